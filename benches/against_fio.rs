@@ -1,12 +1,15 @@
-//! Rigel and fio side by side: the same file, size and depth, direct I/O, in one session, interleaved.
+//! Rigel and fio side by side: the same file, size and depth, direct I/O, in one session,
+//! interleaved.
 //!
-//!     cargo bench --bench against_fio -- [cpu] [disk] [null] [memory] [truth] [--seconds 5] [--rounds 5]
-//!                                        [--size-gib 4] [--folder target/bench] [--rigel PROGRAM]
+//!     cargo bench --bench against_fio -- [cpu] [disk] [null] [memory] [truth] [--seconds 5]
+//! [--rounds 5]                                        [--size-gib 4] [--folder target/bench]
+//! [--rigel PROGRAM]
 //!
-//! Input: the parts to run; all of them if none is named. Output: tables in Markdown for docs/performance.md with
-//! medians over the rounds and their ratios, and the commands that produced them. Each round runs every contender
-//! once, so that a disk whose speed varies does so for all. The test file is made in the folder and removed at the
-//! end. The benchmark does not judge: whether a goal is met is for the reader of the table.
+//! Input: the parts to run; all of them if none is named. Output: tables in Markdown for
+//! docs/performance.md with medians over the rounds and their ratios, and the commands that
+//! produced them. Each round runs every contender once, so that a disk whose speed varies does so
+//! for all. The test file is made in the folder and removed at the end. The benchmark does not
+//! judge: whether a goal is met is for the reader of the table.
 
 mod common;
 mod truth;
@@ -20,8 +23,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 const PARTS: [&str; 5] = ["cpu", "disk", "null", "memory", "truth"];
-/// Environment variable with the path of the kernel developers' own test program, `t/io_uring` in fio's sources, which
-/// is in no package.
+/// Environment variable with the path of the kernel developers' own test program, `t/io_uring` in
+/// fio's sources, which is in no package.
 const KERNEL_TEST: &str = "RIGEL_T_IO_URING";
 /// Unit of the kernel's CPU time counters in /proc; the same on every Linux on x86-64.
 const TICKS_A_SECOND: f64 = 100.0;
@@ -54,28 +57,59 @@ fn main() -> ExitCode {
 /// CPU per I/O if the kernel answers without the device: 8 KiB direct reads of a hole, on one core.
 fn cpu(settings: &Settings, folder: &Folder) -> Result<(), String> {
     let hole = hole(folder, settings)?;
-    let fio =
-        |name: &str, options: &str| Contender::fio(name, settings, &hole, &format!("--rw=randread --bs=8k {options}"));
+    let fio = |name: &str, options: &str| {
+        Contender::fio(
+            name,
+            settings,
+            &hole,
+            &format!("--rw=randread --bs=8k {options}"),
+        )
+    };
     let uring = "--ioengine=io_uring --iodepth=64";
-    let batches = "--iodepth_batch_submit=16 --iodepth_batch_complete_min=1 --iodepth_batch_complete_max=16";
+    let batches =
+        "--iodepth_batch_submit=16 --iodepth_batch_complete_min=1 --iodepth_batch_complete_max=16";
     let tuned = format!("{uring} --registerfiles=1 --fixedbufs=1 {batches}");
     let mut contenders = vec![
         fio("fio io_uring, as people run it", uring),
         fio("fio io_uring, tuned", &tuned),
-        fio("fio io_uring, tuned, gtod_reduce, norandommap", &format!("{tuned} --gtod_reduce=1 --norandommap=1")),
+        fio(
+            "fio io_uring, tuned, gtod_reduce, norandommap",
+            &format!("{tuned} --gtod_reduce=1 --norandommap=1"),
+        ),
         fio("fio libaio", "--ioengine=libaio --iodepth=64"),
-        fio("fio libaio, batches of 16", &format!("--ioengine=libaio --iodepth=64 {batches}")),
+        fio(
+            "fio libaio, batches of 16",
+            &format!("--ioengine=libaio --iodepth=64 {batches}"),
+        ),
         fio("fio psync, depth 1", "--ioengine=psync --iodepth=1"),
         Contender::rigel("rigel uring", settings, &small(64), &hole, "--engine uring"),
-        Contender::rigel("rigel libaio", settings, &small(64), &hole, "--engine libaio"),
-        Contender::rigel("rigel psync, depth 1", settings, &small(1), &hole, "--engine psync"),
+        Contender::rigel(
+            "rigel libaio",
+            settings,
+            &small(64),
+            &hole,
+            "--engine libaio",
+        ),
+        Contender::rigel(
+            "rigel psync, depth 1",
+            settings,
+            &small(1),
+            &hole,
+            "--engine psync",
+        ),
     ];
     contenders.extend(Contender::kernel_test(settings, &hole));
     contenders.iter_mut().for_each(Contender::pin_to_one_core);
     let medians = interleaved(settings, folder, &contenders);
 
-    heading(settings, "CPU for each I/O: 8 KiB random reads in a hole, 64 outstanding, one core");
-    println!("| | I/Os a second | µs of CPU an I/O | ÷ as people run it | ÷ tuned | whole process, by the kernel |");
+    heading(
+        settings,
+        "CPU for each I/O: 8 KiB random reads in a hole, 64 outstanding, one core",
+    );
+    println!(
+        "| | I/Os a second | µs of CPU an I/O | ÷ as people run it | ÷ tuned | whole process, by \
+         the kernel |"
+    );
     println!("|---|---|---|---|---|---|");
     for (contender, median) in contenders.iter().zip(&medians) {
         let cpu = |figures: &Figures| figures.cpu_us;
@@ -98,7 +132,10 @@ fn disk(settings: &Settings, folder: &Folder) -> Result<(), String> {
     let file = filled(folder, settings)?;
     let mut deepest = Vec::new();
     heading(settings, "On the disk");
-    println!("| reads | outstanding | MB/s: fio | rigel | ÷ | p50 µs: fio | rigel | ÷ | p99 µs: fio | rigel | ÷ |");
+    println!(
+        "| reads | outstanding | MB/s: fio | rigel | ÷ | p50 µs: fio | rigel | ÷ | p99 µs: fio | \
+         rigel | ÷ |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     for shape in ["8 KiB random", "1 MiB sequential", "1 MiB random"] {
         for depth in [1, 4, 16, 64] {
@@ -110,16 +147,33 @@ fn disk(settings: &Settings, folder: &Folder) -> Result<(), String> {
             let options = format!("{theirs} --ioengine=io_uring --iodepth={depth}");
             let contenders = [
                 Contender::fio(&format!("fio {shape}, {depth}"), settings, &file, &options),
-                Contender::rigel(&format!("rigel {shape}, {depth}"), settings, &ours, &file, "--engine uring"),
+                Contender::rigel(
+                    &format!("rigel {shape}, {depth}"),
+                    settings,
+                    &ours,
+                    &file,
+                    "--engine uring",
+                ),
             ];
             let medians = interleaved(settings, folder, &contenders);
             let [theirs, ours] = [medians[0].as_ref(), medians[1].as_ref()];
             let mut row = format!("| {shape} | {depth} |");
-            let values: [fn(&Figures) -> f64; 3] =
-                [|figures| figures.iops, |figures| figures.p50_us, |figures| figures.p99_us];
+            let values: [fn(&Figures) -> f64; 3] = [
+                |figures| figures.iops,
+                |figures| figures.p50_us,
+                |figures| figures.p99_us,
+            ];
             for (value, scale) in values.into_iter().zip([bytes / 1e6, 1.0, 1.0]) {
-                let scaled = |figures: Option<&Figures>| shown(figures.map(|figures| value(figures) * scale), 1);
-                let _ = write!(row, " {} | {} | {} |", scaled(theirs), scaled(ours), ratio(ours, theirs, value));
+                let scaled = |figures: Option<&Figures>| {
+                    shown(figures.map(|figures| value(figures) * scale), 1)
+                };
+                let _ = write!(
+                    row,
+                    " {} | {} | {} |",
+                    scaled(theirs),
+                    scaled(ours),
+                    ratio(ours, theirs, value)
+                );
             }
             println!("{row}");
             // The commands for other depths differ only in the depth.
@@ -140,8 +194,13 @@ fn null(settings: &Settings, folder: &Folder) {
     ];
     contenders.iter_mut().for_each(Contender::pin_to_one_core);
     let medians = interleaved(settings, folder, &contenders);
-    heading(settings, "The loop by itself: no target, 32 outstanding, one core");
-    println!("| | operations a second | ns an operation | ns of CPU an operation |\n|---|---|---|---|");
+    heading(
+        settings,
+        "The loop by itself: no target, 32 outstanding, one core",
+    );
+    println!(
+        "| | operations a second | ns an operation | ns of CPU an operation |\n|---|---|---|---|"
+    );
     for (contender, median) in contenders.iter().zip(&medians) {
         let iops = median.as_ref().map(|figures| figures.iops);
         let cpu = median.as_ref().map(|figures| figures.cpu_us * 1e3);
@@ -160,18 +219,48 @@ fn null(settings: &Settings, folder: &Folder) {
 fn memory(settings: &Settings, folder: &Folder) -> Result<(), String> {
     let hole = hole(folder, settings)?;
     let runs = [
-        ("8 KiB, 64 outstanding", 0.5, "--rw=randread --bs=8k --ioengine=io_uring --iodepth=64", small(64), "uring"),
-        ("8 KiB, 64 outstanding", 0.5, "--rw=randread --bs=8k --ioengine=psync --numjobs=64", small(64), "psync"),
-        ("1 MiB, 64 outstanding", 64.0, "--rw=randread --bs=1m --ioengine=io_uring --iodepth=64", large(64), "uring"),
+        (
+            "8 KiB, 64 outstanding",
+            0.5,
+            "--rw=randread --bs=8k --ioengine=io_uring --iodepth=64",
+            small(64),
+            "uring",
+        ),
+        (
+            "8 KiB, 64 outstanding",
+            0.5,
+            "--rw=randread --bs=8k --ioengine=psync --numjobs=64",
+            small(64),
+            "psync",
+        ),
+        (
+            "1 MiB, 64 outstanding",
+            64.0,
+            "--rw=randread --bs=1m --ioengine=io_uring --iodepth=64",
+            large(64),
+            "uring",
+        ),
     ];
     let mut contenders = Vec::new();
     let mut buffers = Vec::new();
     for (what, mib, theirs, ours, engine) in runs {
-        // Threads instead of processes: with processes, fio's memory would be spread over all its jobs.
+        // Threads instead of processes: with processes, fio's memory would be spread over all its
+        // jobs.
         let options = format!("{theirs} --thread --group_reporting");
-        contenders.push(Contender::fio(&format!("fio {engine} {what}"), settings, &hole, &options));
+        contenders.push(Contender::fio(
+            &format!("fio {engine} {what}"),
+            settings,
+            &hole,
+            &options,
+        ));
         let option = format!("--engine {engine}");
-        contenders.push(Contender::rigel(&format!("rigel {engine} {what}"), settings, &ours, &hole, &option));
+        contenders.push(Contender::rigel(
+            &format!("rigel {engine} {what}"),
+            settings,
+            &ours,
+            &hole,
+            &option,
+        ));
         buffers.extend([mib, mib]);
     }
     let medians = interleaved(settings, folder, &contenders);
@@ -179,7 +268,12 @@ fn memory(settings: &Settings, folder: &Folder) -> Result<(), String> {
     println!("| | MiB | without I/O buffers |\n|---|---|---|");
     for ((contender, median), buffers) in contenders.iter().zip(&medians).zip(buffers) {
         let peak = median.as_ref().map(|figures| figures.peak_mib);
-        println!("| {} | {} | {} |", contender.name, shown(peak, 1), shown(peak.map(|mib| mib - buffers), 1));
+        println!(
+            "| {} | {} | {} |",
+            contender.name,
+            shown(peak, 1),
+            shown(peak.map(|mib| mib - buffers), 1)
+        );
     }
     commands(&contenders);
     Ok(())
@@ -235,17 +329,25 @@ impl Contender {
         let target = if file == Path::new("null:") {
             format!("--size={}g", settings.size_gib)
         } else {
-            // `lat` includes the submission, as ours does; fio's default is `clat`, which excludes it.
-            format!("--filename={} --readonly --direct=1 --lat_percentiles=1 --clat_percentiles=0", file.display())
+            // `lat` includes the submission, as ours does; fio's default is `clat`, which excludes
+            // it.
+            format!(
+                "--filename={} --readonly --direct=1 --lat_percentiles=1 --clat_percentiles=0",
+                file.display()
+            )
         };
-        let line = format!("fio --name=bench {target} {options} --time_based --runtime={seconds} --output-format=json");
+        let line = format!(
+            "fio --name=bench {target} {options} --time_based --runtime={seconds} \
+             --output-format=json"
+        );
         Self::new(name, Tool::Fio, &line, seconds)
     }
 
     fn rigel(name: &str, settings: &Settings, point: &str, file: &Path, options: &str) -> Self {
         let (program, seconds) = (settings.rigel.display(), settings.seconds);
         let line = format!(
-            "{program} orion -run advanced -matrix point {point} -duration {seconds} --target {} --allow-holes --json {options}",
+            "{program} orion -run advanced -matrix point {point} -duration {seconds} --target {} \
+             --allow-holes --json {options}",
             file.display()
         );
         Self::new(name, Tool::Rigel, &line, seconds)
@@ -254,26 +356,44 @@ impl Contender {
     fn kernel_test(settings: &Settings, file: &Path) -> Option<Self> {
         let program = std::env::var(KERNEL_TEST).ok()?;
         let seconds = settings.seconds;
-        let line = format!("{program} -d64 -s16 -c16 -b8192 -p0 -B1 -F1 -R1 -O1 -n1 -r{seconds} {}", file.display());
-        Some(Self::new("t/io_uring, which records nothing", Tool::KernelTest, &line, seconds))
+        let line = format!(
+            "{program} -d64 -s16 -c16 -b8192 -p0 -B1 -F1 -R1 -O1 -n1 -r{seconds} {}",
+            file.display()
+        );
+        Some(Self::new(
+            "t/io_uring, which records nothing",
+            Tool::KernelTest,
+            &line,
+            seconds,
+        ))
     }
 
     fn new(name: &str, tool: Tool, line: &str, seconds: u32) -> Self {
         let command = line.split_whitespace().map(str::to_owned).collect();
-        Self { name: name.to_owned(), tool, command, seconds }
+        Self {
+            name: name.to_owned(),
+            tool,
+            command,
+            seconds,
+        }
     }
 
     /// Runs it on the last core, because interrupts prefer the first.
     fn pin_to_one_core(&mut self) {
         let last = std::thread::available_parallelism().map_or(1, usize::from) - 1;
-        self.command.splice(0..0, ["taskset".to_owned(), "-c".to_owned(), last.to_string()]);
+        self.command.splice(
+            0..0,
+            ["taskset".to_owned(), "-c".to_owned(), last.to_string()],
+        );
     }
 
     fn run(&self, folder: &Folder) -> Result<Figures, String> {
         let place = place_for_a_run(folder)?;
         let [said, complained] = ["stdout", "stderr"].map(|name| place.join(name));
         let failed = |what: String| format!("{}: {what}\n  {}", self.name, self.command.join(" "));
-        let create = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
+        let create = |path: &Path| {
+            File::create(path).map_err(|error| format!("{}: {error}", path.display()))
+        };
         let before = children_cpu_seconds();
         // Output goes to files, not pipes: nobody would read a pipe while we watch the memory.
         let mut child = Command::new(&self.command[0])
@@ -287,7 +407,10 @@ impl Contender {
         let mut peak_mib = 0.0_f64;
         let status = loop {
             peak_mib = peak_mib.max(peak_mib_of(child.id()));
-            match child.try_wait().map_err(|error| failed(error.to_string()))? {
+            match child
+                .try_wait()
+                .map_err(|error| failed(error.to_string()))?
+            {
                 Some(status) => break status,
                 None => std::thread::sleep(Duration::from_millis(20)),
             }
@@ -311,7 +434,14 @@ impl Contender {
 
 impl Figures {
     fn new(iops: f64, cpu_us: f64, p50_us: f64, p99_us: f64) -> Self {
-        Self { iops, cpu_us, p50_us, p99_us, process_cpu_us: 0.0, peak_mib: 0.0 }
+        Self {
+            iops,
+            cpu_us,
+            p50_us,
+            p99_us,
+            process_cpu_us: 0.0,
+            peak_mib: 0.0,
+        }
     }
 
     /// The median of each figure separately.
@@ -357,7 +487,8 @@ fn of_fio(json: &Value) -> Option<Figures> {
     let cpu_share = (number("/usr_cpu")? + number("/sys_cpu")?) / 100.0;
     let ios = number("/read/total_ios")?;
     // Missing with gtod_reduce.
-    let percentile = |name: &str| number(&format!("/read/lat_ns/percentile/{name}")).unwrap_or(f64::NAN) / 1e3;
+    let percentile =
+        |name: &str| number(&format!("/read/lat_ns/percentile/{name}")).unwrap_or(f64::NAN) / 1e3;
     Some(Figures::new(
         number("/read/iops")?,
         cpu_share * number("/job_runtime")? * 1e3 / ios,
@@ -366,8 +497,8 @@ fn of_fio(json: &Value) -> Option<Figures> {
     ))
 }
 
-/// Reads lines such as `IOPS=562.31K, BW=…`, one per second. The program does not report its CPU time, so the kernel's
-/// is used.
+/// Reads lines such as `IOPS=562.31K, BW=…`, one per second. The program does not report its CPU
+/// time, so the kernel's is used.
 fn of_kernel_test(text: &str, process_cpu: f64, seconds: u32) -> Option<Figures> {
     let number = |line: &str| {
         let value = line.trim().strip_prefix("IOPS=")?.split(',').next()?;
@@ -387,20 +518,42 @@ fn of_kernel_test(text: &str, process_cpu: f64, seconds: u32) -> Option<Figures>
 /// User and system time of all children that have ended, and of theirs.
 fn children_cpu_seconds() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name in parentheses may contain anything. After it, cutime and cstime are the 14th and 15th field.
-    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-    fields.skip(13).take(2).filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / TICKS_A_SECOND
+    // The name in parentheses may contain anything. After it, cutime and cstime are the 14th and
+    // 15th field.
+    let fields = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace();
+    fields
+        .skip(13)
+        .take(2)
+        .filter_map(|field| field.parse::<f64>().ok())
+        .sum::<f64>()
+        / TICKS_A_SECOND
 }
 
 /// Peak resident memory of the process so far; 0 once it has ended.
 fn peak_mib_of(process: u32) -> f64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
-    line.split_whitespace().next().and_then(|kib| kib.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap_or_default();
+    line.split_whitespace()
+        .next()
+        .and_then(|kib| kib.parse::<f64>().ok())
+        .unwrap_or(0.0)
+        / 1024.0
 }
 
-/// Runs every contender once per round; returns the median of each, `None` for one that failed in any round.
-fn interleaved(settings: &Settings, folder: &Folder, contenders: &[Contender]) -> Vec<Option<Figures>> {
+/// Runs every contender once per round; returns the median of each, `None` for one that failed in
+/// any round.
+fn interleaved(
+    settings: &Settings,
+    folder: &Folder,
+    contenders: &[Contender],
+) -> Vec<Option<Figures>> {
     let mut rounds: Vec<Option<Vec<Figures>>> = vec![Some(Vec::new()); contenders.len()];
     for round in 1..=settings.rounds {
         for (contender, figures) in contenders.iter().zip(&mut rounds) {
@@ -415,28 +568,41 @@ fn interleaved(settings: &Settings, folder: &Folder, contenders: &[Contender]) -
             }
         }
     }
-    rounds.iter().map(|seen| seen.as_deref().and_then(Figures::median)).collect()
+    rounds
+        .iter()
+        .map(|seen| seen.as_deref().and_then(Figures::median))
+        .collect()
 }
 
 // ---- what is printed ----
 
 fn heading(settings: &Settings, what: &str) {
-    println!("\n### {what}\n\nMedians of {} rounds of {} s, interleaved.\n", settings.rounds, settings.seconds);
+    println!(
+        "\n### {what}\n\nMedians of {} rounds of {} s, interleaved.\n",
+        settings.rounds, settings.seconds
+    );
 }
 
 fn commands(contenders: &[Contender]) {
     println!("\nCommands:\n\n```");
-    // Paths are shown relative to the project's folder, because a document should not contain a machine's paths.
+    // Paths are shown relative to the project's folder, because a document should not contain a
+    // machine's paths.
     let here = concat!(env!("CARGO_MANIFEST_DIR"), "/");
     for contender in contenders {
-        println!("# {}\n{}", contender.name, contender.command.join(" ").replace(here, ""));
+        println!(
+            "# {}\n{}",
+            contender.name,
+            contender.command.join(" ").replace(here, "")
+        );
     }
     println!("```");
 }
 
 /// Formats a number; a dash if there is none.
 fn shown(value: Option<f64>, digits: usize) -> String {
-    value.filter(|value| value.is_finite()).map_or("–".into(), |value| format!("{value:.digits$}"))
+    value
+        .filter(|value| value.is_finite())
+        .map_or("–".into(), |value| format!("{value:.digits$}"))
 }
 
 fn ratio(of: Option<&Figures>, to: Option<&Figures>, value: impl Fn(&Figures) -> f64) -> String {
@@ -448,8 +614,10 @@ fn ratio(of: Option<&Figures>, to: Option<&Figures>, value: impl Fn(&Figures) ->
 /// A file without any blocks.
 fn hole(folder: &Folder, settings: &Settings) -> Result<PathBuf, String> {
     let path = folder.0.join("hole");
-    let made = File::create(&path).and_then(|file| file.set_len(u64::from(settings.size_gib) << 30));
-    made.map(|()| path.clone()).map_err(|error| format!("{}: {error}", path.display()))
+    let made =
+        File::create(&path).and_then(|file| file.set_len(u64::from(settings.size_gib) << 30));
+    made.map(|()| path.clone())
+        .map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// A file on the disk, filled with data that neither compresses nor deduplicates.
@@ -457,13 +625,27 @@ fn filled(folder: &Folder, settings: &Settings) -> Result<PathBuf, String> {
     let path = folder.0.join("filled");
     eprintln!("filling {} GiB", settings.size_gib);
     let status = Command::new("fio")
-        .args(["--name=fill", "--rw=write", "--bs=1m", "--ioengine=psync", "--direct=1", "--refill_buffers"])
+        .args([
+            "--name=fill",
+            "--rw=write",
+            "--bs=1m",
+            "--ioengine=psync",
+            "--direct=1",
+            "--refill_buffers",
+        ])
         .args(["--end_fsync=1", "--minimal"])
-        .args([format!("--filename={}", path.display()), format!("--size={}g", settings.size_gib)])
+        .args([
+            format!("--filename={}", path.display()),
+            format!("--size={}g", settings.size_gib),
+        ])
         .stdout(Stdio::null())
         .status()
         .map_err(|error| format!("fio: {error}; `scripts/setup.sh bench` installs it"))?;
-    if status.success() { Ok(path) } else { Err(format!("fio could not fill {}: {status}", path.display())) }
+    if status.success() {
+        Ok(path)
+    } else {
+        Err(format!("fio could not fill {}: {status}", path.display()))
+    }
 }
 
 /// An empty working directory, because programs refuse to overwrite the results of another run.

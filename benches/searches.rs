@@ -3,11 +3,12 @@
 //!     cargo bench --bench searches -- [time] [repeat] [pacer] [--rounds 10] [--seconds 60]
 //!                                     [--size-gib 4] [--folder target/bench] [--rigel PROGRAM]
 //!
-//! Input: the parts to run; all of them if none is named. Output: tables in Markdown for docs/performance.md. `time`
-//! compares a calibration's time to max IOPS with `orion -run oltp` with `--seconds` per point, on one file. `repeat`
-//! makes `--rounds` calibrations of the bare disk and counts how many agree with the pooled value. `pacer` offers
-//! 100,000 operations per second to the null target: all delay is then the tool's. The benchmark does not judge:
-//! whether a goal is met is for the reader of the table.
+//! Input: the parts to run; all of them if none is named. Output: tables in Markdown for
+//! docs/performance.md. `time` compares a calibration's time to max IOPS with `orion -run oltp`
+//! with `--seconds` per point, on one file. `repeat` makes `--rounds` calibrations of the bare disk
+//! and counts how many agree with the pooled value. `pacer` offers 100,000 operations per second to
+//! the null target: all delay is then the tool's. The benchmark does not judge: whether a goal is
+//! met is for the reader of the table.
 
 mod common;
 
@@ -46,32 +47,69 @@ fn main() -> ExitCode {
 fn time_to_maximum(settings: &Settings) -> Result<(), String> {
     let folder = folder(settings)?;
     let file = filled(&folder, settings.size_gib)?;
-    let ours = Timed::run(settings, &["calibrate", text(&file), "--json", "--out", text(&folder.0.join("calibrate"))])?;
+    let ours = Timed::run(
+        settings,
+        &[
+            "calibrate",
+            text(&file),
+            "--json",
+            "--out",
+            text(&folder.0.join("calibrate")),
+        ],
+    )?;
     let seconds = settings.seconds.to_string();
     let run = folder.0.join("orion");
-    let orion = ["orion", "-run", "oltp", "-num_disks", "1", "-duration", &seconds, "--target", text(&file)];
-    let theirs = Timed::run(settings, &[&orion[..], &["--json", "--out", text(&run)]].concat())?;
+    let orion = [
+        "orion",
+        "-run",
+        "oltp",
+        "-num_disks",
+        "1",
+        "-duration",
+        &seconds,
+        "--target",
+        text(&file),
+    ];
+    let theirs = Timed::run(
+        settings,
+        &[&orion[..], &["--json", "--out", text(&run)]].concat(),
+    )?;
     let found = &ours.json["calibration"]["maximum"]["iops"];
-    // The maximum is known after the last depth, searched or refined; its precision is that of the decisive point.
+    // The maximum is known after the last depth, searched or refined; its precision is that of the
+    // decisive point.
     let until = |json: &Value, last: &dyn Fn(&Value) -> bool| -> f64 {
         let points = json["points"].as_array().map_or(&[][..], Vec::as_slice);
         let end = points.iter().rposition(last).map_or(0, |at| at + 1);
-        points[..end].iter().map(|point| number(&point["warm_up_s"]) + number(&point["measured_s"])).sum()
+        points[..end]
+            .iter()
+            .map(|point| number(&point["warm_up_s"]) + number(&point["measured_s"]))
+            .sum()
     };
     let to_maximum = until(&ours.json, &|point| point["step"] == "depth");
     let all = until(&theirs.json, &|_| true);
     let greatest = theirs.json["points"].as_array().into_iter().flatten();
-    let greatest = greatest.map(|point| number(&point["classes"][0]["iops"])).fold(0.0, f64::max);
+    let greatest = greatest
+        .map(|point| number(&point["classes"][0]["iops"]))
+        .fold(0.0, f64::max);
     println!("\n## Time to max IOPS\n");
-    println!("| | max IOPS | seconds to it, measuring and warming up | the whole command |\n|---|---|---|---|");
-    let half = (number(&found["interval"]["high"]) - number(&found["interval"]["low"])) / 2.0 / number(&found["value"]);
     println!(
-        "| rigel calibrate | {:.0} ± {:.1} % | {to_maximum:.0} | {:.0} s, with all else that it measures |",
+        "| | max IOPS | seconds to it, measuring and warming up | the whole command \
+         |\n|---|---|---|---|"
+    );
+    let half = (number(&found["interval"]["high"]) - number(&found["interval"]["low"]))
+        / 2.0
+        / number(&found["value"]);
+    println!(
+        "| rigel calibrate | {:.0} ± {:.1} % | {to_maximum:.0} | {:.0} s, with all else that it \
+         measures |",
         number(&found["value"]),
         half * 100.0,
         ours.seconds
     );
-    println!("| orion -run oltp, {seconds} s a point | {greatest:.0} | {all:.0} | {:.0} s |", theirs.seconds);
+    println!(
+        "| orion -run oltp, {seconds} s a point | {greatest:.0} | {all:.0} | {:.0} s |",
+        theirs.seconds
+    );
     println!("\nRatio: {:.1}", all / to_maximum);
     Ok(())
 }
@@ -82,7 +120,10 @@ fn repeat(settings: &Settings) -> Result<(), String> {
     let mut runs = Vec::new();
     for round in 0..settings.rounds {
         let run = folder.0.join(format!("repeat-{round}"));
-        let timed = Timed::run(settings, &["calibrate", text(&file), "--json", "--out", text(&run)])?;
+        let timed = Timed::run(
+            settings,
+            &["calibrate", text(&file), "--json", "--out", text(&run)],
+        )?;
         let iops = &timed.json["calibration"]["maximum"]["iops"];
         let names: Vec<String> = timed.json["findings"]
             .as_array()
@@ -91,34 +132,64 @@ fn repeat(settings: &Settings) -> Result<(), String> {
             .filter(|finding| finding["severity"] != "note")
             .map(|finding| finding["name"].as_str().unwrap_or_default().to_string())
             .collect();
-        let interval = (number(&iops["interval"]["low"]), number(&iops["interval"]["high"]));
-        eprintln!("round {round}: {:.0} {interval:?} {names:?}", number(&iops["value"]));
+        let interval = (
+            number(&iops["interval"]["low"]),
+            number(&iops["interval"]["high"]),
+        );
+        eprintln!(
+            "round {round}: {:.0} {interval:?} {names:?}",
+            number(&iops["value"])
+        );
         runs.push((number(&iops["value"]), interval, names, timed.seconds));
     }
     let pooled = runs.iter().map(|run| run.0).sum::<f64>() / runs.len() as f64;
     println!("\n## Repeatability on the bare disk\n\nPooled: {pooled:.0} IOPS\n");
-    println!("| run | max IOPS | 95 % interval | holds the pooled value | said to have drifted or been unsteady | s |");
+    println!(
+        "| run | max IOPS | 95 % interval | holds the pooled value | said to have drifted or been \
+         unsteady | s |"
+    );
     println!("|---|---|---|---|---|---|");
     let mut agree = 0;
     for (number, (value, (low, high), names, seconds)) in runs.iter().enumerate() {
         let holds = *low <= pooled && pooled <= *high;
         let said = ["drift", "unsteady", "burst-credit", "other-load"];
-        let said: Vec<&str> = said.into_iter().filter(|name| names.iter().any(|found| found == name)).collect();
+        let said: Vec<&str> = said
+            .into_iter()
+            .filter(|name| names.iter().any(|found| found == name))
+            .collect();
         agree += u32::from(holds || !said.is_empty());
         let holds = if holds { "yes" } else { "no" };
-        println!("| {number} | {value:.0} | {low:.0} to {high:.0} | {holds} | {} | {seconds:.0} |", said.join(", "));
+        println!(
+            "| {number} | {value:.0} | {low:.0} to {high:.0} | {holds} | {} | {seconds:.0} |",
+            said.join(", ")
+        );
     }
-    println!("\n{agree} of {} hold the pooled value, or said why they need not.", runs.len());
+    println!(
+        "\n{agree} of {} hold the pooled value, or said why they need not.",
+        runs.len()
+    );
     Ok(())
 }
 
 fn pacer(settings: &Settings) -> Result<(), String> {
     let folder = folder(settings)?;
     println!("\n## The pacer's own lateness: 100,000 a second on null\n");
-    println!("| arrivals | p50 µs | p99 µs | p99.9 µs | max µs | done a second |\n|---|---|---|---|---|---|");
+    println!(
+        "| arrivals | p50 µs | p99 µs | p99.9 µs | max µs | done a second \
+         |\n|---|---|---|---|---|---|"
+    );
     for arrivals in ["poisson", "uniform"] {
         let run = folder.0.join(format!("pacer-{arrivals}"));
-        let options = ["curve", "null:", "--rate", "100k", "--arrivals", arrivals, "--point-max", "10s"];
+        let options = [
+            "curve",
+            "null:",
+            "--rate",
+            "100k",
+            "--arrivals",
+            arrivals,
+            "--point-max",
+            "10s",
+        ];
         let tail = ["--precision", "0.1%", "--json", "--out", text(&run)];
         let timed = Timed::run(settings, &[&options[..], &tail].concat())?;
         let class = &timed.json["points"][0]["classes"][0];
@@ -138,7 +209,10 @@ fn pacer(settings: &Settings) -> Result<(), String> {
 // ---- what they share ----
 
 fn folder(settings: &Settings) -> Result<Folder, String> {
-    Folder::make(&settings.folder, &format!("searches-{}", std::process::id()))
+    Folder::make(
+        &settings.folder,
+        &format!("searches-{}", std::process::id()),
+    )
 }
 
 fn number(value: &Value) -> f64 {
@@ -166,7 +240,11 @@ impl Timed {
             .map_err(|error| format!("{}: {error}", settings.rigel.display()))?;
         let seconds = began.elapsed().as_secs_f64();
         if !output.status.success() {
-            return Err(format!("{}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr)));
+            return Err(format!(
+                "{}: {}",
+                arguments.join(" "),
+                String::from_utf8_lossy(&output.stderr)
+            ));
         }
         let json = serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
         Ok(Self { json, seconds })

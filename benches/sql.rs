@@ -1,13 +1,14 @@
-//! Through a database: sessions of `rigel sql run` next to pgbench, a loop in the server and raw reads, on one server
-//! and one table; and loading compared with psql's COPY.
+//! Through a database: sessions of `rigel sql run` next to pgbench, a loop in the server and raw
+//! reads, on one server and one table; and loading compared with psql's COPY.
 //!
 //!     cargo bench --bench sql -- [reads] [load] [--rounds 3] [--seconds 5] [--size-gib 1]
 //!                                [--folder target/bench] [--rigel PROGRAM]
 //!
-//! Input: the parts to run; all of them if none is named. `RIGEL_SERVER_BIN` names the folder of the server's
-//! programs; if it is not set, the newest installed ones are used. pgbench and psql are those on the PATH. Output:
-//! tables in Markdown for docs/performance.md. For every contender, physical reads are those that the server counts.
-//! The benchmark does not judge: whether a goal is met is for the reader of the table.
+//! Input: the parts to run; all of them if none is named. `RIGEL_SERVER_BIN` names the folder of
+//! the server's programs; if it is not set, the newest installed ones are used. pgbench and psql
+//! are those on the PATH. Output: tables in Markdown for docs/performance.md. For every contender,
+//! physical reads are those that the server counts. The benchmark does not judge: whether a goal is
+//! met is for the reader of the table.
 
 mod common;
 
@@ -26,8 +27,9 @@ use std::time::Instant;
 const PARTS: [&str; 2] = ["reads", "load"];
 
 /// Settings that make other clients use the same plan as ours.
-const PLAN: &str = "-c enable_bitmapscan=off -c enable_seqscan=off -c enable_indexonlyscan=off \
-                    -c max_parallel_workers_per_gather=0 -c jit=off -c plan_cache_mode=force_generic_plan";
+const PLAN: &str = "-c enable_bitmapscan=off -c enable_seqscan=off -c enable_indexonlyscan=off -c \
+                    max_parallel_workers_per_gather=0 -c jit=off -c \
+                    plan_cache_mode=force_generic_plan";
 
 fn main() -> ExitCode {
     let result = Settings::from_arguments(&PARTS, 5, 3).and_then(|settings| {
@@ -70,11 +72,22 @@ impl Bench {
             sessions: 40,
             settings: &[],
         };
-        let mut server = Server::start(&request, &AtomicBool::new(false)).map_err(|error| error.to_string())?;
+        let mut server =
+            Server::start(&request, &AtomicBool::new(false)).map_err(|error| error.to_string())?;
         let access = Access::parse([server.url()], &|_| None).map_err(|error| error.to_string())?;
         let scale = u64::from(settings.size_gib) * GIB / 8192;
-        let tables = Tables { schemas: 1, scale, scan_blocks: 128, block: 8192 };
-        println!("\n{}, {} of table, {}", server.version(), tables.bytes(), how(&server));
+        let tables = Tables {
+            schemas: 1,
+            scale,
+            scan_blocks: 128,
+            block: 8192,
+        };
+        println!(
+            "\n{}, {} of table, {}",
+            server.version(),
+            tables.bytes(),
+            how(&server)
+        );
         // The tables are loaded first, because the limit slows loading.
         fill(&access, tables, 2)?;
         if !server.is_direct() {
@@ -82,25 +95,43 @@ impl Bench {
                 .limit_page_cache(Bytes(32 * MIB))
                 .map_err(|why| format!("its page cache cannot be limited: {why}"))?;
         }
-        Ok(Self { settings, server, access, tables, folder })
+        Ok(Self {
+            settings,
+            server,
+            access,
+            tables,
+            folder,
+        })
     }
 
     fn client(&self) -> Result<Client, String> {
         let socket = self.server.directory();
         let mut config = postgres::Config::new();
-        config.host_path(socket).user("rigel").dbname("postgres").connect(NoTls).map_err(|error| error.to_string())
+        config
+            .host_path(socket)
+            .user("rigel")
+            .dbname("postgres")
+            .connect(NoTls)
+            .map_err(|error| error.to_string())
     }
 
     /// Number of blocks that the server has read past its cache so far.
     fn physical(&self) -> Result<i64, String> {
         let mut client = self.client()?;
-        let text = "SELECT coalesce(sum(heap_blks_read + idx_blks_read), 0)::bigint FROM pg_statio_user_tables";
-        Ok(client.query_one(text, &[]).map_err(|error| error.to_string())?.get(0))
+        let text = "SELECT coalesce(sum(heap_blks_read + idx_blks_read), 0)::bigint FROM \
+                    pg_statio_user_tables";
+        Ok(client
+            .query_one(text, &[])
+            .map_err(|error| error.to_string())?
+            .get(0))
     }
 
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        command.env("PGHOST", self.server.directory()).env("PGUSER", "rigel").env("PGDATABASE", "postgres");
+        command
+            .env("PGHOST", self.server.directory())
+            .env("PGUSER", "rigel")
+            .env("PGDATABASE", "postgres");
         command.env("PGOPTIONS", PLAN).current_dir("/");
         command
     }
@@ -113,18 +144,23 @@ impl Bench {
         client
             .batch_execute(&format!(
                 "CREATE OR REPLACE FUNCTION look_up(n int) RETURNS bigint LANGUAGE plpgsql AS $$ \
-                 DECLARE k bigint; r bigint; t bigint := 0; BEGIN FOR i IN 1..n LOOP k := floor(random() * {last}); \
-                 SELECT count(c1) INTO r FROM rigel.blocks_1 WHERE id >= k AND id < k + 64; t := t + r; \
-                 END LOOP; RETURN t; END $$"
+                 DECLARE k bigint; r bigint; t bigint := 0; BEGIN FOR i IN 1..n LOOP k := \
+                 floor(random() * {last}); SELECT count(c1) INTO r FROM rigel.blocks_1 WHERE id \
+                 >= k AND id < k + 64; t := t + r; END LOOP; RETURN t; END $$"
             ))
             .map_err(|error| error.to_string())?;
         let one = format!(
-            "\\set k random(0, {last})\nSELECT count(c1) FROM rigel.blocks_1 WHERE id >= :k AND id < :k + 1;\n"
+            "\\set k random(0, {last})\nSELECT count(c1) FROM rigel.blocks_1 WHERE id >= :k AND \
+             id < :k + 1;\n"
         );
         let many = "SELECT look_up(20);\n";
-        println!("\n## Physical reads a second, medians of {}\n", self.settings.rounds);
         println!(
-            "| sessions | raw psync | rigel, 1 row | pgbench, 1 row | rigel / pgbench | rigel, 64 rows | loop in the server, 64 rows | rigel / loop | rigel 64 / raw |"
+            "\n## Physical reads a second, medians of {}\n",
+            self.settings.rounds
+        );
+        println!(
+            "| sessions | raw psync | rigel, 1 row | pgbench, 1 row | rigel / pgbench | rigel, 64 \
+             rows | loop in the server, 64 rows | rigel / loop | rigel 64 / raw |"
         );
         println!("|---|---|---|---|---|---|---|---|---|");
         let mut cpu = Vec::new();
@@ -146,19 +182,27 @@ impl Bench {
                 std::array::from_fn(|at| median(rounds.iter().map(|round| round[at])));
             let ratio = |a: usize, b: usize| median(rounds.iter().map(|round| round[a] / round[b]));
             println!(
-                "| {sessions} | {raw:.0} | {single:.0} | {pgbench:.0} | {:.2} | {unit:.0} | {inside:.0} | {:.2} | {:.2} |",
+                "| {sessions} | {raw:.0} | {single:.0} | {pgbench:.0} | {:.2} | {unit:.0} | \
+                 {inside:.0} | {:.2} | {:.2} |",
                 ratio(1, 2),
                 ratio(3, 4),
                 ratio(3, 0)
             );
         }
-        println!("\n| sessions | rows | client CPU µs an operation | database CPU µs a block |\n|---|---|---|---|");
+        println!(
+            "\n| sessions | rows | client CPU µs an operation | database CPU µs a block \
+             |\n|---|---|---|---|"
+        );
         for sessions in [1, 4, 16] {
             let of = |rows: u32| {
                 let of_load = cpu.iter().filter(|(other, ..)| *other == sessions);
-                let figures: Vec<[f64; 2]> =
-                    of_load.map(|(_, single, unit)| if rows == 1 { *single } else { *unit }).collect();
-                [median(figures.iter().map(|f| f[0])), median(figures.iter().map(|f| f[1]))]
+                let figures: Vec<[f64; 2]> = of_load
+                    .map(|(_, single, unit)| if rows == 1 { *single } else { *unit })
+                    .collect();
+                [
+                    median(figures.iter().map(|f| f[0])),
+                    median(figures.iter().map(|f| f[1])),
+                ]
             };
             for rows in [1, 64] {
                 let [client, database] = of(rows);
@@ -168,27 +212,48 @@ impl Bench {
         Ok(())
     }
 
-    /// Physical reads per second of our sessions; and the client's CPU per operation, and the database's per block.
+    /// Physical reads per second of our sessions; and the client's CPU per operation, and the
+    /// database's per block.
     fn rigel(&self, sessions: u32, rows: u32) -> Result<(f64, [f64; 2]), String> {
         let out = self.folder.0.join("run");
         let _ = std::fs::remove_dir_all(&out);
         let (threads, unit) = (sessions.to_string(), rows.to_string());
         let time = format!("{}s", self.settings.seconds);
         let mut command = Command::new(&self.settings.rigel);
-        command.args(["sql", "run", self.server.url(), "-t", &threads, "--work-unit", &unit, "--run-time", &time]);
-        command.args(["--warm-up", "1s", "--no-progress", "--json", "--out"]).arg(&out);
-        let json: Value = serde_json::from_str(&answer(&mut command)?).map_err(|error| error.to_string())?;
+        command.args([
+            "sql",
+            "run",
+            self.server.url(),
+            "-t",
+            &threads,
+            "--work-unit",
+            &unit,
+            "--run-time",
+            &time,
+        ]);
+        command
+            .args(["--warm-up", "1s", "--no-progress", "--json", "--out"])
+            .arg(&out);
+        let json: Value =
+            serde_json::from_str(&answer(&mut command)?).map_err(|error| error.to_string())?;
         let sql = &json["points"][0]["sql"];
         let figure = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
         let database = figure(&sql["server"]["cpu_us"]["per_operation"]) / f64::from(rows);
-        Ok((figure(&sql["server"]["physical"]["per_s"]), [figure(&sql["client_cpu_us"]), database]))
+        Ok((
+            figure(&sql["server"]["physical"]["per_s"]),
+            [figure(&sql["client_cpu_us"]), database],
+        ))
     }
 
     /// Raw reads of the table's own file by as many threads.
     fn raw(&self, sessions: u32) -> Result<f64, String> {
         let mut client = self.client()?;
         let path: String = client
-            .query_one("SELECT current_setting('data_directory') || '/' || pg_relation_filepath('rigel.blocks_1')", &[])
+            .query_one(
+                "SELECT current_setting('data_directory') || '/' || \
+                 pg_relation_filepath('rigel.blocks_1')",
+                &[],
+            )
             .map_err(|error| error.to_string())?
             .get(0);
         let out = self.folder.0.join("raw");
@@ -206,8 +271,11 @@ impl Bench {
             "0.5%",
         ]);
         command.args(["--no-progress", "--json", "--out"]).arg(&out);
-        let json: Value = serde_json::from_str(&answer(&mut command)?).map_err(|error| error.to_string())?;
-        Ok(json["points"][0]["classes"][0]["iops"].as_f64().unwrap_or(f64::NAN))
+        let json: Value =
+            serde_json::from_str(&answer(&mut command)?).map_err(|error| error.to_string())?;
+        Ok(json["points"][0]["classes"][0]["iops"]
+            .as_f64()
+            .unwrap_or(f64::NAN))
     }
 
     /// Physical reads per second of pgbench's clients with this prepared script.
@@ -217,11 +285,18 @@ impl Bench {
         let (clients, seconds) = (clients.to_string(), self.settings.seconds.to_string());
         let before = self.physical()?;
         let mut command = self.command("pgbench");
-        command.args(["-n", "-M", "prepared", "-c", &clients, "-j", "2", "-T", &seconds, "-f"]).arg(&path);
+        command
+            .args([
+                "-n", "-M", "prepared", "-c", &clients, "-j", "2", "-T", &seconds, "-f",
+            ])
+            .arg(&path);
         let said = answer(&mut command)?;
         let number = |after: &str| -> Option<f64> {
             let rest = said.split_once(after)?.1.trim_start();
-            rest.split(|c: char| !c.is_ascii_digit() && c != '.').next()?.parse().ok()
+            rest.split(|c: char| !c.is_ascii_digit() && c != '.')
+                .next()?
+                .parse()
+                .ok()
         };
         let done = number("transactions actually processed:").ok_or("pgbench said no count")?;
         let rate = number("tps =").ok_or("pgbench said no tps")?;
@@ -232,14 +307,25 @@ impl Bench {
 
     fn load(&self) -> Result<(), String> {
         let rows = self.folder.0.join("rows");
-        let psql = |text: &str| answer(self.command("psql").args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", text]));
+        let psql = |text: &str| {
+            answer(
+                self.command("psql")
+                    .args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", text]),
+            )
+        };
         psql(&format!("\\copy rigel.blocks_1 TO '{}'", rows.display()))?;
-        println!("\n## Loading {} rows, one to a block, medians of {}\n", self.tables.scale, self.settings.rounds);
+        println!(
+            "\n## Loading {} rows, one to a block, medians of {}\n",
+            self.tables.scale, self.settings.rounds
+        );
         let mut theirs = Vec::new();
         let mut ours: Vec<(u32, f64)> = Vec::new();
         for _ in 0..self.settings.rounds {
             psql("DROP TABLE IF EXISTS copied")?;
-            psql("CREATE TABLE copied (LIKE rigel.blocks_1) WITH (fillfactor = 10, autovacuum_enabled = off)")?;
+            psql(
+                "CREATE TABLE copied (LIKE rigel.blocks_1) WITH (fillfactor = 10, \
+                 autovacuum_enabled = off)",
+            )?;
             psql("CHECKPOINT")?;
             let began = Instant::now();
             psql(&format!("\\copy copied FROM '{}'", rows.display()))?;
@@ -253,18 +339,32 @@ impl Bench {
         }
         let theirs = median(theirs.into_iter());
         println!("| loader | s | rows a second | against psql |\n|---|---|---|---|");
-        println!("| psql, \\copy | {theirs:.1} | {:.0} | 1 |", self.tables.scale as f64 / theirs);
+        println!(
+            "| psql, \\copy | {theirs:.1} | {:.0} | 1 |",
+            self.tables.scale as f64 / theirs
+        );
         for degree in [1, 2] {
-            let seconds = median(ours.iter().filter(|(other, _)| *other == degree).map(|(_, seconds)| *seconds));
+            let seconds = median(
+                ours.iter()
+                    .filter(|(other, _)| *other == degree)
+                    .map(|(_, seconds)| *seconds),
+            );
             let rate = self.tables.scale as f64 / seconds;
-            println!("| rigel, --load-degree {degree} | {seconds:.1} | {rate:.0} | {:.2} |", theirs / seconds);
+            println!(
+                "| rigel, --load-degree {degree} | {seconds:.1} | {rate:.0} | {:.2} |",
+                theirs / seconds
+            );
         }
         Ok(())
     }
 }
 
 fn how(server: &Server) -> &'static str {
-    if server.is_direct() { "direct I/O" } else { "its memory limited" }
+    if server.is_direct() {
+        "direct I/O"
+    } else {
+        "its memory limited"
+    }
 }
 
 /// Loads the tables; returns the time of the rows, without indexes and checks.
@@ -276,17 +376,27 @@ fn fill(access: &Access, tables: Tables, degree: u32) -> Result<f64, String> {
             *rows.lock().expect("nobody panics") = began.elapsed().as_secs_f64();
         }
     };
-    let request = LoadRequest { tables, degree, tablespace: None };
-    sql::load(access, &request, &AtomicBool::new(false), &listen).map_err(|error| error.to_string())?;
+    let request = LoadRequest {
+        tables,
+        degree,
+        tablespace: None,
+    };
+    sql::load(access, &request, &AtomicBool::new(false), &listen)
+        .map_err(|error| error.to_string())?;
     rows.into_inner().map_err(|error| error.to_string())
 }
 
 fn answer(command: &mut Command) -> Result<String, String> {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let output = command
+        .output()
+        .map_err(|error| format!("{command:?}: {error}"))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)))
+    Err(format!(
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    ))
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {

@@ -1,8 +1,9 @@
 //! The only module that reads time.
 //!
-//! Input: nothing, or a virtual time. Output: nanoseconds since the clock was created, the wall clock for names and
-//! headers, and the CPU time of this process. A virtual clock advances only when somebody waits on it. So everything
-//! that runs on it is deterministic and takes no time. No other module may name `Instant` or `SystemTime`.
+//! Input: nothing, or a virtual time. Output: nanoseconds since the clock was created, the wall
+//! clock for names and headers, and the CPU time of this process. A virtual clock advances only
+//! when somebody waits on it. So everything that runs on it is deterministic and takes no time. No
+//! other module may name `Instant` or `SystemTime`.
 
 use crate::model::{Moment, Nanos};
 use std::sync::Arc;
@@ -28,13 +29,17 @@ impl Clock {
     /// Creates a clock on the machine's time; now is zero.
     #[must_use]
     pub fn real() -> Self {
-        Self::Real { origin: Instant::now() }
+        Self::Real {
+            origin: Instant::now(),
+        }
     }
 
     /// Creates a virtual clock that stays at zero until somebody waits on it.
     #[must_use]
     pub fn simulated() -> Self {
-        Self::Virtual { now: Arc::new(AtomicU64::new(0)) }
+        Self::Virtual {
+            now: Arc::new(AtomicU64::new(0)),
+        }
     }
 
     /// True if waiting on this clock takes no real time.
@@ -68,14 +73,20 @@ impl Clock {
 #[must_use]
 pub fn process_cpu() -> Nanos {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Nanos(u64::try_from(spent.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(spent.tv_nsec).unwrap_or(0))
+    Nanos(
+        u64::try_from(spent.tv_sec).unwrap_or(0) * 1_000_000_000
+            + u64::try_from(spent.tv_nsec).unwrap_or(0),
+    )
 }
 
 /// Time since the machine was started, including sleep. Used for timetables of days.
 #[must_use]
 pub fn since_boot() -> Nanos {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    Nanos(u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0))
+    Nanos(
+        u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000
+            + u64::try_from(now.tv_nsec).unwrap_or(0),
+    )
 }
 
 /// Cost of one reading of the real clock in nanoseconds: the mean of a thousand.
@@ -92,13 +103,17 @@ pub fn read_cost_ns() -> f64 {
 /// Local wall-clock time as `yyyy-mm-ddThh:mm:ss` with its offset from UTC, for headers.
 #[must_use]
 pub fn wall_time() -> String {
-    jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+    jiff::Zoned::now()
+        .strftime("%Y-%m-%dT%H:%M:%S%:z")
+        .to_string()
 }
 
 /// The current wall-clock time, to the second.
 #[must_use]
 pub fn moment() -> Moment {
-    wall_time().parse().expect("the wall clock's time is a moment")
+    wall_time()
+        .parse()
+        .expect("the wall clock's time is a moment")
 }
 
 /// Time since `began` by the wall clock; zero if the clock was set back to before it.
@@ -116,7 +131,9 @@ pub fn file_stamp() -> String {
 /// A seed that differs from run to run: nanoseconds since 1970.
 #[must_use]
 pub fn fresh_seed() -> u64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| nanos(since).0)
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| nanos(since).0)
 }
 
 fn nanos(duration: Duration) -> Nanos {

@@ -1,9 +1,10 @@
 //! Rigel predicts what a storage platform will do for a database, and proves it.
 //!
-//! A **plan** decides which *data point* comes next, given the measurements so far. A data point is a few **streams**
-//! that run together; each has a *load* (when), a *workload* (what) and a *target* (where). One **loop** drives every
-//! load on every engine, and every operation leaves the same **record**: due, start, done, outcome. **Analysis** and
-//! **reports** depend only on the records, so they can be repeated next year.
+//! A **plan** decides which *data point* comes next, given the measurements so far. A data point is
+//! a few **streams** that run together; each has a *load* (when), a *workload* (what) and a
+//! *target* (where). One **loop** drives every load on every engine, and every operation leaves the
+//! same **record**: due, start, done, outcome. **Analysis** and **reports** depend only on the
+//! records, so they can be repeated next year.
 //!
 //! | module | purpose |
 //! |---|---|

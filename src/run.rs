@@ -1,8 +1,9 @@
-//! Conducts a run: prepares everything, then drives each point and writes its record to the journal.
+//! Conducts a run: prepares everything, then drives each point and writes its record to the
+//! journal.
 //!
-//! Input: a [`BenchRequest`]. Output: a [`Bench`] that is ready to measure, and from it the records of the points.
-//! Verbs follow the progress through [`Event`]s. Nothing is written to a target before the guard permits it, and
-//! nothing is measured before it was inspected.
+//! Input: a [`BenchRequest`]. Output: a [`Bench`] that is ready to measure, and from it the records
+//! of the points. Verbs follow the progress through [`Event`]s. Nothing is written to a target
+//! before the guard permits it, and nothing is measured before it was inspected.
 
 pub mod soak;
 
@@ -19,8 +20,8 @@ use crate::engine::uring::SLOTS_MAX;
 use crate::engine::volume::Volume;
 use crate::engine::{self, Engine, guard};
 use crate::model::{
-    Bytes, Error, Finding, FindingName, Host, Layout, Nanos, Point, Sample, Severity, SqlWork, Stream, Target,
-    TargetFacts, Until, VolumeMember,
+    Bytes, Error, Finding, FindingName, Host, Layout, Nanos, Point, Sample, Severity, SqlWork,
+    Stream, Target, TargetFacts, Until, VolumeMember,
 };
 use crate::observe::{self, Observer};
 use crate::plan::orion::VolumeShape;
@@ -30,8 +31,8 @@ use crate::record::{End, PointRecord, Window};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Maximum number of threads for synchronous I/O: each needs some 30 KB beside its buffer, and a run stays below 64
-/// MiB.
+/// Maximum number of threads for synchronous I/O: each needs some 30 KB beside its buffer, and a
+/// run stays below 64 MiB.
 const THREADS_MAX: u64 = 1024;
 
 /// Minimum interval of host counter samples while a point runs.
@@ -43,7 +44,8 @@ pub struct BenchRequest<'a> {
     pub target: &'a Target,
     /// Engine to use.
     pub engine: &'a EngineChoice,
-    /// Unit in bytes into which members of a volume are divided, so that no I/O crosses two members.
+    /// Unit in bytes into which members of a volume are divided, so that no I/O crosses two
+    /// members.
     pub grain: u64,
     /// Size of the largest I/O in bytes.
     pub largest: u64,
@@ -140,8 +142,8 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Prepares a bench: inspects the target, asks the guard, creates a scratch file if requested, has `plan` make the
-    /// points for the volume, and opens the engine.
+    /// Prepares a bench: inspects the target, asks the guard, creates a scratch file if requested,
+    /// has `plan` make the points for the volume, and opens the engine.
     ///
     /// # Errors
     /// The target is invalid, may not be used in this way, or cannot be opened; or `stop` was set.
@@ -153,13 +155,22 @@ impl Bench {
     ) -> Result<Self, Error> {
         let (members, layout, scratch) = match request.target {
             Target::Paths { members, layout } => {
-                let members = members.iter().map(|path| Opened::open(path)).collect::<Result<Vec<_>, _>>()?;
+                let members = members
+                    .iter()
+                    .map(|path| Opened::open(path))
+                    .collect::<Result<Vec<_>, _>>()?;
                 if request.writes {
-                    members.iter().try_for_each(|member| guard::judge(member, request.destroy))?;
+                    members
+                        .iter()
+                        .try_for_each(|member| guard::judge(member, request.destroy))?;
                 }
                 (members, *layout, None)
             }
-            Target::Scratch { directory, bytes, keep } => {
+            Target::Scratch {
+                directory,
+                bytes,
+                keep,
+            } => {
                 let mut filled = |done, of| {
                     listen(Event::Fill { done, of });
                     !stop.load(Ordering::Relaxed)
@@ -169,14 +180,25 @@ impl Bench {
             }
             Target::Sim(spec) => {
                 let engine = Sim::new(*spec, request.seed);
-                let note = "this target is a model of a device; the figures say nothing about this machine's storage";
-                return Self::without_files(request, Box::new(engine), plan, Finding::note(FindingName::Sim, note));
+                let note = "this target is a model of a device; the figures say nothing about \
+                            this machine's storage";
+                return Self::without_files(
+                    request,
+                    Box::new(engine),
+                    plan,
+                    Finding::note(FindingName::Sim, note),
+                );
             }
             Target::Sql(_) => return Self::on_database(request, plan),
             Target::Null { bytes } => {
                 let engine = Null::new(Clock::real(), bytes.0);
                 let note = "this target does no I/O; the figures are the speed of the tool itself";
-                return Self::without_files(request, Box::new(engine), plan, Finding::note(FindingName::Null, note));
+                return Self::without_files(
+                    request,
+                    Box::new(engine),
+                    plan,
+                    Finding::note(FindingName::Null, note),
+                );
             }
         };
         let small = match (request.target, &scratch) {
@@ -211,34 +233,59 @@ impl Bench {
         if request.writes {
             scratch::refuse_filling(&members)?;
         }
-        let sizes: Vec<u64> = look.target.members.iter().map(|member| member.bytes.0).collect();
+        let sizes: Vec<u64> = look
+            .target
+            .members
+            .iter()
+            .map(|member| member.bytes.0)
+            .collect();
         let map = VolumeMap::new(&sizes, layout, request.grain)?;
         let member_starts: Vec<u64> = (0..sizes.len()).map(|index| map.start_of(index)).collect();
-        let points = plan(VolumeShape { member_starts: &member_starts, usable: map.usable() });
+        let points = plan(VolumeShape {
+            member_starts: &member_starts,
+            usable: map.usable(),
+        });
         if !buffered {
             refuse_unaligned(&points, &look.target.members)?;
         }
-        let named = if scratch.is_some() { Vec::new() } else { members.iter().map(named).collect() };
+        let named = if scratch.is_some() {
+            Vec::new()
+        } else {
+            members.iter().map(named).collect()
+        };
         let volume = match &scratch {
             _ if !request.writes => Volume::to_read(&members, map, !buffered)?,
             Some(scratch) => Volume::to_write(&[scratch.permit()?], map, !buffered)?,
             None => {
-                // Check again a second later, at the last moment: another program may have begun to use it.
+                // Check again a second later, at the last moment: another program may have begun to
+                // use it.
                 let permit = |member| guard::permit(member, request.destroy);
-                let permits = members.into_iter().map(permit).collect::<Result<Vec<_>, _>>()?;
+                let permits = members
+                    .into_iter()
+                    .map(permit)
+                    .collect::<Result<Vec<_>, _>>()?;
                 Volume::to_write(&permits, map, !buffered)?
             }
         };
         refuse_too_many(&points, request, look.host.memory)?;
-        let lengths = points.iter().map(|point| drive::slot_lengths(point, SLOTS_MAX, request.workers));
-        let lengths =
-            lengths.max_by_key(|lengths| lengths.iter().map(|l| u64::from(*l)).sum::<u64>()).unwrap_or_default();
+        let lengths = points
+            .iter()
+            .map(|point| drive::slot_lengths(point, SLOTS_MAX, request.workers));
+        let lengths = lengths
+            .max_by_key(|lengths| lengths.iter().map(|l| u64::from(*l)).sum::<u64>())
+            .unwrap_or_default();
         let (engine, warning) = engine::choose(&request.engine.name, volume, &lengths)?;
         look.findings.extend(warning);
-        let device = |member: &VolumeMember| member.devices.first().map(|device| device.name.clone());
+        let device =
+            |member: &VolumeMember| member.devices.first().map(|device| device.name.clone());
         let mut devices: Vec<String> = look.target.members.iter().filter_map(device).collect();
         devices.dedup();
-        if look.target.members.iter().any(|member| member.devices.is_empty()) {
+        if look
+            .target
+            .members
+            .iter()
+            .any(|member| member.devices.is_empty())
+        {
             // Unless every member has a counter, the kernel's counts cannot be compared with ours.
             devices.clear();
         }
@@ -259,20 +306,36 @@ impl Bench {
         })
     }
 
-    fn on_database(request: &BenchRequest, plan: impl FnOnce(VolumeShape) -> Vec<Point>) -> Result<Self, Error> {
-        let SqlRequest { access, work, statement_timeout } = request.sql.ok_or_else(|| {
+    fn on_database(
+        request: &BenchRequest,
+        plan: impl FnOnce(VolumeShape) -> Vec<Point>,
+    ) -> Result<Self, Error> {
+        let SqlRequest {
+            access,
+            work,
+            statement_timeout,
+        } = request.sql.ok_or_else(|| {
             Error::usage(
-                format!("'{}' is a database, which this verb cannot measure", request.target),
+                format!(
+                    "'{}' is a database, which this verb cannot measure",
+                    request.target
+                ),
                 "use rigel sql run, or rigel curve",
             )
         })?;
-        let (engine, server, findings) = engine::sql::open(access.clone(), work, statement_timeout)?;
+        let (engine, server, findings) =
+            engine::sql::open(access.clone(), work, statement_timeout)?;
         let usable = engine.usable();
         let data = server.settings.get("data_directory").map(PathBuf::from);
         // Observe the disks of the data directory if the server is on this machine.
-        let devices = data.filter(|_| server.local).map_or_else(Vec::new, |path| observe::devices_of(&path));
+        let devices = data
+            .filter(|_| server.local)
+            .map_or_else(Vec::new, |path| observe::devices_of(&path));
         Ok(Self {
-            points: plan(VolumeShape { member_starts: &[0], usable }),
+            points: plan(VolumeShape {
+                member_starts: &[0],
+                usable,
+            }),
             engine,
             observer: Observer::new(devices),
             workers: request.workers,
@@ -297,7 +360,10 @@ impl Bench {
     ) -> Result<Self, Error> {
         let usable = VolumeMap::new(&[engine.usable()], Layout::Concat, request.grain)?.usable();
         Ok(Self {
-            points: plan(VolumeShape { member_starts: &[0], usable }),
+            points: plan(VolumeShape {
+                member_starts: &[0],
+                usable,
+            }),
             engine,
             observer: Observer::new(Vec::<String>::new()),
             workers: request.workers,
@@ -314,13 +380,19 @@ impl Bench {
         })
     }
 
-    /// Describes a named target whose path now leads to another file or to nothing; `None` if all are still there.
+    /// Describes a named target whose path now leads to another file or to nothing; `None` if all
+    /// are still there.
     fn lost(&self) -> Option<String> {
-        self.named.iter().find_map(|(path, identity)| match Identity::at(path) {
-            Some(found) if found == *identity => None,
-            Some(_) => Some(format!("'{}' is no longer the file or device that was measured", path.display())),
-            None => Some(format!("'{}' no longer exists", path.display())),
-        })
+        self.named
+            .iter()
+            .find_map(|(path, identity)| match Identity::at(path) {
+                Some(found) if found == *identity => None,
+                Some(_) => Some(format!(
+                    "'{}' is no longer the file or device that was measured",
+                    path.display()
+                )),
+                None => Some(format!("'{}' no longer exists", path.display())),
+            })
     }
 
     /// Name of the engine in use, also where it was chosen automatically.
@@ -335,15 +407,41 @@ impl Bench {
         self.engine.about()
     }
 
-    fn drive(&self, point: &Point, stop: &AtomicBool, watch: &mut drive::Watch) -> Result<PointRecord, Error> {
-        let precision = if let Until::Precise { precision, .. } = point.until { precision.get() } else { 0.0 };
+    fn drive(
+        &self,
+        point: &Point,
+        stop: &AtomicBool,
+        watch: &mut drive::Watch,
+    ) -> Result<PointRecord, Error> {
+        let precision = if let Until::Precise { precision, .. } = point.until {
+            precision.get()
+        } else {
+            0.0
+        };
         // The measured class comes first. Other streams need not be precise.
-        let enough =
-            |classes: &[Vec<Window>]| classes.first().is_some_and(|windows| analyse::is_precise(windows, precision));
-        drive::point(self.engine.as_ref(), point, &Terms { workers: self.workers, stop, enough: &enough }, watch)
+        let enough = |classes: &[Vec<Window>]| {
+            classes
+                .first()
+                .is_some_and(|windows| analyse::is_precise(windows, precision))
+        };
+        drive::point(
+            self.engine.as_ref(),
+            point,
+            &Terms {
+                workers: self.workers,
+                stop,
+                enough: &enough,
+            },
+            watch,
+        )
     }
 
-    fn measure_point(&self, point: &Point, stop: &AtomicBool, listen: &mut Listen) -> Result<PointRecord, Error> {
+    fn measure_point(
+        &self,
+        point: &Point,
+        stop: &AtomicBool,
+        listen: &mut Listen,
+    ) -> Result<PointRecord, Error> {
         let monitor = self.engine.server_monitor();
         if let Some(monitor) = monitor {
             monitor.begin();
@@ -360,27 +458,40 @@ impl Bench {
                 due = live.elapsed.plus(every);
                 samples.push(self.sample(live.elapsed));
             }
-            listen(Event::Live { point, live, samples: &samples });
+            listen(Event::Live {
+                point,
+                live,
+                samples: &samples,
+            });
         };
         let mut record = self.drive(point, stop, &mut watch)?;
         if let Some(monitor) = monitor {
             monitor.flush();
         }
         // Waiting for the last operations takes time too.
-        let end = samples.last().map_or(Nanos(0), |last| last.at).max(record.warm_up.plus(record.measured));
+        let end = samples
+            .last()
+            .map_or(Nanos(0), |last| last.at)
+            .max(record.warm_up.plus(record.measured));
         samples.push(self.sample(end));
-        // The model's time is not the host's, and no figure depends on what the host does meanwhile.
-        record.samples = if self.engine.clock().is_virtual() { Vec::new() } else { samples };
+        // The model's time is not the host's, and no figure depends on what the host does
+        // meanwhile.
+        record.samples = if self.engine.clock().is_virtual() {
+            Vec::new()
+        } else {
+            samples
+        };
         Ok(record)
     }
 }
 
-/// Drives the points that `plan` returns, each on the bench that `bench_of` returns for it, and writes each to
-/// `journal` when it ends. `records` are the points of an earlier part of the run. Ends early when `stop` is set: then
-/// the current point is the last.
+/// Drives the points that `plan` returns, each on the bench that `bench_of` returns for it, and
+/// writes each to `journal` when it ends. `records` are the points of an earlier part of the run.
+/// Ends early when `stop` is set: then the current point is the last.
 ///
 /// # Errors
-/// A session could not be opened, or the journal could not be written. Records written before that are complete.
+/// A session could not be opened, or the journal could not be written. Records written before that
+/// are complete.
 pub fn measure<'a>(
     bench_of: &dyn Fn(&Point) -> &'a Bench,
     journal: &mut Journal,
@@ -399,7 +510,8 @@ pub fn measure<'a>(
         }
         let record = bench.measure_point(&point, stop, listen)?;
         // A database that ended a session will most likely end the next one too, or is gone.
-        let is_lost = matches!(record.end, End::Broken(_)) && bench.engine.server_monitor().is_some();
+        let is_lost =
+            matches!(record.end, End::Broken(_)) && bench.engine.server_monitor().is_some();
         if record.measured > Nanos(0) {
             journal.point(&record)?;
             listen(Event::End(&record));
@@ -435,8 +547,8 @@ fn named(target: &Opened) -> (PathBuf, Identity) {
     (target.path().to_path_buf(), target.identity())
 }
 
-/// Refuses points that need more threads or buffers than this machine has. They would end the program instead of the
-/// request.
+/// Refuses points that need more threads or buffers than this machine has. They would end the
+/// program instead of the request.
 fn refuse_too_many(points: &[Point], request: &BenchRequest, memory: Bytes) -> Result<(), Error> {
     let engine = engine::info(&request.engine.name);
     for point in points {
@@ -453,10 +565,18 @@ fn refuse_too_many(points: &[Point], request: &BenchRequest, memory: Bytes) -> R
         }
         // A session that writes has a second buffer for each slot.
         let copies = if request.writes { 2 } else { 1 };
-        let buffers: u64 = point.streams.iter().map(|stream| slots(stream) * u64::from(stream.length) * copies).sum();
+        let buffers: u64 = point
+            .streams
+            .iter()
+            .map(|stream| slots(stream) * u64::from(stream.length) * copies)
+            .sum();
         if buffers > memory.0 / 2 {
             return Err(Error::usage(
-                format!("{} needs {} of buffers, more than half of the memory", point.coordinates, Bytes(buffers)),
+                format!(
+                    "{} needs {} of buffers, more than half of the memory",
+                    point.coordinates,
+                    Bytes(buffers)
+                ),
                 "request fewer outstanding I/Os, or smaller ones",
             ));
         }
@@ -464,10 +584,14 @@ fn refuse_too_many(points: &[Point], request: &BenchRequest, memory: Bytes) -> R
     Ok(())
 }
 
-/// Refuses direct I/O of lengths that a member's device does not support: every such I/O would fail.
+/// Refuses direct I/O of lengths that a member's device does not support: every such I/O would
+/// fail.
 fn refuse_unaligned(points: &[Point], members: &[VolumeMember]) -> Result<(), Error> {
     for stream in points.iter().flat_map(|point| &point.streams) {
-        if let Some(member) = members.iter().find(|member| !stream.length.is_multiple_of(member.alignment)) {
+        if let Some(member) = members
+            .iter()
+            .find(|member| !stream.length.is_multiple_of(member.alignment))
+        {
             let (length, alignment) = (Bytes(stream.length.into()), Bytes(member.alignment.into()));
             return Err(Error::usage(
                 format!(
@@ -482,10 +606,16 @@ fn refuse_unaligned(points: &[Point], members: &[VolumeMember]) -> Result<(), Er
     Ok(())
 }
 
-/// Returns the first refusal among `findings` as an error. Ignores refusals because of holes if holes are allowed.
+/// Returns the first refusal among `findings` as an error. Ignores refusals because of holes if
+/// holes are allowed.
 fn refuse(findings: &[Finding], allow_holes: bool) -> Result<(), Error> {
-    let refusals = findings.iter().filter(|finding| finding.severity == Severity::Refusal);
-    match refusals.into_iter().find(|finding| !(allow_holes && finding.is(FindingName::Holes))) {
+    let refusals = findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Refusal);
+    match refusals
+        .into_iter()
+        .find(|finding| !(allow_holes && finding.is(FindingName::Holes)))
+    {
         Some(finding) => Err(Error::usage(finding.what.clone(), finding.hint.clone())),
         None => Ok(()),
     }

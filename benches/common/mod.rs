@@ -21,7 +21,11 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Reads the command line, with these defaults; `parts` lists all valid parts.
-    pub(crate) fn from_arguments(parts: &[&str], seconds: u32, rounds: u32) -> Result<Self, String> {
+    pub(crate) fn from_arguments(
+        parts: &[&str],
+        seconds: u32,
+        rounds: u32,
+    ) -> Result<Self, String> {
         let mut settings = Self {
             parts: Vec::new(),
             seconds,
@@ -31,15 +35,24 @@ impl Settings {
             rigel: env!("CARGO_BIN_EXE_rigel").into(),
         };
         // cargo adds `--bench` on its own.
-        let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+        let mut arguments = std::env::args()
+            .skip(1)
+            .filter(|argument| argument != "--bench");
         while let Some(argument) = arguments.next() {
             if parts.contains(&argument.as_str()) {
                 settings.parts.push(argument);
                 continue;
             }
-            let value = arguments.next().ok_or(format!("'{argument}' is no part ({parts:?}), or lacks a value"))?;
-            let number =
-                || value.parse::<u32>().ok().filter(|n| *n > 0).ok_or(format!("{argument} {value}: no number"));
+            let value = arguments.next().ok_or(format!(
+                "'{argument}' is no part ({parts:?}), or lacks a value"
+            ))?;
+            let number = || {
+                value
+                    .parse::<u32>()
+                    .ok()
+                    .filter(|n| *n > 0)
+                    .ok_or(format!("{argument} {value}: no number"))
+            };
             match argument.as_str() {
                 "--seconds" => settings.seconds = number()?,
                 "--rounds" => settings.rounds = number()?,

@@ -1,8 +1,9 @@
 //! The part `truth`: how close measurements come to known values.
 //!
-//! The devices are those of tests/truth, which asserts bounds that hold on any machine. Here the distance itself is
-//! shown: measured and witnessed values side by side in one run, with the range over the rounds. Device and Rigel have
-//! priority over everything else on the machine, where that is allowed.
+//! The devices are those of tests/truth, which asserts bounds that hold on any machine. Here the
+//! distance itself is shown: measured and witnessed values side by side in one run, with the range
+//! over the rounds. Device and Rigel have priority over everything else on the machine, where that
+//! is allowed.
 
 #[path = "../../tests/truth/capped.rs"]
 mod capped;
@@ -68,25 +69,47 @@ struct Seen {
 
 impl Seen {
     fn by_device(log: &[Served]) -> Self {
-        let mut took: Vec<f64> = log.iter().map(|read| (read.went - read.came).as_secs_f64() * 1e6).collect();
+        let mut took: Vec<f64> = log
+            .iter()
+            .map(|read| (read.went - read.came).as_secs_f64() * 1e6)
+            .collect();
         took.sort_by(f64::total_cmp);
-        let quantile =
-            |percent: usize| took.get((took.len() * percent).div_ceil(100).max(1) - 1).copied().unwrap_or(f64::NAN);
+        let quantile = |percent: usize| {
+            took.get((took.len() * percent).div_ceil(100).max(1) - 1)
+                .copied()
+                .unwrap_or(f64::NAN)
+        };
         let first = log.iter().map(|read| read.came).min();
         let last = log.iter().map(|read| read.went).max();
-        let span = first.zip(last).map_or(f64::NAN, |(first, last)| (last - first).as_secs_f64());
-        Self { p50_us: quantile(50), p99_us: quantile(99), rate: log.len() as f64 / span }
+        let span = first
+            .zip(last)
+            .map_or(f64::NAN, |(first, last)| (last - first).as_secs_f64());
+        Self {
+            p50_us: quantile(50),
+            p99_us: quantile(99),
+            rate: log.len() as f64 / span,
+        }
     }
 
     fn by_rigel(record: &PointRecord) -> Self {
         let total = record.streams[0].total();
-        let quantile = |q| total.response.histogram.quantile(q).map_or(f64::NAN, |band| band.middle() / 1e3);
-        Self { p50_us: quantile(0.5), p99_us: quantile(0.99), rate: total.done as f64 / record.measured.as_secs_f64() }
+        let quantile = |q| {
+            total
+                .response
+                .histogram
+                .quantile(q)
+                .map_or(f64::NAN, |band| band.middle() / 1e3)
+        };
+        Self {
+            p50_us: quantile(0.5),
+            p99_us: quantile(0.99),
+            rate: total.done as f64 / record.measured.as_secs_f64(),
+        }
     }
 }
 
-/// Sets a policy of the kernel's scheduler for the calling thread and those it starts. If this is not allowed, nothing
-/// changes.
+/// Sets a policy of the kernel's scheduler for the calling thread and those it starts. If this is
+/// not allowed, nothing changes.
 fn schedule(policy: &str, priority: u32) {
     let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
     let _ = need("chrt", &[policy, "--pid", &priority.to_string(), &thread]);
@@ -107,7 +130,10 @@ fn mount(folder: &Folder, behaviour: Behaviour) -> Result<Device, Missing> {
 }
 
 fn heading(settings: &Settings, what: &str) {
-    println!("\n### {what}\n\nMedian and range of {} rounds of {} s.\n", settings.rounds, settings.seconds);
+    println!(
+        "\n### {what}\n\nMedian and range of {} rounds of {} s.\n",
+        settings.rounds, settings.seconds
+    );
 }
 
 /// Runs `body`; if `awake`, idle-priority threads keep the CPUs from sleeping.
@@ -130,13 +156,22 @@ fn with_cpus<T>(awake: bool, body: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Times and rates of a device with 500 us per read, 5 ms for one read in 50, and four reads at once.
+/// Times and rates of a device with 500 us per read, 5 ms for one read in 50, and four reads at
+/// once.
 fn times(settings: &Settings, folder: &Folder) -> Result<(), Missing> {
-    let behaviour = Behaviour { slow: (50, Duration::from_millis(5)), ..Behaviour::fixed(Duration::from_micros(500)) };
+    let behaviour = Behaviour {
+        slow: (50, Duration::from_millis(5)),
+        ..Behaviour::fixed(Duration::from_micros(500))
+    };
     let mean = (49.0 * 500e-6 + 5e-3) / 50.0;
-    heading(settings, "Measured beside the device's own log: 500 µs, one read in 50 takes 5 ms, four served at once");
+    heading(
+        settings,
+        "Measured beside the device's own log: 500 µs, one read in 50 takes 5 ms, four served at \
+         once",
+    );
     println!(
-        "| engine | outstanding | CPUs | p50: device µs | measured − device µs | measured ÷ device | p99 ÷ | IOPS ÷ device's | IOPS ÷ programmed | served at once |"
+        "| engine | outstanding | CPUs | p50: device µs | measured − device µs | measured ÷ \
+         device | p99 ÷ | IOPS ÷ device's | IOPS ÷ programmed | served at once |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for name in engine_names() {
@@ -146,7 +181,8 @@ fn times(settings: &Settings, folder: &Folder) -> Result<(), Missing> {
                 let mut most = 0;
                 for _ in 0..settings.rounds {
                     let device = mount(folder, behaviour)?;
-                    let (record, log) = with_cpus(awake, || point(&device, name, depth, settings.seconds));
+                    let (record, log) =
+                        with_cpus(awake, || point(&device, name, depth, settings.seconds));
                     let (ours, theirs) = (Seen::by_rigel(&record), Seen::by_device(&log));
                     let programmed = f64::from(depth.min(4)) / mean;
                     let figures = [
@@ -157,7 +193,10 @@ fn times(settings: &Settings, folder: &Folder) -> Result<(), Missing> {
                         ours.rate / theirs.rate,
                         ours.rate / programmed,
                     ];
-                    columns.iter_mut().zip(figures).for_each(|(column, figure)| column.push(figure));
+                    columns
+                        .iter_mut()
+                        .zip(figures)
+                        .for_each(|(column, figure)| column.push(figure));
                     most = most.max(at_once(&log));
                 }
                 let shown: Vec<String> = columns
@@ -165,7 +204,10 @@ fn times(settings: &Settings, folder: &Folder) -> Result<(), Missing> {
                     .zip([1, 1, 3, 3, 4, 3])
                     .map(|(column, digits)| Rounds(column).shown(digits))
                     .collect();
-                println!("| {name} | {depth} | {cpus} | {} | {most} |", shown.join(" | "));
+                println!(
+                    "| {name} | {depth} | {cpus} | {} | {most} |",
+                    shown.join(" | ")
+                );
             }
         }
     }
@@ -174,26 +216,47 @@ fn times(settings: &Settings, folder: &Folder) -> Result<(), Missing> {
 
 /// One point on a device, and the device's log of it.
 fn point(device: &Device, name: &str, depth: u32, seconds: u32) -> (PointRecord, Vec<Served>) {
-    let engine = engine(name, std::slice::from_ref(&device.path), Layout::Concat, LENGTH, depth);
+    let engine = engine(
+        name,
+        std::slice::from_ref(&device.path),
+        Layout::Concat,
+        LENGTH,
+        depth,
+    );
     let until = Until::Elapsed(Nanos::from_secs(seconds.into()));
     device.take();
-    let record = measure(engine.as_ref(), &reads(Pattern::Uniform, LENGTH, depth, WarmUp::NONE, until));
+    let record = measure(
+        engine.as_ref(),
+        &reads(Pattern::Uniform, LENGTH, depth, WarmUp::NONE, until),
+    );
     (record, device.take())
 }
 
 /// fio and Rigel in turn, on a device whose time is long compared with the overhead of a program.
 fn beside_fio(settings: &Settings, folder: &Folder) -> Result<(), Missing> {
-    heading(settings, "Rigel beside fio: 10 ms, one read in 33 takes 30 ms, four served at once");
-    println!("| outstanding | IOPS: rigel ÷ fio | p50 ÷ | p99 ÷ | fio's p50 ÷ device's | rigel's p50 ÷ device's |");
+    heading(
+        settings,
+        "Rigel beside fio: 10 ms, one read in 33 takes 30 ms, four served at once",
+    );
+    println!(
+        "| outstanding | IOPS: rigel ÷ fio | p50 ÷ | p99 ÷ | fio's p50 ÷ device's | rigel's p50 ÷ \
+         device's |"
+    );
     println!("|---|---|---|---|---|---|");
-    let behaviour = Behaviour { slow: (33, Duration::from_millis(30)), ..Behaviour::fixed(Duration::from_millis(10)) };
+    let behaviour = Behaviour {
+        slow: (33, Duration::from_millis(30)),
+        ..Behaviour::fixed(Duration::from_millis(10))
+    };
     for depth in [1, 2, 4] {
         let mut columns: [Vec<f64>; 5] = Default::default();
         let device = mount(folder, behaviour)?;
         for _ in 0..settings.rounds {
             let (record, log) = point(&device, "uring", depth, settings.seconds);
             let (ours, witnessed) = (Seen::by_rigel(&record), Seen::by_device(&log));
-            let (theirs, seen) = (fio(&device, depth, settings.seconds)?, Seen::by_device(&device.take()));
+            let (theirs, seen) = (
+                fio(&device, depth, settings.seconds)?,
+                Seen::by_device(&device.take()),
+            );
             let figures = [
                 ours.rate / theirs.rate,
                 ours.p50_us / theirs.p50_us,
@@ -201,9 +264,15 @@ fn beside_fio(settings: &Settings, folder: &Folder) -> Result<(), Missing> {
                 theirs.p50_us / seen.p50_us,
                 ours.p50_us / witnessed.p50_us,
             ];
-            columns.iter_mut().zip(figures).for_each(|(column, figure)| column.push(figure));
+            columns
+                .iter_mut()
+                .zip(figures)
+                .for_each(|(column, figure)| column.push(figure));
         }
-        let shown: Vec<String> = columns.into_iter().map(|column| Rounds(column).shown(3)).collect();
+        let shown: Vec<String> = columns
+            .into_iter()
+            .map(|column| Rounds(column).shown(3))
+            .collect();
         println!("| {depth} | {} |", shown.join(" | "));
     }
     Ok(())
@@ -212,17 +281,24 @@ fn beside_fio(settings: &Settings, folder: &Folder) -> Result<(), Missing> {
 /// The same job by fio.
 fn fio(device: &Device, depth: u32, seconds: u32) -> Result<Seen, Missing> {
     let line = format!(
-        "--name=bench --filename={} --readonly --direct=1 --rw=randread --bs={LENGTH} --ioengine=io_uring --iodepth={depth} \
-         --lat_percentiles=1 --clat_percentiles=0 --time_based --runtime={seconds} --norandommap=1 --output-format=json",
+        "--name=bench --filename={} --readonly --direct=1 --rw=randread --bs={LENGTH} \
+         --ioengine=io_uring --iodepth={depth} --lat_percentiles=1 --clat_percentiles=0 \
+         --time_based --runtime={seconds} --norandommap=1 --output-format=json",
         text(&device.path)
     );
     let output = need("fio", &line.split_whitespace().collect::<Vec<_>>())?;
-    let json: Option<Value> = output.find('{').and_then(|at| serde_json::from_str(&output[at..]).ok());
+    let json: Option<Value> = output
+        .find('{')
+        .and_then(|at| serde_json::from_str(&output[at..]).ok());
     let json = json.ok_or(Missing("fio's answer was not understood".into()))?;
     let read = &json["jobs"][0]["read"];
     let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
     let percentile = |name: &str| number(&read["lat_ns"]["percentile"][name]) / 1e3;
-    Ok(Seen { p50_us: percentile("50.000000"), p99_us: percentile("99.000000"), rate: number(&read["iops"]) })
+    Ok(Seen {
+        p50_us: percentile("50.000000"),
+        p99_us: percentile("99.000000"),
+        rate: number(&read["iops"]),
+    })
 }
 
 /// Rates under one of the kernel's caps, and calibrations of it.
@@ -230,7 +306,10 @@ fn cap(settings: &Settings) -> Result<(), Missing> {
     let file = scratch_file("bench-truth", 32 * MIB);
     let group = Group::new()?;
     group.enter()?;
-    heading(settings, "Under a cap of the kernel's: loop devices of a cached file");
+    heading(
+        settings,
+        "Under a cap of the kernel's: loop devices of a cached file",
+    );
     println!("| engine | cap, reads a second | IOPS ÷ cap |\n|---|---|---|");
     for name in engine_names() {
         for cap in [500, 2000] {
@@ -238,11 +317,23 @@ fn cap(settings: &Settings) -> Result<(), Missing> {
             for _ in 0..settings.rounds {
                 let device = Loop::new(&file.path)?;
                 group.cap(&device.0, cap)?;
-                let engine = engine(name, std::slice::from_ref(&device.0), Layout::Concat, LENGTH, 16);
+                let engine = engine(
+                    name,
+                    std::slice::from_ref(&device.0),
+                    Layout::Concat,
+                    LENGTH,
+                    16,
+                );
                 // The initial burst has ended by then.
-                let warm_up = WarmUp { least: Nanos::from_millis(1500), most: Nanos::from_millis(1500) };
+                let warm_up = WarmUp {
+                    least: Nanos::from_millis(1500),
+                    most: Nanos::from_millis(1500),
+                };
                 let until = Until::Elapsed(Nanos::from_secs(settings.seconds.into()));
-                let record = measure(engine.as_ref(), &reads(Pattern::Uniform, LENGTH, 16, warm_up, until));
+                let record = measure(
+                    engine.as_ref(),
+                    &reads(Pattern::Uniform, LENGTH, 16, warm_up, until),
+                );
                 to_cap.push(Seen::by_rigel(&record).rate / f64::from(cap));
             }
             println!("| {name} | {cap} | {} |", Rounds(to_cap).shown(4));
@@ -254,26 +345,48 @@ fn cap(settings: &Settings) -> Result<(), Missing> {
 /// The depth searches of ten simultaneous calibrations of one cap; each spends its time waiting.
 fn calibrations(group: &Group, file: &std::path::Path) -> Result<(), Missing> {
     const CAP: u32 = 2000;
-    let devices = (0..CALIBRATIONS).map(|_| Loop::new(file)).collect::<Result<Vec<_>, _>>()?;
+    let devices = (0..CALIBRATIONS)
+        .map(|_| Loop::new(file))
+        .collect::<Result<Vec<_>, _>>()?;
     let search = |device: &Loop| {
         group.enter()?;
         group.cap(&device.0, CAP)?;
-        let engine = engine("uring", std::slice::from_ref(&device.0), Layout::Concat, LENGTH, 256);
-        let request = CalibrateRequest { point_most: Nanos::from_secs(20), ..CalibrateRequest::DEFAULT };
-        let found = common::calibrate(engine.as_ref(), &request, 5, |point| point.coordinates.step() == Step::Depth);
-        Ok((found.maximum.map_or(f64::NAN, |maximum| maximum.iops.value), found.curve.cap.is_some()))
+        let engine = engine(
+            "uring",
+            std::slice::from_ref(&device.0),
+            Layout::Concat,
+            LENGTH,
+            256,
+        );
+        let request = CalibrateRequest {
+            point_most: Nanos::from_secs(20),
+            ..CalibrateRequest::DEFAULT
+        };
+        let found = common::calibrate(engine.as_ref(), &request, 5, |point| {
+            point.coordinates.step() == Step::Depth
+        });
+        Ok((
+            found.maximum.map_or(f64::NAN, |maximum| maximum.iops.value),
+            found.curve.cap.is_some(),
+        ))
     };
     let found: Vec<(f64, bool)> = std::thread::scope(|scope| {
-        let threads: Vec<_> = devices.iter().map(|device| scope.spawn(move || search(device))).collect();
+        let threads: Vec<_> = devices
+            .iter()
+            .map(|device| scope.spawn(move || search(device)))
+            .collect();
         threads
             .into_iter()
             .map(|thread| thread.join().expect("a calibration comes to its end"))
             .collect::<Result<_, _>>()
     })?;
     let maxima = || found.iter().map(|(iops, _)| *iops);
-    let (least, most) = maxima().fold((f64::MAX, 0.0f64), |(low, high), iops| (low.min(iops), high.max(iops)));
+    let (least, most) = maxima().fold((f64::MAX, 0.0f64), |(low, high), iops| {
+        (low.min(iops), high.max(iops))
+    });
     println!(
-        "\nTen calibrations of a cap of {CAP} reads a second, at the same time: from {least:.0} to {most:.0} IOPS,"
+        "\nTen calibrations of a cap of {CAP} reads a second, at the same time: from {least:.0} \
+         to {most:.0} IOPS,"
     );
     println!(
         "greatest ÷ least {:.4}; {} of them name a cap.",

@@ -1,11 +1,12 @@
 //! Analysis: derives figures and findings from facts and records.
 //!
-//! Input: facts, samples, recordings. Output: derived figures, and findings with their evidence and hint. Analysis is
-//! pure and never fails: it leaves out what it cannot know, and raises a finding where it doubts. It opens nothing and
-//! reads no clock, so it works on last year's journal.
+//! Input: facts, samples, recordings. Output: derived figures, and findings with their evidence and
+//! hint. Analysis is pure and never fails: it leaves out what it cannot know, and raises a finding
+//! where it doubts. It opens nothing and reads no clock, so it works on last year's journal.
 //!
-//! A folder imports only those before it: `figures`, then `point`, then `search` and `series`, then `compare`.
-//! `result`, `conclusion` and `advice` are made of these. Other modules take everything from here.
+//! A folder imports only those before it: `figures`, then `point`, then `search` and `series`, then
+//! `compare`. `result`, `conclusion` and `advice` are made of these. Other modules take everything
+//! from here.
 
 mod advice;
 mod compare;
@@ -36,8 +37,8 @@ pub use point::load::{DeviceLoad, HostLoad, device_loads, host_load};
 pub use point::sql;
 pub use point::steady::{Steady, steady};
 pub use point::summary::{
-    ClassSummary, CoverageSummary, DeviceBytes, LatencySummary, PointSummary, ReportedFigures, latency, summarise,
-    summarise_within,
+    ClassSummary, CoverageSummary, DeviceBytes, LatencySummary, PointSummary, ReportedFigures,
+    latency, summarise, summarise_within,
 };
 pub use preflight_checks::preflight_findings;
 pub use result::{ImportedResult, RunResult};
@@ -65,6 +66,6 @@ pub use series::rounds::{ObjectiveCheck, Round, RoundEnd, RoundHost, numbered_ro
 pub use series::series_figures::{Extreme, Hour, SeriesFigures};
 pub use series::soak::{SoakReader, SoakResult};
 pub use series::types::{
-    Breach, ChangePoint, DailyPattern, ObjectiveResult, Outlier, Predictability, PredictabilityTerms, Quantity,
-    RoundCounts, SeriesClass, Trend,
+    Breach, ChangePoint, DailyPattern, ObjectiveResult, Outlier, Predictability,
+    PredictabilityTerms, Quantity, RoundCounts, SeriesClass, Trend,
 };

@@ -1,16 +1,19 @@
 //! Checks before a run: what on this target and host would mislead it.
 //!
-//! Every finding names the thing, its value, and what to do about it. A *refusal* means that a run would measure
-//! something other than the storage, a *warning* that it might, a *note* that the reader should know.
+//! Every finding names the thing, its value, and what to do about it. A *refusal* means that a run
+//! would measure something other than the storage, a *warning* that it might, a *note* that the
+//! reader should know.
 
 use super::figures::quantity::rounded_percent;
 use super::point::load::{DeviceLoad, device_loads, host_load};
 use crate::model::{
-    BlockDevice, Bytes, Finding, FindingName, Host, KIB, MIB, Sample, Severity, TargetFacts, VolumeMember,
+    BlockDevice, Bytes, Finding, FindingName, Host, KIB, MIB, Sample, Severity, TargetFacts,
+    VolumeMember,
 };
 
-/// Findings about measuring the target on this host. `before` and `after` are samples taken around a time in which
-/// Rigel itself did nothing; `buffered` means that I/O will go through the page cache.
+/// Findings about measuring the target on this host. `before` and `after` are samples taken around
+/// a time in which Rigel itself did nothing; `buffered` means that I/O will go through the page
+/// cache.
 #[must_use]
 pub fn preflight_findings(
     host: &Host,
@@ -27,7 +30,11 @@ pub fn preflight_findings(
         found.extend(fragments(member));
     }
     found.extend(memory(host, facts, buffered));
-    let mut devices: Vec<&BlockDevice> = facts.members.iter().flat_map(|member| &member.devices).collect();
+    let mut devices: Vec<&BlockDevice> = facts
+        .members
+        .iter()
+        .flat_map(|member| &member.devices)
+        .collect();
     devices.sort_by(|one, other| one.name.cmp(&other.name));
     devices.dedup_by(|one, other| one.name == other.name);
     let loads = device_loads(before, after);
@@ -47,10 +54,16 @@ pub fn preflight_findings(
 
 /// A note with a hint.
 fn advice(name: FindingName, what: String, hint: impl Into<String>) -> Finding {
-    Finding { severity: Severity::Note, name: name.name().into(), what, hint: hint.into() }
+    Finding {
+        severity: Severity::Note,
+        name: name.name().into(),
+        what,
+        hint: hint.into(),
+    }
 }
 
-/// Warns of blocks that were never written: reads of them return zeros without accessing the device.
+/// Warns of blocks that were never written: reads of them return zeros without accessing the
+/// device.
 fn unwritten(member: &VolumeMember) -> Option<Finding> {
     // One I/O in a thousand does not change a figure with three digits.
     const TOLERATED: f64 = 0.001;
@@ -59,7 +72,8 @@ fn unwritten(member: &VolumeMember) -> Option<Finding> {
     let empty = extents.holes.0 + extents.unwritten.0;
     let share = empty as f64 / member.bytes.0.max(1) as f64;
     let what = format!(
-        "{} of {path} was never written ({} in holes, {} allocated): reading it does not access the storage",
+        "{} of {path} was never written ({} in holes, {} allocated): reading it does not access \
+         the storage",
         rounded_percent(share),
         extents.holes,
         extents.unwritten
@@ -70,16 +84,23 @@ fn unwritten(member: &VolumeMember) -> Option<Finding> {
         _ => Some(Finding::refusal(
             FindingName::Holes,
             what,
-            "give a directory instead, in which Rigel makes a completely written file; or fill this one; \
-             --allow-holes measures it anyway",
+            "give a directory instead, in which Rigel makes a completely written file; or fill \
+             this one; --allow-holes measures it anyway",
         )),
     }
 }
 
 /// Warns of filesystems that keep data in memory, or that do more with the blocks than store them.
 fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
-    let (Some(kind), path) = (member.filesystem.as_deref(), member.path.display()) else { return Vec::new() };
-    let options: Vec<&str> = member.mount_options.as_deref().unwrap_or_default().split(',').collect();
+    let (Some(kind), path) = (member.filesystem.as_deref(), member.path.display()) else {
+        return Vec::new();
+    };
+    let options: Vec<&str> = member
+        .mount_options
+        .as_deref()
+        .unwrap_or_default()
+        .split(',')
+        .collect();
     let has = |option: &str| options.contains(&option);
     let elsewhere = "measure a file on ext4 or XFS, or the block device itself";
     let mut found = Vec::new();
@@ -91,32 +112,46 @@ fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
         )),
         "overlay" | "aufs" | "ecryptfs" => found.push(Finding::warning(
             FindingName::LayeredFilesystem,
-            format!("{path} is on {kind}, a layer over another filesystem that may copy on write or buffer"),
+            format!(
+                "{path} is on {kind}, a layer over another filesystem that may copy on write or \
+                 buffer"
+            ),
             "give a file on the filesystem below, such as a volume mounted into the container",
         )),
         "btrfs" | "zfs" | "bcachefs" if !has("nodatacow") => found.push(Finding::warning(
             FindingName::CopyOnWrite,
             format!(
-                "{path} is on {kind}, which writes every block to a new location and verifies checksums on reading"
+                "{path} is on {kind}, which writes every block to a new location and verifies \
+                 checksums on reading"
             ),
             if kind == "btrfs" {
-                "if the database will not use it like this: chattr +C on the empty directory, then create the file \
-                 again"
+                "if the database will not use it like this: chattr +C on the empty directory, then \
+                 create the file again"
             } else {
                 elsewhere
             },
         )),
-        "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "lustre" | "gpfs" | "beegfs" => found.push(advice(
-            FindingName::NetworkFilesystem,
-            format!("{path} is on {kind}: the network and the server's cache are measured with the storage"),
-            "use a file several times as large as the server's memory",
-        )),
+        "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "lustre" | "gpfs" | "beegfs" => {
+            found.push(advice(
+                FindingName::NetworkFilesystem,
+                format!(
+                    "{path} is on {kind}: the network and the server's cache are measured with \
+                     the storage"
+                ),
+                "use a file several times as large as the server's memory",
+            ));
+        }
         _ => {}
     }
-    let own_cache = kind == "zfs" || kind.starts_with("fuse") || matches!(kind, "9p" | "vboxsf" | "virtiofs");
+    let own_cache =
+        kind == "zfs" || kind.starts_with("fuse") || matches!(kind, "9p" | "vboxsf" | "virtiofs");
     let journalled = has("data=journal");
     if !buffered && (own_cache || journalled) {
-        let why = if journalled { format!("{kind} with data=journal") } else { kind.to_string() };
+        let why = if journalled {
+            format!("{kind} with data=journal")
+        } else {
+            kind.to_string()
+        };
         found.push(Finding::warning(
             FindingName::DirectIo,
             format!("{path} is on {why}, which may accept direct I/O and buffer it anyway"),
@@ -127,8 +162,8 @@ fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
         found.push(Finding::warning(
             FindingName::Compression,
             format!(
-                "{path} is on {kind} mounted with {option}: compressible data is read faster than the storage \
-                 delivers it"
+                "{path} is on {kind} mounted with {option}: compressible data is read faster than \
+                 the storage delivers it"
             ),
             "let Rigel make the file (its data does not compress), or mount without compression",
         ));
@@ -137,22 +172,38 @@ fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
 }
 
 fn mount(member: &VolumeMember) -> Option<Finding> {
-    let read_only = member.mount_options.as_deref().unwrap_or_default().split(',').any(|option| option == "ro");
+    let read_only = member
+        .mount_options
+        .as_deref()
+        .unwrap_or_default()
+        .split(',')
+        .any(|option| option == "ro");
     read_only.then(|| {
         Finding::note(
             FindingName::ReadOnly,
-            format!("{} is on a filesystem mounted read-only: it can be read but not written", member.path.display()),
+            format!(
+                "{} is on a filesystem mounted read-only: it can be read but not written",
+                member.path.display()
+            ),
         )
     })
 }
 
-/// Warns of fragments: a large I/O that spans two extents is split, and a disk's arm moves in between.
+/// Warns of fragments: a large I/O that spans two extents is split, and a disk's arm moves in
+/// between.
 fn fragments(member: &VolumeMember) -> Option<Finding> {
     const COUNT_MIN: u64 = 16;
-    let extents = member.extents.filter(|extents| extents.count >= COUNT_MIN)?;
+    let extents = member
+        .extents
+        .filter(|extents| extents.count >= COUNT_MIN)?;
     let mean = (extents.written.0 + extents.unwritten.0) / extents.count;
     let rotational = member.devices.iter().any(|device| device.rotational);
-    let what = format!("{} is in {} pieces of {} on average", member.path.display(), extents.count, Bytes(mean));
+    let what = format!(
+        "{} is in {} pieces of {} on average",
+        member.path.display(),
+        extents.count,
+        Bytes(mean)
+    );
     let hint = "create it again on a filesystem with more free space, or try e4defrag or xfs_fsr";
     if mean < 64 * KIB || (rotational && mean < MIB) {
         Some(Finding::warning(FindingName::Fragmented, what, hint))
@@ -167,7 +218,10 @@ fn memory(host: &Host, facts: &TargetFacts, buffered: bool) -> Option<Finding> {
     if host.memory.0 == 0 || facts.usable.0 >= host.memory.0 {
         return None;
     }
-    let what = format!("the target, {}, is smaller than the memory, {}", facts.usable, host.memory);
+    let what = format!(
+        "the target, {}, is smaller than the memory, {}",
+        facts.usable, host.memory
+    );
     Some(if buffered {
         Finding::warning(
             FindingName::Memory,
@@ -177,23 +231,30 @@ fn memory(host: &Host, facts: &TargetFacts, buffered: bool) -> Option<Finding> {
     } else {
         Finding::note(
             FindingName::Memory,
-            format!("{what}: direct I/O bypasses the page cache, but a cache in the storage may still hold all of it"),
+            format!(
+                "{what}: direct I/O bypasses the page cache, but a cache in the storage may still \
+                 hold all of it"
+            ),
         )
     })
 }
 
 fn kind_of_device(device: &BlockDevice) -> Option<Finding> {
     let name = device.name.as_str();
-    let is =
-        |prefix: &str| name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let is = |prefix: &str| {
+        name.strip_prefix(prefix)
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
     if is("loop") {
         Some(Finding::warning(
             FindingName::LoopDevice,
             format!(
-                "{name} is a loop device: its file is measured through two layers, and perhaps through the page cache"
+                "{name} is a loop device: its file is measured through two layers, and perhaps \
+                 through the page cache"
             ),
             format!(
-                "measure the file itself, or attach it with losetup --direct-io=on and know what backs /dev/{name}"
+                "measure the file itself, or attach it with losetup --direct-io=on and know what \
+                 backs /dev/{name}"
             ),
         ))
     } else if is("zram") || is("ram") {
@@ -203,17 +264,24 @@ fn kind_of_device(device: &BlockDevice) -> Option<Finding> {
             "give a device of the storage to be measured",
         ))
     } else if is("dm-") || is("md") {
-        let model = device.model.as_deref().map_or(String::new(), |model| format!(" ({model})"));
+        let model = device
+            .model
+            .as_deref()
+            .map_or(String::new(), |model| format!(" ({model})"));
         Some(Finding::note(
             FindingName::StackedDevice,
             format!(
-                "{name}{model} is built on other devices: the measurement includes all of them and the layer between"
+                "{name}{model} is built on other devices: the measurement includes all of them \
+                 and the layer between"
             ),
         ))
     } else if device.rotational {
         Some(Finding::note(
             FindingName::Rotational,
-            format!("{name} reports that it is a rotational disk; virtual disks often report this wrongly"),
+            format!(
+                "{name} reports that it is a rotational disk; virtual disks often report this \
+                 wrongly"
+            ),
         ))
     } else {
         None
@@ -223,11 +291,17 @@ fn kind_of_device(device: &BlockDevice) -> Option<Finding> {
 fn queue(device: &BlockDevice) -> Vec<Finding> {
     let name = &device.name;
     let mut found = Vec::new();
-    let simple = matches!(device.scheduler.as_str(), "" | "none" | "noop" | "mq-deadline" | "deadline");
+    let simple = matches!(
+        device.scheduler.as_str(),
+        "" | "none" | "noop" | "mq-deadline" | "deadline"
+    );
     if !device.rotational && !simple {
         found.push(Finding::warning(
             FindingName::Scheduler,
-            format!("{name} uses the I/O scheduler {}, which costs CPU and delays requests", device.scheduler),
+            format!(
+                "{name} uses the I/O scheduler {}, which costs CPU and delays requests",
+                device.scheduler
+            ),
             format!("echo none > /sys/block/{name}/queue/scheduler"),
         ));
     }
@@ -235,7 +309,8 @@ fn queue(device: &BlockDevice) -> Vec<Finding> {
         found.push(Finding::note(
             FindingName::WriteCache,
             format!(
-                "{name} has a write-back cache: a write completes in the cache, a commit when the cache is flushed"
+                "{name} has a write-back cache: a write completes in the cache, a commit when the \
+                 cache is flushed"
             ),
         ));
     }
@@ -245,7 +320,8 @@ fn queue(device: &BlockDevice) -> Vec<Finding> {
         found.push(Finding::note(
             FindingName::Merges,
             format!(
-                "{name} may merge adjacent requests (nomerges 0): its counters may show fewer I/Os than were issued"
+                "{name} may merge adjacent requests (nomerges 0): its counters may show fewer \
+                 I/Os than were issued"
             ),
         ));
     }
@@ -268,7 +344,8 @@ fn busy_device(device: &BlockDevice, load: &DeviceLoad) -> Option<Finding> {
                 load.megabytes_per_s,
                 rounded_percent(load.busy)
             ),
-            "find the process with `iotop -o` or `pidstat -d 1` and stop it, or measure at a quieter time",
+            "find the process with `iotop -o` or `pidstat -d 1` and stop it, or measure at a \
+             quieter time",
         )
     })
 }
@@ -282,21 +359,30 @@ fn busy_host(before: &Sample, after: &Sample) -> Vec<Finding> {
     if load.stolen > STOLEN {
         found.push(Finding::warning(
             FindingName::Steal,
-            format!("the hypervisor took {} of the CPU time for others", rounded_percent(load.stolen)),
+            format!(
+                "the hypervisor took {} of the CPU time for others",
+                rounded_percent(load.stolen)
+            ),
             "measure on a less busy host, or at another time: latency includes stolen time",
         ));
     }
     if load.busy > BUSY {
         found.push(Finding::warning(
             FindingName::CpuBusy,
-            format!("the CPUs were {} busy before the measurement", rounded_percent(load.busy)),
+            format!(
+                "the CPUs were {} busy before the measurement",
+                rounded_percent(load.busy)
+            ),
             "find the process with `top` and stop it: a run needs CPU time",
         ));
     }
     if let Some(pressure) = load.io_pressure.filter(|pressure| *pressure > PRESSURE) {
         found.push(Finding::warning(
             FindingName::IoPressure,
-            format!("tasks waited for I/O {} of the time before the measurement", rounded_percent(pressure)),
+            format!(
+                "tasks waited for I/O {} of the time before the measurement",
+                rounded_percent(pressure)
+            ),
             "find them with `iotop -o` and stop them, or measure at a quieter time",
         ));
     }
@@ -304,7 +390,8 @@ fn busy_host(before: &Sample, after: &Sample) -> Vec<Finding> {
 }
 
 fn clock(host: &Host) -> Option<Finding> {
-    // Clock sources that are read without a system call: 20 to 60 ns per reading, against 1000 ns and more.
+    // Clock sources that are read without a system call: 20 to 60 ns per reading, against 1000 ns
+    // and more.
     const FAST: [&str; 8] = [
         "tsc",
         "kvm-clock",
@@ -319,7 +406,10 @@ fn clock(host: &Host) -> Option<Finding> {
     (!source.is_empty() && !FAST.contains(&source)).then(|| {
         Finding::warning(
             FindingName::Clock,
-            format!("the clock is {source}: {:.0} ns per reading, for every I/O", host.clock_read_ns),
+            format!(
+                "the clock is {source}: {:.0} ns per reading, for every I/O",
+                host.clock_read_ns
+            ),
             "see `dmesg | grep -i clocksource` for why it is not tsc; echo tsc > \
              /sys/devices/system/clocksource/clocksource0/current_clocksource if it is available",
         )
@@ -335,14 +425,17 @@ fn limits(host: &Host) -> Vec<Finding> {
     match limits.io_uring_disabled {
         Some(2) => found.push(advice(
             FindingName::IoUring,
-            "io_uring is forbidden on this host (kernel.io_uring_disabled = 2): libaio is used".into(),
+            "io_uring is forbidden on this host (kernel.io_uring_disabled = 2): libaio is used"
+                .into(),
             "sysctl kernel.io_uring_disabled=0",
         )),
         Some(1) => found.push(advice(
             FindingName::IoUring,
-            "io_uring is for privileged users only on this host (kernel.io_uring_disabled = 1): others use libaio"
+            "io_uring is for privileged users only on this host (kernel.io_uring_disabled = 1): \
+             others use libaio"
                 .into(),
-            "run as root, join the group of kernel.io_uring_group, or sysctl kernel.io_uring_disabled=0",
+            "run as root, join the group of kernel.io_uring_group, or sysctl \
+             kernel.io_uring_disabled=0",
         )),
         _ => {}
     }
@@ -351,7 +444,8 @@ fn limits(host: &Host) -> Vec<Finding> {
         found.push(advice(
             FindingName::Aio,
             format!(
-                "{} of {} asynchronous I/Os (fs.aio-nr, fs.aio-max-nr) are in use: libaio may get none",
+                "{} of {} asynchronous I/Os (fs.aio-nr, fs.aio-max-nr) are in use: libaio may get \
+                 none",
                 limits.aio_used, limits.aio_max
             ),
             "sysctl fs.aio-max-nr=1048576",
@@ -360,7 +454,10 @@ fn limits(host: &Host) -> Vec<Finding> {
     if let Some(locked) = limits.locked_memory.filter(|locked| locked.0 < LOCKED_MIN) {
         found.push(advice(
             FindingName::LockedMemory,
-            format!("this user may lock only {locked} of memory: io_uring may have to work without registered buffers"),
+            format!(
+                "this user may lock only {locked} of memory: io_uring may have to work without \
+                 registered buffers"
+            ),
             "ulimit -l unlimited",
         ));
     }
@@ -424,17 +521,34 @@ mod tests {
             alignment: 512,
             filesystem: Some("ext4".into()),
             mount_options: Some("rw,relatime".into()),
-            extents: Some(Extents { count: 4, written: Bytes(4 * GIB), ..Extents::default() }),
+            extents: Some(Extents {
+                count: 4,
+                written: Bytes(4 * GIB),
+                ..Extents::default()
+            }),
             device_number: Some((259, 0)),
             devices: vec![device()],
         };
-        TargetFacts { server: None, name: "/data/file".into(), usable: Bytes(4 * GIB), members: vec![member] }
+        TargetFacts {
+            server: None,
+            name: "/data/file".into(),
+            usable: Bytes(4 * GIB),
+            members: vec![member],
+        }
     }
 
     fn samples() -> (Sample, Sample) {
         let devices = [("nvme0n1".to_string(), Counters::default())];
-        let before = Sample { devices: devices.into(), io_pressure_us: Some(0), ..Sample::default() };
-        let after = Sample { at: Nanos::from_secs(1), cpu_ticks: [1, 0, 1, 798, 0, 0, 0, 0], ..before.clone() };
+        let before = Sample {
+            devices: devices.into(),
+            io_pressure_us: Some(0),
+            ..Sample::default()
+        };
+        let after = Sample {
+            at: Nanos::from_secs(1),
+            cpu_ticks: [1, 0, 1, 798, 0, 0, 0, 0],
+            ..before.clone()
+        };
         (before, after)
     }
 
@@ -463,7 +577,13 @@ mod tests {
     fn with_after(change: impl FnOnce(&mut Sample)) -> Vec<(String, Severity)> {
         let (before, mut after) = samples();
         change(&mut after);
-        named(&preflight_findings(&host(), &facts(), &before, &after, false))
+        named(&preflight_findings(
+            &host(),
+            &facts(),
+            &before,
+            &after,
+            false,
+        ))
     }
 
     fn named(findings: &[Finding]) -> Vec<(String, Severity)> {
@@ -474,7 +594,10 @@ mod tests {
                 "a warning without a hint: {finding:?}"
             );
         }
-        findings.iter().map(|finding| (finding.name.clone(), finding.severity)).collect()
+        findings
+            .iter()
+            .map(|finding| (finding.name.clone(), finding.severity))
+            .collect()
     }
 
     fn only(name: &str, severity: Severity) -> Vec<(String, Severity)> {
@@ -491,7 +614,12 @@ mod tests {
         let holes = |holes: u64, unwritten: u64| {
             with_member(|member| {
                 let written = Bytes(4 * GIB - holes - unwritten);
-                member.extents = Some(Extents { count: 4, written, unwritten: Bytes(unwritten), holes: Bytes(holes) });
+                member.extents = Some(Extents {
+                    count: 4,
+                    written,
+                    unwritten: Bytes(unwritten),
+                    holes: Bytes(holes),
+                });
             })
         };
         assert_eq!(holes(GIB, 0), only("holes", Severity::Refusal));
@@ -502,9 +630,16 @@ mod tests {
     #[test]
     fn a_target_smaller_than_the_memory_matters_when_it_is_cached() {
         let (before, after) = samples();
-        let large = Host { memory: Bytes(64 * GIB), ..host() };
-        let severity = |buffered| preflight_findings(&large, &facts(), &before, &after, buffered)[0].severity;
-        assert_eq!((severity(false), severity(true)), (Severity::Note, Severity::Warning));
+        let large = Host {
+            memory: Bytes(64 * GIB),
+            ..host()
+        };
+        let severity =
+            |buffered| preflight_findings(&large, &facts(), &before, &after, buffered)[0].severity;
+        assert_eq!(
+            (severity(false), severity(true)),
+            (Severity::Note, Severity::Warning)
+        );
     }
 
     #[test]
@@ -515,14 +650,26 @@ mod tests {
                 member.mount_options = Some(options.into());
             })
         };
-        assert_eq!(on("tmpfs", "rw"), only("memory-filesystem", Severity::Warning));
-        assert_eq!(on("overlay", "rw"), only("layered-filesystem", Severity::Warning));
+        assert_eq!(
+            on("tmpfs", "rw"),
+            only("memory-filesystem", Severity::Warning)
+        );
+        assert_eq!(
+            on("overlay", "rw"),
+            only("layered-filesystem", Severity::Warning)
+        );
         assert_eq!(on("btrfs", "rw"), only("copy-on-write", Severity::Warning));
         assert_eq!(on("btrfs", "rw,nodatacow"), []);
         assert_eq!(on("nfs4", "rw"), only("network-filesystem", Severity::Note));
         assert_eq!(on("fuse.sshfs", "rw"), only("direct-io", Severity::Warning));
-        assert_eq!(on("ext4", "rw,data=journal"), only("direct-io", Severity::Warning));
-        assert_eq!(on("f2fs", "rw,compress_algorithm=zstd"), only("compression", Severity::Warning));
+        assert_eq!(
+            on("ext4", "rw,data=journal"),
+            only("direct-io", Severity::Warning)
+        );
+        assert_eq!(
+            on("f2fs", "rw,compress_algorithm=zstd"),
+            only("compression", Severity::Warning)
+        );
         assert_eq!(on("xfs", "ro,noatime"), only("read-only", Severity::Note));
         assert_eq!(on("xfs", "rw,errors=remount-ro"), []);
     }
@@ -531,30 +678,58 @@ mod tests {
     fn a_fragmented_file_raises_a_finding() {
         let pieces = |count: u64, rotational: bool| {
             with_member(|member| {
-                member.extents = Some(Extents { count, written: Bytes(4 * GIB), ..Extents::default() });
+                member.extents = Some(Extents {
+                    count,
+                    written: Bytes(4 * GIB),
+                    ..Extents::default()
+                });
                 member.devices[0].rotational = rotational;
             })
         };
         assert_eq!(pieces(100, false), []);
         assert_eq!(pieces(8192, false), only("fragmented", Severity::Note));
-        assert_eq!(pieces(8192, true)[0], ("fragmented".into(), Severity::Warning));
-        assert_eq!(pieces(1 << 20, false), only("fragmented", Severity::Warning));
+        assert_eq!(
+            pieces(8192, true)[0],
+            ("fragmented".into(), Severity::Warning)
+        );
+        assert_eq!(
+            pieces(1 << 20, false),
+            only("fragmented", Severity::Warning)
+        );
     }
 
     #[test]
     fn the_settings_of_a_device_are_judged() {
-        assert_eq!(with_device(|device| device.scheduler = "bfq".into()), only("scheduler", Severity::Warning));
-        assert_eq!(with_device(|device| device.scheduler = "mq-deadline".into()), []);
-        assert_eq!(with_device(|device| device.write_cache = "write back".into()), only("write-cache", Severity::Note));
-        assert_eq!(with_device(|device| device.nomerges = 0), only("merges", Severity::Note));
-        assert_eq!(with_device(|device| device.rotational = true), only("rotational", Severity::Note));
+        assert_eq!(
+            with_device(|device| device.scheduler = "bfq".into()),
+            only("scheduler", Severity::Warning)
+        );
+        assert_eq!(
+            with_device(|device| device.scheduler = "mq-deadline".into()),
+            []
+        );
+        assert_eq!(
+            with_device(|device| device.write_cache = "write back".into()),
+            only("write-cache", Severity::Note)
+        );
+        assert_eq!(
+            with_device(|device| device.nomerges = 0),
+            only("merges", Severity::Note)
+        );
+        assert_eq!(
+            with_device(|device| device.rotational = true),
+            only("rotational", Severity::Note)
+        );
         for (name, finding, severity) in [
             ("loop3", "loop-device", Severity::Warning),
             ("zram0", "memory-device", Severity::Warning),
             ("dm-0", "stacked-device", Severity::Note),
             ("md127", "stacked-device", Severity::Note),
         ] {
-            assert_eq!(with_device(|device| device.name = name.into()), only(finding, severity));
+            assert_eq!(
+                with_device(|device| device.name = name.into()),
+                only(finding, severity)
+            );
         }
     }
 
@@ -563,44 +738,90 @@ mod tests {
         let mut facts = facts();
         facts.members[0].devices[0].nomerges = 0;
         facts.members.push(facts.members[0].clone());
-        assert_eq!(named(&found(&host(), &facts)), only("merges", Severity::Note));
+        assert_eq!(
+            named(&found(&host(), &facts)),
+            only("merges", Severity::Note)
+        );
     }
 
     #[test]
     fn load_of_others_raises_findings_with_figures() {
         let (before, mut after) = samples();
-        let busy = Counters { reads: 1000, read_sectors: 16_000, busy_ms: 400, ..Counters::default() };
+        let busy = Counters {
+            reads: 1000,
+            read_sectors: 16_000,
+            busy_ms: 400,
+            ..Counters::default()
+        };
         after.devices.insert("nvme0n1".into(), busy);
         let found = preflight_findings(&host(), &facts(), &before, &after, false);
         assert_eq!(named(&found), only("other-load", Severity::Warning));
-        assert!(found[0].what.contains("1000 IOPS, 8.2 MB/s, busy 40 %"), "{}", found[0].what);
-        assert_eq!(with_after(|after| after.cpu_ticks[7] = 100), only("steal", Severity::Warning));
-        assert_eq!(with_after(|after| after.cpu_ticks[0] = 800), only("cpu-busy", Severity::Warning));
-        assert_eq!(with_after(|after| after.io_pressure_us = Some(500_000)), only("io-pressure", Severity::Warning));
+        assert!(
+            found[0].what.contains("1000 IOPS, 8.2 MB/s, busy 40 %"),
+            "{}",
+            found[0].what
+        );
+        assert_eq!(
+            with_after(|after| after.cpu_ticks[7] = 100),
+            only("steal", Severity::Warning)
+        );
+        assert_eq!(
+            with_after(|after| after.cpu_ticks[0] = 800),
+            only("cpu-busy", Severity::Warning)
+        );
+        assert_eq!(
+            with_after(|after| after.io_pressure_us = Some(500_000)),
+            only("io-pressure", Severity::Warning)
+        );
     }
 
     #[test]
     fn a_slow_clock_and_low_limits_raise_findings() {
-        assert_eq!(with_host(|host| host.clock_source = "hpet".into()), only("clock", Severity::Warning));
+        assert_eq!(
+            with_host(|host| host.clock_source = "hpet".into()),
+            only("clock", Severity::Warning)
+        );
         assert_eq!(with_host(|host| host.clock_source = "kvm-clock".into()), []);
-        assert_eq!(with_host(|host| host.limits.aio_used = 65_000), only("aio", Severity::Note));
-        assert_eq!(with_host(|host| host.limits.io_uring_disabled = Some(2)), only("io-uring", Severity::Note));
+        assert_eq!(
+            with_host(|host| host.limits.aio_used = 65_000),
+            only("aio", Severity::Note)
+        );
+        assert_eq!(
+            with_host(|host| host.limits.io_uring_disabled = Some(2)),
+            only("io-uring", Severity::Note)
+        );
         assert_eq!(
             with_host(|host| host.limits.locked_memory = Some(Bytes(65536))),
             only("locked-memory", Severity::Note)
         );
-        assert_eq!(with_host(|host| host.limits.open_files = Some(256)), only("open-files", Severity::Note));
-        assert_eq!(with_host(|host| host.cpus = 1), only("cpus", Severity::Note));
+        assert_eq!(
+            with_host(|host| host.limits.open_files = Some(256)),
+            only("open-files", Severity::Note)
+        );
+        assert_eq!(
+            with_host(|host| host.cpus = 1),
+            only("cpus", Severity::Note)
+        );
     }
 
     #[test]
     fn the_worst_comes_first() {
         let mut facts = facts();
-        facts.members[0].extents = Some(Extents { count: 1, holes: Bytes(4 * GIB), ..Extents::default() });
+        facts.members[0].extents = Some(Extents {
+            count: 1,
+            holes: Bytes(4 * GIB),
+            ..Extents::default()
+        });
         facts.members[0].devices[0].nomerges = 0;
         facts.members[0].devices[0].scheduler = "bfq".into();
-        let severities: Vec<_> = found(&host(), &facts).iter().map(|finding| finding.severity).collect();
-        assert_eq!(severities, [Severity::Refusal, Severity::Warning, Severity::Note]);
+        let severities: Vec<_> = found(&host(), &facts)
+            .iter()
+            .map(|finding| finding.severity)
+            .collect();
+        assert_eq!(
+            severities,
+            [Severity::Refusal, Severity::Warning, Severity::Note]
+        );
     }
 
     #[test]

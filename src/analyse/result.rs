@@ -1,7 +1,7 @@
 //! The results of a run, for any verb.
 //!
-//! Input: a journal that was read. Output: a [`RunResult`]. Reports in every form are made from it alone, so that they
-//! cannot contradict each other.
+//! Input: a journal that was read. Output: a [`RunResult`]. Reports in every form are made from it
+//! alone, so that they cannot contradict each other.
 
 use super::point::summary::PointSummary;
 use super::search::calibration::{Calibration, calibration};
@@ -17,8 +17,8 @@ use crate::record::End;
 use crate::record::imported::{Figures, Imported};
 use crate::record::journal::Run;
 
-/// Allowed relative deviation of outstanding operations from Little's law. fio's means leave out the time between the
-/// end of one operation and the start of the next.
+/// Allowed relative deviation of outstanding operations from Little's law. fio's means leave out
+/// the time between the end of one operation and the start of the next.
 const LITTLE_TOLERANCE: f64 = 0.15;
 
 /// The results of a run, by verb.
@@ -50,7 +50,8 @@ pub struct ImportedResult {
 }
 
 impl RunResult {
-    /// Evaluates `run`. `is_more_planned` decides from the measured points whether a search is incomplete.
+    /// Evaluates `run`. `is_more_planned` decides from the measured points whether a search is
+    /// incomplete.
     #[must_use]
     pub fn of(run: &Run, is_more_planned: &dyn Fn(&[PointSummary]) -> bool) -> Self {
         let records = run.latest();
@@ -114,8 +115,16 @@ impl ImportedResult {
         let sources: Vec<ImportedSummary> = all.iter().map(imported).collect();
         let series = one_series(all);
         let of_series = series.iter().flat_map(|series| series.findings.clone());
-        let findings = sources.iter().flat_map(warnings_of_loads).chain(of_series).collect();
-        Self { sources, series, findings }
+        let findings = sources
+            .iter()
+            .flat_map(warnings_of_loads)
+            .chain(of_series)
+            .collect();
+        Self {
+            sources,
+            series,
+            findings,
+        }
     }
 
     /// The load with the maximum rate, and its path in the JSON report.
@@ -123,10 +132,16 @@ impl ImportedResult {
     pub fn best(&self) -> Option<(String, &LoadFigures)> {
         let places = self.sources.iter().enumerate().flat_map(|(file, source)| {
             let place = move |at| format!("imported.{file}.loads.{at}");
-            source.loads.iter().enumerate().map(move |(at, load)| (place(at), load))
+            source
+                .loads
+                .iter()
+                .enumerate()
+                .map(move |(at, load)| (place(at), load))
         });
         let with_rate = places.filter_map(|(place, load)| Some((load.iops?, place, load)));
-        with_rate.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, place, load)| (place, load))
+        with_rate
+            .max_by(|one, other| one.0.total_cmp(&other.0))
+            .map(|(_, place, load)| (place, load))
     }
 }
 
@@ -138,11 +153,21 @@ fn incomplete() -> Finding {
     )
 }
 
-/// Analyses a run that is exactly one throughput series, as for a soak's rounds. `None` for a latency or a fraction,
-/// where less may be better.
+/// Analyses a run that is exactly one throughput series, as for a soak's rounds. `None` for a
+/// latency or a fraction, where less may be better.
 fn one_series(all: &[Imported]) -> Option<SoakResult> {
-    let [Imported { figures: Figures::Series(all), .. }] = all else { return None };
-    let [series] = all.as_slice() else { return None };
+    let [
+        Imported {
+            figures: Figures::Series(all),
+            ..
+        },
+    ] = all
+    else {
+        return None;
+    };
+    let [series] = all.as_slice() else {
+        return None;
+    };
     let is_counted = || series.samples.iter().all(|sample| sample.value.is_none());
     if !series.unit.ends_with("/s") && !is_counted() {
         return None;
@@ -150,18 +175,24 @@ fn one_series(all: &[Imported]) -> Option<SoakResult> {
     let mut rounds = rounds(series);
     let findings = order(&mut rounds).into_iter().collect();
     let found = predictability(&rounds, &PredictabilityTerms::default());
-    (rounds.len() > 1).then_some(SoakResult { rounds, found, findings })
+    (rounds.len() > 1).then_some(SoakResult {
+        rounds,
+        found,
+        findings,
+    })
 }
 
-/// Warns of loads where, by Little's law, the outstanding operations were fewer or more than requested.
+/// Warns of loads where, by Little's law, the outstanding operations were fewer or more than
+/// requested.
 fn warnings_of_loads(found: &ImportedSummary) -> Vec<Finding> {
     let mut warnings = Vec::new();
     for one in &found.loads {
-        let (Some(little), Some(outstanding)) = (one.littles_law, one.outstanding) else { continue };
-        let is_part = found
-            .loads
-            .iter()
-            .any(|other| other.label == one.label && other.kind != one.kind && other.class == one.class);
+        let (Some(little), Some(outstanding)) = (one.littles_law, one.outstanding) else {
+            continue;
+        };
+        let is_part = found.loads.iter().any(|other| {
+            other.label == one.label && other.kind != one.kind && other.class == one.class
+        });
         if outstanding == 0 || is_part && one.kind != "mixed" {
             continue;
         }
@@ -170,8 +201,8 @@ fn warnings_of_loads(found: &ImportedSummary) -> Vec<Finding> {
             warnings.push(Finding::warning(
                 FindingName::LittlesLaw,
                 format!(
-                    "{}: {outstanding} should be outstanding, but by Little's law {little:.2} were on average: the \
-                     load was not the one named",
+                    "{}: {outstanding} should be outstanding, but by Little's law {little:.2} \
+                     were on average: the load was not the one named",
                     one.label
                 ),
                 "compare this load by its average number of outstanding I/Os",

@@ -1,4 +1,5 @@
-//! Runs as subjects of a comparison: what was asked, what was measured, and which warnings were raised.
+//! Runs as subjects of a comparison: what was asked, what was measured, and which warnings were
+//! raised.
 //!
 //! Input: a journal that was read, and the results of its run. Output: a [`Subject`].
 
@@ -9,7 +10,9 @@ use super::result::{ImportedResult, RunResult};
 use super::series::imported::summaries;
 use super::series::rounds::Round;
 use super::series::soak::SoakResult;
-use crate::model::{Bytes, Finding, Load, Mix, Pattern, Ratio, Request, Severity, SoakRequest, SqlTerms};
+use crate::model::{
+    Bytes, Finding, Load, Mix, Pattern, Ratio, Request, Severity, SoakRequest, SqlTerms,
+};
 use crate::record::End;
 use crate::record::imported::{Figures, LoadPoint, ReportedLoad};
 use crate::record::journal::{Header, Run};
@@ -29,10 +32,16 @@ impl<'a> Subject<'a> {
         let records = run.latest();
         let points = result.points().to_vec();
         // Warnings about a matrix or a curve as a whole are not counted.
-        let of_run = if let RunResult::Calibration(found) = result { &found.findings[..] } else { &[] };
+        let of_run = if let RunResult::Calibration(found) = result {
+            &found.findings[..]
+        } else {
+            &[]
+        };
         let of_points = points.iter().flat_map(|point| &point.findings);
         let warnings = warnings_in(header.findings.iter().chain(of_run).chain(of_points));
-        let ended = !run.cut && !records.is_empty() && records.iter().all(|record| record.end == End::Complete);
+        let ended = !run.cut
+            && !records.is_empty()
+            && records.iter().all(|record| record.end == End::Complete);
         let is_through = match header.request() {
             Request::Orion(_) => records.len() >= header.points.len(),
             _ => !is_more_planned,
@@ -50,20 +59,32 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// A soak; `ended` means that its journal ends with a complete line and no process is writing it.
+    /// A soak; `ended` means that its journal ends with a complete line and no process is writing
+    /// it.
     #[must_use]
     pub fn of_soak(name: &str, header: &'a Header, result: &SoakResult, ended: bool) -> Self {
-        let SoakResult { rounds, found, findings } = result;
+        let SoakResult {
+            rounds,
+            found,
+            findings,
+        } = result;
         let with = |wanted: fn(&&Round) -> bool| rounds.iter().filter(wanted).count();
         let of_rounds = [
             ("broken rounds", found.rounds.broken),
             ("missing rounds", found.rounds.missing),
             ("failures", with(|round| round.failed > 0)),
-            ("idle rounds", with(|round| round.counts() && round.done <= 0.0)),
+            (
+                "idle rounds",
+                with(|round| round.counts() && round.done <= 0.0),
+            ),
         ];
         let mut warnings = warnings_in(header.findings.iter().chain(findings));
-        warnings
-            .extend(of_rounds.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.into(), count)));
+        warnings.extend(
+            of_rounds
+                .into_iter()
+                .filter(|(_, count)| *count > 0)
+                .map(|(name, count)| (name.into(), count)),
+        );
         Self {
             name: name.into(),
             header,
@@ -89,7 +110,9 @@ impl<'a> Subject<'a> {
             .collect();
         let mut tools: Vec<String> = Vec::new();
         for one in &result.sources {
-            let tool = one.version.as_ref().map_or(one.tool.clone(), |version| format!("{} {version}", one.tool));
+            let tool = one.version.as_ref().map_or(one.tool.clone(), |version| {
+                format!("{} {version}", one.tool)
+            });
             if !tools.contains(&tool) {
                 tools.push(tool);
             }
@@ -135,18 +158,35 @@ fn terms(header: &Header) -> Vec<Term> {
     let request = header.request();
     match request {
         Request::Calibrate(request) => {
-            terms.extend([size(Scope::Small, request.block), size(Scope::Large, request.large)]);
+            terms.extend([
+                size(Scope::Small, request.block),
+                size(Scope::Large, request.large),
+            ]);
             terms.extend(work(Mix::READS, Pattern::Uniform));
             terms.push(Term::deciding(Scope::All, "load beside", &"none"));
             terms.push(Term::known("longest point", &request.point_most));
         }
         Request::Curve(request) | Request::Sql(request) => {
             terms.push(size(Scope::Small, request.length));
-            terms.extend(request.sql.map_or_else(|| work(request.mix, request.pattern).into(), of_sessions));
-            terms.extend(request.sql.map(|SqlTerms { stop, .. }| Term::known("ends by", &format!("{stop:?}"))));
+            terms.extend(
+                request
+                    .sql
+                    .map_or_else(|| work(request.mix, request.pattern).into(), of_sessions),
+            );
+            terms.extend(
+                request
+                    .sql
+                    .map(|SqlTerms { stop, .. }| Term::known("ends by", &format!("{stop:?}"))),
+            );
             let beside = request.background.map_or_else(
                 || "none".to_string(),
-                |background| format!("{} of {}", background.depth, Bytes(background.length.into())),
+                |background| {
+                    format!(
+                        "{} of {}",
+                        background.depth,
+                        Bytes(background.length.into())
+                    )
+                },
             );
             terms.push(Term::deciding(Scope::All, "load beside", &beside));
             terms.push(Term::known("longest point", &request.point_most));
@@ -158,7 +198,11 @@ fn terms(header: &Header) -> Vec<Term> {
         }
         Request::Soak(request) => {
             terms.push(size(Scope::Small, request.length));
-            terms.extend(request.sql.map_or_else(|| work(request.mix, request.pattern).into(), of_sessions));
+            terms.extend(
+                request
+                    .sql
+                    .map_or_else(|| work(request.mix, request.pattern).into(), of_sessions),
+            );
             terms.push(Term::deciding(Scope::All, "load beside", &"none"));
             terms.extend(of_rounds(request));
         }
@@ -173,7 +217,11 @@ fn terms(header: &Header) -> Vec<Term> {
         }
     }
     if let Some(server) = &header.facts.server {
-        let reads = if server.direct { "past the page cache" } else { "through the page cache" };
+        let reads = if server.direct {
+            "past the page cache"
+        } else {
+            "through the page cache"
+        };
         terms.push(Term::known("server", &server.version));
         terms.push(Term::known("buffer cache", &server.buffer_cache));
         terms.push(Term::known("server reads", &reads));
@@ -190,9 +238,16 @@ fn terms(header: &Header) -> Vec<Term> {
 fn of_rounds(request: &SoakRequest) -> [Term; 5] {
     let load = match request.load {
         Load::Closed { depth } => format!("{depth} outstanding"),
-        Load::Open { rate, in_flight_max, .. } => format!("{rate}/s, {in_flight_max} in flight at most"),
+        Load::Open {
+            rate,
+            in_flight_max,
+            ..
+        } => format!("{rate}/s, {in_flight_max} in flight at most"),
     };
-    let work = request.work.map_or_else(|| "as much as its time allows".into(), |work| format!("{work} operations"));
+    let work = request.work.map_or_else(
+        || "as much as its time allows".into(),
+        |work| format!("{work} operations"),
+    );
     [
         Term::deciding(Scope::All, "load", &load),
         Term::deciding(Scope::All, "work of a round", &work),
@@ -204,7 +259,10 @@ fn of_rounds(request: &SoakRequest) -> [Term; 5] {
 
 /// The work of database sessions, which replaces mix and pattern.
 fn of_sessions(SqlTerms { work, .. }: SqlTerms) -> Vec<Term> {
-    vec![Term::deciding(Scope::All, "pattern", &work), Term::deciding(Scope::All, "tables", &work.tables)]
+    vec![
+        Term::deciding(Scope::All, "pattern", &work),
+        Term::deciding(Scope::All, "tables", &work.tables),
+    ]
 }
 
 /// Workload parameters, where the tool reports them and all loads agree.
@@ -219,26 +277,47 @@ fn terms_of_loads(points: &[&LoadPoint]) -> Vec<Term> {
     });
     let size = |class: &str| {
         let flows = points.iter().flat_map(|point| &point.flows);
-        let mut sizes: Vec<u32> = flows.filter(|flow| flow.class == class).filter_map(|flow| flow.io_bytes).collect();
+        let mut sizes: Vec<u32> = flows
+            .filter(|flow| flow.class == class)
+            .filter_map(|flow| flow.io_bytes)
+            .collect();
         sizes.sort_unstable();
         sizes.dedup();
-        if let [one] = sizes[..] { Some(Bytes(one.into())) } else { None }
+        if let [one] = sizes[..] {
+            Some(Bytes(one.into()))
+        } else {
+            None
+        }
     };
     let is_large_alone = is_one && size("small").is_none();
     // A curve of large I/O counts as a curve of small I/O of that size.
-    let small = if is_large_alone { size("large").filter(|_| !is_matrix(points)) } else { size("small") };
+    let small = if is_large_alone {
+        size("large").filter(|_| !is_matrix(points))
+    } else {
+        size("small")
+    };
     terms.extend(small.map(|size| Term::deciding(Scope::Small, "size of a small I/O", &size)));
     if !is_large_alone || is_matrix(points) {
-        terms.extend(size("large").map(|size| Term::deciding(Scope::Large, "size of a large I/O", &size)));
+        terms.extend(
+            size("large").map(|size| Term::deciding(Scope::Large, "size of a large I/O", &size)),
+        );
     }
     // If the workloads differ, each load has its own step, or none.
     let first = points.first().filter(|_| is_one);
     let share = first.and_then(|point| Ratio::from_percent(point.writes_percent?));
     terms.extend(share.map(|share| Term::deciding(Scope::All, "share of writes", &share.exact())));
-    terms.extend(first.and_then(|point| Some(Term::deciding(Scope::All, "pattern", point.pattern.as_ref()?))));
+    terms.extend(first.and_then(|point| {
+        Some(Term::deciding(
+            Scope::All,
+            "pattern",
+            point.pattern.as_ref()?,
+        ))
+    }));
     terms
 }
 
 fn is_matrix(points: &[&LoadPoint]) -> bool {
-    points.iter().any(|point| matches!(point.load, ReportedLoad::Cell { .. }))
+    points
+        .iter()
+        .any(|point| matches!(point.load, ReportedLoad::Cell { .. }))
 }

@@ -1,4 +1,5 @@
-//! `rigel advise`: advice on database settings, from a run of `rigel calibrate`. It prints and applies nothing.
+//! `rigel advise`: advice on database settings, from a run of `rigel calibrate`. It prints and
+//! applies nothing.
 
 use super::output;
 use super::report::warn_if_cut;
@@ -12,15 +13,20 @@ use std::path::PathBuf;
 
 /// Derive database settings from a calibration, each with its formula, range and source
 ///
-/// Prints statements for you to review and run; changes nothing itself. Settings whose figures were not measured
-/// are listed with the command that measures them.
+/// Prints statements for you to review and run; changes nothing itself. Settings whose figures were
+/// not measured are listed with the command that measures them.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 success, 1 failed, 2 wrong usage.")]
 pub(super) struct AdviseArgs {
     /// Directory of a `rigel calibrate` run, or its journal
     run: PathBuf,
     /// Products to advise on, separated by commas [default: all]
-    #[arg(long = "for", value_name = "PRODUCT", value_enum, value_delimiter = ',')]
+    #[arg(
+        long = "for",
+        value_name = "PRODUCT",
+        value_enum,
+        value_delimiter = ','
+    )]
     products: Vec<Product>,
     /// Print the advice as JSON
     #[arg(long)]
@@ -51,13 +57,19 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
     let place = args.run.display();
     let RunResult::Calibration(found) = report::result(&run) else {
         return Err(Error::usage(
-            format!("'{place}' is not a calibration, and settings can be derived from calibrations only"),
+            format!(
+                "'{place}' is not a calibration, and settings can be derived from calibrations \
+                 only"
+            ),
             "run `rigel calibrate TARGET`, and give the directory of that run",
         ));
     };
     if found.maximum.is_none() {
         return Err(Error::usage(
-            format!("the calibration in '{place}' was stopped before it measured enough to derive settings"),
+            format!(
+                "the calibration in '{place}' was stopped before it measured enough to derive \
+                 settings"
+            ),
             format!("resume it with `rigel calibrate --resume {place}`"),
         ));
     }

@@ -12,24 +12,43 @@ use clap::{Args, ValueEnum};
 ///
 /// The open successor of `DBMS_RESOURCE_MANAGER.CALIBRATE_IO`. Reads only, unless --write is given.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 no rate met --max-latency.")]
+#[command(
+    after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 no rate met \
+                  --max-latency."
+)]
 pub(super) struct CalibrateArgs {
     #[command(flatten)]
     measuring: MeasuringArgs,
     /// Block size of the database [default: 8KiB, or that of --as]
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     size: Option<Bytes>,
-    /// Maximum response time at the sustained rate, such as 2ms or 500us@p99.9; a bare number is ms [default: 20ms@p99]
+    /// Maximum response time at the sustained rate, such as 2ms or 500us@p99.9; a bare number is
+    /// ms [default: 20ms@p99]
     #[arg(long, value_name = "LATENCY[@QUANTILE]", conflicts_with = "resume")]
     max_latency: Option<Bound>,
     /// Stop a point when the half-width of its 95 % interval is below this share of the figure
-    #[arg(long, value_name = "SHARE", default_value = "2%", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "2%",
+        conflicts_with = "resume"
+    )]
     precision: Ratio,
     /// Maximum measured time of a point, even if --precision is not reached
-    #[arg(long, value_name = "TIME", default_value = "5s", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "5s",
+        conflicts_with = "resume"
+    )]
     point_max: Nanos,
     /// Read as this database does: its block sizes and I/O engine
-    #[arg(long = "as", value_name = "DATABASE", value_enum, conflicts_with = "resume")]
+    #[arg(
+        long = "as",
+        value_name = "DATABASE",
+        value_enum,
+        conflicts_with = "resume"
+    )]
     like: Option<Database>,
     /// Also measure random writes and log writes; needs --destroy unless Rigel made the target
     #[arg(long, conflicts_with_all = ["read_only", "resume"])]
@@ -80,7 +99,10 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     let path = job.results.path();
     let found = report::result(&run);
     let RunResult::Calibration(calibration) = &found else {
-        return Err(Error::failed("the journal is no longer that of a calibration", "rigel report shows what it is"));
+        return Err(Error::failed(
+            "the journal is no longer that of a calibration",
+            "rigel report shows what it is",
+        ));
     };
     let verbs = "`rigel report`, `advise` and `compare`";
     if args.like_oracle && !args.measuring.outcome.json {
@@ -91,13 +113,19 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     }
     measuring::conclude(job, &run, stopped)?;
     let asked = matches!(run.header.request(), Request::Calibrate(request) if request.bound_given);
-    Ok(if asked && calibration.sustained.kept.is_none() { 3 } else { 0 })
+    Ok(if asked && calibration.sustained.kept.is_none() {
+        3
+    } else {
+        0
+    })
 }
 
 impl CalibrateArgs {
     fn request(&self) -> Result<CalibrateRequest, Error> {
         let default = CalibrateRequest::DEFAULT;
-        let (block, large, _) = self.like.map_or((default.block, default.large, ""), Database::manner);
+        let (block, large, _) = self
+            .like
+            .map_or((default.block, default.large, ""), Database::manner);
         let block = match self.size {
             None => block,
             Some(size) => size_of_io("--size", size)?,
@@ -121,12 +149,15 @@ impl CalibrateArgs {
 /// The size as that of an I/O, if it can be one; `option` is named in the refusal.
 pub(super) fn size_of_io(option: &str, Bytes(size): Bytes) -> Result<u32, Error> {
     let in_range = (512..=16 << 20).contains(&size) && size.is_multiple_of(512);
-    u32::try_from(size).ok().filter(|_| in_range).ok_or_else(|| {
-        Error::usage(
-            format!("{option} {} is not a valid I/O size", Bytes(size)),
-            "give a multiple of 512 up to 16MiB, such as 8k",
-        )
-    })
+    u32::try_from(size)
+        .ok()
+        .filter(|_| in_range)
+        .ok_or_else(|| {
+            Error::usage(
+                format!("{option} {} is not a valid I/O size", Bytes(size)),
+                "give a multiple of 512 up to 16MiB, such as 8k",
+            )
+        })
 }
 
 /// Refuses a precision that cannot be reached, or that is meaningless.

@@ -1,7 +1,7 @@
 //! `rigel check`: what a target is, and whether a run on it would be trustworthy.
 //!
-//! Input: a [`Preflight`]. Output: a screen of text, or JSON for scripts, and the exit status. Apart from `run`,
-//! nothing here examines the machine.
+//! Input: a [`Preflight`]. Output: a screen of text, or JSON for scripts, and the exit status.
+//! Apart from `run`, nothing here examines the machine.
 
 use super::output;
 use super::target::is_url;
@@ -19,7 +19,8 @@ use std::path::PathBuf;
 /// Check a target and this machine for anything that would make measurements misleading
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 no warnings, 1 failed, 2 wrong usage, 3 a warning, or a measurement would be refused."
+    after_help = "Exit status: 0 no warnings, 1 failed, 2 wrong usage, 3 a warning, or a \
+                  measurement would be refused."
 )]
 pub struct CheckArgs {
     /// Files, block devices, or one directory (checked with a temporary file of 64 MiB in it)
@@ -38,19 +39,31 @@ pub struct CheckArgs {
 
 /// Examines the targets, prints the findings, and returns the exit status.
 pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
-    if let Some(url) = args.targets.iter().map(|target| target.to_string_lossy()).find(|text| has_scheme(text)) {
+    if let Some(url) = args
+        .targets
+        .iter()
+        .map(|target| target.to_string_lossy())
+        .find(|text| has_scheme(text))
+    {
         return Err(is_url(&url));
     }
     let scratch = match &args.targets[..] {
         // For a directory, examines a scratch file in it.
-        [directory] if directory.is_dir() => {
-            Some(Scratch::make(directory, Some(Bytes(64 * MIB)), false, &mut |_, _| true)?)
-        }
+        [directory] if directory.is_dir() => Some(Scratch::make(
+            directory,
+            Some(Bytes(64 * MIB)),
+            false,
+            &mut |_, _| true,
+        )?),
         _ => None,
     };
     let members: Vec<Opened> = match &scratch {
         Some(scratch) => vec![scratch.opened()?],
-        None => args.targets.iter().map(|path| Opened::open(path)).collect::<Result<_, _>>()?,
+        None => args
+            .targets
+            .iter()
+            .map(|path| Opened::open(path))
+            .collect::<Result<_, _>>()?,
     };
     let called = scratch.as_ref().map(Scratch::display_name);
     let request = preflight::PreflightRequest {
@@ -105,15 +118,17 @@ pub fn render_json(look: &Preflight) -> String {
     let report = Report {
         trustworthy: trustworthy(&look.findings),
         verdict: verdict(&look.findings),
-        device_load: device_loads(&look.before, &look.after).into_iter().collect(),
+        device_load: device_loads(&look.before, &look.after)
+            .into_iter()
+            .collect(),
         host_load: host_load(&look.before, &look.after),
         look,
     };
     serde_json::to_string_pretty(&report).expect("plain data with names for keys")
 }
 
-/// The text output: the target, the host, the current load, the findings with their hints, and the verdict as the last
-/// line.
+/// The text output: the target, the host, the current load, the findings with their hints, and the
+/// verdict as the last line.
 #[must_use]
 pub fn render_text(look: &Preflight) -> String {
     let mut text = String::new();
@@ -123,7 +138,13 @@ pub fn render_text(look: &Preflight) -> String {
     }
     if look.target.members.len() > 1 {
         let _ = writeln!(text, "together");
-        lines(&mut text, &[("usable", against_memory(look.target.usable, look.host.memory))]);
+        lines(
+            &mut text,
+            &[(
+                "usable",
+                against_memory(look.target.usable, look.host.memory),
+            )],
+        );
     }
     let _ = writeln!(text, "host {}", look.host.name);
     lines(&mut text, &host_lines(look));
@@ -164,7 +185,9 @@ fn wrapped(sentence: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in sentence.split_whitespace() {
         let line = lines.last_mut().expect("there is always one");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > SCREEN_WIDTH - INDENT {
+        if !line.is_empty()
+            && line.chars().count() + 1 + word.chars().count() > SCREEN_WIDTH - INDENT
+        {
             lines.push(word.to_string());
         } else {
             if !line.is_empty() {
@@ -181,13 +204,22 @@ fn member_lines(look: &Preflight, member: &VolumeMember) -> Vec<(&'static str, S
         crate::model::FileKind::File => "file",
         crate::model::FileKind::Device => "block device",
     };
-    let mut lines = vec![("what", format!("{kind} of {}", against_memory(member.bytes, look.host.memory)))];
+    let mut lines = vec![(
+        "what",
+        format!(
+            "{kind} of {}",
+            against_memory(member.bytes, look.host.memory)
+        ),
+    )];
     if let Some(filesystem) = &member.filesystem {
         let options = member.mount_options.as_deref().unwrap_or_default();
         lines.push(("filesystem", format!("{filesystem} ({options})")));
         lines.push(("written", written(member)));
     }
-    lines.push(("alignment", format!("{} for direct I/O", Bytes(member.alignment.into()))));
+    lines.push((
+        "alignment",
+        format!("{} for direct I/O", Bytes(member.alignment.into())),
+    ));
     match member.devices.split_first() {
         None => lines.push(("device", "none known to the kernel".into())),
         Some((first, below)) => {
@@ -218,9 +250,15 @@ fn against_memory(bytes: Bytes, memory: Bytes) -> String {
 }
 
 fn written(member: &VolumeMember) -> String {
-    let Some(extents) = member.extents else { return "not reported by the filesystem".into() };
+    let Some(extents) = member.extents else {
+        return "not reported by the filesystem".into();
+    };
     let share = extents.written.0 as f64 / member.bytes.0.max(1) as f64 * 100.0;
-    let pieces = if extents.count == 1 { "1 extent".into() } else { format!("{} extents", extents.count) };
+    let pieces = if extents.count == 1 {
+        "1 extent".into()
+    } else {
+        format!("{} extents", extents.count)
+    };
     // Rounded down, so that only a completely written file shows 100 %.
     let mut text = format!("{:.1} %, in {pieces}", (share * 10.0).floor() / 10.0);
     if extents.holes.0 > 0 {
@@ -233,8 +271,15 @@ fn written(member: &VolumeMember) -> String {
 }
 
 fn device(device: &BlockDevice) -> String {
-    let model = device.model.as_deref().map_or(String::new(), |model| format!(" ({model})"));
-    let medium = if device.rotational { "rotational" } else { "not rotational" };
+    let model = device
+        .model
+        .as_deref()
+        .map_or(String::new(), |model| format!(" ({model})"));
+    let medium = if device.rotational {
+        "rotational"
+    } else {
+        "not rotational"
+    };
     let (logical, physical) = (device.logical_block, device.physical_block);
     format!(
         "{}{model}, {}, {medium}, {logical}-byte logical and {physical}-byte physical blocks",
@@ -243,7 +288,13 @@ fn device(device: &BlockDevice) -> String {
 }
 
 fn queue(device: &BlockDevice) -> String {
-    let known = |text: &str| if text.is_empty() { "unknown".to_string() } else { text.to_string() };
+    let known = |text: &str| {
+        if text.is_empty() {
+            "unknown".to_string()
+        } else {
+            text.to_string()
+        }
+    };
     format!(
         "scheduler {}, write cache {}, {} requests of up to {} KiB",
         known(&device.scheduler),
@@ -262,12 +313,25 @@ fn host_lines(look: &Preflight) -> Vec<(&'static str, String)> {
         Some(_) => "forbidden",
     };
     let mut lines = vec![
-        ("machine", format!("Linux {}, {}, {} CPUs, {} of memory", host.kernel, host.cpu, host.cpus, host.memory)),
-        ("clock", format!("{}, {:.0} ns per reading", host.clock_source, host.clock_read_ns)),
+        (
+            "machine",
+            format!(
+                "Linux {}, {}, {} CPUs, {} of memory",
+                host.kernel, host.cpu, host.cpus, host.memory
+            ),
+        ),
+        (
+            "clock",
+            format!(
+                "{}, {:.0} ns per reading",
+                host.clock_source, host.clock_read_ns
+            ),
+        ),
         (
             "limits",
             format!(
-                "io_uring {uring}, {} of {} asynchronous I/Os in use, locked memory {}, open files {}",
+                "io_uring {uring}, {} of {} asynchronous I/Os in use, locked memory {}, open \
+                 files {}",
                 limits.aio_used,
                 limits.aio_max,
                 unlimited(limits.locked_memory.map(|bytes| bytes.to_string())),
@@ -279,27 +343,47 @@ fn host_lines(look: &Preflight) -> Vec<(&'static str, String)> {
         let busy = load.busy * 100.0;
         lines.push((
             "load now",
-            format!("{name}: {:.0} IOPS, {:.1} MB/s, busy {busy:.0} %", load.iops, load.megabytes_per_s),
+            format!(
+                "{name}: {:.0} IOPS, {:.1} MB/s, busy {busy:.0} %",
+                load.iops, load.megabytes_per_s
+            ),
         ));
     }
     let load = host_load(&look.before, &look.after);
-    let waiting =
-        load.io_pressure.map_or(String::new(), |share| format!(", waiting for I/O {:.0} % of the time", share * 100.0));
-    lines.push(("", format!("CPU: busy {:.0} %, stolen {:.0} %{waiting}", load.busy * 100.0, load.stolen * 100.0)));
+    let waiting = load.io_pressure.map_or(String::new(), |share| {
+        format!(", waiting for I/O {:.0} % of the time", share * 100.0)
+    });
+    lines.push((
+        "",
+        format!(
+            "CPU: busy {:.0} %, stolen {:.0} %{waiting}",
+            load.busy * 100.0,
+            load.stolen * 100.0
+        ),
+    ));
     lines
 }
 
 /// One sentence on how trustworthy a run would be.
 fn verdict(findings: &[Finding]) -> String {
-    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let count = |severity| {
+        findings
+            .iter()
+            .filter(|finding| finding.severity == severity)
+            .count()
+    };
     let (refusals, warnings) = (count(Severity::Refusal), count(Severity::Warning));
     let s = |count: usize| if count == 1 { "" } else { "s" };
     let first = findings.first().map_or("", |finding| finding.name.as_str());
     match (refusals, warnings) {
         (0, 0) => "A run here would be trustworthy.".into(),
-        (0, warnings) => format!("A run here could mislead: {warnings} warning{}, the first is {first}.", s(warnings)),
+        (0, warnings) => format!(
+            "A run here could mislead: {warnings} warning{}, the first is {first}.",
+            s(warnings)
+        ),
         (refusals, warnings) => format!(
-            "A run here would not measure the storage: {refusals} reason{} to refuse it and {warnings} warning{}, the first is {first}.",
+            "A run here would not measure the storage: {refusals} reason{} to refuse it and \
+             {warnings} warning{}, the first is {first}.",
             s(refusals),
             s(warnings)
         ),
@@ -309,7 +393,9 @@ fn verdict(findings: &[Finding]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Counters, Extents, FileKind, GIB, Host, LimitFacts, Nanos, Sample, TargetFacts};
+    use crate::model::{
+        Counters, Extents, FileKind, GIB, Host, LimitFacts, Nanos, Sample, TargetFacts,
+    };
 
     fn look() -> Preflight {
         let device = BlockDevice {
@@ -332,7 +418,12 @@ mod tests {
             alignment: 512,
             filesystem: Some("ext4".into()),
             mount_options: Some("rw,relatime".into()),
-            extents: Some(Extents { count: 3, written: Bytes(3 * GIB), holes: Bytes(GIB), ..Extents::default() }),
+            extents: Some(Extents {
+                count: 3,
+                written: Bytes(3 * GIB),
+                holes: Bytes(GIB),
+                ..Extents::default()
+            }),
             device_number: Some((259, 0)),
             devices: vec![device],
         };
@@ -352,11 +443,24 @@ mod tests {
                 io_uring_disabled: Some(0),
             },
         };
-        let target =
-            TargetFacts { server: None, name: "/data/file".into(), usable: Bytes(4 * GIB), members: vec![member] };
+        let target = TargetFacts {
+            server: None,
+            name: "/data/file".into(),
+            usable: Bytes(4 * GIB),
+            members: vec![member],
+        };
         let at_rest = [("nvme0n1".to_string(), Counters::default())];
-        let busy = Counters { reads: 40, read_sectors: 640, busy_ms: 20, ..Counters::default() };
-        let before = Sample { devices: at_rest.into(), io_pressure_us: Some(0), ..Sample::default() };
+        let busy = Counters {
+            reads: 40,
+            read_sectors: 640,
+            busy_ms: 20,
+            ..Counters::default()
+        };
+        let before = Sample {
+            devices: at_rest.into(),
+            io_pressure_us: Some(0),
+            ..Sample::default()
+        };
         let after = Sample {
             at: Nanos::from_secs(1),
             devices: [("nvme0n1".to_string(), busy)].into(),
@@ -365,7 +469,13 @@ mod tests {
             ..Sample::default()
         };
         let findings = crate::analyse::preflight_findings(&host, &target, &before, &after, false);
-        Preflight { host, target, before, after, findings }
+        Preflight {
+            host,
+            target,
+            before,
+            after,
+            findings,
+        }
     }
 
     #[test]
@@ -376,18 +486,21 @@ mod tests {
   filesystem   ext4 (rw,relatime)
   written      75.0 %, in 3 extents, 1 GiB in holes
   alignment    512 bytes for direct I/O
-  device       nvme0n1 (Fast Disk), 931 GiB, not rotational, 512-byte logical and 4096-byte physical blocks
+  device       nvme0n1 (Fast Disk), 931 GiB, not rotational, 512-byte logical and 4096-byte \
+                        physical blocks
                scheduler none, write cache write back, 1023 requests of up to 1280 KiB
 host db1
   machine      Linux 6.1.0, Some CPU, 8 CPUs, 16 GiB of memory
   clock        tsc, 25 ns per reading
-  limits       io_uring allowed, 10 of 65536 asynchronous I/Os in use, locked memory 8 MiB, open files unlimited
+  limits       io_uring allowed, 10 of 65536 asynchronous I/Os in use, locked memory 8 MiB, open \
+                        files unlimited
   load now     nvme0n1: 40 IOPS, 0.3 MB/s, busy 2 %
                CPU: busy 1 %, stolen 0 %, waiting for I/O 3 % of the time
 
 REFUSED holes: 25 % of /data/file was never written (1 GiB in holes, 0 bytes allocated): reading it
         does not access the storage
-        hint: give a directory instead, in which Rigel makes a completely written file; or fill this
+        hint: give a directory instead, in which Rigel makes a completely written file; or fill \
+                        this
         one; --allow-holes measures it anyway
 note    memory: the target, 4 GiB, is smaller than the memory, 16 GiB: direct I/O bypasses the page
         cache, but a cache in the storage may still hold all of it
@@ -410,7 +523,10 @@ A run here would not measure the storage: 1 reason to refuse it and 0 warnings, 
         assert_eq!(json["trustworthy"], false);
         assert_eq!(json["device_load"]["nvme0n1"]["iops"], 40.0);
         assert_eq!(json["findings"][0]["name"], "holes");
-        assert_eq!(json["target"]["members"][0]["devices"][0]["name"], "nvme0n1");
+        assert_eq!(
+            json["target"]["members"][0]["devices"][0]["name"],
+            "nvme0n1"
+        );
         assert_eq!(serde_json::from_value::<Preflight>(json).unwrap(), look);
     }
 
@@ -418,7 +534,8 @@ A run here would not measure the storage: 1 reason to refuse it and 0 warnings, 
     fn the_exit_status_says_whether_a_run_would_be_trustworthy() {
         let mut look = look();
         assert_eq!(exit_status(&look), 3);
-        look.findings.retain(|finding| finding.severity == Severity::Note);
+        look.findings
+            .retain(|finding| finding.severity == Severity::Note);
         assert_eq!(exit_status(&look), 0);
         assert!(render_text(&look).ends_with("\nA run here would be trustworthy.\n"));
     }

@@ -11,27 +11,30 @@ use std::path::{Path, PathBuf};
 
 /// Compare runs: ratio of each figure to the baseline's, its interval, and whether they differ
 ///
-/// Lists differing conditions first, the target before all others. Leaves out figures of other I/O sizes, and
-/// refuses runs of another workload, because all their figures are of different work. Compares soaks and imported
-/// series by their medians over rounds.
+/// Lists differing conditions first, the target before all others. Leaves out figures of other I/O
+/// sizes, and refuses runs of another workload, because all their figures are of different work.
+/// Compares soaks and imported series by their medians over rounds.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "--fail-if-slower fails only if it is certain: with 95 % confidence, over all headline figures \
-                  together, some rate is lower or some response time is higher by more than the share. A possible \
-                  slowdown is printed as a hint.\n\nExit status: 0 compared, 1 failed, 2 wrong usage or not \
-                  comparable, 3 slower than --fail-if-slower allows."
+    after_help = "--fail-if-slower fails only if it is certain: with 95 % confidence, over all \
+                  headline figures together, some rate is lower or some response time is higher \
+                  by more than the share. A possible slowdown is printed as a hint.\n\nExit \
+                  status: 0 compared, 1 failed, 2 wrong usage or not comparable, 3 slower than \
+                  --fail-if-slower allows."
 )]
 pub(super) struct CompareArgs {
     /// Directories of runs, or their journals; the first is the baseline
     #[arg(value_name = "RUN", required = true, num_args = 2..)]
     runs: Vec<PathBuf>,
-    /// Exit with status 3 if a headline figure is certainly slower than the baseline's by more than this share
+    /// Exit with status 3 if a headline figure is certainly slower than the baseline's by more
+    /// than this share
     #[arg(long, value_name = "SHARE")]
     fail_if_slower: Option<Ratio>,
     /// Print the comparison as JSON
     #[arg(long)]
     json: bool,
-    /// Also write an HTML page, in one self-contained file; - prints it to stdout instead of the text
+    /// Also write an HTML page, in one self-contained file; - prints it to stdout instead of the
+    /// text
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     html: Option<PathBuf>,
 }
@@ -49,15 +52,35 @@ impl ComparedRun {
     fn read(name: String, path: &Path) -> Result<Self, Error> {
         let ended = !journal::is_being_written(path);
         if !soak::is_soak(&journal::header(path)?) {
-            return Ok(Self { name, run: journal::read(path)?, soak: None, ended });
+            return Ok(Self {
+                name,
+                run: journal::read(path)?,
+                soak: None,
+                ended,
+            });
         }
         let (header, result, cut) = soak::read(path)?;
-        Ok(Self { name, run: Run { header, points: Vec::new(), imported: Vec::new(), cut }, soak: Some(result), ended })
+        Ok(Self {
+            name,
+            run: Run {
+                header,
+                points: Vec::new(),
+                imported: Vec::new(),
+                cut,
+            },
+            soak: Some(result),
+            ended,
+        })
     }
 
     fn subject(&self) -> Subject<'_> {
         match &self.soak {
-            Some(result) => Subject::of_soak(&self.name, &self.run.header, result, self.ended && !self.run.cut),
+            Some(result) => Subject::of_soak(
+                &self.name,
+                &self.run.header,
+                result,
+                self.ended && !self.run.cut,
+            ),
             None => comparison::subject(&self.name, &self.run),
         }
     }
@@ -67,14 +90,19 @@ impl ComparedRun {
 pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     refuse_duplicates(&args.runs)?;
     let named = names(&args.runs).into_iter().zip(&args.runs);
-    let members =
-        named.map(|(name, path)| ComparedRun::read(name, path)).collect::<Result<Vec<ComparedRun>, Error>>()?;
+    let members = named
+        .map(|(name, path)| ComparedRun::read(name, path))
+        .collect::<Result<Vec<ComparedRun>, Error>>()?;
     let subjects: Vec<Subject> = members.iter().map(ComparedRun::subject).collect();
     refuse_soak_among_loads(&members, &subjects)?;
     let found = analyse::compare(&subjects, args.fail_if_slower);
     refuse_incomparable(&found)?;
     refuse_nothing_in_common(&found)?;
-    let runs: Vec<(&Run, &Subject)> = members.iter().map(|member| &member.run).zip(&subjects).collect();
+    let runs: Vec<(&Run, &Subject)> = members
+        .iter()
+        .map(|member| &member.run)
+        .zip(&subjects)
+        .collect();
     let document = comparison::document(&runs, &found);
     if args.html.as_deref() != Some(Path::new("-")) {
         if args.json {
@@ -91,13 +119,21 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
 
 /// The exit status: 3 if a figure is slower than the limit allows.
 fn status(subjects: &[Subject], found: &Comparison) -> Result<u8, Error> {
-    let Some(slower) = &found.slower else { return Ok(0) };
+    let Some(slower) = &found.slower else {
+        return Ok(0);
+    };
     if !slower.certain.is_empty() {
         return Ok(3);
     }
-    if let Some(broken) = subjects.iter().find(|subject| !subject.whole || subject.warnings.contains_key("failures")) {
+    if let Some(broken) = subjects
+        .iter()
+        .find(|subject| !subject.whole || subject.warnings.contains_key("failures"))
+    {
         return Err(Error::failed(
-            format!("{} is incomplete, or I/Os failed in it, so it cannot show that nothing is slower", broken.name),
+            format!(
+                "{} is incomplete, or I/Os failed in it, so it cannot show that nothing is slower",
+                broken.name
+            ),
             "resume it with --resume, or measure again",
         ));
     }
@@ -113,29 +149,43 @@ fn status(subjects: &[Subject], found: &Comparison) -> Result<u8, Error> {
 
 /// Refuses a run that has nothing in common with the baseline.
 fn refuse_nothing_in_common(found: &Comparison) -> Result<(), Error> {
-    let Some(run) = (1..found.names.len()).find(|run| !found.has_common(*run)) else { return Ok(()) };
-    let other_work = found.is_of_other_work(run, Scope::Small) && found.is_of_other_work(run, Scope::Large);
+    let Some(run) = (1..found.names.len()).find(|run| !found.has_common(*run)) else {
+        return Ok(());
+    };
+    let other_work =
+        found.is_of_other_work(run, Scope::Small) && found.is_of_other_work(run, Scope::Large);
     let hint = if other_work {
         "all figures are of different I/O sizes: measure again with the same --size"
     } else if found.rounds.is_empty() {
         "compare runs of one verb with the same options"
     } else {
-        "compare series of the same quantity: throughput, p50, p99 or max, or series of the same name; `rigel \
-         report` shows each"
+        "compare series of the same quantity: throughput, p50, p99 or max, or series of the same \
+         name; `rigel report` shows each"
     };
-    Err(Error::usage(format!("{} and {} have no figure and no load in common", found.names[run], found.names[0]), hint))
+    Err(Error::usage(
+        format!(
+            "{} and {} have no figure and no load in common",
+            found.names[run], found.names[0]
+        ),
+        hint,
+    ))
 }
 
 /// Refuses to compare a soak, which has rounds and no points, with a run at loads.
 fn refuse_soak_among_loads(members: &[ComparedRun], subjects: &[Subject]) -> Result<(), Error> {
     let soak = members.iter().find(|member| member.soak.is_some());
-    let is_at_loads =
-        |(member, subject): &(&ComparedRun, &Subject)| member.soak.is_none() && subject.over_time.courses.is_empty();
-    let (Some(soak), Some((other, _))) = (soak, members.iter().zip(subjects).find(is_at_loads)) else {
+    let is_at_loads = |(member, subject): &(&ComparedRun, &Subject)| {
+        member.soak.is_none() && subject.over_time.courses.is_empty()
+    };
+    let (Some(soak), Some((other, _))) = (soak, members.iter().zip(subjects).find(is_at_loads))
+    else {
         return Ok(());
     };
     Err(Error::usage(
-        format!("{} is a soak, and {} has no rounds to compare with its rounds", soak.name, other.name),
+        format!(
+            "{} is a soak, and {} has no rounds to compare with its rounds",
+            soak.name, other.name
+        ),
         "compare a soak with another soak, or with an imported series: rigel import FILE",
     ))
 }
@@ -144,8 +194,15 @@ fn refuse_soak_among_loads(members: &[ComparedRun], subjects: &[Subject]) -> Res
 fn refuse_duplicates(paths: &[PathBuf]) -> Result<(), Error> {
     let place = |path: &Path| journal::file_of(path).canonicalize().ok();
     for (index, path) in paths.iter().enumerate() {
-        if place(path).is_some() && paths[..index].iter().any(|before| place(before) == place(path)) {
-            return Err(Error::usage(format!("'{}' is given twice", path.display()), "give every run once"));
+        if place(path).is_some()
+            && paths[..index]
+                .iter()
+                .any(|before| place(before) == place(path))
+        {
+            return Err(Error::usage(
+                format!("'{}' is given twice", path.display()),
+                "give every run once",
+            ));
         }
     }
     Ok(())
@@ -154,26 +211,46 @@ fn refuse_duplicates(paths: &[PathBuf]) -> Result<(), Error> {
 /// Names of the runs: their directories' names, or the full path if two have the same name.
 fn names(paths: &[PathBuf]) -> Vec<String> {
     let directory = |path: &PathBuf| match path.file_name() {
-        Some(name) if name == journal::FILE_NAME => path.parent().map_or_else(PathBuf::new, Path::to_path_buf),
+        Some(name) if name == journal::FILE_NAME => {
+            path.parent().map_or_else(PathBuf::new, Path::to_path_buf)
+        }
         _ => path.clone(),
     };
     let directories: Vec<PathBuf> = paths.iter().map(directory).collect();
     let short = |path: &PathBuf| {
-        let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into());
-        name.strip_suffix(".rigel").map_or(name.clone(), str::to_string)
+        let name = path.file_name().map_or_else(
+            || path.display().to_string(),
+            |name| name.to_string_lossy().into(),
+        );
+        name.strip_suffix(".rigel")
+            .map_or(name.clone(), str::to_string)
     };
     let names: Vec<String> = directories.iter().map(short).collect();
     let is_alone = |name: &String| names.iter().filter(|other| *other == name).count() == 1;
-    let whole =
-        |(name, path): (&String, &PathBuf)| if is_alone(name) { name.clone() } else { path.display().to_string() };
+    let whole = |(name, path): (&String, &PathBuf)| {
+        if is_alone(name) {
+            name.clone()
+        } else {
+            path.display().to_string()
+        }
+    };
     names.iter().zip(&directories).map(whole).collect()
 }
 
-fn refuse_incomparable(Comparison { names, conditions, .. }: &Comparison) -> Result<(), Error> {
+fn refuse_incomparable(
+    Comparison {
+        names, conditions, ..
+    }: &Comparison,
+) -> Result<(), Error> {
     let different: Vec<String> = conditions
         .iter()
         .filter(|condition| condition.not_compared == Some(Scope::All))
-        .map(|it| format!("{} {} in {} and {} in {}", it.name, it.before, names[0], it.after, names[it.run]))
+        .map(|it| {
+            format!(
+                "{} {} in {} and {} in {}",
+                it.name, it.before, names[0], it.after, names[it.run]
+            )
+        })
         .collect();
     if different.is_empty() {
         return Ok(());
@@ -192,6 +269,9 @@ mod tests {
     fn runs_are_called_by_their_directories() {
         let named = |paths: &[&str]| names(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
         assert_eq!(named(&["runs/a.rigel", "b/journal.jsonl"]), ["a", "b"]);
-        assert_eq!(named(&["monday/run", "tuesday/run", "run2"]), ["monday/run", "tuesday/run", "run2"]);
+        assert_eq!(
+            named(&["monday/run", "tuesday/run", "run2"]),
+            ["monday/run", "tuesday/run", "run2"]
+        );
     }
 }

@@ -7,20 +7,21 @@ use super::sql_args::{self, WorkArgs};
 use super::{page, ranges, sql};
 use crate::analyse::RunResult;
 use crate::model::{
-    Arrivals, Bound, Bytes, CurveRequest, Error, Mix, Nanos, Pattern, Ratio, Request, SqlStop, SqlTerms, WarmUp,
+    Arrivals, Bound, Bytes, CurveRequest, Error, Mix, Nanos, Pattern, Ratio, Request, SqlStop,
+    SqlTerms, WarmUp,
 };
 use crate::report;
 use clap::{Args, ValueEnum};
 
 /// Measure latency against throughput, by queue depth or offered rate: table, chart, knee
 ///
-/// Reads only, unless --mix or --update includes writes. Targets may also be databases that `rigel sql load` has
-/// loaded.
+/// Reads only, unless --mix or --update includes writes. Targets may also be databases that `rigel
+/// sql load` has loaded.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A range includes both ends: 1..64 doubles, 1k..30k takes about 12 steps, 1..64/8 takes steps of \
-                  8. 1,2,5,9 is a list.\nExit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 no load \
-                  met --max-latency."
+    after_help = "A range includes both ends: 1..64 doubles, 1k..30k takes about 12 steps, \
+                  1..64/8 takes steps of 8. 1,2,5,9 is a list.\nExit status: 0 complete, 1 failed \
+                  or incomplete, 2 wrong usage, 3 no load met --max-latency."
 )]
 pub(super) struct CurveArgs {
     #[command(flatten)]
@@ -31,35 +32,65 @@ pub(super) struct CurveArgs {
     /// Closed loop: number of threads with one I/O at a time each, or of sessions of a database
     #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "resume")]
     sessions: Option<String>,
-    /// Open loop: I/Os due per second, whatever the target does; 10%..120% is of the maximum, which is measured first
+    /// Open loop: I/Os due per second, whatever the target does; 10%..120% is of the maximum,
+    /// which is measured first
     #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "resume")]
     rate: Option<String>,
     /// Spacing of the due times of --rate [default: poisson]
-    #[arg(long, value_name = "SPACING", value_enum, requires = "rate", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "SPACING",
+        value_enum,
+        requires = "rate",
+        conflicts_with = "resume"
+    )]
     arrivals: Option<Spacing>,
-    /// Maximum outstanding I/Os with --rate; I/Os due beyond it wait, and the wait counts [default: 256]
+    /// Maximum outstanding I/Os with --rate; I/Os due beyond it wait, and the wait counts
+    /// [default: 256]
     #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u32).range(1..=4096))]
     in_flight: Option<u32>,
-    /// Kinds of I/O in percent, such as read=70,write=30 or read=70,log=30 for durable writes [default: read=100]
+    /// Kinds of I/O in percent, such as read=70,write=30 or read=70,log=30 for durable writes
+    /// [default: read=100]
     #[arg(long, value_name = "MIX", conflicts_with = "resume")]
     mix: Option<String>,
     /// Size of an I/O
-    #[arg(long, value_name = "SIZE", default_value = "8KiB", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "8KiB",
+        conflicts_with = "resume"
+    )]
     size: String,
-    /// Add large random reads to every point: large:2 keeps 2 of 1MiB outstanding, large:2@512k 2 of 512KiB
+    /// Add large random reads to every point: large:2 keeps 2 of 1MiB outstanding, large:2@512k 2
+    /// of 512KiB
     #[arg(long, value_name = "large:N[@SIZE]", conflicts_with = "resume")]
     background: Option<String>,
     /// Order of the blocks: uniform, zipf:0.99, hotspot:20%:80%, sequential or permutation
-    #[arg(long, value_name = "PATTERN", default_value = "uniform", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        default_value = "uniform",
+        conflicts_with = "resume"
+    )]
     pattern: String,
     /// Maximum response time of a point, such as 2ms or 500us@p99.9; a bare number is ms
     #[arg(long, value_name = "LATENCY[@QUANTILE]", conflicts_with = "resume")]
     max_latency: Option<String>,
     /// Stop a point when the half-width of its 95 % interval is below this share of the figure
-    #[arg(long, value_name = "SHARE", default_value = "2%", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "2%",
+        conflicts_with = "resume"
+    )]
     precision: String,
     /// Maximum measured time of a point, even if --precision is not reached
-    #[arg(long, value_name = "TIME", default_value = "5s", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "5s",
+        conflicts_with = "resume"
+    )]
     point_max: String,
     #[command(flatten)]
     work: WorkArgs,
@@ -90,18 +121,30 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
         if args.work != WorkArgs::default() {
             return Err(Error::usage(
                 "options for database sessions are given, but no database",
-                "give one, such as postgres://user@host/database; for files and devices use --mix, --pattern and \
-                 --size",
+                "give one, such as postgres://user@host/database; for files and devices use \
+                 --mix, --pattern and --size",
             ));
         }
-        let engine = if args.sessions.is_some() { "psync" } else { "auto" };
+        let engine = if args.sessions.is_some() {
+            "psync"
+        } else {
+            "auto"
+        };
         measuring::begin(&args.measuring, Request::Curve(args.request()?), engine)?
     };
     let (run, stopped) = measuring::measure(&mut job, &args.measuring)?;
     let found = report::result(&run);
-    page::show(&run, &found, job.results.path(), args.measuring.outcome.json, "`rigel report`, `advise` and `compare`");
+    page::show(
+        &run,
+        &found,
+        job.results.path(),
+        args.measuring.outcome.json,
+        "`rigel report`, `advise` and `compare`",
+    );
     measuring::conclude(job, &run, stopped)?;
-    let RunResult::Curve(curve) = &found else { return Ok(0) };
+    let RunResult::Curve(curve) = &found else {
+        return Ok(0);
+    };
     Ok(if curve.keeps_bound() { 0 } else { 3 })
 }
 
@@ -112,10 +155,22 @@ impl CurveArgs {
             ("--mix", self.mix.is_some(), "--update"),
             ("--background", self.background.is_some(), "--scan"),
             ("--pattern", self.pattern != "uniform", "--hot-spot"),
-            ("--engine", self.measuring.engine.is_some(), "the database's own I/O"),
-            ("--buffered", self.measuring.buffered, "the database's own setting"),
+            (
+                "--engine",
+                self.measuring.engine.is_some(),
+                "the database's own I/O",
+            ),
+            (
+                "--buffered",
+                self.measuring.buffered,
+                "the database's own setting",
+            ),
             ("--size", self.size != "8KiB", "the database's block"),
-            ("--workers", self.measuring.workers.is_some(), "one thread per session"),
+            (
+                "--workers",
+                self.measuring.workers.is_some(),
+                "one thread per session",
+            ),
         ];
         sql::refuse_raw(&asked, &urls[0])?;
         if self.rate.is_some() && self.work.has_pauses() {
@@ -125,11 +180,20 @@ impl CurveArgs {
         let tables = sql::tables_of(&access)?;
         let settings = self.work.settings()?;
         let work = sql_args::work(&settings, tables)?;
-        let warm_up = WarmUp { least: Nanos::from_secs(1), most: Nanos::from_secs(5) };
-        let terms =
-            SqlTerms { work, stop: SqlStop::Precise, warm_up, statement_timeout: self.work.statement_timeout() };
+        let warm_up = WarmUp {
+            least: Nanos::from_secs(1),
+            most: Nanos::from_secs(5),
+        };
+        let terms = SqlTerms {
+            work,
+            stop: SqlStop::Precise,
+            warm_up,
+            statement_timeout: self.work.statement_timeout(),
+        };
         let request = CurveRequest {
-            in_flight_max: self.in_flight.unwrap_or_else(|| sql_args::sessions(&settings, tables)),
+            in_flight_max: self
+                .in_flight
+                .unwrap_or_else(|| sql_args::sessions(&settings, tables)),
             length: tables.block,
             sql: Some(terms),
             ..self.request()?
@@ -158,8 +222,16 @@ impl CurveArgs {
             length: size_of_io("--size", self.size.parse::<Bytes>()?)?,
             mix: self.mix.as_deref().map_or(Ok(Mix::READS), ranges::mix)?,
             pattern: self.pattern.parse::<Pattern>()?,
-            background: self.background.as_deref().map(ranges::background).transpose()?,
-            bound: self.max_latency.as_deref().map(str::parse::<Bound>).transpose()?,
+            background: self
+                .background
+                .as_deref()
+                .map(ranges::background)
+                .transpose()?,
+            bound: self
+                .max_latency
+                .as_deref()
+                .map(str::parse::<Bound>)
+                .transpose()?,
             precision,
             point_most,
         })

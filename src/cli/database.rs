@@ -14,16 +14,19 @@ use std::path::{Path, PathBuf};
 /// Where the password is.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct PasswordArgs {
-    /// File whose first line is the database's password [default: `PGPASSWORD`, `~/.pgpass` or `MYSQL_PWD`, else a
-    /// prompt on the terminal]
+    /// File whose first line is the database's password [default: `PGPASSWORD`, `~/.pgpass` or
+    /// `MYSQL_PWD`, else a prompt on the terminal]
     #[arg(long, value_name = "FILE")]
     pub(super) password_file: Option<PathBuf>,
 }
 
-/// The database URLs among the targets; `None` if there are none. Mixing them with other targets is an error.
+/// The database URLs among the targets; `None` if there are none. Mixing them with other targets is
+/// an error.
 pub(super) fn urls(targets: &[OsString]) -> Result<Option<Vec<String>>, Error> {
     let is_url = |target: &&OsString| target.to_str().is_some_and(Address::is_url);
-    let Some(url) = targets.iter().find(is_url) else { return Ok(None) };
+    let Some(url) = targets.iter().find(is_url) else {
+        return Ok(None);
+    };
     if let Some(other) = targets.iter().find(|target| !is_url(target)) {
         return Err(Error::usage(
             format!(
@@ -34,11 +37,16 @@ pub(super) fn urls(targets: &[OsString]) -> Result<Option<Vec<String>>, Error> {
             "give only databases, or only files and devices",
         ));
     }
-    Ok(Some(targets.iter().map(|target| target.to_string_lossy().into_owned()).collect()))
+    Ok(Some(
+        targets
+            .iter()
+            .map(|target| target.to_string_lossy().into_owned())
+            .collect(),
+    ))
 }
 
-/// Access to the databases with these URLs. The password is taken from where libpq and the clients of `MySQL` take it,
-/// or requested on a terminal if a server needs one.
+/// Access to the databases with these URLs. The password is taken from where libpq and the clients
+/// of `MySQL` take it, or requested on a terminal if a server needs one.
 pub(super) fn access(urls: &[String], args: &PasswordArgs) -> Result<Access, Error> {
     let environment = |name: &str| std::env::var(name).ok();
     let mut access = Access::parse(urls.iter().map(String::as_str), &environment)?;
@@ -46,17 +54,23 @@ pub(super) fn access(urls: &[String], args: &PasswordArgs) -> Result<Access, Err
     asked_if_wanted(access)
 }
 
-/// Access to the databases in a run's journal. Whoever can write the journal may have replaced the URLs, so they are
-/// shown before the first connection, and only a password that is given now is sent.
+/// Access to the databases in a run's journal. Whoever can write the journal may have replaced the
+/// URLs, so they are shown before the first connection, and only a password that is given now is
+/// sent.
 pub(super) fn access_again(urls: &[String], args: &PasswordArgs) -> Result<Access, Error> {
-    let mut access = Access::parse(urls.iter().map(String::as_str), &|name| std::env::var(name).ok())?;
-    access.servers.iter().for_each(|server| remark(&format!("resuming on '{server}', as the journal says\n")));
+    let mut access = Access::parse(urls.iter().map(String::as_str), &|name| {
+        std::env::var(name).ok()
+    })?;
+    access
+        .servers
+        .iter()
+        .for_each(|server| remark(&format!("resuming on '{server}', as the journal says\n")));
     access.password = args.password_file.as_deref().map(first_line).transpose()?;
     let variable = variable(&access);
     if access.password.is_none() && std::env::var_os(variable).is_some() {
         remark(&format!(
-            "{variable} is not used for a server that comes from a journal: use --password-file, or type the \
-             password when asked\n"
+            "{variable} is not used for a server that comes from a journal: use --password-file, \
+             or type the password when asked\n"
         ));
     }
     asked_if_wanted(access)
@@ -64,14 +78,21 @@ pub(super) fn access_again(urls: &[String], args: &PasswordArgs) -> Result<Acces
 
 /// Requests the password on the terminal if a server needs one and none is known.
 fn asked_if_wanted(mut access: Access) -> Result<Access, Error> {
-    if access.password.is_none() && std::io::stdin().is_terminal() && crate::engine::sql::wants_password(&access)? {
+    if access.password.is_none()
+        && std::io::stdin().is_terminal()
+        && crate::engine::sql::wants_password(&access)?
+    {
         access.password = Some(prompt::password(&access.servers[0])?);
     }
     Ok(access)
 }
 
 fn variable(access: &Access) -> &'static str {
-    if access.dbms() == Dbms::Postgres { "PGPASSWORD" } else { "MYSQL_PWD" }
+    if access.dbms() == Dbms::Postgres {
+        "PGPASSWORD"
+    } else {
+        "MYSQL_PWD"
+    }
 }
 
 fn password(access: &Access, args: &PasswordArgs) -> Result<Option<Secret>, Error> {
@@ -79,14 +100,22 @@ fn password(access: &Access, args: &PasswordArgs) -> Result<Option<Secret>, Erro
         return first_line(path).map(Some);
     }
     // An empty password counts as none, as in libpq.
-    if let Some(password) = std::env::var(variable(access)).ok().filter(|password| !password.is_empty()) {
+    if let Some(password) = std::env::var(variable(access))
+        .ok()
+        .filter(|password| !password.is_empty())
+    {
         return Ok(Some(Secret::new(password)));
     }
     if access.dbms() != Dbms::Postgres {
         return Ok(None);
     }
     let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".pgpass"));
-    let Some(path) = std::env::var_os("PGPASSFILE").map(PathBuf::from).or_else(home) else { return Ok(None) };
+    let Some(path) = std::env::var_os("PGPASSFILE")
+        .map(PathBuf::from)
+        .or_else(home)
+    else {
+        return Ok(None);
+    };
     let (found, why_not) = from_pgpass(&path, &access.servers[0]);
     if let Some(why) = why_not {
         remark(&format!("rigel: {why}\n"));
@@ -97,9 +126,14 @@ fn password(access: &Access, args: &PasswordArgs) -> Result<Option<Secret>, Erro
 fn first_line(path: &Path) -> Result<Secret, Error> {
     let text = files::read_secret(path, files::HAND_WRITTEN_MAX).map_err(|error| {
         Error::usage(
-            format!("the password file '{}' cannot be read: {error}", path.display()),
+            format!(
+                "the password file '{}' cannot be read: {error}",
+                path.display()
+            ),
             "give a file whose first line is the password and which only you may read (chmod 600)",
         )
     })?;
-    Ok(Secret::new(text.lines().next().unwrap_or_default().to_string()))
+    Ok(Secret::new(
+        text.lines().next().unwrap_or_default().to_string(),
+    ))
 }

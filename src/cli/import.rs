@@ -5,7 +5,9 @@ use super::results::Results;
 use crate::clock;
 use crate::files;
 use crate::import::{self, ImportFormat, Source, table::Columns};
-use crate::model::{Bytes, Error, Host, ImportRequest, Invocation, Layout, Request, Target, TargetFacts};
+use crate::model::{
+    Bytes, Error, Host, ImportRequest, Invocation, Layout, Request, Target, TargetFacts,
+};
 use crate::record::Imported;
 use crate::record::journal::{self, EngineChoice, Header, Journal};
 use crate::report;
@@ -21,10 +23,10 @@ const BYTES_MAX: Bytes = Bytes(1 << 30);
 /// Detects the format from the content of the files. What a tool does not report stays unknown.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Formats: fio's JSON (--output-format=json or json+), Orion's _iops.csv, _mbps.csv, _lat.csv and \
-                  _summary.txt, iostat -x -t (text or -o JSON), and csv with a column of times and columns of \
-                  values, such as an export from AWR.\n\nExit status: 0 imported, 1 failed, or a file is damaged, \
-                  2 wrong usage."
+    after_help = "Formats: fio's JSON (--output-format=json or json+), Orion's _iops.csv, \
+                  _mbps.csv, _lat.csv and _summary.txt, iostat -x -t (text or -o JSON), and csv \
+                  with a column of times and columns of values, such as an export from \
+                  AWR.\n\nExit status: 0 imported, 1 failed, or a file is damaged, 2 wrong usage."
 )]
 pub(super) struct ImportArgs {
     /// Result files; the files of one Orion run are combined
@@ -76,10 +78,22 @@ impl ValueEnum for ImportFormat {
 pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     args.out.as_deref().map_or(Ok(()), refuse_occupied)?;
     let mut results = Results::begin(args.out.as_deref(), "import")?;
-    let texts = args.files.iter().map(|path| read(path)).collect::<Result<Vec<String>, Error>>()?;
-    let names: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
+    let texts = args
+        .files
+        .iter()
+        .map(|path| read(path))
+        .collect::<Result<Vec<String>, Error>>()?;
+    let names: Vec<String> = args
+        .files
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
     refuse_duplicates(&names)?;
-    let sources: Vec<Source> = names.iter().zip(&texts).map(|(name, text)| Source { name, text }).collect();
+    let sources: Vec<Source> = names
+        .iter()
+        .zip(&texts)
+        .map(|(name, text)| Source { name, text })
+        .collect();
     let columns = Columns {
         time: args.time.clone(),
         values: args.value.clone(),
@@ -94,18 +108,28 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     let mut journal = Journal::create(directory, &header(args, &names, &found))?;
     found.iter().try_for_each(|one| journal.imported(one))?;
     let run = journal::read(directory)?;
-    page::show(&run, &report::result(&run), directory, args.json, "`rigel report` and `compare`");
+    page::show(
+        &run,
+        &report::result(&run),
+        directory,
+        args.json,
+        "`rigel report` and `compare`",
+    );
     Ok(0)
 }
 
 /// Refuses a directory that is not empty. Unlike a measurement, an import cannot be resumed.
 fn refuse_occupied(directory: &Path) -> Result<(), Error> {
-    let is_occupied = std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some());
+    let is_occupied =
+        std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some());
     if !is_occupied {
         return Ok(());
     }
     Err(Error::usage(
-        format!("the result directory '{}' exists and is not empty", directory.display()),
+        format!(
+            "the result directory '{}' exists and is not empty",
+            directory.display()
+        ),
         "give another with --out DIR, or remove it",
     ))
 }
@@ -113,21 +137,33 @@ fn refuse_occupied(directory: &Path) -> Result<(), Error> {
 /// Reads the text of a file.
 fn read(path: &Path) -> Result<String, Error> {
     let bytes = files::read(path, BYTES_MAX).map_err(|error| {
-        Error::usage(format!("cannot read '{}': {error}", path.display()), "give a file with a tool's results")
+        Error::usage(
+            format!("cannot read '{}': {error}", path.display()),
+            "give a file with a tool's results",
+        )
     })?;
     import::text(&path.display().to_string(), &bytes)
 }
 
 fn refuse_duplicates(names: &[String]) -> Result<(), Error> {
-    match names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
-        Some((_, name)) => Err(Error::usage(format!("'{name}' is given twice"), "give every file once")),
+    match names
+        .iter()
+        .enumerate()
+        .find(|(at, name)| names[..*at].contains(name))
+    {
+        Some((_, name)) => Err(Error::usage(
+            format!("'{name}' is given twice"),
+            "give every file once",
+        )),
         None => Ok(()),
     }
 }
 
 /// Refuses column options if no file is CSV, because they would be ignored.
 fn refuse_idle_columns(columns: &Columns, found: &[Imported]) -> Result<(), Error> {
-    if *columns == Columns::default() || found.iter().any(|one| one.tool == ImportFormat::Csv.name()) {
+    if *columns == Columns::default()
+        || found.iter().any(|one| one.tool == ImportFormat::Csv.name())
+    {
         return Ok(());
     }
     Err(Error::usage(
@@ -144,15 +180,29 @@ fn header(args: &ImportArgs, names: &[String], found: &[Imported]) -> Header {
         format: journal::FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
         started: clock::wall_time(),
-        command: std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect(),
-        target: Target::Paths { members: args.files.clone(), layout: Layout::Concat },
-        engine: EngineChoice { name: tools.join(" and "), buffered: false },
+        command: std::env::args_os()
+            .skip(1)
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect(),
+        target: Target::Paths {
+            members: args.files.clone(),
+            layout: Layout::Concat,
+        },
+        engine: EngineChoice {
+            name: tools.join(" and "),
+            buffered: false,
+        },
         engine_about: String::new(),
         points: Vec::new(),
-        invocation: Invocation::of(Request::Import(ImportRequest { files: names.to_vec() })),
+        invocation: Invocation::of(Request::Import(ImportRequest {
+            files: names.to_vec(),
+        })),
         // The machine that reads the files is not the measured one.
         host: Host::default(),
-        facts: TargetFacts { name: names.iter().map(title).collect::<Vec<_>>().join(", "), ..TargetFacts::default() },
+        facts: TargetFacts {
+            name: names.iter().map(title).collect::<Vec<_>>().join(", "),
+            ..TargetFacts::default()
+        },
         findings: Vec::new(),
     }
 }

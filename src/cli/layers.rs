@@ -1,4 +1,5 @@
-//! `rigel layers`: the same blocks by raw I/O and through a database, in one run: where does the I/O go?
+//! `rigel layers`: the same blocks by raw I/O and through a database, in one run: where does the
+//! I/O go?
 
 use super::measuring::{self, MeasuringArgs};
 use super::outcome::OutcomeArgs;
@@ -15,9 +16,9 @@ const SESSIONS_MAX: u32 = 1000;
 
 /// Read the same blocks by raw I/O and through a database, to show the cost of each layer
 ///
-/// Makes a private `PostgreSQL` server in the directory, loads a table, and reads its blocks through four layers in
-/// turn: raw asynchronous I/O, raw synchronous I/O, the database without its buffer cache, and the database with
-/// it. Removes the server afterwards.
+/// Makes a private `PostgreSQL` server in the directory, loads a table, and reads its blocks
+/// through four layers in turn: raw asynchronous I/O, raw synchronous I/O, the database without its
+/// buffer cache, and the database with it. Removes the server afterwards.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage.")]
 pub(super) struct LayersArgs {
@@ -25,17 +26,32 @@ pub(super) struct LayersArgs {
     #[arg(value_name = "DIR", default_value = ".", conflicts_with = "resume")]
     directory: PathBuf,
     /// Number of outstanding I/Os, threads or sessions; a range or list makes one table per number
-    #[arg(long, value_name = "RANGE", default_value = "16", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "RANGE",
+        default_value = "16",
+        conflicts_with = "resume"
+    )]
     sessions: String,
     /// Number of times that each layer is measured, in turn
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
     #[arg(conflicts_with = "resume")]
     rounds: u32,
     /// Measured time of each layer in each round
-    #[arg(long, value_name = "TIME", default_value = "8s", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "8s",
+        conflicts_with = "resume"
+    )]
     point_time: Nanos,
     /// Maximum warm-up of each measurement; it ends earlier when throughput is steady
-    #[arg(long, value_name = "TIME", default_value = "3s", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "3s",
+        conflicts_with = "resume"
+    )]
     warm_up: Nanos,
     /// Size of the table, in blocks or in bytes such as 1GiB [default: 1GiB]
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
@@ -55,18 +71,35 @@ pub(super) struct LayersArgs {
 
 /// Measures, and shows the table.
 pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
-    let measuring = MeasuringArgs { outcome: args.outcome.clone(), ..MeasuringArgs::default() };
+    let measuring = MeasuringArgs {
+        outcome: args.outcome.clone(),
+        ..MeasuringArgs::default()
+    };
     let mut job = if let Some(run) = &args.outcome.resume {
         measuring::resume(run, &measuring, "layers", Some(&args.server))?
     } else {
         // All that can be wrong with the request is found before anything is made.
         let request = args.request()?;
-        let server = args.server.made(request.sessions.iter().copied().max().unwrap_or(1), None)?;
+        let server = args
+            .server
+            .made(request.sessions.iter().copied().max().unwrap_or(1), None)?;
         let request = Request::Layers(request);
-        measuring::begin_private(&measuring, request, args.server.dbms(), &args.directory, server)?
+        measuring::begin_private(
+            &measuring,
+            request,
+            args.server.dbms(),
+            &args.directory,
+            server,
+        )?
     };
     let (run, stopped) = measuring::measure(&mut job, &measuring)?;
-    page::show(&run, &report::result(&run), job.results.path(), args.outcome.json, "`rigel report`");
+    page::show(
+        &run,
+        &report::result(&run),
+        job.results.path(),
+        args.outcome.json,
+        "`rigel report`",
+    );
     measuring::conclude(job, &run, stopped)?;
     Ok(0)
 }
@@ -75,12 +108,16 @@ impl LayersArgs {
     fn request(&self) -> Result<LayersRequest, Error> {
         if self.server.dbms() == Dbms::Mysql {
             return Err(Error::usage(
-                "MariaDB and MySQL have no function that reads one block of a file, which is the third layer",
+                "MariaDB and MySQL have no function that reads one block of a file, which is the \
+                 third layer",
                 "leave --server out: PostgreSQL has one; or use rigel sql run --server mariadb",
             ));
         }
         if self.point_time < Nanos::from_millis(500) {
-            return Err(Error::usage(format!("--point-time {} is too short", self.point_time), "give 1s or more"));
+            return Err(Error::usage(
+                format!("--point-time {} is too short", self.point_time),
+                "give 1s or more",
+            ));
         }
         let sessions = match ranges::depths("--sessions", &self.sessions)? {
             Loads::Depths(sessions) => sessions,
@@ -93,7 +130,10 @@ impl LayersArgs {
             ));
         }
         let sizes = TablesArgs::of_scale(self.scale.as_deref());
-        let settings = Settings { work_unit: Some(self.work_unit), ..Settings::default() };
+        let settings = Settings {
+            work_unit: Some(self.work_unit),
+            ..Settings::default()
+        };
         let settings = sizes.or(settings)?;
         let tables: Tables = sql_args::tables(&settings, self.server.dbms())?;
         let work: SqlWork = sql_args::work(&settings, tables)?;
@@ -101,7 +141,10 @@ impl LayersArgs {
             sessions,
             rounds: self.rounds,
             point_time: self.point_time,
-            warm_up: WarmUp { least: Nanos::from_millis(500).min(self.warm_up), most: self.warm_up },
+            warm_up: WarmUp {
+                least: Nanos::from_millis(500).min(self.warm_up),
+                most: self.warm_up,
+            },
             work,
             single: self.single,
             asynchronous: "auto".into(),

@@ -1,5 +1,5 @@
-//! What verbs that measure have in common: their targets and terms, a run's journal from the first point to the last,
-//! and going on with a run that was cut short.
+//! What verbs that measure have in common: their targets and terms, a run's journal from the first
+//! point to the last, and going on with a run that was cut short.
 
 mod benches;
 mod job;
@@ -18,8 +18,8 @@ use crate::analyse::{PointSummary, summarise_within};
 use crate::engine::sql::Access;
 use crate::engine::{AUTO, ENGINES};
 use crate::model::{
-    Bytes, Coordinates, Dbms, Error, Invocation, Layout, Point, PrivateServer, Request, RunOptions, SqlTarget, Target,
-    TargetFacts,
+    Bytes, Coordinates, Dbms, Error, Invocation, Layout, Point, PrivateServer, Request, RunOptions,
+    SqlTarget, Target, TargetFacts,
 };
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
 use crate::record::{End, PointRecord};
@@ -36,16 +36,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The valid values of `--engine`.
 pub(super) fn engines() -> PossibleValuesParser {
-    let auto = PossibleValue::new(AUTO).help("uring, or libaio with a warning where the kernel forbids io_uring");
-    let named = ENGINES.iter().map(|engine| PossibleValue::new(engine.info.name).help(engine.info.help));
+    let auto = PossibleValue::new(AUTO)
+        .help("uring, or libaio with a warning where the kernel forbids io_uring");
+    let named = ENGINES
+        .iter()
+        .map(|engine| PossibleValue::new(engine.info.name).help(engine.info.help));
     PossibleValuesParser::new(std::iter::once(auto).chain(named))
 }
 
 /// The targets, and on what terms they are measured.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct MeasuringArgs {
-    /// Files and devices (addressed as one volume), a directory for a scratch file, or a model: sim:… or null:
-    #[arg(value_name = "TARGET", required_unless_present = "resume", conflicts_with = "resume")]
+    /// Files and devices (addressed as one volume), a directory for a scratch file, or a model:
+    /// sim:… or null:
+    #[arg(
+        value_name = "TARGET",
+        required_unless_present = "resume",
+        conflicts_with = "resume"
+    )]
     pub(super) targets: Vec<OsString>,
     /// Size of the scratch file, such as 4GiB [default: depends on the free space]
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
@@ -74,19 +82,31 @@ pub(super) struct MeasuringArgs {
     pub(super) password: PasswordArgs,
 }
 
-/// A new run: everything that can be wrong with the request is found here, before anything is opened or written.
-/// `engine` is the one to take where none is asked for.
+/// A new run: everything that can be wrong with the request is found here, before anything is
+/// opened or written. `engine` is the one to take where none is asked for.
 pub(super) fn begin(args: &MeasuringArgs, request: Request, engine: &str) -> Result<Job, Error> {
     begin_on(args, request, engine, target(args)?)
 }
 
 /// The same on a database.
-pub(super) fn begin_sql(args: &MeasuringArgs, request: Request, access: Access) -> Result<Job, Error> {
+pub(super) fn begin_sql(
+    args: &MeasuringArgs,
+    request: Request,
+    access: Access,
+) -> Result<Job, Error> {
     let urls = access.servers.iter().map(ToString::to_string).collect();
     let dbms = access.dbms();
-    let target = Target::Sql(SqlTarget { dbms, urls, private_in: None, private: None });
+    let target = Target::Sql(SqlTarget {
+        dbms,
+        urls,
+        private_in: None,
+        private: None,
+    });
     let job = begin_on(args, request, dbms.name(), target)?;
-    Ok(Job { access: Some(access), ..job })
+    Ok(Job {
+        access: Some(access),
+        ..job
+    })
 }
 
 /// The same on a server that is made for this run in `directory`, when it is measured.
@@ -98,18 +118,34 @@ pub(super) fn begin_private(
     server: PrivateServer,
 ) -> Result<Job, Error> {
     let private_in = Some(directory.display().to_string());
-    let target = Target::Sql(SqlTarget { dbms, urls: Vec::new(), private_in, private: Some(server) });
+    let target = Target::Sql(SqlTarget {
+        dbms,
+        urls: Vec::new(),
+        private_in,
+        private: Some(server),
+    });
     begin_on(args, request, dbms.name(), target)
 }
 
 /// The same on a target that is known already.
-fn begin_on(args: &MeasuringArgs, request: Request, engine: &str, target: Target) -> Result<Job, Error> {
+fn begin_on(
+    args: &MeasuringArgs,
+    request: Request,
+    engine: &str,
+    target: Target,
+) -> Result<Job, Error> {
     let results = Results::begin(args.outcome.out.as_deref(), request.verb())?;
     Ok(job(args, request, engine, target, results))
 }
 
 /// A new run that leaves these results.
-pub(super) fn job(args: &MeasuringArgs, request: Request, engine: &str, target: Target, results: Results) -> Job {
+pub(super) fn job(
+    args: &MeasuringArgs,
+    request: Request,
+    engine: &str,
+    target: Target,
+    results: Results,
+) -> Job {
     let options = RunOptions {
         destroy: args.destroy.clone(),
         allow_holes: args.allow_holes,
@@ -117,15 +153,38 @@ pub(super) fn job(args: &MeasuringArgs, request: Request, engine: &str, target: 
         seed: args.outcome.seed(),
         directory: std::env::current_dir().unwrap_or_default(),
     };
-    let engine =
-        EngineChoice { name: args.engine.clone().unwrap_or_else(|| engine.to_string()), buffered: args.buffered };
-    let command = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
-    let invocation = Invocation { request, options, files: None };
-    Job { invocation, target, engine, command, results, access: None, private: None, resumed: None }
+    let engine = EngineChoice {
+        name: args.engine.clone().unwrap_or_else(|| engine.to_string()),
+        buffered: args.buffered,
+    };
+    let command = std::env::args_os()
+        .skip(1)
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    let invocation = Invocation {
+        request,
+        options,
+        files: None,
+    };
+    Job {
+        invocation,
+        target,
+        engine,
+        command,
+        results,
+        access: None,
+        private: None,
+        resumed: None,
+    }
 }
 
 fn target(args: &MeasuringArgs) -> Result<Target, Error> {
-    let given = GivenTargets { targets: &args.targets, option: "", scratch_size: args.scratch_size, keep: args.keep };
+    let given = GivenTargets {
+        targets: &args.targets,
+        option: "",
+        scratch_size: args.scratch_size,
+        keep: args.keep,
+    };
     let target = match given.model()? {
         Some(model) => model,
         None => given.paths(Path::is_dir)?,
@@ -135,9 +194,14 @@ fn target(args: &MeasuringArgs) -> Result<Target, Error> {
     Ok(target)
 }
 
-/// A run of `verb` that was cut short, given by its directory or its journal: all that it was is in its journal.
-/// `server` are the options of verbs that make private servers.
-pub(super) fn resume(run: &Path, args: &MeasuringArgs, verb: &str, server: Option<&ServerArgs>) -> Result<Job, Error> {
+/// A run of `verb` that was cut short, given by its directory or its journal: all that it was is in
+/// its journal. `server` are the options of verbs that make private servers.
+pub(super) fn resume(
+    run: &Path,
+    args: &MeasuringArgs,
+    verb: &str,
+    server: Option<&ServerArgs>,
+) -> Result<Job, Error> {
     let path = run;
     let (journal, run) = Journal::reopen(path)?;
     if run.cut {
@@ -157,16 +221,26 @@ fn refuse_other_verb(header: &Header, verb: &str, path: &Path) -> Result<(), Err
         Request::Import(_) => "import the files again".to_string(),
         _ => format!("resume it with `{}`", resume_command(header, path)),
     };
-    Err(Error::usage(format!("this run was made by rigel {own}"), hint))
+    Err(Error::usage(
+        format!("this run was made by rigel {own}"),
+        hint,
+    ))
 }
 
 /// The command that resumes the run with this header.
 fn resume_command(header: &Header, path: &Path) -> String {
     let again = match &header.target {
-        Target::Sql(SqlTarget { private: Some(server), .. }) => server.confirmed_options(),
+        Target::Sql(SqlTarget {
+            private: Some(server),
+            ..
+        }) => server.confirmed_options(),
         _ => String::new(),
     };
-    format!("rigel {} --resume {}{again}", header.request().command(), path.display())
+    format!(
+        "rigel {} --resume {}{again}",
+        header.request().command(),
+        path.display()
+    )
 }
 
 /// The job of the run whose journal this is.
@@ -187,14 +261,21 @@ fn job_again(
     }
     let mut target = target_again(&run.header, &begun_in);
     let access = match &mut target {
-        Target::Sql(SqlTarget { private_in: Some(directory), private, .. }) => {
+        Target::Sql(SqlTarget {
+            private_in: Some(directory),
+            private,
+            ..
+        }) => {
             let known = private.as_mut().zip(server).ok_or_else(|| {
-                let what = "the private server of this run was removed, and its journal does not say how it was made";
+                let what = "the private server of this run was removed, and its journal does not \
+                            say how it was made";
                 Error::usage(what, "start another run")
             });
             let (private, server) = known?;
             server.confirm(private)?;
-            remark(&format!("resuming on a private server in '{directory}', which the journal names\n"));
+            remark(&format!(
+                "resuming on a private server in '{directory}', which the journal names\n"
+            ));
             None
         }
         Target::Sql(_) if server.is_some_and(ServerArgs::names_programs) => {
@@ -215,14 +296,17 @@ fn job_again(
     })
 }
 
-/// The target of a run that is gone on with, its paths counted from `begun_in`. A scratch file that was kept is the
-/// target itself; one that was not is made anew, as large as it was.
+/// The target of a run that is gone on with, its paths counted from `begun_in`. A scratch file that
+/// was kept is the target itself; one that was not is made anew, as large as it was.
 fn target_again(header: &Header, begun_in: &Path) -> Target {
     match header.target.clone() {
-        Target::Paths { members, layout } => {
-            Target::Paths { members: members.iter().map(|path| begun_in.join(path)).collect(), layout }
-        }
-        Target::Scratch { directory, keep, .. } => {
+        Target::Paths { members, layout } => Target::Paths {
+            members: members.iter().map(|path| begun_in.join(path)).collect(),
+            layout,
+        },
+        Target::Scratch {
+            directory, keep, ..
+        } => {
             let members = &header.facts.members;
             let kept: Vec<PathBuf> = members
                 .iter()
@@ -231,23 +315,34 @@ fn target_again(header: &Header, begun_in: &Path) -> Target {
                 .collect();
             if kept.is_empty() {
                 remark(
-                    "the scratch file of this run no longer exists: the remaining points are measured on a new one\n",
+                    "the scratch file of this run no longer exists: the remaining points are \
+                     measured on a new one\n",
                 );
                 let bytes = members.first().map(|member| member.bytes);
-                Target::Scratch { directory: begun_in.join(directory), bytes, keep }
+                Target::Scratch {
+                    directory: begun_in.join(directory),
+                    bytes,
+                    keep,
+                }
             } else {
-                Target::Paths { members: kept, layout: Layout::Concat }
+                Target::Paths {
+                    members: kept,
+                    layout: Layout::Concat,
+                }
             }
         }
         other @ (Target::Sim(_) | Target::Null { .. } | Target::Sql(_)) => other,
     }
 }
 
-/// Points of one run are of one volume. A scratch file that was made anew is like the one before, and so is a private
-/// server.
+/// Points of one run are of one volume. A scratch file that was made anew is like the one before,
+/// and so is a private server.
 fn refuse_another_target(header: &Header, found: &TargetFacts) -> Result<(), Error> {
     let difference = match &header.target {
-        Target::Sql(SqlTarget { private_in: Some(_), .. }) => difference_of_private(&header.facts, found),
+        Target::Sql(SqlTarget {
+            private_in: Some(_),
+            ..
+        }) => difference_of_private(&header.facts, found),
         Target::Scratch { .. } if found.usable == header.facts.usable => None,
         _ => header.facts.difference(found),
     };
@@ -260,16 +355,23 @@ fn refuse_another_target(header: &Header, found: &TargetFacts) -> Result<(), Err
     }
 }
 
-/// The first difference between a private server and the one before it, in words. Its files and directory are new.
+/// The first difference between a private server and the one before it, in words. Its files and
+/// directory are new.
 fn difference_of_private(then: &TargetFacts, now: &TargetFacts) -> Option<String> {
-    let alone = |facts: &TargetFacts| TargetFacts { members: Vec::new(), ..facts.clone() };
+    let alone = |facts: &TargetFacts| TargetFacts {
+        members: Vec::new(),
+        ..facts.clone()
+    };
     alone(then).difference(&alone(now)).or_else(|| {
         let (then, now) = then.server.as_ref().zip(now.server.as_ref())?;
-        let is_other =
-            |(name, value): &(&String, &String)| *name != "data_directory" && now.settings.get(*name) != Some(value);
+        let is_other = |(name, value): &(&String, &String)| {
+            *name != "data_directory" && now.settings.get(*name) != Some(value)
+        };
         let (name, value) = then.settings.iter().find(is_other)?;
         let found = now.settings.get(name).map_or("unknown", String::as_str);
-        Some(format!("the server's {name} was '{value}' and is '{found}'"))
+        Some(format!(
+            "the server's {name} was '{value}' and is '{found}'"
+        ))
     })
 }
 
@@ -291,8 +393,8 @@ impl Announce for Quiet {
     fn point(&self, _: Coordinates, _: &dyn Fn(&dyn Fn())) {}
 }
 
-/// Measures what is still to be measured, into the journal. Returns the run as the journal has it, and whether it was
-/// stopped.
+/// Measures what is still to be measured, into the journal. Returns the run as the journal has it,
+/// and whether it was stopped.
 pub(super) fn measure(job: &mut Job, args: &MeasuringArgs) -> Result<(Run, bool), Error> {
     measure_announced(job, &args.outcome, &Quiet)
 }
@@ -313,12 +415,19 @@ pub(super) fn measure_announced(
     let request = job.invocation.request.clone();
     let expected = job.points_expected();
     let title = format!("{} {}", request.verb(), job.target);
-    let progress = RefCell::new(Progress::new(&title, expected, request.point_seconds(), outcome.progress()));
+    let progress = RefCell::new(Progress::new(
+        &title,
+        expected,
+        request.point_seconds(),
+        outcome.progress(),
+    ));
     let aside = |say: &dyn Fn()| progress.borrow().aside(say);
     let mut listen = |event: Event| {
         if let Event::Begin { point } = &event {
             if !request.is_known_beforehand() {
-                progress.borrow_mut().expect(|done| request.points_expected(done));
+                progress
+                    .borrow_mut()
+                    .expect(|done| request.points_expected(done));
             }
             announce.point(point.coordinates, &aside);
         }
@@ -329,13 +438,22 @@ pub(super) fn measure_announced(
             metrics.add(header, record);
         }
     };
-    let measured = prepare_and_measure(job, &stop, &|job| announce.ready(job, &aside), &mut listen, &ended);
+    let measured = prepare_and_measure(
+        job,
+        &stop,
+        &|job| announce.ready(job, &aside),
+        &mut listen,
+        &ended,
+    );
     progress.borrow().finish();
     let path = job.results.path();
     if let Err(error) = measured {
         let points = journal::read(path).map_or(0, |run| run.points.len());
         if points > 0 {
-            remark(&format!("{points} points are in the journal: rigel report {}\n", path.display()));
+            remark(&format!(
+                "{points} points are in the journal: rigel report {}\n",
+                path.display()
+            ));
         }
         return Err(error);
     }
@@ -360,15 +478,26 @@ fn prepare_and_measure(
         (journal, run.header.clone(), Some(run))
     } else {
         job.claim()?;
-        // Which points a search has is found out while measuring; every record says what was asked of it.
-        let points = if is_matrix { benches.main().points.clone() } else { Vec::new() };
+        // Which points a search has is found out while measuring; every record says what was asked
+        // of it.
+        let points = if is_matrix {
+            benches.main().points.clone()
+        } else {
+            Vec::new()
+        };
         let header = benches.header(job, points);
         (Journal::create(job.results.path(), &header)?, header, None)
     };
     ended(&header, None);
-    before.iter().flat_map(|run| &run.points).for_each(|record| ended(&header, Some(record)));
+    before
+        .iter()
+        .flat_map(|run| &run.points)
+        .for_each(|record| ended(&header, Some(record)));
     let done = before.map_or_else(Vec::new, |run| run.latest());
-    let done: Vec<PointRecord> = done.into_iter().filter(|point| point.end == End::Complete).collect();
+    let done: Vec<PointRecord> = done
+        .into_iter()
+        .filter(|point| point.end == End::Complete)
+        .collect();
     is_ready(job);
     let mut listen = |event: Event| {
         if let Event::End(record) = event {
@@ -379,13 +508,27 @@ fn prepare_and_measure(
     let bench_of = |point: &Point| benches.of(point);
     let (search, seed) = (&job.invocation.request, job.invocation.options.seed);
     if is_matrix {
-        let is_left = |point: &&Point| done.iter().all(|record| record.coordinates != point.coordinates);
+        let is_left = |point: &&Point| {
+            done.iter()
+                .all(|record| record.coordinates != point.coordinates)
+        };
         let mut left = benches.main().points.iter().filter(is_left);
         let mut next = |_: &[PointRecord]| {
             let point = left.next()?.clone();
-            Some(Next { warming: search.warming(point.coordinates, 0, seed), point })
+            Some(Next {
+                warming: search.warming(point.coordinates, 0, seed),
+                point,
+            })
         };
-        return run::measure(&bench_of, &mut journal, Vec::new(), &mut next, stop, &mut listen).map(drop);
+        return run::measure(
+            &bench_of,
+            &mut journal,
+            Vec::new(),
+            &mut next,
+            stop,
+            &mut listen,
+        )
+        .map(drop);
     }
     let usable = benches.main().facts.usable.0;
     let mut asked = None;
@@ -393,16 +536,24 @@ fn prepare_and_measure(
     let mut plan = |records: &[PointRecord]| {
         // Records are only ever added.
         let fresh = &records[summaries.len()..];
-        summaries.extend(fresh.iter().map(|record| summarise_within(record, search.bound())));
+        summaries.extend(
+            fresh
+                .iter()
+                .map(|record| summarise_within(record, search.bound())),
+        );
         let point = search.next(usable, seed, &summaries)?;
         // A point that left no record is not asked for twice.
         let again = asked.replace(point.coordinates) == Some(point.coordinates);
-        (!again).then(|| Next { warming: search.warming(point.coordinates, usable, seed), point })
+        (!again).then(|| Next {
+            warming: search.warming(point.coordinates, usable, seed),
+            point,
+        })
     };
     run::measure(&bench_of, &mut journal, done, &mut plan, stop, &mut listen).map(drop)
 }
 
-/// Ends a run whose report was shown: removes its private server, then refuses a run that is not whole.
+/// Ends a run whose report was shown: removes its private server, then refuses a run that is not
+/// whole.
 pub(super) fn conclude(mut job: Job, run: &Run, stopped: bool) -> Result<(), Error> {
     if let Some(private) = job.private.take() {
         private.server.stop()?;
@@ -418,9 +569,16 @@ fn refuse_incomplete(run: &Run, stopped: bool, path: &Path) -> Result<(), Error>
         _ => None,
     });
     let request = run.header.request();
-    let known = if request.is_known_beforehand() { request.points_expected(0) } else { 1 };
+    let known = if request.is_known_beforehand() {
+        request.points_expected(0)
+    } else {
+        1
+    };
     if stopped || broken.is_some() || points.len() < known {
-        let why = broken.map_or_else(|| "before it was complete".to_string(), |why| format!("at {why}"));
+        let why = broken.map_or_else(
+            || "before it was complete".to_string(),
+            |why| format!("at {why}"),
+        );
         return Err(Error::failed(
             format!("the run ended {why}"),
             format!("resume it with `{}`", resume_command(&run.header, path)),
@@ -431,9 +589,16 @@ fn refuse_incomplete(run: &Run, stopped: bool, path: &Path) -> Result<(), Error>
 
 /// Refuses points in which I/Os failed.
 pub(super) fn refuse_failed(points: &[PointRecord]) -> Result<(), Error> {
-    let failures: u64 = points.iter().flat_map(|point| &point.streams).map(|stream| stream.total().failures()).sum();
+    let failures: u64 = points
+        .iter()
+        .flat_map(|point| &point.streams)
+        .map(|stream| stream.total().failures())
+        .sum();
     if failures > 0 {
-        return Err(Error::failed(format!("{failures} I/Os failed"), "the report shows which, and why"));
+        return Err(Error::failed(
+            format!("{failures} I/Os failed"),
+            "the report shows which, and why",
+        ));
     }
     Ok(())
 }

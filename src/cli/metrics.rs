@@ -1,8 +1,8 @@
 //! The metrics of a run, served to Prometheus while it measures.
 //!
-//! Input: the header of the run's journal and its points in order. Output: an HTTP server until the value is dropped.
-//! The rounds of a soak keep their numbers. In every other run a point counts as a round, numbered in the order of the
-//! journal.
+//! Input: the header of the run's journal and its points in order. Output: an HTTP server until the
+//! value is dropped. The rounds of a soak keep their numbers. In every other run a point counts as
+//! a round, numbered in the order of the journal.
 
 use super::outcome::OutcomeArgs;
 use super::output::remark;
@@ -47,13 +47,22 @@ impl Metrics {
             let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
             // Nothing is known before the target was examined.
             let nothing = || ("text/plain; charset=utf-8", Arc::from([]));
-            state.exposed.as_mut().map_or_else(nothing, |exposed| exposed.answer(accept))
+            state
+                .exposed
+                .as_mut()
+                .map_or_else(nothing, |exposed| exposed.answer(accept))
         })?;
-        remark(&format!("metrics are served at http://{}/metrics\n", server.address()));
+        remark(&format!(
+            "metrics are served at http://{}/metrics\n",
+            server.address()
+        ));
         if let Some(who) = address.remark() {
             remark(&format!("{who}\n"));
         }
-        Ok(Self { state, _server: server })
+        Ok(Self {
+            state,
+            _server: server,
+        })
     }
 
     /// Adds a point of the run with this header. Without a record, only the header becomes known.
@@ -63,7 +72,9 @@ impl Metrics {
         if exposed.is_none() {
             *exposed = about(header).map(Exposed::new);
         }
-        let Some((exposed, record)) = exposed.as_mut().zip(record) else { return };
+        let Some((exposed, record)) = exposed.as_mut().zip(record) else {
+            return;
+        };
         *points += 1;
         let found = match header.request() {
             Request::Soak(_) => round(record, exposed.objectives()),

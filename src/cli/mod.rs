@@ -1,7 +1,7 @@
 //! The command line: one file per verb.
 //!
-//! Input: arguments. Output: an exit status, and everything that is printed. Output for programs goes to stdout, the
-//! rest to stderr. This module measures nothing, and no other module prints.
+//! Input: arguments. Output: an exit status, and everything that is printed. Output for programs
+//! goes to stdout, the rest to stderr. This module measures nothing, and no other module prints.
 
 mod advise;
 mod calibrate;
@@ -45,10 +45,17 @@ use std::path::Path;
 ///
 /// Every run leaves a journal in its directory, and every report is computed from it.
 #[derive(Debug, Parser)]
-#[command(name = "rigel", version, arg_required_else_help = true, max_term_width = 120)]
-#[command(after_help = "Exit status: 0 success; 1 failed or incomplete; 2 wrong usage; 3 a limit was not met: \
-                  --max-latency of calibrate, curve and sql run, --slo of soak, --fail-if-slower of compare; or \
-                  check has a warning.")]
+#[command(
+    name = "rigel",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 120
+)]
+#[command(
+    after_help = "Exit status: 0 success; 1 failed or incomplete; 2 wrong usage; 3 a limit was \
+                  not met: --max-latency of calibrate, curve and sql run, --slo of soak, \
+                  --fail-if-slower of compare; or check has a warning."
+)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -72,8 +79,8 @@ enum Verb {
     Completions(pages::CompletionsArgs),
 }
 
-/// The whole command line, for help, completions and manual pages. Orion's verb is defined and parsed in its own file,
-/// because its options have a single dash.
+/// The whole command line, for help, completions and manual pages. Orion's verb is defined and
+/// parsed in its own file, because its options have a single dash.
 fn command() -> clap::Command {
     let orion = orion_args::command().name("orion").no_binary_name(false);
     let mut command = Cli::command().subcommand(orion);
@@ -103,11 +110,13 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
     })
 }
 
-/// Refuses arguments that contain, or may contain, a password, before anything can repeat them, store them in a
-/// journal or pass them on.
+/// Refuses arguments that contain, or may contain, a password, before anything can repeat them,
+/// store them in a journal or pass them on.
 fn refuse_passwords(arguments: &[OsString]) -> Result<(), Error> {
     for argument in arguments.iter().map(|argument| argument.to_string_lossy()) {
-        let value = argument.split_once('=').filter(|_| argument.starts_with('-'));
+        let value = argument
+            .split_once('=')
+            .filter(|_| argument.starts_with('-'));
         let value = value.map_or(argument.as_ref(), |(_, value)| value);
         if may_hold_password(value) {
             Address::parse(value, &|_| None)?;
@@ -117,7 +126,9 @@ fn refuse_passwords(arguments: &[OsString]) -> Result<(), Error> {
 }
 
 fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
-    let parsed = command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
+    let parsed = command()
+        .try_get_matches_from(arguments)
+        .and_then(|matches| Cli::from_arg_matches(&matches));
     match parsed {
         Ok(cli) => match cli.verb {
             Verb::Calibrate(args) => calibrate::run(&args),
@@ -153,11 +164,16 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
 
 /// A parser error in the form of our own refusals.
 fn refusal(said: &str) -> Error {
-    let mut paragraphs = said.trim().split("\n\n").map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let mut paragraphs = said
+        .trim()
+        .split("\n\n")
+        .map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
     let what = paragraphs.next().unwrap_or_default();
     let hints: Vec<String> = paragraphs
         .filter_map(|text| {
-            let usage = text.strip_prefix("Usage: ").map(|usage| format!("usage: {usage}"));
+            let usage = text
+                .strip_prefix("Usage: ")
+                .map(|usage| format!("usage: {usage}"));
             usage.or_else(|| text.strip_prefix("tip: ").map(String::from))
         })
         .chain(["see --help".into()])
@@ -173,7 +189,15 @@ mod tests {
     }
 
     /// The options that mean the same in every verb that measures.
-    const COMMON: [&str; 7] = ["out", "json", "no-progress", "live", "seed", "resume", "metrics"];
+    const COMMON: [&str; 7] = [
+        "out",
+        "json",
+        "no-progress",
+        "live",
+        "seed",
+        "resume",
+        "metrics",
+    ];
 
     /// All verbs below `command` that have no verbs of their own, with their names after `rigel`.
     fn verbs(command: &clap::Command) -> Vec<(String, &clap::Command)> {
@@ -182,7 +206,10 @@ mod tests {
             .flat_map(|verb| {
                 let name = verb.get_name().to_string();
                 if verb.has_subcommands() {
-                    verbs(verb).into_iter().map(|(below, verb)| (format!("{name} {below}"), verb)).collect()
+                    verbs(verb)
+                        .into_iter()
+                        .map(|(below, verb)| (format!("{name} {below}"), verb))
+                        .collect()
                 } else {
                     vec![(name, verb)]
                 }
@@ -194,21 +221,39 @@ mod tests {
     fn every_verb_that_measures_has_the_same_options_for_its_run() {
         let command = super::command();
         let option = |verb: &clap::Command, name: &str| {
-            let arg = verb.get_arguments().find(|arg| arg.get_long() == Some(name))?;
-            let values: Vec<String> =
-                arg.get_value_names().unwrap_or_default().iter().map(ToString::to_string).collect();
-            let helps = [arg.get_help(), arg.get_long_help()].map(|help| help.map(ToString::to_string));
-            let defaults: Vec<String> =
-                arg.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
+            let arg = verb
+                .get_arguments()
+                .find(|arg| arg.get_long() == Some(name))?;
+            let values: Vec<String> = arg
+                .get_value_names()
+                .unwrap_or_default()
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            let helps =
+                [arg.get_help(), arg.get_long_help()].map(|help| help.map(ToString::to_string));
+            let defaults: Vec<String> = arg
+                .get_default_values()
+                .iter()
+                .map(|value| value.to_string_lossy().into_owned())
+                .collect();
             Some((helps, values, defaults, arg.get_num_args()))
         };
         let measures = |verb: &clap::Command| {
-            ["live", "seed", "resume", "metrics"].iter().any(|name| option(verb, name).is_some())
+            ["live", "seed", "resume", "metrics"]
+                .iter()
+                .any(|name| option(verb, name).is_some())
         };
-        let measuring: Vec<_> = verbs(&command).into_iter().filter(|(_, verb)| measures(verb)).collect();
+        let measuring: Vec<_> = verbs(&command)
+            .into_iter()
+            .filter(|(_, verb)| measures(verb))
+            .collect();
         let mut names: Vec<&str> = measuring.iter().map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
-        assert_eq!(names, ["calibrate", "curve", "layers", "orion", "soak", "sql run"]);
+        assert_eq!(
+            names,
+            ["calibrate", "curve", "layers", "orion", "soak", "sql run"]
+        );
         let (_, first) = &measuring[0];
         for name in COMMON {
             let expected = option(first, name);
@@ -221,9 +266,13 @@ mod tests {
 
     #[test]
     fn parser_errors_have_our_form() {
-        let said = "error: unrecognized subcommand 'ornion'\n\n  tip: a similar subcommand exists: 'orion'\n\n\
-                    Usage: rigel <COMMAND>\n\nFor more information, try '--help'.\n";
+        let said = "error: unrecognized subcommand 'ornion'\n\n  tip: a similar subcommand \
+                    exists: 'orion'\n\nUsage: rigel <COMMAND>\n\nFor more information, try \
+                    '--help'.\n";
         let hint = "a similar subcommand exists: 'orion'; usage: rigel <COMMAND>; see --help";
-        assert_eq!(super::refusal(said).to_string(), format!("unrecognized subcommand 'ornion'\n  hint: {hint}"));
+        assert_eq!(
+            super::refusal(said).to_string(),
+            format!("unrecognized subcommand 'ornion'\n  hint: {hint}")
+        );
     }
 }

@@ -33,14 +33,24 @@ impl OrionRun {
     /// Another verb made the run.
     fn of(run: &Run) -> Result<Self, Error> {
         match run.header.invocation.clone() {
-            Invocation { request: Request::Orion(request), files: Some(files), .. } => Ok(Self { request, files }),
+            Invocation {
+                request: Request::Orion(request),
+                files: Some(files),
+                ..
+            } => Ok(Self { request, files }),
             other => Err(made_by(&other.request)),
         }
     }
 }
 
 fn made_by(request: &Request) -> Error {
-    Error::usage(format!("this run was not made by orion, but by {}", request.command()), "use a report of that verb")
+    Error::usage(
+        format!(
+            "this run was not made by orion, but by {}",
+            request.command()
+        ),
+        "use a report of that verb",
+    )
 }
 
 /// Runs the verb with its own arguments.
@@ -52,12 +62,18 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8, Error> {
         }
         Parsed::Measure(args) => args,
     };
-    args.remarks().iter().for_each(|text| remark(&format!("{text}\n")));
+    args.remarks()
+        .iter()
+        .for_each(|text| remark(&format!("{text}\n")));
     let mut job = match &args.outcome.resume {
         Some(run) => resume(run, &args)?,
         None => begin(&args, arguments)?,
     };
-    let announcer = Announcer { args: &args, request: request_of(&job)?.clone(), cells: job.points_expected() };
+    let announcer = Announcer {
+        args: &args,
+        request: request_of(&job)?.clone(),
+        cells: job.points_expected(),
+    };
     let stopped = if announcer.cells > 0 {
         measuring::measure_announced(&mut job, &args.outcome, &announcer)?.1
     } else {
@@ -76,8 +92,15 @@ struct Announcer<'a> {
 
 impl Announce for Announcer<'_> {
     fn ready(&self, job: &Job, aside: &dyn Fn(&dyn Fn())) {
-        let Some(files) = &job.invocation.files else { return };
-        let names = names(&self.request, files, &job.command, env!("CARGO_PKG_VERSION"));
+        let Some(files) = &job.invocation.files else {
+            return;
+        };
+        let names = names(
+            &self.request,
+            files,
+            &job.command,
+            env!("CARGO_PKG_VERSION"),
+        );
         // How long it takes is said once it is sure that it will be done.
         aside(&|| {
             if !self.args.outcome.json {
@@ -103,11 +126,15 @@ fn request_of(job: &Job) -> Result<&OrionRequest, Error> {
     }
 }
 
-/// A new run: everything that can be wrong with the request is found here, before anything is opened or written.
+/// A new run: everything that can be wrong with the request is found here, before anything is
+/// opened or written.
 fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
     let (request, target) = args.resolve(|| read_lun(&args.testname), Path::is_dir)?;
     check_members(&target)?;
-    request.overrides().iter().for_each(|text| remark(&format!("{text}\n")));
+    request
+        .overrides()
+        .iter()
+        .for_each(|text| remark(&format!("{text}\n")));
     let stamp = clock::file_stamp();
     let prefix = PathBuf::from(format!("{}_{stamp}", request.testname));
     let (prefix, results) = match &args.outcome.out {
@@ -116,10 +143,22 @@ fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
             let results = Results::numbered(&prefix.display().to_string())?;
             (prefix, results)
         }
-        Some(out) => (out.join(prefix.file_name().unwrap_or_default()), Results::named(out)?),
+        Some(out) => (
+            out.join(prefix.file_name().unwrap_or_default()),
+            Results::named(out)?,
+        ),
     };
-    let mut job = measuring::job(&measuring(args), Request::Orion(request), &args.engine, target, results);
-    job.command = arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let mut job = measuring::job(
+        &measuring(args),
+        Request::Orion(request),
+        &args.engine,
+        target,
+        results,
+    );
+    job.command = arguments
+        .iter()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
     job.invocation.files = Some(OrionFiles { stamp, prefix });
     Ok(job)
 }
@@ -139,39 +178,64 @@ fn measuring(args: &OrionArgs) -> MeasuringArgs {
 /// A run that was cut short, from its journal.
 fn resume(run: &Path, args: &OrionArgs) -> Result<Job, Error> {
     let job = measuring::resume(run, &measuring(args), "orion", None)?;
-    job.invocation.files.iter().try_for_each(|files| refuse_unsafe(&files.prefix))?;
+    job.invocation
+        .files
+        .iter()
+        .try_for_each(|files| refuse_unsafe(&files.prefix))?;
     Ok(job)
 }
 
-/// Prints the results and writes Orion's files, all from the journal. What was measured is shown before anything can
-/// fail for want of room.
+/// Prints the results and writes Orion's files, all from the journal. What was measured is shown
+/// before anything can fail for want of room.
 fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     let run = journal::read(job.results.path())?;
     let points = run.latest();
     let asked = OrionRun::of(&run)?;
-    let prefix = job.invocation.files.as_ref().map_or(&asked.files.prefix, |files| &files.prefix);
+    let prefix = job
+        .invocation
+        .files
+        .as_ref()
+        .map_or(&asked.files.prefix, |files| &files.prefix);
     let found = report::result(&run);
     if args.outcome.json {
         output::json(&data::json(&run, &found));
     } else {
-        result(&format!("\n{}", classic::result_block(&asked.request, &points)));
+        result(&format!(
+            "\n{}",
+            classic::result_block(&asked.request, &points)
+        ));
     }
-    remark(&format!("\n{}", text::render(&report::document(&run, &found), Extent::Summary)));
+    remark(&format!(
+        "\n{}",
+        text::render(&report::document(&run, &found), Extent::Summary)
+    ));
     let files = write_files(&run, prefix)?;
     let mut list = "\nOrion's files:\n".to_string();
     for path in &files {
         let _ = writeln!(list, "  {}", path.display());
     }
-    let _ = writeln!(list, "the journal, for `rigel report`:\n  {}", job.results.path().display());
+    let _ = writeln!(
+        list,
+        "the journal, for `rigel report`:\n  {}",
+        job.results.path().display()
+    );
     remark(&list);
     page::beside(&run, &found, job.results.path());
     exit_status(&run, &points, job.results.path(), stopped)
 }
 
 /// 0 if every point ran to its end and every operation did what it should.
-fn exit_status(run: &Run, points: &[PointRecord], directory: &Path, stopped: bool) -> Result<u8, Error> {
+fn exit_status(
+    run: &Run,
+    points: &[PointRecord],
+    directory: &Path,
+    stopped: bool,
+) -> Result<u8, Error> {
     let planned = run.header.points.len();
-    let complete = points.iter().filter(|point| point.end == End::Complete).count();
+    let complete = points
+        .iter()
+        .filter(|point| point.end == End::Complete)
+        .count();
     if complete < planned {
         let broken = points.iter().find_map(|point| match &point.end {
             End::Broken(why) => Some(format!(": {why}")),
@@ -184,7 +248,10 @@ fn exit_status(run: &Run, points: &[PointRecord], directory: &Path, stopped: boo
                 planned - complete,
                 broken.unwrap_or_default()
             ),
-            format!("resume them with `rigel orion --resume {}`", directory.display()),
+            format!(
+                "resume them with `rigel orion --resume {}`",
+                directory.display()
+            ),
         ));
     }
     refuse_failed(points)?;
@@ -194,16 +261,27 @@ fn exit_status(run: &Run, points: &[PointRecord], directory: &Path, stopped: boo
 /// Writes Orion's six files with names that begin with `prefix`.
 fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
     let asked = OrionRun::of(run)?;
-    let names = names(&asked.request, &asked.files, &run.header.command, &run.header.version);
-    let members: Vec<classic::Member> =
-        run.header.facts.members.iter().map(|member| (member.path.as_path(), member.bytes.0)).collect();
+    let names = names(
+        &asked.request,
+        &asked.files,
+        &run.header.command,
+        &run.header.version,
+    );
+    let members: Vec<classic::Member> = run
+        .header
+        .facts
+        .members
+        .iter()
+        .map(|member| (member.path.as_path(), member.bytes.0))
+        .collect();
     let mut written = Vec::new();
     for (suffix, text) in classic::files(&asked.request, &names, &members, &run.latest()) {
         let path = with_suffix(prefix, suffix);
         files::replace(&path, text.as_bytes()).map_err(|error| {
             Error::failed(
                 format!("cannot write '{}': {error}", path.display()),
-                "the journal is complete: free some space, then `rigel report RUN --orion-files DIR` writes the files",
+                "the journal is complete: free some space, then `rigel report RUN --orion-files \
+                 DIR` writes the files",
             )
         })?;
         written.push(path);
@@ -214,7 +292,12 @@ fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
 /// `rigel report --orion-files`: the six files of a run, into another directory.
 pub(super) fn write_files_again(run: &Run, directory: &Path) -> Result<u8, Error> {
     let asked = OrionRun::of(run)?;
-    let name = asked.files.prefix.file_name().map(PathBuf::from).unwrap_or_default();
+    let name = asked
+        .files
+        .prefix
+        .file_name()
+        .map(PathBuf::from)
+        .unwrap_or_default();
     let prefix = directory.join(name);
     refuse_unusable(&prefix)?;
     let summary = with_suffix(&prefix, "summary.txt");
@@ -224,26 +307,48 @@ pub(super) fn write_files_again(run: &Run, directory: &Path) -> Result<u8, Error
             "give another directory, or remove the files there",
         ));
     }
-    write_files(run, &prefix)?.iter().for_each(|path| result(&format!("{}\n", path.display())));
+    write_files(run, &prefix)?
+        .iter()
+        .for_each(|path| result(&format!("{}\n", path.display())));
     Ok(0)
 }
 
 /// `rigel report --format orion`: Orion's summary.
 pub(super) fn summary_again(run: &Run) -> Result<String, Error> {
     let asked = OrionRun::of(run)?;
-    let members: Vec<classic::Member> =
-        run.header.facts.members.iter().map(|member| (member.path.as_path(), member.bytes.0)).collect();
+    let members: Vec<classic::Member> = run
+        .header
+        .facts
+        .members
+        .iter()
+        .map(|member| (member.path.as_path(), member.bytes.0))
+        .collect();
     Ok(classic::summary(
         &asked.request,
-        &names(&asked.request, &asked.files, &run.header.command, &run.header.version),
+        &names(
+            &asked.request,
+            &asked.files,
+            &run.header.command,
+            &run.header.version,
+        ),
         &members,
         &run.latest(),
     ))
 }
 
 /// `version` is that of the program that measures, whichever one makes a report of it later.
-fn names<'a>(request: &'a OrionRequest, files: &'a OrionFiles, command: &'a [String], version: &'a str) -> Names<'a> {
-    Names { testname: &request.testname, stamp: &files.stamp, version, arguments: command }
+fn names<'a>(
+    request: &'a OrionRequest,
+    files: &'a OrionFiles,
+    command: &'a [String],
+    version: &'a str,
+) -> Names<'a> {
+    Names {
+        testname: &request.testname,
+        stamp: &files.stamp,
+        version,
+        arguments: command,
+    }
 }
 
 fn with_suffix(prefix: &Path, suffix: &str) -> PathBuf {
@@ -258,31 +363,44 @@ fn read_lun(testname: &str) -> Result<Vec<PathBuf>, Error> {
     for path in &candidates {
         match files::read_text(path, files::HAND_WRITTEN_MAX) {
             Ok(text) => {
-                lun::remark(testname, path).iter().for_each(|text| remark(&format!("{text}\n")));
+                lun::remark(testname, path)
+                    .iter()
+                    .for_each(|text| remark(&format!("{text}\n")));
                 return lun::parse(&text, path, Path::exists);
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => {
                 let hint = "make it a readable text file, with one file or device per line";
-                return Err(Error::usage(format!("cannot read the LUN file '{}': {error}", path.display()), hint));
+                return Err(Error::usage(
+                    format!("cannot read the LUN file '{}': {error}", path.display()),
+                    hint,
+                ));
             }
         }
     }
-    let tried: Vec<String> = candidates.iter().map(|path| format!("'{}'", path.display())).collect();
+    let tried: Vec<String> = candidates
+        .iter()
+        .map(|path| format!("'{}'", path.display()))
+        .collect();
     Err(Error::usage(
         format!("there is no LUN file {}", tried.join(" or ")),
-        "make it, with one file or device per line; or give targets with --target PATH, which may be a directory \
-         for a scratch file",
+        "make it, with one file or device per line; or give targets with --target PATH, which may \
+         be a directory for a scratch file",
     ))
 }
 
 /// Refuses files whose directory does not exist, or is not safe.
 fn refuse_unusable(prefix: &Path) -> Result<(), Error> {
-    let parent = prefix.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = prefix
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
     match parent.filter(|parent| !parent.is_dir()) {
         None => refuse_unsafe(prefix),
         Some(parent) => Err(Error::usage(
-            format!("there is no directory '{}' for the result files", parent.display()),
+            format!(
+                "there is no directory '{}' for the result files",
+                parent.display()
+            ),
             "create it first",
         )),
     }
@@ -292,7 +410,10 @@ fn refuse_unusable(prefix: &Path) -> Result<(), Error> {
 fn refuse_unsafe(prefix: &Path) -> Result<(), Error> {
     files::refuse_unsafe(prefix.parent().unwrap_or(Path::new(""))).map_err(|error| {
         Error::usage(
-            format!("the files '{}' cannot be written: {error}", with_suffix(prefix, "*").display()),
+            format!(
+                "the files '{}' cannot be written: {error}",
+                with_suffix(prefix, "*").display()
+            ),
             "give a directory for the run with --out DIR",
         )
     })

@@ -1,8 +1,9 @@
-//! The command line of `orion`: Orion's own options with a single dash, and Rigel's additional options.
+//! The command line of `orion`: Orion's own options with a single dash, and Rigel's additional
+//! options.
 //!
 //! Input: the arguments after the program's name or the verb. Output: [`Parsed`], and from it by
-//! [`OrionArgs::resolve`] a checked [`OrionRequest`] and its [`Target`]. Every refusal names the option, its value and
-//! the valid values. Opens nothing, prints nothing.
+//! [`OrionArgs::resolve`] a checked [`OrionRequest`] and its [`Target`]. Every refusal names the
+//! option, its value and the valid values. Opens nothing, prints nothing.
 
 use super::measuring::engines;
 use super::outcome::OutcomeArgs;
@@ -19,20 +20,23 @@ use std::path::{Path, PathBuf};
 
 /// Measure storage as Oracle's ORION does, with its options and files, and a journal.
 ///
-/// Each data point has a constant number of small I/Os (columns) and of large I/Os or sequential streams (rows)
-/// outstanding.
+/// Each data point has a constant number of small I/Os (columns) and of large I/Os or sequential
+/// streams (rows) outstanding.
 #[derive(Debug, Clone, Parser)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own, in any combination")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own, in any combination"
+)]
 #[command(
     name = "orion",
     no_binary_name = true,
     disable_version_flag = true,
     disable_help_flag = true,
     override_usage = "orion --run LEVEL [--testname NAME] [OPTIONS]",
-    after_help = "Targets are listed in NAME.lun, one per line, or given with --target.\n\
-                  Orion's own files are written to the directory of --out, or to the current one.\n\
-                  Example: orion --run oltp --testname mytest --num_disks 4\n\
-                  Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage."
+    after_help = "Targets are listed in NAME.lun, one per line, or given with --target.\nOrion's \
+                  own files are written to the directory of --out, or to the current \
+                  one.\nExample: orion --run oltp --testname mytest --num_disks 4\nExit status: 0 \
+                  complete, 1 failed or incomplete, 2 wrong usage."
 )]
 pub struct OrionArgs {
     /// Run level: which loads to measure
@@ -41,7 +45,8 @@ pub struct OrionArgs {
         required_unless_present = "resume"
     )]
     pub run: Option<RunLevel>,
-    /// Test name: targets are read from NAME.lun, and names of all result files begin with it; may include a path
+    /// Test name: targets are read from NAME.lun, and names of all result files begin with it; may
+    /// include a path
     #[arg(long, value_name = "NAME", help_heading = ORIONS, default_value = "orion")]
     pub testname: String,
     /// Number of disks; it only scales the range of loads [default: the number of targets]
@@ -86,7 +91,8 @@ pub struct OrionArgs {
         default_value_t = 0
     )]
     pub write: u32,
-    /// Amount to read at random before each data point; 0 = no warm-up [default: warm up with the point's own load]
+    /// Amount to read at random before each data point; 0 = no warm-up [default: warm up with the
+    /// point's own load]
     #[arg(long = "cache_size", value_name = "MB", help_heading = ORIONS, value_parser = at_least(0))]
     pub cache_size: Option<u32>,
     /// Measured time of each data point
@@ -114,7 +120,8 @@ pub struct OrionArgs {
     #[arg(short, long, help_heading = ORIONS, action = ArgAction::HelpShort)]
     pub help: Option<bool>,
 
-    /// Target instead of NAME.lun: a file, a device, a directory for a scratch file, sim:… or null:; may be repeated
+    /// Target instead of NAME.lun: a file, a device, a directory for a scratch file, sim:… or
+    /// null:; may be repeated
     #[arg(long, value_name = "PATH", help_heading = RIGELS)]
     pub target: Vec<OsString>,
     /// Size of the scratch file, such as 4GiB [default: depends on the free space]
@@ -154,7 +161,8 @@ pub struct OrionArgs {
 const ORIONS: &str = "Orion's options";
 const RIGELS: &str = "Rigel's options";
 
-/// Orion's options in its spelling, with the valid values of each. Tests compare this table with the definition above.
+/// Orion's options in its spelling, with the valid values of each. Tests compare this table with
+/// the definition above.
 const ORION_OPTIONS: [(&str, &str); 19] = [
     ("run", "one of oltp, dss, simple, normal, advanced"),
     ("testname", "a name, which may include a path"),
@@ -165,7 +173,10 @@ const ORION_OPTIONS: [(&str, &str); 19] = [
     ("num_streamIO", "a whole number of at least 1"),
     ("simulate", "concat or raid0"),
     ("stripe", "a whole number of KB from 1 to 1048576"),
-    ("write", "a whole number from 0 to 100: the percentage of I/Os that are writes"),
+    (
+        "write",
+        "a whole number from 0 to 100: the percentage of I/Os that are writes",
+    ),
     ("cache_size", "a whole number of MB; 0 = no warm-up"),
     ("duration", "a whole number of seconds, at least 1"),
     ("matrix", "one of basic, detailed, point, row, col, max"),
@@ -177,9 +188,13 @@ const ORION_OPTIONS: [(&str, &str); 19] = [
     ("help", ""),
 ];
 
-/// Rigel's options with a value, and the valid values of each; `valid_values` has those of `--engine`.
+/// Rigel's options with a value, and the valid values of each; `valid_values` has those of
+/// `--engine`.
 const RIGEL_VALUES: [(&str, &str); 8] = [
-    ("target", "a file, a block device, a directory, sim:SERVERS,SERVICE_TIME or null:"),
+    (
+        "target",
+        "a file, a block device, a directory, sim:SERVERS,SERVICE_TIME or null:",
+    ),
     ("scratch-size", "a size such as 512MiB or 4GiB"),
     ("destroy", "the path of a target, as given there"),
     ("out", "a directory that is empty or does not exist"),
@@ -189,7 +204,8 @@ const RIGEL_VALUES: [(&str, &str); 8] = [
     ("seed", "a whole number"),
 ];
 
-/// How the targets are combined into one volume, as in `-simulate`; the stripe is given by `-stripe`.
+/// How the targets are combined into one volume, as in `-simulate`; the stripe is given by
+/// `-stripe`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Simulate {
     /// One after the other.
@@ -208,7 +224,9 @@ fn words<T: Copy + Send + Sync + 'static>(
     name: fn(T) -> &'static str,
 ) -> impl TypedValueParser<Value = T> {
     PossibleValuesParser::new(all.iter().map(|value| name(*value))).map(move |word| {
-        let named = all.iter().find(|value| name(**value).eq_ignore_ascii_case(&word));
+        let named = all
+            .iter()
+            .find(|value| name(**value).eq_ignore_ascii_case(&word));
         *named.expect("the parser lets only these words through")
     })
 }
@@ -226,10 +244,13 @@ fn matrix() -> impl TypedValueParser<Value = Matrix> {
 }
 
 fn simulate() -> impl TypedValueParser<Value = Simulate> {
-    words(&[Simulate::Concat, Simulate::Raid0], |simulate| match simulate {
-        Simulate::Concat => "concat",
-        Simulate::Raid0 => "raid0",
-    })
+    words(
+        &[Simulate::Concat, Simulate::Raid0],
+        |simulate| match simulate {
+            Simulate::Concat => "concat",
+            Simulate::Raid0 => "raid0",
+        },
+    )
 }
 
 fn at_least(least: i64) -> impl TypedValueParser<Value = u32> {
@@ -244,8 +265,13 @@ fn size_kb() -> impl TypedValueParser<Value = u32> {
 #[must_use]
 pub fn command() -> clap::Command {
     // A negative number is an invalid value, reported with its option, and not an unknown option.
-    let negative =
-        |arg: clap::Arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg };
+    let negative = |arg: clap::Arg| {
+        if arg.get_action().takes_values() {
+            arg.allow_negative_numbers(true)
+        } else {
+            arg
+        }
+    };
     OrionArgs::command().mut_args(negative)
 }
 
@@ -265,9 +291,14 @@ pub enum Parsed {
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> {
     let typed: Vec<OsString> = arguments.into_iter().collect();
     if let [only] = &typed[..]
-        && ["--version", "-version", "-V"].iter().any(|version| only == version)
+        && ["--version", "-version", "-V"]
+            .iter()
+            .any(|version| only == version)
     {
-        return Ok(Parsed::Help(format!("orion of rigel {}\n", env!("CARGO_PKG_VERSION"))));
+        return Ok(Parsed::Help(format!(
+            "orion of rigel {}\n",
+            env!("CARGO_PKG_VERSION")
+        )));
     }
     let normal = double_dash(&typed)?;
     let matches = match command().try_get_matches_from(normal) {
@@ -277,7 +308,8 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Parsed, Er
         }
         Err(error) => return Err(refusal(&error, &typed)),
     };
-    let mut args = OrionArgs::from_arg_matches(&matches).map_err(|error| refusal(&error, &typed))?;
+    let mut args =
+        OrionArgs::from_arg_matches(&matches).map_err(|error| refusal(&error, &typed))?;
     let from_here = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
     args.given = command()
         .get_arguments()
@@ -299,22 +331,33 @@ fn double_dash(typed: &[OsString]) -> Result<Vec<OsString>, Error> {
     let mut normal = Vec::with_capacity(typed.len());
     for argument in typed {
         let dashed = argument.to_str().and_then(|text| text.strip_prefix('-'));
-        let Some(rest) =
-            dashed.filter(|rest| rest.trim_start_matches('-').starts_with(|c: char| c.is_ascii_alphabetic()))
-        else {
+        let Some(rest) = dashed.filter(|rest| {
+            rest.trim_start_matches('-')
+                .starts_with(|c: char| c.is_ascii_alphabetic())
+        }) else {
             normal.push(argument.clone());
             continue;
         };
-        let (double, rest) = rest.strip_prefix('-').map_or((false, rest), |rest| (true, rest));
+        let (double, rest) = rest
+            .strip_prefix('-')
+            .map_or((false, rest), |rest| (true, rest));
         let (name, value) = rest.find('=').map_or((rest, ""), |at| rest.split_at(at));
-        if let Some((known, _)) = ORION_OPTIONS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+        if let Some((known, _)) = ORION_OPTIONS
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+        {
             normal.push(format!("--{known}{value}").into());
         } else if double || name.len() == 1 {
             normal.push(argument.clone());
-        } else if command().get_arguments().any(|arg| arg.get_long() == Some(name)) {
+        } else if command()
+            .get_arguments()
+            .any(|arg| arg.get_long() == Some(name))
+        {
             return Err(Error::usage(
                 format!("unknown option '-{name}'"),
-                format!("--{name} has two dashes, because it is Rigel's own option and not Orion's"),
+                format!(
+                    "--{name} has two dashes, because it is Rigel's own option and not Orion's"
+                ),
             ));
         } else {
             normal.push(format!("--{rest}").into());
@@ -323,15 +366,16 @@ fn double_dash(typed: &[OsString]) -> Result<Vec<OsString>, Error> {
     Ok(normal)
 }
 
-/// Converts Orion's options in a text to Orion's form: `--run` becomes `-run`. At the start of a line a space replaces
-/// the removed dash, so that columns stay aligned.
+/// Converts Orion's options in a text to Orion's form: `--run` becomes `-run`. At the start of a
+/// line a space replaces the removed dash, so that columns stay aligned.
 fn single_dash(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("--") {
         let (before, after) = (&rest[..at], &rest[at + 2..]);
-        let name =
-            &after[..after.find(|c: char| !c.is_ascii_alphanumeric() && !"_-".contains(c)).unwrap_or(after.len())];
+        let name = &after[..after
+            .find(|c: char| !c.is_ascii_alphanumeric() && !"_-".contains(c))
+            .unwrap_or(after.len())];
         out.push_str(before);
         let indented = out
             .rsplit('\n')
@@ -373,27 +417,43 @@ fn refusal(error: &clap::Error, typed: &[OsString]) -> Error {
         ErrorKind::InvalidValue | ErrorKind::ValueValidation if value.is_empty() => {
             Error::usage(format!("{option} has no value"), format!("give {valid}"))
         }
-        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
-            Error::usage(format!("{option} '{value}' is not valid"), format!("give {valid}"))
-        }
-        ErrorKind::TooManyValues => Error::usage(format!("{option} takes no value"), format!("write {option} alone")),
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => Error::usage(
+            format!("{option} '{value}' is not valid"),
+            format!("give {valid}"),
+        ),
+        ErrorKind::TooManyValues => Error::usage(
+            format!("{option} takes no value"),
+            format!("write {option} alone"),
+        ),
         ErrorKind::ArgumentConflict => match text(ContextKind::PriorArg) {
-            Some(other) if !other.starts_with(long) => {
-                Error::usage(format!("{long} and {other} exclude each other"), "leave one of them out")
-            }
+            Some(other) if !other.starts_with(long) => Error::usage(
+                format!("{long} and {other} exclude each other"),
+                "leave one of them out",
+            ),
             _ => Error::usage(format!("{option} is given twice"), "give it once"),
         },
-        ErrorKind::MissingRequiredArgument => {
-            Error::usage(format!("{option} is missing"), format!("give {option} and {valid}"))
-        }
+        ErrorKind::MissingRequiredArgument => Error::usage(
+            format!("{option} is missing"),
+            format!("give {option} and {valid}"),
+        ),
         ErrorKind::InvalidUtf8 => {
-            let bad = typed.iter().find(|argument| argument.to_str().is_none()).cloned().unwrap_or_default();
-            Error::usage(format!("'{}' is not UTF-8 text", bad.display()), "only paths may contain other bytes")
+            let bad = typed
+                .iter()
+                .find(|argument| argument.to_str().is_none())
+                .cloned()
+                .unwrap_or_default();
+            Error::usage(
+                format!("'{}' is not UTF-8 text", bad.display()),
+                "only paths may contain other bytes",
+            )
         }
         _ => {
             let rendered = single_dash(&error.render().to_string());
             let first = rendered.lines().next().unwrap_or_default();
-            Error::usage(first.trim_start_matches("error: "), "-help lists the options")
+            Error::usage(
+                first.trim_start_matches("error: "),
+                "-help lists the options",
+            )
         }
     }
 }
@@ -402,16 +462,31 @@ fn refusal(error: &clap::Error, typed: &[OsString]) -> Error {
 fn unknown(long: &str, suggestion: Option<String>, typed: &[OsString]) -> Error {
     let single = long.strip_prefix('-').unwrap_or(long);
     let has = |form: &str| {
-        let whole = |text: &str| text == form || text.strip_prefix(form).is_some_and(|rest| rest.starts_with('='));
-        typed.iter().filter_map(|argument| argument.to_str()).any(whole)
+        let whole = |text: &str| {
+            text == form
+                || text
+                    .strip_prefix(form)
+                    .is_some_and(|rest| rest.starts_with('='))
+        };
+        typed
+            .iter()
+            .filter_map(|argument| argument.to_str())
+            .any(whole)
     };
-    let form = if single.starts_with('-') && has(single) { single } else { long };
+    let form = if single.starts_with('-') && has(single) {
+        single
+    } else {
+        long
+    };
     if !form.starts_with('-') {
         let hint = "options begin with a dash; targets are given in a .lun file or with --target";
         return Error::usage(format!("'{form}' is not an option"), hint);
     }
     let hint = match suggestion {
-        Some(suggestion) => format!("did you mean {}? -help lists the options", single_dash(&suggestion)),
+        Some(suggestion) => format!(
+            "did you mean {}? -help lists the options",
+            single_dash(&suggestion)
+        ),
         None => "-help lists the options".into(),
     };
     Error::usage(format!("unknown option '{form}'"), hint)
@@ -423,14 +498,23 @@ fn valid_values(name: &str) -> String {
         return format!("one of {}", engine::names().collect::<Vec<_>>().join(", "));
     }
     let mut options = ORION_OPTIONS.iter().chain(&RIGEL_VALUES);
-    options.find(|(option, _)| *option == name).map_or("a value", |(_, valid)| valid).into()
+    options
+        .find(|(option, _)| *option == name)
+        .map_or("a value", |(_, valid)| valid)
+        .into()
 }
 
 impl OrionArgs {
     /// Refuses contradictions that can be found without the targets.
     fn check(&self) -> Result<(), Error> {
-        let Some(run) = &self.outcome.resume else { return Ok(()) };
-        let fixed = self.given.iter().find(|option| *option != "verbose").map(|option| format!("-{option}"));
+        let Some(run) = &self.outcome.resume else {
+            return Ok(());
+        };
+        let fixed = self
+            .given
+            .iter()
+            .find(|option| *option != "verbose")
+            .map(|option| format!("-{option}"));
         let rigels = [
             ("--target", !self.target.is_empty()),
             ("--scratch-size", self.scratch_size.is_some()),
@@ -440,7 +524,10 @@ impl OrionArgs {
             ("--allow-holes", self.allow_holes),
             ("--workers", self.workers.is_some()),
         ];
-        let rigels = rigels.into_iter().find(|(_, given)| *given).map(|(option, _)| option.to_string());
+        let rigels = rigels
+            .into_iter()
+            .find(|(_, given)| *given)
+            .map(|(option, _)| option.to_string());
         match fixed.or(rigels) {
             None => Ok(()),
             Some(option) => Err(Error::usage(
@@ -450,8 +537,8 @@ impl OrionArgs {
         }
     }
 
-    /// The request and its target. `lun` reads the LUN file, and is called only if no target was given; `is_directory`
-    /// checks a path.
+    /// The request and its target. `lun` reads the LUN file, and is called only if no target was
+    /// given; `is_directory` checks a path.
     ///
     /// # Errors
     /// The request or the target is invalid, or `lun` failed.
@@ -468,10 +555,16 @@ impl OrionArgs {
                     let name = directory.display();
                     return Err(Error::usage(
                         format!("'{name}' in the LUN file is a directory"),
-                        format!("list files or devices there, or make a scratch file with --target {name}"),
+                        format!(
+                            "list files or devices there, or make a scratch file with --target \
+                             {name}"
+                        ),
                     ));
                 }
-                Target::Paths { members, layout: Layout::Concat }
+                Target::Paths {
+                    members,
+                    layout: Layout::Concat,
+                }
             }
             None => self.given().paths(is_directory)?,
         };
@@ -482,7 +575,10 @@ impl OrionArgs {
         };
         let request = self.request(disks)?;
         let target = match target {
-            Target::Paths { members, .. } => Target::Paths { members, layout: request.simulate },
+            Target::Paths { members, .. } => Target::Paths {
+                members,
+                layout: request.simulate,
+            },
             other => other,
         };
         Ok((request, target))
@@ -493,7 +589,9 @@ impl OrionArgs {
     /// # Errors
     /// The request is invalid.
     pub fn request(&self, targets: u32) -> Result<OrionRequest, Error> {
-        let run = self.run.ok_or_else(|| Error::usage("-run is missing", format!("give {}", valid_values("run"))))?;
+        let run = self.run.ok_or_else(|| {
+            Error::usage("-run is missing", format!("give {}", valid_values("run")))
+        })?;
         let mut request = OrionRequest {
             run,
             testname: self.testname.clone(),
@@ -514,7 +612,9 @@ impl OrionArgs {
         };
         if self.simulate == Simulate::Raid0 {
             let given = self.stripe.map(|kb| Bytes(u64::from(kb) * KIB));
-            request.simulate = Layout::Stripe { stripe: given.unwrap_or_else(|| request.default_stripe()) };
+            request.simulate = Layout::Stripe {
+                stripe: given.unwrap_or_else(|| request.default_stripe()),
+            };
         }
         request.check()?;
         Ok(request)
@@ -526,19 +626,32 @@ impl OrionArgs {
         let remarks = [
             (
                 self.storax,
-                "-storax has no effect: it is for Exadata's storage library, which only Oracle's program has",
+                "-storax has no effect: it is for Exadata's storage library, which only Oracle's \
+                 program has",
             ),
-            (self.hugenotneeded, "-hugenotneeded has no effect: huge pages are not used"),
+            (
+                self.hugenotneeded,
+                "-hugenotneeded has no effect: huge pages are not used",
+            ),
             (
                 !self.destroy.is_empty() && self.write == 0 && self.outcome.resume.is_none(),
                 "--destroy has no effect: without -write nothing is written",
             ),
         ];
-        remarks.into_iter().filter(|(given, _)| *given).map(|(_, remark)| remark.to_string()).collect()
+        remarks
+            .into_iter()
+            .filter(|(given, _)| *given)
+            .map(|(_, remark)| remark.to_string())
+            .collect()
     }
 
     fn given(&self) -> GivenTargets<'_> {
-        GivenTargets { targets: &self.target, option: "--target ", scratch_size: self.scratch_size, keep: self.keep }
+        GivenTargets {
+            targets: &self.target,
+            option: "--target ",
+            scratch_size: self.scratch_size,
+            keep: self.keep,
+        }
     }
 }
 
@@ -566,9 +679,9 @@ mod tests {
 
     fn refused(line: &str) -> String {
         let error = match parsed(line) {
-            Ok(Parsed::Measure(args)) => {
-                args.resolve(|| Ok(vec!["/dev/a".into()]), |path| path.ends_with("dir")).unwrap_err()
-            }
+            Ok(Parsed::Measure(args)) => args
+                .resolve(|| Ok(vec!["/dev/a".into()]), |path| path.ends_with("dir"))
+                .unwrap_err(),
             Ok(Parsed::Help(_)) => panic!("{line} asks for help"),
             Err(error) => error,
         };
@@ -578,33 +691,59 @@ mod tests {
 
     #[test]
     fn one_dash_or_two_in_any_case_mean_the_same() {
-        for line in ["-run oltp -num_streamIO 8", "--run oltp --num_streamIO 8", "-RUN OLTP -num_streamio=8"] {
+        for line in [
+            "-run oltp -num_streamIO 8",
+            "--run oltp --num_streamIO 8",
+            "-RUN OLTP -num_streamio=8",
+        ] {
             let args = args(line);
-            assert_eq!((args.run, args.num_stream_io), (Some(RunLevel::Oltp), 8), "{line}");
+            assert_eq!(
+                (args.run, args.num_stream_io),
+                (Some(RunLevel::Oltp), 8),
+                "{line}"
+            );
             assert_eq!(args.given, ["run", "num_streamIO"]);
         }
-        assert_eq!(args("-run Simple -simulate RAID0").simulate, Simulate::Raid0);
+        assert_eq!(
+            args("-run Simple -simulate RAID0").simulate,
+            Simulate::Raid0
+        );
     }
 
     #[test]
     fn defaults_are_orions() {
-        let (request, target) =
-            args("-run simple").resolve(|| Ok(vec!["/dev/a".into(), "/dev/b".into()]), |_| false).unwrap();
+        let (request, target) = args("-run simple")
+            .resolve(|| Ok(vec!["/dev/a".into(), "/dev/b".into()]), |_| false)
+            .unwrap();
         assert_eq!(
             request,
-            OrionRequest { num_disks: 2, given: vec!["run".into()], ..OrionRequest::new(RunLevel::Simple) }
+            OrionRequest {
+                num_disks: 2,
+                given: vec!["run".into()],
+                ..OrionRequest::new(RunLevel::Simple)
+            }
         );
         let members = vec!["/dev/a".into(), "/dev/b".into()];
-        assert_eq!(target, Target::Paths { members, layout: Layout::Concat });
+        assert_eq!(
+            target,
+            Target::Paths {
+                members,
+                layout: Layout::Concat
+            }
+        );
     }
 
     #[test]
     fn every_option_reaches_the_request() {
-        let line = "-run advanced -testname /tmp/o -num_disks 3 -size_small 4 -size_large 512 -type seq \
-                    -num_streamIO 2 -simulate raid0 -stripe 2048 -write 30 -cache_size 0 -duration 5 -matrix point \
-                    -num_small 7 -num_large 6 -verbose";
-        let (request, target) = args(line).resolve(|| Ok(vec!["/dev/a".into()]), |_| false).unwrap();
-        let layout = Layout::Stripe { stripe: Bytes(2048 * KIB) };
+        let line = "-run advanced -testname /tmp/o -num_disks 3 -size_small 4 -size_large 512 \
+                    -type seq -num_streamIO 2 -simulate raid0 -stripe 2048 -write 30 -cache_size \
+                    0 -duration 5 -matrix point -num_small 7 -num_large 6 -verbose";
+        let (request, target) = args(line)
+            .resolve(|| Ok(vec!["/dev/a".into()]), |_| false)
+            .unwrap();
+        let layout = Layout::Stripe {
+            stripe: Bytes(2048 * KIB),
+        };
         let expected = OrionRequest {
             testname: "/tmp/o".into(),
             num_disks: 3,
@@ -625,91 +764,172 @@ mod tests {
         };
         assert_eq!(request, expected);
         assert_eq!(request.given.len(), 16);
-        assert_eq!(target, Target::Paths { members: vec!["/dev/a".into()], layout });
+        assert_eq!(
+            target,
+            Target::Paths {
+                members: vec!["/dev/a".into()],
+                layout
+            }
+        );
     }
 
     #[test]
     fn targets_may_be_paths_a_directory_or_a_model() {
         let resolve = |line: &str| {
-            args(line).resolve(|| panic!("the LUN file is not wanted"), |path| path.ends_with("dir")).unwrap().1
+            args(line)
+                .resolve(
+                    || panic!("the LUN file is not wanted"),
+                    |path| path.ends_with("dir"),
+                )
+                .unwrap()
+                .1
         };
         assert_eq!(
             resolve("-run oltp --target /data/dir --scratch-size 1GiB --keep"),
-            Target::Scratch { directory: "/data/dir".into(), bytes: Some(Bytes(GIB)), keep: true }
+            Target::Scratch {
+                directory: "/data/dir".into(),
+                bytes: Some(Bytes(GIB)),
+                keep: true
+            }
         );
-        assert!(matches!(resolve("-run oltp --target sim:2,100us"), Target::Sim(spec) if spec.servers == 2));
-        assert_eq!(resolve("-run oltp --target null:"), Target::Null { bytes: Bytes(4 * GIB) });
+        assert!(
+            matches!(resolve("-run oltp --target sim:2,100us"), Target::Sim(spec) if spec.servers == 2)
+        );
+        assert_eq!(
+            resolve("-run oltp --target null:"),
+            Target::Null {
+                bytes: Bytes(4 * GIB)
+            }
+        );
         assert_eq!(
             resolve("-run oltp --target a --target b"),
-            Target::Paths { members: vec!["a".into(), "b".into()], layout: Layout::Concat }
+            Target::Paths {
+                members: vec!["a".into(), "b".into()],
+                layout: Layout::Concat
+            }
         );
     }
 
     #[test]
     fn a_refusal_names_the_option_the_value_and_valid_values() {
         for (line, words) in [
-            ("", &["-run is missing", "oltp, dss, simple, normal, advanced"][..]),
+            (
+                "",
+                &["-run is missing", "oltp, dss, simple, normal, advanced"][..],
+            ),
             ("-run", &["-run has no value", "oltp, dss"]),
             ("-run fast", &["-run 'fast' is not valid", "oltp, dss"]),
-            ("-run oltp -num_disks x", &["-num_disks 'x' is not valid", "at least 1"]),
+            (
+                "-run oltp -num_disks x",
+                &["-num_disks 'x' is not valid", "at least 1"],
+            ),
             ("-run oltp -num_disks 0", &["-num_disks '0'", "at least 1"]),
-            ("-run oltp -num_disks -3", &["-num_disks '-3'", "at least 1"]),
+            (
+                "-run oltp -num_disks -3",
+                &["-num_disks '-3'", "at least 1"],
+            ),
             ("-run oltp -write 101", &["-write '101'", "0 to 100"]),
             ("-run oltp -write -1", &["-write '-1'", "0 to 100"]),
             ("-run oltp -duration 0", &["-duration '0'"]),
             ("-run oltp -testname -write 3", &["-testname has no value"]),
-            ("-run oltp -nmu_disks 3", &["unknown option '-nmu_disks'", "did you mean -num_disks?"]),
-            ("-run oltp --nmu_disks 3", &["unknown option '--nmu_disks'", "did you mean -num_disks?"]),
-            ("-run oltp -engine psync", &["'-engine'", "--engine has two dashes"]),
-            ("-run oltp --engine fio", &["--engine 'fio' is not valid", "libaio"]),
+            (
+                "-run oltp -nmu_disks 3",
+                &["unknown option '-nmu_disks'", "did you mean -num_disks?"],
+            ),
+            (
+                "-run oltp --nmu_disks 3",
+                &["unknown option '--nmu_disks'", "did you mean -num_disks?"],
+            ),
+            (
+                "-run oltp -engine psync",
+                &["'-engine'", "--engine has two dashes"],
+            ),
+            (
+                "-run oltp --engine fio",
+                &["--engine 'fio' is not valid", "libaio"],
+            ),
             ("-run oltp -x", &["unknown option '-x'"]),
-            ("-run oltp /dev/sdb", &["'/dev/sdb' is not an option", "--target"]),
+            (
+                "-run oltp /dev/sdb",
+                &["'/dev/sdb' is not an option", "--target"],
+            ),
             ("-run oltp -run dss", &["-run is given twice"]),
             ("-run oltp -verbose=yes", &["-verbose takes no value"]),
-            ("-run oltp --seed minus", &["--seed 'minus' is not valid", "a whole number"]),
-            ("-run oltp --scratch-size big", &["--scratch-size 'big' is not valid", "4GiB"]),
+            (
+                "-run oltp --seed minus",
+                &["--seed 'minus' is not valid", "a whole number"],
+            ),
+            (
+                "-run oltp --scratch-size big",
+                &["--scratch-size 'big' is not valid", "4GiB"],
+            ),
             ("-run oltp --target sim:0,1ms", &["sim:0,1ms"]),
-            ("-run oltp --target sim: --target /a", &["sim:", "only target"]),
+            (
+                "-run oltp --target sim: --target /a",
+                &["sim:", "only target"],
+            ),
             ("-run oltp --target /a --target /a", &["/a", "twice"]),
-            ("-run oltp --target dir --target /a", &["dir", "give only the directory"]),
+            (
+                "-run oltp --target dir --target /a",
+                &["dir", "give only the directory"],
+            ),
             ("-run oltp --target /a --keep", &["--keep", "--target DIR"]),
-            ("-run advanced -matrix point -num_small 1", &["needs -num_large"]),
+            (
+                "-run advanced -matrix point -num_small 1",
+                &["needs -num_large"],
+            ),
             ("--resume run -duration 5", &["-duration", "--resume run"]),
             ("--resume run --engine psync", &["--engine", "--resume run"]),
         ] {
             let message = refused(line);
-            assert!(words.iter().all(|word| message.contains(word)), "{line}: {message}");
+            assert!(
+                words.iter().all(|word| message.contains(word)),
+                "{line}: {message}"
+            );
         }
     }
 
     #[test]
     fn a_directory_in_the_lun_file_is_refused() {
-        let error = args("-run oltp").resolve(|| Ok(vec!["/data/dir".into()]), |_| true).unwrap_err();
+        let error = args("-run oltp")
+            .resolve(|| Ok(vec!["/data/dir".into()]), |_| true)
+            .unwrap_err();
         assert!(error.to_string().contains("--target /data/dir"), "{error}");
     }
 
     #[test]
     fn a_run_is_resumed_without_orions_options() {
         let args = args("--resume some/run -verbose");
-        assert_eq!((args.run, args.outcome.resume.as_deref()), (None, Some(Path::new("some/run"))));
+        assert_eq!(
+            (args.run, args.outcome.resume.as_deref()),
+            (None, Some(Path::new("some/run")))
+        );
     }
 
     #[test]
     fn options_without_effect_are_explained() {
         let remarks = args("-run oltp -storax -hugenotneeded").remarks();
-        assert!(remarks[0].starts_with("-storax") && remarks[1].starts_with("-hugenotneeded"), "{remarks:?}");
+        assert!(
+            remarks[0].starts_with("-storax") && remarks[1].starts_with("-hugenotneeded"),
+            "{remarks:?}"
+        );
         assert!(args("-run oltp").remarks().is_empty());
     }
 
     #[test]
     fn help_shows_each_option_in_its_own_form() {
         for line in ["-help", "--help", "-h", "-run oltp -help"] {
-            let Ok(Parsed::Help(help)) = parsed(line) else { panic!("{line}") };
+            let Ok(Parsed::Help(help)) = parsed(line) else {
+                panic!("{line}")
+            };
             for (option, _) in ORION_OPTIONS {
                 assert!(help.contains(&format!(" -{option}")), "{option} in {help}");
                 assert!(!help.contains(&format!("--{option}")), "{option} in {help}");
             }
-            assert!(help.contains("--engine <ENGINE>") && help.contains("--scratch-size"), "{help}");
+            assert!(
+                help.contains("--engine <ENGINE>") && help.contains("--scratch-size"),
+                "{help}"
+            );
         }
         assert_eq!(
             single_dash("      --run <LEVEL>  a\n  -h, --help  b --type, --run-x"),
@@ -721,11 +941,21 @@ mod tests {
     fn the_tables_and_the_definition_hold_the_same_options() {
         let command = super::command();
         for (option, valid) in &ORION_OPTIONS {
-            let arg = command.get_arguments().find(|arg| arg.get_long() == Some(option)).expect(option);
+            let arg = command
+                .get_arguments()
+                .find(|arg| arg.get_long() == Some(option))
+                .expect(option);
             assert_eq!(arg.get_help_heading(), Some(ORIONS), "{option}");
-            assert_eq!(valid.is_empty(), !arg.get_action().takes_values(), "{option}");
+            assert_eq!(
+                valid.is_empty(),
+                !arg.get_action().takes_values(),
+                "{option}"
+            );
         }
-        for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values()) {
+        for arg in command
+            .get_arguments()
+            .filter(|arg| arg.get_action().takes_values())
+        {
             let long = arg.get_long().unwrap();
             assert_ne!(valid_values(long), "a value", "{long}");
         }
@@ -733,7 +963,10 @@ mod tests {
     }
 
     fn argument() -> impl Strategy<Value = String> {
-        let names: Vec<String> = command().get_arguments().filter_map(|arg| arg.get_long().map(String::from)).collect();
+        let names: Vec<String> = command()
+            .get_arguments()
+            .filter_map(|arg| arg.get_long().map(String::from))
+            .collect();
         let values = [
             "oltp",
             "advanced",

@@ -1,5 +1,5 @@
-//! The options that every verb that measures has in common: where the results go, which run is resumed, and what is
-//! shown meanwhile. They are defined here and nowhere else.
+//! The options that every verb that measures has in common: where the results go, which run is
+//! resumed, and what is shown meanwhile. They are defined here and nowhere else.
 
 use super::progress::ProgressMode;
 use crate::clock;

@@ -1,15 +1,15 @@
-//! Printing: results to stdout, everything else to stderr. A closed pipe is not an error; any other failure to print
-//! results is.
+//! Printing: results to stdout, everything else to stderr. A closed pipe is not an error; any other
+//! failure to print results is.
 //!
-//! Text for people is escaped where it could control their terminal: file names, a server's errors and the texts of a
-//! journal may contain anything.
+//! Text for people is escaped where it could control their terminal: file names, a server's errors
+//! and the texts of a journal may contain anything.
 
 use crate::model::{Error, escaped, escaped_json};
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
 
-/// The first reason why results could not be printed. Reported at the end: a run that cannot show its results is still
-/// written to its directory.
+/// The first reason why results could not be printed. Reported at the end: a run that cannot show
+/// its results is still written to its directory.
 static LOST: OnceLock<String> = OnceLock::new();
 
 /// Prints a result as text; it may be piped to programs.

@@ -16,36 +16,44 @@ const FILE_NAME: &str = "report.html";
 /// The first bytes of every page.
 const OPENING: &[u8] = b"<!doctype html>";
 
-/// Writes the page of a new run next to its journal, and prints its path. A failure does not make the run fail.
+/// Writes the page of a new run next to its journal, and prints its path. A failure does not make
+/// the run fail.
 pub(super) fn beside(run: &Run, result: &RunResult, directory: &Path) {
     put(&report::document(run, result), directory);
 }
 
-/// Shows a completed run: the report on stdout, then the location of its record, for these verbs, and its page.
+/// Shows a completed run: the report on stdout, then the location of its record, for these verbs,
+/// and its page.
 pub(super) fn show(run: &Run, result: &RunResult, directory: &Path, json: bool, verbs: &str) {
     if json {
         output::json(&data::json(run, result));
     } else {
-        output::result(&text::render(&report::document(run, result), Extent::Summary));
+        output::result(&text::render(
+            &report::document(run, result),
+            Extent::Summary,
+        ));
     }
     place(run, result, directory, verbs);
 }
 
 /// Prints the location of a run's record, and writes its page.
 pub(super) fn place(run: &Run, result: &RunResult, directory: &Path, verbs: &str) {
-    remark(&format!("\nthe journal, for {verbs}:\n  {}\n", directory.display()));
+    remark(&format!(
+        "\nthe journal, for {verbs}:\n  {}\n",
+        directory.display()
+    ));
     beside(run, result, directory);
 }
 
-/// Writes a page that is made already next to the journal of the run at `place`, which is its directory or its journal,
-/// and prints its path.
+/// Writes a page that is made already next to the journal of the run at `place`, which is its
+/// directory or its journal, and prints its path.
 pub(super) fn put(page: &Document, place: &Path) {
     let path = beside_journal(place);
     match files::replace(&path, html::render(page).as_bytes()) {
         Ok(()) => remark(&format!("the HTML page:\n  {}\n", path.display())),
         Err(error) => remark(&format!(
-            "rigel: cannot write '{}': {error}\n  the journal is complete: rigel report {} --html writes the page \
-             again\n",
+            "rigel: cannot write '{}': {error}\n  the journal is complete: rigel report {} --html \
+             writes the page again\n",
             path.display(),
             place.display()
         )),
@@ -54,11 +62,16 @@ pub(super) fn put(page: &Document, place: &Path) {
 
 /// The path of the page of the run at `place`.
 fn beside_journal(place: &Path) -> PathBuf {
-    let directory = if place.is_dir() { Some(place) } else { place.parent() };
+    let directory = if place.is_dir() {
+        Some(place)
+    } else {
+        place.parent()
+    };
     directory.unwrap_or(Path::new("")).join(FILE_NAME)
 }
 
-/// `rigel report RUN --html [FILE]`: the page of the run at `place`, which is its directory or its journal.
+/// `rigel report RUN --html [FILE]`: the page of the run at `place`, which is its directory or its
+/// journal.
 pub(super) fn again(page: &Document, place: &Path, file: Option<&Path>) -> Result<(), Error> {
     let path = file.map_or_else(|| beside_journal(place), PathBuf::from);
     write(page, &path)
@@ -91,7 +104,10 @@ fn refuse_other(path: &Path) -> Result<(), Error> {
     };
     if path.exists() && !(path.is_file() && is_page()) {
         return Err(Error::usage(
-            format!("--html '{}' exists and is not a page of Rigel", path.display()),
+            format!(
+                "--html '{}' exists and is not a page of Rigel",
+                path.display()
+            ),
             "give another file, such as report.html",
         ));
     }

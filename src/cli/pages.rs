@@ -25,7 +25,10 @@ pub(super) struct CompletionsArgs {
 pub(super) fn man(args: &ManArgs, command: &clap::Command) -> Result<u8, Error> {
     let failed = |error: std::io::Error| {
         Error::failed(
-            format!("cannot write manual pages to '{}': {error}", args.directory.display()),
+            format!(
+                "cannot write manual pages to '{}': {error}",
+                args.directory.display()
+            ),
             "give a directory that you may write to",
         )
     };
@@ -39,9 +42,17 @@ pub(super) fn man(args: &ManArgs, command: &clap::Command) -> Result<u8, Error> 
     }
     for (name, command) in pages {
         let mut page = Vec::new();
-        clap_mangen::Man::new(command).render(&mut page).map_err(failed)?;
-        let page = if name == "rigel-orion" { orion_args::single_dash_roff(&page) } else { page };
-        directory.replace(format!("{name}.1"), &page).map_err(failed)?;
+        clap_mangen::Man::new(command)
+            .render(&mut page)
+            .map_err(failed)?;
+        let page = if name == "rigel-orion" {
+            orion_args::single_dash_roff(&page)
+        } else {
+            page
+        };
+        directory
+            .replace(format!("{name}.1"), &page)
+            .map_err(failed)?;
     }
     Ok(0)
 }

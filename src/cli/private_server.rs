@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-/// Page cache that a private server may have where it cannot do without: so little that reads are physical.
+/// Page cache that a private server may have where it cannot do without: so little that reads are
+/// physical.
 const PAGE_CACHE: Bytes = Bytes(32 * MIB);
 
 /// Maximum number of connections that load, as for `--load-degree`.
@@ -30,7 +31,12 @@ pub(super) struct ServerArgs {
     #[arg(long, value_name = "NAME=VALUE")]
     server_set: Vec<String>,
     /// Size of the server's buffer cache; small, so that reads are physical
-    #[arg(long, value_name = "SIZE", default_value = "32MiB", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "32MiB",
+        conflicts_with = "resume"
+    )]
     buffer_cache: Bytes,
 }
 
@@ -78,15 +84,38 @@ impl Private {
             settings: &made.settings,
         };
         let mut server = Server::start(&request, stop)?;
-        remark(&format!("a private {} in {}\n", server.version(), server.directory().display()));
+        remark(&format!(
+            "a private {} in {}\n",
+            server.version(),
+            server.directory().display()
+        ));
         let access = Access::parse([server.url()], &|_| None)?;
-        load_tables(&access, &LoadRequest { tables, degree, tablespace: None }, way, stop)?;
-        let findings = if server.is_direct() { Vec::new() } else { limited(&mut server) };
-        Ok(Self { server, access, findings, files: Vec::new() })
+        load_tables(
+            &access,
+            &LoadRequest {
+                tables,
+                degree,
+                tablespace: None,
+            },
+            way,
+            stop,
+        )?;
+        let findings = if server.is_direct() {
+            Vec::new()
+        } else {
+            limited(&mut server)
+        };
+        Ok(Self {
+            server,
+            access,
+            findings,
+            files: Vec::new(),
+        })
     }
 
-    /// Lets raw I/O and file calls of the server read the files of its tables: writes all that was loaded to them, so
-    /// that their pages can be dropped, and limits the page cache of a server that does without it otherwise.
+    /// Lets raw I/O and file calls of the server read the files of its tables: writes all that was
+    /// loaded to them, so that their pages can be dropped, and limits the page cache of a
+    /// server that does without it otherwise.
     pub(super) fn share_files(&mut self, tables: Tables) -> Result<(), Error> {
         self.files = sql::files(&self.access, tables)?;
         if self.server.is_direct() {
@@ -102,13 +131,16 @@ fn layer_3_limited(server: &mut Server) -> Finding {
         Ok(limit) => Finding::note(
             FindingName::MemoryLimit,
             format!(
-                "layer 3 reads through the page cache; the server's processes are limited to {limit} of memory in \
-                 total, cache included"
+                "layer 3 reads through the page cache; the server's processes are limited to \
+                 {limit} of memory in total, cache included"
             ),
         ),
         Err(why) => Finding::warning(
             FindingName::PageCacheUnlimited,
-            format!("layer 3 reads through the page cache, and the server's memory could not be limited: {why}"),
+            format!(
+                "layer 3 reads through the page cache, and the server's memory could not be \
+                 limited: {why}"
+            ),
             "run as root, or give a --scale several times as large as the memory",
         ),
     }
@@ -119,7 +151,8 @@ fn tell_leftovers(directory: &Path) {
     // A directory that cannot be listed is refused for what it is elsewhere.
     for left in server::leftovers(directory).unwrap_or_default() {
         remark(&format!(
-            "a {} server of rigel {}, which no longer runs, takes {} in {}; `rigel sql clean {}` removes it\n",
+            "a {} server of rigel {}, which no longer runs, takes {} in {}; `rigel sql clean {}` \
+             removes it\n",
             left.dbms,
             left.rigel,
             left.bytes,
@@ -136,30 +169,47 @@ fn limited(server: &mut Server) -> Vec<Finding> {
         Ok(limit) => vec![Finding::note(
             FindingName::MemoryLimit,
             format!(
-                "{version} reads through the page cache; its processes are limited to {limit} of memory in total, \
-                 cache included"
+                "{version} reads through the page cache; its processes are limited to {limit} of \
+                 memory in total, cache included"
             ),
         )],
         Err(why) => vec![Finding::warning(
             FindingName::PageCacheUnlimited,
-            format!("{version} reads through the page cache, and its memory could not be limited: {why}"),
-            "install PostgreSQL 16 or newer, run as root, or load tables several times as large as the memory",
+            format!(
+                "{version} reads through the page cache, and its memory could not be limited: \
+                 {why}"
+            ),
+            "install PostgreSQL 16 or newer, run as root, or load tables several times as large \
+             as the memory",
         )],
     }
 }
 
 /// The tables, their log and what loading needs beside must fit.
 fn refuse_full(directory: &Path, tables: Tables, updates: bool) -> Result<(), Error> {
-    let Ok(facts) = rustix::fs::statvfs(directory) else { return Ok(()) };
+    let Ok(facts) = rustix::fs::statvfs(directory) else {
+        return Ok(());
+    };
     let free = Bytes(facts.f_bavail * facts.f_frsize);
     let needed = tables.bytes().0.saturating_add(tables.scanned_bytes().0);
-    // A tenth for the index, the log that loading makes, room for an empty server, and the log that updates may make:
-    // the server keeps up to 4 GB of it.
-    let log = if updates { 4096 * MIB } else { (needed / 4).min(4096 * MIB) };
-    let needed = Bytes(needed.saturating_add(needed / 10).saturating_add(log + 512 * MIB));
+    // A tenth for the index, the log that loading makes, room for an empty server, and the log that
+    // updates may make: the server keeps up to 4 GB of it.
+    let log = if updates {
+        4096 * MIB
+    } else {
+        (needed / 4).min(4096 * MIB)
+    };
+    let needed = Bytes(
+        needed
+            .saturating_add(needed / 10)
+            .saturating_add(log + 512 * MIB),
+    );
     if free < needed {
         return Err(Error::usage(
-            format!("'{}' has {free} free, but the tables and the server need {needed}", directory.display()),
+            format!(
+                "'{}' has {free} free, but the tables and the server need {needed}",
+                directory.display()
+            ),
             "give a smaller --scale, or another directory",
         ));
     }
@@ -189,7 +239,11 @@ impl ServerArgs {
     }
 
     /// How a server with these options is made, for so many sessions.
-    pub(super) fn made(&self, sessions: u32, load_degree: Option<u32>) -> Result<PrivateServer, Error> {
+    pub(super) fn made(
+        &self,
+        sessions: u32,
+        load_degree: Option<u32>,
+    ) -> Result<PrivateServer, Error> {
         Ok(PrivateServer {
             bin: self.server_bin.clone(),
             buffer_cache: self.buffer_cache,
@@ -200,18 +254,21 @@ impl ServerArgs {
         })
     }
 
-    /// Checks that a resumed run's server is made with the programs and settings that these options name. Whoever can
-    /// write the journal may have replaced those in it, and a setting of a server may contain a command.
+    /// Checks that a resumed run's server is made with the programs and settings that these options
+    /// name. Whoever can write the journal may have replaced those in it, and a setting of a
+    /// server may contain a command.
     pub(super) fn confirm(&self, made: &mut PrivateServer) -> Result<(), Error> {
         if made.bin.is_some() && self.server_bin.is_none() || made.settings != self.settings()? {
             let named = made.confirmed_options();
             return Err(Error::usage(
                 match named.as_str() {
-                    "" => "the private server of this run was made without --server-set".to_string(),
+                    "" => {
+                        "the private server of this run was made without --server-set".to_string()
+                    }
                     named => format!("the private server of this run was made with{named}"),
                 },
-                "programs and settings are not taken from a journal: give the same options again, if you know them to be \
-                 your own",
+                "programs and settings are not taken from a journal: give the same options again, \
+                 if you know them to be your own",
             ));
         }
         made.bin.clone_from(&self.server_bin);
@@ -220,14 +277,14 @@ impl ServerArgs {
 
     fn settings(&self) -> Result<Vec<(String, String)>, Error> {
         let pair = |text: &String| {
-            text.split_once('=').map(|(name, value)| (name.trim().to_string(), value.trim().to_string())).ok_or_else(
-                || {
+            text.split_once('=')
+                .map(|(name, value)| (name.trim().to_string(), value.trim().to_string()))
+                .ok_or_else(|| {
                     Error::usage(
                         format!("--server-set '{text}' is not a setting"),
                         "write NAME=VALUE, such as io_method=sync",
                     )
-                },
-            )
+                })
         };
         self.server_set.iter().map(pair).collect()
     }
@@ -241,24 +298,37 @@ pub(super) fn load_tables(
     stop: &AtomicBool,
 ) -> Result<(), Error> {
     let block = u64::from(request.tables.block);
-    let progress = Mutex::new(Progress::new(&format!("loading {}", access.servers[0]), 1, 0.0, way));
+    let progress = Mutex::new(Progress::new(
+        &format!("loading {}", access.servers[0]),
+        1,
+        0.0,
+        way,
+    ));
     let listen = |event| {
-        let mut progress = progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut progress = progress
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         match event {
-            LoadEvent::Rows { done, of } => progress.fill("loading", Bytes(done * block), Bytes(of * block)),
+            LoadEvent::Rows { done, of } => {
+                progress.fill("loading", Bytes(done * block), Bytes(of * block));
+            }
             LoadEvent::Indexing => progress.say("creating the indexes"),
             LoadEvent::Verifying => progress.say("checking rows, blocks and order"),
         }
     };
     let loaded = sql::load(access, request, stop, &listen);
-    progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner).finish();
+    progress
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+        .finish();
     let loaded = loaded?;
     let before = match loaded.rows_before {
         0 => String::new(),
         rows => format!(", {rows} of them by an earlier load"),
     };
     remark(&format!(
-        "loaded: {} rows{before} in {} blocks, one per block; correlation of key and position {:.3}\n",
+        "loaded: {} rows{before} in {} blocks, one per block; correlation of key and position \
+         {:.3}\n",
         loaded.rows, loaded.blocks, loaded.correlation
     ));
     Ok(())

@@ -1,4 +1,5 @@
-//! Progress of a run: one line that is redrawn on a terminal, plain lines without a terminal, or the live view.
+//! Progress of a run: one line that is redrawn on a terminal, plain lines without a terminal, or
+//! the live view.
 
 use super::live::{ThroughputUnit, View};
 use super::output;
@@ -62,14 +63,17 @@ enum ProgressLine {
 }
 
 impl Progress {
-    /// Progress of `points` points of about `seconds` each. `title` is the top line of the live view: verb and target.
+    /// Progress of `points` points of about `seconds` each. `title` is the top line of the live
+    /// view: verb and target.
     pub(super) fn new(title: &str, points: usize, seconds: f64, way: ProgressMode) -> Self {
         let lines = || {
             if !std::io::stderr().is_terminal() {
                 return ProgressLine::Plain;
             }
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a template without mistakes"));
+            bar.set_style(
+                ProgressStyle::with_template("{wide_msg}").expect("a template without mistakes"),
+            );
             ProgressLine::Terminal(bar)
         };
         let line = match way {
@@ -77,7 +81,9 @@ impl Progress {
             ProgressMode::Lines => Some(lines()),
             ProgressMode::Live => Some(View::open(&escaped(title), points).map_or_else(
                 |why| {
-                    output::remark(&format!("no live view: {why}; progress is printed in lines\n"));
+                    output::remark(&format!(
+                        "no live view: {why}; progress is printed in lines\n"
+                    ));
                     lines()
                 },
                 ProgressLine::Live,
@@ -101,10 +107,16 @@ impl Progress {
     pub(super) fn fill(&mut self, what: &str, done: Bytes, of: Bytes) {
         let now = self.clock.now();
         let spent = now.since(self.began).as_secs_f64();
-        let left = if done.0 > 0 { spent * (of.0 - done.0) as f64 / done.0 as f64 } else { 0.0 };
+        let left = if done.0 > 0 {
+            spent * (of.0 - done.0) as f64 / done.0 as f64
+        } else {
+            0.0
+        };
         let text = format!("{what}: {} of {of}, {} left", whole(done), seconds(left));
         match &self.line {
-            Some(ProgressLine::Live(view)) => view.tell(|state, now| state.fill(what, done.0, of.0, left, now)),
+            Some(ProgressLine::Live(view)) => {
+                view.tell(|state, now| state.fill(what, done.0, of.0, left, now));
+            }
             Some(ProgressLine::Terminal(bar)) => bar.set_message(escaped(&text).into_owned()),
             Some(ProgressLine::Plain) if now >= self.told.plus(FILL_EVERY) => {
                 self.told = now;
@@ -132,7 +144,11 @@ impl Progress {
                 Coordinates::Round { round, .. } => self.begin_number(round as usize),
                 _ => self.begin(),
             },
-            Event::Live { point, live, samples } => self.live(point, live, samples),
+            Event::Live {
+                point,
+                live,
+                samples,
+            } => self.live(point, live, samples),
             Event::End(record) => self.end(record),
             Event::Waiting { left } => self.waiting(*left),
             Event::Trouble(what) => self.aside(|| output::remark(&format!("{what}\n"))),
@@ -173,7 +189,10 @@ impl Progress {
         let (ended, points) = (self.number, self.points);
         match &self.line {
             Some(ProgressLine::Terminal(bar)) => {
-                bar.set_message(format!("round {ended}/{points} done, next in {}", seconds(left.as_secs_f64())));
+                bar.set_message(format!(
+                    "round {ended}/{points} done, next in {}",
+                    seconds(left.as_secs_f64())
+                ));
             }
             Some(ProgressLine::Live(view)) => {
                 view.tell(|state, now| state.wait(&format!("round {}", ended + 1), now.plus(left)));
@@ -193,14 +212,22 @@ impl Progress {
                 }
             });
         }
-        let Some(ProgressLine::Terminal(bar)) = &self.line else { return };
-        let counts: Vec<(u64, u64)> =
-            live.classes.iter().map(|class| (class.done.load(Relaxed), class.response.load(Relaxed))).collect();
+        let Some(ProgressLine::Terminal(bar)) = &self.line else {
+            return;
+        };
+        let counts: Vec<(u64, u64)> = live
+            .classes
+            .iter()
+            .map(|class| (class.done.load(Relaxed), class.response.load(Relaxed)))
+            .collect();
         let (then, before) = std::mem::replace(&mut self.last, (live.elapsed, counts.clone()));
         let span = live.elapsed.since(then).as_secs_f64();
         // The most important part comes first, because a narrow terminal truncates the line.
         let left = seconds(self.seconds_left(self.number.saturating_sub(1), live.elapsed));
-        let mut text = format!("point {}/{}, {left} left: {}", self.number, self.points, point.coordinates);
+        let mut text = format!(
+            "point {}/{}, {left} left: {}",
+            self.number, self.points, point.coordinates
+        );
         if live.measuring_since.is_none() {
             text.push_str(" | warming up");
         }
@@ -213,12 +240,19 @@ impl Progress {
                     continue;
                 }
                 let stream = point.streams.iter().find(|stream| stream.name == *name);
-                let unit = stream.map_or(ThroughputUnit::Iops, |stream| ThroughputUnit::of(false, stream.length));
+                let unit = stream.map_or(ThroughputUnit::Iops, |stream| {
+                    ThroughputUnit::of(false, stream.length)
+                });
                 let rate = done as f64 / span;
                 let mean = Nanos((response - response_before) / done);
-                // Only one rate per class, so that two classes fit in 80 columns: the one that is usual for this size.
+                // Only one rate per class, so that two classes fit in 80 columns: the one that is
+                // usual for this size.
                 let _ = if let ThroughputUnit::Bytes(length) = unit {
-                    write!(text, " | {name} {:.0} MiB/s {mean}", rate * f64::from(length) / MIB as f64)
+                    write!(
+                        text,
+                        " | {name} {:.0} MiB/s {mean}",
+                        rate * f64::from(length) / MIB as f64
+                    )
                 } else {
                     write!(text, " | {name} {rate:.0} IOPS {mean}")
                 };
@@ -235,13 +269,19 @@ impl Progress {
         }
         if let Some(ProgressLine::Plain) = &self.line {
             let left = if self.number < self.points {
-                format!(", {} left", seconds(self.seconds_left(self.number, Nanos(0))))
+                format!(
+                    ", {} left",
+                    seconds(self.seconds_left(self.number, Nanos(0)))
+                )
             } else {
                 String::new()
             };
             let told = told(&summarise(record)) + &went_wrong(record);
             let (number, points) = (self.number, self.points);
-            output::remark(&format!("point {number} of {points}: {}:{told}{left}\n", record.coordinates));
+            output::remark(&format!(
+                "point {number} of {points}: {}:{told}{left}\n",
+                record.coordinates
+            ));
         }
     }
 
@@ -263,8 +303,8 @@ impl Progress {
         }
     }
 
-    /// Seconds until the last point ends, if `ended` points have ended and the current one has run for `elapsed`.
-    /// Based on the time of the previous points, or on the planned time.
+    /// Seconds until the last point ends, if `ended` points have ended and the current one has run
+    /// for `elapsed`. Based on the time of the previous points, or on the planned time.
     fn seconds_left(&self, ended: usize, elapsed: Nanos) -> f64 {
         let spent = self.clock.now().since(self.began).as_secs_f64();
         let each = if ended > 0 && !self.on_timetable {
@@ -282,7 +322,11 @@ fn went_wrong(record: &PointRecord) -> String {
         End::Broken(why) => format!("; broken: {why}"),
         End::Complete | End::Stopped => String::new(),
     };
-    for (cause, count) in record.streams.iter().flat_map(|stream| stream.total().failed) {
+    for (cause, count) in record
+        .streams
+        .iter()
+        .flat_map(|stream| stream.total().failed)
+    {
         let _ = write!(text, "; {count} failed: {cause}");
     }
     text
@@ -295,9 +339,17 @@ fn told(summary: &PointSummary) -> String {
             let [p50, p99] = [latency.p50_us, latency.p99_us].map(Nanos::from_micros_f64);
             format!(", p50 {p50} p99 {p99}")
         });
-        format!(" {} {:.0} IOPS {:.1} MiB/s{latency}", class.name, class.iops, class.mib_per_s)
+        format!(
+            " {} {:.0} IOPS {:.1} MiB/s{latency}",
+            class.name, class.iops, class.mib_per_s
+        )
     };
-    summary.classes.iter().map(class).collect::<Vec<_>>().join(";")
+    summary
+        .classes
+        .iter()
+        .map(class)
+        .collect::<Vec<_>>()
+        .join(";")
 }
 
 /// Rounds to whole MiB, so that a redrawn line does not jump.

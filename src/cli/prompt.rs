@@ -1,7 +1,8 @@
 //! A prompt on the terminal that does not echo the answer.
 //!
-//! Input: what to ask for. Output: the typed line. However it ends, except by SIGKILL, the echo is restored: signals
-//! that end or stop the program are handled here instead of by their default action.
+//! Input: what to ask for. Output: the typed line. However it ends, except by SIGKILL, the echo is
+//! restored: signals that end or stop the program are handled here instead of by their default
+//! action.
 
 use super::output::remark;
 use super::stop::stop_flag;
@@ -15,8 +16,8 @@ use std::io::{self, BufRead, Stdin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Poll interval in nanoseconds: the maximum delay for a signal that came just before the wait; other signals
-/// interrupt it.
+/// Poll interval in nanoseconds: the maximum delay for a signal that came just before the wait;
+/// other signals interrupt it.
 const GLANCE: i64 = 100_000_000;
 
 /// The terminal while echo is off.
@@ -42,13 +43,17 @@ impl Drop for Silent<'_> {
     }
 }
 
-/// Prompts for the password of `address`. Ctrl-C, SIGTERM and SIGHUP end the prompt, Ctrl-Z suspends it.
+/// Prompts for the password of `address`. Ctrl-C, SIGTERM and SIGHUP end the prompt, Ctrl-Z
+/// suspends it.
 ///
 /// # Errors
 /// There is no terminal, or a signal ended the prompt.
 pub(super) fn password(address: &Address) -> Result<Secret, Error> {
     let failed = |error: io::Error| {
-        Error::failed(format!("the password cannot be asked for: {error}"), "give a file with --password-file")
+        Error::failed(
+            format!("the password cannot be asked for: {error}"),
+            "give a file with --password-file",
+        )
     };
     let stop = stop_flag()?;
     let suspend = Suspend::heeded().map_err(failed)?;
@@ -77,7 +82,13 @@ fn waited(input: &Stdin, signals: &[&AtomicBool]) -> io::Result<bool> {
             return Ok(true);
         }
         let mut line = [PollFd::new(input, PollFlags::IN)];
-        match poll(&mut line, Some(&Timespec { tv_sec: 0, tv_nsec: GLANCE })) {
+        match poll(
+            &mut line,
+            Some(&Timespec {
+                tv_sec: 0,
+                tv_nsec: GLANCE,
+            }),
+        ) {
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
             Ok(_) => return Ok(false),
             Err(error) => return Err(error.into()),
@@ -93,7 +104,10 @@ struct Suspend {
 
 impl Suspend {
     fn heeded() -> io::Result<Self> {
-        let heeded = Self { wanted: Arc::default(), by_default: Arc::default() };
+        let heeded = Self {
+            wanted: Arc::default(),
+            by_default: Arc::default(),
+        };
         signal_hook::flag::register(SIGTSTP, Arc::clone(&heeded.wanted))?;
         signal_hook::flag::register_conditional_default(SIGTSTP, Arc::clone(&heeded.by_default))?;
         Ok(heeded)

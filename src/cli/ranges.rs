@@ -1,7 +1,8 @@
-//! Parses the loads of `curve`: `1..64`, `1k..30k/500`, `10%..120%`, `1,2,5,9`; a mix; a second stream.
+//! Parses the loads of `curve`: `1..64`, `1k..30k/500`, `10%..120%`, `1,2,5,9`; a mix; a second
+//! stream.
 //!
-//! Input: the text of one option. Output: values of a plan, or a refusal that names the option, its text and a hint.
-//! Opens nothing.
+//! Input: the text of one option. Output: values of a plan, or a refusal that names the option, its
+//! text and a hint. Opens nothing.
 
 use super::calibrate::size_of_io;
 use crate::model::{Background, Bytes, Error, Loads, MIB, Mix, Ratio};
@@ -30,7 +31,11 @@ impl RangeUnit {
     }
 
     fn print(self, value: f64) -> String {
-        if self == RangeUnit::Percent { format!("{value}%") } else { value.to_string() }
+        if self == RangeUnit::Percent {
+            format!("{value}%")
+        } else {
+            value.to_string()
+        }
     }
 }
 
@@ -43,21 +48,33 @@ struct GivenOption<'a> {
 }
 
 /// How `--depth` and `--sessions` are written.
-const DEPTHS_USAGE: &str = "write it as 1..64, which doubles, 8..64/8, a list such as 1,2,5,9, or a single number";
+const DEPTHS_USAGE: &str =
+    "write it as 1..64, which doubles, 8..64/8, a list such as 1,2,5,9, or a single number";
 
 /// How `--rate` is written.
-const RATES_USAGE: &str = "write it as 1k..30k, 1k..30k/500, a list such as 500,1k,2k, a single rate, or in \
-                           percent of the maximum: 10%..120%";
+const RATES_USAGE: &str = "write it as 1k..30k, 1k..30k/500, a list such as 500,1k,2k, a single \
+                           rate, or in percent of the maximum: 10%..120%";
 
-/// The loads of `--depth` or `--sessions`, whichever `option` names: a range doubles unless it has a step.
+/// The loads of `--depth` or `--sessions`, whichever `option` names: a range doubles unless it has
+/// a step.
 ///
 /// # Errors
 /// The text is invalid.
 pub fn depths(option: &str, text: &str) -> Result<Loads, Error> {
-    let given = GivenOption { option, text, usage: DEPTHS_USAGE };
+    let given = GivenOption {
+        option,
+        text,
+        usage: DEPTHS_USAGE,
+    };
     let (values, _) = given.values(|number| Some((plain(number)?, RangeUnit::Depth)))?;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, and 4096 at most")]
-    Ok(Loads::Depths(values.into_iter().map(|value| value as u32).collect()))
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "whole, and 4096 at most"
+    )]
+    Ok(Loads::Depths(
+        values.into_iter().map(|value| value as u32).collect(),
+    ))
 }
 
 /// The loads of `--rate`: operations per second, or percent of the maximum.
@@ -65,12 +82,20 @@ pub fn depths(option: &str, text: &str) -> Result<Loads, Error> {
 /// # Errors
 /// The text is neither, or mixes both.
 pub fn rates(text: &str) -> Result<Loads, Error> {
-    let given = GivenOption { option: "--rate", text, usage: RATES_USAGE };
+    let given = GivenOption {
+        option: "--rate",
+        text,
+        usage: RATES_USAGE,
+    };
     let (values, unit) = given.values(|number| match number.strip_suffix('%') {
         Some(percent) => Some((plain(percent)?, RangeUnit::Percent)),
         None => Some((rate(number)?, RangeUnit::Rate)),
     })?;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, and 10^8 at most")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "whole, and 10^8 at most"
+    )]
     Ok(match unit {
         RangeUnit::Percent => Loads::Percents(values),
         _ => Loads::Rates(values.into_iter().map(|value| value as u64).collect()),
@@ -81,14 +106,18 @@ pub fn rates(text: &str) -> Result<Loads, Error> {
 fn plain(text: &str) -> Option<f64> {
     let text = text.trim();
     let is_plain = text.chars().all(|c| c.is_ascii_digit() || c == '.');
-    text.parse().ok().filter(|value: &f64| is_plain && value.is_finite())
+    text.parse()
+        .ok()
+        .filter(|value: &f64| is_plain && value.is_finite())
 }
 
 /// Parses `1500`, `1.5k`, `2M`; here k is 1000.
 fn rate(text: &str) -> Option<f64> {
     let text = text.trim();
     let scaled = [('k', 1e3), ('K', 1e3), ('M', 1e6)];
-    let found = scaled.iter().find_map(|(suffix, scale)| Some((text.strip_suffix(*suffix)?, scale)));
+    let found = scaled
+        .iter()
+        .find_map(|(suffix, scale)| Some((text.strip_suffix(*suffix)?, scale)));
     let (number, scale) = found.unwrap_or((text, &1.0));
     // Removes binary rounding: a thousandth of a thousand is one.
     plain(number).map(|value| tidy(value * scale))
@@ -105,20 +134,29 @@ impl GivenOption<'_> {
     }
 
     /// The loads, ascending, and their unit.
-    fn values(self, number: impl Fn(&str) -> Option<(f64, RangeUnit)>) -> Result<(Vec<f64>, RangeUnit), Error> {
+    fn values(
+        self,
+        number: impl Fn(&str) -> Option<(f64, RangeUnit)>,
+    ) -> Result<(Vec<f64>, RangeUnit), Error> {
         let read = |text: &str| {
-            let read = number(text).ok_or_else(|| self.wrong(&format!("'{text}' is not a number here")))?;
+            let read = number(text)
+                .ok_or_else(|| self.wrong(&format!("'{text}' is not a number here")))?;
             self.check(read.0, read.1).map(|()| read)
         };
         let (values, unit) = match self.text.split_once("..") {
             Some((first, rest)) => {
-                let (last, step) = rest.split_once('/').map_or((rest, None), |(last, step)| (last, Some(step)));
+                let (last, step) = rest
+                    .split_once('/')
+                    .map_or((rest, None), |(last, step)| (last, Some(step)));
                 let ((first, unit), (last, last_unit)) = (read(first)?, read(last)?);
                 let step = step.map(read).transpose()?;
                 if last_unit != unit || step.is_some_and(|(_, step_unit)| step_unit != unit) {
                     return Err(self.wrong("percentages and plain numbers are mixed"));
                 }
-                (self.range(first, last, step.map(|(step, _)| step), unit)?, unit)
+                (
+                    self.range(first, last, step.map(|(step, _)| step), unit)?,
+                    unit,
+                )
             }
             None => self.list(read)?,
         };
@@ -126,8 +164,12 @@ impl GivenOption<'_> {
     }
 
     /// Parses a list of one or several loads.
-    fn list(self, read: impl Fn(&str) -> Result<(f64, RangeUnit), Error>) -> Result<(Vec<f64>, RangeUnit), Error> {
-        let read: Vec<(f64, RangeUnit)> = self.text.split(',').map(read).collect::<Result<_, _>>()?;
+    fn list(
+        self,
+        read: impl Fn(&str) -> Result<(f64, RangeUnit), Error>,
+    ) -> Result<(Vec<f64>, RangeUnit), Error> {
+        let read: Vec<(f64, RangeUnit)> =
+            self.text.split(',').map(read).collect::<Result<_, _>>()?;
         self.refuse_many(read.len() as f64)?;
         let unit = read[0].1;
         if read.iter().any(|(_, other)| *other != unit) {
@@ -136,7 +178,9 @@ impl GivenOption<'_> {
         let values: Vec<f64> = read.into_iter().map(|(value, _)| value).collect();
         if let Some(two) = values.windows(2).find(|two| two[0] >= two[1]) {
             let [before, after] = [two[0], two[1]].map(|value| unit.print(value));
-            return Err(self.wrong(&format!("{after} comes after {before}, and a list must be ascending")));
+            return Err(self.wrong(&format!(
+                "{after} comes after {before}, and a list must be ascending"
+            )));
         }
         Ok((values, unit))
     }
@@ -150,7 +194,10 @@ impl GivenOption<'_> {
             return Err(self.wrong(&format!("{said} is not a whole number")));
         }
         if value > unit.greatest() {
-            return Err(self.wrong(&format!("{said} is more than {}", unit.print(unit.greatest()))));
+            return Err(self.wrong(&format!(
+                "{said} is more than {}",
+                unit.print(unit.greatest())
+            )));
         }
         Ok(())
     }
@@ -159,27 +206,47 @@ impl GivenOption<'_> {
         if points <= POINTS_MAX {
             return Ok(());
         }
-        let what = format!("{} {}: that makes {points:.0} points; the maximum is {POINTS_MAX}", self.option, self.text);
-        Err(Error::usage(what, "use larger steps, as in 1..64/8 or 1k..30k/5k"))
+        let what = format!(
+            "{} {}: that makes {points:.0} points; the maximum is {POINTS_MAX}",
+            self.option, self.text
+        );
+        Err(Error::usage(
+            what,
+            "use larger steps, as in 1..64/8 or 1k..30k/5k",
+        ))
     }
 
     /// The loads from `first` to `last`, both included.
-    fn range(self, first: f64, last: f64, step: Option<f64>, unit: RangeUnit) -> Result<Vec<f64>, Error> {
+    fn range(
+        self,
+        first: f64,
+        last: f64,
+        step: Option<f64>,
+        unit: RangeUnit,
+    ) -> Result<Vec<f64>, Error> {
         if first > last {
             let turned = format!("{}..{}", unit.print(last), unit.print(first));
             let what = format!("{} {}: the range runs backwards", self.option, self.text);
             return Err(Error::usage(what, format!("write it as {turned}")));
         }
         let mut values = match step {
-            None if unit == RangeUnit::Depth => std::iter::successors(Some(first), |value| Some(value * 2.0))
-                .take_while(|value| *value < last)
-                .collect(),
+            None if unit == RangeUnit::Depth => {
+                std::iter::successors(Some(first), |value| Some(value * 2.0))
+                    .take_while(|value| *value < last)
+                    .collect()
+            }
             step => {
                 let step = step.unwrap_or_else(|| round_step(last - first, unit));
                 let steps = tidy((last - first) / step).floor();
                 self.refuse_many(steps + 1.0)?;
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be few")]
-                (0..=steps as u32).map(|number| tidy(first + f64::from(number) * step)).collect::<Vec<_>>()
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "checked to be few"
+                )]
+                (0..=steps as u32)
+                    .map(|number| tidy(first + f64::from(number) * step))
+                    .collect::<Vec<_>>()
             }
         };
         if values.last().is_none_or(|value| *value < last) {
@@ -199,20 +266,31 @@ fn round_step(span: f64, unit: RangeUnit) -> f64 {
     let decade = 10f64.powf(wanted.log10().floor());
     let round = [1.0, 2.0, 2.5, 5.0, 10.0].map(|digit| digit * decade);
     let off = |step: &f64| (step / wanted).ln().abs();
-    let step = round.into_iter().min_by(|one, other| off(one).total_cmp(&off(other))).unwrap_or(wanted);
-    if unit == RangeUnit::Percent { step } else { step.round().max(1.0) }
+    let step = round
+        .into_iter()
+        .min_by(|one, other| off(one).total_cmp(&off(other)))
+        .unwrap_or(wanted);
+    if unit == RangeUnit::Percent {
+        step
+    } else {
+        step.round().max(1.0)
+    }
 }
 
-/// Parses `read=70,write=30`; `log` instead of `write` for writes that complete when they are durable.
+/// Parses `read=70,write=30`; `log` instead of `write` for writes that complete when they are
+/// durable.
 ///
 /// # Errors
 /// A kind is unknown or given twice, writes are of two kinds, or the shares do not sum to 100 %.
 pub fn mix(text: &str) -> Result<Mix, Error> {
-    const USAGE: &str = "write it as read=70,write=30, in percent; log instead of write for durable writes";
+    const USAGE: &str =
+        "write it as read=70,write=30, in percent; log instead of write for durable writes";
     let wrong = |why: String| Error::usage(format!("--mix {text}: {why}"), USAGE);
     let mut shares: Vec<(&str, f64)> = Vec::new();
     for part in text.split(',') {
-        let (kind, share) = part.split_once('=').ok_or_else(|| wrong(format!("'{part}' is not KIND=SHARE")))?;
+        let (kind, share) = part
+            .split_once('=')
+            .ok_or_else(|| wrong(format!("'{part}' is not KIND=SHARE")))?;
         let kind = kind.trim();
         if !["read", "write", "log"].contains(&kind) {
             return Err(wrong(format!("'{kind}' is not a kind of I/O")));
@@ -222,9 +300,17 @@ pub fn mix(text: &str) -> Result<Mix, Error> {
         }
         let share = share.trim();
         let percent = plain(share.strip_suffix('%').unwrap_or(share));
-        shares.push((kind, percent.ok_or_else(|| wrong(format!("'{share}' is not a percentage")))?));
+        shares.push((
+            kind,
+            percent.ok_or_else(|| wrong(format!("'{share}' is not a percentage")))?,
+        ));
     }
-    let share = |wanted: &str| shares.iter().find(|(kind, _)| *kind == wanted).map_or(0.0, |(_, share)| *share);
+    let share = |wanted: &str| {
+        shares
+            .iter()
+            .find(|(kind, _)| *kind == wanted)
+            .map_or(0.0, |(_, share)| *share)
+    };
     let (writes, log) = (share("write"), share("log"));
     if writes > 0.0 && log > 0.0 {
         return Err(wrong("write and log exclude each other".into()));
@@ -234,7 +320,10 @@ pub fn mix(text: &str) -> Result<Mix, Error> {
         return Err(wrong(format!("the shares sum to {sum} %, not to 100 %")));
     }
     let ratio = Ratio::from_percent((writes + log).min(100.0));
-    Ok(Mix { writes: ratio.expect("a share of what sums to 100"), durable: log > 0.0 })
+    Ok(Mix {
+        writes: ratio.expect("a share of what sums to 100"),
+        durable: log > 0.0,
+    })
 }
 
 /// Parses `large:2`, or `large:2@512k`: a closed loop of random reads of 1 MiB, or of that size.
@@ -244,12 +333,27 @@ pub fn mix(text: &str) -> Result<Mix, Error> {
 pub fn background(text: &str) -> Result<Background, Error> {
     const USAGE: &str = "write it as large:2, or as large:2@512k for a size other than 1MiB";
     let wrong = |why: &str| Error::usage(format!("--background {text}: {why}"), USAGE);
-    let rest = text.strip_prefix("large:").ok_or_else(|| wrong("the only kind is 'large'"))?;
-    let (depth, size) = rest.split_once('@').map_or((rest, None), |(depth, size)| (depth, Some(size)));
-    let depth = depth.trim().parse().ok().filter(|depth| (1..=4096).contains(depth));
-    let depth = depth.ok_or_else(|| wrong("the number of outstanding I/Os must be from 1 to 4096"))?;
-    let size = size.map_or(Ok(Bytes(MIB)), |size| size.parse().map_err(|_| wrong("the part after @ is not a size")))?;
-    Ok(Background { length: size_of_io("--background", size)?, depth })
+    let rest = text
+        .strip_prefix("large:")
+        .ok_or_else(|| wrong("the only kind is 'large'"))?;
+    let (depth, size) = rest
+        .split_once('@')
+        .map_or((rest, None), |(depth, size)| (depth, Some(size)));
+    let depth = depth
+        .trim()
+        .parse()
+        .ok()
+        .filter(|depth| (1..=4096).contains(depth));
+    let depth =
+        depth.ok_or_else(|| wrong("the number of outstanding I/Os must be from 1 to 4096"))?;
+    let size = size.map_or(Ok(Bytes(MIB)), |size| {
+        size.parse()
+            .map_err(|_| wrong("the part after @ is not a size"))
+    })?;
+    Ok(Background {
+        length: size_of_io("--background", size)?,
+        depth,
+    })
 }
 
 #[cfg(test)]
@@ -269,7 +373,11 @@ mod tests {
             ("1,2,5,9", &[1, 2, 5, 9]),
             ("16", &[16]),
         ] {
-            assert_eq!(depths("--depth", text), Ok(Loads::Depths(wanted.to_vec())), "{text}");
+            assert_eq!(
+                depths("--depth", text),
+                Ok(Loads::Depths(wanted.to_vec())),
+                "{text}"
+            );
         }
     }
 
@@ -280,7 +388,10 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let steps = rates("1k..30k");
-        assert_eq!((steps.len(), steps[0], steps[1], steps[12]), (13, 1000, 3500, 30_000));
+        assert_eq!(
+            (steps.len(), steps[0], steps[1], steps[12]),
+            (13, 1000, 3500, 30_000)
+        );
         assert_eq!(rates("1k..2k/500"), [1000, 1500, 2000]);
         assert_eq!(rates("500,1.5k,2M"), [500, 1500, 2_000_000]);
         assert_eq!(rates("1..3"), [1, 2, 3]);
@@ -290,45 +401,118 @@ mod tests {
     fn shares_of_the_maximum_take_steps_of_ten() {
         let tens: Vec<f64> = (1..=12).map(|ten| f64::from(ten) * 10.0).collect();
         assert_eq!(rates("10%..120%"), Ok(Loads::Percents(tens)));
-        assert_eq!(rates("50%..60%/2.5%"), Ok(Loads::Percents(vec![50.0, 52.5, 55.0, 57.5, 60.0])));
+        assert_eq!(
+            rates("50%..60%/2.5%"),
+            Ok(Loads::Percents(vec![50.0, 52.5, 55.0, 57.5, 60.0]))
+        );
         assert_eq!(rates("80%"), Ok(Loads::Percents(vec![80.0])));
     }
 
     #[test]
     fn loads_that_make_no_sense_are_refused_by_option_and_text_with_a_hint() {
-        let plain =
-            ["", "x", "1..", "..5", "1..2..3", "64..1", "0", "0..4", "1.5", "-1", "1..4097", "1..4/0", "1..4/x"];
+        let plain = [
+            "", "x", "1..", "..5", "1..2..3", "64..1", "0", "0..4", "1.5", "-1", "1..4097",
+            "1..4/0", "1..4/x",
+        ];
         let lists = ["1,,2", "2,1", "1,1", "1..4096/1", "1e3", "inf", "NaN", "5%"];
         for text in plain.into_iter().chain(lists) {
             let error = depths("--sessions", text).unwrap_err();
             assert_eq!(error.exit_status(), 2, "{text}");
-            assert!(error.to_string().starts_with(&format!("--sessions {text}: ")), "{error}");
+            assert!(
+                error
+                    .to_string()
+                    .starts_with(&format!("--sessions {text}: ")),
+                "{error}"
+            );
             assert!(error.to_string().contains("hint: "), "{error}");
         }
-        for text in ["10%..120", "10..120%", "10,20%", "10%..20%/5", "0%", "1001%", "1k..1M/1", "0.5", "1kk", "200M"] {
+        for text in [
+            "10%..120",
+            "10..120%",
+            "10,20%",
+            "10%..20%/5",
+            "0%",
+            "1001%",
+            "1k..1M/1",
+            "0.5",
+            "1kk",
+            "200M",
+        ] {
             let error = rates(text).unwrap_err();
-            assert!(error.to_string().starts_with(&format!("--rate {text}: ")), "{error}");
+            assert!(
+                error.to_string().starts_with(&format!("--rate {text}: ")),
+                "{error}"
+            );
         }
     }
 
     #[test]
     fn a_mix_sums_to_a_hundred() {
         let ratio = |percent| Ratio::from_percent(percent).unwrap();
-        assert_eq!(mix("read=70,write=30"), Ok(Mix { writes: ratio(30.0), durable: false }));
-        assert_eq!(mix("log=25%,read=75%"), Ok(Mix { writes: ratio(25.0), durable: true }));
+        assert_eq!(
+            mix("read=70,write=30"),
+            Ok(Mix {
+                writes: ratio(30.0),
+                durable: false
+            })
+        );
+        assert_eq!(
+            mix("log=25%,read=75%"),
+            Ok(Mix {
+                writes: ratio(25.0),
+                durable: true
+            })
+        );
         assert_eq!(mix("read=100"), Ok(Mix::READS));
         assert_eq!(mix("write=100").map(|mix| mix.writes), Ok(Ratio::ONE));
-        for text in ["", "read", "read=70", "read=70,write=40", "read=50,read=50", "trim=100", "read=-1", "read=x"] {
-            assert!(mix(text).unwrap_err().to_string().starts_with(&format!("--mix {text}: ")), "{text}");
+        for text in [
+            "",
+            "read",
+            "read=70",
+            "read=70,write=40",
+            "read=50,read=50",
+            "trim=100",
+            "read=-1",
+            "read=x",
+        ] {
+            assert!(
+                mix(text)
+                    .unwrap_err()
+                    .to_string()
+                    .starts_with(&format!("--mix {text}: ")),
+                "{text}"
+            );
         }
         assert!(mix("write=50,log=50").is_err());
     }
 
     #[test]
     fn a_stream_beside_is_large_reads() {
-        assert_eq!(background("large:2"), Ok(Background { length: 1 << 20, depth: 2 }));
-        assert_eq!(background("large:4@512k"), Ok(Background { length: 512 << 10, depth: 4 }));
-        for text in ["", "large", "large:", "large:0", "large:x", "small:2", "large:2@", "large:2@1000", "large:5000"] {
+        assert_eq!(
+            background("large:2"),
+            Ok(Background {
+                length: 1 << 20,
+                depth: 2
+            })
+        );
+        assert_eq!(
+            background("large:4@512k"),
+            Ok(Background {
+                length: 512 << 10,
+                depth: 4
+            })
+        );
+        for text in [
+            "",
+            "large",
+            "large:",
+            "large:0",
+            "large:x",
+            "small:2",
+            "large:2@",
+            "large:2@1000",
+            "large:5000",
+        ] {
             assert_eq!(background(text).unwrap_err().exit_status(), 2, "{text}");
         }
     }

@@ -24,15 +24,20 @@ pub(super) struct ReportArgs {
     /// Show everything that the page has in words and tables, and every note in full
     #[arg(long, conflicts_with_all = ["json", "emit_fio", "orion_files", "html"])]
     verbose: bool,
-    /// Print a fio job for the same load as this data point: 4,1 for four small I/Os and one large; depth:8; rate:900
+    /// Print a fio job for the same load as this data point: 4,1 for four small I/Os and one
+    /// large; depth:8; rate:900
     #[arg(long, value_name = "POINT", conflicts_with_all = ["format", "json"])]
     emit_fio: Option<String>,
     /// Write Orion's six files into this directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "json", "emit_fio"])]
     orion_files: Option<PathBuf>,
-    /// Write an HTML page, in one self-contained file; - is stdout [default: report.html next to the journal]
+    /// Write an HTML page, in one self-contained file; - is stdout [default: report.html next to
+    /// the journal]
     #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with_all = ["format", "json", "emit_fio", "orion_files"])]
-    #[expect(clippy::option_option, reason = "not asked for, asked for, asked for by name")]
+    #[expect(
+        clippy::option_option,
+        reason = "not asked for, asked for, asked for by name"
+    )]
     html: Option<Option<PathBuf>>,
 }
 
@@ -62,12 +67,20 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
     }
     let found = || report::result(&run);
     if let Some(file) = &args.html {
-        page::again(&report::document(&run, &found()), &args.run, file.as_deref())?;
+        page::again(
+            &report::document(&run, &found()),
+            &args.run,
+            file.as_deref(),
+        )?;
         warn_if_cut(&run);
         return Ok(0);
     }
     match (&args.emit_fio, args.format()) {
-        (Some(point), _) => output::raw(&fio::job(&run, point, engine::info(&run.header.engine.name))?),
+        (Some(point), _) => output::raw(&fio::job(
+            &run,
+            point,
+            engine::info(&run.header.engine.name),
+        )?),
         (None, ReportFormat::Text) => output::result(&args.text(&report::document(&run, &found()))),
         (None, ReportFormat::Csv) => output::raw(&report::csv(&found())),
         (None, ReportFormat::Json) => output::json(&data::json(&run, &found())),
@@ -80,11 +93,22 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
 
 impl ReportArgs {
     fn text(&self, document: &Document) -> String {
-        text::render(document, if self.verbose { Extent::Full } else { Extent::Summary })
+        text::render(
+            document,
+            if self.verbose {
+                Extent::Full
+            } else {
+                Extent::Summary
+            },
+        )
     }
 
     fn format(&self) -> ReportFormat {
-        if self.json { ReportFormat::Json } else { self.format }
+        if self.json {
+            ReportFormat::Json
+        } else {
+            self.format
+        }
     }
 
     /// Reports a soak. Its journal is read round by round, because it may cover weeks.
@@ -94,11 +118,18 @@ impl ReportArgs {
             || self.orion_files.is_some()
             || matches!(format, ReportFormat::Orion | ReportFormat::Awr)
         {
-            return Err(Error::usage("this run is a soak", "use --format text, csv or json, or --html"));
+            return Err(Error::usage(
+                "this run is a soak",
+                "use --format text, csv or json, or --html",
+            ));
         }
         let (header, found, cut) = soak::read(&self.run)?;
         if let Some(file) = &self.html {
-            page::again(&report::soak::document(&header, &found), &self.run, file.as_deref())?;
+            page::again(
+                &report::soak::document(&header, &found),
+                &self.run,
+                file.as_deref(),
+            )?;
         } else {
             match format {
                 ReportFormat::Csv => output::raw(&report::soak::csv(&found)),
@@ -108,8 +139,8 @@ impl ReportArgs {
         }
         if cut && !journal::is_being_written(&self.run) {
             output::remark(
-                "rigel: the journal's last line is incomplete and is left out; resume the soak with rigel soak \
-                 --resume\n",
+                "rigel: the journal's last line is incomplete and is left out; resume the soak \
+                 with rigel soak --resume\n",
             );
         }
         Ok(0)
@@ -118,7 +149,9 @@ impl ReportArgs {
 
 fn awr(run: &Run, found: &RunResult) -> Result<String, Error> {
     match found {
-        RunResult::Curve(found) if found.busiest().is_some() => Ok(sql::awr_lines(run, &found.points)),
+        RunResult::Curve(found) if found.busiest().is_some() => {
+            Ok(sql::awr_lines(run, &found.points))
+        }
         _ => Err(Error::usage(
             "this run did not measure database sessions",
             "--format text, csv or json reports any run",
@@ -128,6 +161,9 @@ fn awr(run: &Run, found: &RunResult) -> Result<String, Error> {
 
 pub(super) fn warn_if_cut(run: &Run) {
     if run.cut {
-        output::remark("rigel: the journal's last line is incomplete and is left out; resume the run with --resume\n");
+        output::remark(
+            "rigel: the journal's last line is incomplete and is left out; resume the run with \
+             --resume\n",
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! The directory of a run's results: the one given by `--out`, or a new one.
 //!
-//! The name of a new directory consists of the verb and the minute. If it exists, for example from a run in the same
-//! minute, a number is appended. The name is final only when the directory is created, so that two runs that begin at
-//! the same moment never share one.
+//! The name of a new directory consists of the verb and the minute. If it exists, for example from
+//! a run in the same minute, a number is appended. The name is final only when the directory is
+//! created, so that two runs that begin at the same moment never share one.
 
 use crate::clock;
 use crate::model::Error;
@@ -22,7 +22,8 @@ pub(super) struct Results {
 }
 
 impl Results {
-    /// The directory given by the user, or a new one in the current directory. Nothing is created yet.
+    /// The directory given by the user, or a new one in the current directory. Nothing is created
+    /// yet.
     ///
     /// # Errors
     /// It is not an empty directory, or is not writable.
@@ -39,7 +40,11 @@ impl Results {
     /// As [`Results::begin`].
     pub(super) fn named(directory: &Path) -> Result<Self, Error> {
         journal::refuse_unusable(directory)?;
-        Ok(Self { path: directory.to_path_buf(), stem: None, number: 1 })
+        Ok(Self {
+            path: directory.to_path_buf(),
+            stem: None,
+            number: 1,
+        })
     }
 
     /// `STEM.rigel`, or if it exists `STEM-2.rigel` and so on.
@@ -47,19 +52,37 @@ impl Results {
     /// # Errors
     /// As [`Results::begin`].
     pub(super) fn numbered(stem: &str) -> Result<Self, Error> {
-        let mut results = Self { path: PathBuf::new(), stem: Some(stem.to_string()), number: 0 };
+        let mut results = Self {
+            path: PathBuf::new(),
+            stem: Some(stem.to_string()),
+            number: 0,
+        };
         results.advance();
-        // Another run may create a directory of this name in the meantime; `claim` then uses the next number.
+        // Another run may create a directory of this name in the meantime; `claim` then uses the
+        // next number.
         journal::refuse_unwritable(&results.path)?;
         Ok(results)
     }
 
     /// The results of a resumed run, given by its directory or its journal.
     pub(super) fn existing(run: &Path) -> Self {
-        let is_usual = !run.is_dir() && run.file_name().is_some_and(|name| name == journal::FILE_NAME);
+        let is_usual = !run.is_dir()
+            && run
+                .file_name()
+                .is_some_and(|name| name == journal::FILE_NAME);
         let above = run.parent().filter(|_| is_usual);
-        let path = above.map_or(run, |above| if above.as_os_str().is_empty() { Path::new(".") } else { above });
-        Self { path: path.to_path_buf(), stem: None, number: 1 }
+        let path = above.map_or(run, |above| {
+            if above.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                above
+            }
+        });
+        Self {
+            path: path.to_path_buf(),
+            stem: None,
+            number: 1,
+        }
     }
 
     /// Creates the directory if we choose its name, with the next number if it exists by now.
@@ -71,20 +94,26 @@ impl Results {
             return Ok(());
         }
         let mut made = std::fs::create_dir(&self.path);
-        while made.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists) {
+        while made
+            .as_ref()
+            .is_err_and(|error| error.kind() == ErrorKind::AlreadyExists)
+        {
             self.advance();
             made = std::fs::create_dir(&self.path);
         }
         made.map_err(|error| {
             Error::failed(
-                format!("cannot create the result directory '{}': {error}", self.path.display()),
+                format!(
+                    "cannot create the result directory '{}': {error}",
+                    self.path.display()
+                ),
                 "give another with --out DIR",
             )
         })
     }
 
-    /// The run as `rigel report` and `--resume` take it: its directory, or its journal if that has another name than
-    /// usual.
+    /// The run as `rigel report` and `--resume` take it: its directory, or its journal if that has
+    /// another name than usual.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -94,11 +123,14 @@ impl Results {
         suffix(self.number)
     }
 
-    /// Advances to the next free name. Orion's files are next to the directory and use the same name.
+    /// Advances to the next free name. Orion's files are next to the directory and use the same
+    /// name.
     fn advance(&mut self) {
         let Some(stem) = &self.stem else { return };
         let is_taken = |name: &str| {
-            [".rigel", "_summary.txt"].iter().any(|end| std::fs::symlink_metadata(format!("{name}{end}")).is_ok())
+            [".rigel", "_summary.txt"]
+                .iter()
+                .any(|end| std::fs::symlink_metadata(format!("{name}{end}")).is_ok())
         };
         loop {
             self.number += 1;
@@ -112,7 +144,11 @@ impl Results {
 }
 
 fn suffix(number: u32) -> String {
-    if number > 1 { format!("-{number}") } else { String::new() }
+    if number > 1 {
+        format!("-{number}")
+    } else {
+        String::new()
+    }
 }
 
 #[cfg(test)]
@@ -129,7 +165,12 @@ mod tests {
             (place.join("other.jsonl"), place.join("other.jsonl")),
             ("journal.jsonl".into(), ".".into()),
         ] {
-            assert_eq!(Results::existing(&given).path(), named, "{}", given.display());
+            assert_eq!(
+                Results::existing(&given).path(),
+                named,
+                "{}",
+                given.display()
+            );
         }
         std::fs::remove_dir_all(&place).unwrap();
     }
@@ -147,9 +188,15 @@ mod tests {
         other.claim().unwrap();
         let mut third = begun();
         third.claim().unwrap();
-        assert_eq!([one.suffix(), other.suffix(), third.suffix()], ["", "-2", "-3"]);
+        assert_eq!(
+            [one.suffix(), other.suffix(), third.suffix()],
+            ["", "-2", "-3"]
+        );
         let directories = [&one, &other, &third].map(|results| results.path().to_path_buf());
-        assert_eq!(directories, ["", "-2", "-3"].map(|suffix| PathBuf::from(format!("{stem}{suffix}.rigel"))));
+        assert_eq!(
+            directories,
+            ["", "-2", "-3"].map(|suffix| PathBuf::from(format!("{stem}{suffix}.rigel")))
+        );
         assert!(directories.iter().all(|directory| directory.is_dir()));
         // Orion's files of another run use the name too.
         std::fs::write(format!("{stem}-4_summary.txt"), "").unwrap();

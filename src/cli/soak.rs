@@ -9,8 +9,8 @@ use super::sql_args::{self, WorkArgs};
 use super::{database, page, ranges, sql};
 use crate::analyse::{Predictability, RoundCounts, SoakReader, SoakResult};
 use crate::model::{
-    Arrivals, Bytes, Error, Load, Loads, Mix, Nanos, Objective, Pattern, Ratio, Request, SoakRequest, SqlStop,
-    SqlTerms, SqlWork, WarmUp,
+    Arrivals, Bytes, Error, Load, Loads, Mix, Nanos, Objective, Pattern, Ratio, Request,
+    SoakRequest, SqlStop, SqlTerms, SqlWork, WarmUp,
 };
 use crate::record::PointRecord;
 use crate::record::journal::{self, Header};
@@ -30,13 +30,15 @@ const DAYS: Nanos = Nanos::from_secs(2 * 86_400);
 
 /// Repeat one round for hours to weeks, and report how predictable the storage is
 ///
-/// Rounds either do fixed work (--work) and start at equal intervals, or follow each other without a pause. Each
-/// round is in the journal before the next one starts: `rigel report` works during the soak, and --resume resumes
-/// it after a reboot. Reads only, unless --mix or --update includes writes. Targets may also be databases that
-/// `rigel sql load` has loaded.
+/// Rounds either do fixed work (--work) and start at equal intervals, or follow each other without
+/// a pause. Each round is in the journal before the next one starts: `rigel report` works during
+/// the soak, and --resume resumes it after a reboot. Reads only, unless --mix or --update includes
+/// writes. Targets may also be databases that `rigel sql load` has loaded.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, \
-                        3 an objective was missed for longer than --slo-share allows.")]
+#[command(
+    after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 an objective \
+                  was missed for longer than --slo-share allows."
+)]
 pub(super) struct SoakArgs {
     #[command(flatten)]
     measuring: MeasuringArgs,
@@ -52,24 +54,41 @@ pub(super) struct SoakArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Timetable")]
 struct TimetableArgs {
-    /// Fixed work per round: operations, such as 100000ops, or bytes, such as 2GiB [default: until the next round]
+    /// Fixed work per round: operations, such as 100000ops, or bytes, such as 2GiB [default: until
+    /// the next round]
     #[arg(long, value_name = "WORK", conflicts_with = "resume")]
     work: Option<String>,
-    /// Time from the start of one round to the start of the next [default: 15m with --work, else 1m, or 5m if --for
-    /// exceeds 2d]
+    /// Time from the start of one round to the start of the next [default: 15m with --work, else
+    /// 1m, or 5m if --for exceeds 2d]
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     every: Option<Nanos>,
     /// Duration of the soak, such as 7d
-    #[arg(long = "for", value_name = "TIME", conflicts_with = "resume", required_unless_present = "resume")]
+    #[arg(
+        long = "for",
+        value_name = "TIME",
+        conflicts_with = "resume",
+        required_unless_present = "resume"
+    )]
     lasting: Option<Nanos>,
     /// Maximum time of a round of fixed work [default: as --every]
-    #[arg(long, value_name = "TIME", conflicts_with = "resume", requires = "work")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        conflicts_with = "resume",
+        requires = "work"
+    )]
     limit: Option<Nanos>,
-    /// Objective that every round must meet: 'p99<2ms', 'mean<500us', 'max<100ms', 'rate>5000'; may be repeated
+    /// Objective that every round must meet: 'p99<2ms', 'mean<500us', 'max<100ms', 'rate>5000';
+    /// may be repeated
     #[arg(long, value_name = "OBJECTIVE", conflicts_with = "resume")]
     slo: Vec<Objective>,
     /// Share of the time in which objectives must be met; the rest is the error budget
-    #[arg(long, value_name = "SHARE", default_value = "99%", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "99%",
+        conflicts_with = "resume"
+    )]
     slo_share: String,
 }
 
@@ -77,24 +96,36 @@ struct TimetableArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
 struct SoakLoadArgs {
-    /// Closed loop: number of outstanding I/Os [default: 8] or of database sessions [default: 16, or one per table
-    /// if more]
+    /// Closed loop: number of outstanding I/Os [default: 8] or of database sessions [default: 16,
+    /// or one per table if more]
     #[arg(long, value_name = "N", conflicts_with_all = ["resume", "rate"], value_parser = clap::value_parser!(u32).range(1..=4096))]
     depth: Option<u32>,
     /// Open loop: offered load in I/Os per second, due at random times
     #[arg(long, value_name = "RATE", conflicts_with = "resume")]
     rate: Option<String>,
-    /// Maximum outstanding I/Os with --rate; I/Os due beyond it wait, and the wait counts [default: 256]
+    /// Maximum outstanding I/Os with --rate; I/Os due beyond it wait, and the wait counts
+    /// [default: 256]
     #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u32).range(1..=4096))]
     in_flight: Option<u32>,
-    /// Kinds of I/O in percent, such as read=70,write=30 or read=70,log=30 for durable writes [default: read=100]
+    /// Kinds of I/O in percent, such as read=70,write=30 or read=70,log=30 for durable writes
+    /// [default: read=100]
     #[arg(long, value_name = "MIX", conflicts_with = "resume")]
     mix: Option<String>,
     /// Size of an I/O
-    #[arg(long, value_name = "SIZE", default_value = "8KiB", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "8KiB",
+        conflicts_with = "resume"
+    )]
     size: String,
     /// Order of the blocks: uniform, zipf:0.99, hotspot:20%:80%, sequential or permutation
-    #[arg(long, value_name = "PATTERN", default_value = "uniform", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        default_value = "uniform",
+        conflicts_with = "resume"
+    )]
     pattern: String,
 }
 
@@ -116,18 +147,26 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
         Some(run) => {
             let Some(resumed) = rounds::resume(run, &args.measuring, &mut ended)? else {
                 remark("this soak is complete: nothing is left to measure\n\n");
-                return report_on(Results::existing(run).path(), args.measuring.outcome.json, None);
+                return report_on(
+                    Results::existing(run).path(),
+                    args.measuring.outcome.json,
+                    None,
+                );
             };
             resumed
         }
         None => (args.begin()?, 0),
     };
     let stopped = rounds::measure(&mut job, last, &args.measuring, &mut ended)?;
-    report_on(job.results.path(), args.measuring.outcome.json, Some(stopped))
+    report_on(
+        job.results.path(),
+        args.measuring.outcome.json,
+        Some(stopped),
+    )
 }
 
-/// Shows the report, and returns the exit status. `stopped` is true if this call ended before all rounds were
-/// measured; `None` if it measured nothing.
+/// Shows the report, and returns the exit status. `stopped` is true if this call ended before all
+/// rounds were measured; `None` if it measured nothing.
 fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, Error> {
     let (header, found, _) = read(directory)?;
     let document = soak::document(&header, &found);
@@ -136,15 +175,25 @@ fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, 
     } else {
         output::result(&text::render(&document, Extent::Summary));
     }
-    remark(&format!("\nthe journal, for `rigel report`:\n  {}\n", directory.display()));
+    remark(&format!(
+        "\nthe journal, for `rigel report`:\n  {}\n",
+        directory.display()
+    ));
     page::put(&document, directory);
     if stopped == Some(true) {
         return Err(Error::failed(
             "the soak ended before it was complete",
-            format!("resume it with `rigel soak --resume {}`", directory.display()),
+            format!(
+                "resume it with `rigel soak --resume {}`",
+                directory.display()
+            ),
         ));
     }
-    let missed = found.found.objectives.iter().any(|objective| objective.met == Some(false));
+    let missed = found
+        .found
+        .objectives
+        .iter()
+        .any(|objective| objective.met == Some(false));
     if missed {
         return Ok(3);
     }
@@ -157,17 +206,37 @@ fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, 
 
 /// Refuses a soak with missing or broken rounds or failed operations.
 fn refuse_incomplete(found: &Predictability) -> Result<(), Error> {
-    let RoundCounts { broken, missing, ahead, failed_operations, .. } = found.rounds;
+    let RoundCounts {
+        broken,
+        missing,
+        ahead,
+        failed_operations,
+        ..
+    } = found.rounds;
     let told = [
         (broken as u64, "round", "could not be measured"),
         ((missing + ahead) as u64, "round", "did not take place"),
         (failed_operations, "operation", "failed"),
     ];
     let one = |(count, thing, what): &(u64, &str, &str)| {
-        format!("{count} {thing}{} {what}", if *count == 1 { "" } else { "s" })
+        format!(
+            "{count} {thing}{} {what}",
+            if *count == 1 { "" } else { "s" }
+        )
     };
-    let told: Vec<String> = told.iter().filter(|(count, ..)| *count > 0).map(one).collect();
-    if told.is_empty() { Ok(()) } else { Err(Error::failed(told.join(", "), "the report shows which, and why")) }
+    let told: Vec<String> = told
+        .iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(one)
+        .collect();
+    if told.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::failed(
+            told.join(", "),
+            "the report shows which, and why",
+        ))
+    }
 }
 
 /// The options of a soak; `None` if the run is not a soak.
@@ -183,15 +252,18 @@ pub(super) fn is_soak(header: &Header) -> bool {
     request(header).is_some()
 }
 
-/// Reads a soak's journal round by round: its header, its analysis, and whether its last line was cut off.
+/// Reads a soak's journal round by round: its header, its analysis, and whether its last line was
+/// cut off.
 pub(super) fn read(path: &Path) -> Result<(Header, SoakResult, bool), Error> {
     let mut reader: Option<SoakReader> = None;
     let (header, cut) = journal::scan(path, &mut |header, record| {
         let objectives = || request(header).map_or(&[][..], |request| &request.objectives);
-        reader.get_or_insert_with(|| SoakReader::new(objectives())).add(&record);
+        reader
+            .get_or_insert_with(|| SoakReader::new(objectives()))
+            .add(&record);
     })?;
-    let request =
-        request(&header).ok_or_else(|| Error::usage("this run is not a soak", "rigel report reads any run"))?;
+    let request = request(&header)
+        .ok_or_else(|| Error::usage("this run is not a soak", "rigel report reads any run"))?;
     let result = reader.unwrap_or_default().result(request);
     Ok((header, result, cut))
 }
@@ -204,8 +276,8 @@ impl SoakArgs {
         if self.work != WorkArgs::default() {
             return Err(Error::usage(
                 "options for database sessions are given, but no database",
-                "give one, such as postgres://user@host/database; for files and devices use --mix, --pattern and \
-                 --size",
+                "give one, such as postgres://user@host/database; for files and devices use \
+                 --mix, --pattern and --size",
             ));
         }
         let length = size_of_io("--size", self.load.size.parse::<Bytes>()?)?;
@@ -217,10 +289,22 @@ impl SoakArgs {
         let asked = [
             ("--mix", self.load.mix.is_some(), "--update"),
             ("--pattern", self.load.pattern != "uniform", "--hot-spot"),
-            ("--engine", self.measuring.engine.is_some(), "the database's own I/O"),
-            ("--buffered", self.measuring.buffered, "the database's own setting"),
+            (
+                "--engine",
+                self.measuring.engine.is_some(),
+                "the database's own I/O",
+            ),
+            (
+                "--buffered",
+                self.measuring.buffered,
+                "the database's own setting",
+            ),
             ("--size", self.load.size != "8KiB", "the database's block"),
-            ("--workers", self.measuring.workers.is_some(), "one thread per session"),
+            (
+                "--workers",
+                self.measuring.workers.is_some(),
+                "one thread per session",
+            ),
         ];
         sql::refuse_raw(&asked, &urls[0])?;
         if self.load.rate.is_some() && self.work.has_pauses() {
@@ -230,21 +314,41 @@ impl SoakArgs {
         let tables = sql::tables_of(&access)?;
         let settings = self.work.settings()?;
         let work = sql_args::work(&settings, tables)?;
-        let request = self.request(tables.block, sql_args::sessions(&settings, tables), Some(work))?;
+        let request = self.request(
+            tables.block,
+            sql_args::sessions(&settings, tables),
+            Some(work),
+        )?;
         measuring::begin_sql(&self.measuring, Request::Soak(request), access)
     }
 
     fn request(&self, length: u32, depth: u32, sql: Option<SqlWork>) -> Result<SoakRequest, Error> {
-        let Self { timetable, load, .. } = self;
-        let work = timetable.work.as_deref().map(|text| operations(text, length)).transpose()?;
+        let Self {
+            timetable, load, ..
+        } = self;
+        let work = timetable
+            .work
+            .as_deref()
+            .map(|text| operations(text, length))
+            .transpose()?;
         let lasting = timetable.lasting.unwrap_or_default();
         let steady = EVERY_STEADY[usize::from(lasting > DAYS)];
-        let every = timetable.every.unwrap_or(if work.is_some() { EVERY_WORK } else { steady });
+        let every = timetable
+            .every
+            .unwrap_or(if work.is_some() { EVERY_WORK } else { steady });
         refuse_timetable(every, lasting, timetable.limit)?;
-        let in_flight_max = load.in_flight.unwrap_or(if sql.is_some() { depth } else { 256 });
+        let in_flight_max = load
+            .in_flight
+            .unwrap_or(if sql.is_some() { depth } else { 256 });
         let load_of_round = match &load.rate {
-            Some(rate) => Load::Open { rate: one_rate(rate)?, arrivals: Arrivals::Poisson, in_flight_max },
-            None => Load::Closed { depth: load.depth.unwrap_or(depth) },
+            Some(rate) => Load::Open {
+                rate: one_rate(rate)?,
+                arrivals: Arrivals::Poisson,
+                in_flight_max,
+            },
+            None => Load::Closed {
+                depth: load.depth.unwrap_or(depth),
+            },
         };
         let share: Ratio = timetable.slo_share.parse()?;
         let mut objectives: Vec<Objective> = Vec::new();
@@ -278,8 +382,9 @@ impl SoakArgs {
 /// Refuses a timetable that leaves a round no time, or that ends before the first round.
 fn refuse_timetable(every: Nanos, lasting: Nanos, limit: Option<Nanos>) -> Result<(), Error> {
     let least = Nanos::from_secs(1);
-    let too_short =
-        [("--every", every), ("--limit", limit.unwrap_or(every))].into_iter().find(|(_, time)| *time < least);
+    let too_short = [("--every", every), ("--limit", limit.unwrap_or(every))]
+        .into_iter()
+        .find(|(_, time)| *time < least);
     if let Some((option, time)) = too_short {
         return Err(Error::usage(
             format!("{option} {} is too short for a round", time.exact()),
@@ -288,13 +393,21 @@ fn refuse_timetable(every: Nanos, lasting: Nanos, limit: Option<Nanos>) -> Resul
     }
     if let Some(limit) = limit.filter(|limit| *limit > every) {
         return Err(Error::usage(
-            format!("--limit {} is longer than --every {}, when the next round is due", limit.exact(), every.exact()),
+            format!(
+                "--limit {} is longer than --every {}, when the next round is due",
+                limit.exact(),
+                every.exact()
+            ),
             "give a shorter --limit, or a longer --every",
         ));
     }
     if lasting < every {
         return Err(Error::usage(
-            format!("--for {} ends before the first round, which takes {}", lasting.exact(), every.exact()),
+            format!(
+                "--for {} ends before the first round, which takes {}",
+                lasting.exact(),
+                every.exact()
+            ),
             "give a longer --for, such as 1d, or a shorter --every",
         ));
     }
@@ -350,7 +463,12 @@ mod tests {
 
     #[test]
     fn work_is_operations_or_bytes_and_never_a_bare_number() {
-        for (text, count) in [("100000ops", 100_000), ("100kops", 100_000), ("3 Mops", 3_000_000), ("1MiB", 128)] {
+        for (text, count) in [
+            ("100000ops", 100_000),
+            ("100kops", 100_000),
+            ("3 Mops", 3_000_000),
+            ("1MiB", 128),
+        ] {
             assert_eq!(operations(text, 8192).unwrap(), count, "{text}");
         }
         for wrong in [

@@ -13,8 +13,8 @@ use crate::analyse::RunResult;
 use crate::engine::sql::access::shown;
 use crate::engine::sql::{self, Access, LoadRequest};
 use crate::model::{
-    Arrivals, Bound, CurveRequest, Dbms, Error, Loads, Mix, Nanos, Pattern, Ratio, Request, SqlStop, SqlTerms, Tables,
-    WarmUp,
+    Arrivals, Bound, CurveRequest, Dbms, Error, Loads, Mix, Nanos, Pattern, Ratio, Request,
+    SqlStop, SqlTerms, Tables, WarmUp,
 };
 use crate::report;
 use crate::server;
@@ -39,11 +39,16 @@ enum SqlVerb {
 
 /// Run sessions on a database, and report what it did
 ///
-/// With --on, makes a private server on the storage under test, loads it, and removes it afterwards.
+/// With --on, makes a private server on the storage under test, loads it, and removes it
+/// afterwards.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 no load met --max-latency.")]
+#[command(
+    after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 no load met \
+                  --max-latency."
+)]
 struct RunArgs {
-    /// Databases: `postgres://user@host:port/database` or `mysql://…`; sessions are assigned to them in turn
+    /// Databases: `postgres://user@host:port/database` or `mysql://…`; sessions are assigned to
+    /// them in turn
     #[arg(value_name = "URL", conflicts_with_all = ["on", "resume"])]
     urls: Vec<OsString>,
     #[command(flatten)]
@@ -77,12 +82,19 @@ struct ShapeArgs {
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     threads: Option<u32>,
     /// Measure a curve: one point for each number of sessions, such as 1..32
-    #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "threads")]
+    #[arg(
+        long,
+        value_name = "RANGE",
+        group = "loads",
+        conflicts_with = "threads"
+    )]
     sessions: Option<String>,
-    /// Open loop: offered load in operations per second; 10%..120% is of the maximum, which is measured first
+    /// Open loop: offered load in operations per second; 10%..120% is of the maximum, which is
+    /// measured first
     #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "resume")]
     rate: Option<String>,
-    /// Measured time of a point [default: 60s; with --sessions or --rate until precise, at most 10s]
+    /// Measured time of a point [default: 60s; with --sessions or --rate until precise, at most
+    /// 10s]
     #[arg(long, value_name = "TIME", group = "stop")]
     run_time: Option<Nanos>,
     /// Fixed work: number of operations per session
@@ -93,13 +105,23 @@ struct ShapeArgs {
     #[arg(long, conflicts_with_all = ["work_loop", "resume"])]
     until_steady: bool,
     /// Maximum warm-up; it ends earlier when throughput is steady
-    #[arg(long, value_name = "TIME", default_value = "10s", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "10s",
+        conflicts_with = "resume"
+    )]
     warm_up: Nanos,
     /// Maximum response time of a point, such as 20ms@p99
     #[arg(long, value_name = "LATENCY[@QUANTILE]", conflicts_with = "resume")]
     max_latency: Option<Bound>,
     /// Stop a point when the half-width of its 95 % interval is below this share of the figure
-    #[arg(long, value_name = "SHARE", default_value = "2%", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "2%",
+        conflicts_with = "resume"
+    )]
     precision: Ratio,
 }
 
@@ -115,7 +137,11 @@ pub(super) struct ResultsArgs {
 
 impl ResultsArgs {
     fn measuring(&self) -> MeasuringArgs {
-        MeasuringArgs { password: self.password.clone(), outcome: self.outcome.clone(), ..MeasuringArgs::default() }
+        MeasuringArgs {
+            password: self.password.clone(),
+            outcome: self.outcome.clone(),
+            ..MeasuringArgs::default()
+        }
     }
 }
 
@@ -169,7 +195,9 @@ pub(super) fn run(args: &SqlArgs) -> Result<u8, Error> {
 }
 
 fn load(args: &SqlLoadArgs) -> Result<u8, Error> {
-    let settings = args.tables.or(WorkArgs::of_file(args.conf.clone()).settings()?)?;
+    let settings = args
+        .tables
+        .or(WorkArgs::of_file(args.conf.clone()).settings()?)?;
     let access = database::access(&args.urls, &args.password)?;
     let request = LoadRequest {
         tables: sql_args::tables(&settings, access.dbms())?,
@@ -177,7 +205,12 @@ fn load(args: &SqlLoadArgs) -> Result<u8, Error> {
         tablespace: args.tablespace.clone(),
     };
     let stop = super::stop::stop_flag()?;
-    load_tables(&access, &request, ProgressMode::of(args.no_progress, false), &stop)?;
+    load_tables(
+        &access,
+        &request,
+        ProgressMode::of(args.no_progress, false),
+        &stop,
+    )?;
     Ok(0)
 }
 
@@ -187,7 +220,9 @@ fn remove(args: &DropArgs) -> Result<u8, Error> {
     if removed.is_empty() {
         remark("there are no tables of rigel sql load\n");
     }
-    removed.iter().for_each(|name| result(&format!("removed {name}\n")));
+    removed
+        .iter()
+        .for_each(|name| result(&format!("removed {name}\n")));
     Ok(0)
 }
 
@@ -196,8 +231,14 @@ fn clean(directory: &Path) -> Result<u8, Error> {
     if cleaned.removed.is_empty() && cleaned.kept.is_empty() {
         remark("there are no private servers left here\n");
     }
-    cleaned.removed.iter().for_each(|what| result(&format!("{what}\n")));
-    cleaned.kept.iter().for_each(|what| remark(&format!("{what}\n")));
+    cleaned
+        .removed
+        .iter()
+        .for_each(|what| result(&format!("{what}\n")));
+    cleaned
+        .kept
+        .iter()
+        .for_each(|what| remark(&format!("{what}\n")));
     Ok(u8::from(!cleaned.kept.is_empty()))
 }
 
@@ -213,22 +254,34 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
     settings.run_time = args.shape.run_time.or(settings.run_time);
     // An option that says when a run ends counts before a file that says it otherwise.
     let ends_by_time = args.shape.run_time.is_some() || args.shape.until_steady;
-    settings.work_loop = args.shape.work_loop.or(settings.work_loop.filter(|_| !ends_by_time));
+    settings.work_loop = args
+        .shape
+        .work_loop
+        .or(settings.work_loop.filter(|_| !ends_by_time));
     if let Some(directory) = &args.private.on {
         return measure_privately(args, directory, &settings, &measuring);
     }
     let named = database::urls(&args.urls)?.or_else(|| settings.url.clone().map(|url| vec![url]));
     let urls = named.ok_or_else(|| match args.urls.first() {
-        Some(other) => {
-            Error::usage(format!("'{}' is not the URL of a database", shown(&other.to_string_lossy())), NAME_ONE)
-        }
+        Some(other) => Error::usage(
+            format!(
+                "'{}' is not the URL of a database",
+                shown(&other.to_string_lossy())
+            ),
+            NAME_ONE,
+        ),
         None => Error::usage("no database is given", NAME_ONE),
     })?;
     let access = database::access(&urls, &measuring.password)?;
     let tables = tables_of(&access)?;
     args.tables.refuse_others(&args.work.stated()?, tables)?;
-    let request = args.shape.request(&settings, tables, args.work.statement_timeout())?;
-    report_on(measuring::begin_sql(&measuring, Request::Sql(request), access)?, &measuring)
+    let request = args
+        .shape
+        .request(&settings, tables, args.work.statement_timeout())?;
+    report_on(
+        measuring::begin_sql(&measuring, Request::Sql(request), access)?,
+        &measuring,
+    )
 }
 
 impl RunArgs {
@@ -240,7 +293,9 @@ impl RunArgs {
             return Err(ServerArgs::without_server());
         }
         let asked = self.work != WorkArgs::default() || self.tables != TablesArgs::default();
-        let shaped = self.shape.threads.is_some() || self.shape.sessions.is_some() || self.shape.run_time.is_some();
+        let shaped = self.shape.threads.is_some()
+            || self.shape.sessions.is_some()
+            || self.shape.run_time.is_some();
         if self.results.outcome.resume.is_some() && (asked || shaped) {
             return Err(Error::usage(
                 "a resumed run has its original options",
@@ -256,11 +311,14 @@ impl RunArgs {
 
 /// Offered operations wait for a session that pauses.
 pub(super) fn rate_with_pauses() -> Error {
-    Error::usage("--rate and --think exclude each other: a pause would count as response time", "leave one of them out")
+    Error::usage(
+        "--rate and --think exclude each other: a pause would count as response time",
+        "leave one of them out",
+    )
 }
 
-/// Refuses options that are for files and devices where a database is measured: each with whether it is given, and what
-/// there is in its place.
+/// Refuses options that are for files and devices where a database is measured: each with whether
+/// it is given, and what there is in its place.
 pub(super) fn refuse_raw(asked: &[(&str, bool, &str)], url: &str) -> Result<(), Error> {
     match asked.iter().find(|(_, given, _)| *given) {
         Some((option, _, instead)) => Err(Error::usage(
@@ -271,8 +329,8 @@ pub(super) fn refuse_raw(asked: &[(&str, bool, &str)], url: &str) -> Result<(), 
     }
 }
 
-const NAME_ONE: &str =
-    "give one: rigel sql run postgres://user@host/database; or make a private server: rigel sql run --on DIR";
+const NAME_ONE: &str = "give one: rigel sql run postgres://user@host/database; or make a private \
+                        server: rigel sql run --on DIR";
 
 /// The same on a server that is made for it and removed.
 fn measure_privately(
@@ -283,20 +341,33 @@ fn measure_privately(
 ) -> Result<u8, Error> {
     let tables = sql_args::tables(settings, args.private.server.dbms())?;
     // All that can be wrong with the request is found before anything is made.
-    let request = args.shape.request(settings, tables, args.work.statement_timeout())?;
+    let request = args
+        .shape
+        .request(settings, tables, args.work.statement_timeout())?;
     let sessions = request.loads.most_sessions(request.in_flight_max);
     let server = args.private.server.made(sessions, settings.load_degree)?;
     let dbms = args.private.server.dbms();
-    report_on(measuring::begin_private(measuring, Request::Sql(request), dbms, directory, server)?, measuring)
+    report_on(
+        measuring::begin_private(measuring, Request::Sql(request), dbms, directory, server)?,
+        measuring,
+    )
 }
 
 /// Measures, and shows the report.
 fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error> {
     let (run, stopped) = measuring::measure(&mut job, args)?;
     let found = report::result(&run);
-    page::show(&run, &found, job.results.path(), args.outcome.json, "`rigel report` and `compare`");
+    page::show(
+        &run,
+        &found,
+        job.results.path(),
+        args.outcome.json,
+        "`rigel report` and `compare`",
+    );
     measuring::conclude(job, &run, stopped)?;
-    let RunResult::Curve(curve) = &found else { return Ok(0) };
+    let RunResult::Curve(curve) = &found else {
+        return Ok(0);
+    };
     Ok(if curve.keeps_bound() { 0 } else { 3 })
 }
 
@@ -333,7 +404,10 @@ impl ShapeArgs {
         };
         calibrate::refuse_imprecise(self.precision)?;
         let longest = Nanos::from_secs(if is_curve { 10 } else { 60 });
-        let warm_up = WarmUp { least: Nanos::from_secs(1).min(self.warm_up), most: self.warm_up };
+        let warm_up = WarmUp {
+            least: Nanos::from_secs(1).min(self.warm_up),
+            most: self.warm_up,
+        };
         Ok(CurveRequest {
             loads,
             arrivals: Arrivals::Poisson,
@@ -345,7 +419,12 @@ impl ShapeArgs {
             bound: self.max_latency,
             precision: self.precision,
             point_most: settings.run_time.unwrap_or(longest),
-            sql: Some(SqlTerms { work: sql_args::work(settings, tables)?, stop, warm_up, statement_timeout }),
+            sql: Some(SqlTerms {
+                work: sql_args::work(settings, tables)?,
+                stop,
+                warm_up,
+                statement_timeout,
+            }),
         })
     }
 }

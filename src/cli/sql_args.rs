@@ -1,4 +1,5 @@
-//! The work of database sessions and their tables: from options, and from the files of SLOB's and pgio's users.
+//! The work of database sessions and their tables: from options, and from the files of SLOB's and
+//! pgio's users.
 
 use super::conf::{self, Conf, ConfDialect, HotSpotSetting, Settings, TableSize};
 use super::output::remark;
@@ -76,24 +77,38 @@ pub(super) struct TablesArgs {
 impl WorkArgs {
     /// Only a configuration file, without other options.
     pub(super) fn of_file(conf: Option<PathBuf>) -> Self {
-        Self { conf, ..Self::default() }
+        Self {
+            conf,
+            ..Self::default()
+        }
     }
 
-    /// The combined settings of file and options. Prints remarks that users of the file's original tool should know.
+    /// The combined settings of file and options. Prints remarks that users of the file's original
+    /// tool should know.
     pub(super) fn settings(&self) -> Result<Settings, Error> {
         let asked = Settings {
             updates: self.update,
             scans: self.scan,
             work_unit: self.work_unit,
             update_work_unit: self.update_work_unit,
-            redo: self.redo_stress.map(|how| if how == RedoStress::Heavy { Redo::Heavy } else { Redo::Lite }),
+            redo: self.redo_stress.map(|how| {
+                if how == RedoStress::Heavy {
+                    Redo::Heavy
+                } else {
+                    Redo::Lite
+                }
+            }),
             hot_spot: self.hot_spot.as_deref().map(hot_spot).transpose()?,
             hot_schema_every: self.hot_schema,
             think: self.think.as_deref().map(think).transpose()?,
             ..Settings::default()
         };
-        let (Some(path), Some(file)) = (&self.conf, self.file()?) else { return Ok(asked) };
-        file.remarks.iter().for_each(|what| remark(&format!("{}: {what}\n", path.display())));
+        let (Some(path), Some(file)) = (&self.conf, self.file()?) else {
+            return Ok(asked);
+        };
+        file.remarks
+            .iter()
+            .for_each(|what| remark(&format!("{}: {what}\n", path.display())));
         let defaults = match file.dialect {
             ConfDialect::Slob => conf::slob_defaults(),
             ConfDialect::Pgio => conf::pgio_defaults(),
@@ -103,18 +118,26 @@ impl WorkArgs {
 
     /// The file, if the user gave one.
     fn file(&self) -> Result<Option<Conf>, Error> {
-        let Some(path) = &self.conf else { return Ok(None) };
+        let Some(path) = &self.conf else {
+            return Ok(None);
+        };
         let text = files::read_text(path, files::HAND_WRITTEN_MAX).map_err(|error| {
-            Error::usage(format!("'{}' cannot be read: {error}", path.display()), "give a slob.conf or a pgio.conf")
+            Error::usage(
+                format!("'{}' cannot be read: {error}", path.display()),
+                "give a slob.conf or a pgio.conf",
+            )
         })?;
         let in_file = |error: Error| match error {
-            Error::Usage { what, hint } => Error::usage(format!("{}: {what}", path.display()), hint),
+            Error::Usage { what, hint } => {
+                Error::usage(format!("{}: {what}", path.display()), hint)
+            }
             failed @ Error::Failed { .. } => failed,
         };
         conf::parse(&text).map(Some).map_err(in_file)
     }
 
-    /// The settings of the file, without its tool's defaults and without printing remarks; empty if there is no file.
+    /// The settings of the file, without its tool's defaults and without printing remarks; empty if
+    /// there is no file.
     pub(super) fn stated(&self) -> Result<Settings, Error> {
         Ok(self.file()?.map(|file| file.settings).unwrap_or_default())
     }
@@ -170,8 +193,16 @@ fn refuse_misfits(work: &SqlWork) -> Result<(), Error> {
             "give a smaller offset or size, or load larger tables",
         ));
     }
-    let widest = work.read_rows.max(if work.updates == Ratio::ZERO { 0 } else { work.update_rows });
-    let (room, what) = work.hot_spot.map_or((work.tables.scale, "a table"), |spot| (spot.rows, "the hot spot"));
+    let widest = work.read_rows.max(if work.updates == Ratio::ZERO {
+        0
+    } else {
+        work.update_rows
+    });
+    let (room, what) = work
+        .hot_spot
+        .map_or((work.tables.scale, "a table"), |spot| {
+            (spot.rows, "the hot spot")
+        });
     if u64::from(widest) > room {
         return Err(Error::usage(
             format!("an operation of {widest} rows does not fit into {what} of {room} rows"),
@@ -192,15 +223,26 @@ pub(super) fn sessions(settings: &Settings, tables: Tables) -> u32 {
 impl TablesArgs {
     /// One table of the size given by `--scale`.
     pub(super) fn of_scale(scale: Option<&str>) -> Self {
-        Self { scale: scale.map(String::from), ..Self::default() }
+        Self {
+            scale: scale.map(String::from),
+            ..Self::default()
+        }
     }
 
     /// The options, completed by `settings`.
     pub(super) fn or(&self, settings: Settings) -> Result<Settings, Error> {
         let asked = Settings {
             schemas: self.schemas,
-            scale: self.scale.as_deref().map(|text| scale("--scale", text)).transpose()?,
-            scan_table: self.scan_table.as_deref().map(|text| scale("--scan-table", text)).transpose()?,
+            scale: self
+                .scale
+                .as_deref()
+                .map(|text| scale("--scale", text))
+                .transpose()?,
+            scan_table: self
+                .scan_table
+                .as_deref()
+                .map(|text| scale("--scan-table", text))
+                .transpose()?,
             load_degree: self.load_degree,
             ..Settings::default()
         };
@@ -209,27 +251,36 @@ impl TablesArgs {
 }
 
 impl TablesArgs {
-    /// Refuses requested sizes that differ from those of the existing tables. Sizes that only a file `stated` cause a
-    /// remark.
+    /// Refuses requested sizes that differ from those of the existing tables. Sizes that only a
+    /// file `stated` cause a remark.
     pub(super) fn refuse_others(&self, stated: &Settings, there: Tables) -> Result<(), Error> {
         let blocks = |scale: Option<TableSize>| scale.map(|scale| scale.blocks(there.block));
         let asked = self.or(Settings::default())?;
         let sizes = |settings: &Settings| {
-            [settings.schemas.map(u64::from), blocks(settings.scale), blocks(settings.scan_table)]
+            [
+                settings.schemas.map(u64::from),
+                blocks(settings.scale),
+                blocks(settings.scan_table),
+            ]
         };
         let found = [u64::from(there.schemas), there.scale, there.scan_blocks];
         let names = ["tables", "blocks in each", "blocks to scan"];
-        for ((name, found), (asked, stated)) in
-            names.into_iter().zip(found).zip(sizes(&asked).into_iter().zip(sizes(stated)))
+        for ((name, found), (asked, stated)) in names
+            .into_iter()
+            .zip(found)
+            .zip(sizes(&asked).into_iter().zip(sizes(stated)))
         {
             if let Some(wanted) = asked.filter(|wanted| *wanted != found) {
                 return Err(Error::usage(
                     format!("{wanted} {name} are requested, but {found} are loaded"),
-                    "leave the option out, or create the tables again: rigel sql drop, then rigel sql load",
+                    "leave the option out, or create the tables again: rigel sql drop, then rigel \
+                     sql load",
                 ));
             }
             if let Some(wanted) = stated.filter(|wanted| asked.is_none() && *wanted != found) {
-                remark(&format!("the file says {wanted} {name}; {found} are loaded and used\n"));
+                remark(&format!(
+                    "the file says {wanted} {name}; {found} are loaded and used\n"
+                ));
             }
         }
         Ok(())
@@ -242,14 +293,21 @@ pub(super) fn tables(settings: &Settings, dbms: Dbms) -> Result<Tables, Error> {
         Dbms::Postgres => 8192,
         Dbms::Mysql => 16_384,
     };
-    let size = |scale: Option<TableSize>, default: u64| scale.unwrap_or(TableSize::Bytes(Bytes(default))).blocks(block);
+    let size = |scale: Option<TableSize>, default: u64| {
+        scale
+            .unwrap_or(TableSize::Bytes(Bytes(default)))
+            .blocks(block)
+    };
     let tables = Tables {
         schemas: settings.schemas.unwrap_or(1),
         scale: size(settings.scale, 1024 * MIB),
         scan_blocks: size(settings.scan_table, MIB),
         block,
     };
-    for (option, blocks, least) in [("--scale", tables.scale, 1000), ("--scan-table", tables.scan_blocks, 1)] {
+    for (option, blocks, least) in [
+        ("--scale", tables.scale, 1000),
+        ("--scan-table", tables.scan_blocks, 1),
+    ] {
         if blocks < least {
             return Err(Error::usage(
                 format!("{option} is {blocks} blocks of {}", Bytes(block.into())),
@@ -280,7 +338,11 @@ fn hot_spot(text: &str) -> Result<HotSpotSetting, Error> {
         let (place, every) = text.rsplit_once('/')?;
         let (offset, size) = place.split_once('+')?;
         let every = every.parse().ok().filter(|every| *every > 0)?;
-        Some(HotSpotSetting { every, offset: offset.parse().ok()?, bytes: size.parse().ok()? })
+        Some(HotSpotSetting {
+            every,
+            offset: offset.parse().ok()?,
+            bytes: size.parse().ok()?,
+        })
     };
     parts().ok_or_else(|| {
         Error::usage(
@@ -296,7 +358,11 @@ fn think(text: &str) -> Result<Think, Error> {
         let (times, every) = text.rsplit_once('/')?;
         let (least, most) = times.split_once("..").unwrap_or((times, times));
         let every = every.parse().ok().filter(|every| *every > 0)?;
-        let think = Think { every, least: least.parse().ok()?, most: most.parse().ok()? };
+        let think = Think {
+            every,
+            least: least.parse().ok()?,
+            most: most.parse().ok()?,
+        };
         (think.least <= think.most).then_some(think)
     };
     parts().ok_or_else(|| {
@@ -311,39 +377,82 @@ fn think(text: &str) -> Result<Think, Error> {
 mod tests {
     use super::*;
 
-    const TABLES: Tables = Tables { schemas: 2, scale: 10_000, scan_blocks: 128, block: 8192 };
+    const TABLES: Tables = Tables {
+        schemas: 2,
+        scale: 10_000,
+        scan_blocks: 128,
+        block: 8192,
+    };
 
     #[test]
     fn options_are_read_and_refused_by_name() {
         let spot = hot_spot("16MiB+8MiB/3").unwrap();
-        assert_eq!((spot.offset, spot.bytes, spot.every), (Bytes(16 * MIB), Bytes(8 * MIB), 3));
+        assert_eq!(
+            (spot.offset, spot.bytes, spot.every),
+            (Bytes(16 * MIB), Bytes(8 * MIB), 3)
+        );
         assert!(hot_spot("16MiB+8MiB").is_err() && hot_spot("16MiB+8MiB/0").is_err());
         let pause = think("100ms..500ms/10").unwrap();
-        assert_eq!((pause.least, pause.most, pause.every), (Nanos::from_millis(100), Nanos::from_millis(500), 10));
+        assert_eq!(
+            (pause.least, pause.most, pause.every),
+            (Nanos::from_millis(100), Nanos::from_millis(500), 10)
+        );
         assert!(think("500ms..100ms/1").is_err() && think("1s").is_err());
         assert_eq!(scale("--scale", "20000"), Ok(TableSize::Blocks(20_000)));
-        assert!(scale("--scale", "many").unwrap_err().to_string().contains("--scale 'many'"));
+        assert!(
+            scale("--scale", "many")
+                .unwrap_err()
+                .to_string()
+                .contains("--scale 'many'")
+        );
     }
 
     #[test]
     fn work_that_does_not_fit_its_tables_is_refused() {
-        let settings = |rows| Settings { work_unit: Some(rows), ..Settings::default() };
+        let settings = |rows| Settings {
+            work_unit: Some(rows),
+            ..Settings::default()
+        };
         assert!(work(&settings(10_000), TABLES).is_ok());
         assert!(work(&settings(10_001), TABLES).is_err());
         let spot = |offset: u64, bytes: u64| Settings {
-            hot_spot: Some(HotSpotSetting { every: 3, offset: Bytes(offset * MIB), bytes: Bytes(bytes * MIB) }),
+            hot_spot: Some(HotSpotSetting {
+                every: 3,
+                offset: Bytes(offset * MIB),
+                bytes: Bytes(bytes * MIB),
+            }),
             ..Settings::default()
         };
         // Ten thousand blocks are 78 MiB.
-        assert_eq!(work(&spot(16, 8), TABLES).unwrap().hot_spot.unwrap().rows, 1024);
+        assert_eq!(
+            work(&spot(16, 8), TABLES).unwrap().hot_spot.unwrap().rows,
+            1024
+        );
         assert!(work(&spot(76, 8), TABLES).is_err());
-        let tiny = Settings { scale: Some(TableSize::Blocks(10)), ..Settings::default() };
-        assert!(tables(&tiny, Dbms::Postgres).unwrap_err().to_string().contains("--scale is 10 blocks"));
+        let tiny = Settings {
+            scale: Some(TableSize::Blocks(10)),
+            ..Settings::default()
+        };
+        assert!(
+            tables(&tiny, Dbms::Postgres)
+                .unwrap_err()
+                .to_string()
+                .contains("--scale is 10 blocks")
+        );
     }
 
     #[test]
     fn sessions_are_tables_times_threads() {
-        let threads = Settings { threads_per_schema: Some(8), ..Settings::default() };
-        assert_eq!((sessions(&threads, TABLES), sessions(&Settings::default(), TABLES)), (16, 16));
+        let threads = Settings {
+            threads_per_schema: Some(8),
+            ..Settings::default()
+        };
+        assert_eq!(
+            (
+                sessions(&threads, TABLES),
+                sessions(&Settings::default(), TABLES)
+            ),
+            (16, 16)
+        );
     }
 }

@@ -5,8 +5,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The flag that Ctrl-C, SIGTERM and SIGHUP set: one for the whole process, so that no signal between two steps of a
-/// verb is lost. A second Ctrl-C ends the process at once. Where SIGHUP is ignored, as below `nohup`, it stays ignored.
+/// The flag that Ctrl-C, SIGTERM and SIGHUP set: one for the whole process, so that no signal
+/// between two steps of a verb is lost. A second Ctrl-C ends the process at once. Where SIGHUP is
+/// ignored, as below `nohup`, it stays ignored.
 pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
     static STOP: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
     let mut known = STOP.lock().unwrap_or_else(PoisonError::into_inner);
@@ -15,9 +16,14 @@ pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
     }
     let stop = Arc::new(AtomicBool::new(false));
     let failed = |error| Error::failed(format!("cannot listen for signals: {error}"), "");
-    signal_hook::flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(&stop)).map_err(failed)?;
+    signal_hook::flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(&stop))
+        .map_err(failed)?;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let hang_up = if ignores(&status, SIGHUP) { None } else { Some(SIGHUP) };
+    let hang_up = if ignores(&status, SIGHUP) {
+        None
+    } else {
+        Some(SIGHUP)
+    };
     for signal in [SIGINT, SIGTERM].into_iter().chain(hang_up) {
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(failed)?;
     }
@@ -28,7 +34,9 @@ pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
 /// True if a process whose `/proc/<pid>/status` this is ignores `signal`.
 fn ignores(status: &str, signal: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let mask = mask
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0);
     mask >> (signal - 1) & 1 == 1
 }
 
@@ -38,7 +46,9 @@ mod tests {
 
     #[test]
     fn an_ignored_signal_is_found_in_the_status_of_a_process() {
-        let status = |mask: &str| format!("SigBlk:\t0000000000000001\nSigIgn:\t{mask}\nSigCgt:\t0000000000000001\n");
+        let status = |mask: &str| {
+            format!("SigBlk:\t0000000000000001\nSigIgn:\t{mask}\nSigCgt:\t0000000000000001\n")
+        };
         assert!(ignores(&status("0000000000001001"), SIGHUP));
         assert!(!ignores(&status("0000000000001000"), SIGHUP));
         assert!(!ignores("", SIGHUP));

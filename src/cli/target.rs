@@ -1,4 +1,5 @@
-//! The targets on a command line: files and devices, a directory for a scratch file, or a model of a device.
+//! The targets on a command line: files and devices, a directory for a scratch file, or a model of
+//! a device.
 
 use crate::engine::opened::Opened;
 use crate::engine::sql::access::{has_scheme, shown};
@@ -21,11 +22,20 @@ pub(super) struct GivenTargets<'a> {
 impl GivenTargets<'_> {
     /// `sim:…` or `null:`, which must be the only target; `None` if neither was given.
     pub(super) fn model(&self) -> Result<Option<Target>, Error> {
-        let mut models = self.targets.iter().filter_map(|target| Some((target, model_of(target)?)));
-        let Some((name, model)) = models.next() else { return Ok(None) };
+        let mut models = self
+            .targets
+            .iter()
+            .filter_map(|target| Some((target, model_of(target)?)));
+        let Some((name, model)) = models.next() else {
+            return Ok(None);
+        };
         if self.targets.len() > 1 {
             return Err(Error::usage(
-                format!("{}{} is given together with another target", self.option, name.display()),
+                format!(
+                    "{}{} is given together with another target",
+                    self.option,
+                    name.display()
+                ),
                 "a model of a device must be the only target",
             ));
         }
@@ -34,31 +44,57 @@ impl GivenTargets<'_> {
 
     /// Concatenated files and devices, or a scratch file in a directory.
     pub(super) fn paths(&self, is_directory: impl Fn(&Path) -> bool) -> Result<Target, Error> {
-        let (option, members): (_, Vec<PathBuf>) = (self.option, self.targets.iter().map(PathBuf::from).collect());
+        let (option, members): (_, Vec<PathBuf>) = (
+            self.option,
+            self.targets.iter().map(PathBuf::from).collect(),
+        );
         let is_twice = |(index, path): &(usize, &PathBuf)| members[..*index].contains(path);
         if let Some((_, twice)) = members.iter().enumerate().find(is_twice) {
-            return Err(Error::usage(format!("{option}{} is given twice", twice.display()), "give every target once"));
+            return Err(Error::usage(
+                format!("{option}{} is given twice", twice.display()),
+                "give every target once",
+            ));
         }
-        if let Some(url) = self.targets.iter().map(|target| target.to_string_lossy()).find(|text| has_scheme(text)) {
+        if let Some(url) = self
+            .targets
+            .iter()
+            .map(|target| target.to_string_lossy())
+            .find(|text| has_scheme(text))
+        {
             return Err(is_url(&url));
         }
         match members.iter().find(|member| is_directory(member)) {
-            None => Ok(Target::Paths { members, layout: Layout::Concat }),
+            None => Ok(Target::Paths {
+                members,
+                layout: Layout::Concat,
+            }),
             Some(directory) if members.len() > 1 => Err(Error::usage(
-                format!("{option}{} is a directory, and another target is given with it", directory.display()),
-                "give only the directory, in which a scratch file is made; or only files and devices",
+                format!(
+                    "{option}{} is a directory, and another target is given with it",
+                    directory.display()
+                ),
+                "give only the directory, in which a scratch file is made; or only files and \
+                 devices",
             )),
-            Some(directory) => {
-                Ok(Target::Scratch { directory: directory.clone(), bytes: self.scratch_size, keep: self.keep })
-            }
+            Some(directory) => Ok(Target::Scratch {
+                directory: directory.clone(),
+                bytes: self.scratch_size,
+                keep: self.keep,
+            }),
         }
     }
 
     /// Refuses options about a scratch file if none is made.
     pub(super) fn check_scratch(&self, target: &Target) -> Result<(), Error> {
         let option = match target {
-            Target::Scratch { bytes: Some(Bytes(0)), .. } => {
-                return Err(Error::usage("--scratch-size 0 leaves nothing to measure", "give a size such as 4GiB"));
+            Target::Scratch {
+                bytes: Some(Bytes(0)),
+                ..
+            } => {
+                return Err(Error::usage(
+                    "--scratch-size 0 leaves nothing to measure",
+                    "give a size such as 4GiB",
+                ));
             }
             Target::Scratch { .. } => return Ok(()),
             _ if self.scratch_size.is_some() => "--scratch-size",
@@ -72,10 +108,13 @@ impl GivenTargets<'_> {
     }
 }
 
-/// Refuses missing files and devices, and those that cannot be targets, before anything else is examined.
+/// Refuses missing files and devices, and those that cannot be targets, before anything else is
+/// examined.
 pub(super) fn check_members(target: &Target) -> Result<(), Error> {
     match target {
-        Target::Paths { members, .. } => members.iter().try_for_each(|path| Opened::open(path).map(drop)),
+        Target::Paths { members, .. } => members
+            .iter()
+            .try_for_each(|path| Opened::open(path).map(drop)),
         Target::Scratch { .. } | Target::Sim(_) | Target::Null { .. } | Target::Sql(_) => Ok(()),
     }
 }
@@ -95,7 +134,16 @@ fn model_of(target: &OsStr) -> Option<Result<Target, Error>> {
         return Some(spec.parse::<SimSpec>().map(Target::Sim));
     }
     let size = text.strip_prefix("null:")?;
-    let bytes = if size.is_empty() { Ok(Bytes(4 * GIB)) } else { size.parse::<Bytes>() };
-    let named = |_| Error::usage(format!("'{size}' in '{text}' is not a size"), "write it as null:4GiB, or just null:");
+    let bytes = if size.is_empty() {
+        Ok(Bytes(4 * GIB))
+    } else {
+        size.parse::<Bytes>()
+    };
+    let named = |_| {
+        Error::usage(
+            format!("'{size}' in '{text}' is not a size"),
+            "write it as null:4GiB, or just null:",
+        )
+    };
     Some(bytes.map(|bytes| Target::Null { bytes }).map_err(named))
 }

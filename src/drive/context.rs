@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// Decides whether the completed windows of each class are precise enough to end a running point. Used for
-/// [`Until::Precise`]. On real time it is called from a thread that does not measure.
+/// Decides whether the completed windows of each class are precise enough to end a running point.
+/// Used for [`Until::Precise`]. On real time it is called from a thread that does not measure.
 pub type Enough<'a> = dyn Fn(&[Vec<Window>]) -> bool + Sync + 'a;
 
 /// Settings for driving a point.
@@ -47,15 +47,19 @@ pub(super) struct PointContext<'a> {
 }
 
 impl PointContext<'_> {
-    /// True once a point that ends by precision has measured enough. Skips windows that are incomplete or that a worker
-    /// may still hold.
+    /// True once a point that ends by precision has measured enough. Skips windows that are
+    /// incomplete or that a worker may still hold.
     pub(super) fn says_enough(&self) -> bool {
-        let Until::Precise { least, .. } = self.point.until else { return false };
+        let Until::Precise { least, .. } = self.point.until else {
+            return false;
+        };
         let (from, now) = (self.stage.from(), self.clock.now());
         if from == Nanos::MAX || now.since(from) < least || now >= self.stage.end() {
             return false;
         }
-        let over = usize::try_from(now.since(from).0 / self.point.window.0).unwrap_or(0).saturating_sub(1);
+        let over = usize::try_from(now.since(from).0 / self.point.window.0)
+            .unwrap_or(0)
+            .saturating_sub(1);
         // The check is O(windows), so it runs only after their number has grown by 5 %.
         if over < self.judged.load(Ordering::Relaxed).max(1) * 21 / 20 {
             return false;
@@ -72,8 +76,8 @@ impl PointContext<'_> {
 
 /// Start gate: workers wait here until all are ready.
 ///
-/// Not a `Barrier`: its threads leave one after the other, each through a lock. When the first threads kept the CPUs
-/// busy, the last of 512 left only after minutes.
+/// Not a `Barrier`: its threads leave one after the other, each through a lock. When the first
+/// threads kept the CPUs busy, the last of 512 left only after minutes.
 pub(super) struct Gate {
     pub(super) ready: AtomicUsize,
     pub(super) open: AtomicBool,

@@ -21,17 +21,20 @@ pub(super) struct LaneContext<'a> {
 pub(super) struct Lane<'a> {
     shared: LaneContext<'a>,
     ops: Ops,
-    /// Prepared operations, one for each free slot, so that preparing them is never timed. Each has the moment when its
-    /// slot became free: in a closed loop the operation is due since then.
+    /// Prepared operations, one for each free slot, so that preparing them is never timed. Each
+    /// has the moment when its slot became free: in a closed loop the operation is due since
+    /// then.
     ready: VecDeque<(Op, Nanos)>,
-    /// Free slots. The last slot to become free is used first: its buffer is still in the CPU's cache.
+    /// Free slots. The last slot to become free is used first: its buffer is still in the CPU's
+    /// cache.
     free: Vec<Slot>,
     /// Counted operations that may still start; `None` = no limit.
     left: Option<u64>,
     recorder: Recorder,
     /// Work of the database sessions, if the target is a database.
     sql: Option<SqlWork>,
-    /// Operations completed since the last report to `shared.live`, and the sum of their response times.
+    /// Operations completed since the last report to `shared.live`, and the sum of their response
+    /// times.
     done: u64,
     response: u64,
 }
@@ -73,7 +76,14 @@ impl<'a> Lane<'a> {
     pub(super) fn add_slot(&mut self, lane: u16, slot: Slot) -> InFlight {
         self.free.push(slot);
         self.ready.push_back((self.ops.next_op(), Nanos(0)));
-        InFlight { lane, kind: Kind::Read, position: 0, due: Nanos(0), start: Nanos(0), warm_up: false }
+        InFlight {
+            lane,
+            kind: Kind::Read,
+            position: 0,
+            due: Nanos(0),
+            start: Nanos(0),
+            warm_up: false,
+        }
     }
 
     /// True if operations are due on a schedule (open loop).
@@ -86,9 +96,15 @@ impl<'a> Lane<'a> {
         self.left == Some(0)
     }
 
-    /// Returns the slot and operation to start now, or the time before which there is nothing to start.
+    /// Returns the slot and operation to start now, or the time before which there is nothing to
+    /// start.
     #[inline]
-    pub(super) fn next(&mut self, table: &mut [InFlight], now: Nanos, stage: &Stage) -> Result<(Slot, Op), Nanos> {
+    pub(super) fn next(
+        &mut self,
+        table: &mut [InFlight],
+        now: Nanos,
+        stage: &Stage,
+    ) -> Result<(Slot, Op), Nanos> {
         if self.free.is_empty() || self.is_exhausted() {
             return Err(Nanos::MAX);
         }
@@ -98,10 +114,16 @@ impl<'a> Lane<'a> {
         match self.shared.pacer.take(now, stage.origin()) {
             Due::NotBefore(due) => Err(due),
             due => {
-                let (Some(slot), Some((op, free_since))) = (self.free.pop(), self.ready.pop_front()) else {
+                let (Some(slot), Some((op, free_since))) =
+                    (self.free.pop(), self.ready.pop_front())
+                else {
                     return Err(Nanos::MAX);
                 };
-                let due = if let Due::Since(due) = due { due } else { free_since.max(stage.origin()) };
+                let due = if let Due::Since(due) = due {
+                    due
+                } else {
+                    free_since.max(stage.origin())
+                };
                 self.recorder.issued(due, now.since(due.max(free_since)));
                 let flight = &mut table[usize::from(slot)];
                 *flight = InFlight {
@@ -113,8 +135,8 @@ impl<'a> Lane<'a> {
                     lane: flight.lane,
                 };
                 if let Some(left) = &mut self.left {
-                    // Decided only here: an operation that is not subtracted from the remaining work must not be
-                    // recorded as part of it.
+                    // Decided only here: an operation that is not subtracted from the remaining
+                    // work must not be recorded as part of it.
                     flight.warm_up = due < stage.from();
                     *left -= u64::from(!flight.warm_up);
                 }
@@ -129,7 +151,11 @@ impl<'a> Lane<'a> {
         if flight.warm_up {
             self.recorder.record_warm_up(outcome);
         } else {
-            let times = OperationTimes { due: flight.due, start: flight.start, done: now };
+            let times = OperationTimes {
+                due: flight.due,
+                start: flight.start,
+                done: now,
+            };
             self.recorder.record(flight.kind, times, outcome);
         }
         if outcome == Outcome::Done {
@@ -142,12 +168,15 @@ impl<'a> Lane<'a> {
         self.free.push(slot);
     }
 
-    /// Until when the next session pauses (think time); `None` if it does not. Only a closed loop with one slot, such
-    /// as a database session, can have pauses.
+    /// Until when the next session pauses (think time); `None` if it does not. Only a closed loop
+    /// with one slot, such as a database session, can have pauses.
     #[inline]
     fn thinks_until(&self, now: Nanos) -> Option<Nanos> {
         self.sql.as_ref()?.think?;
-        self.ready.front().map(|(_, from)| *from).filter(|from| now < *from)
+        self.ready
+            .front()
+            .map(|(_, from)| *from)
+            .filter(|from| now < *from)
     }
 
     /// Marks the blocks that an operation visited.
@@ -173,8 +202,14 @@ impl<'a> Lane<'a> {
     #[inline]
     pub(super) fn report(&mut self) {
         if self.done > 0 {
-            self.shared.live.done.fetch_add(std::mem::take(&mut self.done), Relaxed);
-            self.shared.live.response.fetch_add(std::mem::take(&mut self.response), Relaxed);
+            self.shared
+                .live
+                .done
+                .fetch_add(std::mem::take(&mut self.done), Relaxed);
+            self.shared
+                .live
+                .response
+                .fetch_add(std::mem::take(&mut self.response), Relaxed);
         }
     }
 

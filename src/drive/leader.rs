@@ -42,7 +42,8 @@ impl<'a> Leader<'a> {
         if now >= self.context.stage.end() {
             self.finish();
             if self.context.clock.is_virtual() {
-                // Nothing is left to decide, and outstanding operations may take years in steps of one tick.
+                // Nothing is left to decide, and outstanding operations may take years in steps of
+                // one tick.
                 return Nanos::MAX;
             }
         }
@@ -63,7 +64,14 @@ impl<'a> Leader<'a> {
     #[cold]
     fn full_tick(&mut self, now: Nanos) {
         self.next_tick = now.plus(TICK);
-        let PointContext { stage, live, terms, point, clock, .. } = self.context;
+        let PointContext {
+            stage,
+            live,
+            terms,
+            point,
+            clock,
+            ..
+        } = self.context;
         if terms.stop.load(Relaxed) {
             stage.stop(now);
         }
@@ -85,11 +93,17 @@ impl<'a> Leader<'a> {
     }
 }
 
-/// True if the last ticks of a running count agree. Each tick must be within SNIA's tenth of their mean, or within
-/// three standard deviations of a Poisson count, which is what chance allows for small numbers.
+/// True if the last ticks of a running count agree. Each tick must be within SNIA's tenth of their
+/// mean, or within three standard deviations of a Poisson count, which is what chance allows for
+/// small numbers.
 fn is_steady(counts: &[u64]) -> bool {
-    let Some(last) = counts.len().checked_sub(STEADY_TICKS + 1) else { return false };
-    let steps: Vec<f64> = counts[last..].windows(2).map(|two| (two[1] - two[0]) as f64).collect();
+    let Some(last) = counts.len().checked_sub(STEADY_TICKS + 1) else {
+        return false;
+    };
+    let steps: Vec<f64> = counts[last..]
+        .windows(2)
+        .map(|two| (two[1] - two[0]) as f64)
+        .collect();
     let mean = steps.iter().sum::<f64>() / steps.len() as f64;
     let allowed = (mean * STEADY_WITHIN).max(3.0 * mean.sqrt());
     mean > 0.0 && steps.iter().all(|step| (step - mean).abs() <= allowed)

@@ -1,11 +1,12 @@
 //! Runs the streams of one data point on any engine.
 //!
-//! Input: a [`Point`] and an [`Engine`]. Output: the [`PointRecord`]. This module knows neither why the point is
-//! measured nor what kind of target it is. Only [`Session::reap`] waits. So on virtual time a point is deterministic,
-//! unless it is stopped early.
+//! Input: a [`Point`] and an [`Engine`]. Output: the [`PointRecord`]. This module knows neither why
+//! the point is measured nor what kind of target it is. Only [`Session::reap`] waits. So on virtual
+//! time a point is deterministic, unless it is stopped early.
 //!
-//! Workers are threads with one session each. If the engine supports many outstanding operations per session, one
-//! worker serves all streams. If the engine blocks, each outstanding operation gets its own worker.
+//! Workers are threads with one session each. If the engine supports many outstanding operations
+//! per session, one worker serves all streams. If the engine blocks, each outstanding operation
+//! gets its own worker.
 
 mod context;
 mod lane;
@@ -19,7 +20,9 @@ pub use stage::LiveClass;
 use crate::clock;
 use crate::engine::{Engine, Session};
 use crate::model::{Completion, Error, Fault, Kind, Nanos, Outcome, Point, Slot, Stream, Until};
-use crate::record::{CoverageMap, End, KindRecord, PointRecord, Recorder, SharedWindows, StreamRecord, Window};
+use crate::record::{
+    CoverageMap, End, KindRecord, PointRecord, Recorder, SharedWindows, StreamRecord, Window,
+};
 use crate::workload::{Ops, Share};
 use context::{Gate, PointContext};
 use lane::{InFlight, Lane, LaneContext};
@@ -34,9 +37,9 @@ use std::time::Duration;
 
 /// Minimum and maximum number of operations to start before polling for completions.
 ///
-/// The minimum is small because starting all 64 at once makes lock-step batches that cost 5–7 % of a disk's throughput.
-/// The batch grows up to the maximum as long as the device answers at once: then the CPU is the limit, and every saved
-/// system call counts. Figures in docs/performance.md.
+/// The minimum is small because starting all 64 at once makes lock-step batches that cost 5–7 % of
+/// a disk's throughput. The batch grows up to the maximum as long as the device answers at once:
+/// then the CPU is the limit, and every saved system call counts. Figures in docs/performance.md.
 const BATCH: RangeInclusive<usize> = 8..=32;
 
 /// Poll interval while waiting for all workers to be ready.
@@ -45,12 +48,12 @@ const GATE: Nanos = Nanos::from_millis(1);
 /// Minimum interval between two calls of [`Watch`].
 const WATCH: Nanos = Nanos::from_millis(100);
 
-/// A worker of an open loop wakes up this long before its next due time. On an idle machine a sleep ends late by as
-/// much.
+/// A worker of an open loop wakes up this long before its next due time. On an idle machine a sleep
+/// ends late by as much.
 const AWAKE: Nanos = Nanos::from_micros(100);
 
-/// After this number of consecutive failures a worker pauses before it starts more operations. A lost target fails at
-/// once and would keep a CPU busy with failing operations.
+/// After this number of consecutive failures a worker pauses before it starts more operations. A
+/// lost target fails at once and would keep a CPU busy with failing operations.
 const FAILURES_IN_A_ROW: usize = 1000;
 
 /// Length of each such pause.
@@ -68,8 +71,8 @@ pub struct Live<'a> {
     pub seconds: &'a [Arc<SharedWindows>],
 }
 
-/// Called about ten times a second while a point runs, from a thread that does not measure. It samples the host and
-/// shows progress. On virtual time it is called only at the end.
+/// Called about ten times a second while a point runs, from a thread that does not measure. It
+/// samples the host and shows progress. On virtual time it is called only at the end.
 pub type Watch<'a> = dyn FnMut(&Live) + 'a;
 
 /// The names of a point's classes, in the order of its streams.
@@ -89,12 +92,20 @@ pub fn classes(point: &Point) -> Vec<&str> {
 pub fn slot_lengths(point: &Point, slots_max: usize, workers: usize) -> Vec<u32> {
     let slots = assign_slots(point, slots_max, workers);
     let lengths = |slots_of_worker: &Vec<usize>| {
-        slots_of_worker.iter().map(|stream| point.streams[*stream].length).collect::<Vec<u32>>()
+        slots_of_worker
+            .iter()
+            .map(|stream| point.streams[*stream].length)
+            .collect::<Vec<u32>>()
     };
-    slots.iter().map(lengths).max_by_key(Vec::len).unwrap_or_default()
+    slots
+        .iter()
+        .map(lengths)
+        .max_by_key(Vec::len)
+        .unwrap_or_default()
 }
 
-/// Assigns the slots of all streams to the workers in turn. Returns, for each worker, the stream of each of its slots.
+/// Assigns the slots of all streams to the workers in turn. Returns, for each worker, the stream of
+/// each of its slots.
 fn assign_slots(point: &Point, slots_max: usize, workers: usize) -> Vec<Vec<usize>> {
     let slots: Vec<usize> = point
         .streams
@@ -102,7 +113,9 @@ fn assign_slots(point: &Point, slots_max: usize, workers: usize) -> Vec<Vec<usiz
         .enumerate()
         .flat_map(|(index, stream)| std::iter::repeat_n(index, stream.load.slots() as usize))
         .collect();
-    let workers = workers.max(slots.len().div_ceil(slots_max)).clamp(1, slots.len().max(1));
+    let workers = workers
+        .max(slots.len().div_ceil(slots_max))
+        .clamp(1, slots.len().max(1));
     let mut slots_of_workers = vec![Vec::new(); workers];
     for (number, stream) in slots.into_iter().enumerate() {
         slots_of_workers[number % workers].push(stream);
@@ -122,11 +135,24 @@ pub fn point(
 ) -> Result<PointRecord, Error> {
     let started = clock::wall_time();
     let clock = engine.clock();
-    let slots_of_workers = assign_slots(point, engine.slots_max(), if clock.is_virtual() { 1 } else { terms.workers });
+    let slots_of_workers = assign_slots(
+        point,
+        engine.slots_max(),
+        if clock.is_virtual() { 1 } else { terms.workers },
+    );
     let names = classes(point);
-    let class_of = point.streams.iter().map(|stream| names.iter().position(|name| *name == stream.name).unwrap_or(0));
+    let class_of = point.streams.iter().map(|stream| {
+        names
+            .iter()
+            .position(|name| *name == stream.name)
+            .unwrap_or(0)
+    });
     let extent = |name: &&str| {
-        let stream = point.streams.iter().find(|stream| stream.name == **name).expect("a class has a stream");
+        let stream = point
+            .streams
+            .iter()
+            .find(|stream| stream.name == **name)
+            .expect("a class has a stream");
         CoverageMap::new(engine.usable() / u64::from(stream.length))
     };
     let context = PointContext {
@@ -136,18 +162,34 @@ pub fn point(
         terms,
         workers: slots_of_workers.len(),
         judged: AtomicUsize::new(0),
-        pacers: (0u64..).zip(&point.streams).map(|(i, stream)| Pacer::new(stream.load, point.seed ^ i)).collect(),
+        pacers: (0u64..)
+            .zip(&point.streams)
+            .map(|(i, stream)| Pacer::new(stream.load, point.seed ^ i))
+            .collect(),
         coverage: names.iter().map(extent).collect(),
         live: names.iter().map(|_| LiveClass::default()).collect(),
-        seconds: names.iter().map(|_| Arc::new(SharedWindows::new(point.window))).collect(),
+        seconds: names
+            .iter()
+            .map(|_| Arc::new(SharedWindows::new(point.window)))
+            .collect(),
         class_of: class_of.collect(),
-        gate: Gate { ready: AtomicUsize::new(0), open: AtomicBool::new(clock.is_virtual()) },
+        gate: Gate {
+            ready: AtomicUsize::new(0),
+            open: AtomicBool::new(clock.is_virtual()),
+        },
         clock,
     };
     let outcomes = run_workers(&context, &slots_of_workers, watch);
-    let mut streams: Vec<StreamRecord> =
-        names.iter().enumerate().map(|(class, name)| empty_record(&context, class, name)).collect();
-    let mut end = if context.stage.was_stopped() { End::Stopped } else { End::Complete };
+    let mut streams: Vec<StreamRecord> = names
+        .iter()
+        .enumerate()
+        .map(|(class, name)| empty_record(&context, class, name))
+        .collect();
+    let mut end = if context.stage.was_stopped() {
+        End::Stopped
+    } else {
+        End::Complete
+    };
     for outcome in outcomes {
         let (recorders, fault) = outcome?;
         for (stream, recorder) in recorders {
@@ -159,10 +201,12 @@ pub fn point(
     }
     add_unserved(&context, &mut streams);
     let stage = &context.stage;
-    let windows = usize::try_from(stage.measured().0.div_ceil(point.window.0)).expect("windows of a measurement fit");
+    let windows = usize::try_from(stage.measured().0.div_ceil(point.window.0))
+        .expect("windows of a measurement fit");
     for kind in streams.iter_mut().flat_map(|stream| &mut stream.kinds) {
         // Windows without due operations exist too, also at the end.
-        kind.windows.resize_with(kind.windows.len().max(windows), Window::default);
+        kind.windows
+            .resize_with(kind.windows.len().max(windows), Window::default);
     }
     Ok(PointRecord {
         coordinates: point.coordinates,
@@ -171,8 +215,9 @@ pub fn point(
         measured: stage.measured(),
         end,
         cpu: stage.cpu(),
-        cpus: thread::available_parallelism()
-            .map_or(0, |cpus| u32::try_from(cpus.get().min(slots_of_workers.len())).unwrap_or(u32::MAX)),
+        cpus: thread::available_parallelism().map_or(0, |cpus| {
+            u32::try_from(cpus.get().min(slots_of_workers.len())).unwrap_or(u32::MAX)
+        }),
         window: point.window,
         asked: Some(Box::new(point.clone())),
         streams,
@@ -182,15 +227,27 @@ pub fn point(
 
 /// The record of a class before anything is poured into it.
 fn empty_record(context: &PointContext, class: usize, name: &str) -> StreamRecord {
-    let streams: Vec<&Stream> = context.point.streams.iter().filter(|stream| stream.name == name).collect();
-    let kinds = Kind::ALL.into_iter().filter(|kind| streams.iter().any(|stream| stream.kinds().contains(kind)));
+    let streams: Vec<&Stream> = context
+        .point
+        .streams
+        .iter()
+        .filter(|stream| stream.name == name)
+        .collect();
+    let kinds = Kind::ALL
+        .into_iter()
+        .filter(|kind| streams.iter().any(|stream| stream.kinds().contains(kind)));
     StreamRecord {
         sql: streams[0].sql,
         name: name.into(),
         length: streams[0].length,
         loads: streams.iter().map(|stream| stream.load).collect(),
         patterns: streams.iter().map(|stream| stream.pattern).collect(),
-        kinds: kinds.map(|kind| KindRecord { kind, windows: Vec::new() }).collect(),
+        kinds: kinds
+            .map(|kind| KindRecord {
+                kind,
+                windows: Vec::new(),
+            })
+            .collect(),
         unserved: Vec::new(),
         delay: None,
         warm_up_done: 0,
@@ -198,8 +255,8 @@ fn empty_record(context: &PointContext, class: usize, name: &str) -> StreamRecor
     }
 }
 
-/// Counts operations that were due while measuring and never started. For fixed work, counts at most the operations
-/// that remain of the work.
+/// Counts operations that were due while measuring and never started. For fixed work, counts at
+/// most the operations that remain of the work.
 fn add_unserved(context: &PointContext, streams: &mut [StreamRecord]) {
     let (from, end) = (context.stage.from(), context.stage.end());
     if end == Nanos::MAX || context.stage.work_is_done() {
@@ -211,21 +268,39 @@ fn add_unserved(context: &PointContext, streams: &mut [StreamRecord]) {
             Until::Ops(ops) | Until::Work { ops, .. } => {
                 let all = ops * record.loads.len() as u64;
                 let total = record.total();
-                all.saturating_sub(total.done + total.failures() + record.unserved.iter().sum::<u64>())
+                all.saturating_sub(
+                    total.done + total.failures() + record.unserved.iter().sum::<u64>(),
+                )
             }
             Until::Elapsed(_) | Until::Precise { .. } => u64::MAX,
         };
-        let windows = pacer.unserved(from..end, context.stage.origin(), context.point.window, most);
-        record.unserved.resize(record.unserved.len().max(windows.len()), 0);
-        record.unserved.iter_mut().zip(windows).for_each(|(sum, count)| *sum += count);
+        let windows = pacer.unserved(
+            from..end,
+            context.stage.origin(),
+            context.point.window,
+            most,
+        );
+        record
+            .unserved
+            .resize(record.unserved.len().max(windows.len()), 0);
+        record
+            .unserved
+            .iter_mut()
+            .zip(windows)
+            .for_each(|(sum, count)| *sum += count);
     }
 }
 
 /// Result of a worker: a recorder for each of its streams, and the fault that ended it, if any.
 type Worked = Result<(Vec<(usize, Recorder)>, Option<Fault>), Error>;
 
-/// Runs the workers, while this thread watches. On virtual time there is one worker, and it runs in this thread.
-fn run_workers(context: &PointContext, slots_of_workers: &[Vec<usize>], watch: &mut Watch<'_>) -> Vec<Worked> {
+/// Runs the workers, while this thread watches. On virtual time there is one worker, and it runs in
+/// this thread.
+fn run_workers(
+    context: &PointContext,
+    slots_of_workers: &[Vec<usize>],
+    watch: &mut Watch<'_>,
+) -> Vec<Worked> {
     let see = |watch: &mut Watch<'_>| {
         if !context.stage.has_set_off() {
             return;
@@ -239,9 +314,13 @@ fn run_workers(context: &PointContext, slots_of_workers: &[Vec<usize>], watch: &
         });
     };
     let outcomes = if context.clock.is_virtual() {
-        vec![heeding_stop(context, || worker(context, 0, slots_of_workers))]
+        vec![heeding_stop(context, || {
+            worker(context, 0, slots_of_workers)
+        })]
     } else {
-        std::thread::scope(|scope| run_threads(scope, context, slots_of_workers, &mut || see(watch)))
+        std::thread::scope(|scope| {
+            run_threads(scope, context, slots_of_workers, &mut || see(watch))
+        })
     };
     see(watch);
     outcomes
@@ -249,8 +328,8 @@ fn run_workers(context: &PointContext, slots_of_workers: &[Vec<usize>], watch: &
 
 /// Runs `work`, the only worker on virtual time, and forwards a stop request meanwhile.
 ///
-/// The leading worker also polls for stop requests, but on virtual time: hours or any number of operations may lie
-/// between two polls.
+/// The leading worker also polls for stop requests, but on virtual time: hours or any number of
+/// operations may lie between two polls.
 fn heeding_stop<Worked>(context: &PointContext, work: impl FnOnce() -> Worked) -> Worked {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -283,7 +362,9 @@ fn run_threads<'scope, 'a: 'scope>(
 ) -> Vec<Worked> {
     let (mut threads, mut refused) = (Vec::with_capacity(slots_of_workers.len()), None);
     for number in 0..slots_of_workers.len() {
-        match thread::Builder::new().spawn_scoped(scope, move || worker(context, number, slots_of_workers)) {
+        match thread::Builder::new()
+            .spawn_scoped(scope, move || worker(context, number, slots_of_workers))
+        {
             Ok(thread) => threads.push(thread),
             Err(error) => {
                 context.stage.stop(context.clock.now());
@@ -291,7 +372,10 @@ fn run_threads<'scope, 'a: 'scope>(
                     "only {number} threads could be started, and {} are needed: {error}",
                     slots_of_workers.len()
                 );
-                refused = Some(Err(Error::failed(what, "request fewer outstanding I/Os, or use --engine uring")));
+                refused = Some(Err(Error::failed(
+                    what,
+                    "request fewer outstanding I/Os, or use --engine uring",
+                )));
                 break;
             }
         }
@@ -309,21 +393,32 @@ fn run_threads<'scope, 'a: 'scope>(
             context.stage.stop(context.clock.now());
         }
         if context.says_enough() {
-            context.stage.end_with_window(context.clock.now(), context.point.window);
+            context
+                .stage
+                .end_with_window(context.clock.now(), context.point.window);
         }
         see();
     }
-    threads.into_iter().map(|thread| thread.join().expect("a worker does not panic")).chain(refused).collect()
+    threads
+        .into_iter()
+        .map(|thread| thread.join().expect("a worker does not panic"))
+        .chain(refused)
+        .collect()
 }
 
 /// One worker: opens its session, waits for the others, and runs its slots.
 fn worker(context: &PointContext, number: usize, slots_of_workers: &[Vec<usize>]) -> Worked {
     let slots_of_worker = &slots_of_workers[number];
-    let lengths: Vec<u32> = slots_of_worker.iter().map(|stream| context.point.streams[*stream].length).collect();
+    let lengths: Vec<u32> = slots_of_worker
+        .iter()
+        .map(|stream| context.point.streams[*stream].length)
+        .collect();
     let session = context.engine.open(&lengths);
     let (streams, mut lanes, mut table) = make_lanes(context, number, slots_of_workers);
     context.gate.arrive();
-    context.stage.set_off(context.clock.now(), context.point.warm_up);
+    context
+        .stage
+        .set_off(context.clock.now(), context.point.warm_up);
     let mut session = match session {
         Ok(session) => session,
         Err(error) => {
@@ -333,19 +428,29 @@ fn worker(context: &PointContext, number: usize, slots_of_workers: &[Vec<usize>]
         }
     };
     let mut leader = (number == 0).then(|| Leader::new(context));
-    let fault = drive(context, session.as_mut(), &mut lanes, &mut table, &mut leader).err();
+    let fault = drive(
+        context,
+        session.as_mut(),
+        &mut lanes,
+        &mut table,
+        &mut leader,
+    )
+    .err();
     if fault.is_some() {
         context.stage.stop(context.clock.now());
     }
     if let Some(leader) = &mut leader {
         leader.finish();
     }
-    let recorders = streams.into_iter().zip(lanes.into_iter().map(Lane::into_recorder)).collect();
+    let recorders = streams
+        .into_iter()
+        .zip(lanes.into_iter().map(Lane::into_recorder))
+        .collect();
     Ok((recorders, fault))
 }
 
-/// Creates the lanes of worker `number`: one for each stream that it has slots of. Also returns its slots, numbered as
-/// in `slots_of_workers`.
+/// Creates the lanes of worker `number`: one for each stream that it has slots of. Also returns its
+/// slots, numbered as in `slots_of_workers`.
 fn make_lanes<'a>(
     context: &'a PointContext,
     number: usize,
@@ -353,11 +458,14 @@ fn make_lanes<'a>(
 ) -> (Vec<usize>, Vec<Lane<'a>>, Vec<InFlight>) {
     let (mut streams, mut lanes, mut table) = (Vec::new(), Vec::new(), Vec::new());
     for (slot, stream) in slots_of_workers[number].iter().enumerate() {
-        let lane = streams.iter().position(|known| known == stream).unwrap_or_else(|| {
-            streams.push(*stream);
-            lanes.push(make_lane(context, *stream, number, slots_of_workers));
-            lanes.len() - 1
-        });
+        let lane = streams
+            .iter()
+            .position(|known| known == stream)
+            .unwrap_or_else(|| {
+                streams.push(*stream);
+                lanes.push(make_lane(context, *stream, number, slots_of_workers));
+                lanes.len() - 1
+            });
         let slot = Slot::try_from(slot).expect("slots of a session fit");
         table.push(lanes[lane].add_slot(u16::try_from(lane).expect("few streams"), slot));
     }
@@ -365,12 +473,23 @@ fn make_lanes<'a>(
 }
 
 /// Creates the lane of `stream` in worker `number`.
-fn make_lane<'a>(context: &'a PointContext, stream: usize, number: usize, slots_of_workers: &[Vec<usize>]) -> Lane<'a> {
+fn make_lane<'a>(
+    context: &'a PointContext,
+    stream: usize,
+    number: usize,
+    slots_of_workers: &[Vec<usize>],
+) -> Lane<'a> {
     let spec = &context.point.streams[stream];
     let class = context.class_of[stream];
     let (pacer, coverage) = (&context.pacers[stream], &context.coverage[class]);
-    let shared = LaneContext { pacer, coverage, live: &context.live[class], seconds: &context.seconds[class] };
-    // Fixed work is divided among the workers that serve the stream. The first workers take the remainder.
+    let shared = LaneContext {
+        pacer,
+        coverage,
+        live: &context.live[class],
+        seconds: &context.seconds[class],
+    };
+    // Fixed work is divided among the workers that serve the stream. The first workers take the
+    // remainder.
     let has_part = |slots_of_worker: &&Vec<usize>| slots_of_worker.contains(&stream);
     let workers = slots_of_workers.iter().filter(has_part).count() as u64;
     let turn = slots_of_workers[..number].iter().filter(has_part).count() as u64;
@@ -381,15 +500,21 @@ fn make_lane<'a>(context: &'a PointContext, stream: usize, number: usize, slots_
     };
     let extent = context.engine.usable() / u64::from(spec.length);
     let index = |index: usize| u32::try_from(index).expect("streams and workers are few");
-    let share = Share { stream: index(stream), worker: index(number), turn, workers };
+    let share = Share {
+        stream: index(stream),
+        worker: index(number),
+        turn,
+        workers,
+    };
     let ops = Ops::new(spec, extent, context.point.seed, share);
     Lane::new(shared, ops, spec, left)
 }
 
-/// The main loop: takes due operations while a slot is free, submits them, reaps until the next due time, and records.
+/// The main loop: takes due operations while a slot is free, submits them, reaps until the next due
+/// time, and records.
 ///
-/// It reads the clock once per turn, for any number of operations: a reading costs as much as all other work for one
-/// operation.
+/// It reads the clock once per turn, for any number of operations: a reading costs as much as all
+/// other work for one operation.
 fn drive(
     context: &PointContext,
     session: &mut dyn Session,
@@ -404,7 +529,9 @@ fn drive(
     let alert = stay_alert(context, lanes);
     let mut now = context.clock.now();
     loop {
-        let mut wake = leader.as_mut().map_or(now.plus(TICK), |leader| leader.tick(now));
+        let mut wake = leader
+            .as_mut()
+            .map_or(now.plus(TICK), |leader| leader.tick(now));
         learn_beginning(&mut measuring, lanes, stage);
         let end = stage.end();
         if now < end && now < again {
@@ -412,9 +539,13 @@ fn drive(
         } else if now < end {
             wake = wake.min(end);
             let mut left = batch;
-            // Each turn begins with the next lane. Otherwise the first lane would take every batch when all operations
-            // complete at once.
-            first = if first + 1 < lanes.len() { first + 1 } else { 0 };
+            // Each turn begins with the next lane. Otherwise the first lane would take every batch
+            // when all operations complete at once.
+            first = if first + 1 < lanes.len() {
+                first + 1
+            } else {
+                0
+            };
             let (before, from_first) = lanes.split_at_mut(first);
             for lane in from_first.iter_mut().chain(before) {
                 wake = wake.min(submit_due(session, lane, table, &mut left, now, stage)?);
@@ -430,15 +561,26 @@ fn drive(
                 return Ok(());
             }
         }
-        session.reap(if alert { asleep_until(wake, now) } else { wake }, &mut over)?;
+        session.reap(
+            if alert { asleep_until(wake, now) } else { wake },
+            &mut over,
+        )?;
         now = context.clock.now();
         outstanding -= over.len();
-        batch = if outstanding == 0 { (batch * 2).min(*BATCH.end()) } else { *BATCH.start() };
+        batch = if outstanding == 0 {
+            (batch * 2).min(*BATCH.end())
+        } else {
+            *BATCH.start()
+        };
         let any_over = !over.is_empty();
         // Check again: the leading worker may have begun measuring meanwhile.
         learn_beginning(&mut measuring, lanes, stage);
         for Completion { slot, outcome } in over.drain(..) {
-            failures = if outcome == Outcome::Done { 0 } else { failures + 1 };
+            failures = if outcome == Outcome::Done {
+                0
+            } else {
+                failures + 1
+            };
             let flight = &table[usize::from(slot)];
             lanes[usize::from(flight.lane)].over(slot, flight, now, outcome);
         }
@@ -455,12 +597,15 @@ fn drive(
 fn learn_beginning(measuring: &mut bool, lanes: &mut [Lane], stage: &Stage) {
     if !*measuring && stage.from() != Nanos::MAX {
         *measuring = true;
-        lanes.iter_mut().for_each(|lane| lane.measure_from(stage.from()));
+        lanes
+            .iter_mut()
+            .for_each(|lane| lane.measure_from(stage.from()));
     }
 }
 
-/// True if this worker must wake up on time: one of its streams is an open loop, and there are fewer workers than CPUs.
-/// For an open loop it also sets the timer slack to its minimum: by default the kernel may extend a sleep by 50 µs.
+/// True if this worker must wake up on time: one of its streams is an open loop, and there are
+/// fewer workers than CPUs. For an open loop it also sets the timer slack to its minimum: by
+/// default the kernel may extend a sleep by 50 µs.
 fn stay_alert(context: &PointContext, lanes: &[Lane]) -> bool {
     if context.clock.is_virtual() || !lanes.iter().any(Lane::is_open) {
         return false;
@@ -469,13 +614,18 @@ fn stay_alert(context: &PointContext, lanes: &[Lane]) -> bool {
     context.workers < thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// How long a worker that must wake up on time may sleep. It wakes up before the next operation is due, then polls.
+/// How long a worker that must wake up on time may sleep. It wakes up before the next operation is
+/// due, then polls.
 fn asleep_until(wake: Nanos, now: Nanos) -> Nanos {
-    if wake.since(now) > AWAKE { Nanos(wake.0 - AWAKE.0) } else { Nanos(0) }
+    if wake.since(now) > AWAKE {
+        Nanos(wake.0 - AWAKE.0)
+    } else {
+        Nanos(0)
+    }
 }
 
-/// Submits the due operations of `lane`, as far as `batch` allows. Returns until when the loop may wait: zero if the
-/// batch is full and more may be due.
+/// Submits the due operations of `lane`, as far as `batch` allows. Returns until when the loop may
+/// wait: zero if the batch is full and more may be due.
 fn submit_due(
     session: &mut dyn Session,
     lane: &mut Lane,

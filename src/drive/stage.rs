@@ -49,7 +49,8 @@ impl Stage {
 
     /// Starts the point at `now`, once the workers are ready. Only the first call counts.
     ///
-    /// Without a warm-up, measuring begins here too, so that no worker starts an operation before that time is known.
+    /// Without a warm-up, measuring begins here too, so that no worker starts an operation before
+    /// that time is known.
     pub(super) fn set_off(&self, now: Nanos, warm_up: WarmUp) {
         self.origin.get_or_init(|| {
             if warm_up == WarmUp::NONE {
@@ -85,7 +86,8 @@ impl Stage {
         self.stopped.load(Relaxed)
     }
 
-    /// Stops the point: no operation may start after `now`. Has no effect on a point that has ended by itself.
+    /// Stops the point: no operation may start after `now`. Has no effect on a point that has ended
+    /// by itself.
     pub(super) fn stop(&self, now: Nanos) {
         if now < self.end() {
             self.stopped.store(true, Relaxed);
@@ -93,7 +95,8 @@ impl Stage {
         }
     }
 
-    /// Records that the time limit was reached before a worker had completed its part of fixed work.
+    /// Records that the time limit was reached before a worker had completed its part of fixed
+    /// work.
     pub(super) fn cut(&self) {
         self.cut.store(true, Relaxed);
     }
@@ -106,16 +109,21 @@ impl Stage {
         }
     }
 
-    /// Ends the point after the window that contains `now`, so that every window is complete. Called when enough was
-    /// measured.
+    /// Ends the point after the window that contains `now`, so that every window is complete.
+    /// Called when enough was measured.
     pub(super) fn end_with_window(&self, now: Nanos, width: Nanos) {
         let from = self.from();
-        self.end.fetch_min(from.0 + now.since(from).0.div_ceil(width.0) * width.0, Relaxed);
+        self.end.fetch_min(
+            from.0 + now.since(from).0.div_ceil(width.0) * width.0,
+            Relaxed,
+        );
     }
 
     pub(super) fn begin_measuring(&self, now: Nanos) {
         self.cpu[0].store(clock::process_cpu().0, Relaxed);
-        if let Until::Elapsed(most) | Until::Precise { most, .. } | Until::Work { most, .. } = self.until {
+        if let Until::Elapsed(most) | Until::Precise { most, .. } | Until::Work { most, .. } =
+            self.until
+        {
             self.end.fetch_min(now.plus(most).0, Relaxed);
         }
         // Stored last: a worker that sees `from` also sees `end`.
@@ -145,7 +153,15 @@ impl Stage {
 
     /// Duration of the measurement.
     pub(super) fn measured(&self) -> Nanos {
-        let end = if self.work_is_done() { Nanos(self.last.load(Relaxed)) } else { self.end() };
-        if self.from() == Nanos::MAX { Nanos(0) } else { end.since(self.from()) }
+        let end = if self.work_is_done() {
+            Nanos(self.last.load(Relaxed))
+        } else {
+            self.end()
+        };
+        if self.from() == Nanos::MAX {
+            Nanos(0)
+        } else {
+            end.since(self.from())
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Adapter for blocking engines: turns a closure that executes one operation into a session with one slot.
+//! Adapter for blocking engines: turns a closure that executes one operation into a session with
+//! one slot.
 
 use super::Session;
 use crate::clock::Clock;
@@ -14,7 +15,11 @@ pub struct Blocking<F> {
 impl<F: FnMut(Op) -> Result<Outcome, Fault>> Blocking<F> {
     /// Creates a session that executes operations with `execute`.
     pub fn new(clock: Clock, execute: F) -> Self {
-        Self { clock, pending: None, execute }
+        Self {
+            clock,
+            pending: None,
+            execute,
+        }
     }
 }
 
@@ -26,7 +31,10 @@ impl<F: FnMut(Op) -> Result<Outcome, Fault>> Session for Blocking<F> {
 
     fn reap(&mut self, until: Nanos, out: &mut Vec<Completion>) -> Result<(), Fault> {
         match self.pending.take() {
-            Some((slot, op)) => out.push(Completion { slot, outcome: (self.execute)(op)? }),
+            Some((slot, op)) => out.push(Completion {
+                slot,
+                outcome: (self.execute)(op)?,
+            }),
             None => self.clock.wait_until(until),
         }
         Ok(())

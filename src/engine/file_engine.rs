@@ -14,5 +14,6 @@ pub struct FileEngine {
     pub open: Open,
 }
 
-/// Opens an engine on a volume. The lengths have the maximum number of slots that a session will need.
+/// Opens an engine on a volume. The lengths have the maximum number of slots that a session will
+/// need.
 pub type Open = fn(Clock, Volume, &[u32]) -> Result<Box<dyn Engine>, Error>;

@@ -1,8 +1,8 @@
 //! Mapping of several files to one volume.
 //!
-//! Input: a byte offset in the volume. Output: a member and the offset in it. Every byte of the volume is exactly one
-//! byte of one member. An I/O never crosses two members: the rest at the end of a member, less than one *grain*, is not
-//! used.
+//! Input: a byte offset in the volume. Output: a member and the offset in it. Every byte of the
+//! volume is exactly one byte of one member. An I/O never crosses two members: the rest at the end
+//! of a member, less than one *grain*, is not used.
 
 use crate::model::{Bytes, Error, Layout};
 
@@ -16,7 +16,8 @@ pub struct VolumeMap {
 }
 
 impl VolumeMap {
-    /// Creates a volume of members of `sizes` bytes. `grain` is the size of the largest I/O in bytes.
+    /// Creates a volume of members of `sizes` bytes. `grain` is the size of the largest I/O in
+    /// bytes.
     ///
     /// # Errors
     /// The volume is too small for two I/Os, or a stripe is not a multiple of the largest I/O.
@@ -27,7 +28,11 @@ impl VolumeMap {
         };
         if stripe == 0 || !stripe.is_multiple_of(grain) {
             return Err(Error::usage(
-                format!("a stripe of {} would split I/Os of {}", Bytes(stripe), Bytes(grain)),
+                format!(
+                    "a stripe of {} would split I/Os of {}",
+                    Bytes(stripe),
+                    Bytes(grain)
+                ),
                 "make the stripe a multiple of the largest I/O",
             ));
         }
@@ -43,7 +48,9 @@ impl VolumeMap {
             Layout::Stripe { .. } => {
                 // Stripes rotate over all members, so the smallest member limits the volume.
                 let least = sizes.iter().copied().min().map_or(0, whole);
-                (1..=sizes.len() as u64).map(|members| members * least).collect()
+                (1..=sizes.len() as u64)
+                    .map(|members| members * least)
+                    .collect()
             }
         };
         let usable = ends.last().copied().unwrap_or(0);
@@ -57,7 +64,11 @@ impl VolumeMap {
                 "give larger targets, or a smaller stripe or I/O size",
             ));
         }
-        Ok(Self { layout, ends, usable })
+        Ok(Self {
+            layout,
+            ends,
+            usable,
+        })
     }
 
     /// Size of the volume in bytes.
@@ -87,7 +98,10 @@ impl VolumeMap {
             Layout::Stripe { stripe } => {
                 let members = self.ends.len() as u64;
                 let (turn, within) = (offset / stripe.0, offset % stripe.0);
-                #[expect(clippy::cast_possible_truncation, reason = "below the number of members")]
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "below the number of members"
+                )]
                 let member = (turn % members) as usize;
                 (member, turn / members * stripe.0 + within)
             }
@@ -122,7 +136,14 @@ mod tests {
 
     #[test]
     fn a_stripe_smaller_than_an_io_is_refused() {
-        let error = VolumeMap::new(&[1 << 20], Layout::Stripe { stripe: Bytes(4096) }, 8192).unwrap_err();
+        let error = VolumeMap::new(
+            &[1 << 20],
+            Layout::Stripe {
+                stripe: Bytes(4096),
+            },
+            8192,
+        )
+        .unwrap_err();
         assert_eq!(error.exit_status(), 2);
     }
 

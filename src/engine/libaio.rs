@@ -1,13 +1,16 @@
-//! Asynchronous I/O with Linux's older interface, used by Oracle and Orion: `io_submit` and `io_getevents`.
+//! Asynchronous I/O with Linux's older interface, used by Oracle and Orion: `io_submit` and
+//! `io_getevents`.
 //!
-//! Makes four system calls directly. Only direct I/O is asynchronous: through the page cache, `io_submit` itself
-//! blocks.
+//! Makes four system calls directly. Only direct I/O is asynchronous: through the page cache,
+//! `io_submit` itself blocks.
 
 use super::buffers::Buffers;
 use super::volume::Volume;
 use super::{Engine, FileEngine, Session};
 use crate::clock::Clock;
-use crate::model::{Cause, Completion, EngineInfo, Error, Fault, FioEngine, Kind, Nanos, Op, Outcome, Slot};
+use crate::model::{
+    Cause, Completion, EngineInfo, Error, Fault, FioEngine, Kind, Nanos, Op, Outcome, Slot,
+};
 use std::io;
 use std::os::fd::AsRawFd;
 
@@ -49,7 +52,11 @@ pub(super) const ENGINE: FileEngine = FileEngine {
         name: "libaio",
         help: "Linux's older asynchronous I/O, which needs direct I/O",
         thread_per_io: false,
-        fio: FioEngine { name: "libaio", options: "", log_writes: "" },
+        fio: FioEngine {
+            name: "libaio",
+            options: "",
+            log_writes: "",
+        },
     },
     open: |clock, volume, _| Ok(Box::new(Libaio::new(clock, volume))),
 };
@@ -78,7 +85,9 @@ impl Engine for Libaio {
         if self.volume.is_direct() {
             "libaio: io_submit, io_getevents".into()
         } else {
-            "libaio: io_submit, io_getevents; through the page cache io_submit itself waits for the device".into()
+            "libaio: io_submit, io_getevents; through the page cache io_submit itself waits for \
+             the device"
+                .into()
         }
     }
 
@@ -97,10 +106,14 @@ impl Engine for Libaio {
     fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
         let mut context: libc::c_ulong = 0;
         // SAFETY: the kernel writes one word to `context`.
-        check(unsafe { libc::syscall(libc::SYS_io_setup, lengths.len(), &raw mut context) }).map_err(|error| {
-            let hint = "raise fs.aio-max-nr (sysctl), or request fewer outstanding I/Os";
-            Error::failed(format!("io_setup for {} I/Os: {error}", lengths.len()), hint)
-        })?;
+        check(unsafe { libc::syscall(libc::SYS_io_setup, lengths.len(), &raw mut context) })
+            .map_err(|error| {
+                let hint = "raise fs.aio-max-nr (sysctl), or request fewer outstanding I/Os";
+                Error::failed(
+                    format!("io_setup for {} I/Os: {error}", lengths.len()),
+                    hint,
+                )
+            })?;
         Ok(Box::new(LibaioSession {
             volume: &self.volume,
             clock: &self.clock,
@@ -133,19 +146,30 @@ struct LibaioSession<'a> {
 }
 
 impl LibaioSession<'_> {
-    /// Submits the collected operations to the kernel. An operation that it refuses completes with an error.
+    /// Submits the collected operations to the kernel. An operation that it refuses completes with
+    /// an error.
     fn tell(&mut self, out: &mut Vec<Completion>) {
         if self.collected.is_empty() {
             return;
         }
-        // Addresses are computed only now, and no control block is touched between this and the call.
+        // Addresses are computed only now, and no control block is touched between this and the
+        // call.
         let blocks = self.blocks.as_ptr();
         self.pointers.clear();
-        self.pointers.extend(self.collected.iter().map(|slot| blocks.wrapping_add(usize::from(*slot))));
-        // SAFETY: every pointer is to a control block of this session; file and buffer in it live as long as the
-        // session.
+        self.pointers.extend(
+            self.collected
+                .iter()
+                .map(|slot| blocks.wrapping_add(usize::from(*slot))),
+        );
+        // SAFETY: every pointer is to a control block of this session; file and buffer in it live
+        // as long as the session.
         let result = check(unsafe {
-            libc::syscall(libc::SYS_io_submit, self.context, self.pointers.len(), self.pointers.as_ptr())
+            libc::syscall(
+                libc::SYS_io_submit,
+                self.context,
+                self.pointers.len(),
+                self.pointers.as_ptr(),
+            )
         });
         match result {
             Ok(taken) => {
@@ -157,12 +181,16 @@ impl LibaioSession<'_> {
             Err(error) => {
                 let slot = self.collected.remove(0);
                 let number = error.raw_os_error().unwrap_or(libc::EIO);
-                out.push(Completion { slot, outcome: Outcome::Failed(Cause::Errno(number)) });
+                out.push(Completion {
+                    slot,
+                    outcome: Outcome::Failed(Cause::Errno(number)),
+                });
             }
         }
     }
 
-    /// Waits for at least `least` operations, at most for `wait`, and appends completed operations to `out`.
+    /// Waits for at least `least` operations, at most for `wait`, and appends completed operations
+    /// to `out`.
     fn fetch(&mut self, least: usize, wait: Nanos, out: &mut Vec<Completion>) -> Result<(), Fault> {
         let time = libc::timespec {
             tv_sec: i64::try_from(wait.0 / 1_000_000_000).unwrap_or(i64::MAX),
@@ -188,7 +216,10 @@ impl LibaioSession<'_> {
         out.extend(self.events[..count].iter().map(|event| {
             let slot = slot_of(event.data);
             let length = u32::try_from(self.blocks[usize::from(slot)].length).unwrap_or(u32::MAX);
-            Completion { slot, outcome: Outcome::of_transfer(event.result, length) }
+            Completion {
+                slot,
+                outcome: Outcome::of_transfer(event.result, length),
+            }
         }));
         Ok(())
     }
@@ -197,7 +228,10 @@ impl LibaioSession<'_> {
 impl Session for LibaioSession<'_> {
     fn submit(&mut self, slot: Slot, op: Op) -> Result<(), Fault> {
         let (file, offset) = self.volume.locate(op.position * u64::from(op.length));
-        let buffers = self.buffers.as_mut().expect("only drop takes the buffers away");
+        let buffers = self
+            .buffers
+            .as_mut()
+            .expect("only drop takes the buffers away");
         let piece = buffers.take(slot.into(), op.kind, op.length);
         let (opcode, rw_flags) = match op.kind {
             Kind::Read | Kind::Scan => (PREAD, 0),
@@ -208,7 +242,8 @@ impl Session for LibaioSession<'_> {
             data: slot.into(),
             opcode,
             rw_flags,
-            file: u32::try_from(self.volume.files()[file].as_raw_fd()).expect("an open file's number is not negative"),
+            file: u32::try_from(self.volume.files()[file].as_raw_fd())
+                .expect("an open file's number is not negative"),
             address: buffers.address(piece) as u64,
             length: op.length.into(),
             offset: i64::try_from(offset).expect("file offsets fit"),

@@ -1,7 +1,8 @@
-//! Executes single operations: the only module that touches a target, and the only one with `unsafe`.
+//! Executes single operations: the only module that touches a target, and the only one with
+//! `unsafe`.
 //!
-//! Input: [`Op`]s in slots. Output: [`Completion`]s. An engine does not measure itself, does not know loads or records,
-//! and reads time only through the clock it is given.
+//! Input: [`Op`]s in slots. Output: [`Completion`]s. An engine does not measure itself, does not
+//! know loads or records, and reads time only through the clock it is given.
 
 pub mod blocking;
 mod buffers;
@@ -34,7 +35,8 @@ use crate::model::{Completion, Error, Fault, Nanos, Op, ServerSample, Slot};
 ///
 /// A session belongs to the thread that opened it.
 pub trait Session {
-    /// Accepts `op` in `slot`, which must be free. May leave the start of the operation to [`reap`](Session::reap).
+    /// Accepts `op` in `slot`, which must be free. May leave the start of the operation to
+    /// [`reap`](Session::reap).
     ///
     /// # Errors
     /// The session is broken. A failure of the operation itself is reported as its outcome.
@@ -42,8 +44,8 @@ pub trait Session {
 
     /// Starts everything that was submitted, then appends completed operations to `out`.
     ///
-    /// Waits until `until` at the latest for one of them, and does not wait if `until` has passed. A session waits
-    /// nowhere else.
+    /// Waits until `until` at the latest for one of them, and does not wait if `until` has passed.
+    /// A session waits nowhere else.
     ///
     /// # Errors
     /// The session is broken.
@@ -72,14 +74,16 @@ pub trait Engine: Sync {
         None
     }
 
-    /// Opens a session with one slot for each of `lengths`, the maximum operation size of the slot in bytes.
+    /// Opens a session with one slot for each of `lengths`, the maximum operation size of the slot
+    /// in bytes.
     ///
     /// # Errors
     /// The system refuses a resource of the session.
     fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error>;
 }
 
-/// Observes a server during a measurement, outside its sessions: its counters, and the waits of the sessions.
+/// Observes a server during a measurement, outside its sessions: its counters, and the waits of the
+/// sessions.
 pub trait ServerMonitor: Sync {
     /// Begins a point: discards the waits seen before.
     fn begin(&self);
@@ -90,7 +94,8 @@ pub trait ServerMonitor: Sync {
     /// The server's counters; `None` if it does not answer.
     fn counters(&self) -> Option<ServerSample>;
 
-    /// Waits until the counters include all work of sessions that are now closed, a few seconds at most.
+    /// Waits until the counters include all work of sessions that are now closed, a few seconds at
+    /// most.
     fn flush(&self);
 
     /// The first process of each server, if all servers run on this machine.

@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 pub(super) struct Mount {
     /// The kernel's ID of the mount, as `statx` returns for a file.
     pub(super) id: u64,
-    /// Major and minor number of its files. For btrfs, NFS, tmpfs and similar filesystems it is not the number of a
-    /// block device.
+    /// Major and minor number of its files. For btrfs, NFS, tmpfs and similar filesystems it is
+    /// not the number of a block device.
     pub(super) device: (u32, u32),
-    /// The directory of the filesystem that is mounted: `/` except for bind mounts, subvolumes and the like.
+    /// The directory of the filesystem that is mounted: `/` except for bind mounts, subvolumes and
+    /// the like.
     pub(super) root: PathBuf,
     /// Mount point.
     pub(super) point: PathBuf,
@@ -29,22 +30,36 @@ pub(super) struct Mount {
 /// All mounts visible to this process.
 pub(super) fn mounts() -> std::io::Result<Vec<Mount>> {
     let text = std::fs::read("/proc/self/mountinfo")?;
-    Ok(text.split(|byte| *byte == b'\n').filter_map(parse_line).collect())
+    Ok(text
+        .split(|byte| *byte == b'\n')
+        .filter_map(parse_line)
+        .collect())
 }
 
-/// The mount that contains the file at `path` with device number `device`: by its `id` if known, otherwise by the
-/// longest matching path.
-pub(super) fn mount_of<'a>(mounts: &'a [Mount], id: Option<u64>, device: (u32, u32), path: &Path) -> Option<&'a Mount> {
+/// The mount that contains the file at `path` with device number `device`: by its `id` if known,
+/// otherwise by the longest matching path.
+pub(super) fn mount_of<'a>(
+    mounts: &'a [Mount],
+    id: Option<u64>,
+    device: (u32, u32),
+    path: &Path,
+) -> Option<&'a Mount> {
     let by_id = id.and_then(|id| mounts.iter().find(|mount| mount.id == id));
     // Later mounts hide earlier ones, and `max_by_key` returns the last of several maxima.
     let by_path = || {
         let depth = |mount: &&Mount| mount.point.components().count();
-        mounts.iter().filter(|mount| path.starts_with(&mount.point) && mount.device == device).max_by_key(depth)
+        mounts
+            .iter()
+            .filter(|mount| path.starts_with(&mount.point) && mount.device == device)
+            .max_by_key(depth)
     };
-    by_id.or_else(by_path).or_else(|| mounts.iter().find(|mount| mount.device == device))
+    by_id
+        .or_else(by_path)
+        .or_else(|| mounts.iter().find(|mount| mount.device == device))
 }
 
-/// Parses a line such as `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`.
+/// Parses a line such as `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root
+/// rw,errors=continue`.
 fn parse_line(line: &[u8]) -> Option<Mount> {
     let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
     let mut fields = line.split(|byte| *byte == b' ');
@@ -61,7 +76,15 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
             options = format!("{options},{option}");
         }
     }
-    Some(Mount { id, device, root, point, filesystem, source, options })
+    Some(Mount {
+        id,
+        device,
+        root,
+        point,
+        filesystem,
+        source,
+        options,
+    })
 }
 
 /// Parses a device number such as `254:0`.
@@ -75,10 +98,13 @@ pub(super) fn unescape(field: &[u8]) -> PathBuf {
     let mut path = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((byte, after)) = rest.split_first() {
-        let octal = (*byte == b'\\').then(|| after.get(..3)).flatten().and_then(|digits| {
-            let digits = std::str::from_utf8(digits).ok()?;
-            u8::from_str_radix(digits, 8).ok()
-        });
+        let octal = (*byte == b'\\')
+            .then(|| after.get(..3))
+            .flatten()
+            .and_then(|digits| {
+                let digits = std::str::from_utf8(digits).ok()?;
+                u8::from_str_radix(digits, 8).ok()
+            });
         path.push(octal.unwrap_or(*byte));
         rest = if octal.is_some() { &after[3..] } else { after };
     }
@@ -92,12 +118,25 @@ mod tests {
 
     #[test]
     fn a_line_is_read_with_and_without_optional_fields() {
-        let mount =
-            parse_line(b"36 35 98:0 /sub /mnt/a\\040b rw,noatime master:1 - ext3 /dev/root rw,errors=x").unwrap();
+        let mount = parse_line(
+            b"36 35 98:0 /sub /mnt/a\\040b rw,noatime master:1 - ext3 /dev/root rw,errors=x",
+        )
+        .unwrap();
         assert_eq!((mount.id, mount.device), (36, (98, 0)));
-        assert_eq!((mount.root, mount.point, mount.source), ("/sub".into(), "/mnt/a b".into(), "/dev/root".into()));
-        assert_eq!((mount.filesystem.as_str(), mount.options.as_str()), ("ext3", "rw,noatime,errors=x"));
-        assert_eq!(parse_line(b"22 27 0:21 / /proc rw - proc proc rw").unwrap().filesystem, "proc");
+        assert_eq!(
+            (mount.root, mount.point, mount.source),
+            ("/sub".into(), "/mnt/a b".into(), "/dev/root".into())
+        );
+        assert_eq!(
+            (mount.filesystem.as_str(), mount.options.as_str()),
+            ("ext3", "rw,noatime,errors=x")
+        );
+        assert_eq!(
+            parse_line(b"22 27 0:21 / /proc rw - proc proc rw")
+                .unwrap()
+                .filesystem,
+            "proc"
+        );
     }
 
     #[test]
@@ -105,8 +144,14 @@ mod tests {
         let line = |id: u64, device: &str, point: &str| {
             parse_line(format!("{id} 1 {device} / {point} rw - ext4 /dev/x rw").as_bytes()).unwrap()
         };
-        let mounts = [line(1, "8:1", "/"), line(2, "8:1", "/data"), line(3, "8:2", "/data/deep")];
-        let found = |id, device| mount_of(&mounts, id, device, Path::new("/data/deep/file")).map(|mount| mount.id);
+        let mounts = [
+            line(1, "8:1", "/"),
+            line(2, "8:1", "/data"),
+            line(3, "8:2", "/data/deep"),
+        ];
+        let found = |id, device| {
+            mount_of(&mounts, id, device, Path::new("/data/deep/file")).map(|mount| mount.id)
+        };
         assert_eq!(found(None, (8, 1)), Some(2));
         assert_eq!(found(None, (8, 2)), Some(3));
         assert_eq!(found(Some(1), (8, 2)), Some(1));

@@ -1,6 +1,7 @@
 //! The engine that does nothing: every operation completes at once.
 //!
-//! It measures the tool itself. It is also a skeleton to copy for a new engine; see docs/adding-an-engine.md.
+//! It measures the tool itself. It is also a skeleton to copy for a new engine; see
+//! docs/adding-an-engine.md.
 
 use super::{Engine, Session};
 use crate::clock::Clock;
@@ -43,7 +44,10 @@ impl Engine for Null {
     }
 
     fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
-        Ok(Box::new(NullSession { clock: &self.clock, over: Vec::with_capacity(lengths.len()) }))
+        Ok(Box::new(NullSession {
+            clock: &self.clock,
+            over: Vec::with_capacity(lengths.len()),
+        }))
     }
 }
 
@@ -54,7 +58,10 @@ struct NullSession<'a> {
 
 impl Session for NullSession<'_> {
     fn submit(&mut self, slot: Slot, _: Op) -> Result<(), Fault> {
-        self.over.push(Completion { slot, outcome: Outcome::Done });
+        self.over.push(Completion {
+            slot,
+            outcome: Outcome::Done,
+        });
         Ok(())
     }
 

@@ -1,8 +1,9 @@
 //! A target that was opened once.
 //!
-//! Input: a path. Output: a descriptor for reading, and the identity of the file or device. All later checks use this
-//! descriptor, and the target is opened for measuring through it. The path is resolved only once. So nobody can
-//! exchange a link or a directory between the check and the writes.
+//! Input: a path. Output: a descriptor for reading, and the identity of the file or device. All
+//! later checks use this descriptor, and the target is opened for measuring through it. The path is
+//! resolved only once. So nobody can exchange a link or a directory between the check and the
+//! writes.
 
 use crate::model::{Error, FileKind};
 use rustix::fs::{CWD, Mode, OFlags};
@@ -12,7 +13,8 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Identity of a target, independent of its name: hard links and device nodes of the same thing are equal.
+/// Identity of a target, independent of its name: hard links and device nodes of the same thing are
+/// equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Identity {
     /// A file, by the device of its filesystem and its inode number.
@@ -27,7 +29,10 @@ impl Identity {
         if facts.is_file() {
             Some(Self::File(facts.dev(), facts.ino()))
         } else {
-            facts.file_type().is_block_device().then(|| Self::Device(facts.rdev()))
+            facts
+                .file_type()
+                .is_block_device()
+                .then(|| Self::Device(facts.rdev()))
         }
     }
 
@@ -56,11 +61,16 @@ impl Opened {
     /// Opens `path`. Refuses pipes, character devices and the like without opening them.
     ///
     /// # Errors
-    /// There is nothing at `path`, it may not be read, or it is neither a regular file nor a block device.
+    /// There is nothing at `path`, it may not be read, or it is neither a regular file nor a block
+    /// device.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        // O_PATH gives a descriptor without opening the file: opening a tape or a watchdog has effects.
+        // O_PATH gives a descriptor without opening the file: opening a tape or a watchdog has
+        // effects.
         let found = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
-        Self::through(&File::from(found.map_err(|error| refused(path, &error.into()))?), path)
+        Self::through(
+            &File::from(found.map_err(|error| refused(path, &error.into()))?),
+            path,
+        )
     }
 
     /// Opens the file of `file` once more, for reading; messages call it `path`.
@@ -73,11 +83,18 @@ impl Opened {
         let identity = Identity::of(&facts).expect("it is a file or a block device");
         // Never block: a network filesystem may have given a lease on the file to another client.
         let file =
-            reopen(file, OpenOptions::new().read(true), libc::O_NONBLOCK).map_err(|error| match error.kind() {
-                ErrorKind::NotFound => without_proc(path),
-                _ => refused(path, &error),
+            reopen(file, OpenOptions::new().read(true), libc::O_NONBLOCK).map_err(|error| {
+                match error.kind() {
+                    ErrorKind::NotFound => without_proc(path),
+                    _ => refused(path, &error),
+                }
             })?;
-        Ok(Self { path: path.to_path_buf(), file, kind, identity })
+        Ok(Self {
+            path: path.to_path_buf(),
+            file,
+            kind,
+            identity,
+        })
     }
 
     /// The path it was opened by. It may lead elsewhere by now.
@@ -104,7 +121,9 @@ impl Opened {
 
     /// Current metadata.
     pub(super) fn metadata(&self) -> Result<Metadata, Error> {
-        self.file.metadata().map_err(|error| refused(&self.path, &error))
+        self.file
+            .metadata()
+            .map_err(|error| refused(&self.path, &error))
     }
 
     /// Current size.
@@ -121,13 +140,20 @@ impl Opened {
     }
 
     /// Opens the same file or device again with other `options`.
-    pub(super) fn reopen(&self, options: &OpenOptions, flags: libc::c_int) -> std::io::Result<File> {
+    pub(super) fn reopen(
+        &self,
+        options: &OpenOptions,
+        flags: libc::c_int,
+    ) -> std::io::Result<File> {
         reopen(&self.file, options, flags)
     }
 }
 
 fn reopen(file: &File, options: &OpenOptions, flags: libc::c_int) -> std::io::Result<File> {
-    options.clone().custom_flags(flags | libc::O_CLOEXEC).open(by_number(file))
+    options
+        .clone()
+        .custom_flags(flags | libc::O_CLOEXEC)
+        .open(by_number(file))
 }
 
 /// Path of one of this process's own descriptors. The kernel resolves it to the open file itself.
@@ -137,7 +163,10 @@ pub(super) fn by_number(file: &File) -> PathBuf {
 
 fn without_proc(path: &Path) -> Error {
     Error::failed(
-        format!("'{}' cannot be examined: /proc is not mounted here", path.display()),
+        format!(
+            "'{}' cannot be examined: /proc is not mounted here",
+            path.display()
+        ),
         "mount it: mount -t proc proc /proc",
     )
 }
@@ -150,15 +179,24 @@ fn kind_of(metadata: &Metadata, path: &Path) -> Result<FileKind, Error> {
     } else if kind.is_block_device() {
         return Ok(FileKind::Device);
     } else if kind.is_dir() {
-        ("a directory", "give a file or a block device, or a single directory for a scratch file")
+        (
+            "a directory",
+            "give a file or a block device, or a single directory for a scratch file",
+        )
     } else if kind.is_char_device() {
-        ("a character device", "give a file or a block device (`lsblk` lists block devices)")
+        (
+            "a character device",
+            "give a file or a block device (`lsblk` lists block devices)",
+        )
     } else if kind.is_fifo() {
         ("a pipe", "give a file or a block device")
     } else {
         ("a socket", "give a file or a block device")
     };
-    Err(Error::usage(format!("'{}' is {what}", path.display()), hint))
+    Err(Error::usage(
+        format!("'{}' is {what}", path.display()),
+        hint,
+    ))
 }
 
 /// The error if `path` cannot be opened, with a hint.
@@ -172,8 +210,8 @@ fn refused(path: &Path, error: &std::io::Error) -> Error {
         ErrorKind::PermissionDenied => Error::usage(
             format!("'{shown}' cannot be read: permission denied"),
             if rustix::process::geteuid().is_root() {
-                "even root is refused: allow the device to this container or service (docker run --device, \
-                 DeviceAllow= of systemd), or run outside of it"
+                "even root is refused: allow the device to this container or service (docker run \
+                 --device, DeviceAllow= of systemd), or run outside of it"
             } else {
                 "run as root, or as a user with access to it and to every directory above it"
             },
@@ -189,11 +227,16 @@ fn refused(path: &Path, error: &std::io::Error) -> Error {
     }
 }
 
-/// The identity and the current location of the target of `path`, both from one descriptor that does not open it.
+/// The identity and the current location of the target of `path`, both from one descriptor that
+/// does not open it.
 pub(super) fn identity_and_place(path: &Path) -> Option<(Identity, PathBuf)> {
-    let found = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let found =
+        rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let found = File::from(found);
-    Some((Identity::of(&found.metadata().ok()?)?, std::fs::read_link(by_number(&found)).ok()?))
+    Some((
+        Identity::of(&found.metadata().ok()?)?,
+        std::fs::read_link(by_number(&found)).ok()?,
+    ))
 }
 
 /// Major and minor number.
@@ -207,8 +250,13 @@ fn device_bytes(file: &File) -> std::io::Result<u64> {
     const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
     let mut bytes = 0u64;
     // SAFETY: the request writes 8 bytes to the address it is given.
-    let result = unsafe { libc::ioctl(file.as_fd().as_raw_fd(), BLKGETSIZE64 as _, &raw mut bytes) };
-    if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(bytes) }
+    let result =
+        unsafe { libc::ioctl(file.as_fd().as_raw_fd(), BLKGETSIZE64 as _, &raw mut bytes) };
+    if result < 0 {
+        Err(std::io::Error::last_os_error())
+    } else {
+        Ok(bytes)
+    }
 }
 
 #[cfg(test)]
@@ -233,14 +281,23 @@ mod tests {
             let error = Opened::open(&path).unwrap_err();
             assert_eq!(error.exit_status(), 2, "{error}");
             let text = error.to_string();
-            assert!(text.contains(words) && text.contains(path.to_str().unwrap()) && text.contains("hint:"), "{text}");
+            assert!(
+                text.contains(words)
+                    && text.contains(path.to_str().unwrap())
+                    && text.contains("hint:"),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn two_names_of_one_file_are_one_target() {
         let place = TempDir::new("opened-names");
-        let (one, two, other) = (place.0.join("one"), place.0.join("two"), place.0.join("other"));
+        let (one, two, other) = (
+            place.0.join("one"),
+            place.0.join("two"),
+            place.0.join("other"),
+        );
         File::create(&one).unwrap();
         File::create(&other).unwrap();
         std::fs::hard_link(&one, &two).unwrap();
@@ -256,9 +313,17 @@ mod tests {
         let opened = Opened::open(&path).unwrap();
         std::fs::rename(&path, place.0.join("moved")).unwrap();
         std::fs::write(&path, "another").unwrap();
-        assert_eq!(opened.place().unwrap(), std::fs::canonicalize(place.0.join("moved")).unwrap());
-        let again = opened.reopen(OpenOptions::new().read(true).write(true), 0).unwrap();
-        assert_eq!(Identity::of(&again.metadata().unwrap()), Some(opened.identity()));
+        assert_eq!(
+            opened.place().unwrap(),
+            std::fs::canonicalize(place.0.join("moved")).unwrap()
+        );
+        let again = opened
+            .reopen(OpenOptions::new().read(true).write(true), 0)
+            .unwrap();
+        assert_eq!(
+            Identity::of(&again.metadata().unwrap()),
+            Some(opened.identity())
+        );
         assert_eq!(opened.bytes().unwrap(), 5);
     }
 }

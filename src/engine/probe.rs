@@ -1,8 +1,9 @@
-//! Facts about one file or device: kind, size, alignment, filesystem, and how much of it was ever written.
+//! Facts about one file or device: kind, size, alignment, filesystem, and how much of it was ever
+//! written.
 //!
-//! Input: an open target. Output: a [`VolumeMember`] of facts. It reads no data and changes nothing, but asking for
-//! extents makes the filesystem flush delayed allocations. The observer, not this module, looks up the disks below a
-//! member.
+//! Input: an open target. Output: a [`VolumeMember`] of facts. It reads no data and changes
+//! nothing, but asking for extents makes the filesystem flush delayed allocations. The observer,
+//! not this module, looks up the disks below a member.
 
 use super::mounts::{Mount, mount_of, mounts};
 use super::opened::{Opened, device_number};
@@ -28,14 +29,30 @@ pub fn probe(target: &Opened) -> Result<VolumeMember, Error> {
 
 fn probe_file(target: &Opened) -> Result<VolumeMember, Error> {
     let (file, metadata) = (target.file(), target.metadata()?);
-    let statx = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN | StatxFlags::MNT_ID).ok();
-    let given = |flag: StatxFlags| statx.as_ref().filter(|answer| answer.stx_mask & flag.bits() != 0);
+    let statx = rustix::fs::statx(
+        file,
+        "",
+        AtFlags::EMPTY_PATH,
+        StatxFlags::DIOALIGN | StatxFlags::MNT_ID,
+    )
+    .ok();
+    let given = |flag: StatxFlags| {
+        statx
+            .as_ref()
+            .filter(|answer| answer.stx_mask & flag.bits() != 0)
+    };
     let number = device_number(metadata.dev());
     // Unknown facts are left out here; the guard is what requires them.
     let mounts = mounts().unwrap_or_default();
-    let mount = mount_of(&mounts, given(StatxFlags::MNT_ID).map(|answer| answer.stx_mnt_id), number, &target.place()?);
+    let mount = mount_of(
+        &mounts,
+        given(StatxFlags::MNT_ID).map(|answer| answer.stx_mnt_id),
+        number,
+        &target.place()?,
+    );
     let device_number = disk_below(number, mount);
-    // With 0 and 0 the kernel reports that the file has no direct I/O: then the device's block size applies.
+    // With 0 and 0 the kernel reports that the file has no direct I/O: then the device's block size
+    // applies.
     let asked_by_kernel = given(StatxFlags::DIOALIGN)
         .map(|answer| answer.stx_dio_mem_align.max(answer.stx_dio_offset_align))
         .filter(|alignment| *alignment > 0);
@@ -58,9 +75,17 @@ fn probe_file(target: &Opened) -> Result<VolumeMember, Error> {
 
 fn probe_device(target: &Opened) -> Result<VolumeMember, Error> {
     let bytes = target.bytes().map_err(|error| {
-        Error::failed(format!("the size of '{}' cannot be read: {error}", target.path().display()), "")
+        Error::failed(
+            format!(
+                "the size of '{}' cannot be read: {error}",
+                target.path().display()
+            ),
+            "",
+        )
     })?;
-    let alignment = rustix::fs::ioctl_blksszget(target.file()).unwrap_or(ALIGNMENT_MIN).max(ALIGNMENT_MIN);
+    let alignment = rustix::fs::ioctl_blksszget(target.file())
+        .unwrap_or(ALIGNMENT_MIN)
+        .max(ALIGNMENT_MIN);
     Ok(VolumeMember {
         path: target.path().to_path_buf(),
         kind: FileKind::Device,
@@ -75,21 +100,28 @@ fn probe_device(target: &Opened) -> Result<VolumeMember, Error> {
     })
 }
 
-/// The block device of a filesystem with files of device `number`. btrfs and others invent a number with major 0: there
-/// the device is the mount's source.
+/// The block device of a filesystem with files of device `number`. btrfs and others invent a number
+/// with major 0: there the device is the mount's source.
 fn disk_below(number: (u32, u32), mount: Option<&Mount>) -> Option<(u32, u32)> {
     if number.0 != 0 {
         return Some(number);
     }
     let source = std::fs::metadata(&mount?.source).ok()?;
-    source.file_type().is_block_device().then(|| device_number(source.rdev()))
+    source
+        .file_type()
+        .is_block_device()
+        .then(|| device_number(source.rdev()))
 }
 
 /// Logical block size of a device that is not open, from /sys; for a partition, of its whole disk.
 fn logical_block((major, minor): (u32, u32)) -> Option<u32> {
     let device = format!("/sys/dev/block/{major}:{minor}");
     ["queue", "../queue"].iter().find_map(|queue| {
-        std::fs::read_to_string(format!("{device}/{queue}/logical_block_size")).ok()?.trim().parse().ok()
+        std::fs::read_to_string(format!("{device}/{queue}/logical_block_size"))
+            .ok()?
+            .trim()
+            .parse()
+            .ok()
     })
 }
 
@@ -130,7 +162,11 @@ struct Fiemap {
 fn extents(file: &File, size: u64) -> Option<Extents> {
     // FS_IOC_FIEMAP = _IOWR('f', 11, struct fiemap); its size does not include the extents.
     const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
-    let mut tally = Tally { size, end: 0, extents: Extents::default() };
+    let mut tally = Tally {
+        size,
+        end: 0,
+        extents: Extents::default(),
+    };
     let mut flags = FIEMAP_FLAG_SYNC;
     loop {
         let mut request = Box::new(Fiemap {
@@ -142,14 +178,23 @@ fn extents(file: &File, size: u64) -> Option<Extents> {
             reserved: 0,
             extents: [FiemapExtent::default(); EXTENTS_A_CALL as usize],
         });
-        // SAFETY: the request is laid out as the kernel's and has room for as many extents as it says.
-        let result = unsafe { libc::ioctl(file.as_fd().as_raw_fd(), FS_IOC_FIEMAP as _, &raw mut *request) };
+        // SAFETY: the request is laid out as the kernel's and has room for as many extents as it
+        // says.
+        let result = unsafe {
+            libc::ioctl(
+                file.as_fd().as_raw_fd(),
+                FS_IOC_FIEMAP as _,
+                &raw mut *request,
+            )
+        };
         if result < 0 {
             return None;
         }
         let mapped = (request.mapped as usize).min(EXTENTS_A_CALL.into());
         let before = tally.end;
-        let last = request.extents[..mapped].iter().any(|extent| tally.add(extent));
+        let last = request.extents[..mapped]
+            .iter()
+            .any(|extent| tally.add(extent));
         if last || mapped == 0 || tally.end <= before {
             return Some(tally.finish());
         }
@@ -204,11 +249,23 @@ mod tests {
     fn a_file_is_reported_with_its_size_and_written_extents() {
         let place = TempDir::new("probe-file");
         let path = place.0.join("file");
-        File::create(&path).unwrap().write_all(&vec![7; 1 << 20]).unwrap();
+        File::create(&path)
+            .unwrap()
+            .write_all(&vec![7; 1 << 20])
+            .unwrap();
         let member = probe(&path);
-        assert_eq!((member.kind, member.bytes), (FileKind::File, Bytes(1 << 20)));
-        assert!(member.alignment >= 512 && member.alignment.is_power_of_two(), "{member:?}");
-        assert!(member.filesystem.is_some() && member.mount_options.is_some(), "{member:?}");
+        assert_eq!(
+            (member.kind, member.bytes),
+            (FileKind::File, Bytes(1 << 20))
+        );
+        assert!(
+            member.alignment >= 512 && member.alignment.is_power_of_two(),
+            "{member:?}"
+        );
+        assert!(
+            member.filesystem.is_some() && member.mount_options.is_some(),
+            "{member:?}"
+        );
         if let Some(extents) = member.extents {
             assert_eq!((extents.written, extents.holes), (Bytes(1 << 20), Bytes(0)));
         }
@@ -242,7 +299,10 @@ mod tests {
         }
         file.write_all_at(&[1; 8192], 0).unwrap();
         if let Some(extents) = probe(&path).extents {
-            assert_eq!((extents.written.0, extents.unwritten.0, extents.holes.0), (8192, (1 << 20) - 8192, 0));
+            assert_eq!(
+                (extents.written.0, extents.unwritten.0, extents.holes.0),
+                (8192, (1 << 20) - 8192, 0)
+            );
         }
     }
 

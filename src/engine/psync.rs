@@ -1,4 +1,5 @@
-//! Synchronous I/O with pread and pwrite: one thread per outstanding operation, like a database's foreground session.
+//! Synchronous I/O with pread and pwrite: one thread per outstanding operation, like a database's
+//! foreground session.
 
 use super::blocking::Blocking;
 use super::buffers::Buffers;
@@ -17,7 +18,8 @@ pub(super) const ENGINE: FileEngine = FileEngine {
         fio: FioEngine {
             name: "psync",
             options: "",
-            log_writes: "# Rigel measures pwrite and fdatasync together; with fdatasync=1 fio reports that time separately, under \"sync\"\n",
+            log_writes: "# Rigel measures pwrite and fdatasync together; with fdatasync=1 fio \
+                         reports that time separately, under \"sync\"\n",
         },
     },
     open: |clock, volume, _| Ok(Box::new(Psync::new(clock, volume))),
@@ -70,7 +72,9 @@ impl Engine for Psync {
                 Kind::Read | Kind::Scan => file.read_at(memory, offset),
                 Kind::Write => file.write_at(memory, offset),
                 // Two calls, as PostgreSQL makes them: docs/decisions/0010-log-writes.md.
-                Kind::Log => file.write_at(memory, offset).and_then(|bytes| file.sync_data().map(|()| bytes)),
+                Kind::Log => file
+                    .write_at(memory, offset)
+                    .and_then(|bytes| file.sync_data().map(|()| bytes)),
             };
             let transferred = match result {
                 Ok(bytes) => i64::try_from(bytes).unwrap_or(i64::MAX),

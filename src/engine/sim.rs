@@ -1,13 +1,16 @@
-//! A storage device as a queueing model on virtual time: an hour takes a second, and its results are known in advance.
+//! A storage device as a queueing model on virtual time: an hour takes a second, and its results
+//! are known in advance.
 //!
-//! Operations queue, first come first served, for `servers` equal servers. With exponential service times and a Poisson
-//! load that is the M/M/c queue. Stalls stop every server; interrupted operations resume afterwards. With a limit,
-//! operations first wait for a token. Its credit and the cache belong to the device: they outlive a session.
+//! Operations queue, first come first served, for `servers` equal servers. With exponential service
+//! times and a Poisson load that is the M/M/c queue. Stalls stop every server; interrupted
+//! operations resume afterwards. With a limit, operations first wait for a token. Its credit and
+//! the cache belong to the device: they outlive a session.
 
 use super::{Engine, Session};
 use crate::clock::Clock;
 use crate::model::{
-    Cache, Cause, Completion, Distribution, Error, Fault, Kind, Limit, Nanos, Op, Outcome, SimSpec, Slot,
+    Cache, Cause, Completion, Distribution, Error, Fault, Kind, Limit, Nanos, Op, Outcome, SimSpec,
+    Slot,
 };
 use crate::workload::rng::Rng;
 use std::cmp::Reverse;
@@ -49,7 +52,11 @@ impl Bucket {
     fn take(&mut self, limit: Limit, now: Nanos) -> Nanos {
         let rate = u128::from(limit.rate);
         let depth = u128::from(limit.burst - 1) * NANOS_A_SECOND;
-        let at = self.full_at.saturating_sub(depth).div_ceil(rate).max(now.0.into());
+        let at = self
+            .full_at
+            .saturating_sub(depth)
+            .div_ceil(rate)
+            .max(now.0.into());
         self.full_at = self.full_at.max(at * rate) + NANOS_A_SECOND;
         Nanos(u64::try_from(at).unwrap_or(u64::MAX))
     }
@@ -58,7 +65,8 @@ impl Bucket {
 /// A block: its position and its length.
 type BlockSpan = (u64, u32);
 
-/// LRU cache: the most recently touched blocks, up to the capacity. Evicts exactly the least recently touched block.
+/// LRU cache: the most recently touched blocks, up to the capacity. Evicts exactly the least
+/// recently touched block.
 #[derive(Debug, Default)]
 struct Recent {
     /// Last touch of each block, counted in touches.
@@ -93,7 +101,12 @@ impl Sim {
     /// Creates a device as described by `spec`, with `seed` for its random choices.
     #[must_use]
     pub fn new(spec: SimSpec, seed: u64) -> Self {
-        Self { spec, seed, clock: Clock::simulated(), state: Mutex::default() }
+        Self {
+            spec,
+            seed,
+            clock: Clock::simulated(),
+            state: Mutex::default(),
+        }
     }
 }
 
@@ -149,34 +162,51 @@ impl SimSession<'_> {
         if self.spec.limit.is_none() && self.spec.cache.is_none() {
             return (now, None);
         }
-        let mut state = self.state.lock().expect("nothing panics while it holds the state");
-        let start = self.spec.limit.map_or(now, |limit| state.bucket.take(limit, now));
-        let hit = self.spec.cache.filter(|cache| state.cached.touch(*cache, op) && op.kind == Kind::Read);
+        let mut state = self
+            .state
+            .lock()
+            .expect("nothing panics while it holds the state");
+        let start = self
+            .spec
+            .limit
+            .map_or(now, |limit| state.bucket.take(limit, now));
+        let hit = self
+            .spec
+            .cache
+            .filter(|cache| state.cached.touch(*cache, op) && op.kind == Kind::Read);
         (start, hit.map(|cache| cache.service))
     }
 
     /// Service time of `op` on a cache miss.
     fn service_time(&mut self, op: Op) -> Nanos {
         let mean = self.spec.service.as_secs_f64();
-        let slow = self.spec.slow.filter(|slow| self.rng.unit() < slow.share.get());
+        let slow = self
+            .spec
+            .slow
+            .filter(|slow| self.rng.unit() < slow.share.get());
         let varied = match (slow, self.spec.distribution) {
             (Some(slow), _) => slow.service.as_secs_f64(),
             (None, Distribution::Fixed) => mean,
             (None, Distribution::Exponential) => mean * self.rng.exponential(),
         };
-        let transfer = self.spec.bandwidth.map_or(0.0, |bandwidth| f64::from(op.length) / bandwidth.0 as f64);
+        let transfer = self
+            .spec
+            .bandwidth
+            .map_or(0.0, |bandwidth| f64::from(op.length) / bandwidth.0 as f64);
         Nanos::from_secs_f64(varied + transfer)
     }
 
     /// End time of `work` that a server starts at `start`, including all stalls on the way.
     fn end_of_work(&self, start: Nanos, work: Nanos) -> Nanos {
-        let Some(stall) = self.spec.stall else { return start.plus(work) };
+        let Some(stall) = self.spec.stall else {
+            return start.plus(work);
+        };
         // Each period begins with the working part and ends with the stall.
         let working = stall.period.0 - stall.length.0;
         let into_period = start.0 % stall.period.0;
         let period_start = start.0 - into_period;
-        // Count only working time, from the beginning of the period; a start within a stall waits for the end of the
-        // stall.
+        // Count only working time, from the beginning of the period; a start within a stall waits
+        // for the end of the stall.
         let total = into_period.min(working) + work.0;
         let (periods, rest) = (total / working, total % working);
         if rest == 0 && periods > 0 {
@@ -199,7 +229,10 @@ impl Session for SimSession<'_> {
     }
 
     fn reap(&mut self, until: Nanos, out: &mut Vec<Completion>) -> Result<(), Fault> {
-        let first = self.outstanding.peek().map_or(Nanos::MAX, |Reverse((end, ..))| *end);
+        let first = self
+            .outstanding
+            .peek()
+            .map_or(Nanos::MAX, |Reverse((end, ..))| *end);
         self.clock.wait_until(first.min(until));
         let now = self.clock.now();
         while let Some(Reverse((end, slot, fails))) = self.outstanding.peek().copied() {
@@ -207,7 +240,11 @@ impl Session for SimSession<'_> {
                 break;
             }
             self.outstanding.pop();
-            let outcome = if fails { Outcome::Failed(Cause::Errno(EIO)) } else { Outcome::Done };
+            let outcome = if fails {
+                Outcome::Failed(Cause::Errno(EIO))
+            } else {
+                Outcome::Done
+            };
             out.push(Completion { slot, outcome });
         }
         Ok(())
@@ -238,9 +275,14 @@ mod tests {
         }
     }
 
-    /// Keeps `depth` operations outstanding until `until`, where `position` gives the n-th position. Returns the end
-    /// time and duration of each, in order of the end times.
-    fn run(sim: &Sim, depth: u16, until: Nanos, position: impl Fn(u64) -> (Kind, u64)) -> Vec<(Nanos, Nanos)> {
+    /// Keeps `depth` operations outstanding until `until`, where `position` gives the n-th
+    /// position. Returns the end time and duration of each, in order of the end times.
+    fn run(
+        sim: &Sim,
+        depth: u16,
+        until: Nanos,
+        position: impl Fn(u64) -> (Kind, u64),
+    ) -> Vec<(Nanos, Nanos)> {
         let clock = sim.clock();
         let mut session = sim.open(&vec![8192; depth.into()]).unwrap();
         let (mut number, mut ended, mut over) = (0, Vec::new(), Vec::new());
@@ -248,7 +290,16 @@ mod tests {
         let mut submit = |session: &mut dyn Session, slot| {
             let (kind, position) = position(number);
             number += 1;
-            session.submit(slot, Op { position, length: 8192, kind }).unwrap();
+            session
+                .submit(
+                    slot,
+                    Op {
+                        position,
+                        length: 8192,
+                        kind,
+                    },
+                )
+                .unwrap();
         };
         (0..depth).for_each(|slot| submit(session.as_mut(), slot));
         while clock.now() < until {
@@ -274,8 +325,14 @@ mod tests {
     #[test]
     fn a_limit_is_met_exactly_and_the_rest_is_waiting() {
         for rate in [7, 2000, 3000] {
-            let ended = run(&sim(&format!("8,100us,fixed,limit={rate}/s")), 16, Nanos::from_secs(10), reads);
-            // One token at the beginning, and the operation of the last token is still being served.
+            let ended = run(
+                &sim(&format!("8,100us,fixed,limit={rate}/s")),
+                16,
+                Nanos::from_secs(10),
+                reads,
+            );
+            // One token at the beginning, and the operation of the last token is still being
+            // served.
             assert_eq!(ended.len(), 10 * rate, "{rate}");
             if rate > 1000 {
                 // By Little's law, sixteen outstanding operations at this rate take this long.
@@ -284,8 +341,15 @@ mod tests {
             }
         }
         // Below the limit nothing waits, and credit is saved for only one operation.
-        let ended = run(&sim("1,1ms,fixed,limit=2000/s"), 1, Nanos::from_secs(1), reads);
-        assert!(ended.len() == 1000 && ended.iter().all(|(_, took)| *took == Nanos::from_millis(1)));
+        let ended = run(
+            &sim("1,1ms,fixed,limit=2000/s"),
+            1,
+            Nanos::from_secs(1),
+            reads,
+        );
+        assert!(
+            ended.len() == 1000 && ended.iter().all(|(_, took)| *took == Nanos::from_millis(1))
+        );
     }
 
     #[test]
@@ -293,34 +357,78 @@ mod tests {
         // Served at 20,000 a second while 2000 are refilled: 18,000 of credit last one second.
         let device = sim("2,100us,fixed,limit=2000/s+18000");
         let count = |ended: &[(Nanos, Nanos)], from: Nanos, to: Nanos| {
-            ended.iter().filter(|(end, _)| from < *end && *end <= to).count()
+            ended
+                .iter()
+                .filter(|(end, _)| from < *end && *end <= to)
+                .count()
         };
         let ended = run(&device, 16, Nanos::from_secs(3), reads);
         let [zero, one, two] = [0, 1, 2].map(Nanos::from_secs);
-        assert!(count(&ended, zero, one).abs_diff(20_000) <= 2, "{}", count(&ended, zero, one));
-        assert!(count(&ended, one, two).abs_diff(2000) <= 2, "{}", count(&ended, one, two));
-        // Idle for two seconds: 4000 tokens, although the session is a new one. They last 4000 / 18,000 s.
+        assert!(
+            count(&ended, zero, one).abs_diff(20_000) <= 2,
+            "{}",
+            count(&ended, zero, one)
+        );
+        assert!(
+            count(&ended, one, two).abs_diff(2000) <= 2,
+            "{}",
+            count(&ended, one, two)
+        );
+        // Idle for two seconds: 4000 tokens, although the session is a new one. They last 4000 /
+        // 18,000 s.
         device.clock().wait_until(Nanos::from_secs(5));
         let ended = run(&device, 16, Nanos::from_secs(6), reads);
         // The operations outstanding at the end of the first session took sixteen tokens.
-        assert!(count(&ended, zero, Nanos::MAX).abs_diff(6000 - 16) <= 2, "{}", ended.len());
+        assert!(
+            count(&ended, zero, Nanos::MAX).abs_diff(6000 - 16) <= 2,
+            "{}",
+            ended.len()
+        );
     }
 
     #[test]
     fn the_slow_share_takes_its_own_time_and_no_other_does() {
-        let ended = run(&sim("1,300us,fixed,slow=50ms@0.5%"), 1, Nanos::from_secs(60), reads);
-        let slow = ended.iter().filter(|(_, took)| *took == Nanos::from_millis(50)).count();
-        assert_eq!(ended.iter().filter(|(_, took)| *took == Nanos(300_000)).count(), ended.len() - slow);
-        let (expected, deviation) = (ended.len() as f64 * 0.005, (ended.len() as f64 * 0.005).sqrt());
-        assert!((slow as f64 - expected).abs() < 5.0 * deviation, "{slow} of {}, expected {expected}", ended.len());
+        let ended = run(
+            &sim("1,300us,fixed,slow=50ms@0.5%"),
+            1,
+            Nanos::from_secs(60),
+            reads,
+        );
+        let slow = ended
+            .iter()
+            .filter(|(_, took)| *took == Nanos::from_millis(50))
+            .count();
+        assert_eq!(
+            ended
+                .iter()
+                .filter(|(_, took)| *took == Nanos(300_000))
+                .count(),
+            ended.len() - slow
+        );
+        let (expected, deviation) = (
+            ended.len() as f64 * 0.005,
+            (ended.len() as f64 * 0.005).sqrt(),
+        );
+        assert!(
+            (slow as f64 - expected).abs() < 5.0 * deviation,
+            "{slow} of {}, expected {expected}",
+            ended.len()
+        );
     }
 
-    /// Fraction of the operations from `from` on that take the cache's 20 us, for passes over `blocks` of 8 KiB.
+    /// Fraction of the operations from `from` on that take the cache's 20 us, for passes over
+    /// `blocks` of 8 KiB.
     fn hits(device: &Sim, blocks: u64, from: usize) -> f64 {
         let end = device.clock().now().plus(Nanos::from_secs(5));
-        let ended = run(device, 1, end, |number| (Kind::Read, number * 7919 % blocks));
+        let ended = run(device, 1, end, |number| {
+            (Kind::Read, number * 7919 % blocks)
+        });
         let counted = &ended[from..];
-        counted.iter().filter(|(_, took)| *took == Nanos(20_000)).count() as f64 / counted.len() as f64
+        counted
+            .iter()
+            .filter(|(_, took)| *took == Nanos(20_000))
+            .count() as f64
+            / counted.len() as f64
     }
 
     #[test]
@@ -341,16 +449,32 @@ mod tests {
         let drawn = |number: u64| (Kind::Read, Rng::new(3, number).below(4000));
         let ended = run(&device, 1, Nanos::from_secs(10), drawn);
         let counted = &ended[20_000..];
-        let hits = counted.iter().filter(|(_, took)| *took == Nanos(20_000)).count() as f64 / counted.len() as f64;
+        let hits = counted
+            .iter()
+            .filter(|(_, took)| *took == Nanos(20_000))
+            .count() as f64
+            / counted.len() as f64;
         assert!((hits - 0.25).abs() < 0.01, "{hits}");
     }
 
     #[test]
     fn writes_take_the_devices_time_and_are_read_back_from_the_cache() {
         let device = sim("1,100us,fixed,cache=1MiB@20us");
-        let pairs = |number: u64| (if number.is_multiple_of(2) { Kind::Write } else { Kind::Read }, number / 2);
+        let pairs = |number: u64| {
+            (
+                if number.is_multiple_of(2) {
+                    Kind::Write
+                } else {
+                    Kind::Read
+                },
+                number / 2,
+            )
+        };
         let ended = run(&device, 1, Nanos::from_millis(120), pairs);
         let took: Vec<u64> = ended.iter().map(|(_, took)| took.0).collect();
-        assert!(took.len() > 1000 && took.chunks_exact(2).all(|pair| pair == [100_000, 20_000]), "{took:?}");
+        assert!(
+            took.len() > 1000 && took.chunks_exact(2).all(|pair| pair == [100_000, 20_000]),
+            "{took:?}"
+        );
     }
 }

@@ -4,13 +4,17 @@ use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// A directory for a unit test, beside the test program: that is on a disk, while /tmp may not be. Removed on drop.
+/// A directory for a unit test, beside the test program: that is on a disk, while /tmp may not be.
+/// Removed on drop.
 pub(crate) struct TempDir(pub(crate) PathBuf);
 
 impl TempDir {
     pub(crate) fn new(name: &str) -> Self {
         let program = std::env::current_exe().unwrap();
-        let path = program.parent().unwrap().join(format!("{name}-{}", std::process::id()));
+        let path = program
+            .parent()
+            .unwrap()
+            .join(format!("{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }

@@ -1,24 +1,31 @@
 //! Asynchronous I/O with `io_uring`: the default.
 //!
-//! Requests the fastest ring that the kernel supports and does without refused features; [`Uring::about`] reports
-//! which. The main loop decides how many operations one system call carries: one call submits all operations collected
-//! since the last call and fetches completions.
+//! Requests the fastest ring that the kernel supports and does without refused features;
+//! [`Uring::about`] reports which. The main loop decides how many operations one system call
+//! carries: one call submits all operations collected since the last call and fetches completions.
 
 use super::buffers::Buffers;
 use super::volume::Volume;
 use super::{Engine, FileEngine, Session};
 use crate::clock::Clock;
-use crate::model::{Completion, EngineInfo, Error, Fault, FioEngine, Kind, Nanos, Op, Outcome, Slot};
+use crate::model::{
+    Completion, EngineInfo, Error, Fault, FioEngine, Kind, Nanos, Op, Outcome, Slot,
+};
 use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// Maximum number of outstanding operations in one ring: half of the kernel's limit for a ring's entries, so that the
-/// completion ring, twice as long, fits too.
+/// Maximum number of outstanding operations in one ring: half of the kernel's limit for a ring's
+/// entries, so that the completion ring, twice as long, fits too.
 pub const SLOTS_MAX: usize = 16_384;
 
 /// Setups of a ring, best first.
-const SETUPS: [Setup; 4] = [Setup::NoSubmissionArray, Setup::DeferredTaskRun, Setup::CooperativeTaskRun, Setup::Plain];
+const SETUPS: [Setup; 4] = [
+    Setup::NoSubmissionArray,
+    Setup::DeferredTaskRun,
+    Setup::CooperativeTaskRun,
+    Setup::Plain,
+];
 
 /// Setup of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +61,8 @@ impl Setup {
         }
         Err(Error::failed(
             format!("io_uring cannot be used here: {refused}"),
-            "allow it (sysctl kernel.io_uring_disabled=0; in a container, its seccomp profile), or use --engine libaio",
+            "allow it (sysctl kernel.io_uring_disabled=0; in a container, its seccomp profile), \
+             or use --engine libaio",
         ))
     }
 
@@ -62,17 +70,26 @@ impl Setup {
         let mut builder = IoUring::builder();
         match self {
             Setup::NoSubmissionArray => {
-                builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_no_sqarray();
+                builder
+                    .setup_single_issuer()
+                    .setup_defer_taskrun()
+                    .setup_taskrun_flag()
+                    .setup_no_sqarray();
             }
             Setup::DeferredTaskRun => {
-                builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
+                builder
+                    .setup_single_issuer()
+                    .setup_defer_taskrun()
+                    .setup_taskrun_flag();
             }
             Setup::CooperativeTaskRun => {
                 builder.setup_coop_taskrun().setup_taskrun_flag();
             }
             Setup::Plain => {}
         }
-        builder.dontfork().build(u32::try_from(slots.next_power_of_two()).unwrap_or(u32::MAX))
+        builder
+            .dontfork()
+            .build(u32::try_from(slots.next_power_of_two()).unwrap_or(u32::MAX))
     }
 }
 
@@ -82,7 +99,11 @@ pub(super) const ENGINE: FileEngine = FileEngine {
         name: "uring",
         help: "io_uring, asynchronous also through the page cache",
         thread_per_io: false,
-        fio: FioEngine { name: "io_uring", options: "registerfiles=1\nfixedbufs=1\n", log_writes: "" },
+        fio: FioEngine {
+            name: "io_uring",
+            options: "registerfiles=1\nfixedbufs=1\n",
+            log_writes: "",
+        },
     },
     open: |clock, volume, lengths| Ok(Box::new(Uring::new(clock, volume, lengths)?)),
 };
@@ -107,8 +128,8 @@ impl Uring {
         Setup::best(slots).map(drop)
     }
 
-    /// Creates the engine for `volume`. A trial ring with slots for `lengths`, the maximum that will be needed, detects
-    /// what the kernel allows.
+    /// Creates the engine for `volume`. A trial ring with slots for `lengths`, the maximum that
+    /// will be needed, detects what the kernel allows.
     ///
     /// # Errors
     /// `io_uring` is forbidden or missing.
@@ -120,7 +141,13 @@ impl Uring {
         // A dropped ring releases its locked memory some time later: too late for the next ring.
         let _ = ring.submitter().unregister_buffers();
         drop(ring);
-        Ok(Self { volume, clock, setup, files, buffers })
+        Ok(Self {
+            volume,
+            clock,
+            setup,
+            files,
+            buffers,
+        })
     }
 }
 
@@ -131,9 +158,13 @@ fn register_files(ring: &IoUring, volume: &Volume) -> bool {
 
 fn register_buffers(ring: &IoUring, buffers: &Buffers) -> bool {
     let pieces: Vec<libc::iovec> = (0..buffers.pieces())
-        .map(|piece| libc::iovec { iov_base: buffers.address(piece).cast(), iov_len: buffers.length(piece) })
+        .map(|piece| libc::iovec {
+            iov_base: buffers.address(piece).cast(),
+            iov_len: buffers.length(piece),
+        })
         .collect();
-    // SAFETY: the pieces are allocated, and the owner of both keeps the buffers until the ring is gone.
+    // SAFETY: the pieces are allocated, and the owner of both keeps the buffers until the ring is
+    // gone.
     unsafe { ring.submitter().register_buffers(&pieces).is_ok() }
 }
 
@@ -143,8 +174,13 @@ impl Engine for Uring {
     }
 
     fn about(&self) -> String {
-        let registered =
-            |is: bool, what: &str| if is { format!("registered {what}") } else { format!("{what} not registered") };
+        let registered = |is: bool, what: &str| {
+            if is {
+                format!("registered {what}")
+            } else {
+                format!("{what} not registered")
+            }
+        };
         format!(
             "io_uring: {}, {}, {}",
             self.setup.name(),
@@ -209,37 +245,60 @@ struct UringSession<'a> {
 impl UringSession<'_> {
     fn entry(&mut self, slot: Slot, op: Op) -> squeue::Entry {
         let (file, offset) = self.volume.locate(op.position * u64::from(op.length));
-        let buffers = self.buffers.as_mut().expect("only drop takes the buffers away");
+        let buffers = self
+            .buffers
+            .as_mut()
+            .expect("only drop takes the buffers away");
         let piece = buffers.take(slot.into(), op.kind, op.length);
         let address = buffers.address(piece);
         let piece = u16::try_from(piece).expect("slots are few");
         let fixed_file = Fixed(u32::try_from(file).expect("few files"));
         let plain_file = io_uring::types::Fd(self.volume.files()[file].as_raw_fd());
-        let flags = if op.kind == Kind::Log { libc::RWF_DSYNC } else { 0 };
-        // Whether a file is registered is part of its type, so this expands the four operations twice.
+        let flags = if op.kind == Kind::Log {
+            libc::RWF_DSYNC
+        } else {
+            0
+        };
+        // Whether a file is registered is part of its type, so this expands the four operations
+        // twice.
         macro_rules! entry {
             ($file:expr) => {
                 match (op.kind, self.buffers_registered) {
                     (Kind::Read | Kind::Scan, true) => {
-                        opcode::ReadFixed::new($file, address, op.length, piece).offset(offset).build()
+                        opcode::ReadFixed::new($file, address, op.length, piece)
+                            .offset(offset)
+                            .build()
                     }
                     (Kind::Read | Kind::Scan, false) => {
-                        opcode::Read::new($file, address, op.length).offset(offset).build()
+                        opcode::Read::new($file, address, op.length)
+                            .offset(offset)
+                            .build()
                     }
                     (Kind::Write | Kind::Log, true) => {
-                        opcode::WriteFixed::new($file, address, op.length, piece).offset(offset).rw_flags(flags).build()
+                        opcode::WriteFixed::new($file, address, op.length, piece)
+                            .offset(offset)
+                            .rw_flags(flags)
+                            .build()
                     }
                     (Kind::Write | Kind::Log, false) => {
-                        opcode::Write::new($file, address, op.length).offset(offset).rw_flags(flags).build()
+                        opcode::Write::new($file, address, op.length)
+                            .offset(offset)
+                            .rw_flags(flags)
+                            .build()
                     }
                 }
             };
         }
-        let entry = if self.files_registered { entry!(fixed_file) } else { entry!(plain_file) };
+        let entry = if self.files_registered {
+            entry!(fixed_file)
+        } else {
+            entry!(plain_file)
+        };
         entry.user_data(slot.into())
     }
 
-    /// Submits the collected operations to the kernel. If `wait` is given, waits up to that long for a completion.
+    /// Submits the collected operations to the kernel. If `wait` is given, waits up to that long
+    /// for a completion.
     fn enter(&mut self, wait: Option<Nanos>) -> Result<(), Fault> {
         let submitter = self.ring.submitter();
         let result = match wait {
@@ -254,9 +313,13 @@ impl UringSession<'_> {
                 self.collected -= told.min(self.collected);
                 Ok(())
             }
-            // Timeout, interrupted, or the kernel is short of memory for now: the rest is submitted next time.
+            // Timeout, interrupted, or the kernel is short of memory for now: the rest is submitted
+            // next time.
             Err(error)
-                if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY)) =>
+                if matches!(
+                    error.raw_os_error(),
+                    Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY)
+                ) =>
             {
                 self.collected = self.ring.submission().len();
                 Ok(())
@@ -270,9 +333,15 @@ impl UringSession<'_> {
         let before = out.len();
         let Self { ring, asked, .. } = self;
         out.extend(ring.completion().map(|entry| {
-            #[expect(clippy::cast_possible_truncation, reason = "user data is the slot it was submitted in")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "user data is the slot it was submitted in"
+            )]
             let slot = entry.user_data() as Slot;
-            Completion { slot, outcome: Outcome::of_transfer(entry.result().into(), asked[usize::from(slot)]) }
+            Completion {
+                slot,
+                outcome: Outcome::of_transfer(entry.result().into(), asked[usize::from(slot)]),
+            }
         }));
         self.outstanding -= out.len() - before;
     }
@@ -282,7 +351,8 @@ impl Session for UringSession<'_> {
     fn submit(&mut self, slot: Slot, op: Op) -> Result<(), Fault> {
         let entry = self.entry(slot, op);
         self.asked[usize::from(slot)] = op.length;
-        // SAFETY: file, buffer and ring live as long as the session, and `drop` waits for what is outstanding.
+        // SAFETY: file, buffer and ring live as long as the session, and `drop` waits for what is
+        // outstanding.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.map_err(|_| Fault("more operations than slots were submitted".into()))?;
         self.collected += 1;
@@ -312,7 +382,10 @@ impl Drop for UringSession<'_> {
     fn drop(&mut self) {
         let mut over = Vec::new();
         while self.outstanding > 0 {
-            let broken = self.ring.submit_and_wait(1).is_err_and(|error| error.raw_os_error() != Some(libc::EINTR));
+            let broken = self
+                .ring
+                .submit_and_wait(1)
+                .is_err_and(|error| error.raw_os_error() != Some(libc::EINTR));
             if broken {
                 // Leak memory that the kernel may still write to.
                 std::mem::forget(self.buffers.take());
@@ -321,7 +394,8 @@ impl Drop for UringSession<'_> {
             self.harvest(&mut over);
         }
         if self.buffers_registered {
-            // A dropped ring releases its locked memory some time later: too late for the next session.
+            // A dropped ring releases its locked memory some time later: too late for the next
+            // session.
             let _ = self.ring.submitter().unregister_buffers();
         }
     }

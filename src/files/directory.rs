@@ -1,12 +1,12 @@
 //! A directory in which files are created.
 //!
-//! It is opened once, and everything in it is accessed through that descriptor, so it does not matter where its path
-//! leads later. A file is created under a new name, and gets the name of a result only when it is complete. A link that
-//! somebody put there is never followed.
+//! It is opened once, and everything in it is accessed through that descriptor, so it does not
+//! matter where its path leads later. A file is created under a new name, and gets the name of a
+//! result only when it is complete. A link that somebody put there is never followed.
 //!
 //! If Rigel is root, another user must not be able to choose what root writes to:
-//! * the directory itself must be root's, and nobody else may exchange its contents: it is not writable for its group
-//!   or for all, or it has the sticky bit, like `/tmp`;
+//! * the directory itself must be root's, and nobody else may exchange its contents: it is not
+//!   writable for its group or for all, or it has the sticky bit, like `/tmp`;
 //! * a symbolic link in its path is followed only if only root could have made it.
 //!
 //! For other users there are no such checks: they choose their own directories.
@@ -24,9 +24,15 @@ use std::path::{Component, Path, PathBuf};
 /// A handle to access the contents of a directory, which needs no permission to list it.
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// Creates a file that did not exist before, without following links.
-const NEW: OFlags = OFlags::CREATE.union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const NEW: OFlags = OFlags::CREATE
+    .union(OFlags::EXCL)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
 /// Opens a file for appending, without following links.
-const ADD: OFlags = OFlags::RDWR.union(OFlags::APPEND).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const ADD: OFlags = OFlags::RDWR
+    .union(OFlags::APPEND)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
 /// Mode of a new file, before the umask.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 /// Mode of a new directory of root, before the umask.
@@ -47,7 +53,9 @@ impl Directory {
     /// It does not exist, or root must not write there.
     pub fn open(path: &Path) -> io::Result<Self> {
         if !is_root() {
-            return Ok(Self { handle: rustix::fs::open(or_here(path), HANDLE, Mode::empty())? });
+            return Ok(Self {
+                handle: rustix::fs::open(or_here(path), HANDLE, Mode::empty())?,
+            });
         }
         let handle = walk(path, false)?;
         refuse_foreign(path, &rustix::fs::fstat(&handle)?)?;
@@ -70,13 +78,19 @@ impl Directory {
     /// Creates a directory in this one, owned by the user Rigel runs as.
     ///
     /// # Errors
-    /// The name is taken, or it cannot be created. Or another user has replaced it by their own, which is possible for
-    /// anybody who may write to this directory.
+    /// The name is taken, or it cannot be created. Or another user has replaced it by their own,
+    /// which is possible for anybody who may write to this directory.
     pub fn make_inside(&self, name: impl AsRef<OsStr>, mode: Mode) -> io::Result<Self> {
         rustix::fs::mkdirat(&self.handle, name.as_ref(), mode)?;
-        let handle = rustix::fs::openat(&self.handle, name.as_ref(), HANDLE | OFlags::NOFOLLOW, Mode::empty())?;
+        let handle = rustix::fs::openat(
+            &self.handle,
+            name.as_ref(),
+            HANDLE | OFlags::NOFOLLOW,
+            Mode::empty(),
+        )?;
         let inside = Self { handle };
-        let is_own = rustix::fs::fstat(&inside.handle)?.st_uid == rustix::process::geteuid().as_raw();
+        let is_own =
+            rustix::fs::fstat(&inside.handle)?.st_uid == rustix::process::geteuid().as_raw();
         if !is_own || !inside.is_empty()? {
             return Err(io::Error::other(format!(
                 "'{}' was replaced as soon as it was created",
@@ -112,25 +126,44 @@ impl Directory {
     /// # Errors
     /// It is missing, a link, or not a regular file, or may not be written to.
     pub fn append(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
-        let opened = rustix::fs::openat(&self.handle, name.as_ref(), ADD | OFlags::NONBLOCK, Mode::empty());
+        let opened = rustix::fs::openat(
+            &self.handle,
+            name.as_ref(),
+            ADD | OFlags::NONBLOCK,
+            Mode::empty(),
+        );
         let file = File::from(opened.map_err(|error| match error {
             Errno::LOOP => io::Error::other("it is a symbolic link"),
             other => other.into(),
         })?);
-        if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+        if file.metadata()?.is_file() {
+            Ok(file)
+        } else {
+            Err(io::Error::other("it is not a regular file"))
+        }
     }
 
-    /// Writes a complete file that replaces any file of this name, and waits until it is on disk. A partial file never
-    /// has the name of a result.
+    /// Writes a complete file that replaces any file of this name, and waits until it is on disk. A
+    /// partial file never has the name of a result.
     ///
     /// # Errors
     /// It cannot be written; then the old file keeps the name, and nothing else is left.
     pub fn replace(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> io::Result<()> {
         // One of 2^64 names, so that nobody can take it in advance.
-        let unfinished = format!(".unfinished-{:016x}", RandomState::new().build_hasher().finish());
-        let mut file = File::from(rustix::fs::openat(&self.handle, &unfinished, NEW | OFlags::WRONLY, FILE_MODE)?);
-        let written =
-            file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| self.rename(&unfinished, name.as_ref()));
+        let unfinished = format!(
+            ".unfinished-{:016x}",
+            RandomState::new().build_hasher().finish()
+        );
+        let mut file = File::from(rustix::fs::openat(
+            &self.handle,
+            &unfinished,
+            NEW | OFlags::WRONLY,
+            FILE_MODE,
+        )?);
+        let written = file
+            .write_all(bytes)
+            .and_then(|()| file.sync_all())
+            .and_then(|()| self.rename(&unfinished, name.as_ref()));
         if written.is_err() {
             let _ = rustix::fs::unlinkat(&self.handle, &unfinished, AtFlags::empty());
         }
@@ -142,7 +175,12 @@ impl Directory {
     /// # Errors
     /// There is no such file, or its name cannot be changed.
     pub fn rename(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> io::Result<()> {
-        Ok(rustix::fs::renameat(&self.handle, from.as_ref(), &self.handle, to.as_ref())?)
+        Ok(rustix::fs::renameat(
+            &self.handle,
+            from.as_ref(),
+            &self.handle,
+            to.as_ref(),
+        )?)
     }
 
     /// Gives the directory itself to another user.
@@ -150,10 +188,17 @@ impl Directory {
     /// # Errors
     /// Only root may do this.
     pub fn give(&self, uid: Uid, gid: Gid) -> io::Result<()> {
-        Ok(rustix::fs::chownat(&self.handle, "", Some(uid), Some(gid), AtFlags::EMPTY_PATH)?)
+        Ok(rustix::fs::chownat(
+            &self.handle,
+            "",
+            Some(uid),
+            Some(gid),
+            AtFlags::EMPTY_PATH,
+        )?)
     }
 
-    /// Waits until the names in it are on disk; otherwise a power failure loses the names of new files.
+    /// Waits until the names in it are on disk; otherwise a power failure loses the names of new
+    /// files.
     ///
     /// # Errors
     /// The disk is gone, or the directory may not be listed.
@@ -178,7 +223,9 @@ impl AsFd for Directory {
 /// # Errors
 /// As [`Directory::open`] and [`Directory::replace`].
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let name = path.file_name().ok_or_else(|| io::Error::from(ErrorKind::IsADirectory))?;
+    let name = path
+        .file_name()
+        .ok_or_else(|| io::Error::from(ErrorKind::IsADirectory))?;
     Directory::open(path.parent().unwrap_or(Path::new("")))?.replace(name, bytes)
 }
 
@@ -198,17 +245,23 @@ fn is_root() -> bool {
 }
 
 fn or_here(path: &Path) -> &Path {
-    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+    if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    }
 }
 
-/// Opens a directory step by step, so that every link in its path is checked. `make` creates missing directories.
+/// Opens a directory step by step, so that every link in its path is checked. `make` creates
+/// missing directories.
 fn walk(path: &Path, make: bool) -> io::Result<OwnedFd> {
     let top = || rustix::fs::open("/", HANDLE, Mode::empty());
     let mut at = top()?;
     let mut ahead = steps(&std::env::current_dir()?.join(path));
     let mut turns = 0;
     while let Some(step) = ahead.pop() {
-        let missing = match rustix::fs::openat(&at, &step, HANDLE | OFlags::NOFOLLOW, Mode::empty()) {
+        let missing = match rustix::fs::openat(&at, &step, HANDLE | OFlags::NOFOLLOW, Mode::empty())
+        {
             Ok(next) => {
                 at = next;
                 continue;
@@ -249,14 +302,18 @@ fn steps(path: &Path) -> Vec<OsString> {
 
 /// The target of a link in `directory`, if only root can have made the link.
 fn followed(directory: &OwnedFd, name: &OsStr) -> io::Result<PathBuf> {
-    let target = rustix::fs::readlinkat(directory, name, Vec::new()).map_err(|error| match error {
-        Errno::INVAL => Errno::NOTDIR,
-        other => other,
-    })?;
+    let target =
+        rustix::fs::readlinkat(directory, name, Vec::new()).map_err(|error| match error {
+            Errno::INVAL => Errno::NOTDIR,
+            other => other,
+        })?;
     let above = rustix::fs::fstat(directory)?;
     let link = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
     if above.st_uid != 0 || link.st_uid != 0 || is_open_to_others(&above) {
-        let why = format!("'{}' in its path is a symbolic link that another user can change", name.display());
+        let why = format!(
+            "'{}' in its path is a symbolic link that another user can change",
+            name.display()
+        );
         return Err(refused(&why, "give the directory by a path without links"));
     }
     Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
@@ -268,11 +325,17 @@ fn refuse_foreign(path: &Path, facts: &Stat) -> io::Result<()> {
     let why = if facts.st_uid != 0 {
         format!("'{path}' belongs to user {}", facts.st_uid)
     } else if is_open_to_others(facts) {
-        format!("others may replace files in '{path}' (mode {:o})", facts.st_mode & 0o7777)
+        format!(
+            "others may replace files in '{path}' (mode {:o})",
+            facts.st_mode & 0o7777
+        )
     } else {
         return Ok(());
     };
-    Err(refused(&why, "run rigel as the owner of the directory, or give one that only root may write to"))
+    Err(refused(
+        &why,
+        "run rigel as the owner of the directory, or give one that only root may write to",
+    ))
 }
 
 /// True if others may remove and rename its contents.
@@ -282,5 +345,8 @@ fn is_open_to_others(facts: &Stat) -> bool {
 }
 
 fn refused(why: &str, way_out: &str) -> io::Error {
-    io::Error::new(ErrorKind::PermissionDenied, format!("{why}, and root writes no files there: {way_out}"))
+    io::Error::new(
+        ErrorKind::PermissionDenied,
+        format!("{why}, and root writes no files there: {way_out}"),
+    )
 }

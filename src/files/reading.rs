@@ -1,7 +1,7 @@
 //! Reads files of users, but only regular files up to a maximum length.
 //!
-//! A device, a FIFO or a socket under the name of a file could be read forever. A descriptor that the user passes, such
-//! as `/dev/stdin` or a shell's `<(command)`, may also be a pipe.
+//! A device, a FIFO or a socket under the name of a file could be read forever. A descriptor that
+//! the user passes, such as `/dev/stdin` or a shell's `<(command)`, may also be a pipe.
 
 use crate::model::{Bytes, MIB};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -29,11 +29,15 @@ pub fn open(path: &Path) -> io::Result<File> {
             Ok(file)
         }
         FileType::Directory => Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory")),
-        _ => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
+        _ => Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            "it is not a regular file",
+        )),
     }
 }
 
-/// Reads a whole file of at most `most` bytes. The limit is checked while reading, so it also holds for a growing file.
+/// Reads a whole file of at most `most` bytes. The limit is checked while reading, so it also holds
+/// for a growing file.
 ///
 /// # Errors
 /// As [`open`], or the file is longer.
@@ -47,9 +51,13 @@ pub fn read(path: &Path, most: Bytes) -> io::Result<Vec<u8>> {
 /// The file is longer, or it cannot be read.
 fn read_open(file: &File, most: Bytes) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.take(most.0.saturating_add(1)).read_to_end(&mut bytes)?;
+    file.take(most.0.saturating_add(1))
+        .read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most.0 {
-        return Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than the limit of {most}")));
+        return Err(io::Error::new(
+            ErrorKind::FileTooLarge,
+            format!("it is larger than the limit of {most}"),
+        ));
     }
     Ok(bytes)
 }
@@ -62,8 +70,8 @@ pub fn read_text(path: &Path, most: Bytes) -> io::Result<String> {
     text(read(path, most)?)
 }
 
-/// Reads the text of a file with a secret. The file must belong to the user or to root, and nobody else may read or
-/// write it.
+/// Reads the text of a file with a secret. The file must belong to the user or to root, and nobody
+/// else may read or write it.
 ///
 /// # Errors
 /// As [`read_text`], or others have access to it.
@@ -72,7 +80,10 @@ pub fn read_secret(path: &Path, most: Bytes) -> io::Result<String> {
     let facts = rustix::fs::fstat(&file)?;
     let others = Mode::from_raw_mode(facts.st_mode) & (Mode::RWXG | Mode::RWXO);
     let why = if !others.is_empty() {
-        format!("others may read or write it (mode {:o})", facts.st_mode & 0o777)
+        format!(
+            "others may read or write it (mode {:o})",
+            facts.st_mode & 0o777
+        )
     } else if ![0, rustix::process::geteuid().as_raw()].contains(&facts.st_uid) {
         format!("it belongs to user {}", facts.st_uid)
     } else {
@@ -82,7 +93,8 @@ pub fn read_secret(path: &Path, most: Bytes) -> io::Result<String> {
 }
 
 fn text(bytes: Vec<u8>) -> io::Result<String> {
-    String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
 #[cfg(test)]
@@ -97,7 +109,13 @@ mod tests {
         let error = read(path, Bytes(10)).unwrap_err();
         assert_eq!(error.to_string(), "it is larger than the limit of 10 bytes");
         assert!(read(path, Bytes(1 << 30)).unwrap().len() > 10);
-        assert_eq!(open(Path::new("/dev/zero")).unwrap_err().to_string(), "it is not a regular file");
-        assert_eq!(open(Path::new("/")).unwrap_err().to_string(), "it is a directory");
+        assert_eq!(
+            open(Path::new("/dev/zero")).unwrap_err().to_string(),
+            "it is not a regular file"
+        );
+        assert_eq!(
+            open(Path::new("/")).unwrap_err().to_string(),
+            "it is a directory"
+        );
     }
 }

@@ -1,17 +1,21 @@
 //! fio's JSON, normal and json+, of version 3.
 //!
-//! Entries of one job that ran as several processes are one load: their rates are added, their means weighted, their
-//! bins merged. Quantiles cannot be combined: without bins they are then unknown.
+//! Entries of one job that ran as several processes are one load: their rates are added, their
+//! means weighted, their bins merged. Quantiles cannot be combined: without bins they are then
+//! unknown.
 
 use super::source::{Source, damaged, refuse_empty};
 use crate::model::{Error, Moment};
 use crate::record::histogram::{BUCKETS, bucket_of};
-use crate::record::imported::{Figures, Flow, LoadPoint, ReportedLatency, ReportedLoad, is_countable};
+use crate::record::imported::{
+    Figures, Flow, LoadPoint, ReportedLatency, ReportedLoad, is_countable,
+};
 use crate::record::{Histogram, Imported};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Minimum size of a large operation in bytes: between the 8 KiB of a database block and the 1 MiB of its scans.
+/// Minimum size of a large operation in bytes: between the 8 KiB of a database block and the 1 MiB
+/// of its scans.
 const LARGE_FROM: u32 = 128 << 10;
 
 /// True if `text` contains fio's JSON, possibly after other text.
@@ -39,23 +43,42 @@ fn start(text: &str) -> Option<(usize, usize)> {
 pub fn read(source: Source) -> Result<Imported, Error> {
     let (whole, snapshots) = document(source)?;
     let wrong = |why: &str| {
-        Error::failed(format!("'{}' is not fio's JSON: {why}", source.name), "write it with --output-format=json+")
+        Error::failed(
+            format!("'{}' is not fio's JSON: {why}", source.name),
+            "write it with --output-format=json+",
+        )
     };
-    let version =
-        whole.get("fio version").and_then(Value::as_str).ok_or_else(|| wrong("it contains no fio version"))?;
+    let version = whole
+        .get("fio version")
+        .and_then(Value::as_str)
+        .ok_or_else(|| wrong("it contains no fio version"))?;
     if !version.starts_with("fio-3") && !version.starts_with("fio-4") {
         return Err(Error::failed(
-            format!("'{}' was written by {version}, and before fio 3.0 times had another unit", source.name),
+            format!(
+                "'{}' was written by {version}, and before fio 3.0 times had another unit",
+                source.name
+            ),
             "measure again with fio 3",
         ));
     }
-    let jobs = ["jobs", "client_stats"].iter().find_map(|key| whole.get(*key)?.as_array());
+    let jobs = ["jobs", "client_stats"]
+        .iter()
+        .find_map(|key| whole.get(*key)?.as_array());
     let jobs = jobs.ok_or_else(|| wrong("it contains no \"jobs\""))?;
-    let global = whole.get("global options").and_then(Value::as_object).cloned().unwrap_or_default();
-    let entries: Vec<FioJob> = jobs.iter().filter_map(|job| FioJob::of(job, &global)).collect();
+    let global = whole
+        .get("global options")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
+    let entries: Vec<FioJob> = jobs
+        .iter()
+        .filter_map(|job| FioJob::of(job, &global))
+        .collect();
     let mut notes = Vec::new();
     if snapshots > 1 {
-        notes.push(format!("fio wrote {snapshots} reports (--status-interval): the last one is used"));
+        notes.push(format!(
+            "fio wrote {snapshots} reports (--status-interval): the last one is used"
+        ));
     }
     let points = points(&entries, &mut notes);
     let told = told(&whole, &entries);
@@ -74,7 +97,10 @@ pub fn read(source: Source) -> Result<Imported, Error> {
 fn document(source: Source) -> Result<(Value, usize), Error> {
     let Some((at, line)) = start(source.text) else {
         return Err(Error::failed(
-            format!("'{}' is not fio's JSON: no line begins with {{", source.name),
+            format!(
+                "'{}' is not fio's JSON: no line begins with {{",
+                source.name
+            ),
             "write it with --output-format=json+",
         ));
     };
@@ -85,18 +111,26 @@ fn document(source: Source) -> Result<(Value, usize), Error> {
         match next {
             Ok(value) => (last, count) = (Some(value), count + 1),
             Err(error) => {
-                let rest = text.get(documents.byte_offset()..).unwrap_or("").trim_start();
+                let rest = text
+                    .get(documents.byte_offset()..)
+                    .unwrap_or("")
+                    .trim_start();
                 // After its JSON, fio writes other formats and messages.
                 if last.is_some() && !rest.starts_with('{') {
                     break;
                 }
-                let why = if error.is_eof() { "the JSON is truncated here".to_string() } else { error.to_string() };
+                let why = if error.is_eof() {
+                    "the JSON is truncated here".to_string()
+                } else {
+                    error.to_string()
+                };
                 let hint = "check that fio ran to its end and that the file was copied completely";
                 return Err(damaged(source.name, line - 1 + error.line(), &why, hint));
             }
         }
     }
-    last.map(|value| (value, count)).ok_or_else(|| damaged(source.name, line, "there is no JSON", "give another file"))
+    last.map(|value| (value, count))
+        .ok_or_else(|| damaged(source.name, line, "there is no JSON", "give another file"))
 }
 
 /// One entry of `jobs`.
@@ -110,33 +144,56 @@ struct FioJob<'a> {
 impl<'a> FioJob<'a> {
     fn of(job: &'a Value, global: &Map<String, Value>) -> Option<Self> {
         let job = job.as_object()?;
-        let name = job.get("jobname").and_then(Value::as_str).unwrap_or("job").to_string();
+        let name = job
+            .get("jobname")
+            .and_then(Value::as_str)
+            .unwrap_or("job")
+            .to_string();
         // With client and server, the sum over the clients is a separate entry.
         if name == "All clients" {
             return None;
         }
         let own = job.get("job options").and_then(Value::as_object);
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
+        let text = |value: &Value| {
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_string)
+        };
         let both = global.iter().chain(own.into_iter().flatten());
-        let options = both.map(|(key, value)| (key.clone(), text(value))).collect();
+        let options = both
+            .map(|(key, value)| (key.clone(), text(value)))
+            .collect();
         let host = job.get("hostname").and_then(Value::as_str);
         let name = host.map_or(name.clone(), |host| format!("{name} on {host}"));
-        Some(Self { name, group: job.get("groupid").and_then(Value::as_i64).unwrap_or(0), options, job })
+        Some(Self {
+            name,
+            group: job.get("groupid").and_then(Value::as_i64).unwrap_or(0),
+            options,
+            job,
+        })
     }
 
     fn option(&self, names: &[&str]) -> Option<&str> {
-        names.iter().find_map(|name| self.options.get(*name)).map(String::as_str)
+        names
+            .iter()
+            .find_map(|name| self.options.get(*name))
+            .map(String::as_str)
     }
 
     fn count(&self, names: &[&str]) -> u32 {
-        self.option(names).and_then(|text| u32::try_from(quantity(text)?).ok()).unwrap_or(1).max(1)
+        self.option(names)
+            .and_then(|text| u32::try_from(quantity(text)?).ok())
+            .unwrap_or(1)
+            .max(1)
     }
 }
 
 /// A number of fio, with 1024 for `k`: `8k`, `1m`, `4096`, `4KiB`.
 fn quantity(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase();
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let number: u64 = text[..end].parse().ok()?;
     let scale = match text[end..].trim_end_matches("ib").trim_end_matches('b') {
         "" => 1,
@@ -153,29 +210,50 @@ fn quantity(text: &str) -> Option<u64> {
 fn points(entries: &[FioJob], notes: &mut Vec<String>) -> Vec<LoadPoint> {
     let mut loads: Vec<Vec<&FioJob>> = Vec::new();
     for entry in entries {
-        let same = |load: &&mut Vec<&FioJob>| load[0].name == entry.name && load[0].group == entry.group;
+        let same =
+            |load: &&mut Vec<&FioJob>| load[0].name == entry.name && load[0].group == entry.group;
         match loads.iter_mut().find(same) {
             Some(load) => load.push(entry),
             None => loads.push(vec![entry]),
         }
     }
     let beside = |load: &[&FioJob]| {
-        let others = loads.iter().filter(|other| other[0].group == load[0].group && other[0].name != load[0].name);
-        others.map(|other| other[0].name.clone()).collect::<Vec<_>>()
+        let others = loads
+            .iter()
+            .filter(|other| other[0].group == load[0].group && other[0].name != load[0].name);
+        others
+            .map(|other| other[0].name.clone())
+            .collect::<Vec<_>>()
     };
     let points: Vec<LoadPoint> = loads.iter().map(|load| point(load, beside(load))).collect();
     for (load, point) in loads.iter().zip(&points) {
-        let failed =
-            load.iter().filter_map(|entry| entry.job.get("error")?.as_i64()).filter(|error| *error != 0).count();
+        let failed = load
+            .iter()
+            .filter_map(|entry| entry.job.get("error")?.as_i64())
+            .filter(|error| *error != 0)
+            .count();
         if failed > 0 {
-            notes.push(format!("{}: fio reports an error in {failed} of {} processes", point.label, load.len()));
-        }
-        let merged =
-            load.len() > 1 && point.flows.iter().any(|flow| flow.latencies.iter().all(|l| l.quantiles.is_empty()));
-        if merged && point.flows.iter().flat_map(|flow| &flow.latencies).all(|latency| latency.histogram.is_none()) {
             notes.push(format!(
-                "{}: {} processes are reported separately, and their percentiles cannot be combined without bins: \
-                 run fio with --group_reporting or --output-format=json+",
+                "{}: fio reports an error in {failed} of {} processes",
+                point.label,
+                load.len()
+            ));
+        }
+        let merged = load.len() > 1
+            && point
+                .flows
+                .iter()
+                .any(|flow| flow.latencies.iter().all(|l| l.quantiles.is_empty()));
+        if merged
+            && point
+                .flows
+                .iter()
+                .flat_map(|flow| &flow.latencies)
+                .all(|latency| latency.histogram.is_none())
+        {
+            notes.push(format!(
+                "{}: {} processes are reported separately, and their percentiles cannot be \
+                 combined without bins: run fio with --group_reporting or --output-format=json+",
                 point.label,
                 load.len()
             ));
@@ -187,12 +265,22 @@ fn points(entries: &[FioJob], notes: &mut Vec<String>) -> Vec<LoadPoint> {
 fn point(load: &[&FioJob], beside: Vec<String>) -> LoadPoint {
     let first = load[0];
     let rw = first.option(&["rw", "readwrite"]).unwrap_or("read");
-    let flows: Vec<Flow> = kinds(load).into_iter().map(|kind| flow(load, kind, first)).collect();
+    let flows: Vec<Flow> = kinds(load)
+        .into_iter()
+        .map(|kind| flow(load, kind, first))
+        .collect();
     let runtime = |entry: &&FioJob| {
         let of = |kind: &str| entry.job.get(kind)?.get("runtime")?.as_f64();
-        ["read", "write", "trim", "mixed"].iter().filter_map(|kind| of(kind)).reduce(f64::max)
+        ["read", "write", "trim", "mixed"]
+            .iter()
+            .filter_map(|kind| of(kind))
+            .reduce(f64::max)
     };
-    let milliseconds = load.iter().filter_map(runtime).reduce(f64::max).filter(|runtime| *runtime > 0.0);
+    let milliseconds = load
+        .iter()
+        .filter_map(runtime)
+        .reduce(f64::max)
+        .filter(|runtime| *runtime > 0.0);
     LoadPoint {
         label: first.name.clone(),
         load: told_load(first),
@@ -210,7 +298,9 @@ fn began(entry: &FioJob) -> Option<Moment> {
     let milliseconds = entry.job.get("job_start")?.as_i64()?;
     let first: Moment = "1970-01-01T00:00:00Z".parse().ok()?;
     // A later time, beyond this millennium, is not valid.
-    (0..32_503_680_000_000).contains(&milliseconds).then(|| first.plus_seconds(milliseconds / 1000))
+    (0..32_503_680_000_000)
+        .contains(&milliseconds)
+        .then(|| first.plus_seconds(milliseconds / 1000))
 }
 
 fn told_load(entry: &FioJob) -> ReportedLoad {
@@ -224,15 +314,21 @@ fn told_load(entry: &FioJob) -> ReportedLoad {
     }
     match entry.option(&["rate_iops"]) {
         Some(text) => {
-            // One value per direction: reads, writes, trims. A single value applies to each of them.
+            // One value per direction: reads, writes, trims. A single value applies to each of
+            // them.
             let parts: Vec<u64> = text.split(',').filter_map(quantity).collect();
-            let both = entry.option(&["rw", "readwrite"]).is_some_and(|rw| rw.contains("rw") || rw == "readwrite");
+            let both = entry
+                .option(&["rw", "readwrite"])
+                .is_some_and(|rw| rw.contains("rw") || rw == "readwrite");
             let each = if parts.len() == 1 && both {
                 parts[0].saturating_mul(2)
             } else {
                 parts.iter().fold(0u64, |a, b| a.saturating_add(*b))
             };
-            ReportedLoad::Open { rate: each.saturating_mul(jobs.into()), in_flight: depth }
+            ReportedLoad::Open {
+                rate: each.saturating_mul(jobs.into()),
+                in_flight: depth,
+            }
         }
         None => ReportedLoad::Closed { depth },
     }
@@ -256,8 +352,13 @@ fn writes(rw: &str, entry: &FioJob) -> Option<f64> {
         "read" | "randread" => Some(0.0),
         "write" | "randwrite" => Some(100.0),
         "rw" | "readwrite" | "randrw" => {
-            let percent = |names: &[&str]| entry.option(names).and_then(|text| text.parse::<f64>().ok());
-            let writes = percent(&["rwmixwrite"]).or_else(|| percent(&["rwmixread"]).map(|reads| 100.0 - reads));
+            let percent = |names: &[&str]| {
+                entry
+                    .option(names)
+                    .and_then(|text| text.parse::<f64>().ok())
+            };
+            let writes = percent(&["rwmixwrite"])
+                .or_else(|| percent(&["rwmixread"]).map(|reads| 100.0 - reads));
             Some(writes.unwrap_or(50.0)).filter(|percent| (0.0..=100.0).contains(percent))
         }
         _ => None,
@@ -268,31 +369,68 @@ fn writes(rw: &str, entry: &FioJob) -> Option<f64> {
 fn kinds(load: &[&FioJob]) -> Vec<&'static str> {
     let did = |kind: &&str| load.iter().any(|entry| total_ios(entry, kind) > 0);
     let single: Vec<&str> = ["read", "write", "trim"].into_iter().filter(did).collect();
-    if single.is_empty() { ["mixed"].into_iter().filter(did).collect() } else { single }
+    if single.is_empty() {
+        ["mixed"].into_iter().filter(did).collect()
+    } else {
+        single
+    }
 }
 
 fn total_ios(entry: &FioJob, kind: &str) -> u64 {
-    entry.job.get(kind).and_then(|of| of.get("total_ios")).and_then(Value::as_u64).unwrap_or(0)
+    entry
+        .job
+        .get(kind)
+        .and_then(|of| of.get("total_ios"))
+        .and_then(Value::as_u64)
+        .unwrap_or(0)
 }
 
 fn flow(load: &[&FioJob], kind: &str, first: &FioJob) -> Flow {
-    let of: Vec<&Map<String, Value>> = load.iter().filter_map(|entry| entry.job.get(kind)?.as_object()).collect();
-    let sum = |key: &str| of.iter().map(|one| one.get(key)?.as_f64()).sum::<Option<f64>>();
-    let whole = |key: &str| of.iter().try_fold(0u64, |sum, one| sum.checked_add(one.get(key)?.as_u64()?));
+    let of: Vec<&Map<String, Value>> = load
+        .iter()
+        .filter_map(|entry| entry.job.get(kind)?.as_object())
+        .collect();
+    let sum = |key: &str| {
+        of.iter()
+            .map(|one| one.get(key)?.as_f64())
+            .sum::<Option<f64>>()
+    };
+    let whole = |key: &str| {
+        of.iter()
+            .try_fold(0u64, |sum, one| sum.checked_add(one.get(key)?.as_u64()?))
+    };
     let done = whole("total_ios");
     let exact = || {
         let (bytes, done) = (whole("io_bytes")?, done?);
         (done > 0 && bytes % done == 0).then(|| bytes / done)
     };
-    let sizes: Vec<&str> = first.option(&["bs", "blocksize"]).map(|text| text.split(',').collect()).unwrap_or_default();
-    let size = if kind == "write" { sizes.get(1).or(sizes.first()) } else { sizes.first() };
-    let io_bytes = exact().or_else(|| quantity(size?)).and_then(|bytes| u32::try_from(bytes).ok());
-    let latencies = [("total", "lat"), ("completion", "clat"), ("submission", "slat")]
-        .into_iter()
-        .filter_map(|(name, key)| latency(&of, name, key))
-        .collect();
+    let sizes: Vec<&str> = first
+        .option(&["bs", "blocksize"])
+        .map(|text| text.split(',').collect())
+        .unwrap_or_default();
+    let size = if kind == "write" {
+        sizes.get(1).or(sizes.first())
+    } else {
+        sizes.first()
+    };
+    let io_bytes = exact()
+        .or_else(|| quantity(size?))
+        .and_then(|bytes| u32::try_from(bytes).ok());
+    let latencies = [
+        ("total", "lat"),
+        ("completion", "clat"),
+        ("submission", "slat"),
+    ]
+    .into_iter()
+    .filter_map(|(name, key)| latency(&of, name, key))
+    .collect();
     Flow {
-        class: if io_bytes.is_some_and(|bytes| bytes >= LARGE_FROM) { "large" } else { "small" }.into(),
+        class: if io_bytes.is_some_and(|bytes| bytes >= LARGE_FROM) {
+            "large"
+        } else {
+            "small"
+        }
+        .into(),
         kind: kind.into(),
         io_bytes,
         done,
@@ -307,9 +445,13 @@ fn latency(of: &[&Map<String, Value>], name: &str, key: &str) -> Option<Reported
     let one = |entry: &&Map<String, Value>| {
         // The name contains the unit.
         let units = [("_ns", 1.0), ("_us", 1e3), ("_ms", 1e6)];
-        let (told, scale) =
-            units.iter().find_map(|(unit, scale)| Some((entry.get(&format!("{key}{unit}"))?.as_object()?, *scale)))?;
-        single(told, scale).map(|latency| ReportedLatency { of: name.into(), ..latency })
+        let (told, scale) = units.iter().find_map(|(unit, scale)| {
+            Some((entry.get(&format!("{key}{unit}"))?.as_object()?, *scale))
+        })?;
+        single(told, scale).map(|latency| ReportedLatency {
+            of: name.into(),
+            ..latency
+        })
     };
     let all: Vec<ReportedLatency> = of.iter().filter_map(one).collect();
     match all.len() {
@@ -321,30 +463,56 @@ fn latency(of: &[&Map<String, Value>], name: &str, key: &str) -> Option<Reported
 
 /// The latencies of one entry.
 fn single(told: &Map<String, Value>, scale: f64) -> Option<ReportedLatency> {
-    let figure = |key: &str| told.get(key).and_then(Value::as_f64).map(|value| value * scale).filter(|v| v.is_finite());
+    let figure = |key: &str| {
+        told.get(key)
+            .and_then(Value::as_f64)
+            .map(|value| value * scale)
+            .filter(|v| v.is_finite())
+    };
     let count = told.get("N").and_then(Value::as_u64);
     let (mean, max) = (figure("mean"), figure("max"));
     // Disabled measurements are reported as zeros.
     if count == Some(0) || max.is_none_or(|max| max <= 0.0) && mean.is_none_or(|mean| mean <= 0.0) {
         return None;
     }
-    let pairs = |key: &str| told.get(key).and_then(Value::as_object).into_iter().flatten();
+    let pairs = |key: &str| {
+        told.get(key)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+    };
     let mut quantiles: Vec<(f64, f64)> = pairs("percentile")
-        .filter_map(|(percent, value)| Some((percent.parse::<f64>().ok()? / 100.0, value.as_f64()? * scale)))
+        .filter_map(|(percent, value)| {
+            Some((
+                percent.parse::<f64>().ok()? / 100.0,
+                value.as_f64()? * scale,
+            ))
+        })
         .filter(|(share, value)| (0.0..=1.0).contains(share) && value.is_finite())
         .collect();
     quantiles.sort_by(|one, other| one.0.total_cmp(&other.0));
     let mut bins: BTreeMap<u16, u64> = BTreeMap::new();
     for (value, count) in pairs("bins") {
-        let (Ok(value), Some(count)) = (value.parse::<f64>(), count.as_u64().filter(|count| *count > 0)) else {
+        let (Ok(value), Some(count)) = (
+            value.parse::<f64>(),
+            count.as_u64().filter(|count| *count > 0),
+        ) else {
             continue;
         };
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "float casts saturate"
+        )]
         let bucket = bucket_of((value * scale) as u64).min(BUCKETS - 1);
-        let counted = bins.entry(u16::try_from(bucket).expect("BUCKETS fits")).or_default();
+        let counted = bins
+            .entry(u16::try_from(bucket).expect("BUCKETS fits"))
+            .or_default();
         *counted = counted.saturating_add(count);
     }
-    let histogram = Histogram::try_from(bins.into_iter().collect::<Vec<_>>()).ok().filter(is_countable);
+    let histogram = Histogram::try_from(bins.into_iter().collect::<Vec<_>>())
+        .ok()
+        .filter(is_countable);
     Some(ReportedLatency {
         of: String::new(),
         count,
@@ -370,15 +538,30 @@ fn told(whole: &Value, entries: &[FioJob]) -> Vec<(String, String)> {
         }
         seen.push((&entry.name, entry.group));
         let shown = entry.options.iter().filter(|(key, _)| *key != "name");
-        let line: Vec<String> =
-            shown.map(|(key, value)| if value.is_empty() { key.clone() } else { format!("{key}={value}") }).collect();
+        let line: Vec<String> = shown
+            .map(|(key, value)| {
+                if value.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{key}={value}")
+                }
+            })
+            .collect();
         told.push((format!("job {}", entry.name), line.join(" ")));
     }
-    let disks = whole.get("disk_util").and_then(Value::as_array).into_iter().flatten();
+    let disks = whole
+        .get("disk_util")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     for disk in disks {
-        let Some(name) = disk.get("name").and_then(Value::as_str) else { continue };
-        let busy =
-            disk.get("util").and_then(Value::as_f64).map_or_else(String::new, |busy| format!(", busy {busy:.1} %"));
+        let Some(name) = disk.get("name").and_then(Value::as_str) else {
+            continue;
+        };
+        let busy = disk
+            .get("util")
+            .and_then(Value::as_f64)
+            .map_or_else(String::new, |busy| format!(", busy {busy:.1} %"));
         told.push(("disk".into(), format!("{name}{busy}")));
     }
     told
@@ -389,8 +572,14 @@ mod tests {
     use super::*;
 
     fn loads(text: &str) -> (Imported, Vec<LoadPoint>) {
-        let found = read(Source { name: "f.json", text }).unwrap();
-        let Figures::Loads(points) = found.figures.clone() else { unreachable!("fio has loads") };
+        let found = read(Source {
+            name: "f.json",
+            text,
+        })
+        .unwrap();
+        let Figures::Loads(points) = found.figures.clone() else {
+            unreachable!("fio has loads")
+        };
         (found, points)
     }
 
@@ -402,10 +591,15 @@ mod tests {
     fn bins_tell_the_percentiles_that_fio_prints() {
         let (found, points) = loads(include_str!("../../tests/imports/fio_depth8_plus.json"));
         assert_eq!(found.version.as_deref(), Some("3.33"));
-        let [point] = &points[..] else { panic!("{points:?}") };
+        let [point] = &points[..] else {
+            panic!("{points:?}")
+        };
         assert_eq!(point.load, ReportedLoad::Closed { depth: 8 });
         let flow = &point.flows[0];
-        assert_eq!((flow.class.as_str(), flow.kind.as_str(), flow.io_bytes), ("small", "read", Some(8192)));
+        assert_eq!(
+            (flow.class.as_str(), flow.kind.as_str(), flow.io_bytes),
+            ("small", "read", Some(8192))
+        );
         let timed = flow.latency("completion").unwrap();
         let histogram = timed.histogram.as_ref().unwrap();
         assert_eq!(Some(histogram.count()), flow.done);
@@ -418,41 +612,82 @@ mod tests {
     #[test]
     fn separately_reported_processes_are_one_load() {
         let (found, points) = loads(include_str!("../../tests/imports/fio_each.json"));
-        let [point] = &points[..] else { panic!("{points:?}") };
+        let [point] = &points[..] else {
+            panic!("{points:?}")
+        };
         assert_eq!(point.load, ReportedLoad::Closed { depth: 3 });
         let flow = &point.flows[0];
         let expected = 13_426.286_857 + 13_429.785_107 + 13_431.568_432;
-        assert!(close(flow.iops.unwrap(), expected, 1e-12), "{:?}", flow.iops);
+        assert!(
+            close(flow.iops.unwrap(), expected, 1e-12),
+            "{:?}",
+            flow.iops
+        );
         let timed = flow.latency("completion").unwrap();
         assert!(timed.quantiles.is_empty() && timed.mean.is_some());
-        assert!(found.notes[0].contains("cannot be combined without bins"), "{:?}", found.notes);
+        assert!(
+            found.notes[0].contains("cannot be combined without bins"),
+            "{:?}",
+            found.notes
+        );
     }
 
     #[test]
     fn a_mix_has_its_reads_and_writes() {
         let (_, points) = loads(include_str!("../../tests/imports/fio_mixed_lat.json"));
         assert_eq!(points[0].writes_percent, Some(30.0));
-        let kinds: Vec<&str> = points[0].flows.iter().map(|flow| flow.kind.as_str()).collect();
+        let kinds: Vec<&str> = points[0]
+            .flows
+            .iter()
+            .map(|flow| flow.kind.as_str())
+            .collect();
         assert_eq!(kinds, ["read", "write"]);
-        assert!(points[0].flows.iter().all(|flow| flow.latency("total").unwrap().quantile(0.99).is_some()));
+        assert!(
+            points[0].flows.iter().all(|flow| flow
+                .latency("total")
+                .unwrap()
+                .quantile(0.99)
+                .is_some())
+        );
     }
 
     #[test]
     fn jobs_one_after_the_other_are_loads_of_their_own() {
         let (_, points) = loads(include_str!("../../tests/imports/fio_three.json"));
         let names: Vec<&str> = points.iter().map(|point| point.label.as_str()).collect();
-        assert_eq!((names, points.iter().all(|point| point.beside.is_empty())), (vec!["a", "b", "c"], true));
-        assert_eq!((points[2].pattern.as_deref(), points[2].flows[0].class.as_str()), (Some("sequential"), "large"));
-        assert_eq!(points[2].flows[0].latency("submission").unwrap().quantiles.len(), 3);
+        assert_eq!(
+            (names, points.iter().all(|point| point.beside.is_empty())),
+            (vec!["a", "b", "c"], true)
+        );
+        assert_eq!(
+            (
+                points[2].pattern.as_deref(),
+                points[2].flows[0].class.as_str()
+            ),
+            (Some("sequential"), "large")
+        );
+        assert_eq!(
+            points[2].flows[0]
+                .latency("submission")
+                .unwrap()
+                .quantiles
+                .len(),
+            3
+        );
     }
 
     #[test]
     fn text_around_the_json_is_skipped() {
         let text = include_str!("../../tests/imports/fio_each.json");
-        let around = format!("fio: warning\nnote: more\n{text}\n\nps: (groupid=0, jobs=3): err= 0\n");
+        let around =
+            format!("fio: warning\nnote: more\n{text}\n\nps: (groupid=0, jobs=3): err= 0\n");
         assert_eq!(loads(&around).1, loads(text).1);
         let (found, _) = loads(&format!("{text}\n{text}"));
-        assert!(found.notes.iter().any(|note| note.contains("2 reports")), "{:?}", found.notes);
+        assert!(
+            found.notes.iter().any(|note| note.contains("2 reports")),
+            "{:?}",
+            found.notes
+        );
     }
 
     #[test]
@@ -461,11 +696,25 @@ mod tests {
         for (text, part) in [
             (text[..2000].to_string(), "the JSON is truncated here"),
             (text.replacen("\"groupid\"", "groupid", 1), "line 9: "),
-            (text.replacen("fio-3.33", "fio-2.21", 1), "written by fio-2.21"),
-            ("{\"fio version\": \"fio-3.33\", \"jobs\": []}".into(), "contains no figures"),
+            (
+                text.replacen("fio-3.33", "fio-2.21", 1),
+                "written by fio-2.21",
+            ),
+            (
+                "{\"fio version\": \"fio-3.33\", \"jobs\": []}".into(),
+                "contains no figures",
+            ),
         ] {
-            let said = read(Source { name: "f.json", text: &text }).unwrap_err().to_string();
-            assert!(said.contains(part) && said.contains("'f.json'") && said.contains("hint: "), "{said}");
+            let said = read(Source {
+                name: "f.json",
+                text: &text,
+            })
+            .unwrap_err()
+            .to_string();
+            assert!(
+                said.contains(part) && said.contains("'f.json'") && said.contains("hint: "),
+                "{said}"
+            );
         }
     }
 

@@ -1,7 +1,7 @@
 //! Parses the results of other tools.
 //!
-//! Input: the names and texts of files. Output: their contents as facts for the journal, or an error with file and
-//! line. Pure: it opens no files. No text makes it panic.
+//! Input: the names and texts of files. Output: their contents as facts for the journal, or an
+//! error with file and line. Pure: it opens no files. No text makes it panic.
 
 pub mod fio;
 pub mod iostat;
@@ -32,8 +32,12 @@ pub enum ImportFormat {
 
 impl ImportFormat {
     /// All formats.
-    pub const ALL: [ImportFormat; 4] =
-        [ImportFormat::Fio, ImportFormat::Orion, ImportFormat::Iostat, ImportFormat::Csv];
+    pub const ALL: [ImportFormat; 4] = [
+        ImportFormat::Fio,
+        ImportFormat::Orion,
+        ImportFormat::Iostat,
+        ImportFormat::Csv,
+    ];
 
     /// Name of the format in options.
     #[must_use]
@@ -47,8 +51,8 @@ impl ImportFormat {
     }
 }
 
-/// The text of a file, without a byte order mark. Invalid UTF-8 is replaced: names of hosts and devices come in many
-/// encodings.
+/// The text of a file, without a byte order mark. Invalid UTF-8 is replaced: names of hosts and
+/// devices come in many encodings.
 ///
 /// # Errors
 /// It is UTF-16, which cannot be read.
@@ -62,10 +66,13 @@ pub fn text(name: &str, bytes: &[u8]) -> Result<String, Error> {
         ));
     }
     let text = String::from_utf8_lossy(bytes);
-    Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.to_string(), str::to_string))
+    Ok(text
+        .strip_prefix('\u{feff}')
+        .map_or_else(|| text.to_string(), str::to_string))
 }
 
-/// Reads `sources`, each by its detected format, or all as `format`. Files of one Orion run are combined.
+/// Reads `sources`, each by its detected format, or all as `format`. Files of one Orion run are
+/// combined.
 ///
 /// # Errors
 /// A file has an unknown format, or is damaged or truncated.
@@ -78,7 +85,11 @@ pub fn read(
     let mut of_orion: Vec<Source> = Vec::new();
     // Escape terminal control characters before any text appears in a message.
     let texts: Vec<Cow<str>> = sources.iter().map(|source| escaped(source.text)).collect();
-    let plain: Vec<Source> = sources.iter().zip(&texts).map(|(source, text)| Source { text, ..*source }).collect();
+    let plain: Vec<Source> = sources
+        .iter()
+        .zip(&texts)
+        .map(|(source, text)| Source { text, ..*source })
+        .collect();
     for source in &plain {
         match format.map_or_else(|| recognise(*source, columns), Ok)? {
             ImportFormat::Fio => found.push(fio::read(*source)?),
@@ -98,7 +109,10 @@ pub fn read(
 pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportFormat, Error> {
     let text = source.text;
     if text.trim().is_empty() {
-        return Err(Error::usage(format!("'{}' is empty", source.name), "give a file that contains results"));
+        return Err(Error::usage(
+            format!("'{}' is empty", source.name),
+            "give a file that contains results",
+        ));
     }
     if fio::is_like(text) {
         Ok(ImportFormat::Fio)
@@ -111,13 +125,14 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportForma
     } else {
         Err(Error::usage(
             format!(
-                "'{}' has no known format: it contains no `\"fio version\"` of fio's JSON, no `Large/Small` or \
-                 `ORION VERSION` of Orion, no `Device` line of `iostat -x`, and no lines with a time and a number: {}",
+                "'{}' has no known format: it contains no `\"fio version\"` of fio's JSON, no \
+                 `Large/Small` or `ORION VERSION` of Orion, no `Device` line of `iostat -x`, and \
+                 no lines with a time and a number: {}",
                 source.name,
                 table::why_not(text)
             ),
-            "write fio's results with --output-format=json+; for details, give --format fio, orion, iostat or csv; \
-             for csv, give the columns with --time and --value",
+            "write fio's results with --output-format=json+; for details, give --format fio, \
+             orion, iostat or csv; for csv, give the columns with --time and --value",
         ))
     }
 }
@@ -130,7 +145,13 @@ mod tests {
     #[test]
     fn an_unknown_format_is_refused_with_what_was_looked_for() {
         for text in ["", "hello\nworld\n", "{\"a\": 1}", "1 2 3\n"] {
-            let said = read(&[Source { name: "f", text }], None, &table::Columns::default()).unwrap_err().to_string();
+            let said = read(
+                &[Source { name: "f", text }],
+                None,
+                &table::Columns::default(),
+            )
+            .unwrap_err()
+            .to_string();
             assert!(said.contains("'f' ") && said.contains("hint: "), "{said}");
         }
     }
@@ -139,16 +160,34 @@ mod tests {
     fn a_refusal_quotes_the_unreadable_text() {
         for (text, part) in [
             ("hello\nworld\n", "its first line is 'hello'"),
-            ("time,value\n2026-03-01 00:00,6000 io/s\n", "'6000 io/s' in line 2 is not a number"),
-            ("time,value\n2026-03-01 00:00,60 %\n", "'60 %' in line 2 is not a number"),
+            (
+                "time,value\n2026-03-01 00:00,6000 io/s\n",
+                "'6000 io/s' in line 2 is not a number",
+            ),
+            (
+                "time,value\n2026-03-01 00:00,60 %\n",
+                "'60 %' in line 2 is not a number",
+            ),
             (
                 "time,value\n2026-03-01T00:00+01:00[Here],6\n",
                 "'2026-03-01T00:00+01:00[Here]' in line 2 is not a date and time",
             ),
-            ("time,value\n26-03-01 00:00,6\n", "'26-03-01 00:00' in line 2 may have its year first or last"),
-            ("time\u{1b}[31m,value\nx,6\n", "its first line is 'time\\u{1b}[31m,value'"),
+            (
+                "time,value\n26-03-01 00:00,6\n",
+                "'26-03-01 00:00' in line 2 may have its year first or last",
+            ),
+            (
+                "time\u{1b}[31m,value\nx,6\n",
+                "its first line is 'time\\u{1b}[31m,value'",
+            ),
         ] {
-            let said = read(&[Source { name: "f", text }], None, &table::Columns::default()).unwrap_err().to_string();
+            let said = read(
+                &[Source { name: "f", text }],
+                None,
+                &table::Columns::default(),
+            )
+            .unwrap_err()
+            .to_string();
             assert!(said.contains(part), "{said}");
         }
     }
@@ -156,8 +195,19 @@ mod tests {
     #[test]
     fn encodings_are_distinguished() {
         assert_eq!(text("f", b"\xef\xbb\xbf{}").unwrap(), "{}");
-        for bytes in [&b"\xff\xfea\0"[..], &b"\xfe\xff\0a"[..], &b"t\0i\0"[..], &b"\0t\0i"[..]] {
-            assert!(text("f", bytes).unwrap_err().to_string().contains("'f' is UTF-16"), "{bytes:?}");
+        for bytes in [
+            &b"\xff\xfea\0"[..],
+            &b"\xfe\xff\0a"[..],
+            &b"t\0i\0"[..],
+            &b"\0t\0i"[..],
+        ] {
+            assert!(
+                text("f", bytes)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("'f' is UTF-16"),
+                "{bytes:?}"
+            );
         }
     }
 

@@ -1,4 +1,5 @@
-//! Remarks about the samples of series: which are left out or doubtful, where the first of them is, and why.
+//! Remarks about the samples of series: which are left out or doubtful, where the first of them is,
+//! and why.
 
 use crate::model::Error;
 use crate::record::imported::{Counted, ImportedSeries};
@@ -29,16 +30,29 @@ impl Remarks {
     }
 
     fn add(&mut self, line: usize, why: &str, is_left_out: bool) {
-        match self.0.iter_mut().find(|known| known.is_left_out == is_left_out && known.why == why) {
+        match self
+            .0
+            .iter_mut()
+            .find(|known| known.is_left_out == is_left_out && known.why == why)
+        {
             Some(known) => known.count += 1,
-            None => self.0.push(Remark { is_left_out, why: why.into(), count: 1, first: line }),
+            None => self.0.push(Remark {
+                is_left_out,
+                why: why.into(),
+                count: 1,
+                first: line,
+            }),
         }
     }
 
     /// The remarks as sentences.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> + '_ {
         self.0.iter().map(|remark| {
-            let what = if remark.is_left_out { "left out" } else { "doubtful" };
+            let what = if remark.is_left_out {
+                "left out"
+            } else {
+                "doubtful"
+            };
             let (line, why) = (remark.first, &remark.why);
             match remark.count {
                 1 => format!("1 sample is {what}, in line {line}: {why}"),
@@ -51,20 +65,27 @@ impl Remarks {
     ///
     /// # Errors
     /// Samples were left out, and no series has any sample left.
-    pub(super) fn refuse_all_left_out(&self, name: &str, series: &[ImportedSeries]) -> Result<(), Error> {
-        if !self.0.iter().any(|remark| remark.is_left_out) || series.iter().any(|one| !one.samples.is_empty()) {
+    pub(super) fn refuse_all_left_out(
+        &self,
+        name: &str,
+        series: &[ImportedSeries],
+    ) -> Result<(), Error> {
+        if !self.0.iter().any(|remark| remark.is_left_out)
+            || series.iter().any(|one| !one.samples.is_empty())
+        {
             return Ok(());
         }
         let said: Vec<String> = self.notes().collect();
         Err(Error::failed(
             format!("'{name}' has no valid sample: {}", said.join("; ")),
-            "check that the columns contain what their names say; for csv, select others with --time, --value, \
-             --count and --seconds",
+            "check that the columns contain what their names say; for csv, select others with \
+             --time, --value, --count and --seconds",
         ))
     }
 }
 
-/// Why a sample in `unit` is empty or impossible; `None` if it is valid. Values without a unit may be negative.
+/// Why a sample in `unit` is empty or impossible; `None` if it is valid. Values without a unit may
+/// be negative.
 pub(super) fn impossible(sample: &Counted, unit: &str) -> Option<&'static str> {
     let is_negative = |figure: Option<f64>| figure.is_some_and(|figure| figure < 0.0);
     if sample.value.is_none() && sample.count.is_none() {
@@ -93,7 +114,8 @@ pub(super) fn put_in_order(series: &mut [ImportedSeries]) -> Option<String> {
             was_ordered = false;
         }
     }
-    (!was_ordered).then(|| "times go back, as after a clock is set back: samples were sorted by time".into())
+    (!was_ordered)
+        .then(|| "times go back, as after a clock is set back: samples were sorted by time".into())
 }
 
 #[cfg(test)]
@@ -114,6 +136,12 @@ mod tests {
                 "1 sample is doubtful, in line 5: it is odd"
             ]
         );
-        assert!(remarks.refuse_all_left_out("f", &[]).unwrap_err().to_string().contains("2 samples are left out"));
+        assert!(
+            remarks
+                .refuse_all_left_out("f", &[])
+                .unwrap_err()
+                .to_string()
+                .contains("2 samples are left out")
+        );
     }
 }

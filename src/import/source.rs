@@ -1,4 +1,5 @@
-//! A file to import, and what the parsers share: numbers, and errors that name the file and the line.
+//! A file to import, and what the parsers share: numbers, and errors that name the file and the
+//! line.
 
 use crate::model::Error;
 use crate::record::Imported;
@@ -21,7 +22,10 @@ pub(super) fn refuse_empty(name: &str, found: Imported) -> Result<Imported, Erro
     };
     if is_empty {
         return Err(Error::failed(
-            format!("'{name}' contains no figures, only the headings of {}", found.tool),
+            format!(
+                "'{name}' contains no figures, only the headings of {}",
+                found.tool
+            ),
             "check that the tool ran to its end and did some I/O",
         ));
     }
@@ -33,10 +37,15 @@ pub(super) fn damaged(name: &str, line: usize, why: &str, hint: &str) -> Error {
     Error::failed(format!("'{name}' line {line}: {why}"), hint)
 }
 
-/// Parses a number as tools write it, with a decimal comma if `comma` is set. Rejects `inf` and `nan`.
+/// Parses a number as tools write it, with a decimal comma if `comma` is set. Rejects `inf` and
+/// `nan`.
 pub(super) fn number(text: &str, comma: bool) -> Option<f64> {
     let text = text.trim();
-    let text = if comma { text.replace(',', ".") } else { text.to_string() };
+    let text = if comma {
+        text.replace(',', ".")
+    } else {
+        text.to_string()
+    };
     text.parse::<f64>().ok().filter(|value| value.is_finite())
 }
 
@@ -44,7 +53,11 @@ pub(super) fn number(text: &str, comma: bool) -> Option<f64> {
 pub(super) fn shortened(text: &str) -> String {
     const LENGTH_MAX: usize = 80;
     let start: String = text.chars().take(LENGTH_MAX).collect();
-    if start.len() < text.len() { start + "…" } else { start }
+    if start.len() < text.len() {
+        start + "…"
+    } else {
+        start
+    }
 }
 
 /// The last part of a path: the name of a source in messages.

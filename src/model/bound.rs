@@ -16,13 +16,21 @@ pub struct Bound {
 
 impl Bound {
     /// `CALIBRATE_IO`'s default for `max_latency`, at our default quantile.
-    pub const CALIBRATE_IO: Bound = Bound { latency: Nanos::from_millis(20), quantile: 0.99 };
+    pub const CALIBRATE_IO: Bound = Bound {
+        latency: Nanos::from_millis(20),
+        quantile: 0.99,
+    };
 }
 
 impl fmt::Display for Bound {
     /// `2ms@p99`: the form that [`Bound::from_str`] reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}", self.latency.exact(), quantile_name(self.quantile))
+        write!(
+            f,
+            "{}@{}",
+            self.latency.exact(),
+            quantile_name(self.quantile)
+        )
     }
 }
 
@@ -37,7 +45,8 @@ pub fn quantile_name(quantile: f64) -> String {
 impl FromStr for Bound {
     type Err = Error;
 
-    /// Parses `2ms`, which is `2ms@p99`, or `500us@p99.9`; a bare number is milliseconds, as in `CALIBRATE_IO`.
+    /// Parses `2ms`, which is `2ms@p99`, or `500us@p99.9`; a bare number is milliseconds, as in
+    /// `CALIBRATE_IO`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
             Error::usage(
@@ -50,9 +59,19 @@ impl FromStr for Bound {
             Ok(milliseconds) => Nanos(milliseconds.checked_mul(1_000_000).ok_or_else(wrong)?),
             Err(_) => latency.parse().map_err(|_| wrong())?,
         };
-        let percent = quantile.trim().strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok());
-        let quantile = percent.map(|percent| percent / 100.0).filter(|q| (0.01..1.0).contains(q)).ok_or_else(wrong)?;
-        if latency == Nanos(0) { Err(wrong()) } else { Ok(Self { latency, quantile }) }
+        let percent = quantile
+            .trim()
+            .strip_prefix('p')
+            .and_then(|percent| percent.parse::<f64>().ok());
+        let quantile = percent
+            .map(|percent| percent / 100.0)
+            .filter(|q| (0.01..1.0).contains(q))
+            .ok_or_else(wrong)?;
+        if latency == Nanos(0) {
+            Err(wrong())
+        } else {
+            Ok(Self { latency, quantile })
+        }
     }
 }
 
@@ -63,15 +82,29 @@ mod tests {
 
     #[test]
     fn a_bound_is_a_latency_and_a_quantile() {
-        for (text, micros, quantile) in
-            [("2ms", 2000, 0.99), ("500us@p99.9", 500, 0.999), ("20", 20_000, 0.99), ("1ms@p50", 1000, 0.5)]
-        {
+        for (text, micros, quantile) in [
+            ("2ms", 2000, 0.99),
+            ("500us@p99.9", 500, 0.999),
+            ("20", 20_000, 0.99),
+            ("1ms@p50", 1000, 0.5),
+        ] {
             let bound: Bound = text.parse().unwrap();
             assert_eq!(bound.latency, Nanos::from_micros(micros), "{text}");
             assert!((bound.quantile - quantile).abs() < 1e-9, "{text}");
         }
-        assert_eq!("500us@p99.9".parse::<Bound>().unwrap().to_string(), "500us@p99.9");
-        for text in ["", "0", "2 lightyears", "2ms@99", "2ms@p100", "2ms@p0", "-1ms"] {
+        assert_eq!(
+            "500us@p99.9".parse::<Bound>().unwrap().to_string(),
+            "500us@p99.9"
+        );
+        for text in [
+            "",
+            "0",
+            "2 lightyears",
+            "2ms@99",
+            "2ms@p100",
+            "2ms@p0",
+            "-1ms",
+        ] {
             let error = text.parse::<Bound>().unwrap_err();
             assert_eq!(error.exit_status(), 2, "{text}");
         }

@@ -27,12 +27,18 @@ pub enum Error {
 impl Error {
     /// An invalid request.
     pub fn usage(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Usage { what: what.into(), hint: hint.into() }
+        Self::Usage {
+            what: what.into(),
+            hint: hint.into(),
+        }
     }
 
     /// A request that could not be carried out.
     pub fn failed(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Failed { what: what.into(), hint: hint.into() }
+        Self::Failed {
+            what: what.into(),
+            hint: hint.into(),
+        }
     }
 
     /// What is wrong, without the hint.

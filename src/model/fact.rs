@@ -33,12 +33,13 @@ pub struct LimitFacts {
     pub aio_max: u64,
     /// Asynchronous I/Os that are reserved now (`fs.aio-nr`).
     pub aio_used: u64,
-    /// Memory the process may lock (`RLIMIT_MEMLOCK`); `None` if unlimited, as with the capability `CAP_IPC_LOCK`.
+    /// Memory the process may lock (`RLIMIT_MEMLOCK`); `None` if unlimited, as with the capability
+    /// `CAP_IPC_LOCK`.
     pub locked_memory: Option<Bytes>,
     /// Files the process may have open (`RLIMIT_NOFILE`); `None` if unlimited.
     pub open_files: Option<u64>,
-    /// `kernel.io_uring_disabled`: 0 allowed, 1 for the privileged, 2 forbidden; `None` if the kernel has no such
-    /// setting.
+    /// `kernel.io_uring_disabled`: 0 allowed, 1 for the privileged, 2 forbidden; `None` if the
+    /// kernel has no such setting.
     pub io_uring_disabled: Option<u64>,
 }
 
@@ -49,8 +50,8 @@ pub struct TargetFacts {
     pub name: String,
     /// Bytes that operations can reach.
     pub usable: Bytes,
-    /// The files and devices, in the order of the volume; empty for `sim:` and `null:`. For a database on this
-    /// machine, the directory of its data.
+    /// The files and devices, in the order of the volume; empty for `sim:` and `null:`. For a
+    /// database on this machine, the directory of its data.
     pub members: Vec<VolumeMember>,
     /// The database server, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,40 +76,62 @@ pub struct VolumeMember {
     pub filesystem: Option<String>,
     /// Mount options of that filesystem.
     pub mount_options: Option<String>,
-    /// The written parts of a file; `None` if the filesystem does not report them, and for devices.
+    /// The written parts of a file; `None` if the filesystem does not report them, and for
+    /// devices.
     pub extents: Option<Extents>,
-    /// Major and minor number of the block device, or of its filesystem's device; `None` for memory filesystems.
+    /// Major and minor number of the block device, or of its filesystem's device; `None` for
+    /// memory filesystems.
     pub device_number: Option<(u32, u32)>,
     /// The underlying whole disks.
     pub devices: Vec<BlockDevice>,
 }
 
 impl TargetFacts {
-    /// The first difference between these members and `later` ones, in words; `None` if they are the same files and
-    /// devices, of the same size.
+    /// The first difference between these members and `later` ones, in words; `None` if they are
+    /// the same files and devices, of the same size.
     #[must_use]
     pub fn difference(&self, later: &TargetFacts) -> Option<String> {
         if let (Some(then), Some(now)) = (&self.server, &later.server) {
             let facts = |server: &ServerFacts| {
-                let how = if server.direct { "direct I/O" } else { "the page cache" };
-                format!("{} with a buffer cache of {} and {how}", server.version, server.buffer_cache)
+                let how = if server.direct {
+                    "direct I/O"
+                } else {
+                    "the page cache"
+                };
+                format!(
+                    "{} with a buffer cache of {} and {how}",
+                    server.version, server.buffer_cache
+                )
             };
             if facts(then) != facts(now) || then.tables != now.tables {
-                return Some(format!("the server was {} and is now {}, or its tables differ", facts(then), facts(now)));
+                return Some(format!(
+                    "the server was {} and is now {}, or its tables differ",
+                    facts(then),
+                    facts(now)
+                ));
             }
         }
         if self.members.len() != later.members.len() {
-            return Some(format!("it had {} members and now has {}", self.members.len(), later.members.len()));
+            return Some(format!(
+                "it had {} members and now has {}",
+                self.members.len(),
+                later.members.len()
+            ));
         }
-        self.members.iter().zip(&later.members).find_map(|(then, now)| {
-            let path = now.path.display();
-            let known = then.inode != 0 && now.inode != 0;
-            let inode_differs = known && then.inode != now.inode;
-            if then.kind != now.kind || inode_differs || then.device_number != now.device_number {
-                return Some(format!("'{path}' is no longer the same file or device"));
-            }
-            (then.bytes != now.bytes).then(|| format!("'{path}' had {} and now has {}", then.bytes, now.bytes))
-        })
+        self.members
+            .iter()
+            .zip(&later.members)
+            .find_map(|(then, now)| {
+                let path = now.path.display();
+                let known = then.inode != 0 && now.inode != 0;
+                let inode_differs = known && then.inode != now.inode;
+                if then.kind != now.kind || inode_differs || then.device_number != now.device_number
+                {
+                    return Some(format!("'{path}' is no longer the same file or device"));
+                }
+                (then.bytes != now.bytes)
+                    .then(|| format!("'{path}' had {} and now has {}", then.bytes, now.bytes))
+            })
     }
 }
 
@@ -171,9 +194,11 @@ pub struct Sample {
     pub at: Nanos,
     /// Counters of each block device.
     pub devices: BTreeMap<String, Counters>,
-    /// CPU time of the whole host in clock ticks: user, nice, system, idle, iowait, irq, softirq, steal.
+    /// CPU time of the whole host in clock ticks: user, nice, system, idle, iowait, irq, softirq,
+    /// steal.
     pub cpu_ticks: [u64; 8],
-    /// Microseconds in which some task waited for I/O (`/proc/pressure/io`); `None` if the kernel does not count it.
+    /// Microseconds in which some task waited for I/O (`/proc/pressure/io`); `None` if the kernel
+    /// does not count it.
     pub io_pressure_us: Option<u64>,
     /// Major page faults of the whole host.
     pub major_faults: u64,
@@ -190,8 +215,8 @@ pub struct Sample {
 pub struct OwnThreads {
     /// Number of threads.
     pub count: u32,
-    /// Microseconds in which they were ready to run without a CPU, summed over all threads since each began
-    /// (`/proc/self/task/*/schedstat`).
+    /// Microseconds in which they were ready to run without a CPU, summed over all threads since
+    /// each began (`/proc/self/task/*/schedstat`).
     pub run_delay_us: u64,
 }
 

@@ -194,17 +194,32 @@ pub struct Finding {
 impl Finding {
     /// A finding that does not affect the figures.
     pub fn note(name: FindingName, what: impl Into<String>) -> Self {
-        Self { severity: Severity::Note, name: name.name().into(), what: what.into(), hint: String::new() }
+        Self {
+            severity: Severity::Note,
+            name: name.name().into(),
+            what: what.into(),
+            hint: String::new(),
+        }
     }
 
     /// A finding that makes the figures doubtful.
     pub fn warning(name: FindingName, what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { severity: Severity::Warning, name: name.name().into(), what: what.into(), hint: hint.into() }
+        Self {
+            severity: Severity::Warning,
+            name: name.name().into(),
+            what: what.into(),
+            hint: hint.into(),
+        }
     }
 
     /// A finding that forbids the run.
     pub fn refusal(name: FindingName, what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { severity: Severity::Refusal, name: name.name().into(), what: what.into(), hint: hint.into() }
+        Self {
+            severity: Severity::Refusal,
+            name: name.name().into(),
+            what: what.into(),
+            hint: hint.into(),
+        }
     }
 
     /// True if the finding has this name.
@@ -221,14 +236,23 @@ mod tests {
     #[test]
     fn names_are_kebab_case_and_each_is_explained() {
         let page = include_str!("../../docs/findings.md");
-        let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name));
+        let rows = page.lines().filter_map(|line| {
+            line.strip_prefix("| `")?
+                .split_once('`')
+                .map(|(name, _)| name)
+        });
         let mut explained: Vec<&str> = rows.collect();
         explained.sort_unstable();
         let mut names: Vec<&str> = FindingName::ALL.iter().map(|name| name.name()).collect();
         names.sort_unstable();
-        assert_eq!(explained, names, "docs/findings.md has one row for each name");
-        let is_kebab =
-            |name: &&str| name.split('-').all(|word| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase()));
+        assert_eq!(
+            explained, names,
+            "docs/findings.md has one row for each name"
+        );
+        let is_kebab = |name: &&str| {
+            name.split('-')
+                .all(|word| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase()))
+        };
         assert!(names.iter().all(is_kebab), "{names:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Plain data types that all other modules share.
 //!
-//! Input: text and numbers. Output: values that parse, print and serialise. This module imports none of our other
-//! modules, accesses no device, reads no clock and prints nothing.
+//! Input: text and numbers. Output: values that parse, print and serialise. This module imports
+//! none of our other modules, accesses no device, reads no clock and prints nothing.
 
 mod bound;
 mod engine;
@@ -23,7 +23,8 @@ pub use bound::{Bound, quantile_name};
 pub use engine::{EngineInfo, FioEngine};
 pub use error::Error;
 pub use fact::{
-    BlockDevice, Counters, Extents, FileKind, Host, LimitFacts, OwnThreads, Sample, TargetFacts, VolumeMember,
+    BlockDevice, Counters, Extents, FileKind, Host, LimitFacts, OwnThreads, Sample, TargetFacts,
+    VolumeMember,
 };
 pub use finding::{Finding, FindingName, Severity};
 pub use moment::{Moment, Resolution};
@@ -32,11 +33,13 @@ pub use op::{Cause, Completion, Fault, Kind, Op, Outcome, Slot};
 pub use pattern::Pattern;
 pub use point::{Arrivals, Coordinates, Layer, Load, Mix, Point, Step, Stream, Until, WarmUp};
 pub use request::{
-    Background, CalibrateRequest, CurveRequest, ImportRequest, Invocation, LargeType, LayersRequest, Loads, Matrix,
-    OrionFiles, OrionRequest, Request, RunLevel, RunOptions, SoakRequest, SqlStop, SqlTerms,
+    Background, CalibrateRequest, CurveRequest, ImportRequest, Invocation, LargeType,
+    LayersRequest, Loads, Matrix, OrionFiles, OrionRequest, Request, RunLevel, RunOptions,
+    SoakRequest, SqlStop, SqlTerms,
 };
 pub use sql::{
-    Dbms, HotSpot, PrivateServer, ReadWay, Redo, ServerFacts, ServerSample, SqlTarget, SqlWork, Tables, Think,
+    Dbms, HotSpot, PrivateServer, ReadWay, Redo, ServerFacts, ServerSample, SqlTarget, SqlWork,
+    Tables, Think,
 };
 pub use target::{Cache, Distribution, Layout, Limit, SimSpec, Slow, Stall, Target};
 pub use text::{drives_a_terminal, escaped, escaped_json};

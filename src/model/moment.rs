@@ -29,7 +29,10 @@ impl Moment {
     /// The moment this many seconds later, or earlier if negative; the offset stays.
     #[must_use]
     pub fn plus_seconds(self, seconds: i64) -> Self {
-        Self { seconds: self.seconds + seconds, ..self }
+        Self {
+            seconds: self.seconds + seconds,
+            ..self
+        }
     }
 
     /// Seconds from `earlier` to this moment; negative if `earlier` is later.
@@ -47,7 +50,10 @@ impl Moment {
     /// The same moment with the UTC offset of `other`.
     #[must_use]
     pub fn by_the_clock_of(self, other: Moment) -> Self {
-        Self { offset: other.offset, ..self }
+        Self {
+            offset: other.offset,
+            ..self
+        }
     }
 
     /// Seconds since local midnight.
@@ -91,7 +97,9 @@ impl Moment {
 
     fn local(self) -> Zoned {
         let offset = Offset::from_seconds(self.offset).unwrap_or(Offset::UTC);
-        Timestamp::from_second(self.seconds).unwrap_or_default().to_zoned(TimeZone::fixed(offset))
+        Timestamp::from_second(self.seconds)
+            .unwrap_or_default()
+            .to_zoned(TimeZone::fixed(offset))
     }
 }
 
@@ -110,7 +118,11 @@ impl Resolution {
     #[must_use]
     pub fn of_steps(seconds: f64) -> Self {
         const MINUTES: f64 = 300.0;
-        if seconds < MINUTES { Self::Seconds } else { Self::Minutes }
+        if seconds < MINUTES {
+            Self::Seconds
+        } else {
+            Self::Minutes
+        }
     }
 }
 
@@ -122,7 +134,9 @@ impl PartialOrd for Moment {
 
 impl Ord for Moment {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.seconds.cmp(&other.seconds).then(self.offset.cmp(&other.offset))
+        self.seconds
+            .cmp(&other.seconds)
+            .then(self.offset.cmp(&other.offset))
     }
 }
 
@@ -150,7 +164,8 @@ impl TryFrom<String> for Moment {
 impl FromStr for Moment {
     type Err = Error;
 
-    /// Parses RFC 3339, with `T` or a space, with or without seconds, or a date alone. Without an offset it is UTC.
+    /// Parses RFC 3339, with `T` or a space, with or without seconds, or a date alone. Without an
+    /// offset it is UTC.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
             Error::usage(
@@ -160,7 +175,10 @@ impl FromStr for Moment {
         };
         let text = text.trim();
         // The offset can only be in the time, after the date.
-        let split = text.get(10..).and_then(|time| time.find(['+', '-', 'Z', 'z'])).map(|at| at + 10);
+        let split = text
+            .get(10..)
+            .and_then(|time| time.find(['+', '-', 'Z', 'z']))
+            .map(|at| at + 10);
         let (civil, offset) = split.map_or((text, ""), |at| text.split_at(at));
         let civil: DateTime = civil.trim_end().parse().map_err(|_| wrong())?;
         let offset = match offset {
@@ -171,13 +189,20 @@ impl FromStr for Moment {
             }
         };
         let seconds = offset.to_timestamp(civil).map_err(|_| wrong())?.as_second();
-        Ok(Self { seconds, offset: offset.seconds() })
+        Ok(Self {
+            seconds,
+            offset: offset.seconds(),
+        })
     }
 }
 
 /// Parses `+02:00`, `-0530` or `+02` into seconds.
 fn offset_seconds(text: &str) -> Option<i32> {
-    let (sign, digits) = if let Some(digits) = text.strip_prefix('-') { (-1, digits) } else { (1, &text[1..]) };
+    let (sign, digits) = if let Some(digits) = text.strip_prefix('-') {
+        (-1, digits)
+    } else {
+        (1, &text[1..])
+    };
     let digits = digits.replace(':', "");
     if digits.bytes().any(|byte| !byte.is_ascii_digit()) {
         return None;
@@ -201,15 +226,36 @@ mod tests {
 
     #[test]
     fn moments_are_read_in_the_forms_that_tools_write() {
-        assert_eq!(moment("2016-04-23T10:17").to_string(), "2016-04-23T10:17:00+00:00");
+        assert_eq!(
+            moment("2016-04-23T10:17").to_string(),
+            "2016-04-23T10:17:00+00:00"
+        );
         assert_eq!(moment("2016-04-23 10:17:05").unix_seconds(), 1_461_406_625);
         let there = moment("2016-04-23T10:17:05+05:30");
         assert_eq!(there.since(moment("2016-04-23T10:17:05Z")), -19_800);
-        assert_eq!((there.second_of_day(), there.time().as_str()), (10 * 3600 + 17 * 60 + 5, "10:17"));
-        assert_eq!(moment("2016-04-23T10:17:05-0500").plus_seconds(86_400).short(), "2016-04-24 10:17");
-        assert_eq!(there.shown(Resolution::of_steps(60.0)), "2016-04-23 10:17:05");
+        assert_eq!(
+            (there.second_of_day(), there.time().as_str()),
+            (10 * 3600 + 17 * 60 + 5, "10:17")
+        );
+        assert_eq!(
+            moment("2016-04-23T10:17:05-0500")
+                .plus_seconds(86_400)
+                .short(),
+            "2016-04-24 10:17"
+        );
+        assert_eq!(
+            there.shown(Resolution::of_steps(60.0)),
+            "2016-04-23 10:17:05"
+        );
         assert_eq!(there.shown(Resolution::of_steps(900.0)), "2016-04-23 10:17");
-        for wrong in ["", "yesterday", "23.4.2016", "2016-13-01T00:00", "2016-04-23T10:17+2:00x", "10:17"] {
+        for wrong in [
+            "",
+            "yesterday",
+            "23.4.2016",
+            "2016-13-01T00:00",
+            "2016-04-23T10:17+2:00x",
+            "10:17",
+        ] {
             assert!(wrong.parse::<Moment>().is_err(), "{wrong}");
         }
     }

@@ -28,7 +28,9 @@ impl fmt::Display for Objective {
     /// `p99<2ms`, `rate>5000`: the form that [`Objective::from_str`] reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Measure::Quantile(quantile, latency) => write!(f, "{}<{}", quantile_name(quantile), latency.exact()),
+            Measure::Quantile(quantile, latency) => {
+                write!(f, "{}<{}", quantile_name(quantile), latency.exact())
+            }
             Measure::Mean(latency) => write!(f, "mean<{}", latency.exact()),
             Measure::Max(latency) => write!(f, "max<{}", latency.exact()),
             Measure::Rate(rate) => write!(f, "rate>{rate}"),
@@ -58,12 +60,17 @@ impl FromStr for Objective {
         let wrong = || {
             Error::usage(
                 format!("'{text}' is not an objective"),
-                "write it as 'p99<2ms', 'mean<500us', 'max<100ms' or 'rate>5000', in quotes, because of the shell",
+                "write it as 'p99<2ms', 'mean<500us', 'max<100ms' or 'rate>5000', in quotes, \
+                 because of the shell",
             )
         };
         let limit = |rest: &str| rest.trim_start_matches('=').trim().to_string();
         if let Some((name, rest)) = text.split_once('>') {
-            let rate = limit(rest).replace('_', "").parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate > 0.0);
+            let rate = limit(rest)
+                .replace('_', "")
+                .parse::<f64>()
+                .ok()
+                .filter(|rate| rate.is_finite() && *rate > 0.0);
             return match name.trim() {
                 "rate" | "iops" => Ok(Self(Measure::Rate(rate.ok_or_else(wrong)?))),
                 _ => Err(wrong()),
@@ -72,7 +79,11 @@ impl FromStr for Objective {
         let (name, rest) = text.split_once('<').ok_or_else(wrong)?;
         // A bare number would be seconds, which is hardly ever meant.
         let has_unit = rest.trim_end().ends_with(|last: char| last.is_alphabetic());
-        let latency: Nanos = limit(rest).parse().ok().filter(|_| has_unit).ok_or_else(wrong)?;
+        let latency: Nanos = limit(rest)
+            .parse()
+            .ok()
+            .filter(|_| has_unit)
+            .ok_or_else(wrong)?;
         if latency == Nanos(0) {
             return Err(wrong());
         }
@@ -80,8 +91,12 @@ impl FromStr for Objective {
             "mean" => Measure::Mean(latency),
             "max" => Measure::Max(latency),
             name => {
-                let percent = name.strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok());
-                let quantile = percent.map(|percent| percent / 100.0).filter(|q| (0.01..1.0).contains(q));
+                let percent = name
+                    .strip_prefix('p')
+                    .and_then(|percent| percent.parse::<f64>().ok());
+                let quantile = percent
+                    .map(|percent| percent / 100.0)
+                    .filter(|q| (0.01..1.0).contains(q));
                 Measure::Quantile(quantile.ok_or_else(wrong)?, latency)
             }
         };
@@ -105,7 +120,10 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Objective>().unwrap().to_string(), shown);
         }
-        for wrong in ["", "p99", "p99>2ms", "p100<2ms", "p99<0ms", "p99<2", "rate<5", "rate>-1", "rate>inf", "p<1ms"] {
+        for wrong in [
+            "", "p99", "p99>2ms", "p100<2ms", "p99<0ms", "p99<2", "rate<5", "rate>-1", "rate>inf",
+            "p<1ms",
+        ] {
             assert!(wrong.parse::<Objective>().is_err(), "{wrong}");
         }
     }

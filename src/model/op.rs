@@ -10,8 +10,8 @@ pub enum Kind {
     Read,
     /// Overwrite one block at a position (pwrite).
     Write,
-    /// A write that completes when its data is durable, like those of a database's log writer: write and fdatasync, or
-    /// `O_DSYNC`.
+    /// A write that completes when its data is durable, like those of a database's log writer:
+    /// write and fdatasync, or `O_DSYNC`.
     Log,
     /// Read a whole table of a database, one block after the other.
     Scan,
@@ -63,7 +63,8 @@ pub struct Completion {
     pub outcome: Outcome,
 }
 
-/// How an operation ended. A failed operation is data: it is counted by cause and the run continues.
+/// How an operation ended. A failed operation is data: it is counted by cause and the run
+/// continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// All requested bytes were transferred.
@@ -101,7 +102,8 @@ impl Cause {
     }
 }
 
-/// Meanings of the codes that can occur in a run, in the words of the SQL standard and `PostgreSQL`.
+/// Meanings of the codes that can occur in a run, in the words of the SQL standard and
+/// `PostgreSQL`.
 fn state_in_words(code: &str) -> &'static str {
     match code {
         "40001" => " (serialization failure)",
@@ -120,8 +122,8 @@ fn state_in_words(code: &str) -> &'static str {
 }
 
 impl Outcome {
-    /// The outcome of a transfer of `length` bytes whose system call returned `result`: a count of bytes, or a
-    /// negative error number.
+    /// The outcome of a transfer of `length` bytes whose system call returned `result`: a count of
+    /// bytes, or a negative error number.
     #[must_use]
     pub fn of_transfer(result: i64, length: u32) -> Self {
         if result == i64::from(length) {

@@ -1,7 +1,7 @@
 //! The positions that a stream visits.
 //!
-//! Input: text such as `zipf:0.99`, or a journal. Output: a [`Pattern`], which prints as the text it is parsed from.
-//! The numbers themselves are drawn in `workload`.
+//! Input: text such as `zipf:0.99`, or a journal. Output: a [`Pattern`], which prints as the text
+//! it is parsed from. The numbers themselves are drawn in `workload`.
 
 use super::{Error, Ratio};
 use serde::{Deserialize, Serialize};
@@ -19,25 +19,30 @@ pub enum Pattern {
         /// First position, in blocks.
         start: u64,
     },
-    /// Independent draws, with popularity by Zipf's law: the k-th most popular block has a frequency proportional to
-    /// `k^-theta`. Popular blocks are scattered over the volume, so they are not neighbours.
+    /// Independent draws, with popularity by Zipf's law: the k-th most popular block has a
+    /// frequency proportional to `k^-theta`. Popular blocks are scattered over the volume, so
+    /// they are not neighbours.
     Zipf {
-        /// The exponent, above 0 and at most [`Pattern::THETA_MAX`]. 0.99 has been customary since YCSB.
+        /// The exponent, above 0 and at most [`Pattern::THETA_MAX`]. 0.99 has been customary since
+        /// YCSB.
         theta: f64,
     },
-    /// Independent draws, with a hot part at the beginning of the volume; within each part all blocks are equally
-    /// likely.
+    /// Independent draws, with a hot part at the beginning of the volume; within each part all
+    /// blocks are equally likely.
     Hotspot {
-        /// The hot part of the volume. It has at least one block, and so has the rest, unless no operation goes there.
+        /// The hot part of the volume. It has at least one block, and so has the rest, unless no
+        /// operation goes there.
         space: Ratio,
-        /// Fraction of operations that go to the hot part. If all do, it is a working set of that size.
+        /// Fraction of operations that go to the hot part. If all do, it is a working set of that
+        /// size.
         share: Ratio,
     },
-    /// Every block of the volume once, in a pseudo-random order, and then again in the same order. With fixed work
-    /// this holds for all workers of a stream together. If the point ends by time, a fast worker starts again before a
-    /// slow one has finished.
+    /// Every block of the volume once, in a pseudo-random order, and then again in the same order.
+    /// With fixed work this holds for all workers of a stream together. If the point ends by
+    /// time, a fast worker starts again before a slow one has finished.
     Permutation {
-        /// Index in the order at which it begins, so that a point with the same seed continues where another ended.
+        /// Index in the order at which it begins, so that a point with the same seed continues
+        /// where another ended.
         start: u64,
     },
 }
@@ -48,19 +53,27 @@ impl Pattern {
 }
 
 /// How the patterns are written.
-const USAGE: &str = "write it as uniform, sequential, zipf:0.99, hotspot:20%:80% (20% of the volume gets 80% of the \
-                     operations) or permutation";
+const USAGE: &str = "write it as uniform, sequential, zipf:0.99, hotspot:20%:80% (20% of the \
+                     volume gets 80% of the operations) or permutation";
 
 impl FromStr for Pattern {
     type Err = Error;
 
-    /// Parses `uniform`, `sequential`, `zipf:THETA`, `hotspot:SPACE:SHARE` or `permutation`. `sequential:START` and
-    /// `permutation:START` begin at this block or index instead of the first.
+    /// Parses `uniform`, `sequential`, `zipf:THETA`, `hotspot:SPACE:SHARE` or `permutation`.
+    /// `sequential:START` and `permutation:START` begin at this block or index instead of the
+    /// first.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = |why: &str| Error::usage(format!("'{text}' is not a pattern: {why}"), USAGE);
-        let (name, value) = text.split_once(':').map_or((text, None), |(name, value)| (name, Some(value)));
-        let start =
-            || value.map_or(Ok(0), |value| value.parse().map_err(|_| wrong("the start is a whole number of blocks")));
+        let (name, value) = text
+            .split_once(':')
+            .map_or((text, None), |(name, value)| (name, Some(value)));
+        let start = || {
+            value.map_or(Ok(0), |value| {
+                value
+                    .parse()
+                    .map_err(|_| wrong("the start is a whole number of blocks"))
+            })
+        };
         match (name, value) {
             ("uniform", None) => Ok(Pattern::Uniform),
             ("sequential", _) => Ok(Pattern::Sequential { start: start()? }),
@@ -68,19 +81,29 @@ impl FromStr for Pattern {
             ("zipf", value) => {
                 let theta = value.and_then(|value| value.parse().ok());
                 let theta = theta.filter(|theta| 0.0 < *theta && *theta <= Pattern::THETA_MAX);
-                let theta = theta.ok_or_else(|| wrong("the exponent of zipf is a number above 0 and at most 10"))?;
+                let theta = theta.ok_or_else(|| {
+                    wrong("the exponent of zipf is a number above 0 and at most 10")
+                })?;
                 Ok(Pattern::Zipf { theta })
             }
             ("hotspot", value) => {
                 let parts = value.and_then(|value| value.split_once(':'));
-                let (space, share) = parts.ok_or_else(|| wrong("a hotspot needs a part of the volume and a share"))?;
-                let share_of = |text: &str| text.parse::<Ratio>().map_err(|_| wrong("a share must be from 0% to 100%"));
+                let (space, share) = parts
+                    .ok_or_else(|| wrong("a hotspot needs a part of the volume and a share"))?;
+                let share_of = |text: &str| {
+                    text.parse::<Ratio>()
+                        .map_err(|_| wrong("a share must be from 0% to 100%"))
+                };
                 let (space, share) = (share_of(space)?, share_of(share)?);
                 if space == Ratio::ZERO || share == Ratio::ZERO {
-                    return Err(wrong("the hot part of the volume and its share must be above 0"));
+                    return Err(wrong(
+                        "the hot part of the volume and its share must be above 0",
+                    ));
                 }
                 if space == Ratio::ONE && share != Ratio::ONE {
-                    return Err(wrong("the whole volume leaves no room for the other operations"));
+                    return Err(wrong(
+                        "the whole volume leaves no room for the other operations",
+                    ));
                 }
                 Ok(Pattern::Hotspot { space, share })
             }
@@ -97,7 +120,9 @@ impl fmt::Display for Pattern {
             Pattern::Sequential { start: 0 } => f.write_str("sequential"),
             Pattern::Sequential { start } => write!(f, "sequential:{start}"),
             Pattern::Zipf { theta } => write!(f, "zipf:{theta}"),
-            Pattern::Hotspot { space, share } => write!(f, "hotspot:{}:{}", space.exact(), share.exact()),
+            Pattern::Hotspot { space, share } => {
+                write!(f, "hotspot:{}:{}", space.exact(), share.exact())
+            }
             Pattern::Permutation { start: 0 } => f.write_str("permutation"),
             Pattern::Permutation { start } => write!(f, "permutation:{start}"),
         }
@@ -110,7 +135,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn share() -> impl Strategy<Value = Ratio> {
-        (1u32..100_000).prop_map(|thousandths| Ratio::from_percent(f64::from(thousandths) / 1000.0).unwrap())
+        (1u32..100_000)
+            .prop_map(|thousandths| Ratio::from_percent(f64::from(thousandths) / 1000.0).unwrap())
     }
 
     fn any_pattern() -> impl Strategy<Value = Pattern> {
@@ -137,10 +163,20 @@ mod tests {
 
     #[test]
     fn a_pattern_prints_in_the_form_that_is_parsed() {
-        for text in ["uniform", "sequential", "zipf:0.99", "hotspot:20%:80%", "hotspot:0.5%:100%", "permutation"] {
+        for text in [
+            "uniform",
+            "sequential",
+            "zipf:0.99",
+            "hotspot:20%:80%",
+            "hotspot:0.5%:100%",
+            "permutation",
+        ] {
             assert_eq!(text.parse::<Pattern>().unwrap().to_string(), text);
         }
-        assert_eq!("hotspot:0.2:0.8".parse::<Pattern>(), "hotspot:20%:80%".parse());
+        assert_eq!(
+            "hotspot:0.2:0.8".parse::<Pattern>(),
+            "hotspot:20%:80%".parse()
+        );
     }
 
     #[test]
@@ -167,7 +203,8 @@ mod tests {
             let error = text.parse::<Pattern>().unwrap_err();
             assert_eq!(error.exit_status(), 2);
             assert!(
-                error.to_string().contains(&format!("'{text}'")) && error.to_string().contains("zipf:0.99"),
+                error.to_string().contains(&format!("'{text}'"))
+                    && error.to_string().contains("zipf:0.99"),
                 "{error}"
             );
         }

@@ -87,7 +87,10 @@ pub enum Coordinates {
     },
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -148,15 +151,29 @@ impl From<Before> for Coordinates {
             StepBefore::Cell => Self::Cell { small, large },
             StepBefore::Pass(pass) => Self::Pass { pass },
             StepBefore::Within(bytes) => Self::Within { bytes },
-            StepBefore::Depth => Self::Depth { depth: small, large_beside: large },
-            StepBefore::Rate(rate_per_s) => Self::Rate { rate_per_s, in_flight_max: small, large_beside: large },
+            StepBefore::Depth => Self::Depth {
+                depth: small,
+                large_beside: large,
+            },
+            StepBefore::Rate(rate_per_s) => Self::Rate {
+                rate_per_s,
+                in_flight_max: small,
+                large_beside: large,
+            },
             StepBefore::Large => Self::Large { depth: large },
             StepBefore::Stream => Self::Stream,
             StepBefore::Write => Self::Write { depth: small },
             StepBefore::Log(bytes) => Self::Log { bytes },
             StepBefore::Again => Self::Again { depth: small },
-            StepBefore::Layer(layer, round) => Self::Layer { layer, sessions: small, round },
-            StepBefore::Round(round) => Self::Round { round, outstanding: small },
+            StepBefore::Layer(layer, round) => Self::Layer {
+                layer,
+                sessions: small,
+                round,
+            },
+            StepBefore::Round(round) => Self::Round {
+                round,
+                outstanding: small,
+            },
         }
     }
 }
@@ -200,7 +217,10 @@ impl Coordinates {
     /// Small I/O in a closed loop, without a second stream.
     #[must_use]
     pub const fn at_depth(depth: u32) -> Self {
-        Self::Depth { depth, large_beside: 0 }
+        Self::Depth {
+            depth,
+            large_beside: 0,
+        }
     }
 
     /// The step of the point, without its load.
@@ -226,7 +246,10 @@ impl Coordinates {
     #[must_use]
     pub const fn outstanding(self) -> u32 {
         match self {
-            Self::Depth { depth, .. } | Self::Large { depth } | Self::Write { depth } | Self::Again { depth } => depth,
+            Self::Depth { depth, .. }
+            | Self::Large { depth }
+            | Self::Write { depth }
+            | Self::Again { depth } => depth,
             Self::Sessions { sessions } | Self::Layer { sessions, .. } => sessions,
             Self::Rate { in_flight_max, .. } => in_flight_max,
             Self::Round { outstanding, .. } => outstanding,
@@ -249,28 +272,48 @@ impl Coordinates {
     /// Offered operations per second of an open loop.
     #[must_use]
     pub const fn rate(self) -> Option<u64> {
-        if let Self::Rate { rate_per_s, .. } = self { Some(rate_per_s) } else { None }
+        if let Self::Rate { rate_per_s, .. } = self {
+            Some(rate_per_s)
+        } else {
+            None
+        }
     }
 
     /// Small I/Os of a cell without large ones.
     #[must_use]
     pub const fn small_alone(self) -> Option<u32> {
-        if let Self::Cell { small, large: 0 } = self { Some(small) } else { None }
+        if let Self::Cell { small, large: 0 } = self {
+            Some(small)
+        } else {
+            None
+        }
     }
 
     /// Large I/Os of a cell without small ones.
     #[must_use]
     pub const fn large_alone(self) -> Option<u32> {
-        if let Self::Cell { small: 0, large } = self { Some(large) } else { None }
+        if let Self::Cell { small: 0, large } = self {
+            Some(large)
+        } else {
+            None
+        }
     }
 
-    /// Small and large outstanding I/Os, as Orion counts them. Point seeds and the CSV report use this pair.
+    /// Small and large outstanding I/Os, as Orion counts them. Point seeds and the CSV report use
+    /// this pair.
     #[must_use]
     pub const fn small_and_large(self) -> (u32, u32) {
         match self {
             Self::Cell { small, large } => (small, large),
-            Self::Depth { depth, large_beside } => (depth, large_beside),
-            Self::Rate { in_flight_max, large_beside, .. } => (in_flight_max, large_beside),
+            Self::Depth {
+                depth,
+                large_beside,
+            } => (depth, large_beside),
+            Self::Rate {
+                in_flight_max,
+                large_beside,
+                ..
+            } => (in_flight_max, large_beside),
             Self::Large { depth } => (0, depth),
             Self::Pass { .. } | Self::Stream => (0, 1),
             other => (other.outstanding(), 0),
@@ -292,7 +335,11 @@ impl Coordinates {
             Self::Write { depth } => format!("write:{depth}"),
             Self::Log { bytes } => format!("log:{bytes}"),
             Self::Again { .. } => "again".into(),
-            Self::Layer { layer, sessions, round } => format!("layer:{}:{round}:{sessions}", layer.name()),
+            Self::Layer {
+                layer,
+                sessions,
+                round,
+            } => format!("layer:{}:{round}:{sessions}", layer.name()),
             Self::Round { round, .. } => format!("round:{round}"),
         }
     }
@@ -330,7 +377,13 @@ pub enum Layer {
 
 impl Layer {
     /// All layers, from storage upwards.
-    pub const ALL: [Layer; 5] = [Layer::Async, Layer::Sync, Layer::File, Layer::Row, Layer::Single];
+    pub const ALL: [Layer; 5] = [
+        Layer::Async,
+        Layer::Sync,
+        Layer::File,
+        Layer::Row,
+        Layer::Single,
+    ];
 
     /// Machine-readable name.
     #[must_use]
@@ -373,12 +426,23 @@ impl std::fmt::Display for Coordinates {
             Self::Cell { small, large } => write!(f, "Small={small}, Large={large}"),
             Self::Pass { pass } => write!(f, "pass {pass} over one part"),
             Self::Within { bytes } => write!(f, "random reads within {}", Bytes(bytes)),
-            Self::Depth { depth, large_beside } => {
+            Self::Depth {
+                depth,
+                large_beside,
+            } => {
                 write!(f, "depth {depth}")?;
                 beside(f, large_beside)
             }
-            Self::Sessions { sessions } => write!(f, "{sessions} session{}", if sessions == 1 { "" } else { "s" }),
-            Self::Rate { rate_per_s, large_beside, .. } => {
+            Self::Sessions { sessions } => write!(
+                f,
+                "{sessions} session{}",
+                if sessions == 1 { "" } else { "s" }
+            ),
+            Self::Rate {
+                rate_per_s,
+                large_beside,
+                ..
+            } => {
                 write!(f, "{rate_per_s}/s")?;
                 beside(f, large_beside)
             }
@@ -387,7 +451,11 @@ impl std::fmt::Display for Coordinates {
             Self::Write { depth } => write!(f, "writes, depth {depth}"),
             Self::Log { bytes } => write!(f, "log writes of {}", Bytes(bytes.into())),
             Self::Again { depth } => write!(f, "depth {depth} again"),
-            Self::Layer { layer, sessions, round } => {
+            Self::Layer {
+                layer,
+                sessions,
+                round,
+            } => {
                 write!(f, "layer {} of {sessions}, round {round}", layer.number())
             }
             Self::Round { round, .. } => write!(f, "round {round}"),
@@ -395,16 +463,19 @@ impl std::fmt::Display for Coordinates {
     }
 }
 
-/// Maximum number of windows of a measurement: three days of seconds. Each window takes memory and space in the
-/// journal, even if it is empty.
+/// Maximum number of windows of a measurement: three days of seconds. Each window takes memory and
+/// space in the journal, even if it is empty.
 const WINDOWS_MOST: u64 = 1 << 18;
 
 impl Until {
-    /// The width of the windows of a measurement that ends this way: `usual`, or a multiple of it if there would be
-    /// too many windows.
+    /// The width of the windows of a measurement that ends this way: `usual`, or a multiple of it
+    /// if there would be too many windows.
     #[must_use]
     pub fn window(self, usual: Nanos) -> Nanos {
-        let (Self::Elapsed(most) | Self::Precise { most, .. } | Self::Work { most, .. }) = self else { return usual };
+        let (Self::Elapsed(most) | Self::Precise { most, .. } | Self::Work { most, .. }) = self
+        else {
+            return usual;
+        };
         let times = most.0.div_ceil(usual.0.saturating_mul(WINDOWS_MOST)).max(1);
         Nanos(usual.0.saturating_mul(times))
     }
@@ -460,7 +531,9 @@ impl Stream {
     /// The kinds of operation that can occur, in the order of [`Kind::ALL`].
     #[must_use]
     pub fn kinds(&self) -> Vec<Kind> {
-        self.sql.as_ref().map_or_else(|| self.mix.kinds().to_vec(), SqlWork::kinds)
+        self.sql
+            .as_ref()
+            .map_or_else(|| self.mix.kinds().to_vec(), SqlWork::kinds)
     }
 }
 
@@ -468,7 +541,8 @@ impl Stream {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Load {
-    /// Closed loop: a constant number of outstanding operations; the next one is issued when one completes.
+    /// Closed loop: a constant number of outstanding operations; the next one is issued when one
+    /// completes.
     Closed {
         /// Outstanding operations.
         depth: u32,
@@ -479,8 +553,8 @@ pub enum Load {
         rate: f64,
         /// How the due times are spaced.
         arrivals: Arrivals,
-        /// Maximum number of outstanding operations. Operations that are due beyond it wait, and the wait counts as
-        /// response time.
+        /// Maximum number of outstanding operations. Operations that are due beyond it wait, and
+        /// the wait counts as response time.
         in_flight_max: u32,
     },
 }
@@ -518,7 +592,10 @@ pub struct Mix {
 
 impl Mix {
     /// Reads only.
-    pub const READS: Mix = Mix { writes: Ratio::ZERO, durable: false };
+    pub const READS: Mix = Mix {
+        writes: Ratio::ZERO,
+        durable: false,
+    };
 
     /// The kinds that can occur in this mix.
     #[must_use]
@@ -550,7 +627,10 @@ pub struct WarmUp {
 
 impl WarmUp {
     /// No warm-up: measure from the first operation.
-    pub const NONE: WarmUp = WarmUp { least: Nanos(0), most: Nanos(0) };
+    pub const NONE: WarmUp = WarmUp {
+        least: Nanos(0),
+        most: Nanos(0),
+    };
 }
 
 /// When a point ends. Times are counted from the end of the warm-up.
@@ -568,8 +648,8 @@ pub enum Until {
         /// Maximum measured time.
         most: Nanos,
     },
-    /// When the figures are precise: the half-width of the 95 % interval of throughput and of median response time is
-    /// within `precision` of their values.
+    /// When the figures are precise: the half-width of the 95 % interval of throughput and of
+    /// median response time is within `precision` of their values.
     Precise {
         /// Required precision, as a fraction of the value.
         precision: Ratio,
@@ -587,12 +667,29 @@ mod tests {
 
     #[test]
     fn coordinates_say_what_they_are_and_those_of_format_1_are_read() {
-        let read = |value: &serde_json::Value| serde_json::from_value::<Coordinates>(value.clone()).unwrap();
-        let depth = Coordinates::Depth { depth: 8, large_beside: 2 };
-        let rate = Coordinates::Rate { rate_per_s: 900, in_flight_max: 512, large_beside: 0 };
-        let layer = Coordinates::Layer { layer: Layer::Row, sessions: 4, round: 2 };
+        let read = |value: &serde_json::Value| {
+            serde_json::from_value::<Coordinates>(value.clone()).unwrap()
+        };
+        let depth = Coordinates::Depth {
+            depth: 8,
+            large_beside: 2,
+        };
+        let rate = Coordinates::Rate {
+            rate_per_s: 900,
+            in_flight_max: 512,
+            large_beside: 0,
+        };
+        let layer = Coordinates::Layer {
+            layer: Layer::Row,
+            sessions: 4,
+            round: 2,
+        };
         for (coordinates, now, before) in [
-            (Coordinates::cell(4, 1), json!({"step": "cell", "small": 4, "large": 1}), json!({"small": 4, "large": 1})),
+            (
+                Coordinates::cell(4, 1),
+                json!({"step": "cell", "small": 4, "large": 1}),
+                json!({"small": 4, "large": 1}),
+            ),
             (
                 depth,
                 json!({"step": "depth", "depth": 8, "large_beside": 2}),
@@ -603,14 +700,21 @@ mod tests {
                 json!({"step": "rate", "rate_per_s": 900, "in_flight_max": 512}),
                 json!({"small": 512, "large": 0, "step": {"rate": 900}}),
             ),
-            (Coordinates::Stream, json!({"step": "stream"}), json!({"small": 0, "large": 1, "step": "stream"})),
+            (
+                Coordinates::Stream,
+                json!({"step": "stream"}),
+                json!({"small": 0, "large": 1, "step": "stream"}),
+            ),
             (
                 layer,
                 json!({"step": "layer", "layer": "row", "sessions": 4, "round": 2}),
                 json!({"small": 4, "large": 0, "step": {"layer": ["row", 2]}}),
             ),
             (
-                Coordinates::Round { round: 7, outstanding: 8 },
+                Coordinates::Round {
+                    round: 7,
+                    outstanding: 8,
+                },
                 json!({"step": "round", "round": 7, "outstanding": 8}),
                 json!({"small": 8, "large": 0, "step": {"round": 7}}),
             ),

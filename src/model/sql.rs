@@ -37,8 +37,8 @@ pub struct SqlTarget {
     /// The directory of a private server that we started; `None` for existing servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub private_in: Option<String>,
-    /// How a private server is made, so that a resumed run can make it again; `None` for existing servers, and in
-    /// journals of earlier versions.
+    /// How a private server is made, so that a resumed run can make it again; `None` for existing
+    /// servers, and in journals of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub private: Option<PrivateServer>,
 }
@@ -61,20 +61,27 @@ pub struct PrivateServer {
 }
 
 impl PrivateServer {
-    /// The options that name programs and settings, as on a command line, each with a space before it.
+    /// The options that name programs and settings, as on a command line, each with a space before
+    /// it.
     ///
-    /// A resumed run needs them again: a journal alone must not decide which program is run, and a setting may contain
-    /// a command.
+    /// A resumed run needs them again: a journal alone must not decide which program is run, and a
+    /// setting may contain a command.
     #[must_use]
     pub fn confirmed_options(&self) -> String {
-        let bin = self.bin.iter().map(|bin| format!(" --server-bin {}", bin.display()));
-        let settings = self.settings.iter().map(|(name, value)| format!(" --server-set {name}={value}"));
+        let bin = self
+            .bin
+            .iter()
+            .map(|bin| format!(" --server-bin {}", bin.display()));
+        let settings = self
+            .settings
+            .iter()
+            .map(|(name, value)| format!(" --server-set {name}={value}"));
         bin.chain(settings).collect()
     }
 }
 
-/// The tables that `load` creates: `schemas` tables with `scale` rows each, where each row fills a block; and as many
-/// tables without an index, to be scanned.
+/// The tables that `load` creates: `schemas` tables with `scale` rows each, where each row fills a
+/// block; and as many tables without an index, to be scanned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tables {
     /// Number of tables that are read by key.
@@ -102,11 +109,16 @@ impl Tables {
 
     /// Bytes of `blocks` in each table. A journal may contain any numbers.
     fn bytes_of(&self, blocks: u64) -> Bytes {
-        Bytes(u64::from(self.schemas).saturating_mul(blocks).saturating_mul(u64::from(self.block)))
+        Bytes(
+            u64::from(self.schemas)
+                .saturating_mul(blocks)
+                .saturating_mul(u64::from(self.block)),
+        )
     }
 }
 
-/// The work of a session's operations: the SLOB method. Fractions are exact, because operations are dealt, not drawn.
+/// The work of a session's operations: the SLOB method. Fractions are exact, because operations are
+/// dealt, not drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SqlWork {
     /// The tables.
@@ -166,7 +178,14 @@ impl SqlWork {
     /// The kinds of operation that can occur.
     #[must_use]
     pub fn kinds(&self) -> Vec<Kind> {
-        let (updates, scans) = (self.updates, if self.updates == Ratio::ONE { Ratio::ZERO } else { self.scans });
+        let (updates, scans) = (
+            self.updates,
+            if self.updates == Ratio::ONE {
+                Ratio::ZERO
+            } else {
+                self.scans
+            },
+        );
         let occurs = |kind: &Kind| match kind {
             Kind::Read => updates != Ratio::ONE && scans != Ratio::ONE,
             Kind::Write => updates != Ratio::ZERO,
@@ -184,7 +203,12 @@ impl fmt::Display for Tables {
             1 => write!(out, "1 table")?,
             number => write!(out, "{number} tables")?,
         }
-        write!(out, " of {} rows, one to a block of {}", self.scale, Bytes(self.block.into()))
+        write!(
+            out,
+            " of {} rows, one to a block of {}",
+            self.scale,
+            Bytes(self.block.into())
+        )
     }
 }
 
@@ -197,23 +221,39 @@ impl fmt::Display for SqlWork {
         };
         write!(out, "reads of {} {way}", self.read_rows)?;
         if self.scans != Ratio::ZERO {
-            write!(out, ", {} of them scans of {} blocks", self.scans, self.tables.scan_blocks)?;
+            write!(
+                out,
+                ", {} of them scans of {} blocks",
+                self.scans, self.tables.scan_blocks
+            )?;
         }
         if self.updates != Ratio::ZERO {
             let columns = match self.redo {
                 Redo::Lite => "2 columns",
                 Redo::Heavy => "all columns",
             };
-            write!(out, "; {} updates of {} rows, {columns}", self.updates, self.update_rows)?;
+            write!(
+                out,
+                "; {} updates of {} rows, {columns}",
+                self.updates, self.update_rows
+            )?;
         }
         if let Some(spot) = self.hot_spot {
-            write!(out, "; every {}th in a hot spot of {} rows", spot.every, spot.rows)?;
+            write!(
+                out,
+                "; every {}th in a hot spot of {} rows",
+                spot.every, spot.rows
+            )?;
         }
         if let Some(every) = self.hot_schema_every {
             write!(out, "; every {every}th in the first table")?;
         }
         if let Some(think) = self.think {
-            write!(out, "; a pause of {} to {} after every {}th", think.least, think.most, think.every)?;
+            write!(
+                out,
+                "; a pause of {} to {} after every {}th",
+                think.least, think.most, think.every
+            )?;
         }
         Ok(())
     }
@@ -282,8 +322,8 @@ pub struct ServerFacts {
     pub buffer_cache: Bytes,
 }
 
-/// Counters of a server at one moment. Only differences are meaningful. `None` means that the server, or this machine,
-/// does not report the figure.
+/// Counters of a server at one moment. Only differences are meaningful. `None` means that the
+/// server, or this machine, does not report the figure.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerSample {
     /// Blocks of our tables visited in the buffer cache, whether they were in it or not.
@@ -308,8 +348,8 @@ pub struct ServerSample {
     pub storage_read: Option<u64>,
     /// Bytes that its processes wrote to storage, as the kernel counts them.
     pub storage_written: Option<u64>,
-    /// Number of times that a session of ours was seen in each wait event since the point began; `CPU` if it was not
-    /// waiting. From about ten samples per second.
+    /// Number of times that a session of ours was seen in each wait event since the point began;
+    /// `CPU` if it was not waiting. From about ten samples per second.
     pub waits: BTreeMap<String, u64>,
     /// Number of samples of wait events.
     pub looks: u64,

@@ -50,7 +50,8 @@ pub enum Layout {
     },
 }
 
-/// A storage device as a queueing model: `servers` serve one queue in parallel, first come first served.
+/// A storage device as a queueing model: `servers` serve one queue in parallel, first come first
+/// served.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SimSpec {
     /// Operations served at the same time.
@@ -59,7 +60,8 @@ pub struct SimSpec {
     pub service: Nanos,
     /// How service times vary.
     pub distribution: Distribution,
-    /// Bytes per second that one server transfers, in addition to `service`; `None` if the transfer takes no time.
+    /// Bytes per second that one server transfers, in addition to `service`; `None` if the
+    /// transfer takes no time.
     pub bandwidth: Option<Bytes>,
     /// Regular stalls.
     pub stall: Option<Stall>,
@@ -78,7 +80,8 @@ pub struct SimSpec {
     pub bytes: Bytes,
 }
 
-/// A cap like that of cloud volumes, a token bucket: an operation takes a token before it is served, or waits for one.
+/// A cap like that of cloud volumes, a token bucket: an operation takes a token before it is
+/// served, or waits for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
     /// Tokens added per second; at least 1.
@@ -96,9 +99,9 @@ pub struct Slow {
     pub share: Ratio,
 }
 
-/// A cache in the device: reads of recently touched blocks have their own service time. Writes take the device's time
-/// and leave their block in the cache. Blocks are identified by position and length, so streams of different lengths
-/// share its space but not its contents.
+/// A cache in the device: reads of recently touched blocks have their own service time. Writes take
+/// the device's time and leave their block in the cache. Blocks are identified by position and
+/// length, so streams of different lengths share its space but not its contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
     /// Capacity; when it is full, the least recently used block is evicted.
@@ -143,59 +146,76 @@ const SIM_DEFAULT: SimSpec = SimSpec {
 impl FromStr for SimSpec {
     type Err = Error;
 
-    /// Parses the text after `sim:`, for example `8,100us,fixed,bandwidth=1GB,stall=300ms/2s,errors=1%,size=4GiB`.
+    /// Parses the text after `sim:`, for example
+    /// `8,100us,fixed,bandwidth=1GB,stall=300ms/2s,errors=1%,size=4GiB`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let mut spec = SIM_DEFAULT;
-        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        for part in text
+            .split(',')
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+        {
             let wrong = |why: &str| {
                 Error::usage(
                     format!("'{part}' in 'sim:{text}': {why}"),
-                    "sim:SERVERS,SERVICE_TIME[,fixed|exponential][,bandwidth=1GB][,stall=300ms/2s][,errors=1%]\
-                     [,limit=2000/s+10000][,slow=50ms@0.5%][,cache=256MiB@20us][,size=4GiB]",
+                    "sim:SERVERS,SERVICE_TIME[,fixed|exponential][,bandwidth=1GB][,stall=300ms/\
+                     2s][,errors=1%][,limit=2000/s+10000][,slow=50ms@0.5%][,cache=256MiB@20us][,\
+                     size=4GiB]",
                 )
             };
             let number = |text: &str| text.parse::<u32>().ok().filter(|n| (1..=4096).contains(n));
             match part.split_once('=') {
                 Some(("servers", value)) => {
-                    spec.servers =
-                        number(value).ok_or_else(|| wrong("the number of servers must be from 1 to 4096"))?;
+                    spec.servers = number(value)
+                        .ok_or_else(|| wrong("the number of servers must be from 1 to 4096"))?;
                 }
-                Some(("service", value)) => spec.service = value.parse().map_err(|_| wrong("not a duration"))?,
+                Some(("service", value)) => {
+                    spec.service = value.parse().map_err(|_| wrong("not a duration"))?;
+                }
                 Some(("bandwidth", value)) => {
                     let bandwidth: Bytes = value.parse().map_err(|_| wrong("not a size"))?;
                     spec.bandwidth = Some(bandwidth).filter(|b| b.0 > 0);
                 }
                 Some(("stall", value)) => {
                     let stall = parse_stall(value).ok_or_else(|| {
-                        wrong("a stall is DURATION/PERIOD, with the duration shorter than the period")
+                        wrong(
+                            "a stall is DURATION/PERIOD, with the duration shorter than the period",
+                        )
                     })?;
                     spec.stall = Some(stall);
                 }
-                Some(("errors", value)) => spec.errors = value.parse().map_err(|_| wrong("not a share"))?,
+                Some(("errors", value)) => {
+                    spec.errors = value.parse().map_err(|_| wrong("not a share"))?;
+                }
                 Some(("limit", value)) => {
-                    let limit =
-                        parse_limit(value).ok_or_else(|| wrong("a limit is RATE/s or RATE/s+BURST, both above 0"))?;
+                    let limit = parse_limit(value)
+                        .ok_or_else(|| wrong("a limit is RATE/s or RATE/s+BURST, both above 0"))?;
                     spec.limit = Some(limit);
                 }
                 Some(("slow", value)) => {
-                    let slow =
-                        parse_slow(value).ok_or_else(|| wrong("slow is SERVICE_TIME@SHARE, with a time above 0"))?;
+                    let slow = parse_slow(value)
+                        .ok_or_else(|| wrong("slow is SERVICE_TIME@SHARE, with a time above 0"))?;
                     spec.slow = Some(slow);
                 }
                 Some(("cache", value)) => {
-                    let cache =
-                        parse_cache(value).ok_or_else(|| wrong("a cache is SIZE@SERVICE_TIME, both above 0"))?;
+                    let cache = parse_cache(value)
+                        .ok_or_else(|| wrong("a cache is SIZE@SERVICE_TIME, both above 0"))?;
                     spec.cache = Some(cache);
                 }
-                Some(("size", value)) => spec.bytes = value.parse().map_err(|_| wrong("not a size"))?,
+                Some(("size", value)) => {
+                    spec.bytes = value.parse().map_err(|_| wrong("not a size"))?;
+                }
                 Some(_) => return Err(wrong("no such setting")),
                 None if part == "fixed" => spec.distribution = Distribution::Fixed,
                 None if part == "exponential" => spec.distribution = Distribution::Exponential,
                 None if part.bytes().all(|byte| byte.is_ascii_digit()) => {
-                    spec.servers = number(part).ok_or_else(|| wrong("the number of servers must be from 1 to 4096"))?;
+                    spec.servers = number(part)
+                        .ok_or_else(|| wrong("the number of servers must be from 1 to 4096"))?;
                 }
                 None => {
-                    spec.service = part.parse().map_err(|_| wrong("neither a number of servers nor a duration"))?;
+                    spec.service = part
+                        .parse()
+                        .map_err(|_| wrong("neither a number of servers nor a duration"))?;
                 }
             }
         }
@@ -212,29 +232,45 @@ impl FromStr for SimSpec {
 /// Parses `300ms/2s`.
 fn parse_stall(text: &str) -> Option<Stall> {
     let (length, period) = text.split_once('/')?;
-    let stall = Stall { length: length.parse().ok()?, period: period.parse().ok()? };
+    let stall = Stall {
+        length: length.parse().ok()?,
+        period: period.parse().ok()?,
+    };
     (stall.length < stall.period).then_some(stall)
 }
 
 /// Parses `2000/s`, or `2000/s+10000`.
 fn parse_limit(text: &str) -> Option<Limit> {
     let (rate, burst) = text.split_once("/s")?;
-    let burst = if burst.is_empty() { 1 } else { burst.strip_prefix('+')?.parse().ok()? };
-    let limit = Limit { rate: rate.parse().ok()?, burst };
+    let burst = if burst.is_empty() {
+        1
+    } else {
+        burst.strip_prefix('+')?.parse().ok()?
+    };
+    let limit = Limit {
+        rate: rate.parse().ok()?,
+        burst,
+    };
     (limit.rate > 0 && limit.burst > 0).then_some(limit)
 }
 
 /// Parses `50ms@0.5%`.
 fn parse_slow(text: &str) -> Option<Slow> {
     let (service, share) = text.split_once('@')?;
-    let slow = Slow { service: service.parse().ok()?, share: share.parse().ok()? };
+    let slow = Slow {
+        service: service.parse().ok()?,
+        share: share.parse().ok()?,
+    };
     (slow.service > Nanos(0)).then_some(slow)
 }
 
 /// Parses `256MiB@20us`.
 fn parse_cache(text: &str) -> Option<Cache> {
     let (bytes, service) = text.split_once('@')?;
-    let cache = Cache { bytes: bytes.parse().ok()?, service: service.parse().ok()? };
+    let cache = Cache {
+        bytes: bytes.parse().ok()?,
+        service: service.parse().ok()?,
+    };
     (cache.bytes > Bytes(0) && cache.service > Nanos(0)).then_some(cache)
 }
 
@@ -250,7 +286,12 @@ impl fmt::Display for SimSpec {
             write!(f, ",bandwidth={}", bandwidth.exact())?;
         }
         if let Some(stall) = self.stall {
-            write!(f, ",stall={}/{}", stall.length.exact(), stall.period.exact())?;
+            write!(
+                f,
+                ",stall={}/{}",
+                stall.length.exact(),
+                stall.period.exact()
+            )?;
         }
         if self.errors != Ratio::ZERO {
             write!(f, ",errors={}", self.errors.get())?;
@@ -275,12 +316,21 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Target::Paths { members, .. } => {
-                let names: Vec<_> = members.iter().map(|path| path.display().to_string()).collect();
+                let names: Vec<_> = members
+                    .iter()
+                    .map(|path| path.display().to_string())
+                    .collect();
                 f.write_str(&names.join(" "))
             }
-            Target::Scratch { directory, .. } => write!(f, "a scratch file in {}", directory.display()),
+            Target::Scratch { directory, .. } => {
+                write!(f, "a scratch file in {}", directory.display())
+            }
             Target::Sim(spec) => spec.fmt(f),
-            Target::Sql(SqlTarget { private_in: Some(directory), dbms, .. }) => {
+            Target::Sql(SqlTarget {
+                private_in: Some(directory),
+                dbms,
+                ..
+            }) => {
                 write!(f, "a private {} server in {directory}", dbms.name())
             }
             Target::Sql(servers) => f.write_str(&servers.urls.join(" ")),
@@ -305,13 +355,29 @@ mod tests {
     #[test]
     fn a_sim_that_makes_no_sense_is_refused_by_name() {
         let shapes = ["0,1ms", "servers=x", "stall=2s/1s", "speed=9", "1,0s"];
-        let limits =
-            ["limit=0/s", "limit=2000", "limit=2000/s+0", "limit=2000/s10", "limit=-1/s", "limit=5000000000/s"];
-        let others = ["slow=50ms", "slow=0s@1%", "slow=50ms@101%", "cache=0@20us", "cache=1MiB@0s", "cache=20us"];
+        let limits = [
+            "limit=0/s",
+            "limit=2000",
+            "limit=2000/s+0",
+            "limit=2000/s10",
+            "limit=-1/s",
+            "limit=5000000000/s",
+        ];
+        let others = [
+            "slow=50ms",
+            "slow=0s@1%",
+            "slow=50ms@101%",
+            "cache=0@20us",
+            "cache=1MiB@0s",
+            "cache=20us",
+        ];
         for text in [&shapes[..], &limits, &others].concat() {
             let error = text.parse::<SimSpec>().unwrap_err();
             assert_eq!(error.exit_status(), 2);
-            assert!(error.to_string().contains(text.split(',').next().unwrap()), "{error}");
+            assert!(
+                error.to_string().contains(text.split(',').next().unwrap()),
+                "{error}"
+            );
         }
     }
 

@@ -13,7 +13,9 @@ pub const MIB: u64 = 1 << 20;
 pub const GIB: u64 = 1 << 30;
 
 /// A duration, or a moment counted from the origin of its clock, in nanoseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Nanos(pub u64);
 
@@ -42,7 +44,11 @@ impl Nanos {
     /// From seconds, to the nearest nanosecond; negative values and NaN become zero.
     #[must_use]
     pub fn from_secs_f64(seconds: f64) -> Self {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "float casts saturate"
+        )]
         Nanos((seconds * 1e9).round() as u64)
     }
 
@@ -78,7 +84,8 @@ impl Nanos {
 }
 
 impl fmt::Display for Nanos {
-    /// In the largest unit below the value, with three significant digits: `850ns`, `12.3us`, `4.56ms`, `7.89s`.
+    /// In the largest unit below the value, with three significant digits: `850ns`, `12.3us`,
+    /// `4.56ms`, `7.89s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = self.0 as f64;
         let (value, unit) = match self.0 {
@@ -99,12 +106,18 @@ impl fmt::Display for Nanos {
 }
 
 impl Nanos {
-    /// In the largest unit without a fraction, such as `1500us`; [`Nanos::from_str`] reads it back exactly.
+    /// In the largest unit without a fraction, such as `1500us`; [`Nanos::from_str`] reads it back
+    /// exactly.
     #[must_use]
     pub fn exact(self) -> String {
         let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
-        let whole = units.iter().find(|(_, size)| self.0 > 0 && self.0.is_multiple_of(*size));
-        whole.map_or_else(|| format!("{}ns", self.0), |(unit, size)| format!("{}{unit}", self.0 / size))
+        let whole = units
+            .iter()
+            .find(|(_, size)| self.0 > 0 && self.0.is_multiple_of(*size));
+        whole.map_or_else(
+            || format!("{}ns", self.0),
+            |(unit, size)| format!("{}{unit}", self.0 / size),
+        )
     }
 }
 
@@ -113,8 +126,12 @@ impl FromStr for Nanos {
 
     /// Parses `100us`, `1.5ms`, `2s`, `3m`, `1h`; a bare number is seconds.
     fn from_str(text: &str) -> Result<Self, Error> {
-        let wrong =
-            || Error::usage(format!("'{text}' is not a duration"), "write it as 100us, 1.5ms, 2s, 3m, 1h or 7d");
+        let wrong = || {
+            Error::usage(
+                format!("'{text}' is not a duration"),
+                "write it as 100us, 1.5ms, 2s, 3m, 1h or 7d",
+            )
+        };
         let (number, unit) = split_number(text).ok_or_else(wrong)?;
         let scale = match unit {
             "ns" => 1.0,
@@ -136,7 +153,9 @@ impl FromStr for Nanos {
 }
 
 /// A size in bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
@@ -146,19 +165,27 @@ impl fmt::Display for Bytes {
         let units = [("TiB", KIB * GIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)];
         match units.iter().find(|(_, size)| self.0 >= *size) {
             None => write!(f, "{} bytes", self.0),
-            Some((unit, size)) if self.0.is_multiple_of(*size) => write!(f, "{} {unit}", self.0 / size),
+            Some((unit, size)) if self.0.is_multiple_of(*size) => {
+                write!(f, "{} {unit}", self.0 / size)
+            }
             Some((unit, size)) => write!(f, "{:.1} {unit}", self.0 as f64 / *size as f64),
         }
     }
 }
 
 impl Bytes {
-    /// In the largest binary unit without a fraction, such as `4GiB`; [`Bytes::from_str`] reads it back exactly.
+    /// In the largest binary unit without a fraction, such as `4GiB`; [`Bytes::from_str`] reads it
+    /// back exactly.
     #[must_use]
     pub fn exact(self) -> String {
         let units = [("GiB", GIB), ("MiB", MIB), ("KiB", KIB)];
-        let whole = units.iter().find(|(_, size)| self.0 > 0 && self.0.is_multiple_of(*size));
-        whole.map_or_else(|| self.0.to_string(), |(unit, size)| format!("{}{unit}", self.0 / size))
+        let whole = units
+            .iter()
+            .find(|(_, size)| self.0 > 0 && self.0.is_multiple_of(*size));
+        whole.map_or_else(
+            || self.0.to_string(),
+            |(unit, size)| format!("{}{unit}", self.0 / size),
+        )
     }
 }
 
@@ -190,7 +217,11 @@ impl FromStr for Bytes {
         if bytes.fract() != 0.0 || bytes > 2f64.powi(53) {
             return Err(wrong());
         }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "checked above"
+        )]
         Ok(Bytes(bytes as u64))
     }
 }
@@ -209,19 +240,29 @@ impl Ratio {
     /// `percent` / 100; `None` outside `0..=100`.
     #[must_use]
     pub fn from_percent(percent: f64) -> Option<Self> {
-        (0.0..=100.0).contains(&percent).then_some(Ratio(percent / 100.0))
+        (0.0..=100.0)
+            .contains(&percent)
+            .then_some(Ratio(percent / 100.0))
     }
 
     /// `parts` / 1,000,000; at most one.
     #[must_use]
     pub const fn from_parts_per_million(parts: u32) -> Self {
-        if parts > 1_000_000 { Self::ONE } else { Ratio(parts as f64 / 1e6) }
+        if parts > 1_000_000 {
+            Self::ONE
+        } else {
+            Ratio(parts as f64 / 1e6)
+        }
     }
 
     /// `part` / `whole`; one if `part` is larger, or if `whole` is zero.
     #[must_use]
     pub fn of(part: u64, whole: u64) -> Self {
-        if part >= whole { Self::ONE } else { Ratio(part as f64 / whole as f64) }
+        if part >= whole {
+            Self::ONE
+        } else {
+            Ratio(part as f64 / whole as f64)
+        }
     }
 
     /// As a number between 0 and 1.
@@ -236,12 +277,16 @@ impl Ratio {
         Ratio(1.0 - self.0)
     }
 
-    /// In percent with the fewest decimals that [`Ratio::from_str`] reads back exactly, such as `0.5%`.
+    /// In percent with the fewest decimals that [`Ratio::from_str`] reads back exactly, such as
+    /// `0.5%`.
     #[must_use]
     pub fn exact(self) -> String {
         let text = |decimals| format!("{:.decimals$}%", self.0 * 100.0);
         // A number that was parsed from percent needs no more decimals than an f64 has digits.
-        (0..17).map(text).find(|text| text.parse() == Ok(self)).unwrap_or_else(|| text(17))
+        (0..17)
+            .map(text)
+            .find(|text| text.parse() == Ok(self))
+            .unwrap_or_else(|| text(17))
     }
 }
 
@@ -271,7 +316,9 @@ impl FromStr for Ratio {
 /// Splits `1.5ms` into 1.5 and `ms`; `None` if it does not start with a plain decimal number.
 fn split_number(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
     let number = text[..end].parse().ok()?;
     Some((number, text[end..].trim_start()))
 }
@@ -283,9 +330,13 @@ mod tests {
 
     #[test]
     fn durations_are_read_in_every_unit() {
-        for (text, nanos) in
-            [("250ns", 250), ("100us", 100_000), ("1.5 ms", 1_500_000), ("2", 2_000_000_000), ("3m", 180_000_000_000)]
-        {
+        for (text, nanos) in [
+            ("250ns", 250),
+            ("100us", 100_000),
+            ("1.5 ms", 1_500_000),
+            ("2", 2_000_000_000),
+            ("3m", 180_000_000_000),
+        ] {
             assert_eq!(text.parse(), Ok(Nanos(nanos)), "{text}");
         }
         for text in ["", "ms", "-1s", "1 day", "1..2s", "0x10"] {
@@ -295,9 +346,14 @@ mod tests {
 
     #[test]
     fn sizes_tell_1024_from_1000() {
-        for (text, bytes) in
-            [("8k", 8192), ("8KiB", 8192), ("8KB", 8000), ("1.5M", 3 << 19), ("4GiB", 4 << 30), ("512", 512)]
-        {
+        for (text, bytes) in [
+            ("8k", 8192),
+            ("8KiB", 8192),
+            ("8KB", 8000),
+            ("1.5M", 3 << 19),
+            ("4GiB", 4 << 30),
+            ("512", 512),
+        ] {
             assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
         }
         for text in ["", "k", "8q", "0.3", "1e9"] {
@@ -307,9 +363,13 @@ mod tests {
 
     #[test]
     fn three_significant_digits_are_kept_at_the_edges() {
-        for (nanos, text) in
-            [(999, "999ns"), (9_994, "9.99us"), (9_996, "10.0us"), (99_960, "100us"), (1_234_567, "1.23ms")]
-        {
+        for (nanos, text) in [
+            (999, "999ns"),
+            (9_994, "9.99us"),
+            (9_996, "10.0us"),
+            (99_960, "100us"),
+            (1_234_567, "1.23ms"),
+        ] {
             assert_eq!(Nanos(nanos).to_string(), text);
         }
     }

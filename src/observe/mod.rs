@@ -1,8 +1,9 @@
 //! Facts and counters of the host: the machine, its disks, and their activity.
 //!
 //! Input: /proc, /sys and a device number. Output: [`Host`](crate::model::Host), block devices and
-//! [`Sample`](crate::model::Sample)s. It never fails a run: unreadable values stay at their default. The exception is
-//! the stack of devices, which the guard requires. It writes nothing and opens no target.
+//! [`Sample`](crate::model::Sample)s. It never fails a run: unreadable values stay at their
+//! default. The exception is the stack of devices, which the guard requires. It writes nothing and
+//! opens no target.
 
 mod device;
 mod host;

@@ -1,7 +1,7 @@
 //! How block devices are stacked on each other and on files, according to /sys.
 //!
-//! Input: the number of a device. Output: [`Node`]s, one per device, that know their neighbours. Queue settings are
-//! read elsewhere. This module opens only small files of /sys.
+//! Input: the number of a device. Output: [`Node`]s, one per device, that know their neighbours.
+//! Queue settings are read elsewhere. This module opens only small files of /sys.
 
 use super::small_file::read;
 use std::io;
@@ -59,7 +59,11 @@ impl Node {
         let directory = std::fs::canonicalize(directory).ok()?;
         let number = parse_number(&read(directory.join("dev"))?)?;
         let name = directory.file_name()?.to_string_lossy().into_owned();
-        Some(Self { name, number, directory })
+        Some(Self {
+            name,
+            number,
+            directory,
+        })
     }
 
     /// A small file of the device in /sys; `None` if it is empty or missing.
@@ -77,13 +81,20 @@ impl Node {
     /// The disk of which it is a partition; `None` for a whole disk.
     #[must_use]
     pub fn disk(&self) -> Option<Self> {
-        self.directory.join("partition").exists().then(|| Self::at(self.directory.parent()?)).flatten()
+        self.directory
+            .join("partition")
+            .exists()
+            .then(|| Self::at(self.directory.parent()?))
+            .flatten()
     }
 
     /// Its partitions.
     #[must_use]
     pub fn partitions(&self) -> Vec<Self> {
-        nodes(&self.directory).into_iter().filter(|node| node.directory.join("partition").exists()).collect()
+        nodes(&self.directory)
+            .into_iter()
+            .filter(|node| node.directory.join("partition").exists())
+            .collect()
     }
 
     /// Devices that the kernel has built on it: arrays, volumes.
@@ -103,20 +114,25 @@ impl Node {
     pub fn backing_file(&self) -> Option<PathBuf> {
         let path = std::fs::read(self.directory.join("loop/backing_file")).ok()?;
         let path = path.strip_suffix(b"\n").unwrap_or(&path).to_vec();
-        Some(std::os::unix::ffi::OsStringExt::from_vec(path)).map(|path: std::ffi::OsString| path.into())
+        Some(std::os::unix::ffi::OsStringExt::from_vec(path))
+            .map(|path: std::ffi::OsString| path.into())
     }
 
     /// The worldwide name of a disk, the same over all paths to it.
     #[must_use]
     pub fn worldwide_name(&self) -> Option<String> {
-        ["device/wwid", "wwid"].iter().find_map(|file| self.text(file))
+        ["device/wwid", "wwid"]
+            .iter()
+            .find_map(|file| self.text(file))
     }
 }
 
 /// The devices in a directory, sorted by number.
 fn nodes(directory: &Path) -> Vec<Node> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut nodes: Vec<Node> = entries.filter_map(|entry| Node::at(&entry.path())).collect();
+    let mut nodes: Vec<Node> = entries
+        .filter_map(|entry| Node::at(&entry.path()))
+        .collect();
     nodes.sort_unstable_by_key(|node| node.number);
     nodes
 }

@@ -1,14 +1,15 @@
-//! The plan of `calibrate`: searches for the storage's limits; each point is chosen by the results of the previous
-//! ones.
+//! The plan of `calibrate`: searches for the storage's limits; each point is chosen by the results
+//! of the previous ones.
 //!
-//! The order is: tests for a cache; random reads at rising depth until throughput stops rising; depths in between
-//! around the knee; large reads; one sequential stream; offered rates under the latency bound; and the load of the
-//! maximum again, to see whether the device has changed. Writes come last, and only if the user asked for them.
+//! The order is: tests for a cache; random reads at rising depth until throughput stops rising;
+//! depths in between around the knee; large reads; one sequential stream; offered rates under the
+//! latency bound; and the load of the maximum again, to see whether the device has changed. Writes
+//! come last, and only if the user asked for them.
 
 use crate::analyse::{ClassSummary, CurvePoint, PointSummary, knee};
 use crate::model::{
-    Arrivals, Bound, CalibrateRequest, Coordinates, KIB, Load, MIB, Mix, Nanos, Pattern, Point, Ratio, Step, Stream,
-    Until, WarmUp,
+    Arrivals, Bound, CalibrateRequest, Coordinates, KIB, Load, MIB, Mix, Nanos, Pattern, Point,
+    Ratio, Step, Stream, Until, WarmUp,
 };
 
 /// The class of small I/O, which the results are about.
@@ -19,11 +20,15 @@ pub const LARGE: &str = "large";
 /// Width of a window: short, so that a few seconds have enough windows for an interval.
 pub(super) const WINDOW: Nanos = Nanos::from_millis(100);
 
-/// Minimum number of windows of a precise point: with fewer, an interval that is narrow by chance would end it.
+/// Minimum number of windows of a precise point: with fewer, an interval that is narrow by chance
+/// would end it.
 pub(super) const WINDOWS_MIN: u64 = 20;
 
 /// Warm-up before each measurement: long enough to see whether throughput is steady.
-pub(super) const WARM_UP: WarmUp = WarmUp { least: Nanos::from_millis(300), most: Nanos::from_secs(2) };
+pub(super) const WARM_UP: WarmUp = WarmUp {
+    least: Nanos::from_millis(300),
+    most: Nanos::from_secs(2),
+};
 
 /// Maximum size of the part of the volume that is read twice to find a cache.
 const PASS_MAX: u64 = 128 * MIB;
@@ -34,7 +39,8 @@ const PASS_TIME_MAX: Nanos = Nanos::from_secs(60);
 /// Ratio of each working set's size to the previous one's.
 const GROWTH: u64 = 4;
 
-/// Maximum size of a working set. Each is read completely once; a larger one would take longer than everything else.
+/// Maximum size of a working set. Each is read completely once; a larger one would take longer than
+/// everything else.
 const WORKING_SET_MAX: u64 = 8 << 30;
 
 /// Number of depths measured between the doublings, around the knee and around the bound each.
@@ -43,7 +49,8 @@ const REFINEMENTS: usize = 3;
 /// Usual number of offered rates tried under the bound.
 const RATES: usize = 5;
 
-/// The search ends when the highest kept rate and the lowest missed one differ by less than this fraction.
+/// The search ends when the highest kept rate and the lowest missed one differ by less than this
+/// fraction.
 const RATE_GAP: f64 = 0.05;
 
 /// Maximum depth of large reads.
@@ -75,10 +82,14 @@ impl CalibrateRequest {
         bound_given: false,
     };
 
-    /// The next point on a volume of `usable` bytes after those in `done`; `None` if the search is complete.
+    /// The next point on a volume of `usable` bytes after those in `done`; `None` if the search is
+    /// complete.
     #[must_use]
     pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
-        let done = DonePoints { request: self, points: done };
+        let done = DonePoints {
+            request: self,
+            points: done,
+        };
         let coordinates = done
             .next_pass(self.pass(usable))
             .or_else(|| done.next_depth())
@@ -95,27 +106,40 @@ impl CalibrateRequest {
     /// The unrecorded load before a point: a working set is read once, so that a cache can hold it.
     #[must_use]
     pub fn warming(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Option<Point> {
-        let Coordinates::Within { bytes } = coordinates else { return None };
+        let Coordinates::Within { bytes } = coordinates else {
+            return None;
+        };
         // The smallest set was read in the passes.
         (bytes > self.pass(usable))
             .then(|| self.sequential(coordinates, Until::Ops(bytes / u64::from(self.large)), seed))
     }
 
-    /// One point of each kind with its maximum number of outstanding I/Os, which must be available before anything
-    /// begins.
+    /// One point of each kind with its maximum number of outstanding I/Os, which must be available
+    /// before anything begins.
     #[must_use]
     pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
         let deepest = [
             Coordinates::at_depth(self.depth_max),
-            Coordinates::Large { depth: LARGE_DEPTH_MAX },
-            Coordinates::Rate { rate_per_s: 1, in_flight_max: IN_FLIGHT_MAX, large_beside: 0 },
+            Coordinates::Large {
+                depth: LARGE_DEPTH_MAX,
+            },
+            Coordinates::Rate {
+                rate_per_s: 1,
+                in_flight_max: IN_FLIGHT_MAX,
+                large_beside: 0,
+            },
         ];
         let log = LOG_SIZES.map(log);
         let written = if self.writes { &log[..] } else { &[] };
-        deepest.iter().chain(written).map(|coordinates| self.point(*coordinates, usable, seed)).collect()
+        deepest
+            .iter()
+            .chain(written)
+            .map(|coordinates| self.point(*coordinates, usable, seed))
+            .collect()
     }
 
-    /// The approximate number of points of a run when `done` are complete; used for the remaining time.
+    /// The approximate number of points of a run when `done` are complete; used for the remaining
+    /// time.
     #[must_use]
     pub fn points_expected(&self, done: usize) -> usize {
         const USUAL: usize = 24;
@@ -129,15 +153,20 @@ impl CalibrateRequest {
         self.point_most.plus(WARM_UP.most).as_secs_f64()
     }
 
-    /// The depth that the search tries after `depth`. Whatever the number of disks, the second depth is low enough to
-    /// find a knee at low depths.
+    /// The depth that the search tries after `depth`. Whatever the number of disks, the second
+    /// depth is low enough to find a knee at low depths.
     fn deeper(&self, depth: u32) -> u32 {
         const FIRST_MAX: u32 = 16;
-        let next = if depth == 1 { self.num_disks.clamp(2, FIRST_MAX) } else { depth.saturating_mul(2) };
+        let next = if depth == 1 {
+            self.num_disks.clamp(2, FIRST_MAX)
+        } else {
+            depth.saturating_mul(2)
+        };
         next.min(self.depth_max)
     }
 
-    /// Bytes of the part that is read twice: whole large I/Os; 0 if the volume is too small to show anything.
+    /// Bytes of the part that is read twice: whole large I/Os; 0 if the volume is too small to show
+    /// anything.
     fn pass(&self, usable: u64) -> u64 {
         let large = u64::from(self.large);
         let bytes = PASS_MAX.min(usable / 8) / large * large;
@@ -151,7 +180,14 @@ impl CalibrateRequest {
         let stream = match coordinates {
             Coordinates::Pass { .. } => {
                 let ops = self.pass(usable) / u64::from(self.large);
-                return self.sequential(coordinates, Until::Work { ops, most: PASS_TIME_MAX }, seed);
+                return self.sequential(
+                    coordinates,
+                    Until::Work {
+                        ops,
+                        most: PASS_TIME_MAX,
+                    },
+                    seed,
+                );
             }
             Coordinates::Within { bytes } => {
                 let space = Ratio::of(bytes, usable);
@@ -159,25 +195,48 @@ impl CalibrateRequest {
                     until: Until::Elapsed(Nanos::from_secs(1)),
                     ..self.measured(
                         coordinates,
-                        random(Load::Closed { depth: 1 }, Pattern::Hotspot { space, share: Ratio::ONE }),
+                        random(
+                            Load::Closed { depth: 1 },
+                            Pattern::Hotspot {
+                                space,
+                                share: Ratio::ONE,
+                            },
+                        ),
                         seed,
                     )
                 };
             }
-            Coordinates::Rate { rate_per_s, in_flight_max, .. } => {
-                let load = Load::Open { rate: rate_per_s as f64, arrivals: Arrivals::Poisson, in_flight_max };
+            Coordinates::Rate {
+                rate_per_s,
+                in_flight_max,
+                ..
+            } => {
+                let load = Load::Open {
+                    rate: rate_per_s as f64,
+                    arrivals: Arrivals::Poisson,
+                    in_flight_max,
+                };
                 random(load, Pattern::Uniform)
             }
-            Coordinates::Large { depth } => {
-                self.stream(Load::Closed { depth }, Mix::READS, Pattern::Uniform, self.large)
-            }
+            Coordinates::Large { depth } => self.stream(
+                Load::Closed { depth },
+                Mix::READS,
+                Pattern::Uniform,
+                self.large,
+            ),
             Coordinates::Stream => return self.sequential(coordinates, self.until(), seed),
             Coordinates::Write { depth } => {
-                let mix = Mix { writes: Ratio::ONE, durable: false };
+                let mix = Mix {
+                    writes: Ratio::ONE,
+                    durable: false,
+                };
                 self.stream(Load::Closed { depth }, mix, Pattern::Uniform, self.block)
             }
             Coordinates::Log { bytes } => {
-                let mix = Mix { writes: Ratio::ONE, durable: true };
+                let mix = Mix {
+                    writes: Ratio::ONE,
+                    durable: true,
+                };
                 let load = Load::Closed { depth: 1 };
                 Stream {
                     sql: None,
@@ -188,35 +247,71 @@ impl CalibrateRequest {
                     length: bytes,
                 }
             }
-            other => random(Load::Closed { depth: other.outstanding() }, Pattern::Uniform),
+            other => random(
+                Load::Closed {
+                    depth: other.outstanding(),
+                },
+                Pattern::Uniform,
+            ),
         };
         self.measured(coordinates, stream, seed)
     }
 
     fn stream(&self, load: Load, mix: Mix, pattern: Pattern, length: u32) -> Stream {
-        let name = if length == self.large && length != self.block { LARGE } else { SMALL };
-        Stream { sql: None, name: name.into(), load, mix, pattern, length }
+        let name = if length == self.large && length != self.block {
+            LARGE
+        } else {
+            SMALL
+        };
+        Stream {
+            sql: None,
+            name: name.into(),
+            load,
+            mix,
+            pattern,
+            length,
+        }
     }
 
     fn until(&self) -> Until {
         let least = Nanos(WINDOW.0 * WINDOWS_MIN).min(self.point_most);
-        Until::Precise { precision: self.precision, least, most: self.point_most }
+        Until::Precise {
+            precision: self.precision,
+            least,
+            most: self.point_most,
+        }
     }
 
     fn measured(&self, coordinates: Coordinates, stream: Stream, seed: u64) -> Point {
-        // The seed differs from all other points', because a cache would know the blocks of a repeated sequence.
+        // The seed differs from all other points', because a cache would know the blocks of a
+        // repeated sequence.
         let seed = seed_of(seed, coordinates);
         let until = self.until();
         let window = until.window(WINDOW);
-        Point { coordinates, streams: vec![stream], warm_up: WARM_UP, until, seed, window }
+        Point {
+            coordinates,
+            streams: vec![stream],
+            warm_up: WARM_UP,
+            until,
+            seed,
+            window,
+        }
     }
 
     /// One sequential stream of large reads at depth 1, from the beginning of the volume.
     fn sequential(&self, coordinates: Coordinates, until: Until, seed: u64) -> Point {
         let pattern = Pattern::Sequential { start: 0 };
         let stream = self.stream(Load::Closed { depth: 1 }, Mix::READS, pattern, self.large);
-        let warm_up = if matches!(until, Until::Ops(_) | Until::Work { .. }) { WarmUp::NONE } else { WARM_UP };
-        Point { warm_up, until, ..self.measured(coordinates, stream, seed) }
+        let warm_up = if matches!(until, Until::Ops(_) | Until::Work { .. }) {
+            WarmUp::NONE
+        } else {
+            WARM_UP
+        };
+        Point {
+            warm_up,
+            until,
+            ..self.measured(coordinates, stream, seed)
+        }
     }
 }
 
@@ -224,7 +319,9 @@ impl CalibrateRequest {
 const IN_FLIGHT_MAX: u32 = 512;
 
 fn log(bytes: u64) -> Coordinates {
-    Coordinates::Log { bytes: u32::try_from(bytes).unwrap_or(u32::MAX) }
+    Coordinates::Log {
+        bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+    }
 }
 
 /// The seed of a point: it differs between points, and between runs.
@@ -245,8 +342,14 @@ pub(super) fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
         Coordinates::Round { round, .. } => (20, u64::from(round)),
     };
     // Knuth's multiplier for 64 bits mixes each part into the rest.
-    let mix = |seed: u64, part: u64| (seed ^ part).wrapping_mul(6_364_136_223_846_793_005).rotate_left(29);
-    [u64::from(small), u64::from(large), which, value].into_iter().fold(seed, mix)
+    let mix = |seed: u64, part: u64| {
+        (seed ^ part)
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .rotate_left(29)
+    };
+    [u64::from(small), u64::from(large), which, value]
+        .into_iter()
+        .fold(seed, mix)
 }
 
 impl<'a> DonePoints<'a> {
@@ -256,7 +359,11 @@ impl<'a> DonePoints<'a> {
     }
 
     fn at(&self, coordinates: Coordinates) -> Option<&'a ClassSummary> {
-        self.points.iter().find(|point| point.coordinates == coordinates)?.classes.first()
+        self.points
+            .iter()
+            .find(|point| point.coordinates == coordinates)?
+            .classes
+            .first()
     }
 
     fn at_depth(&self, depth: u32) -> Option<&'a ClassSummary> {
@@ -264,7 +371,10 @@ impl<'a> DonePoints<'a> {
     }
 
     fn unless_done(&self, coordinates: Coordinates) -> Option<Coordinates> {
-        self.points.iter().all(|point| point.coordinates != coordinates).then_some(coordinates)
+        self.points
+            .iter()
+            .all(|point| point.coordinates != coordinates)
+            .then_some(coordinates)
     }
 
     fn next_pass(&self, bytes: u64) -> Option<Coordinates> {
@@ -279,21 +389,32 @@ impl<'a> DonePoints<'a> {
     /// A larger working set, if the last one was served from a cache.
     fn next_working_set(&self, first: u64, usable: u64) -> Option<Coordinates> {
         let whole = self.at_depth(1)?;
-        let sets = self.points.iter().filter_map(|point| match point.coordinates {
-            Coordinates::Within { bytes } => Some((bytes, point.classes.first()?)),
-            _ => None,
-        });
+        let sets = self
+            .points
+            .iter()
+            .filter_map(|point| match point.coordinates {
+                Coordinates::Within { bytes } => Some((bytes, point.classes.first()?)),
+                _ => None,
+            });
         let (bytes, class) = sets.max_by_key(|(bytes, _)| *bytes)?;
         let next = bytes.max(first) * GROWTH;
-        (crate::analyse::answers_from_cache(class, whole) && next <= (usable / 2).min(WORKING_SET_MAX))
-            .then_some(Coordinates::Within { bytes: next })
+        (crate::analyse::answers_from_cache(class, whole)
+            && next <= (usable / 2).min(WORKING_SET_MAX))
+        .then_some(Coordinates::Within { bytes: next })
     }
 
-    /// Depth 1, then doubling from the second depth, until two consecutive doublings gained nothing.
+    /// Depth 1, then doubling from the second depth, until two consecutive doublings gained
+    /// nothing.
     fn climb_depths(&self) -> Climb {
         let request = self.request;
         let iops = |depth| self.at_depth(depth).map(|class| class.iops);
-        climb(request.precision, 2, request.depth_max, |depth| request.deeper(depth), iops)
+        climb(
+            request.precision,
+            2,
+            request.depth_max,
+            |depth| request.deeper(depth),
+            iops,
+        )
     }
 
     fn next_depth(&self) -> Option<Coordinates> {
@@ -301,19 +422,30 @@ impl<'a> DonePoints<'a> {
     }
 
     /// Large I/O or writes: doubling until one doubling gained nothing.
-    fn next_doubling(&self, coordinates: impl Fn(u32) -> Coordinates, most: u32) -> Option<Coordinates> {
+    fn next_doubling(
+        &self,
+        coordinates: impl Fn(u32) -> Coordinates,
+        most: u32,
+    ) -> Option<Coordinates> {
         let at = |depth| self.at(coordinates(depth)).map(|class| class.iops);
         let climbed = climb(self.request.precision, 1, most, doubled, at);
         climbed.wanted.map(coordinates)
     }
 
-    /// Depths between the measured ones: around the knee, then around the depth at which the bound is broken.
+    /// Depths between the measured ones: around the knee, then around the depth at which the bound
+    /// is broken.
     fn next_between(&self) -> Option<Coordinates> {
-        let refined = self.of(Step::Depth).count().saturating_sub(self.climb_depths().tried);
+        let refined = self
+            .of(Step::Depth)
+            .count()
+            .saturating_sub(self.climb_depths().tried);
         if refined >= 2 * REFINEMENTS {
             return None;
         }
-        let mut depths: Vec<u32> = self.of(Step::Depth).filter_map(|(point, _)| point.coordinates.depth()).collect();
+        let mut depths: Vec<u32> = self
+            .of(Step::Depth)
+            .filter_map(|(point, _)| point.coordinates.depth())
+            .collect();
         depths.sort_unstable();
         let between = |low: u32, high: u32| {
             let gap = high - low;
@@ -326,7 +458,9 @@ impl<'a> DonePoints<'a> {
         }
         let kept = |class: &ClassSummary| class.within.is_some_and(|within| within.kept);
         let depths_kept = self.of(Step::Depth).filter(|(_, class)| kept(class));
-        let last_kept = depths_kept.filter_map(|(point, _)| point.coordinates.depth()).max()?;
+        let last_kept = depths_kept
+            .filter_map(|(point, _)| point.coordinates.depth())
+            .max()?;
         let broken = depths.iter().find(|depth| **depth > last_kept)?;
         if last_kept >= knee {
             return None;
@@ -335,23 +469,38 @@ impl<'a> DonePoints<'a> {
     }
 
     fn knee_depth(&self) -> Option<u32> {
-        let loads: Vec<CurvePoint> = self.of(Step::Depth).filter_map(|(_, class)| CurvePoint::of(class)).collect();
+        let loads: Vec<CurvePoint> = self
+            .of(Step::Depth)
+            .filter_map(|(_, class)| CurvePoint::of(class))
+            .collect();
         let found = knee(&loads, self.request.precision.get())?;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a depth, as it went in")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a depth, as it went in"
+        )]
         Some(found.load as u32)
     }
 
     /// The next offered rate: between the highest that kept the bound and the lowest that did not.
     fn next_rate(&self) -> Option<Coordinates> {
-        let kept_depth = |(_, class): &(_, &ClassSummary)| class.within.is_some_and(|within| within.kept);
+        let kept_depth =
+            |(_, class): &(_, &ClassSummary)| class.within.is_some_and(|within| within.kept);
         let rate = |(_, class): (_, &ClassSummary)| class.iops;
-        let best = self.of(Step::Depth).filter(kept_depth).map(rate).fold(0.0, f64::max);
+        let best = self
+            .of(Step::Depth)
+            .filter(kept_depth)
+            .map(rate)
+            .fold(0.0, f64::max);
         // If not even depth 1 keeps the bound, a mostly idle load may.
         let lowest = self.of(Step::Depth).map(rate).fold(f64::INFINITY, f64::min);
         let limit = if best > 0.0 { best } else { lowest };
         let (mut low, mut high, mut tried, mut missed) = (0.0f64, limit, 0, 0);
         for point in self.points {
-            let (Some(rate), Some(class)) = (point.coordinates.rate(), point.classes.first()) else { continue };
+            let (Some(rate), Some(class)) = (point.coordinates.rate(), point.classes.first())
+            else {
+                continue;
+            };
             if !class.failed.is_empty() {
                 // If I/Os fail, no rate is fully served.
                 return None;
@@ -371,19 +520,35 @@ impl<'a> DonePoints<'a> {
             _ => f64::midpoint(low, high),
         };
         // Down to a small part of the closed loop's rate until one is kept; then a few more.
-        let most = if low > 0.0 { RATES.max(missed + RATES / 2) } else { 2 * RATES };
+        let most = if low > 0.0 {
+            RATES.max(missed + RATES / 2)
+        } else {
+            2 * RATES
+        };
         let open = limit.is_finite() && limit > 0.0 && tried < most && high - low > RATE_GAP * high;
-        let in_flight = self.knee_depth().unwrap_or(1).saturating_mul(4).clamp(64, IN_FLIGHT_MAX);
+        let in_flight = self
+            .knee_depth()
+            .unwrap_or(1)
+            .saturating_mul(4)
+            .clamp(64, IN_FLIGHT_MAX);
         let rate = rounded(next);
         (open && rate > 0)
-            .then_some(Coordinates::Rate { rate_per_s: rate, in_flight_max: in_flight, large_beside: 0 })
+            .then_some(Coordinates::Rate {
+                rate_per_s: rate,
+                in_flight_max: in_flight,
+                large_beside: 0,
+            })
             .and_then(|coordinates| self.unless_done(coordinates))
     }
 
     /// The depth of maximum throughput, again.
     fn next_again(&self) -> Option<Coordinates> {
-        let (point, _) = self.of(Step::Depth).max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))?;
-        self.unless_done(Coordinates::Again { depth: point.coordinates.depth()? })
+        let (point, _) = self
+            .of(Step::Depth)
+            .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))?;
+        self.unless_done(Coordinates::Again {
+            depth: point.coordinates.depth()?,
+        })
     }
 
     fn next_write(&self) -> Option<Coordinates> {
@@ -398,7 +563,8 @@ impl<'a> DonePoints<'a> {
 
 /// The state of a search for the maximum throughput.
 pub(super) struct Climb {
-    /// The depth to measure next; `None` if throughput no longer rises or the maximum depth is reached.
+    /// The depth to measure next; `None` if throughput no longer rises or the maximum depth is
+    /// reached.
     pub(super) wanted: Option<u32>,
     /// The maximum throughput so far.
     pub(super) best: f64,
@@ -406,8 +572,8 @@ pub(super) struct Climb {
     tried: usize,
 }
 
-/// Searches from depth 1 by `deeper`, up to `most`, until `patience` consecutive depths gained no more than
-/// `precision`; `iops` returns the measured rate at a depth.
+/// Searches from depth 1 by `deeper`, up to `most`, until `patience` consecutive depths gained no
+/// more than `precision`; `iops` returns the measured rate at a depth.
 pub(super) fn climb(
     precision: Ratio,
     patience: u32,
@@ -419,12 +585,26 @@ pub(super) fn climb(
     let (mut best, mut without_gain, mut tried) = (0.0, 0, 0);
     let mut depth = 1;
     loop {
-        let Some(iops) = iops(depth) else { return Climb { wanted: Some(depth), best, tried } };
+        let Some(iops) = iops(depth) else {
+            return Climb {
+                wanted: Some(depth),
+                best,
+                tried,
+            };
+        };
         tried += 1;
-        without_gain = if iops > best * gain { 0 } else { without_gain + 1 };
+        without_gain = if iops > best * gain {
+            0
+        } else {
+            without_gain + 1
+        };
         best = iops.max(best);
         if without_gain >= patience || depth >= most {
-            return Climb { wanted: None, best, tried };
+            return Climb {
+                wanted: None,
+                best,
+                tried,
+            };
         }
         depth = deeper(depth);
     }
@@ -438,7 +618,11 @@ pub(super) fn doubled(depth: u32) -> u32 {
 /// Rounds to three significant digits, so that rates are easy to read.
 fn rounded(rate: f64) -> u64 {
     let unit = 10f64.powf((rate.max(1.0).log10().floor() - 2.0).max(0.0));
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "float casts saturate"
+    )]
     let whole = ((rate / unit).round() * unit) as u64;
     whole
 }
@@ -447,7 +631,11 @@ impl CalibrateRequest {
     /// Bytes of the largest I/O.
     #[must_use]
     pub fn largest(&self) -> u64 {
-        let log = if self.writes { LOG_SIZES[LOG_SIZES.len() - 1] } else { 0 };
+        let log = if self.writes {
+            LOG_SIZES[LOG_SIZES.len() - 1]
+        } else {
+            0
+        };
         u64::from(self.block.max(self.large)).max(log)
     }
 
@@ -456,7 +644,10 @@ impl CalibrateRequest {
     pub fn grain(&self) -> u64 {
         let sizes = [u64::from(self.block), u64::from(self.large)];
         let log = if self.writes { &LOG_SIZES[..] } else { &[] };
-        sizes.into_iter().chain(log.iter().copied()).fold(1, super::orion::least_common_multiple)
+        sizes
+            .into_iter()
+            .chain(log.iter().copied())
+            .fold(1, super::orion::least_common_multiple)
     }
 }
 
@@ -466,12 +657,13 @@ mod tests {
     use crate::analyse::{BoundCheck, summarise_within};
     use crate::model::{Kind, Outcome};
     use crate::record::{
-        Coverage, End, KindRecord, OperationTimes, PointRecord, Recorder, SharedWindows, StreamRecord,
+        Coverage, End, KindRecord, OperationTimes, PointRecord, Recorder, SharedWindows,
+        StreamRecord,
     };
     use std::sync::Arc;
 
-    /// A point of 3 s at `depth` with `iops` evenly spaced operations per second; `kept` says whether it keeps the
-    /// bound.
+    /// A point of 3 s at `depth` with `iops` evenly spaced operations per second; `kept` says
+    /// whether it keeps the bound.
     fn point(depth: u32, iops: u64, kept: bool) -> PointSummary {
         let seconds = Arc::new(SharedWindows::new(WINDOW));
         let mut recorder = Recorder::new(false, &[Kind::Read], seconds);
@@ -479,7 +671,15 @@ mod tests {
         let response = Nanos(u64::from(depth) * 1_000_000_000 / iops);
         for number in 0..3 * iops {
             let due = Nanos(number * 1_000_000_000 / iops);
-            recorder.record(Kind::Read, OperationTimes { due, start: due, done: due.plus(response) }, Outcome::Done);
+            recorder.record(
+                Kind::Read,
+                OperationTimes {
+                    due,
+                    start: due,
+                    done: due.plus(response),
+                },
+                Outcome::Done,
+            );
         }
         let load = Load::Closed { depth };
         let mut stream = StreamRecord {
@@ -488,7 +688,10 @@ mod tests {
             length: 8192,
             loads: vec![load],
             patterns: vec![Pattern::Uniform],
-            kinds: vec![KindRecord { kind: Kind::Read, windows: Vec::new() }],
+            kinds: vec![KindRecord {
+                kind: Kind::Read,
+                windows: Vec::new(),
+            }],
             unserved: Vec::new(),
             delay: None,
             warm_up_done: 0,
@@ -509,27 +712,41 @@ mod tests {
             samples: Vec::new(),
         };
         let mut summary = summarise_within(&record, None);
-        summary.classes[0].within = Some(BoundCheck { share: f64::from(u8::from(kept)), kept });
+        summary.classes[0].within = Some(BoundCheck {
+            share: f64::from(u8::from(kept)),
+            kept,
+        });
         summary
     }
 
-    /// The depths requested on a device with this throughput, until the first point that is not a depth.
+    /// The depths requested on a device with this throughput, until the first point that is not a
+    /// depth.
     fn depths(iops: impl Fn(u32) -> u64, kept: impl Fn(u32) -> bool) -> Vec<u32> {
         let mut done = Vec::new();
         // The volume is too small for passes, so depths come first.
-        while let Some(next) = CalibrateRequest::DEFAULT.next(1 << 20, 1, &done).map(|point| point.coordinates)
+        while let Some(next) = CalibrateRequest::DEFAULT
+            .next(1 << 20, 1, &done)
+            .map(|point| point.coordinates)
             && next.step() == Step::Depth
         {
             let depth = next.outstanding();
             done.push(point(depth, iops(depth), kept(depth)));
         }
-        done.iter().filter_map(|point| point.coordinates.depth()).collect()
+        done.iter()
+            .filter_map(|point| point.coordinates.depth())
+            .collect()
     }
 
     #[test]
     fn depth_doubles_until_two_doublings_gain_nothing_and_is_refined_round_the_knee() {
-        assert_eq!(depths(|depth| 1000 * u64::from(depth.min(4)), |_| true), [1, 2, 4, 8, 16, 3]);
-        assert_eq!(depths(|depth| 1000 * u64::from(depth.min(11)), |_| true), [1, 2, 4, 8, 16, 32, 64, 12, 10, 11]);
+        assert_eq!(
+            depths(|depth| 1000 * u64::from(depth.min(4)), |_| true),
+            [1, 2, 4, 8, 16, 3]
+        );
+        assert_eq!(
+            depths(|depth| 1000 * u64::from(depth.min(11)), |_| true),
+            [1, 2, 4, 8, 16, 32, 64, 12, 10, 11]
+        );
         assert_eq!(depths(|_| 1000, |_| true), [1, 2, 4]);
     }
 
@@ -542,6 +759,9 @@ mod tests {
 
     #[test]
     fn rates_read_well() {
-        assert_eq!([7.2, 123.4, 45_678.0, 1_234_567.0].map(rounded), [7, 123, 45_700, 1_230_000]);
+        assert_eq!(
+            [7.2, 123.4, 45_678.0, 1_234_567.0].map(rounded),
+            [7, 123, 45_700, 1_230_000]
+        );
     }
 }

@@ -1,12 +1,14 @@
 //! The plan of `curve`: latency against throughput, at the requested loads.
 //!
-//! Loads are depths of a closed loop, offered rates of an open loop, or offered rates in percent of the maximum, which
-//! is then searched for first by doubling the depth. A second, closed-loop stream may run during every point.
+//! Loads are depths of a closed loop, offered rates of an open loop, or offered rates in percent of
+//! the maximum, which is then searched for first by doubling the depth. A second, closed-loop
+//! stream may run during every point.
 
 use super::calibrate::{LARGE, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of};
 use crate::analyse::PointSummary;
 use crate::model::{
-    Coordinates, CurveRequest, Load, Loads, Mix, Nanos, Pattern, Point, Ratio, SqlStop, SqlTerms, Stream, Until,
+    Coordinates, CurveRequest, Load, Loads, Mix, Nanos, Pattern, Point, Ratio, SqlStop, SqlTerms,
+    Stream, Until,
 };
 
 /// Maximum depth of the search for the maximum.
@@ -18,12 +20,20 @@ impl CurveRequest {
     pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
         let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates == *wanted);
         let coordinates = match &self.loads {
-            Loads::Depths(depths) => depths.iter().map(|depth| self.depth(*depth)).find(|wanted| !is_done(wanted))?,
-            Loads::Rates(rates) => rates.iter().map(|rate| self.rate(*rate)).find(|wanted| !is_done(wanted))?,
+            Loads::Depths(depths) => depths
+                .iter()
+                .map(|depth| self.depth(*depth))
+                .find(|wanted| !is_done(wanted))?,
+            Loads::Rates(rates) => rates
+                .iter()
+                .map(|rate| self.rate(*rate))
+                .find(|wanted| !is_done(wanted))?,
             Loads::Percents(percents) => match self.maximum(done) {
                 Err(depth) => self.depth(depth),
                 Ok(maximum) => {
-                    let rates = percents.iter().map(|percent| self.rate(share_of(maximum, *percent)));
+                    let rates = percents
+                        .iter()
+                        .map(|percent| self.rate(share_of(maximum, *percent)));
                     rates.into_iter().find(|wanted| !is_done(wanted))?
                 }
             },
@@ -33,8 +43,15 @@ impl CurveRequest {
 
     /// The maximum throughput of a closed loop, or the depth to measure next to find it.
     fn maximum(&self, done: &[PointSummary]) -> Result<f64, u32> {
-        let at = |depth| done.iter().find(|point| point.coordinates == self.depth(depth))?.classes.first();
-        let climbed = climb(self.precision, 2, self.deepest(), doubled, |depth| at(depth).map(|class| class.iops));
+        let at = |depth| {
+            done.iter()
+                .find(|point| point.coordinates == self.depth(depth))?
+                .classes
+                .first()
+        };
+        let climbed = climb(self.precision, 2, self.deepest(), doubled, |depth| {
+            at(depth).map(|class| class.iops)
+        });
         climbed.wanted.map_or(Ok(climbed.best), Err)
     }
 
@@ -49,12 +66,19 @@ impl CurveRequest {
     fn depth(&self, depth: u32) -> Coordinates {
         match self.sql {
             Some(_) => Coordinates::Sessions { sessions: depth },
-            None => Coordinates::Depth { depth, large_beside: self.beside() },
+            None => Coordinates::Depth {
+                depth,
+                large_beside: self.beside(),
+            },
         }
     }
 
     fn rate(&self, rate_per_s: u64) -> Coordinates {
-        Coordinates::Rate { rate_per_s, in_flight_max: self.in_flight_max, large_beside: self.beside() }
+        Coordinates::Rate {
+            rate_per_s,
+            in_flight_max: self.in_flight_max,
+            large_beside: self.beside(),
+        }
     }
 
     fn beside(&self) -> u32 {
@@ -63,33 +87,57 @@ impl CurveRequest {
 
     fn point(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Point {
         let load = match coordinates.rate() {
-            Some(rate) => Load::Open { rate: rate as f64, arrivals: self.arrivals, in_flight_max: self.in_flight_max },
-            None => Load::Closed { depth: coordinates.outstanding() },
+            Some(rate) => Load::Open {
+                rate: rate as f64,
+                arrivals: self.arrivals,
+                in_flight_max: self.in_flight_max,
+            },
+            None => Load::Closed {
+                depth: coordinates.outstanding(),
+            },
         };
         let pattern = match self.pattern {
             // Starts at a different block than the last point, whose blocks may be cached.
             Pattern::Sequential { .. } => {
                 let blocks = (usable / u64::from(self.length)).max(1);
-                Pattern::Sequential { start: seed_of(seed, coordinates) % blocks }
+                Pattern::Sequential {
+                    start: seed_of(seed, coordinates) % blocks,
+                }
             }
             other => other,
         };
         let sql = self.sql.map(|terms| terms.work);
-        let stream = Stream { sql, name: SMALL.into(), load, mix: self.mix, pattern, length: self.length };
+        let stream = Stream {
+            sql,
+            name: SMALL.into(),
+            load,
+            mix: self.mix,
+            pattern,
+            length: self.length,
+        };
         let background = self.background.map(|background| Stream {
             sql: None,
             name: LARGE.into(),
-            load: Load::Closed { depth: background.depth },
+            load: Load::Closed {
+                depth: background.depth,
+            },
             mix: Mix::READS,
             pattern: Pattern::Uniform,
             length: background.length,
         });
         let least = Nanos(WINDOW.0 * WINDOWS_MIN).min(self.point_most);
-        let precise = Until::Precise { precision: self.precision, least, most: self.point_most };
+        let precise = Until::Precise {
+            precision: self.precision,
+            least,
+            most: self.point_most,
+        };
         let (until, window) = match self.sql.map_or(SqlStop::Precise, |terms| terms.stop) {
             SqlStop::Precise => (precise, WINDOW),
             SqlStop::Elapsed(time) => (Until::Elapsed(time), Point::second()),
-            SqlStop::OpsOfEach(count) => (Until::Ops(count * u64::from(coordinates.outstanding())), Point::second()),
+            SqlStop::OpsOfEach(count) => (
+                Until::Ops(count * u64::from(coordinates.outstanding())),
+                Point::second(),
+            ),
         };
         Point {
             coordinates,
@@ -109,7 +157,10 @@ impl CurveRequest {
             Loads::Rates(_) => vec![self.rate(1)],
             Loads::Percents(_) => vec![self.depth(self.deepest()), self.rate(1)],
         };
-        deepest.into_iter().map(|coordinates| self.point(coordinates, usable, seed)).collect()
+        deepest
+            .into_iter()
+            .map(|coordinates| self.point(coordinates, usable, seed))
+            .collect()
     }
 
     /// The approximate number of points when `done` are complete.
@@ -128,7 +179,11 @@ impl CurveRequest {
     #[must_use]
     pub fn point_seconds(&self) -> f64 {
         let (most, warm_up) = match self.sql {
-            Some(SqlTerms { stop: SqlStop::Elapsed(time), warm_up, .. }) => (time, warm_up),
+            Some(SqlTerms {
+                stop: SqlStop::Elapsed(time),
+                warm_up,
+                ..
+            }) => (time, warm_up),
             Some(terms) => (self.point_most, terms.warm_up),
             None => (self.point_most, WARM_UP),
         };
@@ -138,25 +193,37 @@ impl CurveRequest {
     /// The unit in which members of a volume are cut, so that no I/O spans two of them.
     #[must_use]
     pub fn grain(&self) -> u64 {
-        let beside = self.background.map_or(1, |background| u64::from(background.length));
+        let beside = self
+            .background
+            .map_or(1, |background| u64::from(background.length));
         super::orion::least_common_multiple(self.length.into(), beside)
     }
 
     /// Bytes of the largest I/O.
     #[must_use]
     pub fn largest(&self) -> u64 {
-        u64::from(self.length.max(self.background.map_or(0, |background| background.length)))
+        u64::from(
+            self.length
+                .max(self.background.map_or(0, |background| background.length)),
+        )
     }
 
     /// True if any operation writes.
     #[must_use]
     pub fn writes(&self) -> bool {
-        self.mix.writes != Ratio::ZERO || self.sql.is_some_and(|terms| terms.work.updates != Ratio::ZERO)
+        self.mix.writes != Ratio::ZERO
+            || self
+                .sql
+                .is_some_and(|terms| terms.work.updates != Ratio::ZERO)
     }
 }
 
 /// `percent` of a rate, in whole operations per second; at least 1.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate; float casts saturate")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate; float casts saturate"
+)]
 fn share_of(maximum: f64, percent: f64) -> u64 {
     ((maximum * percent / 100.0).round() as u64).max(1)
 }

@@ -1,12 +1,14 @@
-//! The plan of `layers`: the same blocks of the same files through each layer in turn, from raw I/O to a row.
+//! The plan of `layers`: the same blocks of the same files through each layer in turn, from raw I/O
+//! to a row.
 //!
-//! All points are known in advance. Each round measures every layer once; every second round goes backwards, so that a
-//! device that drifts favours no layer.
+//! All points are known in advance. Each round measures every layer once; every second round goes
+//! backwards, so that a device that drifts favours no layer.
 
 use super::calibrate::{SMALL, WINDOW, seed_of};
 use crate::analyse::PointSummary;
 use crate::model::{
-    Coordinates, Layer, LayersRequest, Load, Mix, Pattern, Point, Ratio, ReadWay, SqlWork, Stream, Until,
+    Coordinates, Layer, LayersRequest, Load, Mix, Pattern, Point, Ratio, ReadWay, SqlWork, Stream,
+    Until,
 };
 
 impl LayersRequest {
@@ -19,7 +21,10 @@ impl LayersRequest {
     /// The measured layers, from storage upwards.
     #[must_use]
     pub fn layers(&self) -> Vec<Layer> {
-        Layer::ALL.into_iter().filter(|layer| self.single || *layer != Layer::Single).collect()
+        Layer::ALL
+            .into_iter()
+            .filter(|layer| self.single || *layer != Layer::Single)
+            .collect()
     }
 
     /// The work of database sessions at `layer`; `None` for raw I/O.
@@ -31,7 +36,11 @@ impl LayersRequest {
             Layer::Row => (ReadWay::Row, self.work.read_rows),
             Layer::Single => (ReadWay::Row, 1),
         };
-        Some(SqlWork { read_rows, way, ..self.work })
+        Some(SqlWork {
+            read_rows,
+            way,
+            ..self.work
+        })
     }
 
     /// Bytes of a block.
@@ -44,7 +53,10 @@ impl LayersRequest {
     #[must_use]
     pub fn next(&self, seed: u64, done: &[PointSummary]) -> Option<Point> {
         let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates == *wanted);
-        self.coordinates().into_iter().find(|wanted| !is_done(wanted)).map(|wanted| self.point(wanted, seed))
+        self.coordinates()
+            .into_iter()
+            .find(|wanted| !is_done(wanted))
+            .map(|wanted| self.point(wanted, seed))
     }
 
     /// All points, in measuring order.
@@ -56,7 +68,11 @@ impl LayersRequest {
                 if round % 2 == 0 {
                     layers.reverse();
                 }
-                let of = |layer| Coordinates::Layer { layer, sessions: *sessions, round };
+                let of = |layer| Coordinates::Layer {
+                    layer,
+                    sessions: *sessions,
+                    round,
+                };
                 all.extend(layers.into_iter().map(of));
             }
         }
@@ -64,10 +80,16 @@ impl LayersRequest {
     }
 
     fn point(&self, coordinates: Coordinates, seed: u64) -> Point {
-        let sql = if let Coordinates::Layer { layer, .. } = coordinates { self.work_of(layer) } else { None };
+        let sql = if let Coordinates::Layer { layer, .. } = coordinates {
+            self.work_of(layer)
+        } else {
+            None
+        };
         let stream = Stream {
             name: SMALL.into(),
-            load: Load::Closed { depth: coordinates.outstanding() },
+            load: Load::Closed {
+                depth: coordinates.outstanding(),
+            },
             mix: Mix::READS,
             pattern: Pattern::Uniform,
             length: self.block(),
@@ -87,13 +109,23 @@ impl LayersRequest {
     #[must_use]
     pub fn extremes_of(&self, layer: Layer, seed: u64) -> Vec<Point> {
         let most = self.sessions.iter().copied().max().unwrap_or(1);
-        vec![self.point(Coordinates::Layer { layer, sessions: most, round: 1 }, seed)]
+        vec![self.point(
+            Coordinates::Layer {
+                layer,
+                sessions: most,
+                round: 1,
+            },
+            seed,
+        )]
     }
 
     /// The points of every layer with the maximum number of outstanding I/Os.
     #[must_use]
     pub fn extremes(&self, seed: u64) -> Vec<Point> {
-        self.layers().into_iter().flat_map(|layer| self.extremes_of(layer, seed)).collect()
+        self.layers()
+            .into_iter()
+            .flat_map(|layer| self.extremes_of(layer, seed))
+            .collect()
     }
 
     /// Number of points.
@@ -115,7 +147,12 @@ mod tests {
     use crate::model::{Nanos, Tables, WarmUp};
 
     fn request(single: bool) -> LayersRequest {
-        let tables = Tables { schemas: 1, scale: 10_000, scan_blocks: 128, block: 8192 };
+        let tables = Tables {
+            schemas: 1,
+            scale: 10_000,
+            scan_blocks: 128,
+            block: 8192,
+        };
         LayersRequest {
             sessions: vec![2, 16],
             rounds: 2,
@@ -129,9 +166,19 @@ mod tests {
 
     #[test]
     fn every_layer_comes_once_a_round_and_every_second_round_backwards() {
-        let names: Vec<String> = request(false).coordinates().iter().map(Coordinates::name).collect();
-        let of_two = ["async:1", "sync:1", "file:1", "row:1", "row:2", "file:2", "sync:2", "async:2"];
-        let of = |sessions: u32| of_two.iter().map(move |name| format!("layer:{name}:{sessions}"));
+        let names: Vec<String> = request(false)
+            .coordinates()
+            .iter()
+            .map(Coordinates::name)
+            .collect();
+        let of_two = [
+            "async:1", "sync:1", "file:1", "row:1", "row:2", "file:2", "sync:2", "async:2",
+        ];
+        let of = |sessions: u32| {
+            of_two
+                .iter()
+                .map(move |name| format!("layer:{name}:{sessions}"))
+        };
         assert_eq!(names, of(2).chain(of(16)).collect::<Vec<_>>());
         assert_eq!(request(true).points_expected(), 20);
     }
@@ -140,11 +187,24 @@ mod tests {
     fn layers_differ_in_their_way_and_in_nothing_else() {
         let request = request(true);
         let points: Vec<Point> = request.extremes(7);
-        assert!(points.iter().all(|point| point.streams.len() == 1 && point.streams[0].load.slots() == 16));
-        assert!(points.iter().all(|point| point.streams[0].length == 8192 && point.until == points[0].until));
-        let works: Vec<_> =
-            points.iter().map(|point| point.streams[0].sql.map(|work| (work.way, work.read_rows))).collect();
+        assert!(
+            points
+                .iter()
+                .all(|point| point.streams.len() == 1 && point.streams[0].load.slots() == 16)
+        );
+        assert!(
+            points
+                .iter()
+                .all(|point| point.streams[0].length == 8192 && point.until == points[0].until)
+        );
+        let works: Vec<_> = points
+            .iter()
+            .map(|point| point.streams[0].sql.map(|work| (work.way, work.read_rows)))
+            .collect();
         let row = |rows| Some((ReadWay::Row, rows));
-        assert_eq!(works, [None, None, Some((ReadWay::File, 64)), row(64), row(1)]);
+        assert_eq!(
+            works,
+            [None, None, Some((ReadWay::File, 64)), row(64), row(1)]
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! Orion's list of targets: the LUN file.
 //!
-//! Input: a test's name, and the text of a file. Output: where the list may be, and its targets. Opens no file.
+//! Input: a test's name, and the text of a file. Output: where the list may be, and its targets.
+//! Opens no file.
 
 use crate::model::Error;
 use std::collections::BTreeMap;
@@ -8,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// Possible paths of the list of targets of `testname`, in the order to try.
 ///
-/// Orion always appends `.lun`, even to a name that ends in it. A user who types the whole file name means that file,
-/// so it is tried second.
+/// Orion always appends `.lun`, even to a name that ends in it. A user who types the whole file
+/// name means that file, so it is tried second.
 #[must_use]
 pub fn candidates(testname: &str) -> Vec<PathBuf> {
     let mut candidates = vec![PathBuf::from(format!("{testname}.lun"))];
@@ -23,21 +24,30 @@ pub fn candidates(testname: &str) -> Vec<PathBuf> {
 #[must_use]
 pub fn remark(testname: &str, found: &Path) -> Option<String> {
     (is_lun_name(testname) && found == Path::new(testname)).then(|| {
-        format!("-testname {testname}: reads {testname}; Orion would look for {testname}.lun (-testname takes no .lun)")
+        format!(
+            "-testname {testname}: reads {testname}; Orion would look for {testname}.lun \
+             (-testname takes no .lun)"
+        )
     })
 }
 
 fn is_lun_name(testname: &str) -> bool {
-    Path::new(testname).extension().is_some_and(|extension| extension == "lun")
+    Path::new(testname)
+        .extension()
+        .is_some_and(|extension| extension == "lun")
 }
 
-/// The targets in a LUN file: one per line, without surrounding spaces; blank lines and lines that begin with `#` are
-/// skipped. `path` is for messages.
+/// The targets in a LUN file: one per line, without surrounding spaces; blank lines and lines that
+/// begin with `#` are skipped. `path` is for messages.
 ///
 /// # Errors
-/// The list is empty, names a target twice, or has a line with surrounding spaces for which a file with exactly that
-/// name exists: Orion would take that file.
-pub fn parse(text: &str, path: &Path, is_there: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>, Error> {
+/// The list is empty, names a target twice, or has a line with surrounding spaces for which a file
+/// with exactly that name exists: Orion would take that file.
+pub fn parse(
+    text: &str,
+    path: &Path,
+    is_there: impl Fn(&Path) -> bool,
+) -> Result<Vec<PathBuf>, Error> {
     let mut lines: BTreeMap<&str, usize> = BTreeMap::new();
     let mut members = Vec::new();
     // Some editors begin a file with a byte order mark, which is not part of a name.
@@ -61,7 +71,11 @@ pub fn parse(text: &str, path: &Path, is_there: impl Fn(&Path) -> bool) -> Resul
         }
         if let Some(first) = lines.insert(name, index + 1) {
             return Err(Error::usage(
-                format!("'{}' lists '{name}' twice, in lines {first} and {}", path.display(), index + 1),
+                format!(
+                    "'{}' lists '{name}' twice, in lines {first} and {}",
+                    path.display(),
+                    index + 1
+                ),
                 "remove one of them",
             ));
         }
@@ -85,15 +99,24 @@ mod tests {
     fn a_lun_file_may_have_comments_blanks_and_carriage_returns() {
         let text = "\u{feff}# disks\r\n /dev/sdb \r\n\r\n/data/with space\t\n";
         let members = parse(text, Path::new("t.lun"), |_| false).unwrap();
-        assert_eq!(members, [PathBuf::from("/dev/sdb"), PathBuf::from("/data/with space")]);
+        assert_eq!(
+            members,
+            [PathBuf::from("/dev/sdb"), PathBuf::from("/data/with space")]
+        );
     }
 
     #[test]
     fn a_lun_file_that_is_empty_or_names_a_target_twice_is_refused() {
         let error = parse("# nothing\n\n", Path::new("t.lun"), |_| false).unwrap_err();
-        assert!(error.to_string().contains("'t.lun' lists no target"), "{error}");
+        assert!(
+            error.to_string().contains("'t.lun' lists no target"),
+            "{error}"
+        );
         let error = parse("/a\n/b\n\n/a \n", Path::new("t.lun"), |_| false).unwrap_err();
-        assert!(error.to_string().contains("'/a' twice, in lines 1 and 4"), "{error}");
+        assert!(
+            error.to_string().contains("'/a' twice, in lines 1 and 4"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -101,14 +124,22 @@ mod tests {
         let text = "/data/a\n/data/b \r\n";
         let is_there = |path: &Path| path == Path::new("/data/b ");
         let error = parse(text, Path::new("t.lun"), is_there).unwrap_err();
-        assert!(error.to_string().contains("'t.lun', line 2: '/data/b ' exists"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("'t.lun', line 2: '/data/b ' exists"),
+            "{error}"
+        );
         assert_eq!(parse(text, Path::new("t.lun"), |_| false).unwrap().len(), 2);
     }
 
     #[test]
     fn a_name_that_ends_in_lun_finds_both() {
         assert_eq!(candidates("t"), [PathBuf::from("t.lun")]);
-        assert_eq!(candidates("/x/t.lun"), [PathBuf::from("/x/t.lun.lun"), PathBuf::from("/x/t.lun")]);
+        assert_eq!(
+            candidates("/x/t.lun"),
+            [PathBuf::from("/x/t.lun.lun"), PathBuf::from("/x/t.lun")]
+        );
         assert_eq!(remark("t", Path::new("t.lun")), None);
         assert_eq!(remark("t.lun", Path::new("t.lun.lun")), None);
         assert!(remark("t.lun", Path::new("t.lun")).is_some());

@@ -1,12 +1,13 @@
-//! The plan of Orion: a matrix of small loads (columns) by large loads (rows); each cell is a data point.
+//! The plan of Orion: a matrix of small loads (columns) by large loads (rows); each cell is a data
+//! point.
 //!
-//! Input: [`OrionRequest`], which holds Orion's options with their defaults filled in, and the shape of the volume.
-//! Output: levels, cells in running order, estimates and [`Point`]s. Opens no file. `docs/methods/orion.md` has the
-//! source of each rule.
+//! Input: [`OrionRequest`], which holds Orion's options with their defaults filled in, and the
+//! shape of the volume. Output: levels, cells in running order, estimates and [`Point`]s. Opens no
+//! file. `docs/methods/orion.md` has the source of each rule.
 
 use crate::model::{
-    Bytes, Coordinates, Error, KIB, LargeType, Layout, Load, MIB, Matrix, Mix, Nanos, OrionRequest, Pattern, Point,
-    Ratio, RunLevel, Stream, Until, WarmUp,
+    Bytes, Coordinates, Error, KIB, LargeType, Layout, Load, MIB, Matrix, Mix, Nanos, OrionRequest,
+    Pattern, Point, Ratio, RunLevel, Stream, Until, WarmUp,
 };
 use std::ops::RangeInclusive;
 
@@ -24,8 +25,8 @@ pub const NUM_STREAM_IO: u32 = 4;
 /// Default duration of a data point in seconds.
 pub const DURATION: u32 = 60;
 
-/// Maximum number of outstanding I/Os of a cell. Far more than any storage benefits from, and a ring can still hold
-/// it.
+/// Maximum number of outstanding I/Os of a cell. Far more than any storage benefits from, and a
+/// ring can still hold it.
 pub const OUTSTANDING_MAX: u64 = 16_384;
 /// Maximum number of data points of a run: a week at a minute each.
 pub const POINTS_MAX: u32 = 10_000;
@@ -53,8 +54,8 @@ pub struct VolumeShape<'a> {
     pub usable: u64,
 }
 
-/// The loads of a range up to `max`, without the idle level 0: 1, 2, … up to a step of a twentieth of the range, then
-/// every multiple of the step, and `max` itself.
+/// The loads of a range up to `max`, without the idle level 0: 1, 2, … up to a step of a twentieth
+/// of the range, then every multiple of the step, and `max` itself.
 #[must_use]
 pub fn levels(max: u32) -> Vec<u32> {
     let step = (max / 20).max(1);
@@ -106,17 +107,28 @@ impl OrionRequest {
             RunLevel::Dss => (0, 15),
             RunLevel::Simple | RunLevel::Normal | RunLevel::Advanced => (5, 2),
         };
-        (self.num_disks.saturating_mul(small), self.num_disks.saturating_mul(large))
+        (
+            self.num_disks.saturating_mul(small),
+            self.num_disks.saturating_mul(large),
+        )
     }
 
     /// Maximum small load of any cell.
     fn small_max(&self) -> u32 {
-        self.num_small.unwrap_or(if self.matrix().fixes_small() { 0 } else { self.level_max().0 })
+        self.num_small.unwrap_or(if self.matrix().fixes_small() {
+            0
+        } else {
+            self.level_max().0
+        })
     }
 
     /// Maximum large load of any cell.
     fn large_max(&self) -> u32 {
-        self.num_large.unwrap_or(if self.matrix().fixes_large() { 0 } else { self.level_max().1 })
+        self.num_large.unwrap_or(if self.matrix().fixes_large() {
+            0
+        } else {
+            self.level_max().1
+        })
     }
 
     /// The columns of the matrix: small loads, ascending. 0, if present, is the idle column.
@@ -133,8 +145,8 @@ impl OrionRequest {
 
     /// Every cell of the matrix, in running order, with the idle cell if Orion counts it.
     ///
-    /// Row by row, from the smallest large load. Orion calls Small=1, Large=0 "Point 2", so the idle cell is its first
-    /// and the idle row comes before the others.
+    /// Row by row, from the smallest large load. Orion calls Small=1, Large=0 "Point 2", so the
+    /// idle cell is its first and the idle row comes before the others.
     fn counted_cells(&self) -> impl Iterator<Item = Coordinates> {
         let columns = self.small_columns();
         let basic = self.matrix() == Matrix::Basic;
@@ -147,7 +159,8 @@ impl OrionRequest {
         })
     }
 
-    /// The cells that are run, in running order: row by row, the idle row first. The idle cell is not included.
+    /// The cells that are run, in running order: row by row, the idle row first. The idle cell is
+    /// not included.
     #[must_use]
     pub fn cells(&self) -> Vec<Coordinates> {
         self.counted_cells().filter(|cell| *cell != IDLE).collect()
@@ -159,8 +172,8 @@ impl OrionRequest {
         u32::try_from(self.counted_cells().count()).unwrap_or(u32::MAX)
     }
 
-    /// The number of a cell in Orion's count, from 1, where the idle cell is the first; `None` for a cell of another
-    /// matrix.
+    /// The number of a cell in Orion's count, from 1, where the idle cell is the first; `None` for
+    /// a cell of another matrix.
     #[must_use]
     pub fn number_of(&self, cell: Coordinates) -> Option<u32> {
         let at = self.counted_cells().position(|counted| counted == cell)?;
@@ -173,18 +186,21 @@ impl OrionRequest {
         (u64::from(self.total_data_points()) * u64::from(self.duration)).div_ceil(60) + 1
     }
 
-    /// Duration of the run in seconds: the minimum, and the maximum if every point needs its whole warm-up. Reading
-    /// for `-cache_size` is not included, because its speed is unknown in advance.
+    /// Duration of the run in seconds: the minimum, and the maximum if every point needs its whole
+    /// warm-up. Reading for `-cache_size` is not included, because its speed is unknown in
+    /// advance.
     #[must_use]
     pub fn estimate_seconds(&self) -> RangeInclusive<u64> {
         let (points, warm_up) = (self.cells().len() as u64, self.warm_up());
         let duration = Nanos::from_secs(self.duration.into());
-        let seconds = |warm_up: Nanos| points.saturating_mul(duration.plus(warm_up).0) / 1_000_000_000;
+        let seconds =
+            |warm_up: Nanos| points.saturating_mul(duration.plus(warm_up).0) / 1_000_000_000;
         seconds(warm_up.least)..=seconds(warm_up.most)
     }
 
-    /// The warm-up before each measurement: the point's own load until it is steady. Minimum: a quarter of the
-    /// duration, at most a second. Maximum: half the duration, at least a second and at most 10 seconds.
+    /// The warm-up before each measurement: the point's own load until it is steady. Minimum: a
+    /// quarter of the duration, at most a second. Maximum: half the duration, at least a second
+    /// and at most 10 seconds.
     #[must_use]
     pub fn warm_up(&self) -> WarmUp {
         if self.cache_size == Some(0) {
@@ -223,14 +239,20 @@ impl OrionRequest {
     /// Bytes of this request's largest I/O.
     #[must_use]
     pub fn largest_io(&self) -> u64 {
-        self.sizes().into_iter().max().unwrap_or(u64::from(self.size_small))
+        self.sizes()
+            .into_iter()
+            .max()
+            .unwrap_or(u64::from(self.size_small))
     }
 
-    /// The unit in which members of a volume are cut, so that no I/O spans two of them: the least common multiple of
-    /// the used sizes.
+    /// The unit in which members of a volume are cut, so that no I/O spans two of them: the least
+    /// common multiple of the used sizes.
     #[must_use]
     pub fn grain(&self) -> u64 {
-        self.sizes().into_iter().reduce(least_common_multiple).unwrap_or(u64::from(self.size_small))
+        self.sizes()
+            .into_iter()
+            .reduce(least_common_multiple)
+            .unwrap_or(u64::from(self.size_small))
     }
 
     /// The used sizes.
@@ -247,7 +269,10 @@ impl OrionRequest {
     }
 
     fn mix(&self) -> Mix {
-        Mix { writes: Ratio::from_percent(self.write.into()).unwrap_or(Ratio::ONE), durable: false }
+        Mix {
+            writes: Ratio::from_percent(self.write.into()).unwrap_or(Ratio::ONE),
+            durable: false,
+        }
     }
 
     /// One point for each of [`cells`](Self::cells), in the same order.
@@ -286,7 +311,12 @@ impl OrionRequest {
             LargeType::Rand => {}
             LargeType::Seq => streams.extend((0..large).map(|index| {
                 let start = self.stream_start(index, large, volume);
-                stream(LARGE, self.num_stream_io, Pattern::Sequential { start }, self.size_large)
+                stream(
+                    LARGE,
+                    self.num_stream_io,
+                    Pattern::Sequential { start },
+                    self.size_large,
+                )
             })),
         }
         streams
@@ -294,8 +324,9 @@ impl OrionRequest {
 
     /// The first block of sequential stream `index` of `count`.
     ///
-    /// In a stripe set the streams begin at equal distances. In a concatenation they are assigned to the members in
-    /// turn and begin at the member's start; streams that share a member begin at equal distances on it.
+    /// In a stripe set the streams begin at equal distances. In a concatenation they are assigned
+    /// to the members in turn and begin at the member's start; streams that share a member
+    /// begin at equal distances on it.
     fn stream_start(&self, index: u32, count: u32, volume: VolumeShape<'_>) -> u64 {
         let (index, count) = (u64::from(index), u64::from(count));
         let members = volume.member_starts.len().max(1) as u64;
@@ -303,20 +334,28 @@ impl OrionRequest {
             Layout::Stripe { .. } => part(volume.usable, index, count),
             Layout::Concat => {
                 let member = index % members;
-                let start_of = |member: u64| usize::try_from(member).ok().and_then(|at| volume.member_starts.get(at));
+                let start_of = |member: u64| {
+                    usize::try_from(member)
+                        .ok()
+                        .and_then(|at| volume.member_starts.get(at))
+                };
                 let start = start_of(member).copied().unwrap_or(0);
                 let end = start_of(member + 1).copied().unwrap_or(volume.usable);
                 let sharing = (count - member).div_ceil(members);
                 start + part(end.saturating_sub(start), index / members, sharing)
             }
         };
-        let (length, extent) = (u64::from(self.size_large.max(1)), volume.usable / u64::from(self.size_large.max(1)));
+        let (length, extent) = (
+            u64::from(self.size_large.max(1)),
+            volume.usable / u64::from(self.size_large.max(1)),
+        );
         // Rounded up to a whole block: rounding down would begin on the previous member.
         offset.div_ceil(length) % extent.max(1)
     }
 
-    /// The load before the point of `cell` with `-cache_size`: this many MiB of random large reads. Its coordinates
-    /// are those of the idle cell, which no recorded point has. `None` if nothing is to be warmed.
+    /// The load before the point of `cell` with `-cache_size`: this many MiB of random large reads.
+    /// Its coordinates are those of the idle cell, which no recorded point has. `None` if
+    /// nothing is to be warmed.
     ///
     /// It only reads, whatever `-write` says: warming must not change the data.
     #[must_use]
@@ -328,7 +367,9 @@ impl OrionRequest {
             streams: vec![Stream {
                 sql: None,
                 name: LARGE.into(),
-                load: Load::Closed { depth: self.num_disks.saturating_mul(2).clamp(4, 64) },
+                load: Load::Closed {
+                    depth: self.num_disks.saturating_mul(2).clamp(4, 64),
+                },
                 mix: Mix::READS,
                 pattern: Pattern::Uniform,
                 length: self.size_large,
@@ -351,7 +392,10 @@ impl OrionRequest {
         let needs = |needed: bool, value: Option<u32>, option: &str| match value {
             None if needed => {
                 let example = format!("give {option} N");
-                Err(Error::usage(format!("-matrix {} needs {option}", matrix.name()), example))
+                Err(Error::usage(
+                    format!("-matrix {} needs {option}", matrix.name()),
+                    example,
+                ))
             }
             _ => Ok(()),
         };
@@ -371,7 +415,10 @@ impl OrionRequest {
         let points = self.total_data_points();
         if points > POINTS_MAX {
             return Err(Error::usage(
-                format!("-matrix {} has {points} data points; the maximum is {POINTS_MAX}", matrix.name()),
+                format!(
+                    "-matrix {} has {points} data points; the maximum is {POINTS_MAX}",
+                    matrix.name()
+                ),
                 "lower -num_disks, -num_small or -num_large, or choose another -matrix",
             ));
         }
@@ -387,7 +434,10 @@ impl OrionRequest {
             ("-size_large", self.size_large),
         ];
         if let Some((option, _)) = least_one.into_iter().find(|(_, value)| *value == 0) {
-            return Err(Error::usage(format!("{option} 0 would measure nothing"), "give a whole number of at least 1"));
+            return Err(Error::usage(
+                format!("{option} 0 would measure nothing"),
+                "give a whole number of at least 1",
+            ));
         }
         if self.write > 100 {
             return Err(Error::usage(
@@ -397,7 +447,10 @@ impl OrionRequest {
         }
         if self.testname.is_empty() || self.testname.ends_with('/') {
             return Err(Error::usage(
-                format!("-testname '{}' contains no name for the files", self.testname),
+                format!(
+                    "-testname '{}' contains no name for the files",
+                    self.testname
+                ),
                 "give a name, which may include a path, such as /tmp/mytest",
             ));
         }
@@ -407,13 +460,24 @@ impl OrionRequest {
     /// Checks that no cell needs more outstanding I/Os than an engine can hold.
     fn check_outstanding(&self) -> Result<(), Error> {
         let small = u64::from(self.small_max());
-        let each = if self.large_type == LargeType::Seq { self.num_stream_io } else { 1 };
+        let each = if self.large_type == LargeType::Seq {
+            self.num_stream_io
+        } else {
+            1
+        };
         let large = u64::from(self.large_max()) * u64::from(each);
         // In the basic matrix, small and large I/O never run together.
-        let most = if self.matrix() == Matrix::Basic { small.max(large) } else { small + large };
+        let most = if self.matrix() == Matrix::Basic {
+            small.max(large)
+        } else {
+            small + large
+        };
         if most > OUTSTANDING_MAX {
             return Err(Error::usage(
-                format!("a data point would have {most} I/Os outstanding; the maximum is {OUTSTANDING_MAX}"),
+                format!(
+                    "a data point would have {most} I/Os outstanding; the maximum is \
+                     {OUTSTANDING_MAX}"
+                ),
                 "lower -num_disks, -num_small, -num_large or -num_streamIO",
             ));
         }
@@ -421,7 +485,9 @@ impl OrionRequest {
     }
 
     fn check_stripe(&self) -> Result<(), Error> {
-        let (grain, Layout::Stripe { stripe }) = (self.grain(), self.simulate) else { return Ok(()) };
+        let (grain, Layout::Stripe { stripe }) = (self.grain(), self.simulate) else {
+            return Ok(());
+        };
         if stripe.0 == 0 || !stripe.0.is_multiple_of(grain) {
             return Err(Error::usage(
                 format!("-stripe {} would split I/Os", stripe.0 / KIB),
@@ -435,7 +501,8 @@ impl OrionRequest {
         self.given.iter().any(|given| given == option)
     }
 
-    /// One sentence for each given option that overrides a default of the run level, or that has no effect.
+    /// One sentence for each given option that overrides a default of the run level, or that has no
+    /// effect.
     #[must_use]
     pub fn overrides(&self) -> Vec<String> {
         let mut sentences = Vec::new();
@@ -448,11 +515,16 @@ impl OrionRequest {
     }
 
     fn overrides_of_level(&self, sentences: &mut Vec<String>) {
-        let own = Self { num_disks: self.num_disks, ..Self::new(self.run) };
+        let own = Self {
+            num_disks: self.num_disks,
+            ..Self::new(self.run)
+        };
         let level = self.run.name();
         let mut instead = |option: &str, ours: String, theirs: String| {
             if self.gave(option) && ours != theirs {
-                sentences.push(format!("-{option}: {ours} instead of the default of -run {level}, {theirs}"));
+                sentences.push(format!(
+                    "-{option}: {ours} instead of the default of -run {level}, {theirs}"
+                ));
             }
         };
         let kib = |bytes: u32| format!("{} KB", u64::from(bytes) / KIB);
@@ -465,42 +537,82 @@ impl OrionRequest {
         instead("size_large", kib(self.size_large), kib(own.size_large));
         instead("type", type_of(self), type_of(&own));
         instead("simulate", simulate(self), simulate(&own));
-        instead("write", format!("{} % writes", self.write), "no writes".into());
-        instead("duration", format!("{} s", self.duration), format!("{} s", own.duration));
-        instead("matrix", self.matrix().name().into(), own.matrix().name().into());
+        instead(
+            "write",
+            format!("{} % writes", self.write),
+            "no writes".into(),
+        );
+        instead(
+            "duration",
+            format!("{} s", self.duration),
+            format!("{} s", own.duration),
+        );
+        instead(
+            "matrix",
+            self.matrix().name().into(),
+            own.matrix().name().into(),
+        );
     }
 
     fn overrides_of_range(&self, sentences: &mut Vec<String>) {
         let (small, large) = self.level_max();
         let mut range = |option: &str, fixed: bool, ours: Option<u32>, own: u32| match ours {
             Some(ours) if !fixed && ours != own => {
-                sentences.push(format!("-{option}: loads up to {ours} instead of the default maximum, {own}"));
+                sentences.push(format!(
+                    "-{option}: loads up to {ours} instead of the default maximum, {own}"
+                ));
             }
             _ => {}
         };
-        range("num_small", self.matrix().fixes_small(), self.num_small, small);
-        range("num_large", self.matrix().fixes_large(), self.num_large, large);
+        range(
+            "num_small",
+            self.matrix().fixes_small(),
+            self.num_small,
+            small,
+        );
+        range(
+            "num_large",
+            self.matrix().fixes_large(),
+            self.num_large,
+            large,
+        );
     }
 
     fn without_effect(&self, sentences: &mut Vec<String>) {
         let fixed = self.matrix().fixes_small() && self.matrix().fixes_large();
         let reasons = [
-            ("num_streamIO", self.large_type == LargeType::Rand, "it is for -type seq"),
-            ("stripe", self.simulate == Layout::Concat, "it is for -simulate raid0"),
+            (
+                "num_streamIO",
+                self.large_type == LargeType::Rand,
+                "it is for -type seq",
+            ),
+            (
+                "stripe",
+                self.simulate == Layout::Concat,
+                "it is for -simulate raid0",
+            ),
             ("size_small", !self.uses_small(), "there is no small I/O"),
             ("size_large", !self.uses_large(), "there is no large I/O"),
-            ("type", self.large_max() == 0, "there is no large I/O, and small I/O is always random"),
+            (
+                "type",
+                self.large_max() == 0,
+                "there is no large I/O, and small I/O is always random",
+            ),
             ("num_disks", fixed, "-num_small and -num_large set the load"),
         ];
-        let idle = reasons.into_iter().filter(|(option, applies, _)| *applies && self.gave(option));
-        sentences.extend(idle.map(|(option, _, why)| format!("-{option} has no effect here: {why}")));
+        let idle = reasons
+            .into_iter()
+            .filter(|(option, applies, _)| *applies && self.gave(option));
+        sentences
+            .extend(idle.map(|(option, _, why)| format!("-{option} has no effect here: {why}")));
     }
 }
 
 /// The idle cell.
 const IDLE: Coordinates = Coordinates::cell(0, 0);
 
-/// The loads along one axis of the matrix: only `max` if it is `fixed`, else idle and a range up to it.
+/// The loads along one axis of the matrix: only `max` if it is `fixed`, else idle and a range up to
+/// it.
 fn axis(fixed: bool, max: u32) -> Vec<u32> {
     if fixed {
         return vec![max];
@@ -524,9 +636,9 @@ pub(crate) fn least_common_multiple(a: u64, b: u64) -> u64 {
     a.saturating_mul(b / divisor.max(1))
 }
 
-/// The seed of a cell, the same in every matrix that has the cell. The factor is odd, so that no two cells share a
-/// seed. It is not the increment of the generator's own seeding; otherwise two cells could draw the same numbers with
-/// a small shift.
+/// The seed of a cell, the same in every matrix that has the cell. The factor is odd, so that no
+/// two cells share a seed. It is not the increment of the generator's own seeding; otherwise two
+/// cells could draw the same numbers with a small shift.
 fn seed_of(seed: u64, cell: Coordinates) -> u64 {
     let (small, large) = cell.small_and_large();
     let packed = u64::from(small) << 32 | u64::from(large);
@@ -538,18 +650,33 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const ONE: VolumeShape<'_> = VolumeShape { member_starts: &[0], usable: 64 * MIB };
+    const ONE: VolumeShape<'_> = VolumeShape {
+        member_starts: &[0],
+        usable: 64 * MIB,
+    };
 
     fn request(run: RunLevel, num_disks: u32) -> OrionRequest {
-        OrionRequest { num_disks, ..OrionRequest::new(run) }
+        OrionRequest {
+            num_disks,
+            ..OrionRequest::new(run)
+        }
     }
 
     fn matrix(matrix: Matrix, num_small: Option<u32>, num_large: Option<u32>) -> OrionRequest {
-        OrionRequest { matrix: Some(matrix), num_small, num_large, ..OrionRequest::new(RunLevel::Advanced) }
+        OrionRequest {
+            matrix: Some(matrix),
+            num_small,
+            num_large,
+            ..OrionRequest::new(RunLevel::Advanced)
+        }
     }
 
     fn cells(request: &OrionRequest) -> Vec<(u32, u32)> {
-        request.cells().into_iter().map(Coordinates::small_and_large).collect()
+        request
+            .cells()
+            .into_iter()
+            .map(Coordinates::small_and_large)
+            .collect()
     }
 
     #[test]
@@ -562,7 +689,11 @@ mod tests {
             (RunLevel::Oltp, 1, 21),
             (RunLevel::Oltp, 3, 23),
         ] {
-            assert_eq!(request(run, num_disks).total_data_points(), points, "{run:?} {num_disks}");
+            assert_eq!(
+                request(run, num_disks).total_data_points(),
+                points,
+                "{run:?} {num_disks}"
+            );
         }
         assert_eq!(request(RunLevel::Dss, 1).total_data_points(), 16);
     }
@@ -581,7 +712,10 @@ mod tests {
     #[test]
     fn the_estimate_is_orions() {
         assert_eq!(request(RunLevel::Normal, 1).estimate_minutes(), 19);
-        let short = OrionRequest { duration: 10, ..request(RunLevel::Simple, 1) };
+        let short = OrionRequest {
+            duration: 10,
+            ..request(RunLevel::Simple, 1)
+        };
         assert_eq!(short.estimate_minutes(), 3);
         assert_eq!(short.estimate_seconds(), 77..=105);
     }
@@ -589,21 +723,39 @@ mod tests {
     #[test]
     fn cells_run_row_by_row_and_the_idle_cell_counts_first() {
         let simple = request(RunLevel::Simple, 1);
-        assert_eq!(cells(&simple), [(1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (0, 1), (0, 2)]);
+        assert_eq!(
+            cells(&simple),
+            [(1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (0, 1), (0, 2)]
+        );
         assert_eq!(simple.number_of(Coordinates::cell(1, 0)), Some(2));
         assert_eq!(simple.number_of(Coordinates::cell(0, 2)), Some(8));
         assert_eq!(simple.number_of(Coordinates::cell(1, 1)), None);
-        assert_eq!(cells(&request(RunLevel::Normal, 1))[5..8], [(0, 1), (1, 1), (2, 1)]);
+        assert_eq!(
+            cells(&request(RunLevel::Normal, 1))[5..8],
+            [(0, 1), (1, 1), (2, 1)]
+        );
     }
 
     #[test]
     fn a_matrix_of_one_row_column_or_cell_runs_just_that() {
-        assert_eq!(cells(&matrix(Matrix::Row, None, Some(7))), [(0, 7), (1, 7), (2, 7), (3, 7), (4, 7), (5, 7)]);
-        assert_eq!(cells(&matrix(Matrix::Row, None, Some(0))), [(1, 0), (2, 0), (3, 0), (4, 0), (5, 0)]);
-        assert_eq!(cells(&matrix(Matrix::Col, Some(3), None)), [(3, 0), (3, 1), (3, 2)]);
+        assert_eq!(
+            cells(&matrix(Matrix::Row, None, Some(7))),
+            [(0, 7), (1, 7), (2, 7), (3, 7), (4, 7), (5, 7)]
+        );
+        assert_eq!(
+            cells(&matrix(Matrix::Row, None, Some(0))),
+            [(1, 0), (2, 0), (3, 0), (4, 0), (5, 0)]
+        );
+        assert_eq!(
+            cells(&matrix(Matrix::Col, Some(3), None)),
+            [(3, 0), (3, 1), (3, 2)]
+        );
         assert_eq!(cells(&matrix(Matrix::Point, Some(3), Some(2))), [(3, 2)]);
         assert_eq!(cells(&matrix(Matrix::Max, Some(3), Some(2))), [(3, 2)]);
-        assert_eq!(matrix(Matrix::Point, Some(3), Some(2)).total_data_points(), 1);
+        assert_eq!(
+            matrix(Matrix::Point, Some(3), Some(2)).total_data_points(),
+            1
+        );
     }
 
     #[test]
@@ -611,7 +763,10 @@ mod tests {
         let mut oltp = request(RunLevel::Oltp, 1);
         oltp.num_large = Some(2);
         assert_eq!(cells(&oltp)[19..], [(20, 0), (0, 1), (0, 2)]);
-        assert_eq!(oltp.overrides(), ["-num_large: loads up to 2 instead of the default maximum, 0"]);
+        assert_eq!(
+            oltp.overrides(),
+            ["-num_large: loads up to 2 instead of the default maximum, 0"]
+        );
     }
 
     #[test]
@@ -623,14 +778,64 @@ mod tests {
             (matrix(Matrix::Row, None, None), "-num_large"),
             (matrix(Matrix::Col, None, None), "-num_small"),
             (matrix(Matrix::Point, Some(0), Some(0)), "both 0"),
-            (OrionRequest { duration: 0, ..base() }, "-duration"),
-            (OrionRequest { write: 101, ..base() }, "-write"),
-            (OrionRequest { num_disks: 0, ..base() }, "-num_disks"),
-            (OrionRequest { num_disks: 1_000_000, ..base() }, "-num_disks"),
-            (OrionRequest { num_disks: 2_000, ..matrix(Matrix::Detailed, None, None) }, "-matrix detailed"),
-            (OrionRequest { num_stream_io: 0, ..base() }, "-num_streamIO"),
-            (OrionRequest { testname: "dir/".into(), ..base() }, "-testname"),
-            (OrionRequest { simulate: Layout::Stripe { stripe: Bytes(100 * KIB) }, ..base() }, "-stripe"),
+            (
+                OrionRequest {
+                    duration: 0,
+                    ..base()
+                },
+                "-duration",
+            ),
+            (
+                OrionRequest {
+                    write: 101,
+                    ..base()
+                },
+                "-write",
+            ),
+            (
+                OrionRequest {
+                    num_disks: 0,
+                    ..base()
+                },
+                "-num_disks",
+            ),
+            (
+                OrionRequest {
+                    num_disks: 1_000_000,
+                    ..base()
+                },
+                "-num_disks",
+            ),
+            (
+                OrionRequest {
+                    num_disks: 2_000,
+                    ..matrix(Matrix::Detailed, None, None)
+                },
+                "-matrix detailed",
+            ),
+            (
+                OrionRequest {
+                    num_stream_io: 0,
+                    ..base()
+                },
+                "-num_streamIO",
+            ),
+            (
+                OrionRequest {
+                    testname: "dir/".into(),
+                    ..base()
+                },
+                "-testname",
+            ),
+            (
+                OrionRequest {
+                    simulate: Layout::Stripe {
+                        stripe: Bytes(100 * KIB),
+                    },
+                    ..base()
+                },
+                "-stripe",
+            ),
         ];
         for (request, option) in cases {
             let error = request.check().unwrap_err();
@@ -644,16 +849,36 @@ mod tests {
 
     #[test]
     fn a_point_has_a_stream_for_each_class_that_runs() {
-        let request = OrionRequest { write: 25, ..matrix(Matrix::Point, Some(4), Some(3)) };
+        let request = OrionRequest {
+            write: 25,
+            ..matrix(Matrix::Point, Some(4), Some(3))
+        };
         let points = request.points(ONE, 1);
-        let [small, large] = &points[0].streams[..] else { panic!("{points:?}") };
-        assert_eq!((small.name.as_str(), small.load, small.length), (SMALL, Load::Closed { depth: 4 }, SIZE_SMALL));
-        assert_eq!((large.name.as_str(), large.load, large.length), (LARGE, Load::Closed { depth: 3 }, SIZE_LARGE));
+        let [small, large] = &points[0].streams[..] else {
+            panic!("{points:?}")
+        };
+        assert_eq!(
+            (small.name.as_str(), small.load, small.length),
+            (SMALL, Load::Closed { depth: 4 }, SIZE_SMALL)
+        );
+        assert_eq!(
+            (large.name.as_str(), large.load, large.length),
+            (LARGE, Load::Closed { depth: 3 }, SIZE_LARGE)
+        );
         assert!(
-            points[0].streams.iter().all(|s| s.pattern == Pattern::Uniform && (s.mix.writes.get() - 0.25).abs() < 1e-9)
+            points[0]
+                .streams
+                .iter()
+                .all(|s| s.pattern == Pattern::Uniform && (s.mix.writes.get() - 0.25).abs() < 1e-9)
         );
         assert_eq!(points[0].until, Until::Elapsed(Nanos::from_secs(60)));
-        assert_eq!(points[0].warm_up, WarmUp { least: Nanos::from_secs(1), most: Nanos::from_secs(10) });
+        assert_eq!(
+            points[0].warm_up,
+            WarmUp {
+                least: Nanos::from_secs(1),
+                most: Nanos::from_secs(10)
+            }
+        );
     }
 
     fn starts(request: &OrionRequest, volume: VolumeShape<'_>) -> Vec<u64> {
@@ -661,26 +886,40 @@ mod tests {
             Pattern::Sequential { start } => start,
             _ => panic!("{stream:?}"),
         };
-        request.points(volume, 1)[0].streams.iter().map(start).collect()
+        request.points(volume, 1)[0]
+            .streams
+            .iter()
+            .map(start)
+            .collect()
     }
 
     #[test]
     fn sequential_streams_are_spread_over_a_stripe_set_and_take_turns_on_members() {
         let mut request = matrix(Matrix::Point, Some(0), Some(5));
         request.large_type = LargeType::Seq;
-        let volume = VolumeShape { member_starts: &[0, 40 * MIB], usable: 100 * MIB };
+        let volume = VolumeShape {
+            member_starts: &[0, 40 * MIB],
+            usable: 100 * MIB,
+        };
         // Members of 40 and 60 blocks: three streams on the first, two on the second.
         assert_eq!(starts(&request, volume), [0, 40, 14, 70, 27]);
         request.simulate = Layout::Stripe { stripe: Bytes(MIB) };
         assert_eq!(starts(&request, volume), [0, 20, 40, 60, 80]);
         let streams = &request.points(volume, 1)[0].streams;
-        assert!(streams.iter().all(|s| s.name == LARGE && s.load == Load::Closed { depth: 4 }));
+        assert!(
+            streams
+                .iter()
+                .all(|s| s.name == LARGE && s.load == Load::Closed { depth: 4 })
+        );
     }
 
     #[test]
     fn warming_only_reads_and_only_if_requested() {
         let cell = Coordinates::cell(1, 0);
-        let mut request = OrionRequest { write: 50, ..request(RunLevel::Oltp, 1) };
+        let mut request = OrionRequest {
+            write: 50,
+            ..request(RunLevel::Oltp, 1)
+        };
         assert_eq!(request.warming(cell, 1), None);
         assert_eq!((request.largest_io(), request.grain()), (8192, 8192));
         request.cache_size = Some(0);
@@ -696,7 +935,8 @@ mod tests {
     #[test]
     fn every_cell_has_a_seed_of_its_own() {
         let points = request(RunLevel::Normal, 8).points(ONE, 7);
-        let seeds: std::collections::BTreeSet<u64> = points.iter().map(|point| point.seed).collect();
+        let seeds: std::collections::BTreeSet<u64> =
+            points.iter().map(|point| point.seed).collect();
         assert_eq!(seeds.len(), points.len());
     }
 
@@ -710,8 +950,20 @@ mod tests {
 
     #[test]
     fn overrides_and_ignored_options_are_reported() {
-        let mut request = OrionRequest { size_small: 4096, write: 10, ..request(RunLevel::Oltp, 1) };
-        request.given = ["size_small", "write", "size_large", "num_streamIO", "duration"].map(String::from).to_vec();
+        let mut request = OrionRequest {
+            size_small: 4096,
+            write: 10,
+            ..request(RunLevel::Oltp, 1)
+        };
+        request.given = [
+            "size_small",
+            "write",
+            "size_large",
+            "num_streamIO",
+            "duration",
+        ]
+        .map(String::from)
+        .to_vec();
         assert_eq!(
             request.overrides(),
             [
@@ -725,9 +977,15 @@ mod tests {
 
     #[test]
     fn a_request_comes_back_from_json() {
-        let request = OrionRequest { cache_size: Some(5), ..matrix(Matrix::Max, Some(1), Some(2)) };
+        let request = OrionRequest {
+            cache_size: Some(5),
+            ..matrix(Matrix::Max, Some(1), Some(2))
+        };
         let text = serde_json::to_string(&request).unwrap();
-        assert_eq!(serde_json::from_str::<OrionRequest>(&text).unwrap(), request);
+        assert_eq!(
+            serde_json::from_str::<OrionRequest>(&text).unwrap(),
+            request
+        );
     }
 
     proptest! {

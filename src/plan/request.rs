@@ -1,13 +1,17 @@
 //! What a request says about its points, for all verbs.
 //!
-//! All points of `orion` are known in advance, and an import has none: `next` returns `None` for both.
+//! All points of `orion` are known in advance, and an import has none: `next` returns `None` for
+//! both.
 
 use super::orion::VolumeShape;
 use crate::analyse::PointSummary;
-use crate::model::{Bound, Coordinates, LayersRequest, Nanos, Point, Ratio, Request, SqlTerms, Tables};
+use crate::model::{
+    Bound, Coordinates, LayersRequest, Nanos, Point, Ratio, Request, SqlTerms, Tables,
+};
 
 impl Request {
-    /// The next point on a volume of `usable` bytes after those in `done`; `None` if there are no more.
+    /// The next point on a volume of `usable` bytes after those in `done`; `None` if there are no
+    /// more.
     #[must_use]
     pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
         match self {
@@ -32,11 +36,14 @@ impl Request {
         match self {
             Self::Calibrate(request) => request.warming(coordinates, usable, seed),
             Self::Orion(request) => request.warming(coordinates, seed),
-            Self::Curve(_) | Self::Sql(_) | Self::Layers(_) | Self::Soak(_) | Self::Import(_) => None,
+            Self::Curve(_) | Self::Sql(_) | Self::Layers(_) | Self::Soak(_) | Self::Import(_) => {
+                None
+            }
         }
     }
 
-    /// Points that a bench is prepared for: all of a matrix; of a search, those with the maximum outstanding.
+    /// Points that a bench is prepared for: all of a matrix; of a search, those with the maximum
+    /// outstanding.
     #[must_use]
     pub fn prepared(&self, volume: VolumeShape<'_>, seed: u64) -> Vec<Point> {
         match self {
@@ -45,7 +52,8 @@ impl Request {
         }
     }
 
-    /// Points with the maximum number of outstanding I/Os, which must be available before anything begins.
+    /// Points with the maximum number of outstanding I/Os, which must be available before anything
+    /// begins.
     #[must_use]
     pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
         match self {
@@ -99,7 +107,9 @@ impl Request {
         match self {
             Self::Calibrate(request) => request.precision,
             Self::Curve(request) | Self::Sql(request) => request.precision,
-            Self::Orion(_) | Self::Layers(_) | Self::Soak(_) | Self::Import(_) => LayersRequest::precision(),
+            Self::Orion(_) | Self::Layers(_) | Self::Soak(_) | Self::Import(_) => {
+                LayersRequest::precision()
+            }
         }
     }
 

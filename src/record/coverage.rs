@@ -1,12 +1,13 @@
 //! Coverage: which blocks of a volume a stream has touched.
 //!
-//! Input: positions, from any number of threads. Output: [`Coverage`], the number of distinct blocks and the
-//! distribution of operations over the volume, for comparison with the requested pattern. It proves that a run measured
-//! the whole volume and not just a corner.
+//! Input: positions, from any number of threads. Output: [`Coverage`], the number of distinct
+//! blocks and the distribution of operations over the volume, for comparison with the requested
+//! pattern. It proves that a run measured the whole volume and not just a corner.
 //!
-//! The volume is divided into at most 64 slices of a power of two of blocks. Up to 2^26 blocks, each block has a bit (8
-//! MiB). In larger volumes only the first blocks of every slice have one, up to the same memory; the rest are counted
-//! per slice. Either way it detects a tool that skips blocks by any rule.
+//! The volume is divided into at most 64 slices of a power of two of blocks. Up to 2^26 blocks,
+//! each block has a bit (8 MiB). In larger volumes only the first blocks of every slice have one,
+//! up to the same memory; the rest are counted per slice. Either way it detects a tool that skips
+//! blocks by any rule.
 
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -70,7 +71,10 @@ impl CoverageMap {
     #[inline]
     pub fn touch(&self, position: u64) {
         let slice = position >> self.slice_shift;
-        #[expect(clippy::cast_possible_truncation, reason = "a slice number is below 64")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a slice number is below 64"
+        )]
         let at = slice as usize;
         self.slices[at].fetch_add(1, Ordering::Relaxed);
         let within = position & ((1 << self.slice_shift) - 1);
@@ -82,7 +86,8 @@ impl CoverageMap {
             #[allow(clippy::cast_possible_truncation, reason = "at most TRACKED_MAX / 64")]
             let word = &self.bits[(bit / 64) as usize];
             let mask = 1 << (bit % 64);
-            // Plain load first: once most blocks were seen nothing else is needed, and shared cache lines stay shared.
+            // Plain load first: once most blocks were seen nothing else is needed, and shared cache
+            // lines stay shared.
             if word.load(Ordering::Relaxed) & mask == 0 {
                 word.fetch_or(mask, Ordering::Relaxed);
             }
@@ -92,18 +97,40 @@ impl CoverageMap {
     /// Returns the coverage so far.
     #[must_use]
     pub fn read(&self) -> Coverage {
-        let slices: Vec<u64> = self.slices.iter().map(|slice| slice.load(Ordering::Relaxed)).collect();
+        let slices: Vec<u64> = self
+            .slices
+            .iter()
+            .map(|slice| slice.load(Ordering::Relaxed))
+            .collect();
         let (slice, run) = (1u64 << self.slice_shift, 1u64 << self.tracked_shift);
-        let tracked = (0..slices.len() as u64).map(|i| (self.extent - i * slice).min(run)).sum();
-        let distinct = self.bits.iter().map(|word| u64::from(word.load(Ordering::Relaxed).count_ones())).sum();
+        let tracked = (0..slices.len() as u64)
+            .map(|i| (self.extent - i * slice).min(run))
+            .sum();
+        let distinct = self
+            .bits
+            .iter()
+            .map(|word| u64::from(word.load(Ordering::Relaxed).count_ones()))
+            .sum();
         let whole = self.tracked_shift == self.slice_shift;
-        let operations = if whole { slices.iter().sum() } else { self.watched.load(Ordering::Relaxed) };
-        Coverage { extent: self.extent, tracked, operations, distinct, slice, slices }
+        let operations = if whole {
+            slices.iter().sum()
+        } else {
+            self.watched.load(Ordering::Relaxed)
+        };
+        Coverage {
+            extent: self.extent,
+            tracked,
+            operations,
+            distinct,
+            slice,
+            slices,
+        }
     }
 }
 
 impl Coverage {
-    /// Expected distinct blocks for independent, equally likely draws: `M (1 - e^(-N/M))`, N draws over M blocks.
+    /// Expected distinct blocks for independent, equally likely draws: `M (1 - e^(-N/M))`, N draws
+    /// over M blocks.
     #[must_use]
     pub fn expected_uniform(&self) -> f64 {
         if self.tracked == 0 {
@@ -114,7 +141,8 @@ impl Coverage {
     }
 
     /// Standard deviation of that number: the occupancy problem's variance,
-    /// `M e^(-a) (1 - (1 + a) e^(-a))` with `a = N/M` (Feller, vol. 1, and Johnson & Kotz, Urn Models, 3.2).
+    /// `M e^(-a) (1 - (1 + a) e^(-a))` with `a = N/M` (Feller, vol. 1, and Johnson & Kotz, Urn
+    /// Models, 3.2).
     #[must_use]
     pub fn expected_uniform_deviation(&self) -> f64 {
         if self.tracked == 0 {
@@ -123,7 +151,9 @@ impl Coverage {
         let blocks = self.tracked as f64;
         let load = self.operations as f64 / blocks;
         let empty = (-load).exp();
-        (blocks * empty * (1.0 - (1.0 + load) * empty)).max(0.0).sqrt()
+        (blocks * empty * (1.0 - (1.0 + load) * empty))
+            .max(0.0)
+            .sqrt()
     }
 }
 
@@ -155,7 +185,11 @@ mod tests {
             let map = CoverageMap::new(extent);
             map.touch(0);
             map.touch(extent - 1);
-            assert!(map.bits.len() * 8 <= 8 << 20, "{extent}: {} words", map.bits.len());
+            assert!(
+                map.bits.len() * 8 <= 8 << 20,
+                "{extent}: {} words",
+                map.bits.len()
+            );
             assert_eq!(map.read().slices.iter().sum::<u64>(), 2);
         }
     }
@@ -168,7 +202,10 @@ mod tests {
         let coverage = map.read();
         assert_eq!(coverage.tracked, 1 << 26);
         let off = (coverage.distinct as f64 - coverage.expected_uniform()).abs();
-        assert!(off < 5.0 * coverage.expected_uniform_deviation(), "{off} {coverage:?}");
+        assert!(
+            off < 5.0 * coverage.expected_uniform_deviation(),
+            "{off} {coverage:?}"
+        );
     }
 
     #[test]

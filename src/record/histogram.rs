@@ -1,11 +1,11 @@
 //! Latency histograms in nanoseconds: log-linear, with buckets under 1 % wide.
 //!
-//! Input: values in nanoseconds. Output: counts per bucket, and bands that contain an exact quantile. [`Bins`] is the
-//! dense form for the main loop; [`Histogram`] is the sparse form for the journal and for analysis. Neither drops or
-//! clips a value, and merging loses nothing.
+//! Input: values in nanoseconds. Output: counts per bucket, and bands that contain an exact
+//! quantile. [`Bins`] is the dense form for the main loop; [`Histogram`] is the sparse form for the
+//! journal and for analysis. Neither drops or clips a value, and merging loses nothing.
 //!
-//! Values below 256 have one bucket each. From there on each power of two is divided into 128 equal buckets, so a
-//! bucket is at most 1/128 = 0.78 % as wide as its lower edge.
+//! Values below 256 have one bucket each. From there on each power of two is divided into 128 equal
+//! buckets, so a bucket is at most 1/128 = 0.78 % as wide as its lower edge.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,13 +37,17 @@ pub fn lower_edge(bucket: usize) -> u64 {
 /// The maximum value of `bucket`.
 #[must_use]
 pub fn upper_edge(bucket: usize) -> u64 {
-    if bucket + 1 == BUCKETS { u64::MAX } else { lower_edge(bucket + 1) - 1 }
+    if bucket + 1 == BUCKETS {
+        u64::MAX
+    } else {
+        lower_edge(bucket + 1) - 1
+    }
 }
 
 /// The dense form: one counter per bucket, one addition per value.
 ///
-/// Counters of 32 bits keep it in a processor's L1 cache. A long window of a fast target can overflow a bucket: then
-/// 2^32 are carried over.
+/// Counters of 32 bits keep it in a processor's L1 cache. A long window of a fast target can
+/// overflow a bucket: then 2^32 are carried over.
 #[derive(Debug, Clone)]
 pub struct Bins {
     counts: Box<[u32; BUCKETS]>,
@@ -53,8 +57,14 @@ pub struct Bins {
 
 impl Default for Bins {
     fn default() -> Self {
-        let counts = vec![0; BUCKETS].into_boxed_slice().try_into().expect("BUCKETS elements were made");
-        Self { counts, carried: Vec::new() }
+        let counts = vec![0; BUCKETS]
+            .into_boxed_slice()
+            .try_into()
+            .expect("BUCKETS elements were made");
+        Self {
+            counts,
+            carried: Vec::new(),
+        }
     }
 }
 
@@ -72,18 +82,29 @@ impl Bins {
 
     #[cold]
     fn carry(&mut self, bucket: usize) {
-        self.carried.push(u16::try_from(bucket).expect("BUCKETS fits"));
+        self.carried
+            .push(u16::try_from(bucket).expect("BUCKETS fits"));
     }
 
     /// Moves all counts into a histogram, leaving these bins empty.
     pub fn take(&mut self) -> Histogram {
         let mut pairs = Vec::new();
-        for (bucket, count) in self.counts.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
-            pairs.push((u16::try_from(bucket).expect("BUCKETS fits"), u64::from(*count)));
+        for (bucket, count) in self
+            .counts
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+        {
+            pairs.push((
+                u16::try_from(bucket).expect("BUCKETS fits"),
+                u64::from(*count),
+            ));
             *count = 0;
         }
         let mut histogram = Histogram(pairs);
-        self.carried.drain(..).for_each(|bucket| histogram.add(bucket, 1 << u32::BITS));
+        self.carried
+            .drain(..)
+            .for_each(|bucket| histogram.add(bucket, 1 << u32::BITS));
         histogram
     }
 }
@@ -115,7 +136,9 @@ impl TryFrom<Vec<(u16, u64)>> for Histogram {
 
     fn try_from(pairs: Vec<(u16, u64)>) -> Result<Self, String> {
         let ascending = pairs.windows(2).all(|two| two[0].0 < two[1].0);
-        let known = pairs.iter().all(|(bucket, count)| usize::from(*bucket) < BUCKETS && *count > 0);
+        let known = pairs
+            .iter()
+            .all(|(bucket, count)| usize::from(*bucket) < BUCKETS && *count > 0);
         if ascending && known {
             Ok(Self(pairs))
         } else {
@@ -140,7 +163,10 @@ impl Histogram {
     /// Adds all counts of `other`.
     pub fn merge(&mut self, other: &Histogram) {
         let mut merged = Vec::with_capacity(self.0.len().max(other.0.len()));
-        let (mut ours, mut theirs) = (self.0.iter().copied().peekable(), other.0.iter().copied().peekable());
+        let (mut ours, mut theirs) = (
+            self.0.iter().copied().peekable(),
+            other.0.iter().copied().peekable(),
+        );
         while let (Some(our), Some(their)) = (ours.peek().copied(), theirs.peek().copied()) {
             match our.0.cmp(&their.0) {
                 std::cmp::Ordering::Less => merged.extend(ours.next()),
@@ -163,13 +189,16 @@ impl Histogram {
         self.0.iter().map(|(_, count)| count).sum()
     }
 
-    /// The counts as `(lower edge, upper edge, count)`, ascending, both edges inclusive, in nanoseconds.
+    /// The counts as `(lower edge, upper edge, count)`, ascending, both edges inclusive, in
+    /// nanoseconds.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        self.0.iter().map(|&(bucket, count)| (lower_edge(bucket.into()), upper_edge(bucket.into()), count))
+        self.0
+            .iter()
+            .map(|&(bucket, count)| (lower_edge(bucket.into()), upper_edge(bucket.into()), count))
     }
 
-    /// The band that contains the exact `q`-quantile: the smallest recorded value that at least a fraction `q` of all
-    /// values do not exceed. `None` if nothing was recorded.
+    /// The band that contains the exact `q`-quantile: the smallest recorded value that at least a
+    /// fraction `q` of all values do not exceed. `None` if nothing was recorded.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Band> {
         #[expect(
@@ -212,14 +241,25 @@ mod tests {
             bins.counts[bucket_of(value)] = before;
             bins.record(value);
         }
-        // One counter that overflowed, one at its maximum, one far from it; then one more value in the bucket that
-        // overflowed.
+        // One counter that overflowed, one at its maximum, one far from it; then one more value in
+        // the bucket that overflowed.
         bins.record(100);
         let pair = |value: u64, count: u64| (u16::try_from(bucket_of(value)).unwrap(), count);
-        assert_eq!(bins.take().0, [pair(7, 4), pair(100, (1 << 32) + 1), pair(5000, u64::from(u32::MAX))]);
+        assert_eq!(
+            bins.take().0,
+            [
+                pair(7, 4),
+                pair(100, (1 << 32) + 1),
+                pair(5000, u64::from(u32::MAX))
+            ]
+        );
         bins.counts[bucket_of(100)] = u32::MAX;
         bins.record(100);
-        assert_eq!(bins.take().0, [pair(100, 1 << 32)], "a counter that stands at its beginning");
+        assert_eq!(
+            bins.take().0,
+            [pair(100, 1 << 32)],
+            "a counter that stands at its beginning"
+        );
         assert_eq!(bins.take().0, [], "and nothing is left");
     }
 
@@ -229,7 +269,10 @@ mod tests {
             let (low, high) = (lower_edge(bucket), upper_edge(bucket));
             assert_eq!(bucket_of(low), bucket);
             assert_eq!(bucket_of(high), bucket);
-            assert!((high - low) as f64 <= low as f64 / 128.0, "{bucket}: {low}..={high}");
+            assert!(
+                (high - low) as f64 <= low as f64 / 128.0,
+                "{bucket}: {low}..={high}"
+            );
         }
         assert_eq!(upper_edge(BUCKETS - 1), u64::MAX);
     }

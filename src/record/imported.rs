@@ -1,7 +1,8 @@
 //! Measurements of other tools, as reported in their files.
 //!
-//! Facts only: a value that the tool does not report is `None`. Nothing is computed from other values, except sums over
-//! several entries of one load. Analysis decides which of Rigel's own loads a load corresponds to.
+//! Facts only: a value that the tool does not report is `None`. Nothing is computed from other
+//! values, except sums over several entries of one load. Analysis decides which of Rigel's own
+//! loads a load corresponds to.
 
 use super::Histogram;
 use crate::model::Moment;
@@ -18,7 +19,8 @@ pub struct Imported {
     pub version: Option<String>,
     /// What it reports about the host, the target and the request, by name.
     pub told: Vec<(String, String)>,
-    /// Notes for the reader of the figures: values that were left out, assumed, or cannot be known.
+    /// Notes for the reader of the figures: values that were left out, assumed, or cannot be
+    /// known.
     pub notes: Vec<String>,
     /// The figures.
     pub figures: Figures,
@@ -41,7 +43,8 @@ pub struct LoadPoint {
     pub label: String,
     /// The load.
     pub load: ReportedLoad,
-    /// Access pattern, in the words of [`Pattern`](crate::model::Pattern) where they mean the same.
+    /// Access pattern, in the words of [`Pattern`](crate::model::Pattern) where they mean the
+    /// same.
     pub pattern: Option<String>,
     /// Requested percentage of writes.
     pub writes_percent: Option<f64>,
@@ -104,7 +107,8 @@ pub struct Flow {
 /// Latencies of operations, in nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReportedLatency {
-    /// The measured interval: `total`, `completion` (without the time to submit) or `submission` (only that time).
+    /// The measured interval: `total`, `completion` (without the time to submit) or `submission`
+    /// (only that time).
     pub of: String,
     /// Number of timed operations.
     pub count: Option<u64>,
@@ -118,7 +122,8 @@ pub struct ReportedLatency {
     pub deviation: Option<f64>,
     /// Quantiles: the fraction of operations that are not slower, and the time.
     pub quantiles: Vec<(f64, f64)>,
-    /// All latencies, in our buckets. Where the tool's buckets are wider, each is counted at its middle.
+    /// All latencies, in our buckets. Where the tool's buckets are wider, each is counted at its
+    /// middle.
     pub histogram: Option<Histogram>,
 }
 
@@ -158,40 +163,64 @@ impl ReportedLatency {
     /// The `share`-quantile in nanoseconds: as reported, otherwise from the histogram.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<f64> {
-        let told = self.quantiles.iter().find(|(of, _)| (of - share).abs() < 1e-9).map(|(_, value)| *value);
+        let told = self
+            .quantiles
+            .iter()
+            .find(|(of, _)| (of - share).abs() < 1e-9)
+            .map(|(_, value)| *value);
         told.or_else(|| Some(self.histogram.as_ref()?.quantile(share)?.middle()))
     }
 }
 
 impl ReportedLatency {
-    /// Combines the latencies of several flows that ran together, as far as possible. Quantiles are available only if
-    /// all flows have a histogram.
+    /// Combines the latencies of several flows that ran together, as far as possible. Quantiles are
+    /// available only if all flows have a histogram.
     #[must_use]
     pub fn together(of: &str, all: &[ReportedLatency]) -> Self {
-        let counts: Option<Vec<f64>> = all.iter().map(|one| one.count.map(|count| count as f64)).collect();
-        let total = counts.as_ref().map(|counts| counts.iter().sum::<f64>()).filter(|total| *total > 0.0);
+        let counts: Option<Vec<f64>> = all
+            .iter()
+            .map(|one| one.count.map(|count| count as f64))
+            .collect();
+        let total = counts
+            .as_ref()
+            .map(|counts| counts.iter().sum::<f64>())
+            .filter(|total| *total > 0.0);
         let weighted = |of: &dyn Fn(&ReportedLatency) -> Option<f64>| {
-            let parts = all.iter().zip(counts.as_ref()?).map(|(one, count)| Some(of(one)? * count));
+            let parts = all
+                .iter()
+                .zip(counts.as_ref()?)
+                .map(|(one, count)| Some(of(one)? * count));
             Some(parts.sum::<Option<f64>>()? / total?)
         };
         let mean = weighted(&|one| one.mean);
         let squares = weighted(&|one| Some(one.deviation?.powi(2) + one.mean?.powi(2)));
         let extreme = |of: fn(&ReportedLatency) -> Option<f64>, pick: fn(f64, f64) -> f64| {
-            all.iter().map(of).collect::<Option<Vec<f64>>>()?.into_iter().reduce(pick)
+            all.iter()
+                .map(of)
+                .collect::<Option<Vec<f64>>>()?
+                .into_iter()
+                .reduce(pick)
         };
-        let histograms: Option<Vec<&Histogram>> = all.iter().map(|one| one.histogram.as_ref()).collect();
-        let sum = histograms.filter(|all| all.iter().all(|one| one.count() < 1 << 50)).map(|all| {
-            let mut sum = Histogram::default();
-            all.into_iter().for_each(|one| sum.merge(one));
-            sum
-        });
+        let histograms: Option<Vec<&Histogram>> =
+            all.iter().map(|one| one.histogram.as_ref()).collect();
+        let sum = histograms
+            .filter(|all| all.iter().all(|one| one.count() < 1 << 50))
+            .map(|all| {
+                let mut sum = Histogram::default();
+                all.into_iter().for_each(|one| sum.merge(one));
+                sum
+            });
         ReportedLatency {
             of: of.into(),
-            count: all.iter().try_fold(0u64, |sum, one| sum.checked_add(one.count?)),
+            count: all
+                .iter()
+                .try_fold(0u64, |sum, one| sum.checked_add(one.count?)),
             mean,
             min: extreme(|one| one.min, f64::min),
             max: extreme(|one| one.max, f64::max),
-            deviation: squares.zip(mean).map(|(squares, mean)| (squares - mean * mean).max(0.0).sqrt()),
+            deviation: squares
+                .zip(mean)
+                .map(|(squares, mean)| (squares - mean * mean).max(0.0).sqrt()),
             quantiles: Vec::new(),
             histogram: sum.filter(is_countable),
         }
@@ -201,7 +230,9 @@ impl ReportedLatency {
 /// True if the counts of the histogram have a sum in the valid range.
 #[must_use]
 pub fn is_countable(histogram: &Histogram) -> bool {
-    let sum = histogram.buckets().try_fold(0u64, |sum, (.., count)| sum.checked_add(count));
+    let sum = histogram
+        .buckets()
+        .try_fold(0u64, |sum, (.., count)| sum.checked_add(count));
     sum.is_some_and(|sum| (1..1 << 62).contains(&sum))
 }
 

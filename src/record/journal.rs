@@ -1,32 +1,35 @@
 //! The journal of a run: `journal.jsonl` in the run's directory, append-only, one fact per line.
 //!
-//! Input: a header, then the record of each point when it ends. Each record is synced to disk before the next point
-//! begins. Output: the same lines, however the run ended. A truncated last line is dropped and reported. The journal
-//! never changes a line that it has written.
+//! Input: a header, then the record of each point when it ends. Each record is synced to disk
+//! before the next point begins. Output: the same lines, however the run ended. A truncated last
+//! line is dropped and reported. The journal never changes a line that it has written.
 
 use super::{End, Imported, PointRecord};
 use crate::files::{self, Directory};
-use crate::model::{Bytes, Coordinates, Error, Finding, Host, Invocation, KIB, Point, Request, Target, TargetFacts};
+use crate::model::{
+    Bytes, Coordinates, Error, Finding, Host, Invocation, KIB, Point, Request, Target, TargetFacts,
+};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Version of the journal's format. Every version ever released can be read: 1 and 2 have other coordinates, and 1 has
-/// no lines of measurements by other tools.
+/// Version of the journal's format. Every version ever released can be read: 1 and 2 have other
+/// coordinates, and 1 has no lines of measurements by other tools.
 pub const FORMAT: u32 = 3;
 
 /// File name of the journal within the run's directory.
 pub const FILE_NAME: &str = "journal.jsonl";
 
-/// Minimum free space: enough for the header and a few points. With less the filesystem counts as full.
+/// Minimum free space: enough for the header and a few points. With less the filesystem counts as
+/// full.
 const FREE_MIN: Bytes = Bytes(128 * KIB);
 
 /// Maximum line length. A point of a week with one-second windows takes about half of it.
 const LINE_MAX: Bytes = Bytes(4 << 30);
 
-/// Maximum number of windows per point: 115 days of one-second windows. Analysis needs memory for each window, and a
-/// journal may contain any number.
+/// Maximum number of windows per point: 115 days of one-second windows. Analysis needs memory for
+/// each window, and a journal may contain any number.
 const WINDOWS_MAX: u64 = 10_000_000;
 
 /// The first line: the request, the program, the machine and the target.
@@ -110,15 +113,29 @@ impl Run {
     /// The valid record of each cell, in the order they ran: the last one if a point was repeated.
     #[must_use]
     pub fn latest(&self) -> Vec<PointRecord> {
-        let newer = |index: usize| self.points[index + 1..].iter().map(|point| point.coordinates);
-        let is_last = |(index, point): &(usize, &PointRecord)| newer(*index).all(|other| other != point.coordinates);
-        self.points.iter().enumerate().filter(is_last).map(|(_, point)| point.clone()).collect()
+        let newer = |index: usize| {
+            self.points[index + 1..]
+                .iter()
+                .map(|point| point.coordinates)
+        };
+        let is_last = |(index, point): &(usize, &PointRecord)| {
+            newer(*index).all(|other| other != point.coordinates)
+        };
+        self.points
+            .iter()
+            .enumerate()
+            .filter(is_last)
+            .map(|(_, point)| point.clone())
+            .collect()
     }
 
     /// The cells that completed.
     #[must_use]
     pub fn complete(&self) -> Vec<Coordinates> {
-        let latest = self.latest().into_iter().filter(|point| point.end == End::Complete);
+        let latest = self
+            .latest()
+            .into_iter()
+            .filter(|point| point.end == End::Complete);
         latest.map(|point| point.coordinates).collect()
     }
 }
@@ -141,7 +158,10 @@ impl Journal {
         refuse_occupied(directory)?;
         let failed = |error: std::io::Error| {
             Error::failed(
-                format!("cannot write the run's directory '{}': {error}", directory.display()),
+                format!(
+                    "cannot write the run's directory '{}': {error}",
+                    directory.display()
+                ),
                 "give another with --out DIR",
             )
         };
@@ -149,26 +169,39 @@ impl Journal {
         let path = directory.join(FILE_NAME);
         let file = made.create(FILE_NAME).map_err(failed)?;
         lock(&path, &file)?;
-        let mut journal = Self { path, file, whole: 0 };
+        let mut journal = Self {
+            path,
+            file,
+            whole: 0,
+        };
         journal.append(&JournalLine::Header(Box::new(header.clone())))?;
-        // The directory entry of the file must be on disk too, otherwise a power failure loses the whole file.
+        // The directory entry of the file must be on disk too, otherwise a power failure loses the
+        // whole file.
         made.sync().map_err(failed)?;
         Ok(journal)
     }
 
-    /// Opens the journal of an interrupted run to add more points. `path` is the run's directory or the journal itself.
-    /// Drops a truncated last line.
+    /// Opens the journal of an interrupted run to add more points. `path` is the run's directory or
+    /// the journal itself. Drops a truncated last line.
     ///
     /// # Errors
     /// The journal cannot be read or written.
     pub fn reopen(path: &Path) -> Result<(Self, Run), Error> {
         let mut points = Vec::new();
         let (journal, header, cut) = Self::reopen_each(path, &mut |_, point| points.push(point))?;
-        Ok((journal, Run { header, points, imported: Vec::new(), cut }))
+        Ok((
+            journal,
+            Run {
+                header,
+                points,
+                imported: Vec::new(),
+                cut,
+            },
+        ))
     }
 
-    /// Like [`Journal::reopen`], for a journal of any length: passes each point to `each` and stores none. Returns the
-    /// header, and whether a last line was truncated.
+    /// Like [`Journal::reopen`], for a journal of any length: passes each point to `each` and
+    /// stores none. Returns the header, and whether a last line was truncated.
     ///
     /// # Errors
     /// As [`Journal::reopen`].
@@ -182,15 +215,23 @@ impl Journal {
             ),
         };
         // A device is not even opened for writing.
-        if std::fs::symlink_metadata(&path).is_ok_and(|facts| !facts.is_file() && !facts.is_symlink()) {
+        if std::fs::symlink_metadata(&path)
+            .is_ok_and(|facts| !facts.is_file() && !facts.is_symlink())
+        {
             return Err(failed(std::io::Error::other("it is not a regular file")));
         }
-        let (directory, name) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
+        let (directory, name) = (
+            path.parent().unwrap_or(Path::new("")),
+            path.file_name().unwrap_or_default(),
+        );
         // Read, truncate and append through the same open file.
-        let file = Directory::open(directory).and_then(|directory| directory.append(name)).map_err(failed)?;
+        let file = Directory::open(directory)
+            .and_then(|directory| directory.append(name))
+            .map_err(failed)?;
         // Read only once no other process can append any more.
         lock(&path, &file)?;
-        let JournalSummary { header, whole, cut } = read_lines(&path, BufReader::new(&file), &mut points_alone(each))?;
+        let JournalSummary { header, whole, cut } =
+            read_lines(&path, BufReader::new(&file), &mut points_alone(each))?;
         file.set_len(whole).map_err(failed)?;
         Ok((Self { path, file, whole }, header, cut))
     }
@@ -212,7 +253,8 @@ impl Journal {
     }
 
     fn append(&mut self, line: &JournalLine) -> Result<(), Error> {
-        let mut text = serde_json::to_vec(line).expect("a journal line is made of maps with text keys");
+        let mut text =
+            serde_json::to_vec(line).expect("a journal line is made of maps with text keys");
         text.push(b'\n');
         // A file without a name is deleted when it is closed, with everything written to it.
         if rustix::fs::fstat(&self.file).is_ok_and(|file| file.st_nlink == 0) {
@@ -221,19 +263,28 @@ impl Journal {
                 "start another run, and leave its directory in place until it ends",
             ));
         }
-        let written = self.file.write_all(&text).and_then(|()| self.file.sync_data());
+        let written = self
+            .file
+            .write_all(&text)
+            .and_then(|()| self.file.sync_data());
         if written.is_ok() {
             self.whole += text.len() as u64;
         } else {
-            // Half a line would damage the next one. A caller that continues after this error finds the journal intact.
+            // Half a line would damage the next one. A caller that continues after this error finds
+            // the journal intact.
             let _ = self.file.set_len(self.whole);
         }
         written.map_err(|error| {
             let hint = match error.kind() {
-                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space, then resume with --resume",
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                    "free some space, then resume with --resume"
+                }
                 _ => "resume with --resume when the directory is writable",
             };
-            Error::failed(format!("cannot write '{}': {error}", self.path.display()), hint)
+            Error::failed(
+                format!("cannot write '{}': {error}", self.path.display()),
+                hint,
+            )
         })
     }
 }
@@ -253,7 +304,11 @@ fn lock(path: &Path, file: &File) -> Result<(), Error> {
 /// The journal file of the run in `path`, which is the run's directory or the journal itself.
 #[must_use]
 pub fn file_of(path: &Path) -> PathBuf {
-    if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() }
+    if path.is_dir() {
+        path.join(FILE_NAME)
+    } else {
+        path.to_path_buf()
+    }
 }
 
 /// True while another process writes to the journal of the run in `path`.
@@ -261,14 +316,16 @@ pub fn file_of(path: &Path) -> PathBuf {
 pub fn is_being_written(path: &Path) -> bool {
     let path = file_of(path);
     let shared = rustix::fs::FlockOperation::NonBlockingLockShared;
-    files::open(&path).is_ok_and(|file| rustix::fs::flock(&file, shared) == Err(rustix::io::Errno::WOULDBLOCK))
+    files::open(&path)
+        .is_ok_and(|file| rustix::fs::flock(&file, shared) == Err(rustix::io::Errno::WOULDBLOCK))
 }
 
-/// Refuses a run directory that is not empty or not writable. Called before measuring or filling a scratch file.
+/// Refuses a run directory that is not empty or not writable. Called before measuring or filling a
+/// scratch file.
 ///
 /// # Errors
-/// The directory exists and is not empty, is no directory, may not be written to, or its filesystem is full. Or root
-/// must not write there, because another user could exchange its contents.
+/// The directory exists and is not empty, is no directory, may not be written to, or its filesystem
+/// is full. Or root must not write there, because another user could exchange its contents.
 pub fn refuse_unusable(directory: &Path) -> Result<(), Error> {
     refuse_occupied(directory)?;
     refuse_unwritable(directory)
@@ -281,19 +338,39 @@ pub fn refuse_unusable(directory: &Path) -> Result<(), Error> {
 pub fn refuse_unwritable(directory: &Path) -> Result<(), Error> {
     let unusable = |why: String| {
         Error::usage(
-            format!("the result directory '{}' cannot be used: {why}", directory.display()),
+            format!(
+                "the result directory '{}' cannot be used: {why}",
+                directory.display()
+            ),
             "give another with --out DIR",
         )
     };
     files::refuse_unsafe(directory).map_err(|error| unusable(error.to_string()))?;
-    let existing = directory.ancestors().map(|above| if above == Path::new("") { Path::new(".") } else { above });
-    let Some(existing) = existing.into_iter().find(|above| above.exists()) else { return Ok(()) };
+    let existing = directory.ancestors().map(|above| {
+        if above == Path::new("") {
+            Path::new(".")
+        } else {
+            above
+        }
+    });
+    let Some(existing) = existing.into_iter().find(|above| above.exists()) else {
+        return Ok(());
+    };
     let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-    rustix::fs::access(existing, access)
-        .map_err(|error| unusable(format!("'{}' cannot be written to: {error}", existing.display())))?;
-    let free = rustix::fs::statvfs(existing).map_or(u64::MAX, |facts| facts.f_bavail.saturating_mul(facts.f_frsize));
+    rustix::fs::access(existing, access).map_err(|error| {
+        unusable(format!(
+            "'{}' cannot be written to: {error}",
+            existing.display()
+        ))
+    })?;
+    let free = rustix::fs::statvfs(existing).map_or(u64::MAX, |facts| {
+        facts.f_bavail.saturating_mul(facts.f_frsize)
+    });
     if free < FREE_MIN.0 {
-        return Err(unusable(format!("{} are free there, and a run needs at least {FREE_MIN}", Bytes(free))));
+        return Err(unusable(format!(
+            "{} are free there, and a run needs at least {FREE_MIN}",
+            Bytes(free)
+        )));
     }
     Ok(())
 }
@@ -303,12 +380,18 @@ fn refuse_occupied(directory: &Path) -> Result<(), Error> {
     match std::fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Error::usage(
-            format!("the result directory '{}' cannot be used: {error}", directory.display()),
+            format!(
+                "the result directory '{}' cannot be used: {error}",
+                directory.display()
+            ),
             "give another with --out DIR",
         )),
         Ok(mut entries) => match entries.next() {
             Some(_) => Err(Error::usage(
-                format!("the result directory '{}' exists and is not empty", directory.display()),
+                format!(
+                    "the result directory '{}' exists and is not empty",
+                    directory.display()
+                ),
                 hint,
             )),
             None => Ok(()),
@@ -327,7 +410,9 @@ pub fn read(path: &Path) -> Result<Run, Error> {
 
 /// Opens a journal for reading. It must be a regular file, because users may name any path.
 fn opened(path: &Path) -> Result<BufReader<File>, Error> {
-    files::open(path).map(BufReader::new).map_err(|error| unreadable(path, &error))
+    files::open(path)
+        .map(BufReader::new)
+        .map_err(|error| unreadable(path, &error))
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Error {
@@ -344,8 +429,14 @@ fn of_another_version(path: &Path, line: &[u8]) -> Option<Error> {
     let (version, plan) = (header.get("version")?.as_str()?, header.get("plan")?);
     let error = serde_json::from_value::<Invocation>(plan.clone()).err()?;
     Some(Error::usage(
-        format!("'{}' was written by rigel {version}, and {error}", path.display()),
-        format!("read it with rigel {version}; this is {}", env!("CARGO_PKG_VERSION")),
+        format!(
+            "'{}' was written by rigel {version}, and {error}",
+            path.display()
+        ),
+        format!(
+            "read it with rigel {version}; this is {}",
+            env!("CARGO_PKG_VERSION")
+        ),
     ))
 }
 
@@ -359,17 +450,23 @@ pub fn parse(path: &Path, text: impl BufRead) -> Result<Run, Error> {
         JournalEntry::Point(point) => points.push(*point),
         JournalEntry::Imported(told) => imported.push(*told),
     })?;
-    Ok(Run { header, points, imported, cut })
+    Ok(Run {
+        header,
+        points,
+        imported,
+        cut,
+    })
 }
 
-/// Reads the journal of the run in `path` point by point, so that a journal of any length needs the memory of only one
-/// line. Returns the header, and whether a last line was truncated.
+/// Reads the journal of the run in `path` point by point, so that a journal of any length needs the
+/// memory of only one line. Returns the header, and whether a last line was truncated.
 ///
 /// # Errors
 /// As [`read`].
 pub fn scan(path: &Path, each: &mut Each) -> Result<(Header, bool), Error> {
     let path = file_of(path);
-    let JournalSummary { header, cut, .. } = read_lines(&path, opened(&path)?, &mut points_alone(each))?;
+    let JournalSummary { header, cut, .. } =
+        read_lines(&path, opened(&path)?, &mut points_alone(each))?;
     Ok((header, cut))
 }
 
@@ -413,7 +510,10 @@ fn read_lines(
     let damaged = |number: usize, why: &str| {
         if number == 1 {
             return Error::usage(
-                format!("'{}' is not the journal of a run: line 1 is damaged: {why}", path.display()),
+                format!(
+                    "'{}' is not the journal of a run: line 1 is damaged: {why}",
+                    path.display()
+                ),
                 "give the directory of a run, as printed at its end",
             );
         }
@@ -460,7 +560,10 @@ fn read_lines(
     };
     let header = header.ok_or_else(|| {
         Error::usage(
-            format!("'{}' contains no run: its first line is incomplete", path.display()),
+            format!(
+                "'{}' contains no run: its first line is incomplete",
+                path.display()
+            ),
             "start the run again",
         )
     })?;
@@ -473,7 +576,10 @@ impl Header {
         if let JournalEntry::Point(point) = &mut entry
             && let Coordinates::Depth { depth, .. } = point.coordinates
             && self.format < 3
-            && point.streams.first().is_some_and(|stream| stream.sql.is_some())
+            && point
+                .streams
+                .first()
+                .is_some_and(|stream| stream.sql.is_some())
         {
             point.coordinates = Coordinates::Sessions { sessions: depth };
         }
@@ -493,8 +599,8 @@ struct RawLine {
     damage: Option<&'static str>,
 }
 
-/// Reads a line. Users may name any file as a journal: once a line cannot be from a journal, its bytes are counted up
-/// to [`LINE_MAX`], but no longer stored.
+/// Reads a line. Users may name any file as a journal: once a line cannot be from a journal, its
+/// bytes are counted up to [`LINE_MAX`], but no longer stored.
 fn read_line(text: &mut impl BufRead) -> std::io::Result<RawLine> {
     let mut line = RawLine::default();
     let mut is_ours = true;
@@ -503,8 +609,11 @@ fn read_line(text: &mut impl BufRead) -> std::io::Result<RawLine> {
         let end = piece.iter().position(|byte| *byte == b'\n');
         let piece = &piece[..end.map_or(piece.len(), |at| at + 1)];
         let length = piece.len();
-        // JSON escapes control characters. After a power failure, a truncated line may end in zeros.
-        is_ours &= !piece.iter().any(|byte| *byte < b' ' && !byte.is_ascii_whitespace());
+        // JSON escapes control characters. After a power failure, a truncated line may end in
+        // zeros.
+        is_ours &= !piece
+            .iter()
+            .any(|byte| *byte < b' ' && !byte.is_ascii_whitespace());
         if is_ours {
             line.text.extend_from_slice(piece);
         } else {
@@ -535,8 +644,13 @@ fn check_format(path: &Path, line: &[u8]) -> Result<(), Error> {
         format: u32,
     }
     match serde_json::from_slice::<Only>(line) {
-        Ok(Only { header: Format { format } }) if format > FORMAT => Err(Error::usage(
-            format!("'{}' has format {format}, and this version reads formats up to {FORMAT}", path.display()),
+        Ok(Only {
+            header: Format { format },
+        }) if format > FORMAT => Err(Error::usage(
+            format!(
+                "'{}' has format {format}, and this version reads formats up to {FORMAT}",
+                path.display()
+            ),
             "read it with the version that wrote it, or a later one",
         )),
         _ => Ok(()),

@@ -1,7 +1,7 @@
 //! Records of a run: histograms, counts per second, coverage, the journal.
 //!
-//! Input: times and outcomes of all operations. Output: [`PointRecord`]s, and the journal that contains them. This
-//! module stores facts. It never judges and never opens a target.
+//! Input: times and outcomes of all operations. Output: [`PointRecord`]s, and the journal that
+//! contains them. This module stores facts. It never judges and never opens a target.
 
 pub mod coverage;
 pub mod histogram;
@@ -13,5 +13,6 @@ pub use coverage::{Coverage, CoverageMap};
 pub use histogram::{Band, Histogram};
 pub use imported::Imported;
 pub use recording::{
-    End, KindRecord, Latencies, OperationTimes, PointRecord, Recorder, SharedWindows, StreamRecord, WINDOW, Window,
+    End, KindRecord, Latencies, OperationTimes, PointRecord, Recorder, SharedWindows, StreamRecord,
+    WINDOW, Window,
 };

@@ -1,13 +1,16 @@
 //! Records of one data point: counts and latencies per class, kind of operation and second.
 //!
-//! Input: due, start and end time of every operation, from each worker's [`Recorder`]. Output: [`PointRecord`], which
-//! goes into the journal. An operation belongs to the second in which it was *due*, so every second obeys its own law:
-//! offered = done + failed + unserved. Totals are sums over windows and are not stored. This module does not judge, and
-//! never removes what was recorded.
+//! Input: due, start and end time of every operation, from each worker's [`Recorder`]. Output:
+//! [`PointRecord`], which goes into the journal. An operation belongs to the second in which it was
+//! *due*, so every second obeys its own law: offered = done + failed + unserved. Totals are sums
+//! over windows and are not stored. This module does not judge, and never removes what was
+//! recorded.
 
 use super::coverage::Coverage;
 use super::histogram::{Bins, Histogram};
-use crate::model::{Cause, Coordinates, Kind, Load, Nanos, Outcome, Pattern, Point, Sample, SqlWork};
+use crate::model::{
+    Cause, Coordinates, Kind, Load, Nanos, Outcome, Pattern, Point, Sample, SqlWork,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -32,7 +35,13 @@ pub struct Latencies {
 
 impl Default for Latencies {
     fn default() -> Self {
-        Self { histogram: Histogram::default(), sum: 0, sum_squares: 0.0, min: u64::MAX, max: 0 }
+        Self {
+            histogram: Histogram::default(),
+            sum: 0,
+            sum_squares: 0.0,
+            min: u64::MAX,
+            max: 0,
+        }
     }
 }
 
@@ -66,8 +75,8 @@ pub struct Window {
     pub failed: BTreeMap<String, u64>,
     /// Latency from due to end, of successful operations.
     pub response: Latencies,
-    /// Latency from start to end. `None` in a closed loop, where an operation is due and starts when the previous one
-    /// ends.
+    /// Latency from start to end. `None` in a closed loop, where an operation is due and starts
+    /// when the previous one ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<Latencies>,
 }
@@ -98,7 +107,8 @@ impl Window {
     }
 }
 
-/// One kind of operation of one class: one window per second of the measurement, from its beginning.
+/// One kind of operation of one class: one window per second of the measurement, from its
+/// beginning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KindRecord {
     /// The kind.
@@ -136,9 +146,9 @@ pub struct StreamRecord {
     /// Operations per second that were due and never started. Empty in a closed loop.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unserved: Vec<u64>,
-    /// Delay of each operation from the moment it was due and had a free slot until it was issued. This is the delay
-    /// added by the tool itself and by the CPU scheduler. `None` in a closed loop, where an operation is due when the
-    /// previous one ends.
+    /// Delay of each operation from the moment it was due and had a free slot until it was issued.
+    /// This is the delay added by the tool itself and by the CPU scheduler. `None` in a closed
+    /// loop, where an operation is due when the previous one ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Latencies>,
     /// Operations completed before measuring began.
@@ -152,19 +162,26 @@ impl StreamRecord {
     #[must_use]
     pub fn total(&self) -> Window {
         let mut total = Window::default();
-        self.kinds.iter().for_each(|kind| total.merge(&kind.total()));
+        self.kinds
+            .iter()
+            .for_each(|kind| total.merge(&kind.total()));
         total
     }
 
     /// Window number `at`, from 0, of every kind of operation.
     pub fn windows_at(&self, at: usize) -> impl Iterator<Item = &Window> {
-        self.kinds.iter().filter_map(move |kind| kind.windows.get(at))
+        self.kinds
+            .iter()
+            .filter_map(move |kind| kind.windows.get(at))
     }
 
     /// Total of one kind of operation over all windows.
     #[must_use]
     pub fn total_of(&self, kind: Kind) -> Option<Window> {
-        self.kinds.iter().find(|record| record.kind == kind).map(KindRecord::total)
+        self.kinds
+            .iter()
+            .find(|record| record.kind == kind)
+            .map(KindRecord::total)
     }
 }
 
@@ -183,7 +200,8 @@ pub struct PointRecord {
     pub end: End,
     /// CPU time of this process while measuring, user and system.
     pub cpu: Nanos,
-    /// Number of CPUs that its workers could keep busy: one per worker, up to the number of CPUs; 0 if unknown.
+    /// Number of CPUs that its workers could keep busy: one per worker, up to the number of CPUs;
+    /// 0 if unknown.
     #[serde(default)]
     pub cpus: u32,
     /// Width of the windows.
@@ -220,7 +238,8 @@ impl PointRecord {
     /// Number of windows that were measured to their end.
     #[must_use]
     pub fn whole_windows(&self) -> usize {
-        usize::try_from(self.measured.0 / self.window.0.max(1)).expect("windows of a measurement fit")
+        usize::try_from(self.measured.0 / self.window.0.max(1))
+            .expect("windows of a measurement fit")
     }
 }
 
@@ -235,8 +254,8 @@ pub struct OperationTimes {
     pub done: Nanos,
 }
 
-/// The completed seconds of one class, shared by the recorders of all its workers. Separate seconds for hundreds of
-/// workers would fill the memory within an hour.
+/// The completed seconds of one class, shared by the recorders of all its workers. Separate seconds
+/// for hundreds of workers would fill the memory within an hour.
 #[derive(Debug)]
 pub struct SharedWindows {
     width: Nanos,
@@ -254,18 +273,21 @@ impl SharedWindows {
     /// Creates an empty list of windows of `width`.
     #[must_use]
     pub fn new(width: Nanos) -> Self {
-        Self { width, kinds: Default::default() }
+        Self {
+            width,
+            kinds: Default::default(),
+        }
     }
 
-    /// The windows stored so far, all kinds of operations together, for a look at a running measurement. The latest
-    /// windows may lack operations that a worker still holds.
+    /// The windows stored so far, all kinds of operations together, for a look at a running
+    /// measurement. The latest windows may lack operations that a worker still holds.
     #[must_use]
     pub fn snapshot(&self) -> Vec<Window> {
         self.since(0)
     }
 
-    /// Like [`SharedWindows::snapshot`], from window number `first` on. Suits repeated calls: it copies only the
-    /// requested windows.
+    /// Like [`SharedWindows::snapshot`], from window number `first` on. Suits repeated calls: it
+    /// copies only the requested windows.
     #[must_use]
     pub fn since(&self, first: usize) -> Vec<Window> {
         let mut windows: Vec<Window> = Vec::new();
@@ -273,7 +295,10 @@ impl SharedWindows {
             let over = lock(kind);
             let late = over.get(first..).unwrap_or_default();
             windows.resize_with(windows.len().max(late.len()), Window::default);
-            windows.iter_mut().zip(late).for_each(|(window, theirs)| window.merge(theirs));
+            windows
+                .iter_mut()
+                .zip(late)
+                .for_each(|(window, theirs)| window.merge(theirs));
         }
         windows
     }
@@ -283,7 +308,8 @@ impl SharedWindows {
 #[derive(Debug)]
 pub struct Recorder {
     seconds: Arc<SharedWindows>,
-    /// Beginning of the measurement; operations due earlier are warm-up. `Nanos::MAX` until it is known.
+    /// Beginning of the measurement; operations due earlier are warm-up. `Nanos::MAX` until it is
+    /// known.
     measure_from: Nanos,
     /// Indexed by [`Kind::index`]; `None` for kinds that cannot occur.
     kinds: [Option<KindRecorder>; Kind::ALL.len()],
@@ -317,7 +343,13 @@ struct DenseLatencies {
 
 impl Default for DenseLatencies {
     fn default() -> Self {
-        Self { bins: Bins::default(), sum: 0, sum_squares: 0.0, min: u64::MAX, max: 0 }
+        Self {
+            bins: Bins::default(),
+            sum: 0,
+            sum_squares: 0.0,
+            min: u64::MAX,
+            max: 0,
+        }
     }
 }
 
@@ -371,7 +403,10 @@ impl KindRecorder {
         }
         let window = Window {
             done: std::mem::take(&mut self.done),
-            failed: std::mem::take(&mut self.failed).into_iter().map(|(cause, count)| (cause.name(), count)).collect(),
+            failed: std::mem::take(&mut self.failed)
+                .into_iter()
+                .map(|(cause, count)| (cause.name(), count))
+                .collect(),
             response: self.response.take(),
             service: self.service.as_mut().map(DenseLatencies::take),
         };
@@ -380,7 +415,13 @@ impl KindRecorder {
 
     /// Records an operation that was due in an earlier second and ended late.
     #[cold]
-    fn record_late(&self, past: &Mutex<Vec<Window>>, from: Nanos, times: OperationTimes, outcome: Outcome) {
+    fn record_late(
+        &self,
+        past: &Mutex<Vec<Window>>,
+        from: Nanos,
+        times: OperationTimes,
+        outcome: Outcome,
+    ) {
         let mut past = lock(past);
         let window = window_at(&mut past, from, times.due, self.width);
         match outcome {
@@ -388,7 +429,10 @@ impl KindRecorder {
                 window.done += 1;
                 window.response.record(times.done.since(times.due));
                 if self.service.is_some() {
-                    window.service.get_or_insert_default().record(times.done.since(times.start));
+                    window
+                        .service
+                        .get_or_insert_default()
+                        .record(times.done.since(times.start));
                 }
             }
             Outcome::Failed(cause) => *window.failed.entry(cause.name()).or_default() += 1,
@@ -397,7 +441,8 @@ impl KindRecorder {
 }
 
 fn lock(past: &Mutex<Vec<Window>>) -> MutexGuard<'_, Vec<Window>> {
-    past.lock().expect("nothing panics while it holds the seconds")
+    past.lock()
+        .expect("nothing panics while it holds the seconds")
 }
 
 /// The window that contains `due`; created if necessary.
@@ -410,14 +455,24 @@ fn window_at(windows: &mut Vec<Window>, from: Nanos, due: Nanos, width: Nanos) -
 }
 
 impl Recorder {
-    /// Creates a recorder for a stream with operations of `kinds`; `open` if they can be due before they start.
-    /// Completed seconds go to `seconds`.
+    /// Creates a recorder for a stream with operations of `kinds`; `open` if they can be due before
+    /// they start. Completed seconds go to `seconds`.
     #[must_use]
     pub fn new(open: bool, kinds: &[Kind], seconds: Arc<SharedWindows>) -> Self {
         let width = seconds.width;
-        let kinds = Kind::ALL.map(|kind| kinds.contains(&kind).then(|| KindRecorder::new(open, width)));
+        let kinds = Kind::ALL.map(|kind| {
+            kinds
+                .contains(&kind)
+                .then(|| KindRecorder::new(open, width))
+        });
         let delay = open.then(DenseLatencies::default);
-        Self { seconds, measure_from: Nanos::MAX, kinds, warm_up_done: 0, delay }
+        Self {
+            seconds,
+            measure_from: Nanos::MAX,
+            kinds,
+            warm_up_done: 0,
+            delay,
+        }
     }
 
     /// Sets the beginning of the measurement to `from`.
@@ -425,7 +480,8 @@ impl Recorder {
         self.measure_from = from;
     }
 
-    /// Records that an operation of an open loop, due at `due`, was issued `delay` after it could have been.
+    /// Records that an operation of an open loop, due at `due`, was issued `delay` after it could
+    /// have been.
     #[inline]
     pub fn issued(&mut self, due: Nanos, delay: Nanos) {
         if due >= self.measure_from
@@ -448,7 +504,9 @@ impl Recorder {
             return;
         }
         let past = &self.seconds.kinds[kind.index()];
-        let Some(tally) = &mut self.kinds[kind.index()] else { return };
+        let Some(tally) = &mut self.kinds[kind.index()] else {
+            return;
+        };
         if !tally.second.contains(&times.due) {
             if tally.second.start != Nanos::MAX && times.due < tally.second.start {
                 tally.record_late(past, self.measure_from, times, outcome);
@@ -468,18 +526,24 @@ impl Recorder {
         }
     }
 
-    /// Adds this worker's counts, and the completed seconds of its class, to the record of the class.
+    /// Adds this worker's counts, and the completed seconds of its class, to the record of the
+    /// class.
     pub fn merge_into(self, record: &mut StreamRecord) {
         record.warm_up_done += self.warm_up_done;
         if let Some(mut delay) = self.delay {
             record.delay.get_or_insert_default().merge(&delay.take());
         }
-        for ((kind, tally), past) in Kind::ALL.into_iter().zip(self.kinds).zip(&self.seconds.kinds) {
+        for ((kind, tally), past) in Kind::ALL
+            .into_iter()
+            .zip(self.kinds)
+            .zip(&self.seconds.kinds)
+        {
             let Some(mut tally) = tally else { continue };
             tally.flush(past, self.measure_from);
             let over = std::mem::take(&mut *lock(past));
             if let Some(into) = record.kinds.iter_mut().find(|record| record.kind == kind) {
-                into.windows.resize_with(into.windows.len().max(over.len()), Window::default);
+                into.windows
+                    .resize_with(into.windows.len().max(over.len()), Window::default);
                 for (window, ours) in into.windows.iter_mut().zip(&over) {
                     window.merge(ours);
                 }
@@ -500,7 +564,13 @@ mod tests {
             length: 8192,
             loads: vec![Load::Closed { depth: 1 }],
             patterns: vec![Pattern::Uniform],
-            kinds: kinds.iter().map(|kind| KindRecord { kind: *kind, windows: Vec::new() }).collect(),
+            kinds: kinds
+                .iter()
+                .map(|kind| KindRecord {
+                    kind: *kind,
+                    windows: Vec::new(),
+                })
+                .collect(),
             unserved: Vec::new(),
             delay: None,
             warm_up_done: 0,
@@ -520,11 +590,21 @@ mod tests {
         recorder.record(Kind::Read, times(999, 999, 1500), Outcome::Done);
         recorder.record(Kind::Read, times(3100, 3100, 3200), Outcome::Done);
         recorder.record(Kind::Read, times(1500, 3000, 3300), Outcome::Done);
-        recorder.record(Kind::Read, times(1600, 3000, 3300), Outcome::Failed(Cause::Short));
+        recorder.record(
+            Kind::Read,
+            times(1600, 3000, 3300),
+            Outcome::Failed(Cause::Short),
+        );
         let mut record = stream(&[Kind::Read]);
         recorder.merge_into(&mut record);
         let windows = &record.kinds[0].windows;
-        assert_eq!(windows.iter().map(|w| (w.done, w.failures())).collect::<Vec<_>>(), [(1, 1), (0, 0), (1, 0)]);
+        assert_eq!(
+            windows
+                .iter()
+                .map(|w| (w.done, w.failures()))
+                .collect::<Vec<_>>(),
+            [(1, 1), (0, 0), (1, 0)]
+        );
         assert_eq!(windows[0].response.max, Nanos::from_millis(1800).0);
         assert_eq!(windows[0].service().max, Nanos::from_millis(300).0);
         assert_eq!(record.warm_up_done, 1);

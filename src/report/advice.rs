@@ -1,5 +1,5 @@
-//! Advice as text and as JSON: each setting with its range, formula and source, and for each product the statements in
-//! one block to copy.
+//! Advice as text and as JSON: each setting with its range, formula and source, and for each
+//! product the statements in one block to copy.
 
 use crate::analyse::{Advice, Calibration, Product, ProductAdvice, advise, warnings_of};
 use crate::record::journal::{Header, Run};
@@ -33,8 +33,12 @@ pub fn text(run: &Run, found: &Calibration, products: &[Product]) -> String {
     let warnings = warnings_of(found, &run.header);
     let mut text = heading(&run.header, &warnings);
     for section in advise(found, &run.header, products) {
-        let _ =
-            writeln!(text, "\n{}\n{}", section.database.name(), "=".repeat(section.database.name().chars().count()));
+        let _ = writeln!(
+            text,
+            "\n{}\n{}",
+            section.database.name(),
+            "=".repeat(section.database.name().chars().count())
+        );
         for (index, setting) in section.settings.iter().enumerate() {
             text.push_str(&told(setting, &section.settings[..index]));
         }
@@ -59,7 +63,8 @@ pub fn json(run: &Run, found: &Calibration, products: &[Product]) -> String {
         warnings: warnings_of(found, header),
         products: advise(found, header, products),
     };
-    let mut text = serde_json::to_string_pretty(&document).expect("advice is made of maps with text keys");
+    let mut text =
+        serde_json::to_string_pretty(&document).expect("advice is made of maps with text keys");
     text.push('\n');
     text
 }
@@ -72,14 +77,18 @@ fn heading(header: &Header, warnings: &[String]) -> String {
     let mut text = wrapped("", &what, 0);
     let _ = writeln!(text, "{APPLIED}");
     if !warnings.is_empty() {
-        let what = format!("warning: {}; all that follows is as doubtful as the run", warnings.join(", "));
+        let what = format!(
+            "warning: {}; all that follows is as doubtful as the run",
+            warnings.join(", ")
+        );
         let _ = write!(text, "\n{}", wrapped("", &what, 0));
         text.push_str("  hint: `rigel report` of this run tells each warning with its hint\n");
     }
     text
 }
 
-/// The text about one setting. Parts that repeat a setting in `before` word for word refer to it instead.
+/// The text about one setting. Parts that repeat a setting in `before` word for word refer to it
+/// instead.
 fn told(setting: &Advice, before: &[Advice]) -> String {
     let mut text = match (&setting.value, &setting.range) {
         (None, _) => format!("\n{}: not measured\n", setting.setting),
@@ -90,26 +99,47 @@ fn told(setting: &Advice, before: &[Advice]) -> String {
     };
     let mut part = |name: &str, what: &str, said: &dyn Fn(&Advice) -> bool| {
         let earlier = before.iter().find(|other| said(other));
-        let what = earlier.map_or_else(|| what.to_string(), |earlier| format!("as {}", earlier.setting));
+        let what = earlier.map_or_else(
+            || what.to_string(),
+            |earlier| format!("as {}", earlier.setting),
+        );
         if !what.is_empty() {
             text.push_str(&wrapped(&format!("{name}: "), &what, INDENT));
         }
     };
     let value = setting.value.is_some();
-    part(if value { "from" } else { "known" }, &setting.derivation, &|other| other.derivation == setting.derivation);
+    part(
+        if value { "from" } else { "known" },
+        &setting.derivation,
+        &|other| other.derivation == setting.derivation,
+    );
     for opinion in &setting.opinions {
         part(&format!("or {}", opinion.value), &opinion.why, &|other| {
-            other.opinions.iter().any(|theirs| theirs.why == opinion.why)
+            other
+                .opinions
+                .iter()
+                .any(|theirs| theirs.why == opinion.why)
         });
     }
     for warning in &setting.warnings {
-        part("warning", warning, &|other| other.warnings.contains(warning));
+        part("warning", warning, &|other| {
+            other.warnings.contains(warning)
+        });
     }
     let misleads = &setting.misleads;
-    part("misleads", misleads, &|other| !misleads.is_empty() && other.misleads == *misleads);
-    match (&setting.measure_by, before.iter().find(|other| other.measure_by == setting.measure_by)) {
+    part("misleads", misleads, &|other| {
+        !misleads.is_empty() && other.misleads == *misleads
+    });
+    match (
+        &setting.measure_by,
+        before
+            .iter()
+            .find(|other| other.measure_by == setting.measure_by),
+    ) {
         (None, _) => {}
-        (Some(_), Some(earlier)) => part("measure by", &format!("as {}", earlier.setting), &|_| false),
+        (Some(_), Some(earlier)) => {
+            part("measure by", &format!("as {}", earlier.setting), &|_| false);
+        }
         (Some(command), None) => text.push_str(&command_line(command)),
     }
     text
@@ -123,26 +153,45 @@ fn command_line(command: &str) -> String {
         return one;
     }
     let broken = wrapped("", command, INDENT + 2);
-    format!("{indent}measure by:\n{}\n", broken.trim_end().replace('\n', " \\\n"))
+    format!(
+        "{indent}measure by:\n{}\n",
+        broken.trim_end().replace('\n', " \\\n")
+    )
 }
 
-/// Warnings as comments before the statements, because these are copied without the text above them.
+/// Warnings as comments before the statements, because these are copied without the text above
+/// them.
 fn cautions(section: &ProductAdvice, warnings: &[String]) -> Vec<String> {
     let comment = section.database.comment();
     let mut lines = Vec::new();
     let mut warn = |what: &str| {
         let broken = wrapped("", what, 0);
-        lines.extend(broken.lines().map(|line| format!("{comment} {}", line.trim())));
+        lines.extend(
+            broken
+                .lines()
+                .map(|line| format!("{comment} {}", line.trim())),
+        );
     };
     if !warnings.is_empty() {
         warn(&format!("from a doubtful run: {}", warnings.join(", ")));
     }
-    for setting in section.settings.iter().filter(|setting| setting.value.is_some()) {
-        let names = setting.warnings.iter().filter_map(|warning| warning.split(':').next());
+    for setting in section
+        .settings
+        .iter()
+        .filter(|setting| setting.value.is_some())
+    {
+        let names = setting
+            .warnings
+            .iter()
+            .filter_map(|warning| warning.split(':').next());
         let mut names: Vec<&str> = names.collect();
         names.dedup();
         if !names.is_empty() {
-            warn(&format!("doubtful: {} ({})", setting.setting, names.join(", ")));
+            warn(&format!(
+                "doubtful: {} ({})",
+                setting.setting,
+                names.join(", ")
+            ));
         }
     }
     lines
@@ -156,11 +205,13 @@ fn sources(section: &ProductAdvice) -> String {
             sources.push(setting.source);
         }
     }
-    sources.iter().fold("\n".to_string(), |text, source| text + &wrapped("source: ", source, 0))
+    sources.iter().fold("\n".to_string(), |text, source| {
+        text + &wrapped("source: ", source, 0)
+    })
 }
 
-/// `what` after `name`, wrapped to [`WIDTH`] columns and indented by `indent`, further lines by two more. A longer
-/// word has its own line.
+/// `what` after `name`, wrapped to [`WIDTH`] columns and indented by `indent`, further lines by two
+/// more. A longer word has its own line.
 fn wrapped(name: &str, what: &str, indent: usize) -> String {
     let mut text = format!("{}{}", " ".repeat(indent), name.trim_end());
     let mut column = text.chars().count();
@@ -190,13 +241,21 @@ mod tests {
     #[test]
     fn settings_are_told_as_the_golden_file_has_them() {
         let (found, mut header) = (advice_example::example(), advice_example::header());
-        header.findings.push(Finding::warning(FindingName::Scheduler, "", ""));
-        let run = Run { header, points: Vec::new(), imported: Vec::new(), cut: false };
+        header
+            .findings
+            .push(Finding::warning(FindingName::Scheduler, "", ""));
+        let run = Run {
+            header,
+            points: Vec::new(),
+            imported: Vec::new(),
+            cut: false,
+        };
         let text = text(&run, &found, &Product::ALL);
         let long = text.lines().find(|line| line.chars().count() > 100);
         assert_eq!(long, None);
         golden::check("advice.txt", &text);
-        let document: serde_json::Value = serde_json::from_str(&json(&run, &found, &[Product::Postgres])).unwrap();
+        let document: serde_json::Value =
+            serde_json::from_str(&json(&run, &found, &[Product::Postgres])).unwrap();
         assert_eq!(document["applied"], false);
         assert_eq!(document["warnings"][0], "scheduler");
         assert_eq!(document["products"][0]["settings"][0]["value"], "12");
@@ -206,7 +265,12 @@ mod tests {
     fn prose_is_broken_between_words_and_indented() {
         let text = wrapped("from: ", &"word ".repeat(40), 4);
         assert!(text.starts_with("    from: word word"), "{text}");
-        assert!(text.lines().skip(1).all(|line| line.starts_with("      word")), "{text}");
+        assert!(
+            text.lines()
+                .skip(1)
+                .all(|line| line.starts_with("      word")),
+            "{text}"
+        );
         assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
         assert_eq!(text.split_whitespace().count(), 41);
         assert_eq!(wrapped("", "a b", 0), "a b\n");

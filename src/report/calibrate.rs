@@ -12,10 +12,21 @@ use crate::record::PointRecord;
 use crate::record::journal::Run;
 
 /// Completes `frame`, which has the heading and the conclusion.
-pub(super) fn document(run: &Run, found: &Calibration, findings: Section, frame: Document) -> Document {
+pub(super) fn document(
+    run: &Run,
+    found: &Calibration,
+    findings: Section,
+    frame: Document,
+) -> Document {
     let sizes = found.maximum.zip(found.large).map_or_else(
         || "random reads".into(),
-        |(small, large)| format!("random reads of {} and {}", parts::size(small.io_bytes), parts::size(large.io_bytes)),
+        |(small, large)| {
+            format!(
+                "random reads of {} and {}",
+                parts::size(small.io_bytes),
+                parts::size(large.io_bytes)
+            )
+        },
     );
     Document {
         about: about(&run.header, &sizes, &parts::points(found.points.len())),
@@ -26,13 +37,29 @@ pub(super) fn document(run: &Run, found: &Calibration, findings: Section, frame:
 }
 
 fn headlines(found: &Calibration) -> Vec<Headline> {
-    let of = |at: AtLoad| format!("random reads of {}, {} outstanding", parts::size(at.io_bytes), at.depth);
+    let of = |at: AtLoad| {
+        format!(
+            "random reads of {}, {} outstanding",
+            parts::size(at.io_bytes),
+            at.depth
+        )
+    };
     let mut figures = Vec::new();
     if let Some(at) = found.maximum {
-        figures.push(parts::rate("calibration.maximum.iops.value", "max IOPS", at.iops, of(at)));
+        figures.push(parts::rate(
+            "calibration.maximum.iops.value",
+            "max IOPS",
+            at.iops,
+            of(at),
+        ));
     }
     if let Some(at) = found.large {
-        figures.push(parts::throughput("calibration.large.mb_per_s.value", "max throughput", at.mb_per_s, of(at)));
+        figures.push(parts::throughput(
+            "calibration.large.mb_per_s.value",
+            "max throughput",
+            at.mb_per_s,
+            of(at),
+        ));
     }
     if let Some(at) = found.low_load {
         let note = format!(
@@ -40,22 +67,46 @@ fn headlines(found: &Calibration) -> Vec<Headline> {
             parts::size(at.io_bytes),
             parts::time(at.p50_us.value)
         );
-        figures.push(parts::latency("calibration.low_load.p99_us.value", "p99 at low load", at.p99_us, note));
+        figures.push(parts::latency(
+            "calibration.low_load.p99_us.value",
+            "p99 at low load",
+            at.p99_us,
+            note,
+        ));
     }
     let label = format!("within {}", parts::bound_in_words(&found.bound));
-    match (found.sustained.kept, found.sustained.kept_rate, found.at_knee) {
+    match (
+        found.sustained.kept,
+        found.sustained.kept_rate,
+        found.at_knee,
+    ) {
         (Some(at), Some(rate), _) => {
             let tried = found.sustained.broken_rate.map_or_else(
                 || "the highest offered rate".into(),
                 |broken| format!("{}/s was not met", parts::count(broken as f64)),
             );
-            let note = format!("offered at random times and served; p99 {}", parts::time(at.p99_us.value));
+            let note = format!(
+                "offered at random times and served; p99 {}",
+                parts::time(at.p99_us.value)
+            );
             let value = format!("{}/s", parts::count(rate as f64));
             let name = "calibration.sustained.kept_rate";
-            figures.push(parts::headline(name, &label, rate as f64, value, tried, note));
+            figures.push(parts::headline(
+                name,
+                &label,
+                rate as f64,
+                value,
+                tried,
+                note,
+            ));
         }
         (_, _, Some(at)) => {
-            figures.push(parts::latency("calibration.at_knee.p99_us.value", "p99 at the knee", at.p99_us, of(at)));
+            figures.push(parts::latency(
+                "calibration.at_knee.p99_us.value",
+                "p99 at the knee",
+                at.p99_us,
+                of(at),
+            ));
         }
         _ => {}
     }
@@ -67,7 +118,11 @@ fn sections(run: &Run, found: &Calibration, findings: Section, sizes: &str) -> V
     let mut sections = vec![curve(run, found), findings, figures(found)];
     sections.extend(distribution::section(&chosen(found, &records)));
     sections.extend(timeline::section(run, Units::of("IOPS")));
-    sections.push(parts::full(points::section(run, &found.points, Units::of("IOPS"))));
+    sections.push(parts::full(points::section(
+        run,
+        &found.points,
+        Units::of("IOPS"),
+    )));
     sections.extend(points::coverage(&found.points, &run.header.findings).map(parts::full));
     sections.push(setup::section(&run.header, sizes));
     sections
@@ -78,22 +133,37 @@ fn curve(run: &Run, found: &Calibration) -> Section {
     let open = first_classes(&found.points, |point| point.step() == Step::Rate);
     let large = first_classes(&found.points, |point| point.step() == Step::Large);
     let bound = run.header.request().bound();
-    let groups = throughput::closed_and_open(closed.clone(), open, &found.curve, bound, &found.sustained);
-    let mut blocks: Vec<Block> = throughput::latency_charts(groups, "IOPS").into_iter().collect();
+    let groups =
+        throughput::closed_and_open(closed.clone(), open, &found.curve, bound, &found.sustained);
+    let mut blocks: Vec<Block> = throughput::latency_charts(groups, "IOPS")
+        .into_iter()
+        .collect();
     blocks.extend(parts::beside([
         throughput::depth_chart(&closed, found.curve.usl, &found.curve, "IOPS"),
         throughput::large_chart(&large, "large random reads", points::ByteRate::Mb),
     ]));
-    blocks.extend(knee(&found.curve, "IOPS").into_iter().chain(sustained(found)).map(Block::Text));
-    let lead = "Random reads of the small size. Along the line more operations are outstanding; beyond the knee, where \
-                points are fainter, they only wait longer. Operations offered at random times arrive whether or not \
-                the storage is ready.";
-    parts::section("latency-throughput", "Latency against throughput", lead, blocks)
+    blocks.extend(
+        knee(&found.curve, "IOPS")
+            .into_iter()
+            .chain(sustained(found))
+            .map(Block::Text),
+    );
+    let lead = "Random reads of the small size. Along the line more operations are outstanding; \
+                beyond the knee, where points are fainter, they only wait longer. Operations \
+                offered at random times arrive whether or not the storage is ready.";
+    parts::section(
+        "latency-throughput",
+        "Latency against throughput",
+        lead,
+        blocks,
+    )
 }
 
 /// The knee and two theories about it, one sentence each; `rate` is the unit of throughput.
 pub(super) fn knee(shape: &CurveShape, rate: &str) -> Vec<String> {
-    let Some(knee) = shape.knee else { return Vec::new() };
+    let Some(knee) = shape.knee else {
+        return Vec::new();
+    };
     let reached = if knee.bounded_above {
         "beyond it latency grows and throughput does not"
     } else {
@@ -101,36 +171,58 @@ pub(super) fn knee(shape: &CurveShape, rate: &str) -> Vec<String> {
     };
     let mut sentences = vec![format!("Knee: depth {}, {reached}.", knee.load)];
     if let Some(asymptotes) = knee.asymptotes {
-        sentences.push(format!("The asymptotes of throughput cross at depth {asymptotes:.1}."));
+        sentences.push(format!(
+            "The asymptotes of throughput cross at depth {asymptotes:.1}."
+        ));
     }
     if let Some(law) = shape.usl.filter(|law| law.fits) {
         // A peak far beyond the measured loads is not a reliable prediction.
         let seen = |peak: &Peak| peak.load <= 2.0 * knee.maximum_load;
         let peak = law.peak.filter(seen).map_or_else(
             || "no peak near the measured depths".to_string(),
-            |peak| format!("a peak of {} {rate} at depth {:.0}", parts::count(peak.throughput), peak.load),
+            |peak| {
+                format!(
+                    "a peak of {} {rate} at depth {:.0}",
+                    parts::count(peak.throughput),
+                    peak.load
+                )
+            },
         );
         sentences.push(format!(
             "The Universal Scalability Law fits within {:.0} %: sigma {:.3}, kappa {}, {peak}.",
             law.greatest_residual * 100.0,
             law.sigma,
-            if law.kappa > 0.0 { format!("{:.1e}", law.kappa) } else { "0".into() }
+            if law.kappa > 0.0 {
+                format!("{:.1e}", law.kappa)
+            } else {
+                "0".into()
+            }
         ));
     }
     sentences
 }
 
-/// The highest rate that was offered and served within the bound, and the best constant depth within it.
+/// The highest rate that was offered and served within the bound, and the best constant depth
+/// within it.
 fn sustained(found: &Calibration) -> Vec<String> {
     let (sustained, bound) = (&found.sustained, parts::bound_in_words(&found.bound));
     let rate = |rate: u64| format!("{}/s", parts::count(rate as f64));
     let open = if let (Some(at), Some(kept)) = (sustained.kept, sustained.kept_rate) {
-        let not = sustained.broken_rate.map_or_else(String::new, |broken| format!("; {} was not", rate(broken)));
+        let not = sustained
+            .broken_rate
+            .map_or_else(String::new, |broken| format!("; {} was not", rate(broken)));
         let p99 = parts::time_between(at.p99_us);
-        format!("Within {bound}: {}, offered at random times, was served with p99 {p99}{not}.", rate(kept))
+        format!(
+            "Within {bound}: {}, offered at random times, was served with p99 {p99}{not}.",
+            rate(kept)
+        )
     } else {
-        let mut rates = found.points.iter().filter(|point| point.step() == Step::Rate);
-        let fails = |point: &PointSummary| point.classes.iter().any(|class| !class.failed.is_empty());
+        let mut rates = found
+            .points
+            .iter()
+            .filter(|point| point.step() == Step::Rate);
+        let fails =
+            |point: &PointSummary| point.classes.iter().any(|class| !class.failed.is_empty());
         let why = match sustained.broken_rate {
             None => "no offered rate was measured".to_string(),
             Some(_) if rates.any(fails) => "I/Os failed at every offered rate".to_string(),
@@ -140,7 +232,10 @@ fn sustained(found: &Calibration) -> Vec<String> {
     };
     let closed = sustained.closed.map(|at| {
         let (iops, known) = (parts::count(at.iops.value), parts::plus_minus(at.iops));
-        format!("Within {bound}: {iops} IOPS ({known}) with a constant {} outstanding.", at.depth)
+        format!(
+            "Within {bound}: {iops} IOPS ({known}) with a constant {} outstanding.",
+            at.depth
+        )
     });
     std::iter::once(open).chain(closed).collect()
 }
@@ -158,34 +253,83 @@ fn figures(found: &Calibration) -> Section {
         ("random writes, low load", found.write_low_load),
         ("random writes, at the maximum", found.writes),
     ];
-    let fixed = fixed.into_iter().filter_map(|(name, at)| Some((name.to_string(), at?)));
-    let log = |log: &LogWrites| (format!("durable log writes of {}", parts::size(log.bytes)), log.at);
+    let fixed = fixed
+        .into_iter()
+        .filter_map(|(name, at)| Some((name.to_string(), at?)));
+    let log = |log: &LogWrites| {
+        (
+            format!("durable log writes of {}", parts::size(log.bytes)),
+            log.at,
+        )
+    };
     let all: Vec<(String, AtLoad)> = fixed.chain(found.log_writes.iter().map(log)).collect();
-    let load = |name: &str, at: &AtLoad| [name.to_string(), at.depth.to_string(), parts::size(at.io_bytes)];
+    let load = |name: &str, at: &AtLoad| {
+        [
+            name.to_string(),
+            at.depth.to_string(),
+            parts::size(at.io_bytes),
+        ]
+    };
     let throughput = |(name, at): &(String, AtLoad)| {
-        let figures = [at.iops, at.mb_per_s].map(|figure| [parts::count(figure.value), parts::share_known(figure)]);
-        load(name, at).into_iter().chain(figures.into_iter().flatten()).collect()
+        let figures = [at.iops, at.mb_per_s]
+            .map(|figure| [parts::count(figure.value), parts::share_known(figure)]);
+        load(name, at)
+            .into_iter()
+            .chain(figures.into_iter().flatten())
+            .collect()
     };
     let latency = |(name, at): &(String, AtLoad)| {
-        load(name, at).into_iter().chain([at.p50_us, at.p99_us, at.p999_us].map(parts::time_between)).collect()
+        load(name, at)
+            .into_iter()
+            .chain([at.p50_us, at.p99_us, at.p999_us].map(parts::time_between))
+            .collect()
     };
-    let columns = ["", "#outstanding", "#size", "#IOPS", "#± (95 %)", "#MB/s", "*#± (95 %)"];
+    let columns = [
+        "",
+        "#outstanding",
+        "#size",
+        "#IOPS",
+        "#± (95 %)",
+        "#MB/s",
+        "*#± (95 %)",
+    ];
     let throughput = parts::rows("Throughput", &columns, all.iter().map(throughput).collect());
-    let columns =
-        ["", "#outstanding", "*#size", "#p50 (95 % interval)", "#p99 (95 % interval)", "#p99.9 (95 % interval)"];
+    let columns = [
+        "",
+        "#outstanding",
+        "*#size",
+        "#p50 (95 % interval)",
+        "#p99 (95 % interval)",
+        "#p99.9 (95 % interval)",
+    ];
     let latency = parts::rows("Latency", &columns, all.iter().map(latency).collect());
-    let about = "Each figure is of one measured point, or of several that are named; none is interpolated.";
-    parts::section("figures", "All figures", about, vec![Block::Table(throughput), Block::Table(latency)])
+    let about =
+        "Each figure is of one measured point, or of several that are named; none is interpolated.";
+    parts::section(
+        "figures",
+        "All figures",
+        about,
+        vec![Block::Table(throughput), Block::Table(latency)],
+    )
 }
 
 /// Low load, the knee, and the maximum measured depth.
 fn chosen<'a>(found: &Calibration, records: &'a [PointRecord]) -> Vec<Chosen<'a>> {
-    let deepest = records.iter().filter_map(|record| record.coordinates.depth()).max();
-    let wanted = [found.low_load.map(|at| at.depth), found.at_knee.map(|at| at.depth), deepest];
+    let deepest = records
+        .iter()
+        .filter_map(|record| record.coordinates.depth())
+        .max();
+    let wanted = [
+        found.low_load.map(|at| at.depth),
+        found.at_knee.map(|at| at.depth),
+        deepest,
+    ];
     let mut chosen: Vec<Chosen<'a>> = Vec::new();
     for depth in wanted.into_iter().flatten() {
         let name = format!("depth {depth}");
-        if let Some(record) = records.iter().find(|record| record.coordinates.depth() == Some(depth))
+        if let Some(record) = records
+            .iter()
+            .find(|record| record.coordinates.depth() == Some(depth))
             && chosen.iter().all(|(known, _)| *known != name)
         {
             chosen.push((name, record));

@@ -1,10 +1,11 @@
 //! Orion's files, in Orion's own format.
 //!
-//! Input: the request (from [`plan::orion`](crate::plan::orion): this module may read it, as it is stored in the
-//! journal), names, the targets, and the records of the points. Output: the text of each file. What existing scripts
-//! read (the CSV files, and the lines they search for in the summary) is identical to Orion's, byte for byte;
-//! `docs/methods/orion.md` has the derivation. A label always names the cell of the numbers next to it, and an
-//! incomplete point is never listed among the complete ones.
+//! Input: the request (from [`plan::orion`](crate::plan::orion): this module may read it, as it is
+//! stored in the journal), names, the targets, and the records of the points. Output: the text of
+//! each file. What existing scripts read (the CSV files, and the lines they search for in the
+//! summary) is identical to Orion's, byte for byte; `docs/methods/orion.md` has the derivation. A
+//! label always names the cell of the numbers next to it, and an incomplete point is never listed
+//! among the complete ones.
 
 use crate::model::{Coordinates, Kind, LargeType, Layout, MIB, Nanos, OrionRequest};
 use crate::plan::orion::{LARGE, SMALL};
@@ -65,16 +66,16 @@ pub fn files(
 #[must_use]
 pub fn banner(request: &OrionRequest, names: &Names<'_>) -> String {
     format!(
-        "ORION: ORacle IO Numbers -- Version {}\n{}\nCalibration will take approximately {} minutes.\n\
-         Using a large value for -cache_size may take longer.\n",
+        "ORION: ORacle IO Numbers -- Version {}\n{}\nCalibration will take approximately {} \
+         minutes.\nUsing a large value for -cache_size may take longer.\n",
         names.version,
         names.prefix(),
         request.estimate_minutes()
     )
 }
 
-/// A more accurate estimate than Orion's, printed below the banner, for the `left` data points still to be run: it
-/// includes the warm-up and not the idle cell.
+/// A more accurate estimate than Orion's, printed below the banner, for the `left` data points
+/// still to be run: it includes the warm-up and not the idle cell.
 #[must_use]
 pub fn estimate_line(request: &OrionRequest, left: usize) -> String {
     let (range, cells) = (request.estimate_seconds(), request.cells().len());
@@ -85,24 +86,41 @@ pub fn estimate_line(request: &OrionRequest, left: usize) -> String {
     } else {
         format!("{} to {} minutes", least / 60, most.div_ceil(60))
     };
-    let of = if left == cells { String::new() } else { format!(" of {cells}") };
+    let of = if left == cells {
+        String::new()
+    } else {
+        format!(" of {cells}")
+    };
     let s = if cells == 1 { "" } else { "s" };
-    let warming = if request.cache_size.is_some_and(|mib| mib > 0) { ", and the reading for -cache_size" } else { "" };
+    let warming = if request.cache_size.is_some_and(|mib| mib > 0) {
+        ", and the reading for -cache_size"
+    } else {
+        ""
+    };
     format!("{left}{of} data point{s} to run; with warm-up that takes {time}{warming}.\n")
 }
 
-/// The lines that `-verbose` prints when the point of `cell` begins; empty for a cell of another matrix.
+/// The lines that `-verbose` prints when the point of `cell` begins; empty for a cell of another
+/// matrix.
 #[must_use]
 pub fn verbose_lines(request: &OrionRequest, cell: Coordinates) -> String {
     let number = request.number_of(cell);
     number.map_or_else(String::new, |number| {
-        format!("Running point: {cell}\nPoint {number} out of {}\n", request.total_data_points())
+        format!(
+            "Running point: {cell}\nPoint {number} out of {}\n",
+            request.total_data_points()
+        )
     })
 }
 
 /// `summary.txt`.
 #[must_use]
-pub fn summary(request: &OrionRequest, names: &Names<'_>, members: &[Member<'_>], points: &[PointRecord]) -> String {
+pub fn summary(
+    request: &OrionRequest,
+    names: &Names<'_>,
+    members: &[Member<'_>],
+    points: &[PointRecord],
+) -> String {
     let mut text = format!("ORION VERSION {}\n\nCommand line:\n", names.version);
     for argument in names.arguments {
         text.push_str(argument);
@@ -112,7 +130,10 @@ pub fn summary(request: &OrionRequest, names: &Names<'_>, members: &[Member<'_>]
     text.push_str(&settings(request));
     text.push('\n');
     for (path, bytes) in members {
-        line(&mut text, format_args!("Name: {}\tSize: {bytes}", path.display()));
+        line(
+            &mut text,
+            format_args!("Name: {}\tSize: {bytes}", path.display()),
+        );
     }
     line(&mut text, format_args!("{} files found.\n", members.len()));
     text.push_str(&result_block(request, points));
@@ -129,22 +150,54 @@ fn settings(request: &OrionRequest) -> String {
         Layout::Concat => "one LUN per stream ",
         Layout::Stripe { .. } => "RAID-0 striping for all streams",
     };
-    let cache = request.cache_size.map_or_else(|| "not specified".into(), |mib| format!("{mib} MB"));
+    let cache = request
+        .cache_size
+        .map_or_else(|| "not specified".into(), |mib| format!("{mib} MB"));
     let mut text = String::new();
     line(&mut text, format_args!("Test: {}", request.testname));
-    line(&mut text, format_args!("Small IO size: {} KB", request.size_small / 1024));
-    line(&mut text, format_args!("Large IO size: {} KB", request.size_large / 1024));
-    line(&mut text, format_args!("IO types: small random IOs, {large}"));
-    line(&mut text, format_args!("Sequential stream pattern: {streams}"));
+    line(
+        &mut text,
+        format_args!("Small IO size: {} KB", request.size_small / 1024),
+    );
+    line(
+        &mut text,
+        format_args!("Large IO size: {} KB", request.size_large / 1024),
+    );
+    line(
+        &mut text,
+        format_args!("IO types: small random IOs, {large}"),
+    );
+    line(
+        &mut text,
+        format_args!("Sequential stream pattern: {streams}"),
+    );
     if request.large_type == LargeType::Seq {
-        line(&mut text, format_args!("Number of concurrent IOs per stream: {}", request.num_stream_io));
+        line(
+            &mut text,
+            format_args!(
+                "Number of concurrent IOs per stream: {}",
+                request.num_stream_io
+            ),
+        );
     }
     line(&mut text, format_args!("Writes: {}%", request.write));
     line(&mut text, format_args!("Cache size: {cache}"));
-    line(&mut text, format_args!("Duration for each data point: {} seconds", request.duration));
-    line(&mut text, format_args!("Small Columns:,{}", fields(&request.small_columns())));
-    line(&mut text, format_args!("Large Columns:,{}", fields(&request.large_rows())));
-    line(&mut text, format_args!("Total Data Points: {}", request.total_data_points()));
+    line(
+        &mut text,
+        format_args!("Duration for each data point: {} seconds", request.duration),
+    );
+    line(
+        &mut text,
+        format_args!("Small Columns:,{}", fields(&request.small_columns())),
+    );
+    line(
+        &mut text,
+        format_args!("Large Columns:,{}", fields(&request.large_rows())),
+    );
+    line(
+        &mut text,
+        format_args!("Total Data Points: {}", request.total_data_points()),
+    );
     text
 }
 
@@ -157,10 +210,21 @@ pub fn result_block(request: &OrionRequest, points: &[PointRecord]) -> String {
         blocks.push(format!("Maximum Large MBPS={mbps:.2} @ {}\n", label(cell)));
     }
     if let Some((most, iops)) = best(&cells, Cell::iops, |new, best| new > best) {
-        blocks.push(format!("Maximum Small IOPS={iops:.0} @ {}\n{}", label(most), latency_lines(most)));
+        blocks.push(format!(
+            "Maximum Small IOPS={iops:.0} @ {}\n{}",
+            label(most),
+            latency_lines(most)
+        ));
         if let Some((least, latency)) = best(&cells, Cell::latency_us, |new, best| new < best) {
-            let head = format!("Minimum Small Latency={latency:.3} usecs @ {}\n", label(least));
-            blocks.push(format!("{head}{}{}", latency_lines(least), summary_histogram(most)));
+            let head = format!(
+                "Minimum Small Latency={latency:.3} usecs @ {}\n",
+                label(least)
+            );
+            blocks.push(format!(
+                "{head}{}{}",
+                latency_lines(least),
+                summary_histogram(most)
+            ));
         }
     }
     if blocks.is_empty() {
@@ -177,40 +241,56 @@ pub fn result_block(request: &OrionRequest, points: &[PointRecord]) -> String {
 #[must_use]
 pub fn mbps_csv(request: &OrionRequest, points: &[PointRecord]) -> String {
     let (columns, rows) = (request.small_columns(), without_idle(request.large_rows()));
-    csv(&columns, &rows, &complete_cells(request, points), |cell| cell.mbps().map(|mbps| format!("{mbps:.2}")))
+    csv(&columns, &rows, &complete_cells(request, points), |cell| {
+        cell.mbps().map(|mbps| format!("{mbps:.2}"))
+    })
 }
 
 /// `iops.csv`: small I/O in operations per second; columns from 1.
 #[must_use]
 pub fn iops_csv(request: &OrionRequest, points: &[PointRecord]) -> String {
     let (columns, rows) = (without_idle(request.small_columns()), request.large_rows());
-    csv(&columns, &rows, &complete_cells(request, points), |cell| cell.iops().map(|iops| format!("{iops:.0}")))
+    csv(&columns, &rows, &complete_cells(request, points), |cell| {
+        cell.iops().map(|iops| format!("{iops:.0}"))
+    })
 }
 
 /// `lat.csv`: mean response time of small I/O in microseconds; columns from 1.
 #[must_use]
 pub fn lat_csv(request: &OrionRequest, points: &[PointRecord]) -> String {
     let (columns, rows) = (without_idle(request.small_columns()), request.large_rows());
-    csv(&columns, &rows, &complete_cells(request, points), |cell| cell.latency_us().map(|us| format!("{us:.2}")))
+    csv(&columns, &rows, &complete_cells(request, points), |cell| {
+        cell.latency_us().map(|us| format!("{us:.2}"))
+    })
 }
 
 /// `hist.txt`: the histogram of every class and kind of every point, one line per non-empty bucket.
 #[must_use]
 pub fn hist_txt(names: &Names<'_>, points: &[PointRecord]) -> String {
     let mut text = format!(
-        "# ORION VERSION {} {}: latency histograms\n\
-         # point, class, kind, from us (inclusive), to us (exclusive), I/Os; then their sum. The last bucket has no end.\n",
+        "# ORION VERSION {} {}: latency histograms\n# point, class, kind, from us (inclusive), to \
+         us (exclusive), I/Os; then their sum. The last bucket has no end.\n",
         names.version,
         names.prefix()
     );
     for point in points {
         text.push_str(&point_comment(point));
         for (stream, kind) in classes(point) {
-            let Some(total) = stream.total_of(kind) else { continue };
+            let Some(total) = stream.total_of(kind) else {
+                continue;
+            };
             let who = format!("{} {} {}", key(point.coordinates), stream.name, kind.name());
-            for (bucket, count) in orion_counts(&total.response.histogram).iter().enumerate().filter(|(_, n)| **n > 0) {
+            for (bucket, count) in orion_counts(&total.response.histogram)
+                .iter()
+                .enumerate()
+                .filter(|(_, n)| **n > 0)
+            {
                 let (from, to) = orion_edges(bucket);
-                let to = if bucket + 1 == ORION_BUCKETS { "-".into() } else { to.to_string() };
+                let to = if bucket + 1 == ORION_BUCKETS {
+                    "-".into()
+                } else {
+                    to.to_string()
+                };
                 line(&mut text, format_args!("{who} {from} {to} {count}"));
             }
             line(&mut text, format_args!("{who} sum - {}", total.done));
@@ -223,17 +303,25 @@ pub fn hist_txt(names: &Names<'_>, points: &[PointRecord]) -> String {
 #[must_use]
 pub fn trace_txt(names: &Names<'_>, points: &[PointRecord]) -> String {
     let mut text = format!(
-        "# ORION VERSION {} {}: every second of every data point\n\
-         # point, class, second, reads, writes, failed, bytes, mean us, min us, max us\n",
+        "# ORION VERSION {} {}: every second of every data point\n# point, class, second, reads, \
+         writes, failed, bytes, mean us, min us, max us\n",
         names.version,
         names.prefix()
     );
     for point in points {
         text.push_str(&point_comment(point));
         for stream in &point.streams {
-            let seconds = stream.kinds.iter().map(|kind| kind.windows.len()).max().unwrap_or(0);
+            let seconds = stream
+                .kinds
+                .iter()
+                .map(|kind| kind.windows.len())
+                .max()
+                .unwrap_or(0);
             for second in 0..seconds {
-                line(&mut text, format_args!("{} {}", key(point.coordinates), trace_line(stream, second)));
+                line(
+                    &mut text,
+                    format_args!("{} {}", key(point.coordinates), trace_line(stream, second)),
+                );
             }
         }
     }
@@ -243,17 +331,27 @@ pub fn trace_txt(names: &Names<'_>, points: &[PointRecord]) -> String {
 fn trace_line(stream: &StreamRecord, second: usize) -> String {
     let (mut both, mut done) = (Window::default(), [0, 0]);
     for kind in &stream.kinds {
-        let Some(window) = kind.windows.get(second) else { continue };
+        let Some(window) = kind.windows.get(second) else {
+            continue;
+        };
         both.merge(window);
         done[usize::from(kind.kind != Kind::Read)] += window.done;
     }
     let [reads, writes] = done;
     let bytes = both.done * u64::from(stream.length);
     let latency = match Moments::of(&both.response) {
-        Some(moments) => format!("{:.3} {:.3} {:.3}", moments.mean_us, moments.min_us, moments.max_us),
+        Some(moments) => format!(
+            "{:.3} {:.3} {:.3}",
+            moments.mean_us, moments.min_us, moments.max_us
+        ),
         None => "- - -".into(),
     };
-    format!("{} {} {reads} {writes} {} {bytes} {latency}", stream.name, second + 1, both.failures())
+    format!(
+        "{} {} {reads} {writes} {} {bytes} {latency}",
+        stream.name,
+        second + 1,
+        both.failures()
+    )
 }
 
 /// Describes a point in a comment above its lines.
@@ -276,8 +374,8 @@ fn ending(end: &End) -> String {
     }
 }
 
-/// The classes and kinds of a point, in the order of Orion's histograms: small reads, small writes, large reads, large
-/// writes.
+/// The classes and kinds of a point, in the order of Orion's histograms: small reads, small writes,
+/// large reads, large writes.
 fn classes(point: &PointRecord) -> impl Iterator<Item = (&StreamRecord, Kind)> {
     [SMALL, LARGE]
         .into_iter()
@@ -295,19 +393,31 @@ struct Cell<'a> {
 impl<'a> Cell<'a> {
     fn of(point: &'a PointRecord) -> Self {
         let total = |name| point.stream(name).map(StreamRecord::total);
-        Self { point, small: total(SMALL), large: total(LARGE) }
+        Self {
+            point,
+            small: total(SMALL),
+            large: total(LARGE),
+        }
     }
 
     /// Large MiB per second; `None` if no large I/O completed.
     fn mbps(&self) -> Option<f64> {
-        let done = self.large.as_ref().map(|window| window.done).filter(|done| *done > 0)?;
+        let done = self
+            .large
+            .as_ref()
+            .map(|window| window.done)
+            .filter(|done| *done > 0)?;
         let length = self.point.stream(LARGE)?.length;
         Some(done as f64 * f64::from(length) / MIB as f64 / self.seconds()?)
     }
 
     /// Small I/Os per second; `None` if none completed.
     fn iops(&self) -> Option<f64> {
-        let done = self.small.as_ref().map(|window| window.done).filter(|done| *done > 0)?;
+        let done = self
+            .small
+            .as_ref()
+            .map(|window| window.done)
+            .filter(|done| *done > 0)?;
         Some(done as f64 / self.seconds()?)
     }
 
@@ -322,7 +432,11 @@ impl<'a> Cell<'a> {
 
     /// Counts of small I/Os of one kind by Orion's buckets.
     fn small_counts(&self, kind: Kind) -> [u64; ORION_BUCKETS] {
-        let total = self.point.stream(SMALL).and_then(|stream| stream.total_of(kind)).unwrap_or_default();
+        let total = self
+            .point
+            .stream(SMALL)
+            .and_then(|stream| stream.total_of(kind))
+            .unwrap_or_default();
         orion_counts(&total.response.histogram)
     }
 }
@@ -355,14 +469,26 @@ impl Moments {
     }
 }
 
-/// The last record of each cell, in running order: if a cell was stopped and run again, the last run counts.
+/// The last record of each cell, in running order: if a cell was stopped and run again, the last
+/// run counts.
 fn last_records<'a>(request: &OrionRequest, points: &'a [PointRecord]) -> Vec<&'a PointRecord> {
-    let last: BTreeMap<Coordinates, &PointRecord> = points.iter().map(|point| (point.coordinates, point)).collect();
-    request.cells().iter().filter_map(|cell| last.get(cell).copied()).collect()
+    let last: BTreeMap<Coordinates, &PointRecord> = points
+        .iter()
+        .map(|point| (point.coordinates, point))
+        .collect();
+    request
+        .cells()
+        .iter()
+        .filter_map(|cell| last.get(cell).copied())
+        .collect()
 }
 
 fn complete_cells<'a>(request: &OrionRequest, points: &'a [PointRecord]) -> Vec<Cell<'a>> {
-    last_records(request, points).into_iter().filter(|point| point.end == End::Complete).map(Cell::of).collect()
+    last_records(request, points)
+        .into_iter()
+        .filter(|point| point.end == End::Complete)
+        .map(Cell::of)
+        .collect()
 }
 
 /// The first cell whose figure is `better` than all previous ones, and the figure.
@@ -371,7 +497,9 @@ fn best<'a, 'b>(
     figure: impl Fn(&Cell<'a>) -> Option<f64>,
     better: impl Fn(f64, f64) -> bool,
 ) -> Option<(&'b Cell<'a>, f64)> {
-    let figures = cells.iter().filter_map(|cell| figure(cell).map(|figure| (cell, figure)));
+    let figures = cells
+        .iter()
+        .filter_map(|cell| figure(cell).map(|figure| (cell, figure)));
     figures.reduce(|best, new| if better(new.1, best.1) { new } else { best })
 }
 
@@ -391,14 +519,24 @@ fn key(coordinates: Coordinates) -> String {
 fn latency_lines(cell: &Cell<'_>) -> String {
     let mut text = String::new();
     for (kind, name) in [(Kind::Read, "Read"), (Kind::Write, "Write")] {
-        let total = cell.point.stream(SMALL).and_then(|stream| stream.total_of(kind));
-        let Some(moments) = total.and_then(|total| Moments::of(&total.response)) else { continue };
-        let Moments { mean_us, min_us, max_us, deviation_us } = moments;
+        let total = cell
+            .point
+            .stream(SMALL)
+            .and_then(|stream| stream.total_of(kind));
+        let Some(moments) = total.and_then(|total| Moments::of(&total.response)) else {
+            continue;
+        };
+        let Moments {
+            mean_us,
+            min_us,
+            max_us,
+            deviation_us,
+        } = moments;
         line(
             &mut text,
             format_args!(
-                "Small {name} Latency: avg={mean_us:.3} us, min={min_us:.3} us, max={max_us:.3} us, \
-                 std dev={deviation_us:.3} us @ {}",
+                "Small {name} Latency: avg={mean_us:.3} us, min={min_us:.3} us, max={max_us:.3} \
+                 us, std dev={deviation_us:.3} us @ {}",
                 label(cell)
             ),
         );
@@ -409,16 +547,16 @@ fn latency_lines(cell: &Cell<'_>) -> String {
 /// Buckets of Orion's histograms: below 2 us, then doubling.
 const ORION_BUCKETS: usize = 28;
 
-/// Lower edge, inclusive, and upper edge, exclusive, of one of Orion's buckets, in microseconds. The last bucket has
-/// no upper edge.
+/// Lower edge, inclusive, and upper edge, exclusive, of one of Orion's buckets, in microseconds.
+/// The last bucket has no upper edge.
 fn orion_edges(bucket: usize) -> (u64, u64) {
     (if bucket == 0 { 0 } else { 1 << bucket }, 2 << bucket)
 }
 
 /// The counts of a histogram by Orion's buckets; their sum is the number of all values.
 ///
-/// The counts are exact: 1000 · 2^k ns = 250 · 2^(k+2), and 250 has 8 bits, so every edge of Orion's buckets is an
-/// edge of ours.
+/// The counts are exact: 1000 · 2^k ns = 250 · 2^(k+2), and 250 has 8 bits, so every edge of
+/// Orion's buckets is an edge of ours.
 fn orion_counts(histogram: &Histogram) -> [u64; ORION_BUCKETS] {
     let mut counts = [0; ORION_BUCKETS];
     for (low, _, count) in histogram.buckets() {
@@ -432,12 +570,19 @@ fn orion_counts(histogram: &Histogram) -> [u64; ORION_BUCKETS] {
 fn summary_histogram(cell: &Cell<'_>) -> String {
     let mut text = format!("Small Read / Write Latency Histogram @ {}\n", label(cell));
     text.push_str("\tLatency:\t\t# of IOs (read) \t # of IOs (write) \n");
-    let (reads, writes) = (cell.small_counts(Kind::Read), cell.small_counts(Kind::Write));
+    let (reads, writes) = (
+        cell.small_counts(Kind::Read),
+        cell.small_counts(Kind::Write),
+    );
     for (bucket, (reads, writes)) in reads.iter().zip(&writes).enumerate() {
         let (from, to) = orion_edges(bucket);
-        // Orion labels its first bucket with the whole microseconds it contains, and all others with their edges.
+        // Orion labels its first bucket with the whole microseconds it contains, and all others
+        // with their edges.
         let to = if bucket == 0 { 1 } else { to };
-        line(&mut text, format_args!("{from:>9} - {to}\t\tus:\t\t{reads}\t\t\t{writes}"));
+        line(
+            &mut text,
+            format_args!("{from:>9} - {to}\t\tus:\t\t{reads}\t\t\t{writes}"),
+        );
     }
     text
 }
@@ -448,7 +593,10 @@ fn failed_lines(cells: &[Cell<'_>]) -> String {
     for cell in cells {
         for (class, window) in [("small", &cell.small), ("large", &cell.large)] {
             for (cause, count) in window.iter().flat_map(|window| &window.failed) {
-                line(&mut text, format_args!("Failed IOs={count} ({class}: {cause}) @ {}", label(cell)));
+                line(
+                    &mut text,
+                    format_args!("Failed IOs={count} ({class}: {cause}) @ {}", label(cell)),
+                );
             }
         }
     }
@@ -459,28 +607,51 @@ fn failed_lines(cells: &[Cell<'_>]) -> String {
 fn incomplete_lines(request: &OrionRequest, points: &[PointRecord]) -> String {
     let mut text = String::new();
     let records = last_records(request, points);
-    for point in records.iter().copied().filter(|point| point.end != End::Complete) {
+    for point in records
+        .iter()
+        .copied()
+        .filter(|point| point.end != End::Complete)
+    {
         let cell = Cell::of(point);
         let figures = [
-            cell.iops().map(|iops| format!(", {iops:.0} small IOs a second")),
+            cell.iops()
+                .map(|iops| format!(", {iops:.0} small IOs a second")),
             cell.latency_us().map(|us| format!(", {us:.3} us each")),
-            cell.mbps().map(|mbps| format!(", {mbps:.2} MB of large IO a second")),
+            cell.mbps()
+                .map(|mbps| format!(", {mbps:.2} MB of large IO a second")),
         ];
         let figures: String = figures.into_iter().flatten().collect();
-        let seconds = format!("{:.1} of {} seconds", point.measured.as_secs_f64(), request.duration);
+        let seconds = format!(
+            "{:.1} of {} seconds",
+            point.measured.as_secs_f64(),
+            request.duration
+        );
         let ending = ending(&point.end);
-        line(&mut text, format_args!("Incomplete @ {}: {seconds}{figures}, {ending}; in no csv file", label(&cell)));
+        line(
+            &mut text,
+            format_args!(
+                "Incomplete @ {}: {seconds}{figures}, {ending}; in no csv file",
+                label(&cell)
+            ),
+        );
     }
     let cells = request.cells().len();
     if records.len() < cells {
-        line(&mut text, format_args!("Not run: {} of {cells} data points", cells - records.len()));
+        line(
+            &mut text,
+            format_args!("Not run: {} of {cells} data points", cells - records.len()),
+        );
     }
     text
 }
 
 /// The values, each seven columns wide, separated by commas.
 fn fields<T: Display>(values: &[T]) -> String {
-    values.iter().map(|value| format!("{value:>7}")).collect::<Vec<_>>().join(",")
+    values
+        .iter()
+        .map(|value| format!("{value:>7}"))
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 fn without_idle(mut loads: Vec<u32>) -> Vec<u32> {
@@ -488,22 +659,43 @@ fn without_idle(mut loads: Vec<u32>) -> Vec<u32> {
     loads
 }
 
-/// A matrix in Orion's format: the first field is eleven columns wide, the others seven. A row ends after its last
-/// measured cell; earlier cells without a figure are blank.
-fn csv(columns: &[u32], rows: &[u32], cells: &[Cell<'_>], figure: impl Fn(&Cell<'_>) -> Option<String>) -> String {
-    let figures: BTreeMap<Coordinates, String> =
-        cells.iter().filter_map(|cell| figure(cell).map(|figure| (cell.point.coordinates, figure))).collect();
+/// A matrix in Orion's format: the first field is eleven columns wide, the others seven. A row ends
+/// after its last measured cell; earlier cells without a figure are blank.
+fn csv(
+    columns: &[u32],
+    rows: &[u32],
+    cells: &[Cell<'_>],
+    figure: impl Fn(&Cell<'_>) -> Option<String>,
+) -> String {
+    let figures: BTreeMap<Coordinates, String> = cells
+        .iter()
+        .filter_map(|cell| figure(cell).map(|figure| (cell.point.coordinates, figure)))
+        .collect();
     let mut text = String::new();
     let mut row = |first: &dyn Display, values: Vec<String>| {
         let comma = if values.is_empty() { "" } else { "," };
-        line(&mut text, format_args!("{first:>11}{comma}{}", fields(&values)));
+        line(
+            &mut text,
+            format_args!("{first:>11}{comma}{}", fields(&values)),
+        );
     };
     row(&"Large/Small", columns.iter().map(u32::to_string).collect());
     for large in rows {
         let of_column = |small: &u32| figures.get(&Coordinates::cell(*small, *large));
         let mut values: Vec<Option<&String>> = columns.iter().map(of_column).collect();
-        values.truncate(values.iter().rposition(Option::is_some).map_or(0, |last| last + 1));
-        row(large, values.into_iter().map(|value| value.cloned().unwrap_or_default()).collect());
+        values.truncate(
+            values
+                .iter()
+                .rposition(Option::is_some)
+                .map_or(0, |last| last + 1),
+        );
+        row(
+            large,
+            values
+                .into_iter()
+                .map(|value| value.cloned().unwrap_or_default())
+                .collect(),
+        );
     }
     text
 }
@@ -524,7 +716,12 @@ mod tests {
     use crate::report::golden;
     use proptest::prelude::*;
 
-    const NAMES: Names<'_> = Names { testname: "mytest", stamp: "20110510_2303", version: "0.1.0", arguments: &[] };
+    const NAMES: Names<'_> = Names {
+        testname: "mytest",
+        stamp: "20110510_2303",
+        version: "0.1.0",
+        arguments: &[],
+    };
 
     /// I/Os of one class: number, kind, and time of each.
     struct Ios(&'static str, Kind, u64, Nanos);
@@ -543,7 +740,9 @@ mod tests {
             cpus: 0,
             window: crate::record::WINDOW,
             asked: None,
-            streams: streams.map(|(name, depth, length)| stream(name, depth, length, seconds, ios)).collect(),
+            streams: streams
+                .map(|(name, depth, length)| stream(name, depth, length, seconds, ios))
+                .collect(),
             samples: Vec::new(),
         }
     }
@@ -558,7 +757,12 @@ mod tests {
             length,
             loads: vec![Load::Closed { depth }],
             patterns: vec![crate::model::Pattern::Uniform],
-            kinds: KINDS.map(|kind| KindRecord { kind, windows: Vec::new() }).to_vec(),
+            kinds: KINDS
+                .map(|kind| KindRecord {
+                    kind,
+                    windows: Vec::new(),
+                })
+                .to_vec(),
             unserved: Vec::new(),
             delay: None,
             warm_up_done: 0,
@@ -569,7 +773,15 @@ mod tests {
         for Ios(_, kind, count, latency) in ios.iter().filter(|ios| ios.0 == name) {
             for index in 0..*count {
                 let due = Nanos(Nanos::from_secs(seconds).0 / count * index);
-                recorder.record(*kind, OperationTimes { due, start: due, done: due.plus(*latency) }, Outcome::Done);
+                recorder.record(
+                    *kind,
+                    OperationTimes {
+                        due,
+                        start: due,
+                        done: due.plus(*latency),
+                    },
+                    Outcome::Done,
+                );
             }
         }
         recorder.merge_into(&mut record);
@@ -583,18 +795,31 @@ mod tests {
 
     /// Small reads at `depth`, with the rate of the published sample.
     fn small_cell(depth: u32, iops: u64) -> PointRecord {
-        point(depth, 0, 2, &[Ios(SMALL, Kind::Read, 2 * iops, little(depth, iops))])
+        point(
+            depth,
+            0,
+            2,
+            &[Ios(SMALL, Kind::Read, 2 * iops, little(depth, iops))],
+        )
     }
 
     /// A point of 50 seconds, so that two decimals of MBPS are exact.
     fn large_cell(depth: u32, in_50_seconds: u64) -> PointRecord {
-        point(0, depth, 50, &[Ios(LARGE, Kind::Read, in_50_seconds, Nanos::from_millis(7))])
+        point(
+            0,
+            depth,
+            50,
+            &[Ios(LARGE, Kind::Read, in_50_seconds, Nanos::from_millis(7))],
+        )
     }
 
     /// A simple run with one disk, with the numbers of a published run.
     fn simple() -> (OrionRequest, Vec<PointRecord>) {
         let iops = [2302, 4398, 5450, 6006, 6210];
-        let mut points: Vec<PointRecord> = (1..).zip(iops).map(|(depth, iops)| small_cell(depth, iops)).collect();
+        let mut points: Vec<PointRecord> = (1..)
+            .zip(iops)
+            .map(|(depth, iops)| small_cell(depth, iops))
+            .collect();
         points.extend([large_cell(1, 13_579), large_cell(2, 13_600)]);
         (OrionRequest::new(RunLevel::Simple), points)
     }
@@ -602,62 +827,102 @@ mod tests {
     #[test]
     fn the_csv_files_of_a_simple_run_are_orions_byte_for_byte() {
         let (request, points) = simple();
-        let iops = "Large/Small,      1,      2,      3,      4,      5\n          \
-                    0,   2302,   4398,   5450,   6006,   6210\n          1\n          2\n";
-        let mbps = "Large/Small,      0,      1,      2,      3,      4,      5\n          \
-                    1, 271.58\n          2, 272.00\n";
-        let lat = "Large/Small,      1,      2,      3,      4,      5\n          \
-                   0, 434.40, 454.75, 550.46, 666.00, 805.15\n          1\n          2\n";
+        let iops = "Large/Small,      1,      2,      3,      4,      5\n          0,   2302,   \
+                    4398,   5450,   6006,   6210\n          1\n          2\n";
+        let mbps = "Large/Small,      0,      1,      2,      3,      4,      5\n          1, \
+                    271.58\n          2, 272.00\n";
+        let lat = "Large/Small,      1,      2,      3,      4,      5\n          0, 434.40, \
+                   454.75, 550.46, 666.00, 805.15\n          1\n          2\n";
         assert_eq!(iops_csv(&request, &points), iops);
         assert_eq!(mbps_csv(&request, &points), mbps);
         assert_eq!(lat_csv(&request, &points), lat);
-        // The published files have 128, 128 and 100 bytes. Header and idle row of iops and lat: 11 + 5 × (1 + 7) = 51
-        // each; two rows that end after their first field: 11 each. The sum is 124, so there are four line ends of one
-        // byte, including the last line's. mbps: a header of 11 + 6 × 8 = 59 and two rows of 11 + 8 = 19: 97, and
-        // three line ends.
+        // The published files have 128, 128 and 100 bytes. Header and idle row of iops and lat: 11
+        // + 5 × (1 + 7) = 51 each; two rows that end after their first field: 11 each. The
+        // sum is 124, so there are four line ends of one byte, including the last line's.
+        // mbps: a header of 11 + 6 × 8 = 59 and two rows of 11 + 8 = 19: 97, and three line
+        // ends.
         assert_eq!((iops.len(), lat.len(), mbps.len()), (128, 128, 100));
     }
 
     #[test]
     fn a_simple_run_makes_these_files() {
         let (request, points) = simple();
-        let arguments = ["-run", "simple", "-testname", "mytest", "-num_disks", "1"].map(String::from);
-        let names = Names { arguments: &arguments, ..NAMES };
-        let request = OrionRequest { testname: "mytest".into(), duration: 2, ..request };
+        let arguments =
+            ["-run", "simple", "-testname", "mytest", "-num_disks", "1"].map(String::from);
+        let names = Names {
+            arguments: &arguments,
+            ..NAMES
+        };
+        let request = OrionRequest {
+            testname: "mytest".into(),
+            duration: 2,
+            ..request
+        };
         assert_eq!(
             banner(&request, &names),
-            "ORION: ORacle IO Numbers -- Version 0.1.0\nmytest_20110510_2303\n\
-             Calibration will take approximately 2 minutes.\nUsing a large value for -cache_size may take longer.\n"
+            "ORION: ORacle IO Numbers -- Version 0.1.0\nmytest_20110510_2303\nCalibration will \
+             take approximately 2 minutes.\nUsing a large value for -cache_size may take longer.\n"
         );
         let members: [Member<'_>; 1] = [(Path::new("/path/data_02"), 2_147_483_648)];
         for (file, text) in files(&request, &names, &members, &points) {
             golden::check(&format!("classic/simple_{file}"), &text);
         }
-        assert_eq!(names.path("summary.txt"), Path::new("mytest_20110510_2303_summary.txt"));
+        assert_eq!(
+            names.path("summary.txt"),
+            Path::new("mytest_20110510_2303_summary.txt")
+        );
     }
 
     #[test]
     fn progress_is_told_in_orions_words_and_the_time_in_truer_ones() {
-        let request = OrionRequest { num_disks: 4, ..OrionRequest::new(RunLevel::Simple) };
+        let request = OrionRequest {
+            num_disks: 4,
+            ..OrionRequest::new(RunLevel::Simple)
+        };
         let lines = verbose_lines(&request, Coordinates::cell(1, 0));
-        assert_eq!(lines, "Running point: Small=1, Large=0\nPoint 2 out of 29\n");
+        assert_eq!(
+            lines,
+            "Running point: Small=1, Large=0\nPoint 2 out of 29\n"
+        );
         assert_eq!(verbose_lines(&request, Coordinates::cell(1, 1)), "");
-        assert_eq!(estimate_line(&request, 28), "28 data points to run; with warm-up that takes 28 to 33 minutes.\n");
+        assert_eq!(
+            estimate_line(&request, 28),
+            "28 data points to run; with warm-up that takes 28 to 33 minutes.\n"
+        );
         let left = estimate_line(&request, 1);
-        assert_eq!(left, "1 of 28 data points to run; with warm-up that takes 61 to 70 seconds.\n");
+        assert_eq!(
+            left,
+            "1 of 28 data points to run; with warm-up that takes 61 to 70 seconds.\n"
+        );
     }
 
     /// Mixed cells, writes, failed I/Os, a stopped point and a broken one.
     fn troubled() -> (OrionRequest, Vec<PointRecord>) {
-        let mut request =
-            OrionRequest { write: 50, duration: 2, cache_size: Some(51_200), ..OrionRequest::new(RunLevel::Normal) };
+        let mut request = OrionRequest {
+            write: 50,
+            duration: 2,
+            cache_size: Some(51_200),
+            ..OrionRequest::new(RunLevel::Normal)
+        };
         request.large_type = LargeType::Seq;
-        request.simulate = Layout::Stripe { stripe: Bytes(1024 * KIB) };
+        request.simulate = Layout::Stripe {
+            stripe: Bytes(1024 * KIB),
+        };
         let mixed = |small, large, millis| {
             let latency = Nanos::from_millis(millis);
-            let both = [Kind::Read, Kind::Write].map(|kind| Ios(SMALL, kind, 1000 / millis, latency));
+            let both =
+                [Kind::Read, Kind::Write].map(|kind| Ios(SMALL, kind, 1000 / millis, latency));
             let [reads, writes] = both;
-            point(small, large, 2, &[reads, writes, Ios(LARGE, Kind::Write, 100, Nanos::from_millis(10))])
+            point(
+                small,
+                large,
+                2,
+                &[
+                    reads,
+                    writes,
+                    Ios(LARGE, Kind::Write, 100, Nanos::from_millis(10)),
+                ],
+            )
         };
         let mut failing = mixed(1, 0, 2);
         let failed = &mut failing.streams[0].kinds[0].windows[0].failed;
@@ -669,13 +934,29 @@ mod tests {
         // Cell (2, 0) was stopped, and run again later.
         let mut again = mixed(2, 0, 8);
         again.end = End::Stopped;
-        (request, vec![failing, again, mixed(2, 0, 1), mixed(1, 1, 1), mixed(2, 1, 4), stopped, broken])
+        (
+            request,
+            vec![
+                failing,
+                again,
+                mixed(2, 0, 1),
+                mixed(1, 1, 1),
+                mixed(2, 1, 4),
+                stopped,
+                broken,
+            ],
+        )
     }
 
     #[test]
     fn a_run_with_writes_failures_and_points_cut_short_makes_these_files() {
         let (request, points) = troubled();
-        for (file, text) in files(&request, &NAMES, &[(Path::new("/a"), 1), (Path::new("/b"), 2)], &points) {
+        for (file, text) in files(
+            &request,
+            &NAMES,
+            &[(Path::new("/a"), 1), (Path::new("/b"), 2)],
+            &points,
+        ) {
             golden::check(&format!("classic/troubled_{file}"), &text);
         }
     }
@@ -684,25 +965,41 @@ mod tests {
     fn labels_name_the_cell_whose_numbers_stand_there() {
         let (request, points) = troubled();
         let block = result_block(&request, &points);
-        // Both cells complete 1000 small I/Os per second at 1 ms each: the first in running order is named.
+        // Both cells complete 1000 small I/Os per second at 1 ms each: the first in running order
+        // is named.
         assert!(
-            block.contains("Maximum Small IOPS=1000 @ Small=2 and Large=0\nSmall Read Latency: avg=1000.000 us"),
+            block.contains(
+                "Maximum Small IOPS=1000 @ Small=2 and Large=0\nSmall Read Latency: avg=1000.000 \
+                 us"
+            ),
             "{block}"
         );
-        assert!(block.contains("Minimum Small Latency=1000.000 usecs @ Small=2 and Large=0"), "{block}");
-        assert!(block.contains("Maximum Large MBPS=50.00 @ Small=1 and Large=1"), "{block}");
+        assert!(
+            block.contains("Minimum Small Latency=1000.000 usecs @ Small=2 and Large=0"),
+            "{block}"
+        );
+        assert!(
+            block.contains("Maximum Large MBPS=50.00 @ Small=1 and Large=1"),
+            "{block}"
+        );
     }
 
     #[test]
     fn what_did_not_run_is_not_in_the_summary() {
-        let request = OrionRequest { num_large: Some(1), ..OrionRequest::new(RunLevel::Dss) };
+        let request = OrionRequest {
+            num_large: Some(1),
+            ..OrionRequest::new(RunLevel::Dss)
+        };
         let block = result_block(&request, &[large_cell(1, 100)]);
         assert_eq!(block, "Maximum Large MBPS=2.00 @ Small=0 and Large=1\n");
-        let nothing =
-            "No complete data point has done an I/O, so there is no maximum.\n\nNot run: 1 of 1 data points\n";
+        let nothing = "No complete data point has done an I/O, so there is no maximum.\n\nNot \
+                       run: 1 of 1 data points\n";
         assert_eq!(result_block(&request, &[]), nothing);
         let oltp = result_block(&OrionRequest::new(RunLevel::Oltp), &[small_cell(1, 100)]);
-        assert!(!oltp.contains("MBPS") && oltp.starts_with("Maximum Small IOPS=100 @"), "{oltp}");
+        assert!(
+            !oltp.contains("MBPS") && oltp.starts_with("Maximum Small IOPS=100 @"),
+            "{oltp}"
+        );
     }
 
     #[test]
@@ -710,19 +1007,37 @@ mod tests {
         let mut request = OrionRequest::new(RunLevel::Advanced);
         request.matrix = Some(Matrix::Point);
         (request.num_small, request.num_large) = (Some(4), Some(2));
-        let ios =
-            [Ios(SMALL, Kind::Read, 1000, Nanos::from_millis(4)), Ios(LARGE, Kind::Read, 50, Nanos::from_millis(9))];
+        let ios = [
+            Ios(SMALL, Kind::Read, 1000, Nanos::from_millis(4)),
+            Ios(LARGE, Kind::Read, 50, Nanos::from_millis(9)),
+        ];
         let points = [point(4, 2, 1, &ios)];
-        assert_eq!(iops_csv(&request, &points), "Large/Small,      4\n          2,   1000\n");
-        assert_eq!(mbps_csv(&request, &points), "Large/Small,      4\n          2,  50.00\n");
-        let dss = OrionRequest { num_large: Some(1), ..OrionRequest::new(RunLevel::Dss) };
-        assert_eq!(iops_csv(&dss, &[]), "Large/Small\n          0\n          1\n");
+        assert_eq!(
+            iops_csv(&request, &points),
+            "Large/Small,      4\n          2,   1000\n"
+        );
+        assert_eq!(
+            mbps_csv(&request, &points),
+            "Large/Small,      4\n          2,  50.00\n"
+        );
+        let dss = OrionRequest {
+            num_large: Some(1),
+            ..OrionRequest::new(RunLevel::Dss)
+        };
+        assert_eq!(
+            iops_csv(&dss, &[]),
+            "Large/Small\n          0\n          1\n"
+        );
         assert_eq!(mbps_csv(&dss, &[]), "Large/Small,      0\n          1\n");
     }
 
     #[test]
     fn a_gap_inside_a_row_is_blank() {
-        let request = OrionRequest { num_small: Some(3), num_large: Some(0), ..OrionRequest::new(RunLevel::Simple) };
+        let request = OrionRequest {
+            num_small: Some(3),
+            num_large: Some(0),
+            ..OrionRequest::new(RunLevel::Simple)
+        };
         let points = [small_cell(1, 100), small_cell(3, 300)];
         assert_eq!(
             iops_csv(&request, &points),
@@ -736,7 +1051,10 @@ mod tests {
             let edge = orion_edges(bucket).0 * 1000;
             assert_eq!(bucket_of(edge - 1) + 1, bucket_of(edge));
         }
-        assert_eq!([orion_edges(0), orion_edges(1), orion_edges(27)], [(0, 2), (2, 4), (134_217_728, 268_435_456)]);
+        assert_eq!(
+            [orion_edges(0), orion_edges(1), orion_edges(27)],
+            [(0, 2), (2, 4), (134_217_728, 268_435_456)]
+        );
     }
 
     proptest! {

@@ -1,16 +1,18 @@
-//! The report of a comparison: conditions that differ, each figure with its ratio, the overlaid curves, distributions
-//! and rounds of all runs.
+//! The report of a comparison: conditions that differ, each figure with its ratio, the overlaid
+//! curves, distributions and rounds of all runs.
 //!
 //! Input: journals that were read; the first is the baseline.
 
 use super::distribution::Chosen;
-use super::document::{Axis, Block, Document, Headline, Lines, Merge, Plot, Section, Series, Shape, Table, Unit};
+use super::document::{
+    Axis, Block, Document, Headline, Lines, Merge, Plot, Section, Series, Shape, Table, Unit,
+};
 use super::soak::thinned;
 use super::throughput::{self, At, Group, first_classes};
 use super::{distribution, frame, parts, setup};
 use crate::analyse::{
-    self, Change, Comparison, Conclusion, Course, Estimate, Figure, Judgement, Limits, LoadChange, PointSummary, Row,
-    Scope, Subject, summarise_within,
+    self, Change, Comparison, Conclusion, Course, Estimate, Figure, Judgement, Limits, LoadChange,
+    PointSummary, Row, Scope, Subject, summarise_within,
 };
 use crate::model::{Finding, Step};
 use crate::record::PointRecord;
@@ -27,7 +29,10 @@ const PANELS_MAX: usize = 12;
 #[must_use]
 pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
     let (header, result) = (&run.header, frame::result(run));
-    let is_more_planned = header.request().next(header.facts.usable.0, 0, result.points()).is_some();
+    let is_more_planned = header
+        .request()
+        .next(header.facts.usable.0, 0, result.points())
+        .is_some();
     Subject::of_run(name, run, &result, is_more_planned)
 }
 
@@ -44,7 +49,11 @@ struct ComparisonReport<'a> {
 #[must_use]
 pub fn json(comparison: &Comparison) -> String {
     let (conclusion, findings) = (comparison.conclusion(), comparison.findings());
-    super::data::document(&ComparisonReport { conclusion, comparison, findings })
+    super::data::document(&ComparisonReport {
+        conclusion,
+        comparison,
+        findings,
+    })
 }
 
 /// The report of these runs, with `found` as their comparison; the first run is the baseline.
@@ -61,14 +70,21 @@ pub fn document(runs: &[(&Run, &Subject)], found: &Comparison) -> Document {
     }
 }
 
-/// The headline ratios of the first run after the baseline. Certain differences come first, because an imported series
-/// may have dozens of figures.
+/// The headline ratios of the first run after the baseline. Certain differences come first, because
+/// an imported series may have dozens of figures.
 fn figures(found: &Comparison) -> Vec<Headline> {
-    let headlines = found.figures.iter().enumerate().filter(|(_, row)| row.headline);
+    let headlines = found
+        .figures
+        .iter()
+        .enumerate()
+        .filter(|(_, row)| row.headline);
     let with = headlines.filter_map(|(index, row)| Some((index, row, (*row.changes.first()?)?)));
     let mut with: Vec<(usize, &Row, Change)> = with.collect();
     let differs = |row: &Row| {
-        found.verdicts.first().is_some_and(|it| it.worse.contains(&row.name) || it.better.contains(&row.name))
+        found
+            .verdicts
+            .first()
+            .is_some_and(|it| it.worse.contains(&row.name) || it.better.contains(&row.name))
     };
     with.sort_by_key(|(_, row, _)| !differs(row));
     with.into_iter()
@@ -98,9 +114,13 @@ fn value(row: &Row, run: usize) -> String {
 /// `80,123 ± 0.6 %`.
 fn shown(figure: Figure, unit: analyse::FigureUnit) -> String {
     let value = bare(figure.estimate, unit);
-    let Some(interval) = figure.estimate.interval else { return value };
+    let Some(interval) = figure.estimate.interval else {
+        return value;
+    };
     match unit {
-        analyse::FigureUnit::PerSecond | analyse::FigureUnit::MbPerSecond | analyse::FigureUnit::Microseconds
+        analyse::FigureUnit::PerSecond
+        | analyse::FigureUnit::MbPerSecond
+        | analyse::FigureUnit::Microseconds
             if figure.is_known() =>
         {
             match figure.estimate.precision() {
@@ -112,7 +132,18 @@ fn shown(figure: Figure, unit: analyse::FigureUnit) -> String {
         // The range between two values that were tried.
         _ => interval.high.map_or_else(
             || value.clone(),
-            |high| format!("{value} to {}", bare(Estimate { value: high, interval: None }, unit)),
+            |high| {
+                format!(
+                    "{value} to {}",
+                    bare(
+                        Estimate {
+                            value: high,
+                            interval: None
+                        },
+                        unit
+                    )
+                )
+            },
         ),
     }
 }
@@ -137,7 +168,10 @@ fn digits(value: f64) -> String {
 /// The interval of a ratio: `0.826 to 0.838`; empty if it is not known.
 fn interval(change: &Change) -> String {
     match change.interval {
-        Some(Limits { low, high: Some(high) }) => format!("{} to {}", digits(low), digits(high)),
+        Some(Limits {
+            low,
+            high: Some(high),
+        }) => format!("{} to {}", digits(low), digits(high)),
         Some(Limits { low, high: None }) => format!("at least {}", digits(low)),
         None => String::new(),
     }
@@ -163,21 +197,32 @@ fn sign(judgement: Judgement) -> &'static str {
 
 fn sections(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Section> {
     let what = if found.rounds.is_empty() {
-        "Max throughput is that of the best single depth here; a run's own report averages the depths on the plateau."
+        "Max throughput is that of the best single depth here; a run's own report averages the \
+         depths on the plateau."
     } else {
-        "Medians are over rounds, with 95 % intervals that allow for similar neighbours; the rest is not judged."
+        "Medians are over rounds, with 95 % intervals that allow for similar neighbours; the rest \
+         is not judged."
     };
     let lead = format!("Ratios are to {}, the baseline. {what}", found.names[0]);
     let mut sections = vec![
         conditions(found),
-        parts::section("figures", "Figures side by side", &lead, vec![Block::Table(table(found))]),
+        parts::section(
+            "figures",
+            "Figures side by side",
+            &lead,
+            vec![Block::Table(table(found))],
+        ),
     ];
     let points: Vec<Vec<PointSummary>> = runs.iter().map(|(run, _)| points_of(run)).collect();
     sections.extend(drawn(runs, &points));
     sections.extend(over_time(runs));
     let records: Vec<Vec<PointRecord>> = runs.iter().map(|(run, _)| run.latest()).collect();
     let same_work = (1..runs.len()).all(|run| !found.is_of_other_work(run, Scope::Small));
-    let shown = if same_work { chosen(runs, &records) } else { Vec::new() };
+    let shown = if same_work {
+        chosen(runs, &records)
+    } else {
+        Vec::new()
+    };
     let mut distributions = distribution::section(&shown);
     if let Some(section) = &mut distributions {
         section.lead = "The same load in each run, with all operations.".into();
@@ -191,7 +236,10 @@ fn sections(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Section> {
 
 fn points_of(run: &Run) -> Vec<PointSummary> {
     let bound = run.header.request().bound();
-    run.latest().iter().map(|record| summarise_within(record, bound)).collect()
+    run.latest()
+        .iter()
+        .map(|record| summarise_within(record, bound))
+        .collect()
 }
 
 /// One column for each run, with its ratio and the judgement of it.
@@ -205,14 +253,25 @@ fn table(found: &Comparison) -> Table {
     };
     let mut columns = vec![String::new(), format!("#{}", found.names[0])];
     for name in &found.names[1..] {
-        columns.extend([format!("#{name}"), "#ratio".into(), format!("{many}95 % interval"), String::new()]);
+        columns.extend([
+            format!("#{name}"),
+            "#ratio".into(),
+            format!("{many}95 % interval"),
+            String::new(),
+        ]);
     }
     let rows = found.figures.iter().map(|row| {
         let mut cells = vec![row.name.clone(), value(row, 0)];
         for (at, change) in row.changes.iter().enumerate() {
             cells.push(value(row, at + 1));
             cells.extend(change.map_or_else(
-                || ["-".into(), String::new(), found.without_ratio(row, at + 1).into()],
+                || {
+                    [
+                        "-".into(),
+                        String::new(),
+                        found.without_ratio(row, at + 1).into(),
+                    ]
+                },
                 |change| {
                     [
                         digits(change.ratio),
@@ -231,29 +290,50 @@ fn table(found: &Comparison) -> Table {
 /// The drawn loads of a run: small I/O in a closed loop, or an open loop.
 fn curve_of(points: &[PointSummary]) -> Vec<At<'_>> {
     let closed = first_classes(points, |point| {
-        point.step() == Step::Depth || point.coordinates.small_alone().is_some_and(|small| small > 0)
+        point.step() == Step::Depth
+            || point
+                .coordinates
+                .small_alone()
+                .is_some_and(|small| small > 0)
     });
-    if closed.len() > 1 { closed } else { first_classes(points, |point| point.step() == Step::Rate) }
+    if closed.len() > 1 {
+        closed
+    } else {
+        first_classes(points, |point| point.step() == Step::Rate)
+    }
 }
 
 fn drawn(runs: &[(&Run, &Subject)], points: &[Vec<PointSummary>]) -> Option<Section> {
     let groups: Vec<Group<'_>> = runs
         .iter()
         .zip(points)
-        .map(|((_, subject), points)| Group { name: &subject.name, loads: curve_of(points), shape: Shape::Line })
+        .map(|((_, subject), points)| Group {
+            name: &subject.name,
+            loads: curve_of(points),
+            shape: Shape::Line,
+        })
         .collect();
     let is_sql = points.iter().flatten().any(|point| point.sql.is_some());
-    let mut chart = throughput::latency_chart(&groups, Vec::new(), if is_sql { "op/s" } else { "IOPS" })?;
+    let mut chart =
+        throughput::latency_chart(&groups, Vec::new(), if is_sql { "op/s" } else { "IOPS" })?;
     // A run has the same colour for its median and its p99.
     if let Plot::Lines(lines) = &mut chart.plot {
         for series in &mut lines.series {
-            let run = runs.iter().position(|(_, subject)| series.name.starts_with(&format!("{} p", subject.name)));
+            let run = runs
+                .iter()
+                .position(|(_, subject)| series.name.starts_with(&format!("{} p", subject.name)));
             series.colour = run.and_then(colour);
         }
     }
-    let lead = "All runs in one chart. Whiskers are 95 % intervals: where they do not overlap, the runs differ.";
+    let lead = "All runs in one chart. Whiskers are 95 % intervals: where they do not overlap, \
+                the runs differ.";
     let blocks = parts::beside([Some(chart)]).into_iter().collect();
-    Some(parts::section("latency-throughput", "Latency against throughput", lead, blocks))
+    Some(parts::section(
+        "latency-throughput",
+        "Latency against throughput",
+        lead,
+        blocks,
+    ))
 }
 
 /// The colour of a run in all charts.
@@ -268,7 +348,9 @@ fn axis_unit(unit: analyse::FigureUnit) -> Unit {
         analyse::FigureUnit::MbPerSecond => Unit::MbPerSecond,
         analyse::FigureUnit::Microseconds => Unit::Microseconds,
         analyse::FigureUnit::Share => Unit::Share,
-        analyse::FigureUnit::Outstanding | analyse::FigureUnit::Count | analyse::FigureUnit::Other => Unit::Number,
+        analyse::FigureUnit::Outstanding
+        | analyse::FigureUnit::Count
+        | analyse::FigureUnit::Other => Unit::Number,
     }
 }
 
@@ -277,58 +359,110 @@ fn over_time(runs: &[(&Run, &Subject)]) -> Option<Section> {
     let mut courses: Vec<(usize, &Course)> = runs
         .iter()
         .enumerate()
-        .flat_map(|(run, (_, one))| one.over_time.courses.iter().map(move |course| (run, course)))
+        .flat_map(|(run, (_, one))| {
+            one.over_time
+                .courses
+                .iter()
+                .map(move |course| (run, course))
+        })
         .collect();
     // Quantities that are judged come first.
     courses.sort_by_key(|(_, course)| course.unit == analyse::FigureUnit::Other);
     let line = |(run, course): (usize, &Course)| Series {
         colour: colour(run),
-        ..thinned(&runs[run].1.name, &course.values, |at| at.0, &|at| Some(at.1), Merge::Median)
+        ..thinned(
+            &runs[run].1.name,
+            &course.values,
+            |at| at.0,
+            &|at| Some(at.1),
+            Merge::Median,
+        )
     };
     let (mut panels, mut names): (Vec<Lines>, Vec<&str>) = (Vec::new(), Vec::new());
     for (_, course) in &courses {
-        let is_same = |(_, other): &&(usize, &Course)| other.name == course.name && other.unit == course.unit;
+        let is_same =
+            |(_, other): &&(usize, &Course)| other.name == course.name && other.unit == course.unit;
         let same = || courses.iter().filter(is_same).copied();
         // A quantity of only one run cannot be compared.
         if names.contains(&course.name.as_str()) || same().count() < 2 {
             continue;
         }
         names.push(&course.name);
-        let x = Axis { label: "since the start of each".into(), unit: Unit::Seconds, ..Axis::default() };
-        let y = Axis { label: course.name.clone(), unit: axis_unit(course.unit), ..Axis::default() };
-        panels.push(Lines { x, y, series: same().map(line).collect(), ..Lines::default() });
+        let x = Axis {
+            label: "since the start of each".into(),
+            unit: Unit::Seconds,
+            ..Axis::default()
+        };
+        let y = Axis {
+            label: course.name.clone(),
+            unit: axis_unit(course.unit),
+            ..Axis::default()
+        };
+        panels.push(Lines {
+            x,
+            y,
+            series: same().map(line).collect(),
+            ..Lines::default()
+        });
     }
     if panels.is_empty() {
         return None;
     }
     panels.truncate(PANELS_MAX);
-    let description = format!("{} of {} runs, each from its own start.", names[..panels.len()].join(", "), runs.len());
+    let description = format!(
+        "{} of {} runs, each from its own start.",
+        names[..panels.len()].join(", "),
+        runs.len()
+    );
     let left_out = match names.len() - panels.len() {
         0 => String::new(),
         more => format!(" {more} more quantities are in the table above."),
     };
-    let chart = parts::chart("rounds", "All runs in one chart", description, Plot::Stack { panels });
-    let lead = format!(
-        "Each run from its own start. If there are many rounds, several share a point: their median.{left_out}"
+    let chart = parts::chart(
+        "rounds",
+        "All runs in one chart",
+        description,
+        Plot::Stack { panels },
     );
-    Some(parts::section("timeline", "Rounds over time", &lead, vec![Block::Chart(Box::new(chart))]))
+    let lead = format!(
+        "Each run from its own start. If there are many rounds, several share a point: their \
+         median.{left_out}"
+    );
+    Some(parts::section(
+        "timeline",
+        "Rounds over time",
+        &lead,
+        vec![Block::Chart(Box::new(chart))],
+    ))
 }
 
-/// The lowest and the highest load that all runs have in common, for each run; empty if there is none.
+/// The lowest and the highest load that all runs have in common, for each run; empty if there is
+/// none.
 fn chosen<'a>(runs: &[(&Run, &Subject)], records: &'a [Vec<PointRecord>]) -> Vec<Chosen<'a>> {
     let common: Vec<&PointRecord> = records.first().map_or_else(Vec::new, |first| {
         let everywhere = |record: &&PointRecord| {
-            records.iter().all(|others| others.iter().any(|other| other.coordinates == record.coordinates))
+            records.iter().all(|others| {
+                others
+                    .iter()
+                    .any(|other| other.coordinates == record.coordinates)
+            })
         };
         let usable = |record: &&PointRecord| {
-            matches!(record.coordinates.step(), Step::Depth | Step::Rate | Step::Cell)
-                && record.coordinates.small_and_large().0 > 0
+            matches!(
+                record.coordinates.step(),
+                Step::Depth | Step::Rate | Step::Cell
+            ) && record.coordinates.small_and_large().0 > 0
         };
         first.iter().filter(usable).filter(everywhere).collect()
     });
     let (Some(least), Some(most)) = (
         common.iter().min_by_key(|record| record.coordinates),
-        common.iter().max_by_key(|record| (record.coordinates.small_and_large().1 == 0, record.coordinates)),
+        common.iter().max_by_key(|record| {
+            (
+                record.coordinates.small_and_large().1 == 0,
+                record.coordinates,
+            )
+        }),
     ) else {
         return Vec::new();
     };
@@ -339,7 +473,9 @@ fn chosen<'a>(runs: &[(&Run, &Subject)], records: &'a [Vec<PointRecord>]) -> Vec
     let mut chosen = Vec::new();
     for coordinates in wanted {
         for ((_, subject), records) in runs.iter().zip(records) {
-            let found = records.iter().find(|record| record.coordinates == coordinates);
+            let found = records
+                .iter()
+                .find(|record| record.coordinates == coordinates);
             chosen.extend(found.map(|record| (format!("{}, {coordinates}", subject.name), record)));
         }
     }
@@ -350,7 +486,11 @@ fn chosen<'a>(runs: &[(&Run, &Subject)], records: &'a [Vec<PointRecord>]) -> Vec
 fn loads(found: &Comparison) -> Section {
     let several = found.names.len() > 2;
     let row = |point: &LoadChange| {
-        let load = if found.points.iter().any(|other| other.run == point.run && other.is_beside(point)) {
+        let load = if found
+            .points
+            .iter()
+            .any(|other| other.run == point.run && other.is_beside(point))
+        {
             format!("{} {}", point.load, point.class)
         } else {
             point.load.clone()
@@ -359,7 +499,11 @@ fn loads(found: &Comparison) -> Section {
         cells.extend([point.iops, point.p50, point.p99].map(|change| {
             parts::known(change, |change| {
                 let known = interval(&change);
-                let known = if known.is_empty() || several { String::new() } else { format!(" ({known})") };
+                let known = if known.is_empty() || several {
+                    String::new()
+                } else {
+                    format!(" ({known})")
+                };
                 let judgement = match change.judgement {
                     Judgement::NoDifferenceShown => "=",
                     Judgement::NotKnown => "?",
@@ -376,18 +520,31 @@ fn loads(found: &Comparison) -> Section {
     let mut table = parts::rows(&caption, &columns, found.points.iter().map(row).collect());
     table.folded = table.rows.len() > 14;
     let mut blocks = vec![Block::Table(table)];
-    let changes = || found.points.iter().flat_map(|point| [point.iops, point.p50, point.p99]).flatten();
-    let judged = changes().filter(|change| change.judgement != Judgement::NotKnown).count();
-    let different = changes().filter(|change| matches!(change.judgement, Judgement::Better | Judgement::Worse)).count();
+    let changes = || {
+        found
+            .points
+            .iter()
+            .flat_map(|point| [point.iops, point.p50, point.p99])
+            .flatten()
+    };
+    let judged = changes()
+        .filter(|change| change.judgement != Judgement::NotKnown)
+        .count();
+    let different = changes()
+        .filter(|change| matches!(change.judgement, Judgement::Better | Judgement::Worse))
+        .count();
     if judged > 0 {
         blocks.push(Block::Text(format!(
-            "= no difference shown, ? not known. {different} of {judged} ratios differ, each judged by its own interval; by \
-             chance alone one in 20 does."
+            "= no difference shown, ? not known. {different} of {judged} ratios differ, each \
+             judged by its own interval; by chance alone one in 20 does."
         )));
     }
     for run in (1..found.names.len()).filter(|_| found.rounds.is_empty()) {
         if found.points.iter().all(|point| point.run != run) {
-            blocks.push(Block::Text(format!("{} and {} have no load in common.", found.names[run], found.names[0])));
+            blocks.push(Block::Text(format!(
+                "{} and {} have no load in common.",
+                found.names[run], found.names[0]
+            )));
         }
     }
     parts::section("loads", "Load by load", "", blocks)
@@ -400,18 +557,34 @@ fn conditions(found: &Comparison) -> Section {
         .iter()
         .map(|it| {
             let left_out = it.not_compared.map_or("", figures_of);
-            vec![found.names[it.run].clone(), it.name.into(), it.before.clone(), it.after.clone(), left_out.into()]
+            vec![
+                found.names[it.run].clone(),
+                it.name.into(),
+                it.before.clone(),
+                it.after.clone(),
+                left_out.into(),
+            ]
         })
         .collect();
     let run = if found.names.len() > 2 { "run" } else { "*run" };
-    let there = if found.names.len() > 2 { "there" } else { &found.names[1] };
+    let there = if found.names.len() > 2 {
+        "there"
+    } else {
+        &found.names[1]
+    };
     let columns = [run, "condition", &found.names[0], there, "not compared"];
     let table = parts::rows("Conditions that differ", &columns, rows);
     let mut blocks = vec![];
     for run in 1..found.names.len() {
-        if found.conditions.iter().all(|condition| condition.run != run) {
+        if found
+            .conditions
+            .iter()
+            .all(|condition| condition.run != run)
+        {
             let (name, baseline) = (&found.names[run], &found.names[0]);
-            blocks.push(Block::Text(format!("{name} was made under the same conditions as {baseline}.")));
+            blocks.push(Block::Text(format!(
+                "{name} was made under the same conditions as {baseline}."
+            )));
         }
     }
     blocks.push(Block::Table(table));
@@ -434,7 +607,10 @@ fn commands(runs: &[(&Run, &Subject)]) -> Section {
     let mut blocks = Vec::new();
     for (run, Subject { name, .. }) in runs {
         let header = &run.header;
-        let text = format!("{name}: {}, begun {}, by Rigel {}", header.facts.name, header.started, header.version);
+        let text = format!(
+            "{name}: {}, begun {}, by Rigel {}",
+            header.facts.name, header.started, header.version
+        );
         blocks.extend([Block::Text(text), Block::Code(setup::again(header))]);
     }
     let lead = "The commands that repeat them, with the same seeds.";

@@ -18,8 +18,8 @@ impl CsvTable {
         table
     }
 
-    /// Writes a text from outside. A spreadsheet would run a text that begins like a formula, so such a text gets an
-    /// apostrophe before it.
+    /// Writes a text from outside. A spreadsheet would run a text that begins like a formula, so
+    /// such a text gets an apostrophe before it.
     pub(super) fn text(&mut self, text: &str) -> &mut Self {
         let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
         // Some spreadsheets split cells at tabs, too.
@@ -29,7 +29,9 @@ impl CsvTable {
 
     /// Writes a number, or a word of this program.
     pub(super) fn value(&mut self, value: impl Display) -> &mut Self {
-        self.0.write_field(value.to_string()).expect("memory takes every cell");
+        self.0
+            .write_field(value.to_string())
+            .expect("memory takes every cell");
         self
     }
 
@@ -48,7 +50,9 @@ impl CsvTable {
 
     /// Ends a row.
     pub(super) fn end(&mut self) {
-        self.0.write_record(None::<&[u8]>).expect("a row has a cell for each column");
+        self.0
+            .write_record(None::<&[u8]>)
+            .expect("a row has a cell for each column");
     }
 
     /// Returns the table as text.
@@ -81,7 +85,11 @@ mod tests {
         ] {
             let mut table = CsvTable::new("text,figure,word");
             table.text(text).figure(None).value(-1).end();
-            assert_eq!(table.into_text(), format!("text,figure,word\n{is},,-1\n"), "{text:?}");
+            assert_eq!(
+                table.into_text(),
+                format!("text,figure,word\n{is},,-1\n"),
+                "{text:?}"
+            );
         }
     }
 }

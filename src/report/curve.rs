@@ -14,7 +14,12 @@ use crate::record::journal::Run;
 use std::fmt::Write;
 
 /// Completes `frame`, which has the heading and the conclusion.
-pub(super) fn document(run: &Run, found: &CurveResult, findings: Section, frame: Document) -> Document {
+pub(super) fn document(
+    run: &Run,
+    found: &CurveResult,
+    findings: Section,
+    frame: Document,
+) -> Document {
     let workload = workload(run);
     Document {
         about: about(&run.header, &workload, &parts::points(found.points.len())),
@@ -32,33 +37,52 @@ pub(super) fn workload(run: &Run) -> String {
     }
 }
 
-/// `8 KiB I/O, 70 % reads and 30 % durable writes, zipf:0.99, beside large reads of 1 MiB, 2 outstanding`.
+/// `8 KiB I/O, 70 % reads and 30 % durable writes, zipf:0.99, beside large reads of 1 MiB, 2
+/// outstanding`.
 fn of_request(request: &CurveRequest) -> String {
     if let Some(terms) = &request.sql {
         return terms.work.to_string();
     }
-    let writes = if request.mix.durable { "durable writes" } else { "writes" };
+    let writes = if request.mix.durable {
+        "durable writes"
+    } else {
+        "writes"
+    };
     let share = request.mix.writes;
     let kinds = match share {
         Ratio::ZERO => "reads".to_string(),
         Ratio::ONE => writes.to_string(),
         _ => format!("I/O, {} reads and {share} {writes}", share.complement()),
     };
-    let mut text = format!("{} {kinds}, {}", parts::size(request.length), request.pattern);
+    let mut text = format!(
+        "{} {kinds}, {}",
+        parts::size(request.length),
+        request.pattern
+    );
     if let Some(background) = request.background {
         let size = parts::size(background.length);
-        let _ = write!(text, ", beside large reads of {size}, {} outstanding", background.depth);
+        let _ = write!(
+            text,
+            ", beside large reads of {size}, {} outstanding",
+            background.depth
+        );
     }
     text
 }
 
-/// The headline figures: at maximum throughput, at the lowest load, and at the highest rate within the bound.
+/// The headline figures: at maximum throughput, at the lowest load, and at the highest rate within
+/// the bound.
 fn headlines(found: &CurveResult) -> Vec<Headline> {
     let mut figures = Vec::new();
     let at = |at: &AtLoad| format!("{} {}", at.depth, found.naming().place);
     if let Some(most) = &found.maximum {
         let label = format!("max {}", found.naming().rate);
-        figures.push(parts::rate("curve.maximum.iops.value", &label, most.iops, at(most)));
+        figures.push(parts::rate(
+            "curve.maximum.iops.value",
+            &label,
+            most.iops,
+            at(most),
+        ));
     }
     let (open, closed): (Vec<_>, Vec<_>) = found
         .points
@@ -67,34 +91,65 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
         .filter(|(_, point)| !point.classes.is_empty())
         .partition(|(_, point)| point.step() == Step::Rate);
     let throughput = |point: &PointSummary| point.classes.first().map_or(0.0, |class| class.iops);
-    let of_which = if closed.len() > 1 || open.is_empty() { &closed } else { &open };
-    let least = of_which.iter().min_by(|one, other| throughput(one.1).total_cmp(&throughput(other.1))).copied();
+    let of_which = if closed.len() > 1 || open.is_empty() {
+        &closed
+    } else {
+        &open
+    };
+    let least = of_which
+        .iter()
+        .min_by(|one, other| throughput(one.1).total_cmp(&throughput(other.1)))
+        .copied();
     if let Some((index, point)) = least.filter(|_| found.points.len() > 1) {
         figures.extend(p99(index, point, "p99 at the lowest load"));
     }
     if let Some(rate) = found.sustained.kept_rate {
-        let label = found
-            .bound
-            .as_ref()
-            .map_or_else(|| "highest rate met".into(), |bound| format!("within {}", parts::bound_in_words(bound)));
+        let label = found.bound.as_ref().map_or_else(
+            || "highest rate met".into(),
+            |bound| format!("within {}", parts::bound_in_words(bound)),
+        );
         let tried = found.sustained.broken_rate.map_or_else(
             || "the highest offered rate".into(),
             |broken| format!("{}/s was not met", parts::count(broken as f64)),
         );
         let value = format!("{}/s", parts::count(rate as f64));
         let note = "offered at random times, and served".to_string();
-        figures.push(parts::headline("curve.sustained.kept_rate", &label, rate as f64, value, tried, note));
-        let kept = found.points.iter().enumerate().find(|(_, point)| point.coordinates.rate() == Some(rate));
+        figures.push(parts::headline(
+            "curve.sustained.kept_rate",
+            &label,
+            rate as f64,
+            value,
+            tried,
+            note,
+        ));
+        let kept = found
+            .points
+            .iter()
+            .enumerate()
+            .find(|(_, point)| point.coordinates.rate() == Some(rate));
         figures.extend(kept.and_then(|(index, point)| p99(index, point, "p99 at that rate")));
     } else if let Some(knee) = found.shape.knee {
-        let at = found.points.iter().enumerate().find(|(_, point)| point.is_at_depth(knee.load));
-        let label = if found.points.len() > 1 { "p99 at the knee" } else { "p99" };
+        let at = found
+            .points
+            .iter()
+            .enumerate()
+            .find(|(_, point)| point.is_at_depth(knee.load));
+        let label = if found.points.len() > 1 {
+            "p99 at the knee"
+        } else {
+            "p99"
+        };
         figures.extend(at.and_then(|(index, point)| p99(index, point, label)));
     }
     if figures.len() < 4
         && let Some(most) = &found.maximum
     {
-        let median = parts::latency("curve.maximum.p50_us.value", "median at the maximum", most.p50_us, at(most));
+        let median = parts::latency(
+            "curve.maximum.p50_us.value",
+            "median at the maximum",
+            most.p50_us,
+            at(most),
+        );
         figures.push(median);
     }
     figures
@@ -105,15 +160,26 @@ pub(super) fn p99(index: usize, point: &PointSummary, label: &str) -> Option<Hea
     let class = point.classes.first()?;
     let value = class.latency?.p99_us;
     let interval = class.confidence.and_then(|known| known.p99_us);
-    let median = class.latency.map_or_else(String::new, |latency| parts::time(latency.p50_us));
+    let median = class
+        .latency
+        .map_or_else(String::new, |latency| parts::time(latency.p50_us));
     let note = format!("{}; median {median}", point.coordinates);
     let name = format!("points.{index}.classes.0.p99_us");
-    Some(parts::latency(&name, label, Estimate { value, interval }, note))
+    Some(parts::latency(
+        &name,
+        label,
+        Estimate { value, interval },
+        note,
+    ))
 }
 
 fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -> Vec<Section> {
     let units = Units::of(Naming::RAW.rate);
-    let mut sections = vec![points::section(run, &found.points, units), drawn(run, found), findings];
+    let mut sections = vec![
+        points::section(run, &found.points, units),
+        drawn(run, found),
+        findings,
+    ];
     sections.extend(distribution::section(&chosen(found, &run.latest())));
     sections.extend(timeline::section(run, units));
     sections.extend(points::coverage(&found.points, &run.header.findings).map(parts::full));
@@ -133,26 +199,44 @@ pub(super) fn drawn(run: &Run, found: &CurveResult) -> Section {
     }
     let groups = throughput::closed_and_open(closed.clone(), open, &facts, bound, &found.sustained);
     let depth = throughput::depth_chart(&closed, facts.usl, &facts, found.naming().rate);
-    let mut blocks: Vec<Block> = throughput::latency_charts(groups, found.naming().rate).into_iter().collect();
+    let mut blocks: Vec<Block> = throughput::latency_charts(groups, found.naming().rate)
+        .into_iter()
+        .collect();
     draw_last_in_text(&mut blocks);
     blocks.extend(parts::beside([depth]));
     if has_shape {
-        blocks.extend(knee(&found.shape, found.naming().rate).into_iter().map(Block::Text));
+        blocks.extend(
+            knee(&found.shape, found.naming().rate)
+                .into_iter()
+                .map(Block::Text),
+        );
     }
-    blocks.extend(cap(&facts, found.naming().rate).into_iter().chain(kept(found)).map(Block::Text));
+    blocks.extend(
+        cap(&facts, found.naming().rate)
+            .into_iter()
+            .chain(kept(found))
+            .map(Block::Text),
+    );
     if let Some(delay) = found.scheduling_delay {
         blocks.push(Block::Text(format!(
-            "Scheduling delay, which Rigel itself adds and response times include: p99 at most {}, at {}/s.",
+            "Scheduling delay, which Rigel itself adds and response times include: p99 at most \
+             {}, at {}/s.",
             parts::time(delay.p99_us),
             parts::count(delay.rate as f64)
         )));
     }
-    let lead = "Response times count from when an operation was due. Beyond the knee, where points are fainter, \
-                operations only wait longer.";
-    parts::section("latency-throughput", "Latency against throughput", lead, blocks)
+    let lead = "Response times count from when an operation was due. Beyond the knee, where \
+                points are fainter, operations only wait longer.";
+    parts::section(
+        "latency-throughput",
+        "Latency against throughput",
+        lead,
+        blocks,
+    )
 }
 
-/// The last of the charts side by side is also drawn in text: the one of offered rates, if there is one.
+/// The last of the charts side by side is also drawn in text: the one of offered rates, if there is
+/// one.
 fn draw_last_in_text(blocks: &mut [Block]) {
     match blocks.first_mut() {
         Some(Block::Chart(chart)) => chart.extent = Extent::Summary,
@@ -170,22 +254,27 @@ fn cap(shape: &CurveShape, rate: &str) -> Option<String> {
     let cap = shape.cap?;
     let [low, high] = [cap.interval.low, cap.interval.high].map(parts::count);
     let throughput = parts::count(cap.throughput);
-    Some(format!("Cap: {throughput} {rate} (95 %: {low} to {high}) from depth {} on.", cap.from))
+    Some(format!(
+        "Cap: {throughput} {rate} (95 %: {low} to {high}) from depth {} on.",
+        cap.from
+    ))
 }
 
 /// The highest load that was met or stayed within the bound, in sentences.
 fn kept(found: &CurveResult) -> Vec<String> {
     let sustained = &found.sustained;
-    let name = found
-        .bound
-        .as_ref()
-        .map_or_else(|| "Offered rates".into(), |it| format!("Within {}", parts::bound_in_words(it)));
+    let name = found.bound.as_ref().map_or_else(
+        || "Offered rates".into(),
+        |it| format!("Within {}", parts::bound_in_words(it)),
+    );
     let rate = |rate: u64| format!("{}/s", parts::count(rate as f64));
     let open = match (sustained.kept_rate, sustained.broken_rate) {
         (Some(kept), None) => Some(format!("{}, the highest offered rate, was met", rate(kept))),
-        (Some(kept), Some(broken)) => {
-            Some(format!("{} is the highest rate that was met; {} was not", rate(kept), rate(broken)))
-        }
+        (Some(kept), Some(broken)) => Some(format!(
+            "{} is the highest rate that was met; {} was not",
+            rate(kept),
+            rate(broken)
+        )),
         (None, Some(broken)) => Some(format!("no offered rate was met, down to {}", rate(broken))),
         (None, None) => None,
     };
@@ -197,38 +286,56 @@ fn kept(found: &CurveResult) -> Vec<String> {
             parts::plus_minus(at.iops),
             at.depth
         )),
-        None if found.bound.is_some() && found.maximum.is_some() => Some("no measured depth".into()),
+        None if found.bound.is_some() && found.maximum.is_some() => {
+            Some("no measured depth".into())
+        }
         None => None,
     };
-    open.into_iter().chain(closed).map(|what| format!("{name}: {what}.")).collect()
+    open.into_iter()
+        .chain(closed)
+        .map(|what| format!("{name}: {what}."))
+        .collect()
 }
 
-/// Points for the distributions. For depths: the minimum, the knee and the maximum; for offered rates: about 50 %, 90
-/// % and 100 % of the highest rate that was met.
+/// Points for the distributions. For depths: the minimum, the knee and the maximum; for offered
+/// rates: about 50 %, 90 % and 100 % of the highest rate that was met.
 pub(super) fn chosen<'a>(found: &CurveResult, records: &'a [PointRecord]) -> Vec<Chosen<'a>> {
     let depths: Vec<u32> = depths(records);
     let mut wanted: Vec<&PointRecord> = Vec::new();
     if let Some(kept) = found.sustained.kept_rate {
         for share in [0.5, 0.9, 1.0] {
             let goal = kept as f64 * share;
-            let rates = records.iter().filter_map(|record| match record.coordinates.rate() {
-                Some(rate) if rate <= kept => Some((rate as f64, record)),
-                _ => None,
-            });
-            let nearest = rates.min_by(|one, other| (one.0 - goal).abs().total_cmp(&(other.0 - goal).abs()));
+            let rates = records
+                .iter()
+                .filter_map(|record| match record.coordinates.rate() {
+                    Some(rate) if rate <= kept => Some((rate as f64, record)),
+                    _ => None,
+                });
+            let nearest =
+                rates.min_by(|one, other| (one.0 - goal).abs().total_cmp(&(other.0 - goal).abs()));
             wanted.extend(nearest.map(|(_, record)| record));
         }
     } else {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a depth that was measured")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a depth that was measured"
+        )]
         let knee = found.shape.knee.map(|knee| knee.load as u32);
-        for depth in [depths.first().copied(), knee, depths.last().copied()].into_iter().flatten() {
+        for depth in [depths.first().copied(), knee, depths.last().copied()]
+            .into_iter()
+            .flatten()
+        {
             let of_depth = |record: &&PointRecord| record.coordinates.depth() == Some(depth);
             wanted.extend(records.iter().find(of_depth));
         }
     }
     let mut chosen: Vec<Chosen<'a>> = Vec::new();
     for record in wanted {
-        if chosen.iter().all(|(_, known)| known.coordinates != record.coordinates) {
+        if chosen
+            .iter()
+            .all(|(_, known)| known.coordinates != record.coordinates)
+        {
             chosen.push((record.coordinates.to_string(), record));
         }
     }
@@ -236,7 +343,10 @@ pub(super) fn chosen<'a>(found: &CurveResult, records: &'a [PointRecord]) -> Vec
 }
 
 fn depths(records: &[PointRecord]) -> Vec<u32> {
-    let mut depths: Vec<u32> = records.iter().filter_map(|record| record.coordinates.depth()).collect();
+    let mut depths: Vec<u32> = records
+        .iter()
+        .filter_map(|record| record.coordinates.depth())
+        .collect();
     depths.sort_unstable();
     depths
 }

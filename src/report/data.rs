@@ -3,8 +3,8 @@
 use super::csv::CsvTable;
 use crate::analyse::sql::{ServerFigures, ServerRate};
 use crate::analyse::{
-    Calibration, ClassSummary, Conclusion, CurveResult, ImportedSummary, LayersResult, PointSummary, Predictability,
-    RunResult,
+    Calibration, ClassSummary, Conclusion, CurveResult, ImportedSummary, LayersResult,
+    PointSummary, Predictability, RunResult,
 };
 use crate::model::{Finding, Host, TargetFacts};
 use crate::record::journal::{Header, Run};
@@ -104,34 +104,60 @@ pub fn json(run: &Run, result: &RunResult) -> String {
     document(&report)
 }
 
-/// The report of a run as CSV: a header line, then one line for every class of every point. Columns are only added at
-/// the end, never renamed or removed.
+/// The report of a run as CSV: a header line, then one line for every class of every point. Columns
+/// are only added at the end, never renamed or removed.
 #[must_use]
 pub fn csv(points: &[PointSummary]) -> String {
     let mut table = CsvTable::new(
-        "small,large,class,io_bytes,outstanding,done,failed,iops,mib_per_s,mean_us,deviation_us,min_us,p50_us,\
-         p90_us,p99_us,p999_us,max_us,littles_law,steady,cpu_us_per_io,warm_up_s,measured_s,distinct_blocks,\
-         step,offered,iops_low,iops_high,p50_low_us,p50_high_us,p99_low_us,p99_high_us,service_p50_us,\
-         service_p99_us,delay_p99_us,unserved,blocks_per_s,logical_per_s,physical_per_s,written_per_s,\
-         log_bytes_per_s,commits_per_s,db_cpus,physical_per_db_cpu_s,page_cache_share",
+        "small,large,class,io_bytes,outstanding,done,failed,iops,mib_per_s,mean_us,deviation_us,\
+         min_us,p50_us,p90_us,p99_us,p999_us,max_us,littles_law,steady,cpu_us_per_io,warm_up_s,\
+         measured_s,distinct_blocks,step,offered,iops_low,iops_high,p50_low_us,p50_high_us,\
+         p99_low_us,p99_high_us,service_p50_us,service_p99_us,delay_p99_us,unserved,blocks_per_s,\
+         logical_per_s,physical_per_s,written_per_s,log_bytes_per_s,commits_per_s,db_cpus,\
+         physical_per_db_cpu_s,page_cache_share",
     );
     for point in points {
         for class in &point.classes {
             let failed: u64 = class.failed.values().sum();
             let (small, large) = point.coordinates.small_and_large();
-            table.value(small).value(large).text(&class.name).value(class.io_bytes).value(class.outstanding);
-            table.value(class.done).value(failed).value(format_args!("{:.2}", class.iops));
+            table
+                .value(small)
+                .value(large)
+                .text(&class.name)
+                .value(class.io_bytes)
+                .value(class.outstanding);
+            table
+                .value(class.done)
+                .value(failed)
+                .value(format_args!("{:.2}", class.iops));
             table.figure(Some(class.mib_per_s));
-            let times = class
-                .latency
-                .map(|l| [l.mean_us, l.deviation_us, l.min_us, l.p50_us, l.p90_us, l.p99_us, l.p999_us, l.max_us]);
+            let times = class.latency.map(|l| {
+                [
+                    l.mean_us,
+                    l.deviation_us,
+                    l.min_us,
+                    l.p50_us,
+                    l.p90_us,
+                    l.p99_us,
+                    l.p999_us,
+                    l.max_us,
+                ]
+            });
             (0..8).for_each(|at| {
                 table.figure(times.map(|times| times[at]));
             });
-            let steady = class.steady.map(|steady| if steady.steady { "yes" } else { "no" });
+            let steady = class
+                .steady
+                .map(|steady| if steady.steady { "yes" } else { "no" });
             let cpu = point.cpu_us_per_io.map(|cpu| format!("{cpu:.4}"));
-            table.value(format_args!("{:.4}", class.littles_law)).maybe(steady).maybe(cpu);
-            table.figure(Some(point.warm_up_s)).figure(Some(point.measured_s)).value(class.coverage.distinct);
+            table
+                .value(format_args!("{:.4}", class.littles_law))
+                .maybe(steady)
+                .maybe(cpu);
+            table
+                .figure(Some(point.warm_up_s))
+                .figure(Some(point.measured_s))
+                .value(class.coverage.distinct);
             confidence(&mut table, point, class);
             of_server(&mut table, point);
             table.end();
@@ -140,23 +166,39 @@ pub fn csv(points: &[PointSummary]) -> String {
     table.into_text()
 }
 
-/// Writes the columns from `step` to `unserved`: intervals, and figures of an open loop. Empty means unknown.
+/// Writes the columns from `step` to `unserved`: intervals, and figures of an open loop. Empty
+/// means unknown.
 fn confidence(table: &mut CsvTable, point: &PointSummary, class: &ClassSummary) {
     let known = class.confidence;
-    let intervals = [class.rate().interval, known.and_then(|known| known.p50_us), known.and_then(|known| known.p99_us)];
-    table.value(point.coordinates.step_name()).figure(class.offered);
+    let intervals = [
+        class.rate().interval,
+        known.and_then(|known| known.p50_us),
+        known.and_then(|known| known.p99_us),
+    ];
+    table
+        .value(point.coordinates.step_name())
+        .figure(class.offered);
     for interval in intervals {
-        table.figure(interval.map(|limits| limits.low)).figure(interval.and_then(|limits| limits.high));
+        table
+            .figure(interval.map(|limits| limits.low))
+            .figure(interval.and_then(|limits| limits.high));
     }
-    table.figure(class.service.map(|service| service.p50_us)).figure(class.service.map(|service| service.p99_us));
-    table.figure(class.scheduling_delay.map(|delay| delay.p99_us)).value(class.unserved);
+    table
+        .figure(class.service.map(|service| service.p50_us))
+        .figure(class.service.map(|service| service.p99_us));
+    table
+        .figure(class.scheduling_delay.map(|delay| delay.p99_us))
+        .value(class.unserved);
 }
 
-/// Writes the columns from `blocks_per_s` on: a database server's figures. Empty for raw I/O, and if not reported.
+/// Writes the columns from `blocks_per_s` on: a database server's figures. Empty for raw I/O, and
+/// if not reported.
 fn of_server(table: &mut CsvTable, point: &PointSummary) {
     let sql = point.sql.as_deref();
     let server = sql.and_then(|sql| sql.server.as_ref());
-    let rate = |of: fn(&ServerFigures) -> Option<ServerRate>| server.and_then(of).map(|figure| figure.per_s);
+    let rate = |of: fn(&ServerFigures) -> Option<ServerRate>| {
+        server.and_then(of).map(|figure| figure.per_s)
+    };
     let figures = [
         sql.map(|sql| sql.visited.per_s),
         rate(|server| server.logical),

@@ -1,6 +1,6 @@
-//! The parts of a report: a heading, a conclusion, headline figures, and sections with charts, tables, findings and
-//! text. Plain data: each verb has one function that builds it, and each format has one renderer ([`super::text`],
-//! [`super::html`]) for all verbs.
+//! The parts of a report: a heading, a conclusion, headline figures, and sections with charts,
+//! tables, findings and text. Plain data: each verb has one function that builds it, and each
+//! format has one renderer ([`super::text`], [`super::html`]) for all verbs.
 
 pub use crate::analyse::{Conclusion, Status};
 use crate::analyse::{Limits, median};
@@ -38,7 +38,8 @@ pub struct Document {
 /// A figure in large type.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Headline {
-    /// A stable machine-readable name, such as `max_iops`; a test finds the figure in the JSON report by it.
+    /// A stable machine-readable name, such as `max_iops`; a test finds the figure in the JSON
+    /// report by it.
     pub name: String,
     /// Label: `max IOPS`.
     pub label: String,
@@ -184,8 +185,8 @@ pub enum Unit {
     Microseconds,
     /// A fraction of 1, written in percent.
     Share,
-    /// A quantile of 1, on an axis that stretches the tail: drawn at `-log10(1 - q)`, written as p50, p99, p99.9.
-    /// Values are `-log10(1 - q)`.
+    /// A quantile of 1, on an axis that stretches the tail: drawn at `-log10(1 - q)`, written as
+    /// p50, p99, p99.9. Values are `-log10(1 - q)`.
     Nines,
     /// Seconds since the beginning.
     Seconds,
@@ -200,7 +201,8 @@ pub struct Series {
     pub name: String,
     /// How it is drawn.
     pub shape: Shape,
-    /// True for a lighter continuation of the previous series, with the same marker and legend entry.
+    /// True for a lighter continuation of the previous series, with the same marker and legend
+    /// entry.
     pub faint: bool,
     /// True if it uses the axis on the right.
     pub at_right: bool,
@@ -235,7 +237,11 @@ impl Merge {
     /// Combines finite values; `None` if there are none.
     #[must_use]
     pub fn of(self, values: &[f64]) -> Option<f64> {
-        let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+        let finite: Vec<f64> = values
+            .iter()
+            .copied()
+            .filter(|value| value.is_finite())
+            .collect();
         match self {
             Self::Median => median(&finite),
             Self::Least => finite.into_iter().reduce(f64::min),
@@ -289,7 +295,8 @@ pub struct Heat {
     pub y_label: String,
     /// Header of each row, from bottom to top.
     pub rows: Vec<String>,
-    /// True if the quantity of the rows increases downwards, as in a calendar with the first day at the top.
+    /// True if the quantity of the rows increases downwards, as in a calendar with the first day
+    /// at the top.
     pub downward: bool,
     /// Values by row, then by column; `None` if nothing was measured.
     pub values: Vec<Vec<Option<f64>>>,

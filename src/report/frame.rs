@@ -10,14 +10,18 @@ use crate::record::journal::{Header, Run};
 #[must_use]
 pub fn result(run: &Run) -> RunResult {
     let usable = run.header.facts.usable.0;
-    let is_more_planned = |points: &[PointSummary]| run.header.request().next(usable, 0, points).is_some();
+    let is_more_planned =
+        |points: &[PointSummary]| run.header.request().next(usable, 0, points).is_some();
     RunResult::of(run, &is_more_planned)
 }
 
 /// Title, heading and conclusion.
 pub(super) fn frame(header: &Header, conclusion: Conclusion) -> Document {
     let verb = header.request().verb();
-    let begun = header.started.parse::<Moment>().map_or_else(|_| header.started.clone(), Moment::short);
+    let begun = header
+        .started
+        .parse::<Moment>()
+        .map_or_else(|_| header.started.clone(), Moment::short);
     let target = &header.facts.name;
     Document {
         title: format!("{target}: rigel {verb}, {begun}"),
@@ -36,6 +40,16 @@ pub(super) fn about(header: &Header, workload: &str, measured: &str) -> String {
         _ => header.facts.usable.to_string(),
     };
     let engine = format!("by {}{}", header.engine.name, setup::manner(header));
-    let parts = [size, workload.into(), engine, measured.into(), format!("Rigel {}", header.version)];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+    let parts = [
+        size,
+        workload.into(),
+        engine,
+        measured.into(),
+        format!("Rigel {}", header.version),
+    ];
+    parts
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("; ")
 }

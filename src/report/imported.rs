@@ -1,9 +1,12 @@
 //! The report of imported figures: loads and time series of other tools.
 //!
-//! A figure that the tool does not report is `-`, and a note below the table explains what is missing.
+//! A figure that the tool does not report is `-`, and a note below the table explains what is
+//! missing.
 
 use super::csv::CsvTable;
-use super::document::{Axis, Block, Document, Headline, Lines, Plot, Section, Series, Shape, Table, Unit};
+use super::document::{
+    Axis, Block, Document, Headline, Lines, Plot, Section, Series, Shape, Table, Unit,
+};
 use super::{distribution, parts, soak};
 use crate::analyse::{Estimate, ImportedResult, ImportedSummary, LoadFigures, SeriesSummary};
 use crate::model::Moment;
@@ -21,10 +24,18 @@ const DRAWN_MAX: usize = 12;
 const DISTRIBUTIONS_MAX: usize = 4;
 
 /// Completes `frame`, which has the heading and the conclusion.
-pub(super) fn document(run: &Run, result: &ImportedResult, findings: Section, frame: Document) -> Document {
+pub(super) fn document(
+    run: &Run,
+    result: &ImportedResult,
+    findings: Section,
+    frame: Document,
+) -> Document {
     let header = &run.header;
     let mut document = Document {
-        about: format!("imported {} by Rigel {}; Rigel measured nothing of it", header.started, header.version),
+        about: format!(
+            "imported {} by Rigel {}; Rigel measured nothing of it",
+            header.started, header.version
+        ),
         ..frame
     };
     if let Some(series) = &result.series {
@@ -35,7 +46,12 @@ pub(super) fn document(run: &Run, result: &ImportedResult, findings: Section, fr
     }
     let lead = "Rigel measured nothing of this.";
     let blocks = result.sources.iter().flat_map(source_facts).collect();
-    document.sections.push(parts::section("source", "Where it comes from", lead, blocks));
+    document.sections.push(parts::section(
+        "source",
+        "Where it comes from",
+        lead,
+        blocks,
+    ));
     document
 }
 
@@ -55,27 +71,50 @@ fn add_figures(document: &mut Document, run: &Run, result: &ImportedResult) {
         let mut blocks = vec![Block::Table(table(&loads))];
         let with_loads = sources.iter().filter(|one| !one.loads.is_empty());
         blocks.extend(with_loads.map(|source| Block::Text(not_reported(source))));
-        sections.push(parts::section("loads", "Every load", "As the tool reports it.", blocks));
+        sections.push(parts::section(
+            "loads",
+            "Every load",
+            "As the tool reports it.",
+            blocks,
+        ));
     }
     if !series.is_empty() {
         let lead = "Each series with its minimum and maximum, and when they were.";
-        sections.push(parts::section("series", "Every series", lead, vec![Block::Table(series_table(&series))]));
+        sections.push(parts::section(
+            "series",
+            "Every series",
+            lead,
+            vec![Block::Table(series_table(&series))],
+        ));
     }
 }
 
 /// The figures of a load; `place` is its path in the JSON report.
 fn headlines(place: &str, best: &LoadFigures) -> Vec<Headline> {
-    let plain = |value| Estimate { value, interval: None };
+    let plain = |value| Estimate {
+        value,
+        interval: None,
+    };
     let at = format!("{}, {}", best.label, best.load);
     let name = |figure: &str| format!("{place}.{figure}");
     [
-        best.iops.map(|iops| parts::rate(&name("iops"), "max IOPS", plain(iops), at.clone())),
+        best.iops
+            .map(|iops| parts::rate(&name("iops"), "max IOPS", plain(iops), at.clone())),
         best.mib_per_s.map(|mib| {
             let value = format!("{} MB/s", parts::count(mib * MIB));
-            parts::headline(&name("mib_per_s"), "throughput there", mib, value, String::new(), at.clone())
+            parts::headline(
+                &name("mib_per_s"),
+                "throughput there",
+                mib,
+                value,
+                String::new(),
+                at.clone(),
+            )
         }),
-        best.p50_us.map(|p50| parts::latency(&name("p50_us"), "p50 there", plain(p50), at.clone())),
-        best.p99_us.map(|p99| parts::latency(&name("p99_us"), "p99 there", plain(p99), at.clone())),
+        best.p50_us
+            .map(|p50| parts::latency(&name("p50_us"), "p50 there", plain(p50), at.clone())),
+        best.p99_us
+            .map(|p99| parts::latency(&name("p99_us"), "p99 there", plain(p99), at.clone())),
     ]
     .into_iter()
     .flatten()
@@ -85,10 +124,16 @@ fn headlines(place: &str, best: &LoadFigures) -> Vec<Headline> {
 /// Latency against throughput, if there are at least two loads.
 fn curve(loads: &[&LoadFigures]) -> Option<Section> {
     type Of = fn(&LoadFigures) -> Option<f64>;
-    let of: [(&str, Of); 3] = [("mean", |load| load.mean_us), ("p50", |load| load.p50_us), ("p99", |load| load.p99_us)];
+    let of: [(&str, Of); 3] = [
+        ("mean", |load| load.mean_us),
+        ("p50", |load| load.p50_us),
+        ("p99", |load| load.p99_us),
+    ];
     let series = of.iter().filter_map(|(name, value)| {
-        let mut points: Vec<(f64, f64, String)> =
-            loads.iter().filter_map(|load| Some((load.iops?, value(load)?, load.label.clone()))).collect();
+        let mut points: Vec<(f64, f64, String)> = loads
+            .iter()
+            .filter_map(|load| Some((load.iops?, value(load)?, load.label.clone())))
+            .collect();
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
         (points.len() > 1).then(|| Series {
             name: (*name).into(),
@@ -101,8 +146,17 @@ fn curve(loads: &[&LoadFigures]) -> Option<Section> {
     });
     let series: Vec<Series> = series.collect();
     let lines = Lines {
-        x: Axis { label: "IOPS".into(), unit: Unit::PerSecond, ..Axis::default() },
-        y: Axis { label: "latency".into(), unit: Unit::Microseconds, log: true, ..Axis::default() },
+        x: Axis {
+            label: "IOPS".into(),
+            unit: Unit::PerSecond,
+            ..Axis::default()
+        },
+        y: Axis {
+            label: "latency".into(),
+            unit: Unit::Microseconds,
+            log: true,
+            ..Axis::default()
+        },
         series,
         ..Lines::default()
     };
@@ -110,9 +164,19 @@ fn curve(loads: &[&LoadFigures]) -> Option<Section> {
         return None;
     }
     let description = format!("Each of {} loads that the tool reports.", loads.len());
-    let chart = parts::chart("imported-curve", "Latency against throughput", description, Plot::Lines(lines));
+    let chart = parts::chart(
+        "imported-curve",
+        "Latency against throughput",
+        description,
+        Plot::Lines(lines),
+    );
     let lead = "Points are not joined: they may be of different work.";
-    Some(parts::section("latency-throughput", "Latency", lead, vec![Block::Chart(Box::new(chart))]))
+    Some(parts::section(
+        "latency-throughput",
+        "Latency",
+        lead,
+        vec![Block::Chart(Box::new(chart))],
+    ))
 }
 
 /// Distributions of response times, for loads whose tool reports a histogram.
@@ -124,16 +188,30 @@ fn distributions(run: &Run) -> Option<Section> {
     let flows = points.flat_map(|point| point.flows.iter().map(move |flow| (point, flow)));
     let all: Vec<(String, Histogram)> = flows
         .filter_map(|(point, flow)| {
-            let of = |name: &str| flow.latencies.iter().find(|it| it.of == name && it.histogram.is_some());
-            let histogram = of("total").or_else(|| of("completion"))?.histogram.clone()?;
+            let of = |name: &str| {
+                flow.latencies
+                    .iter()
+                    .find(|it| it.of == name && it.histogram.is_some())
+            };
+            let histogram = of("total")
+                .or_else(|| of("completion"))?
+                .histogram
+                .clone()?;
             (histogram.count() > 0).then(|| (format!("{}, {}", point.label, flow.kind), histogram))
         })
         .collect();
-    let drawn: Vec<(&str, Histogram)> =
-        all.iter().take(DISTRIBUTIONS_MAX).map(|(name, histogram)| (name.as_str(), histogram.clone())).collect();
+    let drawn: Vec<(&str, Histogram)> = all
+        .iter()
+        .take(DISTRIBUTIONS_MAX)
+        .map(|(name, histogram)| (name.as_str(), histogram.clone()))
+        .collect();
     let mut section = distribution::of_histograms(&drawn)?;
     section.lead = if drawn.len() < all.len() {
-        format!("{} of {} loads, from the tool's own bins.", drawn.len(), all.len())
+        format!(
+            "{} of {} loads, from the tool's own bins.",
+            drawn.len(),
+            all.len()
+        )
     } else {
         "From the tool's own bins.".into()
     };
@@ -141,14 +219,30 @@ fn distributions(run: &Run) -> Option<Section> {
 }
 
 fn over_time(all: &[&SeriesSummary]) -> Option<Section> {
-    let drawn = || all.iter().filter(|series| series.samples.len() > 1).take(DRAWN_MAX);
+    let drawn = || {
+        all.iter()
+            .filter(|series| series.samples.len() > 1)
+            .take(DRAWN_MAX)
+    };
     let first = drawn().next()?.samples.first()?.begin;
     let panel = |series: &&SeriesSummary| Lines {
-        x: Axis { label: "time".into(), unit: Unit::Moment, ..Axis::default() },
-        y: Axis { label: series.name.clone(), unit: Unit::Number, ..Axis::default() },
+        x: Axis {
+            label: "time".into(),
+            unit: Unit::Moment,
+            ..Axis::default()
+        },
+        y: Axis {
+            label: series.name.clone(),
+            unit: Unit::Number,
+            ..Axis::default()
+        },
         series: vec![Series {
             name: series.name.clone(),
-            x: series.samples.iter().map(|sample| soak::wall(sample.begin, first)).collect(),
+            x: series
+                .samples
+                .iter()
+                .map(|sample| soak::wall(sample.begin, first))
+                .collect(),
             y: series.samples.iter().map(|sample| sample.value).collect(),
             ..Series::default()
         }],
@@ -159,13 +253,27 @@ fn over_time(all: &[&SeriesSummary]) -> Option<Section> {
         return None;
     }
     let lead = if drawn().count() < all.len() {
-        format!("{} of {} series; the table below has all.", panels.len(), all.len())
+        format!(
+            "{} of {} series; the table below has all.",
+            panels.len(),
+            all.len()
+        )
     } else {
         String::new()
     };
     let description = format!("{} series on one axis of time.", panels.len());
-    let chart = parts::chart("imported-series", "Over time", description, Plot::Stack { panels });
-    Some(parts::section("timeline", "Timeline", &lead, vec![Block::Chart(Box::new(chart))]))
+    let chart = parts::chart(
+        "imported-series",
+        "Over time",
+        description,
+        Plot::Stack { panels },
+    );
+    Some(parts::section(
+        "timeline",
+        "Timeline",
+        &lead,
+        vec![Block::Chart(Box::new(chart))],
+    ))
 }
 
 fn table(loads: &[&LoadFigures]) -> Table {
@@ -200,7 +308,11 @@ fn table(loads: &[&LoadFigures]) -> Table {
         "#max",
         "#outstanding by Little's law",
     ];
-    parts::rows("Loads; - is what the tool does not report", &columns, loads.iter().map(row).collect())
+    parts::rows(
+        "Loads; - is what the tool does not report",
+        &columns,
+        loads.iter().map(row).collect(),
+    )
 }
 
 /// Explains which figures the tool does not report.
@@ -208,8 +320,8 @@ fn not_reported(found: &ImportedSummary) -> String {
     let tool = &found.tool;
     let lacks = |of: fn(&LoadFigures) -> bool| found.loads.iter().any(of);
     let mut missing = vec![format!(
-        "{tool} does not report single seconds, so there is no confidence interval and no check for a steady state; nor \
-         which blocks it touched"
+        "{tool} does not report single seconds, so there is no confidence interval and no check \
+         for a steady state; nor which blocks it touched"
     )];
     if lacks(|load| load.iops.is_some() && load.class != "large" && load.mean_us.is_none()) {
         missing.push("nor the latency of some loads".into());
@@ -219,20 +331,32 @@ fn not_reported(found: &ImportedSummary) -> String {
     }
     if lacks(|load| load.quantiles_of.as_deref() == Some("completion")) {
         missing.push(
-            "percentiles are of completion (clat), without the time to submit: --lat_percentiles=1 includes it".into(),
+            "percentiles are of completion (clat), without the time to submit: \
+             --lat_percentiles=1 includes it"
+                .into(),
         );
     }
-    format!("Not reported in {}: {}.", found.sources.join(", "), missing.join("; "))
+    format!(
+        "Not reported in {}: {}.",
+        found.sources.join(", "),
+        missing.join("; ")
+    )
 }
 
 /// Formats a value of a series: waits are fractions of a millisecond, rates are thousands.
 fn counted(value: f64) -> String {
-    if value.abs() < 99.95 { parts::three_digits(value) } else { parts::count(value) }
+    if value.abs() < 99.95 {
+        parts::three_digits(value)
+    } else {
+        parts::count(value)
+    }
 }
 
 fn series_table(all: &[&SeriesSummary]) -> Table {
     let when = |value: Option<(f64, Moment)>| {
-        parts::known(value, |(value, at)| format!("{} at {}", counted(value), at.short()))
+        parts::known(value, |(value, at)| {
+            format!("{} at {}", counted(value), at.short())
+        })
     };
     let row = |series: &&SeriesSummary| {
         vec![
@@ -244,24 +368,35 @@ fn series_table(all: &[&SeriesSummary]) -> Table {
             when(series.greatest),
         ]
     };
-    let columns = ["series", "unit", "#samples", "#median", "minimum", "maximum"];
+    let columns = [
+        "series", "unit", "#samples", "#median", "minimum", "maximum",
+    ];
     let table = parts::rows("Series", &columns, all.iter().map(row).collect());
-    Table { folded: all.len() > DRAWN_MAX, ..table }
+    Table {
+        folded: all.len() > DRAWN_MAX,
+        ..table
+    }
 }
 
 /// What a file says of itself, and notes about reading it.
 fn source_facts(source: &ImportedSummary) -> Vec<Block> {
     let pair = |(name, value): &(String, String)| vec![name.clone(), value.clone()];
-    let mut rows =
-        vec![vec!["files".into(), source.sources.join(", ")], vec!["written by".into(), source.tool_and_version()]];
+    let mut rows = vec![
+        vec!["files".into(), source.sources.join(", ")],
+        vec!["written by".into(), source.tool_and_version()],
+    ];
     rows.extend(source.told.iter().map(pair));
-    let mut blocks = vec![Block::Table(parts::rows("What the file says of itself", &["", "value"], rows))];
+    let mut blocks = vec![Block::Table(parts::rows(
+        "What the file says of itself",
+        &["", "value"],
+        rows,
+    ))];
     blocks.extend(source.notes.iter().map(|note| Block::Text(note.clone())));
     blocks
 }
 
-/// The report as CSV: one line for each kind of each load, or one line per sample of a series. Columns are only added
-/// at the end.
+/// The report as CSV: one line for each kind of each load, or one line per sample of a series.
+/// Columns are only added at the end.
 pub(super) fn csv(result: &ImportedResult) -> String {
     let found = &result.sources;
     let mut text = String::new();
@@ -277,16 +412,42 @@ pub(super) fn csv(result: &ImportedResult) -> String {
 /// One line for each kind of each load.
 fn loads_csv(found: &[ImportedSummary]) -> String {
     let mut table = CsvTable::new(
-        "source,tool,job,load,like,class,kind,io_bytes,seconds,done,iops,mib_per_s,mean_us,deviation_us,min_us,p50_us,\
-         p90_us,p99_us,p999_us,max_us,quantiles_of,littles_law",
+        "source,tool,job,load,like,class,kind,io_bytes,seconds,done,iops,mib_per_s,mean_us,\
+         deviation_us,min_us,p50_us,p90_us,p99_us,p999_us,max_us,quantiles_of,littles_law",
     );
-    for (one, load) in found.iter().flat_map(|one| one.loads.iter().map(move |load| (one, load))) {
-        table.text(source(one)).text(&one.tool).text(&load.label).text(&load.load);
-        table.text(load.like.as_deref().unwrap_or_default()).text(&load.class).text(&load.kind);
-        table.maybe(load.io_bytes).figure(load.seconds).maybe(load.done).figure(load.iops).figure(load.mib_per_s);
-        table.figure(load.mean_us).figure(load.deviation_us).figure(load.min_us).figure(load.p50_us);
-        table.figure(load.p90_us).figure(load.p99_us).figure(load.p999_us).figure(load.max_us);
-        table.text(load.quantiles_of.as_deref().unwrap_or_default()).figure(load.littles_law).end();
+    for (one, load) in found
+        .iter()
+        .flat_map(|one| one.loads.iter().map(move |load| (one, load)))
+    {
+        table
+            .text(source(one))
+            .text(&one.tool)
+            .text(&load.label)
+            .text(&load.load);
+        table
+            .text(load.like.as_deref().unwrap_or_default())
+            .text(&load.class)
+            .text(&load.kind);
+        table
+            .maybe(load.io_bytes)
+            .figure(load.seconds)
+            .maybe(load.done)
+            .figure(load.iops)
+            .figure(load.mib_per_s);
+        table
+            .figure(load.mean_us)
+            .figure(load.deviation_us)
+            .figure(load.min_us)
+            .figure(load.p50_us);
+        table
+            .figure(load.p90_us)
+            .figure(load.p99_us)
+            .figure(load.p999_us)
+            .figure(load.max_us);
+        table
+            .text(load.quantiles_of.as_deref().unwrap_or_default())
+            .figure(load.littles_law)
+            .end();
     }
     table.into_text()
 }
@@ -294,10 +455,22 @@ fn loads_csv(found: &[ImportedSummary]) -> String {
 /// One line for each sample.
 fn series_csv(found: &[ImportedSummary]) -> String {
     let mut table = CsvTable::new("source,tool,series,unit,begin,seconds,value,count");
-    for (one, series) in found.iter().flat_map(|one| one.series.iter().map(move |series| (one, series))) {
+    for (one, series) in found
+        .iter()
+        .flat_map(|one| one.series.iter().map(move |series| (one, series)))
+    {
         for sample in &series.samples {
-            table.text(source(one)).text(&one.tool).text(&series.name).text(&series.unit);
-            table.value(sample.begin).figure(sample.seconds).figure(sample.value).figure(sample.count).end();
+            table
+                .text(source(one))
+                .text(&one.tool)
+                .text(&series.name)
+                .text(&series.unit);
+            table
+                .value(sample.begin)
+                .figure(sample.seconds)
+                .figure(sample.value)
+                .figure(sample.count)
+                .end();
         }
     }
     table.into_text()
@@ -319,39 +492,74 @@ mod tests {
     use crate::report::{compare as comparison, data, golden, text};
 
     fn run(files: &[(&str, &str)]) -> Run {
-        let sources: Vec<Source> = files.iter().map(|(name, text)| Source { name, text }).collect();
+        let sources: Vec<Source> = files
+            .iter()
+            .map(|(name, text)| Source { name, text })
+            .collect();
         let imported = read(&sources, None, &Columns::default()).unwrap();
         let header = Header {
             format: FORMAT,
             version: "0.1.0".into(),
             started: "2026-01-02T03:04:05+00:00".into(),
             command: vec!["import".into()],
-            target: Target::Paths { members: Vec::new(), layout: Layout::Concat },
-            engine: EngineChoice { name: imported[0].tool.clone(), buffered: false },
+            target: Target::Paths {
+                members: Vec::new(),
+                layout: Layout::Concat,
+            },
+            engine: EngineChoice {
+                name: imported[0].tool.clone(),
+                buffered: false,
+            },
             engine_about: String::new(),
             points: Vec::new(),
             invocation: Invocation::of(Request::Import(ImportRequest::default())),
             host: Host::default(),
-            facts: TargetFacts { name: files[0].0.into(), ..TargetFacts::default() },
+            facts: TargetFacts {
+                name: files[0].0.into(),
+                ..TargetFacts::default()
+            },
             findings: Vec::new(),
         };
-        Run { header, points: Vec::new(), imported, cut: false }
+        Run {
+            header,
+            points: Vec::new(),
+            imported,
+            cut: false,
+        }
     }
 
     fn fio() -> Run {
         let files = [
-            ("depth8.json", include_str!("../../tests/imports/fio_depth8_plus.json")),
-            ("each.json", include_str!("../../tests/imports/fio_each.json")),
-            ("mixed.json", include_str!("../../tests/imports/fio_mixed_lat.json")),
-            ("nolat.json", include_str!("../../tests/imports/fio_nolat.json")),
+            (
+                "depth8.json",
+                include_str!("../../tests/imports/fio_depth8_plus.json"),
+            ),
+            (
+                "each.json",
+                include_str!("../../tests/imports/fio_each.json"),
+            ),
+            (
+                "mixed.json",
+                include_str!("../../tests/imports/fio_mixed_lat.json"),
+            ),
+            (
+                "nolat.json",
+                include_str!("../../tests/imports/fio_nolat.json"),
+            ),
         ];
         run(&files)
     }
 
     fn series() -> Run {
         let files = [
-            ("cloud-day.csv", include_str!("../../docs/examples/cloud-day.csv")),
-            ("iostat.txt", include_str!("../../tests/imports/iostat_iso.txt")),
+            (
+                "cloud-day.csv",
+                include_str!("../../docs/examples/cloud-day.csv"),
+            ),
+            (
+                "iostat.txt",
+                include_str!("../../tests/imports/iostat_iso.txt"),
+            ),
         ];
         run(&files)
     }
@@ -359,10 +567,15 @@ mod tests {
     #[test]
     fn reports_look_as_they_should() {
         for (name, run) in [("fio", fio()), ("series", series())] {
-            let RunResult::Imported(found) = crate::report::result(&run) else { unreachable!("it was imported") };
+            let RunResult::Imported(found) = crate::report::result(&run) else {
+                unreachable!("it was imported")
+            };
             golden::check(
                 &format!("imported/{name}.txt"),
-                &text::render(&crate::report::document(&run, &crate::report::result(&run)), Extent::Summary),
+                &text::render(
+                    &crate::report::document(&run, &crate::report::result(&run)),
+                    Extent::Summary,
+                ),
             );
             golden::check(&format!("imported/{name}.csv"), &csv(&found));
         }
@@ -370,39 +583,73 @@ mod tests {
 
     #[test]
     fn only_a_throughput_is_judged_as_one() {
-        let mut run = run(&[("cloud-day.csv", include_str!("../../docs/examples/cloud-day.csv"))]);
-        let said =
-            |run: &Run| text::render(&crate::report::document(run, &crate::report::result(run)), Extent::Summary);
+        let mut run = run(&[(
+            "cloud-day.csv",
+            include_str!("../../docs/examples/cloud-day.csv"),
+        )]);
+        let said = |run: &Run| {
+            text::render(
+                &crate::report::document(run, &crate::report::result(run)),
+                Extent::Summary,
+            )
+        };
         assert!(said(&run).contains("throughput fell by 93 %"));
-        let Figures::Series(all) = &mut run.imported[0].figures else { panic!("no series") };
+        let Figures::Series(all) = &mut run.imported[0].figures else {
+            panic!("no series")
+        };
         all[0].unit = "ms".into();
-        let RunResult::Imported(found) = crate::report::result(&run) else { unreachable!("it was imported") };
+        let RunResult::Imported(found) = crate::report::result(&run) else {
+            unreachable!("it was imported")
+        };
         let said = said(&run);
-        assert!(found.series.is_none() && !said.contains("/s") && !said.contains("throughput"), "{said}");
+        assert!(
+            found.series.is_none() && !said.contains("/s") && !said.contains("throughput"),
+            "{said}"
+        );
     }
 
     #[test]
     fn json_has_what_was_imported() {
         let report: serde_json::Value =
-            serde_json::from_str(&data::json(&series(), &crate::report::result(&series()))).unwrap();
-        assert_eq!(report["imported"][0]["series"][0]["samples"][0]["value"], 6272.0);
-        assert_eq!(report["imported"][0]["series"][0]["samples"][0]["begin"], "2016-04-23T10:17:00+00:00");
+            serde_json::from_str(&data::json(&series(), &crate::report::result(&series())))
+                .unwrap();
+        assert_eq!(
+            report["imported"][0]["series"][0]["samples"][0]["value"],
+            6272.0
+        );
+        assert_eq!(
+            report["imported"][0]["series"][0]["samples"][0]["begin"],
+            "2016-04-23T10:17:00+00:00"
+        );
         assert_eq!(report["points"], serde_json::json!([]));
     }
 
     #[test]
     fn two_imports_are_compared_without_a_verdict() {
-        let one = run(&[("depth8.json", include_str!("../../tests/imports/fio_depth8_plus.json"))]);
-        let slower = include_str!("../../tests/imports/fio_depth8_plus.json").replace("55479.76012", "27739.88006");
+        let one = run(&[(
+            "depth8.json",
+            include_str!("../../tests/imports/fio_depth8_plus.json"),
+        )]);
+        let slower = include_str!("../../tests/imports/fio_depth8_plus.json")
+            .replace("55479.76012", "27739.88006");
         let other = run(&[("slower.json", slower.as_str())]);
-        let found = compare(&[comparison::subject("one", &one), comparison::subject("other", &other)], None);
+        let found = compare(
+            &[
+                comparison::subject("one", &one),
+                comparison::subject("other", &other),
+            ],
+            None,
+        );
         let change = found.points[0].iops.unwrap();
         assert!(
-            (change.ratio - 0.5).abs() < 1e-9 && change.judgement == Judgement::NotKnown && change.interval.is_none()
+            (change.ratio - 0.5).abs() < 1e-9
+                && change.judgement == Judgement::NotKnown
+                && change.interval.is_none()
         );
         let said = text::render(&comparison::document(&[], &found), Extent::Summary);
         assert!(
-            said.contains("other was measured by fio 3.33: what it does not report") && said.contains("not known"),
+            said.contains("other was measured by fio 3.33: what it does not report")
+                && said.contains("not known"),
             "{said}"
         );
     }
@@ -410,13 +657,30 @@ mod tests {
     #[test]
     fn orions_cells_are_compared_by_cell() {
         let files = [
-            ("o_iops.csv", include_str!("../../tests/golden/classic/simple_iops.csv")),
-            ("o_mbps.csv", include_str!("../../tests/golden/classic/simple_mbps.csv")),
-            ("o_summary.txt", include_str!("../../tests/golden/classic/simple_summary.txt")),
+            (
+                "o_iops.csv",
+                include_str!("../../tests/golden/classic/simple_iops.csv"),
+            ),
+            (
+                "o_mbps.csv",
+                include_str!("../../tests/golden/classic/simple_mbps.csv"),
+            ),
+            (
+                "o_summary.txt",
+                include_str!("../../tests/golden/classic/simple_summary.txt"),
+            ),
         ];
         let (one, other) = (run(&files), run(&files));
-        let found = compare(&[comparison::subject("one", &one), comparison::subject("other", &other)], None);
+        let found = compare(
+            &[
+                comparison::subject("one", &one),
+                comparison::subject("other", &other),
+            ],
+            None,
+        );
         assert_eq!(found.points.len(), 7);
-        assert!(found.conditions.is_empty() && found.figures.iter().any(|row| row.name == "max MB/s"));
+        assert!(
+            found.conditions.is_empty() && found.figures.iter().any(|row| row.name == "max MB/s")
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! The report of the layers from storage to a row: a table for each number of sessions, and the differences between
-//! layers.
+//! The report of the layers from storage to a row: a table for each number of sessions, and the
+//! differences between layers.
 
 use super::document::{Axis, Block, Document, Headline, Lines, Plot, Section, Series, Shape, Unit};
 use super::frame::about;
@@ -11,22 +11,35 @@ use crate::record::journal::Run;
 
 /// What the columns of the tables mean.
 const LEGEND: [&str; 4] = [
-    "From storage: bytes that the kernel counted as read from storage, as a share of the blocks' bytes: of raw I/O by \
-     the disks' counters, of the database by its processes'. Below 100 % a cache served the rest; above it, more was \
-     read than requested.",
+    "From storage: bytes that the kernel counted as read from storage, as a share of the blocks' \
+     bytes: of raw I/O by the disks' counters, of the database by its processes'. Below 100 % a \
+     cache served the rest; above it, more was read than requested.",
     "p50 and p99 are of a block; of the database, those of a statement divided by its blocks.",
-    "Waiting: what CPU time does not explain of a longer time: for storage, or for a CPU that others use.",
-    "CPU: seconds per million blocks, which is microseconds per block, user and system. The client is this process; \
-     kernel threads and interrupts count for neither.",
+    "Waiting: what CPU time does not explain of a longer time: for storage, or for a CPU that \
+     others use.",
+    "CPU: seconds per million blocks, which is microseconds per block, user and system. The \
+     client is this process; kernel threads and interrupts count for neither.",
 ];
 
 /// Completes `frame`, which has the heading and the conclusion.
-pub(super) fn document(run: &Run, found: &LayersResult, findings: Section, frame: Document) -> Document {
+pub(super) fn document(
+    run: &Run,
+    found: &LayersResult,
+    findings: Section,
+    frame: Document,
+) -> Document {
     let workload = workload(run);
-    let server = run.header.facts.server.as_ref().map_or_else(String::new, |server| setup::server_line(server) + "; ");
+    let server = run
+        .header
+        .facts
+        .server
+        .as_ref()
+        .map_or_else(String::new, |server| setup::server_line(server) + "; ");
     Document {
         about: server + &about(&run.header, &workload, &parts::points(found.points.len())),
-        headlines: found.widest().map_or_else(Vec::new, |(index, table)| headlines(index, table)),
+        headlines: found
+            .widest()
+            .map_or_else(Vec::new, |(index, table)| headlines(index, table)),
         sections: sections(run, found, findings, &workload),
         ..frame
     }
@@ -34,8 +47,14 @@ pub(super) fn document(run: &Run, found: &LayersResult, findings: Section, frame
 
 /// The workload; empty if another verb made the run.
 fn workload(run: &Run) -> String {
-    let Request::Layers(request) = run.header.request() else { return String::new() };
-    let rounds = if request.rounds == 1 { "once".into() } else { format!("{} times", request.rounds) };
+    let Request::Layers(request) = run.header.request() else {
+        return String::new();
+    };
+    let rounds = if request.rounds == 1 {
+        "once".into()
+    } else {
+        format!("{} times", request.rounds)
+    };
     format!(
         "random reads of {} in the files of the table, each layer {rounds} for {}",
         parts::size(request.block()),
@@ -53,8 +72,16 @@ fn asynchronous(run: &Run) -> String {
 
 fn headlines(index: usize, table: &LayerTable) -> Vec<Headline> {
     let mut figures = Vec::new();
-    let at = |layer: Layer| table.layers.iter().position(|figures| figures.layer == layer);
-    for (layer, label) in [(Layer::Async, "raw blocks/s"), (Layer::Row, "blocks/s as rows")] {
+    let at = |layer: Layer| {
+        table
+            .layers
+            .iter()
+            .position(|figures| figures.layer == layer)
+    };
+    for (layer, label) in [
+        (Layer::Async, "raw blocks/s"),
+        (Layer::Row, "blocks/s as rows"),
+    ] {
         if let Some(at) = at(layer) {
             let figures_of = &table.layers[at];
             let name = format!("layers.tables.{index}.layers.{at}.blocks_per_s.value");
@@ -94,16 +121,25 @@ fn headlines(index: usize, table: &LayerTable) -> Vec<Headline> {
 }
 
 fn sections(run: &Run, found: &LayersResult, findings: Section, workload: &str) -> Vec<Section> {
-    let mut blocks: Vec<Block> = parts::beside([drawn(run, found), cpu(run, found)]).into_iter().collect();
+    let mut blocks: Vec<Block> = parts::beside([drawn(run, found), cpu(run, found)])
+        .into_iter()
+        .collect();
     for table in &found.tables {
         blocks.push(Block::Table(figures_table(&asynchronous(run), table)));
-        let steps = table.steps.iter().map(|step| step_row(step, table)).collect();
+        let steps = table
+            .steps
+            .iter()
+            .map(|step| step_row(step, table))
+            .collect();
         let caption = format!("Where the rest went, {} outstanding", table.sessions);
         blocks.push(Block::Table(parts::rows(&caption, &STEP_COLUMNS, steps)));
     }
     blocks.extend(LEGEND.map(|text| Block::Text(text.into())));
     let lead = "The same blocks by raw I/O and through a database, layer by layer.";
-    let mut sections = vec![parts::section("layers", "Layer by layer", lead, blocks), findings];
+    let mut sections = vec![
+        parts::section("layers", "Layer by layer", lead, blocks),
+        findings,
+    ];
     let units = Units::of("op/s");
     sections.extend(timeline::section(run, units));
     sections.push(parts::full(points::section(run, &found.points, units)));
@@ -112,13 +148,27 @@ fn sections(run: &Run, found: &LayersResult, findings: Section, workload: &str) 
 }
 
 /// The columns of [`step_row`].
-const STEP_COLUMNS: [&str; 7] =
-    ["layers", "#blocks", "#time per block", "#client CPU", "#server CPU", "#waiting", "between them"];
+const STEP_COLUMNS: [&str; 7] = [
+    "layers",
+    "#blocks",
+    "#time per block",
+    "#client CPU",
+    "#server CPU",
+    "#waiting",
+    "between them",
+];
 
-/// The two layers of a step: the share of the blocks that is left, how much longer a session takes for a block, how
-/// much of that is CPU time and how much waiting, and what lies between the layers.
+/// The two layers of a step: the share of the blocks that is left, how much longer a session takes
+/// for a block, how much of that is CPU time and how much waiting, and what lies between the
+/// layers.
 fn step_row(step: &LayerStep, table: &LayerTable) -> Vec<String> {
-    let more = |us: f64| format!("{}{}", if us < 0.0 { "-" } else { "+" }, parts::time(us.abs()));
+    let more = |us: f64| {
+        format!(
+            "{}{}",
+            if us < 0.0 { "-" } else { "+" },
+            parts::time(us.abs())
+        )
+    };
     let server = step.server_cpu_us.filter(|_| step.to.is_database());
     vec![
         format!("{} to {}", step.from.number(), step.to.number()),
@@ -131,12 +181,15 @@ fn step_row(step: &LayerStep, table: &LayerTable) -> Vec<String> {
     ]
 }
 
-/// The part of a longer time that CPU time does not explain, in microseconds: waiting for storage, or for a CPU that
-/// others use. `None` if it is within the precision of the rates.
+/// The part of a longer time that CPU time does not explain, in microseconds: waiting for storage,
+/// or for a CPU that others use. `None` if it is within the precision of the rates.
 fn waiting(step: &LayerStep, table: &LayerTable) -> Option<f64> {
     let cpu = step.client_cpu_us + step.server_cpu_us?;
     let rest = step.time_us - cpu.max(0.0);
-    let whole = table.layers.iter().find(|figures| figures.layer == step.to)?;
+    let whole = table
+        .layers
+        .iter()
+        .find(|figures| figures.layer == step.to)?;
     let at_a_block = f64::from(table.sessions) * 1e6 / whole.blocks_per_s.value.max(1e-9);
     (rest > at_a_block / 10.0).then_some(rest)
 }
@@ -156,7 +209,10 @@ fn name(figures: &LayerFigures, asynchronous: &str) -> String {
 
 /// The position of a layer on an axis.
 fn place(layer: Layer) -> f64 {
-    Layer::ALL.iter().position(|known| *known == layer).map_or(0.0, |at| (at + 1) as f64)
+    Layer::ALL
+        .iter()
+        .position(|known| *known == layer)
+        .map_or(0.0, |at| (at + 1) as f64)
 }
 
 fn drawn(run: &Run, found: &LayersResult) -> Option<super::document::Chart> {
@@ -166,67 +222,153 @@ fn drawn(run: &Run, found: &LayersResult) -> Option<super::document::Chart> {
         .iter()
         .map(|table| Series {
             name: format!("{} outstanding", table.sessions),
-            shape: if found.tables.len() == 1 { Shape::Bars } else { Shape::Line },
-            x: table.layers.iter().map(|figures| place(figures.layer)).collect(),
-            y: table.layers.iter().map(|figures| Some(figures.blocks_per_s.value)).collect(),
-            band: table.layers.iter().map(|figures| figures.blocks_per_s.interval).collect(),
-            labels: table.layers.iter().map(|figures| name(figures, &asynchronous)).collect(),
+            shape: if found.tables.len() == 1 {
+                Shape::Bars
+            } else {
+                Shape::Line
+            },
+            x: table
+                .layers
+                .iter()
+                .map(|figures| place(figures.layer))
+                .collect(),
+            y: table
+                .layers
+                .iter()
+                .map(|figures| Some(figures.blocks_per_s.value))
+                .collect(),
+            band: table
+                .layers
+                .iter()
+                .map(|figures| figures.blocks_per_s.interval)
+                .collect(),
+            labels: table
+                .layers
+                .iter()
+                .map(|figures| name(figures, &asynchronous))
+                .collect(),
             ..Series::default()
         })
         .collect();
-    over_layers("layers-blocks", "Blocks per second", "blocks/s", Unit::PerSecond, series)
+    over_layers(
+        "layers-blocks",
+        "Blocks per second",
+        "blocks/s",
+        Unit::PerSecond,
+        series,
+    )
 }
 
 fn cpu(run: &Run, found: &LayersResult) -> Option<super::document::Chart> {
     let asynchronous = asynchronous(run);
     let table = found.widest()?.1;
-    let x: Vec<f64> = table.layers.iter().map(|figures| place(figures.layer)).collect();
-    let labels: Vec<String> = table.layers.iter().map(|figures| name(figures, &asynchronous)).collect();
+    let x: Vec<f64> = table
+        .layers
+        .iter()
+        .map(|figures| place(figures.layer))
+        .collect();
+    let labels: Vec<String> = table
+        .layers
+        .iter()
+        .map(|figures| name(figures, &asynchronous))
+        .collect();
     let stacked = |name: &str, of: fn(&LayerFigures) -> f64| Series {
         name: name.into(),
         shape: Shape::Bars,
         x: x.clone(),
-        y: table.layers.iter().map(|figures| Some(of(figures))).collect(),
+        y: table
+            .layers
+            .iter()
+            .map(|figures| Some(of(figures)))
+            .collect(),
         labels: labels.clone(),
         ..Series::default()
     };
     // Bars overlap: the sum is behind, a part of it in front.
     let series = vec![
-        stacked("client and server", |figures| figures.client_cpu_us + figures.server_cpu_us.unwrap_or(0.0)),
+        stacked("client and server", |figures| {
+            figures.client_cpu_us + figures.server_cpu_us.unwrap_or(0.0)
+        }),
         stacked("of that the client, Rigel", |figures| figures.client_cpu_us),
     ];
     let title = format!("CPU time per block, {} outstanding", table.sessions);
-    over_layers("layers-cpu", &title, "CPU time per block", Unit::Microseconds, series)
+    over_layers(
+        "layers-cpu",
+        &title,
+        "CPU time per block",
+        Unit::Microseconds,
+        series,
+    )
 }
 
-fn over_layers(id: &str, title: &str, label: &str, unit: Unit, series: Vec<Series>) -> Option<super::document::Chart> {
-    let most = series.iter().flat_map(|series| &series.y).flatten().copied().fold(0.0, f64::max);
-    let figure = |value: f64| if unit == Unit::Microseconds { parts::time(value) } else { parts::count(value) };
+fn over_layers(
+    id: &str,
+    title: &str,
+    label: &str,
+    unit: Unit,
+    series: Vec<Series>,
+) -> Option<super::document::Chart> {
+    let most = series
+        .iter()
+        .flat_map(|series| &series.y)
+        .flatten()
+        .copied()
+        .fold(0.0, f64::max);
+    let figure = |value: f64| {
+        if unit == Unit::Microseconds {
+            parts::time(value)
+        } else {
+            parts::count(value)
+        }
+    };
     let described: Vec<String> = series
         .iter()
         .map(|series| {
-            let figures: Vec<String> = series.y.iter().flatten().map(|value| figure(*value)).collect();
+            let figures: Vec<String> = series
+                .y
+                .iter()
+                .flatten()
+                .map(|value| figure(*value))
+                .collect();
             format!("{} {}", series.name, figures.join(", "))
         })
         .collect();
-    let last = series.iter().flat_map(|series| &series.x).copied().fold(0.0, f64::max);
+    let last = series
+        .iter()
+        .flat_map(|series| &series.x)
+        .copied()
+        .fold(0.0, f64::max);
     let lines = Lines {
         x: Axis {
-            label: "1 raw, 2 a thread each, 3 database without buffer cache, 4 through it, 5 a row a statement".into(),
+            label: "1 raw, 2 a thread each, 3 database without buffer cache, 4 through it, 5 a \
+                    row a statement"
+                .into(),
             range: Some((0.4, last + 0.6)),
             ..Axis::default()
         },
-        y: Axis { label: label.into(), unit, range: Some((0.0, most * 1.05)), ..Axis::default() },
+        y: Axis {
+            label: label.into(),
+            unit,
+            range: Some((0.0, most * 1.05)),
+            ..Axis::default()
+        },
         series,
         ..Lines::default()
     };
-    (most > 0.0)
-        .then(|| parts::chart(id, title, format!("Layer by layer: {}.", described.join("; ")), Plot::Lines(lines)))
+    (most > 0.0).then(|| {
+        parts::chart(
+            id,
+            title,
+            format!("Layer by layer: {}.", described.join("; ")),
+            Plot::Lines(lines),
+        )
+    })
 }
 
 fn figures_table(asynchronous: &str, table: &LayerTable) -> super::document::Table {
-    let known =
-        |value: Option<f64>, decimals: usize| value.map_or_else(|| "-".into(), |value| format!("{value:.decimals$}"));
+    let known = |value: Option<f64>, decimals: usize| {
+        value.map_or_else(|| "-".into(), |value| format!("{value:.decimals$}"))
+    };
     let share = |value: Option<f64>| value.map_or_else(|| "-".into(), parts::percent);
     let time = |value: Option<f64>| value.map_or_else(|| "-".into(), parts::time);
     let rows = table
@@ -244,7 +386,9 @@ fn figures_table(asynchronous: &str, table: &LayerTable) -> super::document::Tab
                 known(figures.cpu_s_per_million, 1),
                 parts::time(figures.client_cpu_us),
                 time(figures.server_cpu_us),
-                figures.blocks_per_cpu_s.map_or_else(|| "-".into(), parts::count),
+                figures
+                    .blocks_per_cpu_s
+                    .map_or_else(|| "-".into(), parts::count),
             ]
         })
         .collect();
@@ -272,15 +416,26 @@ mod tests {
     use crate::report::{golden, text};
 
     fn figures(layer: Layer, rate: f64, client: f64, server: Option<f64>) -> LayerFigures {
-        let cpu = if layer.is_database() { server.map(|server| server + client) } else { Some(client) };
+        let cpu = if layer.is_database() {
+            server.map(|server| server + client)
+        } else {
+            Some(client)
+        };
         LayerFigures {
             layer,
             blocks_per_s: Estimate {
                 value: rate,
-                interval: Some(Limits { low: rate * 0.99, high: Some(rate * 1.01) }),
+                interval: Some(Limits {
+                    low: rate * 0.99,
+                    high: Some(rate * 1.01),
+                }),
             },
             rounds: vec![rate],
-            blocks_per_operation: if layer == Layer::Row || layer == Layer::File { 64.0 } else { 1.0 },
+            blocks_per_operation: if layer == Layer::Row || layer == Layer::File {
+                64.0
+            } else {
+                1.0
+            },
             share_of_first: Some(rate / 40_000.0),
             storage_share: Some(1.0),
             buffer_cache_share: None,
@@ -297,7 +452,11 @@ mod tests {
     fn between(from: &LayerFigures, to: &LayerFigures) -> LayerStep {
         let time = |figures: &LayerFigures| 16e6 / figures.blocks_per_s.value;
         let server = |figures: &LayerFigures| {
-            if figures.layer.is_database() { figures.server_cpu_us } else { Some(0.0) }
+            if figures.layer.is_database() {
+                figures.server_cpu_us
+            } else {
+                Some(0.0)
+            }
         };
         LayerStep {
             from: from.layer,
@@ -319,14 +478,33 @@ mod tests {
             figures(Layer::Single, 15_000.0, 20.0, None),
         ];
         let pairs = [(0, 1), (1, 2), (2, 3), (1, 3), (3, 4)];
-        let steps = pairs.map(|(from, to)| between(&layers[from], &layers[to])).to_vec();
-        let table = LayerTable { sessions: 16, layers, steps };
-        let rows = table.steps.iter().map(|step| step_row(step, &table)).collect();
+        let steps = pairs
+            .map(|(from, to)| between(&layers[from], &layers[to]))
+            .to_vec();
+        let table = LayerTable {
+            sessions: 16,
+            layers,
+            steps,
+        };
+        let rows = table
+            .steps
+            .iter()
+            .map(|step| step_row(step, &table))
+            .collect();
         let blocks = vec![
             Block::Table(figures_table("uring", &table)),
             Block::Table(parts::rows("Where the rest went", &STEP_COLUMNS, rows)),
         ];
         let sections = vec![parts::section("layers", "Layer by layer", "", blocks)];
-        golden::check("layers.txt", &text::render(&Document { sections, ..Document::default() }, Extent::Summary));
+        golden::check(
+            "layers.txt",
+            &text::render(
+                &Document {
+                    sections,
+                    ..Document::default()
+                },
+                Extent::Summary,
+            ),
+        );
     }
 }

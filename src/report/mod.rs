@@ -1,7 +1,8 @@
 //! Reports in all formats: text, JSON and CSV, HTML, Orion's own files, fio's job files.
 //!
-//! Input: a journal that was read. Output: text. Each verb has one function that builds a [`Document`], which
-//! [`text`] and [`html`] render. Pure: nothing here opens a file or reads a clock.
+//! Input: a journal that was read. Output: text. Each verb has one function that builds a
+//! [`Document`], which [`text`] and [`html`] render. Pure: nothing here opens a file or reads a
+//! clock.
 
 use crate::analyse::RunResult;
 use crate::record::journal::Run;
@@ -49,7 +50,9 @@ pub fn document(run: &Run, result: &RunResult) -> Document {
     let mut document = match result {
         RunResult::Matrix(found) => matrix::document(run, found, findings, frame),
         RunResult::Calibration(found) => calibrate::document(run, found, findings, frame),
-        RunResult::Curve(found) if found.busiest().is_some() => sql::document(run, found, findings, frame),
+        RunResult::Curve(found) if found.busiest().is_some() => {
+            sql::document(run, found, findings, frame)
+        }
         RunResult::Curve(found) => curve::document(run, found, findings, frame),
         RunResult::Layers(found) => layers::document(run, found, findings, frame),
         RunResult::Soak(found) => soak::document(header, found),
@@ -61,8 +64,16 @@ pub fn document(run: &Run, result: &RunResult) -> Document {
 
 /// Says that the journal's last line was lost, if it was.
 fn cut_off(run: &Run) -> Option<Section> {
-    let lost = "The journal's last line is incomplete and was ignored: the run was killed while writing it.";
-    run.cut.then(|| parts::section("cut-off", "The end of the journal", "", vec![document::Block::Text(lost.into())]))
+    let lost = "The journal's last line is incomplete and was ignored: the run was killed while \
+                writing it.";
+    run.cut.then(|| {
+        parts::section(
+            "cut-off",
+            "The end of the journal",
+            "",
+            vec![document::Block::Text(lost.into())],
+        )
+    })
 }
 
 /// The report as CSV.

@@ -62,7 +62,10 @@ impl ByteRate {
 impl<'a> Units<'a> {
     /// Megabytes, and these operations.
     pub(super) fn of(operations: &'a str) -> Self {
-        Self { operations, bytes: ByteRate::Mb }
+        Self {
+            operations,
+            bytes: ByteRate::Mb,
+        }
     }
 }
 
@@ -72,22 +75,44 @@ pub(super) fn section(run: &Run, points: &[PointSummary], units: Units<'_>) -> S
         points.iter().partition(|point| point.step() == Step::Rate);
     let blocks = [closed_table(&closed, units), open_table(run, &open, units)];
     let lead = format!("{} measured.", parts::points(points.len()));
-    parts::section("points", "All points", &lead, blocks.into_iter().map(Block::Table).collect())
+    parts::section(
+        "points",
+        "All points",
+        &lead,
+        blocks.into_iter().map(Block::Table).collect(),
+    )
 }
 
-fn with_classes<'a>(points: &[&'a PointSummary]) -> impl Iterator<Item = (&'a PointSummary, &'a ClassSummary)> {
-    points.iter().flat_map(|point| point.classes.iter().map(move |class| (*point, class)))
+fn with_classes<'a>(
+    points: &[&'a PointSummary],
+) -> impl Iterator<Item = (&'a PointSummary, &'a ClassSummary)> {
+    points
+        .iter()
+        .flat_map(|point| point.classes.iter().map(move |class| (*point, class)))
 }
 
 /// The columns that every table has after those of throughput, and their cells.
-const LATENCIES: [&str; 8] =
-    ["*#mean", "#p50", "#p99 (95 % interval)", "#p99.9", "#max", "*#CPU per I/O", "steady", "remark"];
+const LATENCIES: [&str; 8] = [
+    "*#mean",
+    "#p50",
+    "#p99 (95 % interval)",
+    "#p99.9",
+    "#max",
+    "*#CPU per I/O",
+    "steady",
+    "remark",
+];
 
 fn latencies(point: &PointSummary, class: &ClassSummary) -> [String; 8] {
-    let time = |of: fn(&LatencySummary) -> f64| parts::known(class.latency.as_ref(), |l| parts::time(of(l)));
+    let time = |of: fn(&LatencySummary) -> f64| {
+        parts::known(class.latency.as_ref(), |l| parts::time(of(l)))
+    };
     let p99 = parts::known(class.latency, |latency| {
         let interval = class.confidence.and_then(|known| known.p99_us);
-        parts::time_between(Estimate { value: latency.p99_us, interval })
+        parts::time_between(Estimate {
+            value: latency.p99_us,
+            interval,
+        })
     });
     [
         time(|l| l.mean_us),
@@ -103,7 +128,11 @@ fn latencies(point: &PointSummary, class: &ClassSummary) -> [String; 8] {
 
 /// Marks the column of classes as one of the full extent if every point has only one.
 fn class_column(points: &[&PointSummary]) -> &'static str {
-    if points.iter().any(|point| point.classes.len() > 1) { "class" } else { "*class" }
+    if points.iter().any(|point| point.classes.len() > 1) {
+        "class"
+    } else {
+        "*class"
+    }
 }
 
 fn closed_table(points: &[&PointSummary], units: Units<'_>) -> super::document::Table {
@@ -122,8 +151,11 @@ fn closed_table(points: &[&PointSummary], units: Units<'_>) -> super::document::
         row.extend(latencies(point, class));
         row
     };
-    let mut table =
-        parts::rows("Every point, in the order it was measured", &columns, with_classes(points).map(row).collect());
+    let mut table = parts::rows(
+        "Every point, in the order it was measured",
+        &columns,
+        with_classes(points).map(row).collect(),
+    );
     table.folded = table.rows.len() > OPEN_MAX;
     table
 }
@@ -135,12 +167,16 @@ fn open_table(run: &Run, points: &[&PointSummary], units: Units<'_>) -> super::d
                 Arrivals::Poisson => "Poisson",
                 Arrivals::Uniform => "uniform",
             };
-            (spacing, format!(", at most {} in flight", request.in_flight_max))
+            (
+                spacing,
+                format!(", at most {} in flight", request.in_flight_max),
+            )
         }
         _ => ("Poisson", String::new()),
     };
     let caption = format!(
-        "Offered rates, {spacing} arrivals{in_flight}; response times count from the due time, service times from the issue"
+        "Offered rates, {spacing} arrivals{in_flight}; response times count from the due time, \
+         service times from the issue"
     );
     let rate = format!("#{} served", units.operations);
     let bytes = format!("*#{}", units.bytes.name());
@@ -148,12 +184,18 @@ fn open_table(run: &Run, points: &[&PointSummary], units: Units<'_>) -> super::d
     columns.extend(LATENCIES);
     columns.splice(10..10, ["#service p50", "#service p99"]);
     let row = |(point, class): (&PointSummary, &ClassSummary)| {
-        let service = |of: fn(&LatencySummary) -> f64| parts::known(class.service.as_ref(), |l| parts::time(of(l)));
+        let service = |of: fn(&LatencySummary) -> f64| {
+            parts::known(class.service.as_ref(), |l| parts::time(of(l)))
+        };
         let mut row = vec![
             point.coordinates.to_string(),
             class.name.clone(),
             parts::count(class.iops),
-            if class.met == Some(false) { String::new() } else { parts::share_known(class.rate()) },
+            if class.met == Some(false) {
+                String::new()
+            } else {
+                parts::share_known(class.rate())
+            },
             units.bytes.of(class),
         ];
         row.extend(latencies(point, class));
@@ -188,8 +230,8 @@ fn mark(class: &ClassSummary) -> &'static str {
     }
 }
 
-/// Shows that the whole volume was measured, not a corner of it: the blocks that each class touched, and the bytes
-/// that the kernel counted. `None` if nothing was measured.
+/// Shows that the whole volume was measured, not a corner of it: the blocks that each class
+/// touched, and the bytes that the kernel counted. `None` if nothing was measured.
 pub(super) fn coverage(points: &[PointSummary], findings: &[Finding]) -> Option<Section> {
     let mut names: Vec<&str> = Vec::new();
     for class in points.iter().flat_map(|point| &point.classes) {
@@ -197,19 +239,26 @@ pub(super) fn coverage(points: &[PointSummary], findings: &[Finding]) -> Option<
             names.push(&class.name);
         }
     }
-    let mut blocks: Vec<Block> = names.iter().filter_map(|name| touched(points, name)).map(Block::Text).collect();
+    let mut blocks: Vec<Block> = names
+        .iter()
+        .filter_map(|name| touched(points, name))
+        .map(Block::Text)
+        .collect();
     blocks.extend(counted_by_kernel(points, findings).map(Block::Text));
     let lead = "The point that touched most, of each class.";
     (!blocks.is_empty()).then(|| parts::section("coverage", "What was touched", lead, blocks))
 }
 
 fn touched(points: &[PointSummary], name: &str) -> Option<String> {
-    let of_class = points.iter().flat_map(|point| &point.classes).filter(|class| class.name == name);
+    let of_class = points
+        .iter()
+        .flat_map(|point| &point.classes)
+        .filter(|class| class.name == name);
     let widest = of_class.max_by_key(|class| class.coverage.distinct)?;
     let coverage = widest.coverage;
-    let expected = coverage
-        .expected
-        .map_or_else(String::new, |expected| format!(" ({} expected by chance)", parts::count(expected.round())));
+    let expected = coverage.expected.map_or_else(String::new, |expected| {
+        format!(" ({} expected by chance)", parts::count(expected.round()))
+    });
     Some(format!(
         "{name} I/O touched {} of {} blocks of {}{expected}, in {} of {} slices of the volume.",
         parts::count(coverage.distinct as f64),
@@ -220,22 +269,28 @@ fn touched(points: &[PointSummary], name: &str) -> Option<String> {
     ))
 }
 
-/// The kernel's byte count of the devices, over all points; `None` if not available. `findings` are those about the
-/// target.
+/// The kernel's byte count of the devices, over all points; `None` if not available. `findings` are
+/// those about the target.
 fn counted_by_kernel(points: &[PointSummary], findings: &[Finding]) -> Option<String> {
     let witnesses = points.iter().filter_map(|point| point.witness);
-    let (device, asked) =
-        witnesses.fold((0, 0), |(device, asked), witness| (device + witness.device_bytes, asked + witness.asked_bytes));
+    let (device, asked) = witnesses.fold((0, 0), |(device, asked), witness| {
+        (device + witness.device_bytes, asked + witness.asked_bytes)
+    });
     if asked == 0 {
         return None;
     }
     let share = device as f64 / asked as f64;
-    let has_holes = findings.iter().any(|finding| finding.is(FindingName::Holes));
+    let has_holes = findings
+        .iter()
+        .any(|finding| finding.is(FindingName::Holes));
     let why = match share {
         ..0.98 if has_holes => ": blocks that were never written are answered without the device",
         ..0.98 => ": the rest was answered by a cache or another layer",
         ..=1.02 => "",
         _ => ": the devices had other work",
     };
-    Some(format!("The kernel counted {} of the requested bytes on the devices below{why}.", parts::percent(share)))
+    Some(format!(
+        "The kernel counted {} of the requested bytes on the devices below{why}.",
+        parts::percent(share)
+    ))
 }

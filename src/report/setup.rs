@@ -11,31 +11,60 @@ pub(super) fn section(header: &Header, workload: &str) -> Section {
     let mut blocks = vec![
         Block::Text("To run it again, with the same seed:".into()),
         Block::Code(again(header)),
-        Block::Table(parts::rows("What was run", &["", "value"], what(header, workload))),
+        Block::Table(parts::rows(
+            "What was run",
+            &["", "value"],
+            what(header, workload),
+        )),
         Block::Table(parts::rows("The machine", &["", "value"], machine(header))),
     ];
     let members: Vec<Vec<String>> = header.facts.members.iter().map(member).collect();
     if !members.is_empty() {
         let columns = ["path", "is a", "#size", "filesystem", "mounted with"];
-        blocks.push(Block::Table(parts::rows("Files and devices", &columns, members)));
+        blocks.push(Block::Table(parts::rows(
+            "Files and devices",
+            &columns,
+            members,
+        )));
     }
     let mut devices: Vec<&BlockDevice> = Vec::new();
-    for device in header.facts.members.iter().flat_map(|member| &member.devices) {
+    for device in header
+        .facts
+        .members
+        .iter()
+        .flat_map(|member| &member.devices)
+    {
         if devices.iter().all(|known| known.name != device.name) {
             devices.push(device);
         }
     }
     if !devices.is_empty() {
-        let columns =
-            ["disk", "model", "#size", "kind", "scheduler", "write cache", "#queue", "#largest request", "#block"];
+        let columns = [
+            "disk",
+            "model",
+            "#size",
+            "kind",
+            "scheduler",
+            "write cache",
+            "#queue",
+            "#largest request",
+            "#block",
+        ];
         let rows = devices.into_iter().map(device).collect();
         blocks.push(Block::Table(parts::rows("The disks below", &columns, rows)));
     }
     if let Some(server) = &header.facts.server {
-        let settings: Vec<Vec<String>> =
-            server.settings.iter().map(|(name, value)| vec![name.clone(), value.clone()]).collect();
+        let settings: Vec<Vec<String>> = server
+            .settings
+            .iter()
+            .map(|(name, value)| vec![name.clone(), value.clone()])
+            .collect();
         if !settings.is_empty() {
-            blocks.push(Block::Table(parts::rows("The server's settings", &["setting", "value"], settings)));
+            blocks.push(Block::Table(parts::rows(
+                "The server's settings",
+                &["setting", "value"],
+                settings,
+            )));
         }
         if !server.plan.is_empty() {
             blocks.push(Block::Text("How the server reads, by its EXPLAIN:".into()));
@@ -43,13 +72,26 @@ pub(super) fn section(header: &Header, workload: &str) -> Section {
         }
     }
     let lead = "Everything that these figures depend on.";
-    parts::full(parts::section("setup", "What was run, on what", lead, blocks))
+    parts::full(parts::section(
+        "setup",
+        "What was run, on what",
+        lead,
+        blocks,
+    ))
 }
 
-/// `PostgreSQL 18.1, buffer cache 32 MiB, direct I/O; 1 table of 131072 rows, one to a block of 8 KiB: 1 GiB`.
+/// `PostgreSQL 18.1, buffer cache 32 MiB, direct I/O; 1 table of 131072 rows, one to a block of 8
+/// KiB: 1 GiB`.
 pub(super) fn server_line(server: &ServerFacts) -> String {
-    let how = if server.direct { "direct I/O" } else { "through the page cache" };
-    let mut text = format!("{}, buffer cache {}, {how}", server.version, server.buffer_cache);
+    let how = if server.direct {
+        "direct I/O"
+    } else {
+        "through the page cache"
+    };
+    let mut text = format!(
+        "{}, buffer cache {}, {how}",
+        server.version, server.buffer_cache
+    );
     if let Some(tables) = server.tables {
         let _ = write!(text, "; {tables}: {}", tables.bytes());
     }
@@ -73,7 +115,10 @@ fn what(header: &Header, workload: &str) -> Vec<Vec<String>> {
         pair("size", &header.facts.usable),
         pair("workload", &workload),
         pair("begun", &header.started),
-        pair("engine", &format!("{}{}", header.engine.name, manner(header))),
+        pair(
+            "engine",
+            &format!("{}{}", header.engine.name, manner(header)),
+        ),
         pair("granted", &header.engine_about),
         pair("Rigel", &header.version),
     ];
@@ -89,7 +134,10 @@ fn what(header: &Header, workload: &str) -> Vec<Vec<String>> {
 
 fn machine(header: &Header) -> Vec<Vec<String>> {
     let host = &header.host;
-    let clock = format!("{}, {:.0} ns a reading", host.clock_source, host.clock_read_ns);
+    let clock = format!(
+        "{}, {:.0} ns a reading",
+        host.clock_source, host.clock_read_ns
+    );
     vec![
         pair("name", &host.name),
         pair("kernel", &format!("Linux {}", host.kernel)),
@@ -119,7 +167,12 @@ fn device(device: &BlockDevice) -> Vec<String> {
         device.name.clone(),
         device.model.clone().unwrap_or_else(|| "-".into()),
         device.bytes.to_string(),
-        if device.rotational { "spinning" } else { "not spinning" }.into(),
+        if device.rotational {
+            "spinning"
+        } else {
+            "not spinning"
+        }
+        .into(),
         device.scheduler.clone(),
         device.write_cache.clone(),
         device.requests.to_string(),
@@ -133,11 +186,15 @@ fn seed(header: &Header) -> Option<u64> {
     (!matches!(header.request(), Request::Import(_))).then_some(header.invocation.options.seed)
 }
 
-/// The command that repeats the run: with the seed that was used, and without the output directory, which now exists.
+/// The command that repeats the run: with the seed that was used, and without the output directory,
+/// which now exists.
 pub(super) fn again(header: &Header) -> String {
     let mut words = vec!["rigel".to_string()];
-    // The journal has only Orion's own arguments, because the program may have been called as `orion`.
-    if matches!(header.request(), Request::Orion(_)) && header.command.first().is_none_or(|first| first != "orion") {
+    // The journal has only Orion's own arguments, because the program may have been called as
+    // `orion`.
+    if matches!(header.request(), Request::Orion(_))
+        && header.command.first().is_none_or(|first| first != "orion")
+    {
         words.push("orion".into());
     }
     let mut arguments = header.command.iter();
@@ -148,29 +205,43 @@ pub(super) fn again(header: &Header) -> String {
             words.push(quoted(&without_password(argument)));
         }
     }
-    let has_seed = header.command.iter().any(|word| word == "--seed" || word.starts_with("--seed="));
+    let has_seed = header
+        .command
+        .iter()
+        .any(|word| word == "--seed" || word.starts_with("--seed="));
     if let Some(seed) = seed(header).filter(|_| !has_seed) {
         words.push(format!("--seed {seed}"));
     }
     words.join(" ")
 }
 
-/// Removes a possible password in a URL from an argument. Rigel refuses such URLs, but a journal from elsewhere may
-/// have one.
+/// Removes a possible password in a URL from an argument. Rigel refuses such URLs, but a journal
+/// from elsewhere may have one.
 fn without_password(argument: &str) -> String {
-    let Some((scheme, rest)) = argument.split_once("://") else { return argument.into() };
+    let Some((scheme, rest)) = argument.split_once("://") else {
+        return argument.into();
+    };
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let (authority, path) = match rest.rfind('@').filter(|at| *at > end || rest[..end].contains('@')) {
+    let (authority, path) = match rest
+        .rfind('@')
+        .filter(|at| *at > end || rest[..end].contains('@'))
+    {
         Some(at) => rest.split_at(at),
         None => ("", rest),
     };
     let user = authority.split(':').next().unwrap_or_default();
-    let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+    let (path, query) = path
+        .split_once('?')
+        .map_or((path, None), |(path, query)| (path, Some(query)));
     let kept = query.map(|query| {
-        let parts = query.split('&').filter(|part| !part.to_ascii_lowercase().starts_with("password="));
+        let parts = query
+            .split('&')
+            .filter(|part| !part.to_ascii_lowercase().starts_with("password="));
         parts.collect::<Vec<_>>().join("&")
     });
-    let query = kept.filter(|kept| !kept.is_empty()).map_or_else(String::new, |kept| format!("?{kept}"));
+    let query = kept
+        .filter(|kept| !kept.is_empty())
+        .map_or_else(String::new, |kept| format!("?{kept}"));
     format!("{scheme}://{user}{path}{query}")
 }
 
@@ -191,7 +262,17 @@ mod tests {
     #[test]
     fn words_are_quoted_for_a_shell() {
         let words = ["sim:8,100us", "a b", "", "it's", "$HOME", "~x"].map(quoted);
-        assert_eq!(words, ["sim:8,100us", "'a b'", "''", r"'it'\''s'", "'$HOME'", "'~x'"]);
+        assert_eq!(
+            words,
+            [
+                "sim:8,100us",
+                "'a b'",
+                "''",
+                r"'it'\''s'",
+                "'$HOME'",
+                "'~x'"
+            ]
+        );
     }
 
     #[test]
@@ -202,9 +283,16 @@ mod tests {
             "postgres://h/d?password=hidden",
             "mysql://u@h/d?ssl=on&PASSWORD=hidden",
         ] {
-            assert!(!without_password(url).contains("hidden"), "{}", without_password(url));
+            assert!(
+                !without_password(url).contains("hidden"),
+                "{}",
+                without_password(url)
+            );
         }
-        assert_eq!(without_password("postgres://u@h:5432/d?sslmode=require"), "postgres://u@h:5432/d?sslmode=require");
+        assert_eq!(
+            without_password("postgres://u@h:5432/d?sslmode=require"),
+            "postgres://u@h:5432/d?sslmode=require"
+        );
         assert_eq!(without_password("postgres:///d"), "postgres:///d");
         assert_eq!(without_password("/data/a@b"), "/data/a@b");
     }

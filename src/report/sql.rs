@@ -13,11 +13,24 @@ use std::fmt::Write;
 /// Maximum number of wait events in a point's table.
 const EVENTS_MAX: usize = 8;
 
-/// Completes `frame`, which has the heading and the conclusion; returns it unchanged if no point has sessions.
-pub(super) fn document(run: &Run, found: &CurveResult, findings: Section, frame: Document) -> Document {
-    let Some((index, point, sql)) = found.busiest() else { return frame };
+/// Completes `frame`, which has the heading and the conclusion; returns it unchanged if no point
+/// has sessions.
+pub(super) fn document(
+    run: &Run,
+    found: &CurveResult,
+    findings: Section,
+    frame: Document,
+) -> Document {
+    let Some((index, point, sql)) = found.busiest() else {
+        return frame;
+    };
     let workload = curve::workload(run);
-    let server = run.header.facts.server.as_ref().map_or_else(String::new, |server| setup::server_line(server) + "; ");
+    let server = run
+        .header
+        .facts
+        .server
+        .as_ref()
+        .map_or_else(String::new, |server| setup::server_line(server) + "; ");
     Document {
         about: server + &about(&run.header, &workload, &parts::points(found.points.len())),
         headlines: headlines(found, index, point, sql),
@@ -26,7 +39,12 @@ pub(super) fn document(run: &Run, found: &CurveResult, findings: Section, frame:
     }
 }
 
-fn headlines(found: &CurveResult, index: usize, point: &PointSummary, sql: &SqlSummary) -> Vec<Headline> {
+fn headlines(
+    found: &CurveResult,
+    index: usize,
+    point: &PointSummary,
+    sql: &SqlSummary,
+) -> Vec<Headline> {
     let mut figures = Vec::new();
     let at = match point.coordinates.rate() {
         Some(rate) => format!("{} offered per second", parts::count(rate as f64)),
@@ -35,7 +53,12 @@ fn headlines(found: &CurveResult, index: usize, point: &PointSummary, sql: &SqlS
     if let Some(class) = point.classes.first() {
         let name = format!("points.{index}.classes.0.iops");
         let note = format!("{at}; {:.0} blocks each", sql.visited.per_operation);
-        figures.push(parts::rate(&name, "operations per second", class.rate(), note));
+        figures.push(parts::rate(
+            &name,
+            "operations per second",
+            class.rate(),
+            note,
+        ));
     }
     let server = sql.server.as_ref();
     let uncounted = || "counted by the server".to_string();
@@ -55,11 +78,28 @@ fn headlines(found: &CurveResult, index: usize, point: &PointSummary, sql: &SqlS
     if let Some(reads) = server.and_then(|server| server.physical_per_cpu_s) {
         let name = format!("points.{index}.sql.server.physical_per_cpu_s");
         let note = "how much the server's CPU can read".to_string();
-        figures.push(parts::headline(&name, "reads per CPU second", reads, parts::count(reads), uncounted(), note));
+        figures.push(parts::headline(
+            &name,
+            "reads per CPU second",
+            reads,
+            parts::count(reads),
+            uncounted(),
+            note,
+        ));
     } else if let Some(rate) = found.sustained.kept_rate {
-        let (name, value) = ("curve.sustained.kept_rate", format!("{}/s", parts::count(rate as f64)));
+        let (name, value) = (
+            "curve.sustained.kept_rate",
+            format!("{}/s", parts::count(rate as f64)),
+        );
         let note = "offered at random times, and served".to_string();
-        figures.push(parts::headline(name, "highest rate met", rate as f64, value, String::new(), note));
+        figures.push(parts::headline(
+            name,
+            "highest rate met",
+            rate as f64,
+            value,
+            String::new(),
+            note,
+        ));
     }
     figures
 }
@@ -71,16 +111,19 @@ fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -
         sections.push(curve::drawn(run, found));
     }
     sections.extend([findings, database(found)]);
-    sections.extend(
-        timeline::section(run, units).map(
-            |timeline| {
-                if found.points.len() == 1 { parts::in_text(timeline) } else { timeline }
-            },
-        ),
-    );
+    sections.extend(timeline::section(run, units).map(|timeline| {
+        if found.points.len() == 1 {
+            parts::in_text(timeline)
+        } else {
+            timeline
+        }
+    }));
     let records = run.latest();
     let chosen = if records.len() == 1 {
-        records.iter().map(|record| (record.coordinates.to_string(), record)).collect()
+        records
+            .iter()
+            .map(|record| (record.coordinates.to_string(), record))
+            .collect()
     } else {
         curve::chosen(found, &records)
     };
@@ -89,7 +132,8 @@ fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -
     sections
 }
 
-/// The server's figures for each point; and at the busiest point the cost of an operation, latencies and wait events.
+/// The server's figures for each point; and at the busiest point the cost of an operation,
+/// latencies and wait events.
 fn database(found: &CurveResult) -> Section {
     let mut blocks = Vec::new();
     let several = found.points.len() > 1;
@@ -97,9 +141,16 @@ fn database(found: &CurveResult) -> Section {
         blocks.push(Block::Table(loads(&found.points)));
     }
     if let Some((_, point, sql)) = found.busiest() {
-        let at = if several { format!(", {}", point.coordinates) } else { String::new() };
+        let at = if several {
+            format!(", {}", point.coordinates)
+        } else {
+            String::new()
+        };
         let tables = [costs(sql, &at), waits(sql, &at)];
-        let tables = tables.into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
+        let tables = tables
+            .into_iter()
+            .filter(|table| !table.rows.is_empty())
+            .map(Block::Table);
         blocks.push(Block::Beside(tables.collect()));
         blocks.push(Block::Text(sessions(point, sql)));
         if let Some(class) = point.classes.first() {
@@ -110,15 +161,17 @@ fn database(found: &CurveResult) -> Section {
             blocks.push(Block::Table(witnesses(sql, &at)));
         }
     }
-    let lead = "What the server counted, per operation and per second, compared with what the client, the kernel and \
-                the disk counted.";
+    let lead = "What the server counted, per operation and per second, compared with what the \
+                client, the kernel and the disk counted.";
     parts::section("database", "What the database did", lead, blocks)
 }
 
 /// How many sessions worked, and for how long.
 fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
     let active = sql.server.as_ref().and_then(|server| server.active);
-    let active = active.map_or_else(String::new, |active| format!("; {active:.1} of them active on average"));
+    let active = active.map_or_else(String::new, |active| {
+        format!("; {active:.1} of them active on average")
+    });
     format!(
         "{} sessions, {:.1} s measured after {:.1} s of warm-up{active}.",
         sql.sessions, point.measured_s, point.warm_up_s
@@ -130,7 +183,11 @@ fn latencies(class: &ClassSummary, sql: &SqlSummary, at: &str) -> Table {
     let mut rows = Vec::new();
     if let Some(l) = class.latency {
         let times = [l.mean_us, l.p50_us, l.p90_us, l.p99_us, l.p999_us, l.max_us].map(parts::time);
-        rows.push(std::iter::once("an operation".to_string()).chain(times).collect());
+        rows.push(
+            std::iter::once("an operation".to_string())
+                .chain(times)
+                .collect(),
+        );
         let mean = |name: &str, us: f64| {
             let mut row = vec![name.to_string(), parts::time(us)];
             row.resize(7, String::new());
@@ -140,7 +197,11 @@ fn latencies(class: &ClassSummary, sql: &SqlSummary, at: &str) -> Table {
         let read = sql.server.as_ref().and_then(|server| server.read_mean_us);
         rows.extend(read.map(|us| mean("a physical read, as the server times it", us)));
     }
-    parts::rows(&format!("Latency{at}"), &["", "#mean", "#p50", "#p90", "#p99", "#p99.9", "#max"], rows)
+    parts::rows(
+        &format!("Latency{at}"),
+        &["", "#mean", "#p50", "#p90", "#p99", "#p99.9", "#max"],
+        rows,
+    )
 }
 
 /// The distribution of an operation's latency, in powers of two.
@@ -148,7 +209,11 @@ fn histogram(sql: &SqlSummary, at: &str) -> Table {
     let all: u64 = sql.histogram_us.iter().map(|(_, count)| count).sum();
     let row = |(edge, count): &(u64, u64)| {
         let share = parts::percent(*count as f64 / all.max(1) as f64);
-        vec![parts::time(*edge as f64), parts::count(*count as f64), share]
+        vec![
+            parts::time(*edge as f64),
+            parts::count(*count as f64),
+            share,
+        ]
     };
     let rows = sql.histogram_us.iter().map(row).collect();
     let table = parts::rows(
@@ -156,7 +221,10 @@ fn histogram(sql: &SqlSummary, at: &str) -> Table {
         &["#up to", "#operations", "#share"],
         rows,
     );
-    Table { folded: true, ..table }
+    Table {
+        folded: true,
+        ..table
+    }
 }
 
 fn loads(points: &[PointSummary]) -> Table {
@@ -165,7 +233,9 @@ fn loads(points: &[PointSummary]) -> Table {
     for point in points {
         let Some(sql) = &point.sql else { continue };
         let server = sql.server.as_ref();
-        let rate = |of: fn(&ServerFigures) -> Option<ServerRate>| server.and_then(of).map(|figure| figure.per_s);
+        let rate = |of: fn(&ServerFigures) -> Option<ServerRate>| {
+            server.and_then(of).map(|figure| figure.per_s)
+        };
         let cpu = rate(|server| server.cpu_us);
         rows.push(vec![
             point.coordinates.to_string(),
@@ -176,9 +246,10 @@ fn loads(points: &[PointSummary]) -> Table {
             known(rate(|server| server.commits)),
             cpu.map_or_else(|| "-".into(), |cpu| format!("{cpu:.2}")),
             known(server.and_then(|server| server.physical_per_cpu_s)),
-            sql.waits
-                .first()
-                .map_or_else(|| "-".into(), |wait| format!("{} {}", wait.event, parts::percent(wait.share))),
+            sql.waits.first().map_or_else(
+                || "-".into(),
+                |wait| format!("{} {}", wait.event, parts::percent(wait.share)),
+            ),
         ]);
     }
     let columns = [
@@ -197,17 +268,34 @@ fn loads(points: &[PointSummary]) -> Table {
 
 /// The cost of an operation, and the rates per second.
 fn costs(sql: &SqlSummary, at: &str) -> Table {
-    let mut rows = vec![vec!["operations".into(), String::new(), parts::count(sql.operations_per_s)]];
+    let mut rows = vec![vec![
+        "operations".into(),
+        String::new(),
+        parts::count(sql.operations_per_s),
+    ]];
     let all = sql.kinds.values().sum::<u64>().max(1) as f64;
     let of_kind = |(kind, count): (&&'static str, &u64)| {
         let share = *count as f64 / all;
-        vec![format!("of those {kind}s"), parts::percent(share), parts::count(sql.operations_per_s * share)]
+        vec![
+            format!("of those {kind}s"),
+            parts::percent(share),
+            parts::count(sql.operations_per_s * share),
+        ]
     };
-    rows.extend(sql.kinds.iter().filter(|_| sql.kinds.len() > 1).map(of_kind));
+    rows.extend(
+        sql.kinds
+            .iter()
+            .filter(|_| sql.kinds.len() > 1)
+            .map(of_kind),
+    );
     let mut count = |name: &str, figure: Option<ServerRate>| {
         if let Some(figure) = figure {
             let each = figure.per_operation;
-            let each = if each < 1000.0 { format!("{each:.2}") } else { parts::count(each) };
+            let each = if each < 1000.0 {
+                format!("{each:.2}")
+            } else {
+                parts::count(each)
+            };
             rows.push(vec![name.into(), each, parts::count(figure.per_s)]);
         }
     };
@@ -223,27 +311,61 @@ fn costs(sql: &SqlSummary, at: &str) -> Table {
     count("bytes read from storage", of(|server| server.storage_read));
     let row = |name: &str, each: String, second: String| vec![name.to_string(), each, second];
     if let Some(cpu) = of(|server| server.cpu_us) {
-        rows.push(row("database CPU", parts::time(cpu.per_operation), format!("{:.2} CPUs", cpu.per_s)));
+        rows.push(row(
+            "database CPU",
+            parts::time(cpu.per_operation),
+            format!("{:.2} CPUs", cpu.per_s),
+        ));
     }
     let busy = sql.client_cpu_us * sql.operations_per_s / 1e6;
-    rows.push(row("client CPU", parts::time(sql.client_cpu_us), format!("{busy:.2} CPUs")));
+    rows.push(row(
+        "client CPU",
+        parts::time(sql.client_cpu_us),
+        format!("{busy:.2} CPUs"),
+    ));
     if let Some(reads) = server.and_then(|server| server.physical_per_cpu_s) {
-        rows.push(row("physical reads per CPU second of the database", String::new(), parts::count(reads)));
+        rows.push(row(
+            "physical reads per CPU second of the database",
+            String::new(),
+            parts::count(reads),
+        ));
     }
     if let Some(disk) = &sql.disk {
         let each = disk.read_mean_us.map_or_else(String::new, parts::time);
         let reads = parts::count(disk.reads_per_s);
         rows.push(row("reads of the disk, of all processes", each, reads));
-        rows.push(row("writes of the disk, of all processes", String::new(), parts::count(disk.writes_per_s)));
-        rows.push(row("the busiest disk was busy", parts::percent(disk.busy), String::new()));
+        rows.push(row(
+            "writes of the disk, of all processes",
+            String::new(),
+            parts::count(disk.writes_per_s),
+        ));
+        rows.push(row(
+            "the busiest disk was busy",
+            parts::percent(disk.busy),
+            String::new(),
+        ));
     }
-    parts::rows(&format!("Figures of the database{at}"), &["", "#per operation", "#per second"], rows)
+    parts::rows(
+        &format!("Figures of the database{at}"),
+        &["", "#per operation", "#per second"],
+        rows,
+    )
 }
 
 fn waits(sql: &SqlSummary, at: &str) -> Table {
-    let row = |wait: &Wait| vec![wait.event.clone(), parts::percent(wait.share), format!("{:.2}", wait.sessions)];
+    let row = |wait: &Wait| {
+        vec![
+            wait.event.clone(),
+            parts::percent(wait.share),
+            format!("{:.2}", wait.sessions),
+        ]
+    };
     let rows = sql.waits.iter().take(EVENTS_MAX).map(row).collect();
-    parts::rows(&format!("Where the sessions spent their time{at}"), &["event", "#share", "#sessions"], rows)
+    parts::rows(
+        &format!("Where the sessions spent their time{at}"),
+        &["event", "#share", "#sessions"],
+        rows,
+    )
 }
 
 fn witnesses(sql: &SqlSummary, at: &str) -> Table {
@@ -255,22 +377,40 @@ fn witnesses(sql: &SqlSummary, at: &str) -> Table {
         };
         vec![
             witness.what.to_string(),
-            format!("{} {}", witness.first.0, parts::count(witness.first.1 as f64)),
-            format!("{} {}", witness.second.0, parts::count(witness.second.1 as f64)),
+            format!(
+                "{} {}",
+                witness.first.0,
+                parts::count(witness.first.1 as f64)
+            ),
+            format!(
+                "{} {}",
+                witness.second.0,
+                parts::count(witness.second.1 as f64)
+            ),
             format!("{:.2} %", witness.ratio() * 100.0),
             verdict,
         ]
     });
-    let columns = ["counted, warm-up included", "first", "second", "#second of first", ""];
-    parts::rows(&format!("Independent counts of the same blocks{at}"), &columns, rows.collect())
+    let columns = [
+        "counted, warm-up included",
+        "first",
+        "second",
+        "#second of first",
+        "",
+    ];
+    parts::rows(
+        &format!("Independent counts of the same blocks{at}"),
+        &columns,
+        rows.collect(),
+    )
 }
 
 /// Header of the columns that [`awr_lines`] fills.
 const AWR_HEAD: &str = "FILE|SESSIONS|ELAPSED|DB CPU|DB Tm|EXECUTES|LIO|PREADS|READ_MBS|PWRITES|WRITE_MBS|REDO_MBS|\
                         DFSR_LAT|DPR_LAT|DFPR_LAT|DFPW_LAT|LFPW_LAT|TOP WAIT|";
 
-/// One line per point in the format of SLOB's `awr_info`, with its header. Figures that the server does not report are
-/// empty.
+/// One line per point in the format of SLOB's `awr_info`, with its header. Figures that the server
+/// does not report are empty.
 #[must_use]
 pub fn awr_lines(run: &Run, points: &[PointSummary]) -> String {
     let block = run
@@ -285,16 +425,28 @@ pub fn awr_lines(run: &Run, points: &[PointSummary]) -> String {
         let Some(sql) = &point.sql else { continue };
         let name = format!("{}:{}", run.header.started, point.coordinates.name());
         let server = sql.server.as_ref();
-        let figure = |of: fn(&ServerFigures) -> Option<ServerRate>| server.and_then(of).map(|figure| figure.per_s);
-        let whole = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{:.0}", value.trunc()));
-        let mbs = |bytes: Option<f64>| bytes.map_or_else(String::new, |bytes| format!("{:.1}", mib(bytes)));
-        let plain = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.1}"));
-        let (reads, writes) = (figure(|server| server.physical), figure(|server| server.written));
+        let figure = |of: fn(&ServerFigures) -> Option<ServerRate>| {
+            server.and_then(of).map(|figure| figure.per_s)
+        };
+        let whole = |value: Option<f64>| {
+            value.map_or_else(String::new, |value| format!("{:.0}", value.trunc()))
+        };
+        let mbs = |bytes: Option<f64>| {
+            bytes.map_or_else(String::new, |bytes| format!("{:.1}", mib(bytes)))
+        };
+        let plain =
+            |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.1}"));
+        let (reads, writes) = (
+            figure(|server| server.physical),
+            figure(|server| server.written),
+        );
         let top = sql
             .waits
             .iter()
             .find(|wait| wait.event != "CPU")
-            .map_or_else(String::new, |wait| format!("{} {:.1}", wait.event, wait.share * 100.0));
+            .map_or_else(String::new, |wait| {
+                format!("{} {:.1}", wait.event, wait.share * 100.0)
+            });
         let fields = [
             name.replace('|', "/"),
             sql.sessions.to_string(),

@@ -5,7 +5,8 @@
 
 use super::chart;
 use super::document::{
-    Block, Chart, Column, Document, Extent, Headline, Heat, Lines, Merge, Plot, Section, Series, Table,
+    Block, Chart, Column, Document, Extent, Headline, Heat, Lines, Merge, Plot, Section, Series,
+    Table,
 };
 use super::unit;
 use crate::analyse::median;
@@ -38,18 +39,26 @@ pub fn render(document: &Document, extent: Extent) -> String {
         text.push('\n');
         text += &table(&headlines(&document.headlines), extent);
     }
-    for section in document.sections.iter().filter(|section| section.extent <= extent) {
+    for section in document
+        .sections
+        .iter()
+        .filter(|section| section.extent <= extent)
+    {
         text += &self::section(section, extent);
     }
-    let findings = document.sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
-        Block::Findings(findings) => Some(findings),
-        _ => None,
-    });
+    let findings = document
+        .sections
+        .iter()
+        .flat_map(|section| &section.blocks)
+        .filter_map(|block| match block {
+            Block::Findings(findings) => Some(findings),
+            _ => None,
+        });
     text + &self::findings(&findings.flatten().collect::<Vec<_>>(), extent)
 }
 
-/// Wraps words after `opening` to `width` columns; further lines are indented by `hang`. A longer word has its own
-/// line.
+/// Wraps words after `opening` to `width` columns; further lines are indented by `hang`. A longer
+/// word has its own line.
 pub(super) fn wrapped(opening: &str, words: &str, hang: usize, width: usize) -> String {
     let (mut text, mut line) = (String::new(), opening.to_string());
     for word in words.split_whitespace() {
@@ -68,9 +77,18 @@ pub(super) fn wrapped(opening: &str, words: &str, hang: usize, width: usize) -> 
 /// The headline figures as a table without a header.
 fn headlines(all: &[Headline]) -> Table {
     let row = |headline: &Headline| {
-        vec![headline.label.clone(), headline.value.clone(), headline.interval.clone(), headline.note.clone()]
+        vec![
+            headline.label.clone(),
+            headline.value.clone(),
+            headline.interval.clone(),
+            headline.note.clone(),
+        ]
     };
-    Table { columns: vec![Column::default(); 4], rows: all.iter().map(row).collect(), ..Table::default() }
+    Table {
+        columns: vec![Column::default(); 4],
+        rows: all.iter().map(row).collect(),
+        ..Table::default()
+    }
 }
 
 /// A section with its title; empty if none of its blocks is shown. Findings are not part of it.
@@ -83,7 +101,9 @@ fn section(section: &Section, extent: Extent) -> String {
     let mut blocks = String::new();
     for block in flat(&section.blocks) {
         let shown = match block {
-            Block::Table(table) if with_captions => wrapped("", &table.caption, 0, WIDTH) + &self::table(table, extent),
+            Block::Table(table) if with_captions => {
+                wrapped("", &table.caption, 0, WIDTH) + &self::table(table, extent)
+            }
             Block::Table(table) => self::table(table, extent),
             Block::Chart(chart) => self::chart(chart, extent),
             Block::Text(text) => wrapped("", text, 0, WIDTH),
@@ -123,19 +143,33 @@ fn flat(blocks: &[Block]) -> Vec<&Block> {
 
 /// A table with aligned columns; the last column is wrapped if it is long.
 fn table(table: &Table, extent: Extent) -> String {
-    let shown: Vec<usize> = (0..table.columns.len()).filter(|at| table.columns[*at].extent <= extent).collect();
+    let shown: Vec<usize> = (0..table.columns.len())
+        .filter(|at| table.columns[*at].extent <= extent)
+        .collect();
     let cell = |row: &[String], at: usize| row.get(at).cloned().unwrap_or_default();
-    let mut rows: Vec<Vec<String>> =
-        table.rows.iter().map(|row| shown.iter().map(|at| cell(row, *at)).collect()).collect();
+    let mut rows: Vec<Vec<String>> = table
+        .rows
+        .iter()
+        .map(|row| shown.iter().map(|at| cell(row, *at)).collect())
+        .collect();
     let columns: Vec<&Column> = shown.iter().map(|at| &table.columns[*at]).collect();
     if columns.is_empty() {
         return String::new();
     }
     if columns.iter().any(|column| !column.name.is_empty()) {
-        rows.insert(0, columns.iter().map(|column| column.name.clone()).collect());
+        rows.insert(
+            0,
+            columns.iter().map(|column| column.name.clone()).collect(),
+        );
     }
-    let widths: Vec<usize> =
-        (0..columns.len()).map(|at| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0)).collect();
+    let widths: Vec<usize> = (0..columns.len())
+        .map(|at| {
+            rows.iter()
+                .map(|row| row[at].chars().count())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
     let mut text = String::new();
     for row in rows {
         let mut line = String::new();
@@ -145,7 +179,9 @@ fn table(table: &Table, extent: Extent) -> String {
             let begin = line.chars().count() + gap.len();
             let shown = match (columns[at].is_number, at + 1 == row.len()) {
                 (true, _) => format!("{gap}{space}{cell}"),
-                (false, true) if WIDTH.saturating_sub(begin) >= LAST_WIDTH_MIN && !cell.is_empty() => {
+                (false, true)
+                    if WIDTH.saturating_sub(begin) >= LAST_WIDTH_MIN && !cell.is_empty() =>
+                {
                     wrapped(&" ".repeat(begin), cell, begin, WIDTH).split_off(line.chars().count())
                 }
                 (false, _) => format!("{gap}{cell}{space}"),
@@ -159,20 +195,31 @@ fn table(table: &Table, extent: Extent) -> String {
 
 fn chart(chart: &Chart, extent: Extent) -> String {
     if chart.extent == Extent::Full {
-        return if extent == Extent::Full { wrapped("", &chart.description, 0, WIDTH) } else { String::new() };
+        return if extent == Extent::Full {
+            wrapped("", &chart.description, 0, WIDTH)
+        } else {
+            String::new()
+        };
     }
     let drawing = match &chart.plot {
         Plot::Lines(lines) => chart::draw(lines),
         Plot::Stack { panels } => time_series(panels),
         Plot::Heat(heat) => heat_map(heat),
     };
-    if drawing.is_empty() { wrapped("", &chart.description, 0, WIDTH) } else { drawing }
+    if drawing.is_empty() {
+        wrapped("", &chart.description, 0, WIDTH)
+    } else {
+        drawing
+    }
 }
 
-/// Panels with a common axis as rows: a bar for the first series of the first panel, and columns for the other series
-/// of the first two.
+/// Panels with a common axis as rows: a bar for the first series of the first panel, and columns
+/// for the other series of the first two.
 fn time_series(panels: &[Lines]) -> String {
-    let Some((first, main)) = panels.first().and_then(|panel| Some((panel, panel.series.first()?))) else {
+    let Some((first, main)) = panels
+        .first()
+        .and_then(|panel| Some((panel, panel.series.first()?)))
+    else {
         return String::new();
     };
     let each = main.x.len().div_ceil(ROWS_MAX).max(1);
@@ -184,17 +231,32 @@ fn time_series(panels: &[Lines]) -> String {
         .filter(|(_, series)| !std::ptr::eq(*series, main))
         .take(4)
         .collect();
-    let column = |name: &str, is_number| Column { name: name.into(), is_number, extent: Extent::Summary };
+    let column = |name: &str, is_number| Column {
+        name: name.into(),
+        is_number,
+        extent: Extent::Summary,
+    };
     let mut columns = vec![column(&first.x.label, false), column(&main.name, true)];
-    columns.push(column(&format!("full width is {}", unit::text(first.y.unit, greatest)), false));
-    if each > 1 && others.iter().all(|(_, series)| series.merge != Merge::Least) {
+    columns.push(column(
+        &format!("full width is {}", unit::text(first.y.unit, greatest)),
+        false,
+    ));
+    if each > 1
+        && others
+            .iter()
+            .all(|(_, series)| series.merge != Merge::Least)
+    {
         columns.push(column("minimum", true));
     }
     columns.extend(others.iter().map(|(_, series)| column(&series.name, true)));
     let rows = (0..main.x.len()).step_by(each).map(|from| {
         let range = main.x[from]..main.x.get(from + each).copied().unwrap_or(f64::INFINITY);
         let within = |series: &Series| -> Vec<f64> {
-            let inside = series.x.iter().zip(&series.y).filter(|(x, _)| range.contains(*x));
+            let inside = series
+                .x
+                .iter()
+                .zip(&series.y)
+                .filter(|(x, _)| range.contains(*x));
             inside.filter_map(|(_, y)| *y).collect()
         };
         let shown = |value: Option<f64>, lines: &Lines| {
@@ -203,66 +265,138 @@ fn time_series(panels: &[Lines]) -> String {
         let value = median(&within(main));
         let mut row = vec![unit::text(first.x.unit, main.x[from]), shown(value, first)];
         row.push(value.map_or_else(String::new, |value| bar(value / greatest)));
-        if each > 1 && others.iter().all(|(_, series)| series.merge != Merge::Least) {
+        if each > 1
+            && others
+                .iter()
+                .all(|(_, series)| series.merge != Merge::Least)
+        {
             row.push(shown(within(main).into_iter().reduce(f64::min), first));
         }
-        row.extend(others.iter().map(|(lines, series)| shown(series.merge.of(&within(series)), lines)));
+        row.extend(
+            others
+                .iter()
+                .map(|(lines, series)| shown(series.merge.of(&within(series)), lines)),
+        );
         row
     });
-    table(&Table { rows: rows.collect(), columns, ..Table::default() }, Extent::Summary)
+    table(
+        &Table {
+            rows: rows.collect(),
+            columns,
+            ..Table::default()
+        },
+        Extent::Summary,
+    )
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the bar's columns")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "at most the bar's columns"
+)]
 fn bar(share: f64) -> String {
     "█".repeat(((share * BAR).round() as usize).max(1))
 }
 
 /// Rows of values; as bars of different height if there are many columns.
 fn heat_map(heat: &Heat) -> String {
-    let greatest = heat.values.iter().flatten().flatten().copied().fold(0.0, f64::max);
+    let greatest = heat
+        .values
+        .iter()
+        .flatten()
+        .flatten()
+        .copied()
+        .fold(0.0, f64::max);
     let is_written = heat.columns.len() <= WRITTEN_MAX;
     let cells = |values: &[Option<f64>]| -> Vec<String> {
         if is_written {
-            let shown = |value: &Option<f64>| value.map_or_else(|| "-".into(), |value| unit::text(heat.unit, value));
+            let shown = |value: &Option<f64>| {
+                value.map_or_else(|| "-".into(), |value| unit::text(heat.unit, value))
+            };
             return values.iter().map(shown).collect();
         }
-        vec![values.iter().map(|value| value.map_or(' ', |value| level(value / greatest))).collect()]
+        vec![
+            values
+                .iter()
+                .map(|value| value.map_or(' ', |value| level(value / greatest)))
+                .collect(),
+        ]
     };
     let rows = heat.rows.iter().zip(&heat.values).rev();
-    let rows = rows.map(|(name, values)| std::iter::once(name.clone()).chain(cells(values)).collect()).collect();
+    let rows = rows
+        .map(|(name, values)| std::iter::once(name.clone()).chain(cells(values)).collect())
+        .collect();
     let names = if is_written {
         heat.columns.clone()
     } else {
         // The first and the last column, as far apart as they are drawn.
         let (first, last) = (heat.columns.first().cloned(), heat.columns.last().cloned());
         let (first, last) = (first.unwrap_or_default(), last.unwrap_or_default());
-        vec![format!("{first}{last:>width$}", width = heat.columns.len().saturating_sub(first.chars().count()))]
+        vec![format!(
+            "{first}{last:>width$}",
+            width = heat.columns.len().saturating_sub(first.chars().count())
+        )]
     };
-    let numbers = names.into_iter().map(|name| Column { name, is_number: is_written, extent: Extent::Summary });
-    let corner = Column { name: heat.y_label.clone(), ..Column::default() };
-    let table = Table { columns: std::iter::once(corner).chain(numbers).collect(), rows, ..Table::default() };
-    let key = if is_written { String::new() } else { format!("; █ is {}", unit::text(heat.unit, greatest)) };
-    format!("{}, by {} and {}{key}\n{}", heat.label, heat.y_label, heat.x_label, self::table(&table, Extent::Summary))
+    let numbers = names.into_iter().map(|name| Column {
+        name,
+        is_number: is_written,
+        extent: Extent::Summary,
+    });
+    let corner = Column {
+        name: heat.y_label.clone(),
+        ..Column::default()
+    };
+    let table = Table {
+        columns: std::iter::once(corner).chain(numbers).collect(),
+        rows,
+        ..Table::default()
+    };
+    let key = if is_written {
+        String::new()
+    } else {
+        format!("; █ is {}", unit::text(heat.unit, greatest))
+    };
+    format!(
+        "{}, by {} and {}{key}\n{}",
+        heat.label,
+        heat.y_label,
+        heat.x_label,
+        self::table(&table, Extent::Summary)
+    )
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of eight levels")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of eight levels"
+)]
 fn level(share: f64) -> char {
     LEVELS[((share.clamp(0.0, 1.0) * 8.0).ceil() as usize).clamp(1, 8) - 1]
 }
 
-/// Notes that apply to nearly every virtual disk, each with a short text. Several of them are folded into one line.
+/// Notes that apply to nearly every virtual disk, each with a short text. Several of them are
+/// folded into one line.
 const USUAL: [(FindingName, &str); 3] = [
     (FindingName::Rotational, "says that it spins"),
     (FindingName::WriteCache, "has a write-back cache"),
     (FindingName::Merges, "may merge adjacent requests"),
 ];
 
-/// One note that replaces those that apply to nearly every virtual disk; `None` if there are fewer than two.
+/// One note that replaces those that apply to nearly every virtual disk; `None` if there are fewer
+/// than two.
 fn usual_of_disks(findings: &[&Finding]) -> Option<String> {
     let has = |name: FindingName| findings.iter().any(|finding| finding.is(name));
-    let found: Vec<&str> = USUAL.iter().filter(|(name, _)| has(*name)).map(|(_, words)| *words).collect();
-    let sentence =
-        || format!("the disk {}, as virtual disks do: `rigel report --verbose` shows each note", found.join(", "));
+    let found: Vec<&str> = USUAL
+        .iter()
+        .filter(|(name, _)| has(*name))
+        .map(|(_, words)| *words)
+        .collect();
+    let sentence = || {
+        format!(
+            "the disk {}, as virtual disks do: `rigel report --verbose` shows each note",
+            found.join(", ")
+        )
+    };
     (found.len() > 1).then(sentence)
 }
 
@@ -279,7 +413,11 @@ fn findings(findings: &[&Finding], extent: Extent) -> String {
                 let _ = writeln!(notes, "note: {}", finding.what);
             }
             Severity::Warning | Severity::Refusal => {
-                let _ = writeln!(warnings, "\nwarning: {}\n  hint: {}", finding.what, finding.hint);
+                let _ = writeln!(
+                    warnings,
+                    "\nwarning: {}\n  hint: {}",
+                    finding.what, finding.hint
+                );
             }
         }
     }

@@ -3,7 +3,9 @@
 use super::document::{Axis, Block, Chart, Lines, Mark, Plot, Series, Shape, Status, Unit};
 use super::parts;
 use super::points::ByteRate;
-use crate::analyse::{ClassSummary, Confidence, CurveShape, LatencySummary, Limits, PointSummary, Sustained, Usl};
+use crate::analyse::{
+    ClassSummary, Confidence, CurveShape, LatencySummary, Limits, PointSummary, Sustained, Usl,
+};
 use crate::model::{Bound, Coordinates};
 
 /// Number of steps of the curve of a fitted law.
@@ -15,9 +17,14 @@ const BOUND_REACH: f64 = 12.0;
 pub(super) type At<'a> = (&'a PointSummary, &'a ClassSummary);
 
 /// The first class of each `wanted` point, in ascending order of load.
-pub(super) fn first_classes(points: &[PointSummary], wanted: impl Fn(&PointSummary) -> bool) -> Vec<At<'_>> {
+pub(super) fn first_classes(
+    points: &[PointSummary],
+    wanted: impl Fn(&PointSummary) -> bool,
+) -> Vec<At<'_>> {
     let chosen = points.iter().filter(|point| wanted(point));
-    let mut found: Vec<At<'_>> = chosen.filter_map(|point| Some((point, point.classes.first()?))).collect();
+    let mut found: Vec<At<'_>> = chosen
+        .filter_map(|point| Some((point, point.classes.first()?)))
+        .collect();
     found.sort_by_key(|(point, _)| point.coordinates);
     found
 }
@@ -32,9 +39,16 @@ pub(super) struct Group<'a> {
     pub(super) shape: Shape,
 }
 
-/// One chart per group with loads, side by side with the same axes; `None` if there is nothing to draw.
-pub(super) fn latency_charts(groups: Vec<(Group<'_>, Vec<Mark>)>, unit_name: &str) -> Option<Block> {
-    let groups: Vec<_> = groups.into_iter().filter(|(group, _)| !group.loads.is_empty()).collect();
+/// One chart per group with loads, side by side with the same axes; `None` if there is nothing to
+/// draw.
+pub(super) fn latency_charts(
+    groups: Vec<(Group<'_>, Vec<Mark>)>,
+    unit_name: &str,
+) -> Option<Block> {
+    let groups: Vec<_> = groups
+        .into_iter()
+        .filter(|(group, _)| !group.loads.is_empty())
+        .collect();
     if groups.len() < 2 {
         let (mut group, marks) = groups.into_iter().next()?;
         group.name = "";
@@ -59,63 +73,130 @@ fn align(charts: &mut [Chart]) {
     const ROOM: f64 = 1.15;
     let (mut most, mut low, mut high) = (0.0_f64, f64::INFINITY, 0.0_f64);
     for chart in &*charts {
-        let Plot::Lines(lines) = &chart.plot else { continue };
+        let Plot::Lines(lines) = &chart.plot else {
+            continue;
+        };
         most = most.max(lines.x.range.map_or(0.0, |(_, most)| most));
-        let levels = lines.marks.iter().filter(|mark| !mark.upright).map(|mark| mark.at);
-        let bands = lines.series.iter().flat_map(|series| series.band.iter().flatten());
-        let ends = bands.flat_map(|known| std::iter::once(known.low).chain(known.high)).chain(levels);
-        let values = lines.series.iter().flat_map(|series| series.y.iter().flatten().copied());
-        for value in values.chain(ends).filter(|value| *value > 0.0 && value.is_finite()) {
+        let levels = lines
+            .marks
+            .iter()
+            .filter(|mark| !mark.upright)
+            .map(|mark| mark.at);
+        let bands = lines
+            .series
+            .iter()
+            .flat_map(|series| series.band.iter().flatten());
+        let ends = bands
+            .flat_map(|known| std::iter::once(known.low).chain(known.high))
+            .chain(levels);
+        let values = lines
+            .series
+            .iter()
+            .flat_map(|series| series.y.iter().flatten().copied());
+        for value in values
+            .chain(ends)
+            .filter(|value| *value > 0.0 && value.is_finite())
+        {
             (low, high) = (low.min(value), high.max(value));
         }
     }
     for chart in charts {
-        let Plot::Lines(lines) = &mut chart.plot else { continue };
+        let Plot::Lines(lines) = &mut chart.plot else {
+            continue;
+        };
         lines.x.range = Some((0.0, most));
         lines.y.range = Some((low / ROOM, high * ROOM));
     }
 }
 
 /// Median and p99 over throughput, with intervals; `None` if there is nothing to draw.
-pub(super) fn latency_chart(groups: &[Group<'_>], marks: Vec<Mark>, unit_name: &str) -> Option<Chart> {
+pub(super) fn latency_chart(
+    groups: &[Group<'_>],
+    marks: Vec<Mark>,
+    unit_name: &str,
+) -> Option<Chart> {
     let mut series = Vec::new();
     for (at, group) in groups.iter().enumerate() {
         let colour = u8::try_from(2 * at % 8).unwrap_or(0);
-        series.extend(latency_series(group, ("p50", colour), |l| l.p50_us, |known| known.p50_us));
-        series.extend(latency_series(group, ("p99", colour + 1), |l| l.p99_us, |known| known.p99_us));
+        series.extend(latency_series(
+            group,
+            ("p50", colour),
+            |l| l.p50_us,
+            |known| known.p50_us,
+        ));
+        series.extend(latency_series(
+            group,
+            ("p99", colour + 1),
+            |l| l.p99_us,
+            |known| known.p99_us,
+        ));
     }
     series.retain(|series| !series.x.is_empty());
-    for alone in series.iter_mut().filter(|series| series.x.len() == 1 && !series.faint) {
+    for alone in series
+        .iter_mut()
+        .filter(|series| series.x.len() == 1 && !series.faint)
+    {
         alone.shape = Shape::Points;
     }
     if series.is_empty() {
         return None;
     }
-    let described: Vec<String> = groups.iter().filter_map(|group| describe(group, unit_name)).collect();
+    let described: Vec<String> = groups
+        .iter()
+        .filter_map(|group| describe(group, unit_name))
+        .collect();
     let description = format!("{}.", described.join("; "));
     let lines = Lines {
-        x: Axis { label: unit_name.into(), unit: Unit::PerSecond, range: from_zero(&series), ..Axis::default() },
-        y: Axis { label: "response time".into(), unit: Unit::Microseconds, log: true, range: None },
+        x: Axis {
+            label: unit_name.into(),
+            unit: Unit::PerSecond,
+            range: from_zero(&series),
+            ..Axis::default()
+        },
+        y: Axis {
+            label: "response time".into(),
+            unit: Unit::Microseconds,
+            log: true,
+            range: None,
+        },
         right: None,
         marks: within_reach(marks, &series),
         series,
     };
-    Some(parts::chart("latency-chart", "Latency against throughput", description, Plot::Lines(lines)))
+    Some(parts::chart(
+        "latency-chart",
+        "Latency against throughput",
+        description,
+        Plot::Lines(lines),
+    ))
 }
 
 fn from_zero(series: &[Series]) -> Option<(f64, f64)> {
-    let most = series.iter().flat_map(|series| &series.x).copied().fold(0.0, f64::max);
+    let most = series
+        .iter()
+        .flat_map(|series| &series.x)
+        .copied()
+        .fold(0.0, f64::max);
     (most > 0.0).then_some((0.0, most * 1.03))
 }
 
 /// Removes a bound far above all values, which would compress the measured values into a corner.
 fn within_reach(marks: Vec<Mark>, series: &[Series]) -> Vec<Mark> {
-    let most = series.iter().flat_map(|series| &series.y).flatten().copied().fold(0.0, f64::max);
-    marks.into_iter().filter(|mark| mark.upright || mark.at <= BOUND_REACH * most).collect()
+    let most = series
+        .iter()
+        .flat_map(|series| &series.y)
+        .flatten()
+        .copied()
+        .fold(0.0, f64::max);
+    marks
+        .into_iter()
+        .filter(|mark| mark.upright || mark.at <= BOUND_REACH * most)
+        .collect()
 }
 
-/// The line through loads that each gave more throughput than all previous ones, and the other loads as fainter
-/// points. These are mostly beyond the knee: a line back and forth through them would be misleading.
+/// The line through loads that each gave more throughput than all previous ones, and the other
+/// loads as fainter points. These are mostly beyond the knee: a line back and forth through them
+/// would be misleading.
 fn latency_series(
     group: &Group<'_>,
     (quantile, colour): (&str, u8),
@@ -123,7 +204,12 @@ fn latency_series(
     known: fn(&Confidence) -> Option<Limits>,
 ) -> [Series; 2] {
     let name = format!("{} {quantile}", group.name).trim().to_string();
-    let made = |name: String, shape| Series { name, shape, colour: Some(colour), ..Series::default() };
+    let made = |name: String, shape| Series {
+        name,
+        shape,
+        colour: Some(colour),
+        ..Series::default()
+    };
     let mut line = made(name.clone(), group.shape);
     let mut others: Vec<(&At<'_>, LatencySummary)> = Vec::new();
     let add = |series: &mut Series, (point, class): &At<'_>, latency: &LatencySummary| {
@@ -133,7 +219,9 @@ fn latency_series(
         series.labels.push(load_name(point, class));
     };
     for load in &group.loads {
-        let Some(latency) = load.1.latency else { continue };
+        let Some(latency) = load.1.latency else {
+            continue;
+        };
         if line.x.last().is_none_or(|last| load.1.iops > *last) {
             add(&mut line, load, &latency);
         } else {
@@ -141,8 +229,13 @@ fn latency_series(
         }
     }
     others.sort_by(|(one, _), (other, _)| one.1.iops.total_cmp(&other.1.iops));
-    let mut rest = Series { faint: true, ..made(format!("{name}, no more throughput"), Shape::Points) };
-    others.iter().for_each(|(load, latency)| add(&mut rest, load, latency));
+    let mut rest = Series {
+        faint: true,
+        ..made(format!("{name}, no more throughput"), Shape::Points)
+    };
+    others
+        .iter()
+        .for_each(|(load, latency)| add(&mut rest, load, latency));
     for series in [&mut line, &mut rest] {
         if series.band.iter().all(Option::is_none) {
             series.band.clear();
@@ -154,47 +247,99 @@ fn latency_series(
 /// `depth 8`, with a remark if an offered rate was not met.
 fn load_name(point: &PointSummary, class: &ClassSummary) -> String {
     let name = match point.coordinates {
-        Coordinates::Rate { rate_per_s: rate, .. } => format!("{} offered a second", parts::count(rate as f64)),
+        Coordinates::Rate {
+            rate_per_s: rate, ..
+        } => format!("{} offered a second", parts::count(rate as f64)),
         Coordinates::Cell { small, large: 0 } => format!("depth {small}"),
         _ => point.coordinates.to_string(),
     };
-    if class.met == Some(false) { format!("{name}, not met") } else { name }
+    if class.met == Some(false) {
+        format!("{name}, not met")
+    } else {
+        name
+    }
 }
 
 /// Describes a group at its lowest and its highest load.
 fn describe(group: &Group<'_>, unit_name: &str) -> Option<String> {
-    let with: Vec<(&At<'_>, LatencySummary)> =
-        group.loads.iter().filter_map(|load| Some((load, load.1.latency?))).collect();
-    let what = if group.name.is_empty() { "Response time" } else { group.name.trim_end_matches(',') };
+    let with: Vec<(&At<'_>, LatencySummary)> = group
+        .loads
+        .iter()
+        .filter_map(|load| Some((load, load.1.latency?)))
+        .collect();
+    let what = if group.name.is_empty() {
+        "Response time"
+    } else {
+        group.name.trim_end_matches(',')
+    };
     let at = |((_, class), latency): &(&At<'_>, LatencySummary)| {
         let (p50, p99) = (parts::time(latency.p50_us), parts::time(latency.p99_us));
-        format!("median {p50} and p99 {p99} at {} {unit_name}", parts::count(class.iops))
+        format!(
+            "median {p50} and p99 {p99} at {} {unit_name}",
+            parts::count(class.iops)
+        )
     };
     let least = at(with.first()?);
-    Some(if with.len() == 1 { format!("{what}: {least}") } else { format!("{what}: {least}, {}", at(with.last()?)) })
+    Some(if with.len() == 1 {
+        format!("{what}: {least}")
+    } else {
+        format!("{what}: {least}, {}", at(with.last()?))
+    })
 }
 
 /// Marks at the knee, the cap, the bound and the highest kept rate.
-pub(super) fn marks(shape: &CurveShape, bound: Option<Bound>, sustained: Option<&Sustained>) -> Vec<Mark> {
+pub(super) fn marks(
+    shape: &CurveShape,
+    bound: Option<Bound>,
+    sustained: Option<&Sustained>,
+) -> Vec<Mark> {
     let mut marks = Vec::new();
     if let Some(knee) = shape.knee {
         let label = format!("knee, depth {}", knee.load);
-        marks.push(Mark { at: knee.throughput.value, upright: true, label, ..Mark::default() });
+        marks.push(Mark {
+            at: knee.throughput.value,
+            upright: true,
+            label,
+            ..Mark::default()
+        });
     }
     // If the knee is at the cap, two marks at the same place say less than one.
-    if let Some(cap) =
-        shape.cap.filter(|cap| shape.knee.is_none_or(|knee| !cap.interval.contains(knee.throughput.value)))
-    {
+    if let Some(cap) = shape.cap.filter(|cap| {
+        shape
+            .knee
+            .is_none_or(|knee| !cap.interval.contains(knee.throughput.value))
+    }) {
         let label = format!("cap, {}", parts::count(cap.throughput));
-        marks.push(Mark { at: cap.throughput, upright: true, label, tone: Status::Warning, ..Mark::default() });
+        marks.push(Mark {
+            at: cap.throughput,
+            upright: true,
+            label,
+            tone: Status::Warning,
+            ..Mark::default()
+        });
     }
     if let Some(bound) = bound {
         let at = bound.latency.as_micros_f64();
-        marks.push(Mark { at, label: format!("bound {bound}"), tone: Status::Bad, ..Mark::default() });
+        marks.push(Mark {
+            at,
+            label: format!("bound {bound}"),
+            tone: Status::Bad,
+            ..Mark::default()
+        });
     }
     if let Some(rate) = sustained.and_then(|sustained| sustained.kept_rate) {
-        let label = if bound.is_some() { "highest rate within the bound" } else { "highest rate that was met" };
-        marks.push(Mark { at: rate as f64, upright: true, label: label.into(), tone: Status::Good, ..Mark::default() });
+        let label = if bound.is_some() {
+            "highest rate within the bound"
+        } else {
+            "highest rate that was met"
+        };
+        marks.push(Mark {
+            at: rate as f64,
+            upright: true,
+            label: label.into(),
+            tone: Status::Good,
+            ..Mark::default()
+        });
     }
     marks
 }
@@ -212,13 +357,32 @@ pub(super) fn closed_and_open<'a>(
     // The knee is a depth, which an offered load does not have.
     of_open.retain(|mark| !of_closed.contains(mark) || !mark.upright);
     vec![
-        (Group { name: "A constant number outstanding", loads: closed, shape: Shape::Line }, of_closed),
-        (Group { name: "Offered at random times", loads: open, shape: Shape::Line }, of_open),
+        (
+            Group {
+                name: "A constant number outstanding",
+                loads: closed,
+                shape: Shape::Line,
+            },
+            of_closed,
+        ),
+        (
+            Group {
+                name: "Offered at random times",
+                loads: open,
+                shape: Shape::Line,
+            },
+            of_open,
+        ),
     ]
 }
 
 /// Throughput over depth, with intervals and the fitted law; `None` with fewer than two depths.
-pub(super) fn depth_chart(loads: &[At<'_>], law: Option<Usl>, shape: &CurveShape, unit_name: &str) -> Option<Chart> {
+pub(super) fn depth_chart(
+    loads: &[At<'_>],
+    law: Option<Usl>,
+    shape: &CurveShape,
+    unit_name: &str,
+) -> Option<Chart> {
     let mut loads = loads.to_vec();
     loads.sort_by_key(|(_, class)| class.outstanding);
     let (first, last) = (loads.first()?.1.outstanding, loads.last()?.1.outstanding);
@@ -230,20 +394,40 @@ pub(super) fn depth_chart(loads: &[At<'_>], law: Option<Usl>, shape: &CurveShape
     if let Some(law) = law.filter(|law| law.fits) {
         series.push(law_series(law, f64::from(first.max(1)), f64::from(last)));
     }
-    let knee = shape.knee.map(|knee| Mark { at: knee.load, upright: true, label: "knee".into(), ..Mark::default() });
+    let knee = shape.knee.map(|knee| Mark {
+        at: knee.load,
+        upright: true,
+        label: "knee".into(),
+        ..Mark::default()
+    });
     let description = format!(
         "{unit_name} by operations outstanding: {} at depth {first}, {} at depth {last}.",
         parts::count(loads[0].1.iops),
         parts::count(loads[loads.len() - 1].1.iops)
     );
     let lines = Lines {
-        x: Axis { label: "outstanding".into(), unit: Unit::Number, log: true, range: None },
-        y: Axis { label: unit_name.into(), unit: Unit::PerSecond, range: level_from_zero(&series), ..Axis::default() },
+        x: Axis {
+            label: "outstanding".into(),
+            unit: Unit::Number,
+            log: true,
+            range: None,
+        },
+        y: Axis {
+            label: unit_name.into(),
+            unit: Unit::PerSecond,
+            range: level_from_zero(&series),
+            ..Axis::default()
+        },
         right: None,
         series,
         marks: knee.into_iter().collect(),
     };
-    Some(parts::chart("throughput-depth", "Throughput over depth", description, Plot::Lines(lines)))
+    Some(parts::chart(
+        "throughput-depth",
+        "Throughput over depth",
+        description,
+        Plot::Lines(lines),
+    ))
 }
 
 /// Number of outstanding large I/Os.
@@ -259,8 +443,13 @@ pub(super) fn large_chart(loads: &[At<'_>], what: &str, unit: ByteRate) -> Optio
     if large(first.0) == large(last.0) {
         return None;
     }
-    let mut series = over_depth("large reads", &loads, 1.0 / unit.bytes(), |class| class.iops);
-    series.x = loads.iter().map(|(point, _)| f64::from(large(point))).collect();
+    let mut series = over_depth("large reads", &loads, 1.0 / unit.bytes(), |class| {
+        class.iops
+    });
+    series.x = loads
+        .iter()
+        .map(|(point, _)| f64::from(large(point)))
+        .collect();
     let rate = |class: &ClassSummary| class.iops * f64::from(class.io_bytes) / unit.bytes();
     let description = format!(
         "{} of {what} by operations outstanding: {} at depth {}, {} at depth {}.",
@@ -271,30 +460,63 @@ pub(super) fn large_chart(loads: &[At<'_>], what: &str, unit: ByteRate) -> Optio
         large(last.0)
     );
     let scale = f64::from(first.1.io_bytes);
-    series.y.iter_mut().flatten().for_each(|value| *value *= scale);
-    series.band.iter_mut().flatten().for_each(|band| *band = band.scaled(scale));
+    series
+        .y
+        .iter_mut()
+        .flatten()
+        .for_each(|value| *value *= scale);
+    series
+        .band
+        .iter_mut()
+        .flatten()
+        .for_each(|band| *band = band.scaled(scale));
     let series = vec![series];
     let lines = Lines {
-        x: Axis { label: "outstanding".into(), unit: Unit::Number, log: true, range: None },
-        y: Axis { label: unit.name().into(), unit: unit.of_axis(), range: level_from_zero(&series), ..Axis::default() },
+        x: Axis {
+            label: "outstanding".into(),
+            unit: Unit::Number,
+            log: true,
+            range: None,
+        },
+        y: Axis {
+            label: unit.name().into(),
+            unit: unit.of_axis(),
+            range: level_from_zero(&series),
+            ..Axis::default()
+        },
         right: None,
         series,
         marks: Vec::new(),
     };
-    Some(parts::chart("large-depth", "Throughput of large I/O", description, Plot::Lines(lines)))
+    Some(parts::chart(
+        "large-depth",
+        "Throughput of large I/O",
+        description,
+        Plot::Lines(lines),
+    ))
 }
 
 fn level_from_zero(series: &[Series]) -> Option<(f64, f64)> {
-    let most = series.iter().flat_map(|series| &series.y).flatten().copied().fold(0.0, f64::max);
+    let most = series
+        .iter()
+        .flat_map(|series| &series.y)
+        .flatten()
+        .copied()
+        .fold(0.0, f64::max);
     (most > 0.0).then_some((0.0, most * 1.05))
 }
 
 fn over_depth(name: &str, loads: &[At<'_>], scale: f64, of: fn(&ClassSummary) -> f64) -> Series {
-    let mut series = Series { name: name.into(), ..Series::default() };
+    let mut series = Series {
+        name: name.into(),
+        ..Series::default()
+    };
     for (point, class) in loads {
         series.x.push(f64::from(class.outstanding));
         series.y.push(Some(of(class) * scale));
-        series.band.push(class.rate().interval.map(|interval| interval.scaled(scale)));
+        series
+            .band
+            .push(class.rate().interval.map(|interval| interval.scaled(scale)));
         series.labels.push(load_name(point, class));
     }
     series
@@ -302,8 +524,19 @@ fn over_depth(name: &str, loads: &[At<'_>], scale: f64, of: fn(&ClassSummary) ->
 
 fn law_series(law: Usl, first: f64, last: f64) -> Series {
     let step = (last / first).ln() / f64::from(LAW_STEPS);
-    let x: Vec<f64> = (0..=LAW_STEPS).map(|at| first * (step * f64::from(at)).exp()).collect();
+    let x: Vec<f64> = (0..=LAW_STEPS)
+        .map(|at| first * (step * f64::from(at)).exp())
+        .collect();
     let y = x.iter().map(|load| Some(law.at(*load))).collect();
-    let name = format!("Universal Scalability Law, within {:.0} %", law.greatest_residual * 100.0);
-    Series { name, shape: Shape::Dashed, x, y, ..Series::default() }
+    let name = format!(
+        "Universal Scalability Law, within {:.0} %",
+        law.greatest_residual * 100.0
+    );
+    Series {
+        name,
+        shape: Shape::Dashed,
+        x,
+        y,
+        ..Series::default()
+    }
 }

@@ -1,5 +1,5 @@
-//! The whole run on one time axis: throughput, response times, wait events of database sessions, and the counters of
-//! the host and its disks.
+//! The whole run on one time axis: throughput, response times, wait events of database sessions,
+//! and the counters of the host and its disks.
 
 use super::document::{Axis, Block, Lines, Mark, Plot, Section, Series, Shape, Unit};
 use super::parts;
@@ -18,7 +18,8 @@ const SAMPLES_MAX: usize = 1000;
 const MARKED_MAX: usize = 12;
 /// Maximum number of events with their own colour; the others are drawn together.
 const EVENTS_MAX: usize = 7;
-/// Maximum length in seconds of a drawn pause between two points; longer pauses are shortened to it.
+/// Maximum length in seconds of a drawn pause between two points; longer pauses are shortened to
+/// it.
 const PAUSE_MAX: f64 = 300.0;
 /// I/O size from which on megabytes per second say more than operations per second.
 const LARGE: u32 = 64 << 10;
@@ -41,7 +42,10 @@ pub(super) fn section(run: &Run, units: Units<'_>) -> Option<Section> {
     if parts.is_empty() {
         return None;
     }
-    let thin = thinning(parts.iter().map(|part| part.record.whole_windows()).sum(), WINDOWS_MAX);
+    let thin = thinning(
+        parts.iter().map(|part| part.record.whole_windows()).sum(),
+        WINDOWS_MAX,
+    );
     let mut panels = rates(&parts, thin, units);
     panels.push(latencies(&parts, thin));
     panels.extend(waits(&parts));
@@ -57,9 +61,18 @@ pub(super) fn section(run: &Run, units: Units<'_>) -> Option<Section> {
         "{} over {}, from top to bottom: {}.",
         parts::points(parts.len()),
         parts::time(span * 1e6),
-        panels.iter().map(|panel| panel.y.label.as_str()).collect::<Vec<_>>().join(", ")
+        panels
+            .iter()
+            .map(|panel| panel.y.label.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
     );
-    let chart = parts::chart("timeline-chart", "The run over time", description, Plot::Stack { panels });
+    let chart = parts::chart(
+        "timeline-chart",
+        "The run over time",
+        description,
+        Plot::Stack { panels },
+    );
     let mut lead = "Each point in its turn; gaps are warm-up and preparation.".to_string();
     if thin > 1 {
         let _ = write!(lead, " Each step is of {thin} windows together.");
@@ -70,20 +83,33 @@ pub(super) fn section(run: &Run, units: Units<'_>) -> Option<Section> {
     if parts.iter().all(|part| part.record.samples.is_empty()) {
         lead.push_str(" Nothing was counted on the host: the target is a model on virtual time.");
     }
-    Some(parts::section("timeline", "Timeline", &lead, vec![Block::Chart(Box::new(chart))]))
+    Some(parts::section(
+        "timeline",
+        "Timeline",
+        &lead,
+        vec![Block::Chart(Box::new(chart))],
+    ))
 }
 
 fn begun(part: &Part<'_>) -> Mark {
-    Mark { at: part.begun, upright: true, label: part.record.coordinates.to_string(), ..Mark::default() }
+    Mark {
+        at: part.begun,
+        upright: true,
+        label: part.record.coordinates.to_string(),
+        ..Mark::default()
+    }
 }
 
-/// The points with their starts, and whether any pause was shortened. Wall-clock time has a resolution of a second and
-/// stands still for a model, so no point begins before the end of the previous one.
+/// The points with their starts, and whether any pause was shortened. Wall-clock time has a
+/// resolution of a second and stands still for a model, so no point begins before the end of the
+/// previous one.
 fn in_time(run: &Run) -> (Vec<Part<'_>>, bool) {
     let origin = run.header.started.parse::<Moment>().ok();
     let (mut parts, mut end, mut left_out): (Vec<Part<'_>>, f64, f64) = (Vec::new(), 0.0, 0.0);
     for record in &run.points {
-        let since = origin.zip(record.started.parse::<Moment>().ok()).map(|(origin, begun)| begun.since(origin));
+        let since = origin
+            .zip(record.started.parse::<Moment>().ok())
+            .map(|(origin, begun)| begun.since(origin));
         let mut begun = (since.unwrap_or(0) as f64 - left_out).max(end);
         if begun - end > PAUSE_MAX {
             left_out += begun - end - PAUSE_MAX;
@@ -100,19 +126,29 @@ fn thinning(number: usize, most: usize) -> usize {
     number.div_ceil(most).max(1)
 }
 
-/// The windows of a stream, `thin` merged at a time: the time of their middle, their duration, and their content.
+/// The windows of a stream, `thin` merged at a time: the time of their middle, their duration, and
+/// their content.
 fn windows<'a>(
     part: &'a Part<'_>,
     stream: &'a StreamRecord,
     thin: usize,
 ) -> impl Iterator<Item = (f64, f64, Window)> + 'a {
-    let (width, whole) = (part.record.window.as_secs_f64(), part.record.whole_windows());
+    let (width, whole) = (
+        part.record.window.as_secs_f64(),
+        part.record.whole_windows(),
+    );
     let from = part.begun + part.record.warm_up.as_secs_f64();
     (0..whole).step_by(thin).map(move |first| {
         let last = (first + thin).min(whole);
         let mut together = Window::default();
-        (first..last).flat_map(|at| stream.windows_at(at)).for_each(|window| together.merge(window));
-        (from + width * f64::midpoint(first as f64, last as f64), width * (last - first) as f64, together)
+        (first..last)
+            .flat_map(|at| stream.windows_at(at))
+            .for_each(|window| together.merge(window));
+        (
+            from + width * f64::midpoint(first as f64, last as f64),
+            width * (last - first) as f64,
+            together,
+        )
     })
 }
 
@@ -140,8 +176,16 @@ fn shortened(value: f64) -> f64 {
 
 fn over_time(label: &str, unit: Unit) -> Lines {
     Lines {
-        x: Axis { label: "since the run began".into(), unit: Unit::Seconds, ..Axis::default() },
-        y: Axis { label: label.into(), unit, ..Axis::default() },
+        x: Axis {
+            label: "since the run began".into(),
+            unit: Unit::Seconds,
+            ..Axis::default()
+        },
+        y: Axis {
+            label: label.into(),
+            unit,
+            ..Axis::default()
+        },
         ..Lines::default()
     }
 }
@@ -149,35 +193,67 @@ fn over_time(label: &str, unit: Unit) -> Lines {
 /// Throughput: operations per second of small I/O, bytes per second of large I/O.
 fn rates(parts: &[Part<'_>], thin: usize, units: Units<'_>) -> Vec<Lines> {
     let panel = |large: bool| {
-        let (label, unit) =
-            if large { (units.bytes.name(), units.bytes.of_axis()) } else { (units.operations, Unit::PerSecond) };
+        let (label, unit) = if large {
+            (units.bytes.name(), units.bytes.of_axis())
+        } else {
+            (units.operations, Unit::PerSecond)
+        };
         let mut panel = over_time(label, unit);
         panel.y.range = Some((0.0, 0.0));
         for part in parts {
-            let streams = part.record.streams.iter().filter(|stream| (stream.length >= LARGE) == large);
+            let streams = part
+                .record
+                .streams
+                .iter()
+                .filter(|stream| (stream.length >= LARGE) == large);
             for stream in streams {
                 let series = named(&mut panel.series, &stream.name);
                 gap(series, part.begun);
                 let label = part.record.coordinates.to_string();
-                let scale = if large { f64::from(stream.length) / units.bytes.bytes() } else { 1.0 };
+                let scale = if large {
+                    f64::from(stream.length) / units.bytes.bytes()
+                } else {
+                    1.0
+                };
                 for (at, seconds, window) in windows(part, stream, thin) {
-                    push(series, at, Some(window.done as f64 / seconds * scale), &label);
+                    push(
+                        series,
+                        at,
+                        Some(window.done as f64 / seconds * scale),
+                        &label,
+                    );
                 }
             }
         }
-        let most = panel.series.iter().flat_map(|series| &series.y).flatten().copied().fold(0.0, f64::max);
+        let most = panel
+            .series
+            .iter()
+            .flat_map(|series| &series.y)
+            .flatten()
+            .copied()
+            .fold(0.0, f64::max);
         panel.y.range = Some((0.0, most * 1.05));
         panel
     };
-    [false, true].map(panel).into_iter().filter(|panel| !panel.series.is_empty()).collect()
+    [false, true]
+        .map(panel)
+        .into_iter()
+        .filter(|panel| !panel.series.is_empty())
+        .collect()
 }
 
 /// The series with this name, created if necessary.
 fn named<'a>(all: &'a mut Vec<Series>, name: &str) -> &'a mut Series {
-    let at = all.iter().position(|series| series.name == name).unwrap_or_else(|| {
-        all.push(Series { name: name.into(), ..Series::default() });
-        all.len() - 1
-    });
+    let at = all
+        .iter()
+        .position(|series| series.name == name)
+        .unwrap_or_else(|| {
+            all.push(Series {
+                name: name.into(),
+                ..Series::default()
+            });
+            all.len() - 1
+        });
     &mut all[at]
 }
 
@@ -185,10 +261,20 @@ fn named<'a>(all: &'a mut Vec<Series>, name: &str) -> &'a mut Series {
 fn latencies(parts: &[Part<'_>], thin: usize) -> Lines {
     let mut panel = over_time("response time", Unit::Microseconds);
     panel.y.log = true;
-    panel.series = ["p50", "p99", "max"].map(|name| Series { name: name.into(), ..Series::default() }).into();
+    panel.series = ["p50", "p99", "max"]
+        .map(|name| Series {
+            name: name.into(),
+            ..Series::default()
+        })
+        .into();
     for part in parts {
-        let Some(stream) = part.record.streams.first() else { continue };
-        panel.series.iter_mut().for_each(|series| gap(series, part.begun));
+        let Some(stream) = part.record.streams.first() else {
+            continue;
+        };
+        panel
+            .series
+            .iter_mut()
+            .for_each(|series| gap(series, part.begun));
         for (at, _, window) in windows(part, stream, thin) {
             let summed = summed(&window.response);
             for (series, value) in panel.series.iter_mut().zip(summed) {
@@ -196,13 +282,20 @@ fn latencies(parts: &[Part<'_>], thin: usize) -> Lines {
             }
         }
     }
-    panel.series.iter_mut().for_each(|series| series.labels.clear());
+    panel
+        .series
+        .iter_mut()
+        .for_each(|series| series.labels.clear());
     panel
 }
 
 fn summed(latencies: &Latencies) -> [Option<f64>; 3] {
     let summary = analyse::latency(latencies);
-    [summary.map(|l| l.p50_us), summary.map(|l| l.p99_us), summary.map(|l| l.max_us)]
+    [
+        summary.map(|l| l.p50_us),
+        summary.map(|l| l.p99_us),
+        summary.map(|l| l.max_us),
+    ]
 }
 
 /// Wait events of database sessions, their physical reads and the server's CPU; empty for raw I/O.
@@ -210,7 +303,11 @@ fn waits(parts: &[Part<'_>]) -> Vec<Lines> {
     let moments: Vec<(f64, analyse::sql::ServerMoment)> = parts
         .iter()
         .filter_map(|part| Some((part.begun, analyse::sql::sql(part.record)?)))
-        .flat_map(|(begun, sql)| sql.timeline.into_iter().map(move |moment| (begun + moment.at_s, moment)))
+        .flat_map(|(begun, sql)| {
+            sql.timeline
+                .into_iter()
+                .map(move |moment| (begun + moment.at_s, moment))
+        })
         .collect();
     if moments.is_empty() {
         return Vec::new();
@@ -224,28 +321,46 @@ fn waits(parts: &[Part<'_>]) -> Vec<Lines> {
     }
     events.sort_by(|one, other| other.1.total_cmp(&one.1));
     let mut waiting = over_time("sessions in", Unit::Number);
-    let own: Vec<&str> = events.iter().take(EVENTS_MAX).map(|(event, _)| event.as_str()).collect();
+    let own: Vec<&str> = events
+        .iter()
+        .take(EVENTS_MAX)
+        .map(|(event, _)| event.as_str())
+        .collect();
     let stacked = |name: &str, of: &dyn Fn(&analyse::sql::ServerMoment) -> f64| Series {
         name: name.into(),
         shape: Shape::Stacked,
         x: moments.iter().map(|(at, _)| shortened(*at)).collect(),
-        y: moments.iter().map(|(_, moment)| Some(shortened(of(moment)))).collect(),
+        y: moments
+            .iter()
+            .map(|(_, moment)| Some(shortened(of(moment))))
+            .collect(),
         ..Series::default()
     };
     for event in &own {
-        let of = |moment: &analyse::sql::ServerMoment| moment.waits.get(*event).copied().unwrap_or(0.0);
+        let of =
+            |moment: &analyse::sql::ServerMoment| moment.waits.get(*event).copied().unwrap_or(0.0);
         waiting.series.push(stacked(event, &of));
     }
     if events.len() > EVENTS_MAX {
         let others = |moment: &analyse::sql::ServerMoment| {
-            moment.waits.iter().filter(|(event, _)| !own.contains(&event.as_str())).map(|(_, share)| share).sum()
+            moment
+                .waits
+                .iter()
+                .filter(|(event, _)| !own.contains(&event.as_str()))
+                .map(|(_, share)| share)
+                .sum()
         };
         waiting.series.push(stacked("other events", &others));
     }
     let line = |label: &str, unit, of: fn(&analyse::sql::ServerMoment) -> Option<f64>| {
         let mut panel = over_time(label, unit);
-        let mut series = Series { name: label.into(), ..Series::default() };
-        moments.iter().for_each(|(at, moment)| push(&mut series, *at, of(moment), ""));
+        let mut series = Series {
+            name: label.into(),
+            ..Series::default()
+        };
+        moments
+            .iter()
+            .for_each(|(at, moment)| push(&mut series, *at, of(moment), ""));
         series.labels.clear();
         if series.y.iter().any(Option::is_some) {
             panel.series.push(series);
@@ -254,15 +369,23 @@ fn waits(parts: &[Part<'_>]) -> Vec<Lines> {
     };
     vec![
         waiting,
-        line("physical reads", Unit::PerSecond, |moment| moment.physical_per_s),
+        line("physical reads", Unit::PerSecond, |moment| {
+            moment.physical_per_s
+        }),
         line("database CPUs busy", Unit::Number, |moment| moment.cpu),
     ]
 }
 
 /// The kernel's counters between samples: the disks' queues, then utilisation.
 fn host(parts: &[Part<'_>]) -> Vec<Lines> {
-    let thin = thinning(parts.iter().map(|part| part.record.samples.len()).sum(), SAMPLES_MAX);
-    let (mut queue, mut shares) = (over_time("disk queue", Unit::Number), over_time("busy", Unit::Share));
+    let thin = thinning(
+        parts.iter().map(|part| part.record.samples.len()).sum(),
+        SAMPLES_MAX,
+    );
+    let (mut queue, mut shares) = (
+        over_time("disk queue", Unit::Number),
+        over_time("busy", Unit::Share),
+    );
     shares.y.range = Some((0.0, 1.0));
     for part in parts {
         let samples: Vec<&Sample> = part.record.samples.iter().step_by(thin).collect();

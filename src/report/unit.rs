@@ -19,13 +19,15 @@ pub(in crate::report) fn text(unit: Unit, value: f64) -> String {
 /// A value in few characters, for a cell or an axis: `79.9k`, `450 µs`.
 pub(in crate::report) fn short(unit: Unit, value: f64) -> String {
     match unit {
-        Unit::Number | Unit::PerSecond | Unit::MbPerSecond | Unit::MibPerSecond => match value.abs() {
-            size if size >= 999.5e6 => format!("{}G", significant(value / 1e9, 3)),
-            size if size >= 999.5e3 => format!("{}M", significant(value / 1e6, 3)),
-            size if size >= 9999.5 => format!("{}k", significant(value / 1e3, 3)),
-            size if size >= 999.5 => plain(value),
-            _ => significant(value, 3),
-        },
+        Unit::Number | Unit::PerSecond | Unit::MbPerSecond | Unit::MibPerSecond => {
+            match value.abs() {
+                size if size >= 999.5e6 => format!("{}G", significant(value / 1e9, 3)),
+                size if size >= 999.5e3 => format!("{}M", significant(value / 1e6, 3)),
+                size if size >= 9999.5 => format!("{}k", significant(value / 1e3, 3)),
+                size if size >= 999.5 => plain(value),
+                _ => significant(value, 3),
+            }
+        }
         Unit::Microseconds => match value.abs() {
             size if size >= 999.5e3 => format!("{} s", significant(value / 1e6, 3)),
             size if size >= 999.5 => format!("{} ms", significant(value / 1e3, 3)),
@@ -51,18 +53,33 @@ fn plain(value: f64) -> String {
         }
         grouped.push(digit);
     }
-    if value < 0.0 { format!("-{grouped}") } else { grouped }
+    if value < 0.0 {
+        format!("-{grouped}")
+    } else {
+        grouped
+    }
 }
 
 /// This number of significant digits, without trailing zeros.
 pub(in crate::report) fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
-        return if value == 0.0 { "0".into() } else { value.to_string() };
+        return if value == 0.0 {
+            "0".into()
+        } else {
+            value.to_string()
+        };
     }
-    #[expect(clippy::cast_possible_truncation, reason = "the exponent of an f64 is below 400")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the exponent of an f64 is below 400"
+    )]
     let decimals = (digits - 1 - value.abs().log10().floor() as i32).clamp(0, 12);
     let text = format!("{value:.*}", usize::try_from(decimals).unwrap_or(0));
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
 }
 
 /// Formats `-log10(1 - 0.999)` as `p99.9`.
@@ -70,8 +87,19 @@ fn quantile(drawn: f64) -> String {
     let rest = 10f64.powf(-drawn) * 100.0;
     #[expect(clippy::cast_possible_truncation, reason = "a few nines")]
     let decimals = (1 - rest.log10().floor() as i32).clamp(0, 9);
-    let text = format!("{:.*}", usize::try_from(decimals).unwrap_or(0), 100.0 - rest);
-    format!("p{}", if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text })
+    let text = format!(
+        "{:.*}",
+        usize::try_from(decimals).unwrap_or(0),
+        100.0 - rest
+    );
+    format!(
+        "p{}",
+        if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            &text
+        }
+    )
 }
 
 /// Formats seconds since the beginning: `12.5 s`, `3:25` in minutes, `26:03:25` in hours.
@@ -79,17 +107,30 @@ fn duration(seconds: f64) -> String {
     if seconds.abs() < 120.0 {
         return format!("{} s", significant(seconds, 4));
     }
-    #[expect(clippy::cast_possible_truncation, reason = "a run is shorter than the age of the universe")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a run is shorter than the age of the universe"
+    )]
     let whole = seconds.round() as i64;
     let (hours, minutes, seconds) = (whole / 3600, whole / 60 % 60, whole % 60);
-    if hours == 0 { format!("{minutes}:{seconds:02}") } else { format!("{hours}:{minutes:02}:{seconds:02}") }
+    if hours == 0 {
+        format!("{minutes}:{seconds:02}")
+    } else {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    }
 }
 
 /// Formats seconds in local time as `2026-03-01 12:30:05`.
 fn moment(seconds: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "what is out of range is said so by the conversion")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "what is out of range is said so by the conversion"
+    )]
     let moment = jiff::Timestamp::from_second(seconds.round() as i64);
-    moment.map_or_else(|_| significant(seconds, 12), |moment| moment.strftime("%Y-%m-%d %H:%M:%S").to_string())
+    moment.map_or_else(
+        |_| significant(seconds, 12),
+        |moment| moment.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+    )
 }
 
 #[cfg(test)]
@@ -116,9 +157,18 @@ mod tests {
             (Unit::Seconds, 12.5, "12.5 s", "12.5 s"),
             (Unit::Seconds, 205.0, "3:25", "205 s"),
             (Unit::Seconds, 93_805.0, "26:03:25", "93805 s"),
-            (Unit::Moment, 1_772_368_205.0, "2026-03-01 12:30:05", "2026-03-01 12:30:05"),
+            (
+                Unit::Moment,
+                1_772_368_205.0,
+                "2026-03-01 12:30:05",
+                "2026-03-01 12:30:05",
+            ),
         ] {
-            assert_eq!((text(unit, value).as_str(), short(unit, value).as_str()), (long, compact), "{unit:?} {value}");
+            assert_eq!(
+                (text(unit, value).as_str(), short(unit, value).as_str()),
+                (long, compact),
+                "{unit:?} {value}"
+            );
         }
     }
 }

@@ -1,9 +1,11 @@
-//! Conducts a soak: runs rounds on a timetable and writes each to the journal before the next begins.
+//! Conducts a soak: runs rounds on a timetable and writes each to the journal before the next
+//! begins.
 //!
-//! A soak survives problems that end other runs. If a session breaks, its round ends, and the target is prepared again
-//! for the next round. The same happens if all operations of a round failed, or if the target's path now leads
-//! elsewhere. If the target is missing, the round is recorded as not measured. If the journal cannot be written, rounds
-//! are held in memory until it can. A round in the journal is dropped from memory, so memory use does not grow.
+//! A soak survives problems that end other runs. If a session breaks, its round ends, and the
+//! target is prepared again for the next round. The same happens if all operations of a round
+//! failed, or if the target's path now leads elsewhere. If the target is missing, the round is
+//! recorded as not measured. If the journal cannot be written, rounds are held in memory until it
+//! can. A round in the journal is dropped from memory, so memory use does not grow.
 
 use super::{Bench, Event, Listen};
 use crate::clock::{self, Clock};
@@ -16,7 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Poll interval for a stop request while waiting for the next round.
 const LOOK: Nanos = Nanos::from_millis(100);
 
-/// A round that would start more than `every / LATE` late is skipped: the next round would cut it short.
+/// A round that would start more than `every / LATE` late is skipped: the next round would cut it
+/// short.
 const LATE: u64 = 4;
 
 /// Maximum number of rounds held in memory until they can be written: some megabytes.
@@ -38,11 +41,12 @@ pub struct Soak<'a> {
 pub type Reopen<'a> = dyn FnMut(&mut Listen) -> Result<Bench, Error> + 'a;
 
 impl Soak<'_> {
-    /// Measures the remaining rounds into `journal`. `bench` is `None` if the target is missing; `again` makes a new
-    /// one for the next round.
+    /// Measures the remaining rounds into `journal`. `bench` is `None` if the target is missing;
+    /// `again` makes a new one for the next round.
     ///
     /// # Errors
-    /// More rounds than can be held in memory could not be written, or some could not be written at the end.
+    /// More rounds than can be held in memory could not be written, or some could not be written at
+    /// the end.
     pub fn measure(
         &self,
         mut bench: Option<Bench>,
@@ -57,7 +61,9 @@ impl Soak<'_> {
         loop {
             // Skip rounds whose time has passed.
             number = number.max(time.number_now(self));
-            if number > self.request.rounds() || !time.wait_for(self.request.due(number), stop, listen) {
+            if number > self.request.rounds()
+                || !time.wait_for(self.request.due(number), stop, listen)
+            {
                 break;
             }
             let late = time.now().since(self.request.due(number));
@@ -65,7 +71,9 @@ impl Soak<'_> {
                 number += 1;
                 continue;
             }
-            let Some(mut record) = self.round(&mut bench, again, &time, (number, late), stop, listen) else {
+            let Some(mut record) =
+                self.round(&mut bench, again, &time, (number, late), stop, listen)
+            else {
                 number += 1;
                 continue;
             };
@@ -92,7 +100,8 @@ impl Soak<'_> {
         late > Nanos(self.request.every.0 / LATE)
     }
 
-    /// Runs one round, whatever happens to the target. `None` if the target was ready too late for the round.
+    /// Runs one round, whatever happens to the target. `None` if the target was ready too late for
+    /// the round.
     fn round(
         &self,
         bench: &mut Option<Bench>,
@@ -111,7 +120,11 @@ impl Soak<'_> {
             let bench = bench.as_ref().expect("it was just made");
             usable = bench.facts.usable.0;
             // Preparing the target took time.
-            let late = if time.is_virtual() { late } else { time.now().since(self.request.due(number)) };
+            let late = if time.is_virtual() {
+                late
+            } else {
+                time.now().since(self.request.due(number))
+            };
             if self.is_too_late(late) {
                 return Ok(None);
             }
@@ -128,15 +141,21 @@ impl Soak<'_> {
     }
 }
 
-/// Why a completed round says nothing about the target: the target is gone, or all operations failed.
+/// Why a completed round says nothing about the target: the target is gone, or all operations
+/// failed.
 fn what_broke(bench: &Bench, record: &PointRecord) -> Option<String> {
     if record.end != End::Complete {
         return None;
     }
     let mut total = Window::default();
-    record.streams.iter().for_each(|stream| total.merge(&stream.total()));
+    record
+        .streams
+        .iter()
+        .for_each(|stream| total.merge(&stream.total()));
     let all_failed = || format!("all {} operations failed", total.failures());
-    bench.lost().or_else(|| (total.done == 0 && total.failures() > 0).then(all_failed))
+    bench
+        .lost()
+        .or_else(|| (total.done == 0 && total.failures() > 0).then(all_failed))
 }
 
 /// Record of a round that could not be measured.
@@ -164,12 +183,18 @@ struct Held {
 
 impl Held {
     /// Writes this round, after earlier rounds that could not be written.
-    fn put(&mut self, record: PointRecord, journal: &mut Journal, listen: &mut Listen) -> Result<(), Error> {
+    fn put(
+        &mut self,
+        record: PointRecord,
+        journal: &mut Journal,
+        listen: &mut Listen,
+    ) -> Result<(), Error> {
         self.records.push_back(record);
         match self.write_all(journal) {
             Err(error) if self.records.len() < HELD_MAX => {
                 listen(Event::Trouble(&format!(
-                    "{error}\n  {} rounds are kept in memory, and written when that is possible again",
+                    "{error}\n  {} rounds are kept in memory, and written when that is possible \
+                     again",
                     self.records.len()
                 )));
                 Ok(())
@@ -190,20 +215,28 @@ impl Held {
 /// Time since the soak's first round was due.
 struct Timetable {
     clock: Clock,
-    /// On real time: the time since boot at creation, and the age of the soak at that moment. The clock for
-    /// measurements stops while the machine sleeps, but days go on.
+    /// On real time: the time since boot at creation, and the age of the soak at that moment. The
+    /// clock for measurements stops while the machine sleeps, but days go on.
     then: Option<(Nanos, Nanos)>,
 }
 
 impl Timetable {
     fn new(soak: &Soak, bench: Option<&Bench>) -> Self {
-        let engine = bench.map(|bench| bench.engine.clock()).filter(Clock::is_virtual);
+        let engine = bench
+            .map(|bench| bench.engine.clock())
+            .filter(Clock::is_virtual);
         if let Some(engine) = engine {
             // A model's time begins at zero: on resume, set it to when the next round is due.
             engine.wait_until(soak.request.due(soak.last + 1));
-            return Self { clock: engine, then: None };
+            return Self {
+                clock: engine,
+                then: None,
+            };
         }
-        Self { clock: Clock::real(), then: Some((clock::since_boot(), clock::gone_since(soak.began))) }
+        Self {
+            clock: Clock::real(),
+            then: Some((clock::since_boot(), clock::gone_since(soak.began))),
+        }
     }
 
     fn is_virtual(&self) -> bool {
@@ -236,7 +269,11 @@ impl Timetable {
         while self.now() < due && !stop.load(Ordering::Relaxed) {
             let left = due.since(self.now());
             listen(Event::Waiting { left });
-            let look = if self.is_virtual() { left } else { left.min(LOOK) };
+            let look = if self.is_virtual() {
+                left
+            } else {
+                left.min(LOOK)
+            };
             self.clock.wait_until(self.clock.now().plus(look));
         }
         !stop.load(Ordering::Relaxed)

@@ -1,9 +1,11 @@
 //! Cleanup: finds what dead Rigel processes left in a directory, and removes it.
 //!
-//! Input: a directory. Output: the folders of private servers in it whose Rigel process is gone, or a sentence for each
-//! that was removed or kept. A folder without Rigel's marker is never touched.
+//! Input: a directory. Output: the folders of private servers in it whose Rigel process is gone, or
+//! a sentence for each that was removed or kept. A folder without Rigel's marker is never touched.
 
-use super::server_dir::{MARKER, MARKER_MOST, Marker, NAME, bytes_of, names_in, open_in, remove_all, unique_name};
+use super::server_dir::{
+    MARKER, MARKER_MOST, Marker, NAME, bytes_of, names_in, open_in, remove_all, unique_name,
+};
 use super::{memory, process};
 use crate::model::{Bytes, Error};
 use rustix::fd::OwnedFd;
@@ -39,18 +41,29 @@ pub struct Cleaned {
     pub kept: Vec<String>,
 }
 
-/// Lists private servers in `directory` whose Rigel process is gone: those that [`clean`] would remove.
+/// Lists private servers in `directory` whose Rigel process is gone: those that [`clean`] would
+/// remove.
 ///
 /// # Errors
 /// The directory cannot be read.
 pub fn leftovers(directory: &Path) -> Result<Vec<Leftover>, Error> {
     let (parent, names) = folders(directory)?;
-    let states = names.into_iter().map(|(name, folder)| state_of(&parent, &name, &folder));
-    Ok(states.filter_map(|state| if let FolderState::Left(left, ..) = state { Some(left) } else { None }).collect())
+    let states = names
+        .into_iter()
+        .map(|(name, folder)| state_of(&parent, &name, &folder));
+    Ok(states
+        .filter_map(|state| {
+            if let FolderState::Left(left, ..) = state {
+                Some(left)
+            } else {
+                None
+            }
+        })
+        .collect())
 }
 
-/// Stops and removes the private servers in `directory` whose Rigel process is gone. Keeps folders without Rigel's
-/// marker, and folders whose Rigel process is alive.
+/// Stops and removes the private servers in `directory` whose Rigel process is gone. Keeps folders
+/// without Rigel's marker, and folders whose Rigel process is alive.
 ///
 /// # Errors
 /// The directory cannot be read, or a leftover server cannot be stopped or removed.
@@ -65,7 +78,11 @@ pub fn clean(directory: &Path) -> Result<Cleaned, Error> {
             FolderState::Left(left, marker, inside, _lock) => {
                 if !process::kill_all_in(&folder) {
                     return Err(Error::failed(
-                        format!("{}: processes {:?} of its server cannot be ended", folder.display(), left.running),
+                        format!(
+                            "{}: processes {:?} of its server cannot be ended",
+                            folder.display(),
+                            left.running
+                        ),
                         "stop them, as root if necessary, and clean again",
                     ));
                 }
@@ -73,7 +90,12 @@ pub fn clean(directory: &Path) -> Result<Cleaned, Error> {
                     memory::remove_left(&group, &unique_name(&folder));
                 }
                 remove_all(&parent, &inside, &folder)?;
-                let mut said = format!("removed {}, a {} server of rigel {}", folder.display(), left.dbms, left.rigel);
+                let mut said = format!(
+                    "removed {}, a {} server of rigel {}",
+                    folder.display(),
+                    left.dbms,
+                    left.rigel
+                );
                 if !left.running.is_empty() {
                     let _ = write!(said, ", and ended its {} processes", left.running.len());
                 }
@@ -95,29 +117,44 @@ enum FolderState {
 }
 
 fn state_of(parent: &OwnedFd, name: &str, folder: &Path) -> FolderState {
-    let opened = open_in(parent, name, OFlags::DIRECTORY)
-        .and_then(|inside| open_in(&inside, MARKER, OFlags::empty()).map(|file| (inside, File::from(file))));
+    let opened = open_in(parent, name, OFlags::DIRECTORY).and_then(|inside| {
+        open_in(&inside, MARKER, OFlags::empty()).map(|file| (inside, File::from(file)))
+    });
     let (inside, file) = match opened {
         Ok(opened) => opened,
-        Err(Errno::ACCESS) => return FolderState::Kept("it cannot be read: clean as its owner or root".into()),
+        Err(Errno::ACCESS) => {
+            return FolderState::Kept("it cannot be read: clean as its owner or root".into());
+        }
         Err(_) => return FolderState::NotOurs,
     };
-    let Ok(facts) = file.metadata() else { return FolderState::NotOurs };
+    let Ok(facts) = file.metadata() else {
+        return FolderState::NotOurs;
+    };
     if !facts.is_file() {
         return FolderState::NotOurs;
     }
     let mut text = String::new();
-    let marker = (&file).take(MARKER_MOST).read_to_string(&mut text).ok().and_then(|_| Marker::read(&text));
-    let Some(marker) = marker else { return FolderState::NotOurs };
-    // Rigel makes the marker as its own user. If another user made this marker, they may want us to remove something
-    // else.
+    let marker = (&file)
+        .take(MARKER_MOST)
+        .read_to_string(&mut text)
+        .ok()
+        .and_then(|_| Marker::read(&text));
+    let Some(marker) = marker else {
+        return FolderState::NotOurs;
+    };
+    // Rigel makes the marker as its own user. If another user made this marker, they may want us to
+    // remove something else.
     if ![0, rustix::process::geteuid().as_raw()].contains(&facts.uid()) {
-        return FolderState::Kept(format!("its marker belongs to user {}: clean as that user", facts.uid()));
+        return FolderState::Kept(format!(
+            "its marker belongs to user {}: clean as that user",
+            facts.uid()
+        ));
     }
     let in_use = match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => false,
         Err(rustix::io::Errno::WOULDBLOCK) => true,
-        // No locks on this filesystem: the process with this number may be another one, but is more likely ours.
+        // No locks on this filesystem: the process with this number may be another one, but is more
+        // likely ours.
         Err(_) => Path::new(&format!("/proc/{}", marker.rigel)).exists(),
     };
     if in_use {
@@ -141,12 +178,27 @@ pub fn is_marker(text: &str) -> bool {
 
 /// Opens the directory, and lists its entries with a matching name, each with its full path.
 fn folders(directory: &Path) -> Result<(OwnedFd, Vec<(String, PathBuf)>), Error> {
-    let unreadable = |error: io::Error| Error::usage(format!("{}: {error}", directory.display()), "give a directory");
+    let unreadable = |error: io::Error| {
+        Error::usage(
+            format!("{}: {error}", directory.display()),
+            "give a directory",
+        )
+    };
     let whole = std::fs::canonicalize(directory).map_err(unreadable)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let parent = rustix::fs::open(&whole, flags, Mode::empty()).map_err(|error| unreadable(error.into()))?;
+    let parent =
+        rustix::fs::open(&whole, flags, Mode::empty()).map_err(|error| unreadable(error.into()))?;
     let mut names: Vec<String> = names_in(&parent).map_err(unreadable)?;
-    names.retain(|name| name.strip_prefix(NAME).is_some_and(|number| number.parse::<u32>().is_ok()));
+    names.retain(|name| {
+        name.strip_prefix(NAME)
+            .is_some_and(|number| number.parse::<u32>().is_ok())
+    });
     names.sort();
-    Ok((parent, names.into_iter().map(|name| (name.clone(), whole.join(&name))).collect()))
+    Ok((
+        parent,
+        names
+            .into_iter()
+            .map(|name| (name.clone(), whole.join(&name)))
+            .collect(),
+    ))
 }

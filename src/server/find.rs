@@ -1,8 +1,8 @@
 //! Finds a database's server programs, their version, and the command to install them.
 //!
-//! Input: a folder named by the user, or nothing. Output: the newest installed programs. They are run only to get their
-//! version, and as the server's user. If Rigel is root, programs in `PATH` that other users could have placed there are
-//! ignored.
+//! Input: a folder named by the user, or nothing. Output: the newest installed programs. They are
+//! run only to get their version, and as the server's user. If Rigel is root, programs in `PATH`
+//! that other users could have placed there are ignored.
 
 use super::account::Account;
 use crate::model::{Dbms, Error};
@@ -36,17 +36,38 @@ impl Version {
     /// Parses the output of `postgres --version` or `mariadbd --version`.
     fn read(printed: &str) -> Option<Self> {
         let words: Vec<&str> = printed.split_whitespace().collect();
-        let after = |mark: &str| words.iter().position(|word| *word == mark).and_then(|at| words.get(at + 1));
+        let after = |mark: &str| {
+            words
+                .iter()
+                .position(|word| *word == mark)
+                .and_then(|at| words.get(at + 1))
+        };
         let (product, number) = if let Some(number) = after("(PostgreSQL)") {
             ("PostgreSQL", *number)
         } else {
             let number = *after("Ver")?;
-            (if number.contains("MariaDB") { "MariaDB" } else { "MySQL" }, number.split('-').next()?)
+            (
+                if number.contains("MariaDB") {
+                    "MariaDB"
+                } else {
+                    "MySQL"
+                },
+                number.split('-').next()?,
+            )
         };
-        let mut parts = number.split('.').map(|part| part.split(|c: char| !c.is_ascii_digit()).next().unwrap_or(""));
+        let mut parts = number.split('.').map(|part| {
+            part.split(|c: char| !c.is_ascii_digit())
+                .next()
+                .unwrap_or("")
+        });
         let major = parts.next()?.parse().ok()?;
         let minor = parts.next().and_then(|part| part.parse().ok()).unwrap_or(0);
-        Some(Self { product, major, minor, number: number.to_string() })
+        Some(Self {
+            product,
+            major,
+            minor,
+            number: number.to_string(),
+        })
     }
 
     /// Key for comparing versions: a newer version has a greater key.
@@ -66,23 +87,38 @@ pub(super) struct Programs {
 }
 
 /// Finds the newest programs, or those in `bin` if it is given.
-pub(super) fn programs(dbms: Dbms, bin: Option<&Path>, account: Option<&Account>) -> Result<Programs, Error> {
+pub(super) fn programs(
+    dbms: Dbms,
+    bin: Option<&Path>,
+    account: Option<&Account>,
+) -> Result<Programs, Error> {
     if let Some(bin) = bin {
         // The server will not run in the caller's directory.
         let whole = std::fs::canonicalize(bin).unwrap_or_else(|_| bin.to_path_buf());
         return programs_in(dbms, &whole, account).ok_or_else(|| {
-            let names: Vec<_> = names(dbms).iter().map(|(server, maker)| format!("{server} and {maker}")).collect();
+            let names: Vec<_> = names(dbms)
+                .iter()
+                .map(|(server, maker)| format!("{server} and {maker}"))
+                .collect();
             Error::usage(
-                format!("{} has no {} that runs", bin.display(), names.join(", nor ")),
+                format!(
+                    "{} has no {} that runs",
+                    bin.display(),
+                    names.join(", nor ")
+                ),
                 "give the directory of the server's programs, or leave out --server-bin",
             )
         });
     }
     let mut found: Option<Programs> = None;
     for place in places(dbms, account) {
-        if names(dbms).iter().all(|(server, _)| is_safe(&place.join(server)))
+        if names(dbms)
+            .iter()
+            .all(|(server, _)| is_safe(&place.join(server)))
             && let Some(programs) = programs_in(dbms, &place, account)
-            && found.as_ref().is_none_or(|best| programs.version.rank() > best.version.rank())
+            && found
+                .as_ref()
+                .is_none_or(|best| programs.version.rank() > best.version.rank())
         {
             found = Some(programs);
         }
@@ -94,7 +130,10 @@ pub(super) fn programs(dbms: Dbms, bin: Option<&Path>, account: Option<&Account>
 fn names(dbms: Dbms) -> &'static [(&'static str, &'static str)] {
     match dbms {
         Dbms::Postgres => &[("postgres", "initdb")],
-        Dbms::Mysql => &[("mariadbd", "mariadb-install-db"), ("mysqld", "mysql_install_db")],
+        Dbms::Mysql => &[
+            ("mariadbd", "mariadb-install-db"),
+            ("mysqld", "mysql_install_db"),
+        ],
     }
 }
 
@@ -102,11 +141,24 @@ fn programs_in(dbms: Dbms, bin: &Path, account: Option<&Account>) -> Option<Prog
     names(dbms).iter().find_map(|(server, maker)| {
         let server = bin.join(server);
         let version = version_of(&server, account)?;
-        // MariaDB installs the server in /usr/sbin and the other program in /usr/bin; a tarball has it in scripts/.
-        let beside = [Some(bin.to_path_buf()), sibling(bin, "bin"), sibling(bin, "scripts")];
-        let maker = beside.into_iter().flatten().map(|folder| folder.join(maker)).find(|path| path.is_file());
+        // MariaDB installs the server in /usr/sbin and the other program in /usr/bin; a tarball has
+        // it in scripts/.
+        let beside = [
+            Some(bin.to_path_buf()),
+            sibling(bin, "bin"),
+            sibling(bin, "scripts"),
+        ];
+        let maker = beside
+            .into_iter()
+            .flatten()
+            .map(|folder| folder.join(maker))
+            .find(|path| path.is_file());
         // MySQL's server creates its files itself.
-        (maker.is_some() || version.product == "MySQL").then_some(Programs { server, maker, version })
+        (maker.is_some() || version.product == "MySQL").then_some(Programs {
+            server,
+            maker,
+            version,
+        })
     })
 }
 
@@ -127,24 +179,37 @@ fn printed(program: &Path, argument: &str, account: Option<&Account>) -> Option<
     if let Some(account) = account {
         command.gid(account.gid).uid(account.uid);
     }
-    let quiet = command.arg(argument).env("LC_ALL", "C").current_dir("/").stdin(Stdio::null()).stderr(Stdio::null());
-    let output = quiet.output().ok().filter(|output| output.status.success())?;
+    let quiet = command
+        .arg(argument)
+        .env("LC_ALL", "C")
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
+    let output = quiet
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_string())
 }
 
 /// Finds the program of this name in `PATH`.
 pub(super) fn on_path(name: &str) -> Option<PathBuf> {
-    folders_of_path().into_iter().map(|folder| folder.join(name)).find(|path| path.is_file() && is_safe(path))
+    folders_of_path()
+        .into_iter()
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file() && is_safe(path))
 }
 
 /// The absolute folders of `PATH`. A relative one would change with the server's current directory.
 fn folders_of_path() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect()
+    std::env::split_paths(&path)
+        .filter(|folder| folder.is_absolute())
+        .collect()
 }
 
-/// False if Rigel is root and another user could have placed this program: they own it or one of its folders, or may
-/// write to it. A missing program is safe.
+/// False if Rigel is root and another user could have placed this program: they own it or one of
+/// its folders, or may write to it. A missing program is safe.
 fn is_safe(program: &Path) -> bool {
     if !rustix::process::geteuid().is_root() {
         return true;
@@ -169,16 +234,34 @@ fn places(dbms: Dbms, account: Option<&Account>) -> Vec<PathBuf> {
     let mut places = folders_of_path();
     match dbms {
         Dbms::Postgres => {
-            let told = on_path("pg_config").and_then(|program| printed(&program, "--bindir", account));
-            places.extend(told.map(PathBuf::from).filter(|folder| folder.is_absolute()));
+            let told =
+                on_path("pg_config").and_then(|program| printed(&program, "--bindir", account));
+            places.extend(
+                told.map(PathBuf::from)
+                    .filter(|folder| folder.is_absolute()),
+            );
             // Debian; Red Hat and PostgreSQL's own packages for it; SUSE.
-            for (folder, start) in [("/usr/lib/postgresql", ""), ("/usr", "pgsql-"), ("/usr/lib", "postgresql")] {
-                places.extend(folders_below(Path::new(folder), start).into_iter().map(|folder| folder.join("bin")));
+            for (folder, start) in [
+                ("/usr/lib/postgresql", ""),
+                ("/usr", "pgsql-"),
+                ("/usr/lib", "postgresql"),
+            ] {
+                places.extend(
+                    folders_below(Path::new(folder), start)
+                        .into_iter()
+                        .map(|folder| folder.join("bin")),
+                );
             }
             places.push("/usr/local/pgsql/bin".into());
         }
         Dbms::Mysql => {
-            let usual = ["/usr/sbin", "/usr/libexec", "/usr/bin", "/usr/local/mysql/bin", "/usr/local/mariadb/bin"];
+            let usual = [
+                "/usr/sbin",
+                "/usr/libexec",
+                "/usr/bin",
+                "/usr/local/mysql/bin",
+                "/usr/local/mariadb/bin",
+            ];
             places.extend(usual.map(PathBuf::from));
         }
     }
@@ -187,11 +270,18 @@ fn places(dbms: Dbms, account: Option<&Account>) -> Vec<PathBuf> {
 
 fn folders_below(folder: &Path, start: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(start)).map(|entry| entry.path()).collect()
+    entries
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(start))
+        .map(|entry| entry.path())
+        .collect()
 }
 
 fn missing(dbms: Dbms) -> Error {
-    let product = if dbms == Dbms::Postgres { "PostgreSQL" } else { "MariaDB or MySQL" };
+    let product = if dbms == Dbms::Postgres {
+        "PostgreSQL"
+    } else {
+        "MariaDB or MySQL"
+    };
     let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
     let what = format!("no server programs of {product} were found");
     let root = rustix::process::geteuid().is_root();
@@ -202,15 +292,20 @@ fn missing(dbms: Dbms) -> Error {
                 "install them with `{}{command}`, or give their directory with --server-bin DIR",
                 if root { "" } else { "sudo " }
             ),
-            None => format!("install {product}, or give the directory of its programs with --server-bin DIR"),
+            None => format!(
+                "install {product}, or give the directory of its programs with --server-bin DIR"
+            ),
         },
     )
 }
 
-/// The command that installs a server, for the given text of /etc/os-release; `None` for unknown systems.
+/// The command that installs a server, for the given text of /etc/os-release; `None` for unknown
+/// systems.
 fn install_command(dbms: Dbms, release: &str) -> Option<String> {
     let value = |key: &str| {
-        let line = release.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+        let line = release
+            .lines()
+            .find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
         line.unwrap_or("").trim_matches(['"', '\'']).to_string()
     };
     let systems = format!("{} {}", value("ID"), value("ID_LIKE"));
@@ -224,7 +319,14 @@ fn install_command(dbms: Dbms, release: &str) -> Option<String> {
             _ => return None,
         })
     })?;
-    Some(format!("{install} {}", if dbms == Dbms::Postgres { postgres } else { mariadb }))
+    Some(format!(
+        "{install} {}",
+        if dbms == Dbms::Postgres {
+            postgres
+        } else {
+            mariadb
+        }
+    ))
 }
 
 #[cfg(test)]
@@ -235,25 +337,61 @@ mod tests {
     #[test]
     fn versions_are_read_from_what_the_programs_print() {
         for (printed, shown, major, minor) in [
-            ("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)", "PostgreSQL 15.18", 15, 18),
+            (
+                "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)",
+                "PostgreSQL 15.18",
+                15,
+                18,
+            ),
             ("postgres (PostgreSQL) 18beta1", "PostgreSQL 18beta1", 18, 0),
             ("postgres (PostgreSQL) 9.6.24", "PostgreSQL 9.6.24", 9, 6),
-            ("mariadbd  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu on x86_64", "MariaDB 10.11.14", 10, 11),
-            ("/usr/sbin/mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL Community Server - GPL)", "MySQL 8.0.36", 8, 0),
-            ("/usr/sbin/mysqld  Ver 8.0.36-0ubuntu0.22.04.1 for Linux on x86_64 ((Ubuntu))", "MySQL 8.0.36", 8, 0),
+            (
+                "mariadbd  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu on x86_64",
+                "MariaDB 10.11.14",
+                10,
+                11,
+            ),
+            (
+                "/usr/sbin/mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL Community Server - GPL)",
+                "MySQL 8.0.36",
+                8,
+                0,
+            ),
+            (
+                "/usr/sbin/mysqld  Ver 8.0.36-0ubuntu0.22.04.1 for Linux on x86_64 ((Ubuntu))",
+                "MySQL 8.0.36",
+                8,
+                0,
+            ),
         ] {
             let version = Version::read(printed).unwrap_or_else(|| panic!("{printed}"));
-            assert_eq!((version.to_string().as_str(), version.major, version.minor), (shown, major, minor));
+            assert_eq!(
+                (version.to_string().as_str(), version.major, version.minor),
+                (shown, major, minor)
+            );
         }
-        for printed in ["", "postgres (PostgreSQL)", "postgres (PostgreSQL) devel", "bash 5.2"] {
+        for printed in [
+            "",
+            "postgres (PostgreSQL)",
+            "postgres (PostgreSQL) devel",
+            "bash 5.2",
+        ] {
             assert_eq!(Version::read(printed), None, "{printed}");
         }
     }
 
     #[test]
     fn versions_are_ordered_as_numbers() {
-        let rank = |number: &str| Version::read(&format!("postgres (PostgreSQL) {number}")).unwrap().rank();
-        assert!(rank("9.6.24") < rank("10.1") && rank("18.4") < rank("18.10") && rank("18beta1") < rank("18.1"));
+        let rank = |number: &str| {
+            Version::read(&format!("postgres (PostgreSQL) {number}"))
+                .unwrap()
+                .rank()
+        };
+        assert!(
+            rank("9.6.24") < rank("10.1")
+                && rank("18.4") < rank("18.10")
+                && rank("18beta1") < rank("18.1")
+        );
     }
 
     #[test]
@@ -265,18 +403,29 @@ mod tests {
                 let script = format!("#!/bin/sh\necho 'postgres (PostgreSQL) {number}'\n");
                 let path = place.join(folder).join(name);
                 std::fs::write(&path, script).unwrap();
-                std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+                std::fs::set_permissions(
+                    &path,
+                    std::os::unix::fs::PermissionsExt::from_mode(0o755),
+                )
+                .unwrap();
             }
         };
         make("whole", &["postgres", "initdb"], "15.3");
         make("client", &["initdb"], "16.1");
         make("half", &["postgres"], "17.1");
         let found = |folder: &str| programs(Dbms::Postgres, Some(&place.join(folder)), None);
-        assert_eq!(found("whole").unwrap().version.to_string(), "PostgreSQL 15.3");
+        assert_eq!(
+            found("whole").unwrap().version.to_string(),
+            "PostgreSQL 15.3"
+        );
         for folder in ["client", "half", "none"] {
             let error = found(folder).unwrap_err();
             assert_eq!(error.exit_status(), 2);
-            assert!(error.to_string().contains(folder) && error.to_string().contains("postgres and initdb"), "{error}");
+            assert!(
+                error.to_string().contains(folder)
+                    && error.to_string().contains("postgres and initdb"),
+                "{error}"
+            );
         }
         std::fs::remove_dir_all(&place).unwrap();
     }
@@ -299,7 +448,11 @@ mod tests {
         };
         assert!(is_safe(&make("own", 0, 0o755)) && is_safe(&place.join("own/missing")));
         let theirs = make("theirs", 65534, 0o755);
-        for unsafe_one in [theirs.clone(), make("open", 0, 0o777), make("theirs/below", 0, 0o755)] {
+        for unsafe_one in [
+            theirs.clone(),
+            make("open", 0, 0o777),
+            make("theirs/below", 0, 0o755),
+        ] {
             assert!(!is_safe(&unsafe_one), "{}", unsafe_one.display());
         }
         symlink(&theirs, place.join("own/link")).unwrap();
@@ -315,26 +468,55 @@ mod tests {
         if !rustix::process::geteuid().is_root() {
             return;
         }
-        let nobody = Account { name: "nobody".into(), uid: 65534, gid: 65534 };
-        assert_eq!(printed(Path::new("/usr/bin/id"), "-u", Some(&nobody)).as_deref(), Some("65534"));
-        assert_eq!(printed(Path::new("/usr/bin/id"), "-G", Some(&nobody)).as_deref(), Some("65534"));
+        let nobody = Account {
+            name: "nobody".into(),
+            uid: 65534,
+            gid: 65534,
+        };
+        assert_eq!(
+            printed(Path::new("/usr/bin/id"), "-u", Some(&nobody)).as_deref(),
+            Some("65534")
+        );
+        assert_eq!(
+            printed(Path::new("/usr/bin/id"), "-G", Some(&nobody)).as_deref(),
+            Some("65534")
+        );
     }
 
     #[test]
     fn the_command_that_installs_is_that_of_the_system() {
         let command = |dbms, release| install_command(dbms, release).unwrap_or_default();
         let debian = "PRETTY_NAME=\"Debian\"\nID=debian\n";
-        assert_eq!(command(Dbms::Postgres, debian), "apt-get install postgresql");
-        assert_eq!(command(Dbms::Mysql, debian), "apt-get install mariadb-server");
-        assert_eq!(command(Dbms::Postgres, "ID=linuxmint\nID_LIKE=\"ubuntu debian\""), "apt-get install postgresql");
         assert_eq!(
-            command(Dbms::Postgres, "ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\""),
+            command(Dbms::Postgres, debian),
+            "apt-get install postgresql"
+        );
+        assert_eq!(
+            command(Dbms::Mysql, debian),
+            "apt-get install mariadb-server"
+        );
+        assert_eq!(
+            command(Dbms::Postgres, "ID=linuxmint\nID_LIKE=\"ubuntu debian\""),
+            "apt-get install postgresql"
+        );
+        assert_eq!(
+            command(
+                Dbms::Postgres,
+                "ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\""
+            ),
             "dnf install postgresql-server"
         );
-        assert_eq!(command(Dbms::Mysql, "ID=opensuse-leap\nID_LIKE=\"suse opensuse\""), "zypper install mariadb");
+        assert_eq!(
+            command(Dbms::Mysql, "ID=opensuse-leap\nID_LIKE=\"suse opensuse\""),
+            "zypper install mariadb"
+        );
         assert_eq!(command(Dbms::Postgres, "ID=alpine"), "apk add postgresql");
         assert_eq!(command(Dbms::Postgres, "ID=arch"), "pacman -S postgresql");
         assert_eq!(command(Dbms::Postgres, "ID=plan9"), "");
-        assert!(missing(Dbms::Mysql).to_string().contains("--server-bin DIR"));
+        assert!(
+            missing(Dbms::Mysql)
+                .to_string()
+                .contains("--server-bin DIR")
+        );
     }
 }

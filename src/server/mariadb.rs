@@ -1,4 +1,5 @@
-//! `MariaDB` and `MySQL`: arguments to create the files and to start the server, its URL, and a check that it is ready.
+//! `MariaDB` and `MySQL`: arguments to create the files and to start the server, its URL, and a
+//! check that it is ready.
 
 use super::find::Programs;
 use super::terms::{ServerTerms, percent};
@@ -8,9 +9,9 @@ use std::path::Path;
 pub(super) const SOCKET: &str = "socket";
 
 /// Statements executed before anybody can connect, one per line.
-pub(super) const FIRST: &str = "create user if not exists rigel@localhost;\n\
-    grant all on *.* to rigel@localhost with grant option;\n\
-    create database if not exists rigel;\n";
+pub(super) const FIRST: &str = "create user if not exists rigel@localhost;\ngrant all on *.* to \
+                                rigel@localhost with grant option;\ncreate database if not exists \
+                                rigel;\n";
 /// File with these statements.
 pub(super) const FIRST_FILE: &str = "first.sql";
 
@@ -25,7 +26,11 @@ pub(super) fn making(folder: &Path, programs: &Programs) -> Vec<String> {
     arguments.push("--auth-root-authentication-method=normal".into());
     arguments.push("--skip-test-db".into());
     // A version unpacked outside /usr does not find its own files.
-    let base = programs.server.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
+    let base = programs
+        .server
+        .parent()
+        .and_then(Path::parent)
+        .unwrap_or(Path::new("/"));
     if base != Path::new("/usr") && base.join("share").is_dir() {
         arguments.push(format!("--basedir={}", base.display()));
     }
@@ -58,25 +63,37 @@ pub(super) fn serving(terms: &ServerTerms) -> Vec<String> {
     arguments.push(format!("--pid-file={folder}/pid"));
     arguments.push(format!("--tmpdir={folder}"));
     arguments.push(format!("--init-file={folder}/{FIRST_FILE}"));
-    arguments.push(format!("--innodb-buffer-pool-size={}", terms.buffer_cache.0));
+    arguments.push(format!(
+        "--innodb-buffer-pool-size={}",
+        terms.buffer_cache.0
+    ));
     arguments.push(format!("--max-connections={}", terms.connections()));
     if terms.direct {
         arguments.push("--innodb-flush-method=O_DIRECT".into());
     }
-    arguments.extend(terms.settings.iter().map(|(name, value)| format!("--{}={value}", name.replace('_', "-"))));
+    arguments.extend(
+        terms
+            .settings
+            .iter()
+            .map(|(name, value)| format!("--{}={value}", name.replace('_', "-"))),
+    );
     arguments
 }
 
 /// URL for clients.
 pub(super) fn url(folder: &Path) -> String {
-    format!("mysql://rigel@localhost/rigel?socket={}", percent(&folder.join(SOCKET).display().to_string()))
+    format!(
+        "mysql://rigel@localhost/rigel?socket={}",
+        percent(&folder.join(SOCKET).display().to_string())
+    )
 }
 
 /// True if the server answers.
 pub(super) fn is_ready(folder: &Path) -> bool {
     folder.join(SOCKET).exists()
-        && mysql::Opts::from_url(&url(folder))
-            .is_ok_and(|options| mysql::Conn::new(options).is_ok_and(|mut session| session.ping().is_ok()))
+        && mysql::Opts::from_url(&url(folder)).is_ok_and(|options| {
+            mysql::Conn::new(options).is_ok_and(|mut session| session.ping().is_ok())
+        })
 }
 
 fn data(folder: &Path) -> String {
@@ -100,9 +117,19 @@ mod tests {
         };
         let arguments = serving(&terms);
         assert_eq!(arguments[0], "--no-defaults");
-        assert_eq!(arguments.last().unwrap(), "--innodb-read-ahead-threshold=56");
-        for wanted in ["--innodb-buffer-pool-size=33554432", "--max-connections=24", "--innodb-flush-method=O_DIRECT"] {
-            assert!(arguments.iter().any(|argument| argument == wanted), "{wanted}: {arguments:?}");
+        assert_eq!(
+            arguments.last().unwrap(),
+            "--innodb-read-ahead-threshold=56"
+        );
+        for wanted in [
+            "--innodb-buffer-pool-size=33554432",
+            "--max-connections=24",
+            "--innodb-flush-method=O_DIRECT",
+        ] {
+            assert!(
+                arguments.iter().any(|argument| argument == wanted),
+                "{wanted}: {arguments:?}"
+            );
         }
     }
 
@@ -110,6 +137,9 @@ mod tests {
     fn the_url_leads_to_the_socket() {
         let options = mysql::Opts::from_url(&url(Path::new("/disk one/rigel-sql-7"))).unwrap();
         assert_eq!(options.get_socket(), Some("/disk one/rigel-sql-7/socket"));
-        assert_eq!((options.get_user(), options.get_db_name()), (Some("rigel"), Some("rigel")));
+        assert_eq!(
+            (options.get_user(), options.get_db_name()),
+            (Some("rigel"), Some("rigel"))
+        );
     }
 }

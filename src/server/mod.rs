@@ -1,9 +1,9 @@
 //! A private database server: find its programs, create, start, stop and remove it.
 //!
-//! Input: a directory on the storage under test. Output: an empty server of the newest installed programs. It listens
-//! only on a socket, runs as an unprivileged user, has a small buffer cache and reads with direct I/O where it can. It
-//! is removed when its value is dropped; [`clean`] removes what a killed Rigel process leaves. Existing servers and
-//! their files are never touched.
+//! Input: a directory on the storage under test. Output: an empty server of the newest installed
+//! programs. It listens only on a socket, runs as an unprivileged user, has a small buffer cache
+//! and reads with direct I/O where it can. It is removed when its value is dropped; [`clean`]
+//! removes what a killed Rigel process leaves. Existing servers and their files are never touched.
 
 mod account;
 mod clean;
@@ -33,7 +33,8 @@ const MAKING_MOST: Nanos = Nanos::from_secs(300);
 const STARTING_MOST: Nanos = Nanos::from_secs(60);
 /// Timeout for a shutdown: the server writes its cache first.
 const ENDING_MOST: Nanos = Nanos::from_secs(60);
-/// Memory that a server needs beside its buffer cache, and for each session: with less, the kernel kills it.
+/// Memory that a server needs beside its buffer cache, and for each session: with less, the kernel
+/// kills it.
 const MEMORY_BASE: u64 = 64 * MIB;
 const MEMORY_PER_SESSION: u64 = 4 * MIB;
 
@@ -74,17 +75,23 @@ pub struct Server {
 impl Server {
     /// Creates a server and starts it. This takes seconds, and ends early when `stop` is set.
     ///
-    /// Call it on a thread that lives as long as the server is needed. If `setpriv` is installed, the kernel ends the
-    /// server together with the thread that started it, so that the server ends even if Rigel is killed.
+    /// Call it on a thread that lives as long as the server is needed. If `setpriv` is installed,
+    /// the kernel ends the server together with the thread that started it, so that the server
+    /// ends even if Rigel is killed.
     ///
     /// # Errors
-    /// No programs are found; the directory cannot be used, or not by the server's user (then nothing was created); the
-    /// server did not start, and the end of its log says why; `stop` was set. In each case nothing is left.
+    /// No programs are found; the directory cannot be used, or not by the server's user (then
+    /// nothing was created); the server did not start, and the end of its log says why; `stop`
+    /// was set. In each case nothing is left.
     pub fn start(request: &ServerRequest, stop: &AtomicBool) -> Result<Self, Error> {
         let dbms = request.dbms;
         let account = account::account(dbms)?;
         let programs = find::programs(dbms, request.bin, account.as_ref())?;
-        let socket = if dbms == Dbms::Postgres { postgres::SOCKET } else { mariadb::SOCKET };
+        let socket = if dbms == Dbms::Postgres {
+            postgres::SOCKET
+        } else {
+            mariadb::SOCKET
+        };
         let place = ServerDir::make(dbms, request.directory, socket, &programs.server, account)?;
         let folder = place.folder().to_path_buf();
         let able = dbms == Dbms::Mysql || postgres::can_be_direct(programs.version.major);
@@ -97,8 +104,16 @@ impl Server {
             settings: request.settings,
         };
         let (making, serving, url) = match dbms {
-            Dbms::Postgres => (postgres::making(&folder), postgres::serving(&terms), postgres::url(&folder)),
-            Dbms::Mysql => (mariadb::making(&folder, &programs), mariadb::serving(&terms), mariadb::url(&folder)),
+            Dbms::Postgres => (
+                postgres::making(&folder),
+                postgres::serving(&terms),
+                postgres::url(&folder),
+            ),
+            Dbms::Mysql => (
+                mariadb::making(&folder, &programs),
+                mariadb::serving(&terms),
+                mariadb::url(&folder),
+            ),
         };
         if dbms == Dbms::Mysql {
             place.write(mariadb::FIRST_FILE, mariadb::FIRST)?;
@@ -117,14 +132,19 @@ impl Server {
             programs,
             place,
         };
-        let maker = server.programs.maker.as_ref().unwrap_or(&server.programs.server);
+        let maker = server
+            .programs
+            .maker
+            .as_ref()
+            .unwrap_or(&server.programs.server);
         process::run(&server.place, maker, &making, MAKING_MOST, stop)?;
         server.launch(stop)?;
         Ok(server)
     }
 
     /// URL for clients, without a password: `postgres://rigel@%2Fdata%2Frigel-sql-7/postgres` or
-    /// `mysql://rigel@localhost/rigel?socket=%2Fdata%2Frigel-sql-7%2Fsocket`. The user has all privileges.
+    /// `mysql://rigel@localhost/rigel?socket=%2Fdata%2Frigel-sql-7%2Fsocket`. The user has all
+    /// privileges.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -154,8 +174,8 @@ impl Server {
         self.programs.server.parent().unwrap_or(Path::new("/"))
     }
 
-    /// True if it is configured for direct I/O: its version supports it (`PostgreSQL` 16 and later), and so does the
-    /// filesystem.
+    /// True if it is configured for direct I/O: its version supports it (`PostgreSQL` 16 and
+    /// later), and so does the filesystem.
     #[must_use]
     pub fn is_direct(&self) -> bool {
         self.direct
@@ -173,14 +193,15 @@ impl Server {
         process::processes_in(self.place.folder())
     }
 
-    /// Limits the memory of all its processes together, so that the page cache cannot hold its tables.
+    /// Limits the memory of all its processes together, so that the page cache cannot hold its
+    /// tables.
     ///
-    /// Also drops the cached pages of its files. For servers without direct I/O. Call it once, after loading: a limit
-    /// slows loading, and only later reads count against it.
+    /// Also drops the cached pages of its files. For servers without direct I/O. Call it once,
+    /// after loading: a limit slows loading, and only later reads count against it.
     ///
-    /// Returns the limit: `bytes` for the page cache, plus what the server may need itself (its buffer cache, 64 MiB,
-    /// and 4 MiB per session). The cache can also take memory that the server does not use: rely on the limit, not on
-    /// `bytes`.
+    /// Returns the limit: `bytes` for the page cache, plus what the server may need itself (its
+    /// buffer cache, 64 MiB, and 4 MiB per session). The cache can also take memory that the
+    /// server does not use: rely on the limit, not on `bytes`.
     ///
     /// # Errors
     /// Why there is no limit: no control groups for memory, or no permission to create one.
@@ -191,17 +212,21 @@ impl Server {
         let limit = Bytes(self.needs.saturating_add(bytes.0));
         let directory = ControlGroup::place(&self.place.unique_name())?;
         // Noted before it is created, so that cleanup finds it if Rigel is killed in between.
-        self.place.note("group", &directory.display().to_string()).map_err(|error| error.to_string())?;
+        self.place
+            .note("group", &directory.display().to_string())
+            .map_err(|error| error.to_string())?;
         let group = ControlGroup::new(directory, limit.0)?;
         let moved = self.move_into(&group);
-        // Stored even if some processes could not be moved: the group can be removed only after those in it are gone.
+        // Stored even if some processes could not be moved: the group can be removed only after
+        // those in it are gone.
         self.group = Some(group);
         moved?;
         self.place.drop_cached();
         Ok(limit)
     }
 
-    /// Shuts the server down cleanly and starts it again on the same files, with an empty buffer cache.
+    /// Shuts the server down cleanly and starts it again on the same files, with an empty buffer
+    /// cache.
     ///
     /// # Errors
     /// As for [`Server::start`]; what is left then is removed on drop.
@@ -209,7 +234,8 @@ impl Server {
         self.end_processes()?;
         self.launch(stop)?;
         if let Some(group) = self.group.take() {
-            self.move_into(&group).map_err(|why| process::failed(&self.place, &why))?;
+            self.move_into(&group)
+                .map_err(|why| process::failed(&self.place, &why))?;
             self.group = Some(group);
         }
         Ok(())
@@ -225,11 +251,18 @@ impl Server {
             let _ = child.kill();
             let _ = child.wait();
         }
-        if gone { Ok(()) } else { Err(process::failed(&self.place, "some of its processes cannot be killed")) }
+        if gone {
+            Ok(())
+        } else {
+            Err(process::failed(
+                &self.place,
+                "some of its processes cannot be killed",
+            ))
+        }
     }
 
-    /// Shuts the server down and removes everything that belongs to it. Dropping the value does the same, but ignores
-    /// errors.
+    /// Shuts the server down and removes everything that belongs to it. Dropping the value does the
+    /// same, but ignores errors.
     ///
     /// # Errors
     /// Its processes do not end, or its folder cannot be removed.
@@ -241,13 +274,22 @@ impl Server {
 
     fn launch(&mut self, stop: &AtomicBool) -> Result<(), Error> {
         // Its data are discarded anyway: without Rigel nothing is worth writing.
-        let with_us = if self.dbms == Dbms::Postgres { "QUIT" } else { "KILL" };
+        let with_us = if self.dbms == Dbms::Postgres {
+            "QUIT"
+        } else {
+            "KILL"
+        };
         let program = &self.programs.server;
         let child = process::spawn(&self.place, program, &self.arguments, with_us)
             .map_err(|error| process::not_started(program, &error))?;
         let noted = self.place.note("server", &child.id().to_string());
         let child = self.child.insert(child);
-        noted.map_err(|error| process::failed(&self.place, &format!("its marker cannot be written: {error}")))?;
+        noted.map_err(|error| {
+            process::failed(
+                &self.place,
+                &format!("its marker cannot be written: {error}"),
+            )
+        })?;
         let folder = self.place.folder();
         let mut ended = None;
         let mut ready = false;
@@ -268,7 +310,10 @@ impl Server {
         }
         let what = match ended {
             Some(status) => format!("{} did not start: {status}", self.programs.version),
-            None => format!("{} did not answer within {STARTING_MOST}", self.programs.version),
+            None => format!(
+                "{} did not answer within {STARTING_MOST}",
+                self.programs.version
+            ),
         };
         Err(process::failed(&self.place, &what))
     }
@@ -291,20 +336,29 @@ impl Server {
     fn end_processes(&mut self) -> Result<(), Error> {
         if let Some(mut child) = self.child.take() {
             // Fast shutdown: on SIGTERM, PostgreSQL would wait for its clients.
-            let signal = if self.dbms == Dbms::Postgres { Signal::INT } else { Signal::TERM };
+            let signal = if self.dbms == Dbms::Postgres {
+                Signal::INT
+            } else {
+                Signal::TERM
+            };
             let patient = AtomicBool::new(false);
             // Once it was waited for, its PID may belong to another process: then send no signal.
             if matches!(child.try_wait(), Ok(None)) {
                 process::signal(child.id(), signal);
             }
-            process::wait_until(ENDING_MOST, &patient, || !matches!(child.try_wait(), Ok(None)));
+            process::wait_until(ENDING_MOST, &patient, || {
+                !matches!(child.try_wait(), Ok(None))
+            });
             let _ = child.kill();
             let _ = child.wait();
         }
         if process::kill_all_in(self.place.folder()) {
             Ok(())
         } else {
-            Err(process::failed(&self.place, "some of its processes cannot be ended"))
+            Err(process::failed(
+                &self.place,
+                "some of its processes cannot be ended",
+            ))
         }
     }
 }

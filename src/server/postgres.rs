@@ -1,4 +1,5 @@
-//! `PostgreSQL`: arguments to create its files and to start it, its URL, and a check that it is ready.
+//! `PostgreSQL`: arguments to create its files and to start it, its URL, and a check that it is
+//! ready.
 
 use super::terms::{ServerTerms, percent};
 use std::path::Path;
@@ -8,8 +9,15 @@ pub(super) const SOCKET: &str = ".s.PGSQL.5432";
 
 /// Arguments of `initdb`.
 pub(super) fn making(folder: &Path) -> Vec<String> {
-    // Measured data are written later, so no sync. `trust`: only the server's user can enter the folder.
-    let fixed = ["--username=rigel", "--auth=trust", "--no-locale", "--encoding=UTF8", "--no-sync"];
+    // Measured data are written later, so no sync. `trust`: only the server's user can enter the
+    // folder.
+    let fixed = [
+        "--username=rigel",
+        "--auth=trust",
+        "--no-locale",
+        "--encoding=UTF8",
+        "--no-sync",
+    ];
     let mut arguments: Vec<String> = fixed.map(String::from).into();
     arguments.push(format!("--pgdata={}", data(folder)));
     arguments
@@ -20,7 +28,8 @@ pub(super) fn serving(terms: &ServerTerms) -> Vec<String> {
     let mut settings: Vec<(String, String)> = [
         ("listen_addresses", ""),
         ("port", "5432"),
-        // Readers pin pages of small caches only briefly; no other process shares the machine's huge pages with a test.
+        // Readers pin pages of small caches only briefly; no other process shares the machine's
+        // huge pages with a test.
         ("huge_pages", "off"),
         ("track_io_timing", "on"),
         // Background work that nobody requested would be measured too.
@@ -29,17 +38,23 @@ pub(super) fn serving(terms: &ServerTerms) -> Vec<String> {
         // No standby: write no more WAL than crash safety needs.
         ("wal_level", "minimal"),
         ("max_wal_senders", "0"),
-        // Checkpoint by WAL volume, not by time in the middle of a short run. The WAL needs at most about this much
-        // space in the directory.
+        // Checkpoint by WAL volume, not by time in the middle of a short run. The WAL needs at
+        // most about this much space in the directory.
         ("max_wal_size", "4GB"),
         ("checkpoint_timeout", "1h"),
     ]
     .map(|(name, value)| (name.to_string(), value.to_string()))
     .into();
     // PostgreSQL splits the list at commas, unless a name is in quotes.
-    let directory = format!("\"{}\"", terms.folder.display().to_string().replace('"', "\"\""));
+    let directory = format!(
+        "\"{}\"",
+        terms.folder.display().to_string().replace('"', "\"\"")
+    );
     settings.push(("unix_socket_directories".into(), directory));
-    settings.push(("shared_buffers".into(), format!("{}kB", terms.buffer_cache.0 / 1024)));
+    settings.push((
+        "shared_buffers".into(),
+        format!("{}kB", terms.buffer_cache.0 / 1024),
+    ));
     settings.push(("max_connections".into(), terms.connections().to_string()));
     if terms.direct {
         settings.push(("debug_io_direct".into(), "data".into()));
@@ -60,7 +75,10 @@ pub(super) fn can_be_direct(major: u32) -> bool {
 
 /// URL for clients.
 pub(super) fn url(folder: &Path) -> String {
-    format!("postgres://rigel@{}/postgres", percent(&folder.display().to_string()))
+    format!(
+        "postgres://rigel@{}/postgres",
+        percent(&folder.display().to_string())
+    )
 }
 
 /// True if the server answers.
@@ -90,14 +108,21 @@ mod tests {
             settings: &settings,
         };
         let arguments = serving(&terms);
-        let at =
-            |text: &str| arguments.iter().position(|argument| argument == text).unwrap_or_else(|| panic!("{text}"));
+        let at = |text: &str| {
+            arguments
+                .iter()
+                .position(|argument| argument == text)
+                .unwrap_or_else(|| panic!("{text}"))
+        };
         assert!(at("jit=off") < at("jit=on") && at("jit=on") == arguments.len() - 1);
         at("shared_buffers=32768kB");
         at("max_connections=50");
         at("debug_io_direct=data");
         at("unix_socket_directories=\"/a b/c,\"\"d\"");
-        let plain = serving(&ServerTerms { direct: false, ..terms });
+        let plain = serving(&ServerTerms {
+            direct: false,
+            ..terms
+        });
         assert!(plain.iter().all(|argument| !argument.contains("direct=")));
     }
 
@@ -106,6 +131,9 @@ mod tests {
         let config: postgres::Config = url(Path::new("/disk one/rigel-sql-7")).parse().unwrap();
         let unix = postgres::config::Host::Unix("/disk one/rigel-sql-7".into());
         assert_eq!(config.get_hosts(), [unix]);
-        assert_eq!((config.get_user(), config.get_dbname()), (Some("rigel"), Some("postgres")));
+        assert_eq!(
+            (config.get_user(), config.get_dbname()),
+            (Some("rigel"), Some("postgres"))
+        );
     }
 }

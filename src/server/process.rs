@@ -1,7 +1,7 @@
 //! Processes of a server: started as another user, watched, ended.
 //!
-//! Input: a program and its arguments. Output: a child in its own process group. So Ctrl-C at the terminal reaches only
-//! Rigel, which then shuts the server down cleanly.
+//! Input: a program and its arguments. Output: a child in its own process group. So Ctrl-C at the
+//! terminal reaches only Rigel, which then shuts the server down cleanly.
 
 use super::find;
 use super::server_dir::ServerDir;
@@ -22,21 +22,33 @@ const LINES: usize = 12;
 /// Maximum number of errors shown from above the end of a log.
 const ERRORS: usize = 4;
 
-/// Starts a program in the server's folder, as the server's user, with its output in the server's log.
+/// Starts a program in the server's folder, as the server's user, with its output in the server's
+/// log.
 ///
-/// `with_us` is the signal that the kernel sends to the program when Rigel is killed; it is not sent if `setpriv` is
-/// missing. For the kernel, Rigel is the thread that calls this function.
-pub(super) fn spawn(place: &ServerDir, program: &Path, arguments: &[String], with_us: &str) -> io::Result<Child> {
+/// `with_us` is the signal that the kernel sends to the program when Rigel is killed; it is not
+/// sent if `setpriv` is missing. For the kernel, Rigel is the thread that calls this function.
+pub(super) fn spawn(
+    place: &ServerDir,
+    program: &Path,
+    arguments: &[String],
+    with_us: &str,
+) -> io::Result<Child> {
     let mut command = if let Some(setpriv) = find::on_path("setpriv") {
         let mut command = Command::new(setpriv);
-        command.args(["--pdeathsig", with_us, "--no-new-privs", "--"]).arg(program);
+        command
+            .args(["--pdeathsig", with_us, "--no-new-privs", "--"])
+            .arg(program);
         command
     } else {
         Command::new(program)
     };
     let path = std::env::var("PATH").unwrap_or_default();
-    // Variables that the user has set for other servers (PGDATA, MYSQL_HOME) must not affect this one.
-    command.env_clear().env("PATH", format!("{path}:/usr/local/bin:/usr/bin:/bin")).env("LC_ALL", "C");
+    // Variables that the user has set for other servers (PGDATA, MYSQL_HOME) must not affect this
+    // one.
+    command
+        .env_clear()
+        .env("PATH", format!("{path}:/usr/local/bin:/usr/bin:/bin"))
+        .env("LC_ALL", "C");
     if let Some(libraries) = std::env::var_os("LD_LIBRARY_PATH") {
         command.env("LD_LIBRARY_PATH", libraries);
     }
@@ -44,11 +56,19 @@ pub(super) fn spawn(place: &ServerDir, program: &Path, arguments: &[String], wit
         command.gid(account.gid).uid(account.uid);
     }
     let log: &File = place.log();
-    command.args(arguments).current_dir(place.folder()).process_group(0);
-    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?).spawn()
+    command
+        .args(arguments)
+        .current_dir(place.folder())
+        .process_group(0);
+    command
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log.try_clone()?)
+        .spawn()
 }
 
-/// Polls until `done` returns true, for at most `most`. Returns false on timeout or if `stop` was set.
+/// Polls until `done` returns true, for at most `most`. Returns false on timeout or if `stop` was
+/// set.
 pub(super) fn wait_until(most: Nanos, stop: &AtomicBool, mut done: impl FnMut() -> bool) -> bool {
     let clock = Clock::real();
     while !done() {
@@ -69,7 +89,8 @@ pub(super) fn run(
     stop: &AtomicBool,
 ) -> Result<(), Error> {
     let name = program.display();
-    let mut child = spawn(place, program, arguments, "KILL").map_err(|error| not_started(program, &error))?;
+    let mut child =
+        spawn(place, program, arguments, "KILL").map_err(|error| not_started(program, &error))?;
     let mut status = None;
     wait_until(most, stop, || {
         status = child.try_wait().ok().flatten();
@@ -84,14 +105,28 @@ pub(super) fn run(
             failed(place, &format!("{name} took longer than {most}"))
         });
     };
-    if status.success() { Ok(()) } else { Err(failed(place, &format!("{name} failed: {status}"))) }
+    if status.success() {
+        Ok(())
+    } else {
+        Err(failed(place, &format!("{name} failed: {status}")))
+    }
 }
 
 /// The error for a failed action on the server, with the end of its log.
 pub(super) fn failed(place: &ServerDir, what: &str) -> Error {
     let said = tail(&place.log_end());
-    let said = if said.is_empty() { " (its log is empty)".to_string() } else { format!("; its log ends:\n{said}") };
-    Error::failed(format!("the private server in {}: {what}{said}", place.folder().display()), "")
+    let said = if said.is_empty() {
+        " (its log is empty)".to_string()
+    } else {
+        format!("; its log ends:\n{said}")
+    };
+    Error::failed(
+        format!(
+            "the private server in {}: {what}{said}",
+            place.folder().display()
+        ),
+        "",
+    )
 }
 
 /// The error for a program that exists but does not start.
@@ -104,16 +139,30 @@ pub(super) fn not_started(program: &Path, error: &io::Error) -> Error {
 
 /// The error if the stop flag was set before the server was ready.
 pub(super) fn stopped() -> Error {
-    Error::failed("stopped while the private server was being made; it was removed", "")
+    Error::failed(
+        "stopped while the private server was being made; it was removed",
+        "",
+    )
 }
 
 /// The last lines of a log, after the errors above them: some programs end theirs with advice.
 fn tail(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
     let (above, last) = lines.split_at(lines.len().saturating_sub(LINES));
-    let is_error = |line: &&&str| ["ERROR", "FATAL", "PANIC"].iter().any(|word| line.contains(word));
+    let is_error = |line: &&&str| {
+        ["ERROR", "FATAL", "PANIC"]
+            .iter()
+            .any(|word| line.contains(word))
+    };
     let errors = above.iter().filter(is_error).take(ERRORS);
-    errors.chain(last).map(|line| format!("    {}", line.trim_end())).collect::<Vec<_>>().join("\n")
+    errors
+        .chain(last)
+        .map(|line| format!("    {}", line.trim_end()))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Sends a signal. Ignores processes that are gone.
@@ -124,16 +173,24 @@ pub(super) fn signal(process: u32, signal: Signal) {
 }
 
 /// Programs of a server, by their process names in the kernel.
-const SERVERS: [&str; 6] = ["postgres", "initdb", "mariadbd", "mysqld", "mariadb-install", "mysql_install_d"];
+const SERVERS: [&str; 6] = [
+    "postgres",
+    "initdb",
+    "mariadbd",
+    "mysqld",
+    "mariadb-install",
+    "mysql_install_d",
+];
 
-/// PIDs of the server processes whose current directory is inside `folder`: the server and its children. So a reused
-/// PID is never hit.
+/// PIDs of the server processes whose current directory is inside `folder`: the server and its
+/// children. So a reused PID is never hit.
 pub(super) fn processes_in(folder: &Path) -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     numbers
         .filter(|number| {
-            let there = std::fs::read_link(format!("/proc/{number}/cwd")).is_ok_and(|path| path.starts_with(folder));
+            let there = std::fs::read_link(format!("/proc/{number}/cwd"))
+                .is_ok_and(|path| path.starts_with(folder));
             there
                 && std::fs::read_to_string(format!("/proc/{number}/comm"))
                     .is_ok_and(|name| SERVERS.contains(&name.trim()))
@@ -141,11 +198,13 @@ pub(super) fn processes_in(folder: &Path) -> Vec<u32> {
         .collect()
 }
 
-/// Kills all processes of the server in `folder` and waits until they are gone. Returns false if some remain.
+/// Kills all processes of the server in `folder` and waits until they are gone. Returns false if
+/// some remain.
 pub(super) fn kill_all_in(folder: &Path) -> bool {
     wait_until(Nanos::from_secs(20), &AtomicBool::new(false), || {
         let left = processes_in(folder);
-        left.iter().for_each(|process| signal(*process, Signal::KILL));
+        left.iter()
+            .for_each(|process| signal(*process, Signal::KILL));
         left.is_empty()
     })
 }
@@ -158,7 +217,10 @@ mod tests {
     fn errors_above_the_end_of_a_log_are_shown() {
         let advice = "see the manual\n".repeat(LINES);
         let shown = tail(&format!("starting\n[ERROR] no space left\n{advice}"));
-        assert!(shown.starts_with("    [ERROR] no space left\n    see the manual"), "{shown}");
+        assert!(
+            shown.starts_with("    [ERROR] no space left\n    see the manual"),
+            "{shown}"
+        );
         assert_eq!(shown.lines().count(), LINES + 1);
         assert_eq!(tail("one\n\ntwo\n"), "    one\n    two");
     }
@@ -168,7 +230,10 @@ mod tests {
         let lines: Vec<String> = (1..=40).map(|line| format!("line {line}  \n\n")).collect();
         let log = lines.concat();
         let shown = tail(&log);
-        assert!(shown.starts_with("    line 29\n") && shown.ends_with("    line 40"), "{shown}");
+        assert!(
+            shown.starts_with("    line 29\n") && shown.ends_with("    line 40"),
+            "{shown}"
+        );
         assert_eq!(tail("\n \n"), "");
     }
 
@@ -186,7 +251,11 @@ mod tests {
             looks += 1;
             looks == 3
         }));
-        assert!(!wait_until(Nanos::from_secs(60), &AtomicBool::new(true), || false));
+        assert!(!wait_until(
+            Nanos::from_secs(60),
+            &AtomicBool::new(true),
+            || false
+        ));
         assert!(!wait_until(Nanos::from_millis(1), &going, || false));
     }
 }

@@ -1,8 +1,10 @@
-//! The folder of a private server: ownership, detection among other folders, and cleanup after a crash.
+//! The folder of a private server: ownership, detection among other folders, and cleanup after a
+//! crash.
 //!
-//! Input: a directory on the storage under test. Output: a folder in it that only the server's user can access. Its
-//! marker file is written before anything else. Rigel holds a lock on the marker while it lives. The lock tells cleanup
-//! that the server is alive, even if its PID was reused. A folder without a marker is never touched.
+//! Input: a directory on the storage under test. Output: a folder in it that only the server's user
+//! can access. Its marker file is written before anything else. Rigel holds a lock on the marker
+//! while it lives. The lock tells cleanup that the server is alive, even if its PID was reused. A
+//! folder without a marker is never touched.
 
 use super::account::Account;
 use crate::files::Directory;
@@ -34,8 +36,8 @@ const SOCKET_MOST: usize = 100;
 
 /// A folder of a private server; removed with all its contents on drop.
 ///
-/// All access goes through file descriptors. The folder belongs to the server's user, who can put anything under any
-/// name in it, and its path may meanwhile lead elsewhere.
+/// All access goes through file descriptors. The folder belongs to the server's user, who can put
+/// anything under any name in it, and its path may meanwhile lead elsewhere.
 #[derive(Debug)]
 pub(super) struct ServerDir {
     folder: PathBuf,
@@ -49,8 +51,8 @@ pub(super) struct ServerDir {
 }
 
 impl ServerDir {
-    /// Creates a folder in `directory`. `socket` is the longest name of a socket in it. `programs` is another path that
-    /// the server's user must be able to reach.
+    /// Creates a folder in `directory`. `socket` is the longest name of a socket in it. `programs`
+    /// is another path that the server's user must be able to reach.
     pub(super) fn make(
         dbms: Dbms,
         directory: &Path,
@@ -60,21 +62,33 @@ impl ServerDir {
     ) -> Result<Self, Error> {
         let facts = std::fs::metadata(directory).map_err(|error| refused(directory, &error))?;
         if !facts.is_dir() {
-            return Err(Error::usage(format!("{} is not a directory", directory.display()), "give a directory"));
+            return Err(Error::usage(
+                format!("{} is not a directory", directory.display()),
+                "give a directory",
+            ));
         }
         let parent = Directory::open(directory).map_err(|error| refused(directory, &error))?;
         let whole = std::fs::canonicalize(directory).map_err(|error| refused(directory, &error))?;
         let first = std::process::id();
         let names = (first..=u32::MAX).map(|number| format!("{NAME}{number}"));
-        let name = names.into_iter().find(|name| !whole.join(name).exists()).unwrap_or_else(|| NAME.into());
+        let name = names
+            .into_iter()
+            .find(|name| !whole.join(name).exists())
+            .unwrap_or_else(|| NAME.into());
         let folder = whole.join(&name);
         check_length(&folder.join(socket), directory)?;
         if let Some(account) = &account {
             check_reachable(&whole, account)?;
-            check_reachable(&std::fs::canonicalize(programs).unwrap_or_else(|_| programs.into()), account)?;
+            check_reachable(
+                &std::fs::canonicalize(programs).unwrap_or_else(|_| programs.into()),
+                account,
+            )?;
         }
-        let inside = parent.make_inside(&name, FOLDER_MODE).map_err(|error| refused(directory, &error))?;
-        Self::furnish(dbms, folder, parent, inside, account).map_err(|error| refused(directory, &error))
+        let inside = parent
+            .make_inside(&name, FOLDER_MODE)
+            .map_err(|error| refused(directory, &error))?;
+        Self::furnish(dbms, folder, parent, inside, account)
+            .map_err(|error| refused(directory, &error))
     }
 
     /// Creates the contents of the folder; removes the folder on any error.
@@ -86,7 +100,15 @@ impl ServerDir {
         account: Option<Account>,
     ) -> io::Result<Self> {
         match Self::furnished(dbms, &inside, account.as_ref()) {
-            Ok((marker, log)) => Ok(Self { folder, parent, inside, account, marker, log, removed: false }),
+            Ok((marker, log)) => Ok(Self {
+                folder,
+                parent,
+                inside,
+                account,
+                marker,
+                log,
+                removed: false,
+            }),
             Err(error) => {
                 let _ = remove_all(&parent, &inside, &folder);
                 Err(error)
@@ -95,13 +117,24 @@ impl ServerDir {
     }
 
     /// Creates the marker and the log.
-    fn furnished(dbms: Dbms, inside: &Directory, account: Option<&Account>) -> io::Result<(File, File)> {
+    fn furnished(
+        dbms: Dbms,
+        inside: &Directory,
+        account: Option<&Account>,
+    ) -> io::Result<(File, File)> {
         // Renamed to its final name only when it is complete and locked.
         let unready = "rigel-server.new";
         let mut marker = inside.create(unready)?;
         // On a filesystem without locks, cleanup relies on the process number.
         let _ = rustix::fs::flock(&marker, FlockOperation::NonBlockingLockExclusive);
-        marker.write_all(format!("{FORMAT}\nrigel {}\ndbms {}\n", std::process::id(), dbms.name()).as_bytes())?;
+        marker.write_all(
+            format!(
+                "{FORMAT}\nrigel {}\ndbms {}\n",
+                std::process::id(),
+                dbms.name()
+            )
+            .as_bytes(),
+        )?;
         inside.rename(unready, MARKER)?;
         let log = inside.create(LOG)?;
         if let Some(account) = account {
@@ -127,11 +160,15 @@ impl ServerDir {
         self.folder.join(LOG)
     }
 
-    /// The end of the log. Read through the descriptor, because the server's user may have put a link under its name.
+    /// The end of the log. Read through the descriptor, because the server's user may have put a
+    /// link under its name.
     pub(super) fn log_end(&self) -> String {
         let length = self.log.metadata().map_or(0, |facts| facts.len());
         let mut bytes = vec![0; usize::try_from(length.min(LOG_END)).unwrap_or(0)];
-        let read = self.log.read_at(&mut bytes, length.saturating_sub(LOG_END)).unwrap_or(0);
+        let read = self
+            .log
+            .read_at(&mut bytes, length.saturating_sub(LOG_END))
+            .unwrap_or(0);
         String::from_utf8_lossy(&bytes[..read]).into_owned()
     }
 
@@ -155,7 +192,9 @@ impl ServerDir {
             }
             file.write_all(text.as_bytes())
         };
-        write().map_err(|error| Error::failed(format!("cannot write {}: {error}", path.display()), ""))?;
+        write().map_err(|error| {
+            Error::failed(format!("cannot write {}: {error}", path.display()), "")
+        })?;
         Ok(path)
     }
 
@@ -176,7 +215,8 @@ impl ServerDir {
         remove_all(&self.parent, &self.inside, &self.folder)
     }
 
-    /// Drops cached pages of the files in the folder. Pages read before a memory limit was set do not count against it.
+    /// Drops cached pages of the files in the folder. Pages read before a memory limit was set do
+    /// not count against it.
     pub(super) fn drop_cached(&self) {
         let _ = each_file(self.inside.as_fd(), &mut |file| {
             // Pages that are not yet on the device cannot be dropped.
@@ -192,8 +232,8 @@ impl Drop for ServerDir {
     }
 }
 
-/// Opens an entry of a directory for reading. Does not follow links, and does not block on special files that others
-/// put there.
+/// Opens an entry of a directory for reading. Does not follow links, and does not block on special
+/// files that others put there.
 pub(super) fn open_in(
     directory: impl AsFd,
     name: impl rustix::path::Arg,
@@ -217,7 +257,11 @@ impl Marker {
         if lines.next() != Some(FORMAT) {
             return None;
         }
-        let mut marker = Self { rigel: 0, dbms: String::new(), group: None };
+        let mut marker = Self {
+            rigel: 0,
+            dbms: String::new(),
+            group: None,
+        };
         for (key, value) in lines.filter_map(|line| line.split_once(' ')) {
             match key {
                 "rigel" => marker.rigel = value.parse().ok()?,
@@ -239,17 +283,23 @@ fn listed(directory: impl AsFd) -> io::Result<Dir> {
 /// UTF-8 names in a directory.
 pub(super) fn names_in(directory: impl AsFd) -> io::Result<Vec<String>> {
     let entries = listed(directory)?.flatten();
-    let mut names: Vec<String> =
-        entries.filter_map(|entry| Some(entry.file_name().to_str().ok()?.to_string())).collect();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| Some(entry.file_name().to_str().ok()?.to_string()))
+        .collect();
     names.retain(|name| name != "." && name != "..");
     Ok(names)
 }
 
-/// Calls `act` on every regular file below a directory. Follows no link, whoever owns the directories.
+/// Calls `act` on every regular file below a directory. Follows no link, whoever owns the
+/// directories.
 fn each_file(directory: impl AsFd, act: &mut dyn FnMut(OwnedFd)) -> io::Result<()> {
     for name in names_in(&directory)? {
-        let Ok(opened) = open_in(&directory, name.as_str(), OFlags::empty()) else { continue };
-        let Ok(facts) = rustix::fs::fstat(&opened) else { continue };
+        let Ok(opened) = open_in(&directory, name.as_str(), OFlags::empty()) else {
+            continue;
+        };
+        let Ok(facts) = rustix::fs::fstat(&opened) else {
+            continue;
+        };
         match FileType::from_raw_mode(facts.st_mode) {
             FileType::Directory => each_file(opened, act)?,
             FileType::RegularFile => act(opened),
@@ -263,7 +313,8 @@ fn each_file(directory: impl AsFd, act: &mut dyn FnMut(OwnedFd)) -> io::Result<(
 pub(super) fn bytes_of(directory: impl AsFd) -> Bytes {
     let mut blocks = 0;
     let _ = each_file(directory, &mut |file| {
-        blocks += rustix::fs::fstat(&file).map_or(0, |facts| u64::try_from(facts.st_blocks).unwrap_or(0));
+        blocks +=
+            rustix::fs::fstat(&file).map_or(0, |facts| u64::try_from(facts.st_blocks).unwrap_or(0));
     });
     Bytes(blocks * 512)
 }
@@ -271,13 +322,19 @@ pub(super) fn bytes_of(directory: impl AsFd) -> Bytes {
 /// Removes the folder `inside` with all its contents. It is in `parent` and was made as `folder`.
 pub(super) fn remove_all(parent: impl AsFd, inside: impl AsFd, folder: &Path) -> Result<(), Error> {
     let name = folder.file_name().unwrap_or_default();
-    let removed = empty(inside).and_then(|()| match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {
-        Err(error) if error != Errno::NOENT => Err(error.into()),
-        _ => Ok(()),
-    });
+    let removed =
+        empty(inside).and_then(
+            |()| match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {
+                Err(error) if error != Errno::NOENT => Err(error.into()),
+                _ => Ok(()),
+            },
+        );
     removed.map_err(|error| {
         Error::failed(
-            format!("the private server's folder {} cannot be removed: {error}", folder.display()),
+            format!(
+                "the private server's folder {} cannot be removed: {error}",
+                folder.display()
+            ),
             "remove it",
         )
     })
@@ -304,12 +361,18 @@ fn empty(directory: impl AsFd) -> io::Result<()> {
 
 pub(super) fn unique_name(folder: &Path) -> String {
     let inode = std::fs::metadata(folder).map_or(0, |facts| facts.ino());
-    format!("{}-{inode}", folder.file_name().unwrap_or_default().to_string_lossy())
+    format!(
+        "{}-{inode}",
+        folder.file_name().unwrap_or_default().to_string_lossy()
+    )
 }
 
 fn refused(directory: &Path, error: &io::Error) -> Error {
     Error::usage(
-        format!("cannot make a private server in {}: {error}", directory.display()),
+        format!(
+            "cannot make a private server in {}: {error}",
+            directory.display()
+        ),
         "give an existing directory that you may write to, on the storage to be measured",
     )
 }
@@ -317,13 +380,19 @@ fn refused(directory: &Path, error: &io::Error) -> Error {
 fn check_length(socket: &Path, directory: &Path) -> Result<(), Error> {
     let Some(text) = socket.to_str() else {
         return Err(Error::usage(
-            format!("the name of the directory {} is not UTF-8", directory.display()),
+            format!(
+                "the name of the directory {} is not UTF-8",
+                directory.display()
+            ),
             "give one whose whole path is UTF-8",
         ));
     };
     if text.len() > SOCKET_MOST {
         return Err(Error::usage(
-            format!("the path of the socket {text} has {} bytes; the maximum is {SOCKET_MOST}", text.len()),
+            format!(
+                "the path of the socket {text} has {} bytes; the maximum is {SOCKET_MOST}",
+                text.len()
+            ),
             "give a directory with a shorter path on the same storage",
         ));
     }
@@ -342,7 +411,11 @@ fn check_reachable(path: &Path, account: &Account) -> Result<(), Error> {
                     folder.display(),
                     path.display()
                 ),
-                format!("give a directory that {} can reach, or run `chmod o+x {}`", account.name, folder.display()),
+                format!(
+                    "give a directory that {} can reach, or run `chmod o+x {}`",
+                    account.name,
+                    folder.display()
+                ),
             ));
         }
     }
@@ -370,7 +443,8 @@ mod tests {
 
     impl Folder {
         fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("rigel-place-{name}-{}", std::process::id()));
+            let path =
+                std::env::temp_dir().join(format!("rigel-place-{name}-{}", std::process::id()));
             let _ = std::fs::remove_dir_all(&path);
             std::fs::create_dir(&path).unwrap();
             Self(path)
@@ -400,9 +474,11 @@ mod tests {
         let dead_folder = dead.folder().to_path_buf();
         drop(dead);
         // Matching names that are not ours.
-        for (name, marker) in
-            [("rigel-sql-3", None), ("rigel-sql-4", Some("rigel 1\ndbms postgres\n")), ("rigel-sql-x", None)]
-        {
+        for (name, marker) in [
+            ("rigel-sql-3", None),
+            ("rigel-sql-4", Some("rigel 1\ndbms postgres\n")),
+            ("rigel-sql-x", None),
+        ] {
             std::fs::create_dir(place.0.join(name)).unwrap();
             if let Some(text) = marker {
                 std::fs::write(place.0.join(name).join(MARKER), text).unwrap();
@@ -411,11 +487,23 @@ mod tests {
         std::os::unix::fs::symlink(&dead_folder, place.0.join("rigel-sql-5")).unwrap();
 
         let left = leftovers(&place.0).unwrap();
-        assert_eq!(left.iter().map(|left| &left.folder).collect::<Vec<_>>(), [&dead_folder]);
-        assert_eq!((left[0].rigel, left[0].dbms.as_str()), (std::process::id(), "postgres"));
+        assert_eq!(
+            left.iter().map(|left| &left.folder).collect::<Vec<_>>(),
+            [&dead_folder]
+        );
+        assert_eq!(
+            (left[0].rigel, left[0].dbms.as_str()),
+            (std::process::id(), "postgres")
+        );
         let cleaned = clean(&place.0).unwrap();
-        assert!(cleaned.removed.len() == 1 && cleaned.removed[0].contains("rigel-sql-2"), "{cleaned:?}");
-        assert!(cleaned.kept.len() == 1 && cleaned.kept[0].contains("rigel-sql-1: in use by rigel"), "{cleaned:?}");
+        assert!(
+            cleaned.removed.len() == 1 && cleaned.removed[0].contains("rigel-sql-2"),
+            "{cleaned:?}"
+        );
+        assert!(
+            cleaned.kept.len() == 1 && cleaned.kept[0].contains("rigel-sql-1: in use by rigel"),
+            "{cleaned:?}"
+        );
         assert!(!dead_folder.exists() && alive.folder().exists());
         for name in ["rigel-sql-3", "rigel-sql-4", "rigel-sql-x"] {
             assert!(place.0.join(name).exists(), "{name}");
@@ -437,17 +525,37 @@ mod tests {
         std::os::unix::fs::symlink(&victim, &folder).unwrap();
         let before = std::fs::metadata(&victim).unwrap();
         let root = rustix::process::geteuid().is_root();
-        let account = root.then(|| Account { name: "nobody".into(), uid: 65534, gid: 65534 });
-        let mut made = ServerDir::furnish(Dbms::Postgres, folder.clone(), parent, inside, account).unwrap();
+        let account = root.then(|| Account {
+            name: "nobody".into(),
+            uid: 65534,
+            gid: 65534,
+        });
+        let mut made =
+            ServerDir::furnish(Dbms::Postgres, folder.clone(), parent, inside, account).unwrap();
         made.write("settings", "").unwrap();
         assert!(made.can_be_direct() || !victim.join("direct").exists());
         let owner = |path: &Path| std::fs::metadata(path).unwrap().uid();
-        assert_eq!(owner(&victim), before.uid(), "the directory behind the link was given away");
-        assert_eq!(owner(&place.0.join("away")), if root { 65534 } else { before.uid() });
+        assert_eq!(
+            owner(&victim),
+            before.uid(),
+            "the directory behind the link was given away"
+        );
+        assert_eq!(
+            owner(&place.0.join("away")),
+            if root { 65534 } else { before.uid() }
+        );
         let _ = made.remove();
-        let left: Vec<_> = std::fs::read_dir(&victim).unwrap().flatten().map(|entry| entry.file_name()).collect();
+        let left: Vec<_> = std::fs::read_dir(&victim)
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.file_name())
+            .collect();
         assert_eq!(left, ["precious"]);
-        assert_eq!(std::fs::read_dir(place.0.join("away")).unwrap().count(), 0, "the folder itself is emptied");
+        assert_eq!(
+            std::fs::read_dir(place.0.join("away")).unwrap().count(),
+            0,
+            "the folder itself is emptied"
+        );
     }
 
     #[test]
@@ -469,8 +577,12 @@ mod tests {
         }
         let place = Folder::new("foreign");
         std::os::unix::fs::chown(&place.0, Some(65534), Some(65534)).unwrap();
-        let error = ServerDir::make(Dbms::Postgres, &place.0, "s", Path::new("/"), None).unwrap_err();
-        assert!(error.exit_status() == 2 && error.to_string().contains("cannot make a private server"), "{error}");
+        let error =
+            ServerDir::make(Dbms::Postgres, &place.0, "s", Path::new("/"), None).unwrap_err();
+        assert!(
+            error.exit_status() == 2 && error.to_string().contains("cannot make a private server"),
+            "{error}"
+        );
         assert_eq!(std::fs::read_dir(&place.0).unwrap().count(), 0);
     }
 
@@ -499,16 +611,34 @@ mod tests {
             std::fs::remove_dir_all(&foreign).unwrap();
         }
         let cleaned = clean(&place.0).unwrap();
-        assert!(cleaned.removed.len() == 1 && cleaned.removed[0].contains("rigel-sql-1"), "{cleaned:?}");
+        assert!(
+            cleaned.removed.len() == 1 && cleaned.removed[0].contains("rigel-sql-1"),
+            "{cleaned:?}"
+        );
         assert_eq!(cleaned.kept.len(), usize::from(root), "{cleaned:?}");
-        assert!(!root || cleaned.kept[0].contains("rigel-sql-4: its marker belongs to user"), "{cleaned:?}");
+        assert!(
+            !root || cleaned.kept[0].contains("rigel-sql-4: its marker belongs to user"),
+            "{cleaned:?}"
+        );
     }
 
     #[test]
     fn a_marker_is_read_back_and_others_are_not_markers() {
         let text = format!("{FORMAT}\nrigel 7\ndbms mysql\nserver 8\ngroup /a b\nlater thing\n");
-        assert_eq!(Marker::read(&text), Some(Marker { rigel: 7, dbms: "mysql".into(), group: Some("/a b".into()) }));
-        for text in ["", "rigel 7\ndbms mysql\n", &format!("{FORMAT}\n"), &format!("{FORMAT}\nrigel x\ndbms a\n")] {
+        assert_eq!(
+            Marker::read(&text),
+            Some(Marker {
+                rigel: 7,
+                dbms: "mysql".into(),
+                group: Some("/a b".into())
+            })
+        );
+        for text in [
+            "",
+            "rigel 7\ndbms mysql\n",
+            &format!("{FORMAT}\n"),
+            &format!("{FORMAT}\nrigel x\ndbms a\n"),
+        ] {
             assert_eq!(Marker::read(text), None, "{text}");
         }
     }
@@ -518,18 +648,29 @@ mod tests {
         let place = Folder::new("closed");
         let inner = place.0.join("inner");
         std::fs::create_dir(&inner).unwrap();
-        let stranger = Account { name: "stranger".into(), uid: 4_000_000, gid: 4_000_000 };
-        let mode = |bits| std::fs::set_permissions(&place.0, std::fs::Permissions::from_mode(bits)).unwrap();
+        let stranger = Account {
+            name: "stranger".into(),
+            uid: 4_000_000,
+            gid: 4_000_000,
+        };
+        let mode = |bits| {
+            std::fs::set_permissions(&place.0, std::fs::Permissions::from_mode(bits)).unwrap();
+        };
         mode(0o701);
         check_reachable(&inner, &stranger).unwrap();
         mode(0o770);
         let error = check_reachable(&inner, &stranger).unwrap_err().to_string();
         assert!(
-            error.contains("user stranger") && error.contains(&format!("chmod o+x {}`", place.0.display())),
+            error.contains("user stranger")
+                && error.contains(&format!("chmod o+x {}`", place.0.display())),
             "{error}"
         );
         let facts = std::fs::metadata(&place.0).unwrap();
-        let insider = |uid, gid| Account { name: "insider".into(), uid, gid };
+        let insider = |uid, gid| Account {
+            name: "insider".into(),
+            uid,
+            gid,
+        };
         assert!(lets_through(&facts, &insider(facts.uid(), 4_000_000)));
         assert!(lets_through(&facts, &insider(4_000_000, facts.gid())));
     }
@@ -538,7 +679,10 @@ mod tests {
     fn a_path_too_long_for_a_socket_is_refused() {
         let long = PathBuf::from(format!("/{}", "x".repeat(100)));
         let error = check_length(&long.join("s"), &long).unwrap_err();
-        assert!(error.exit_status() == 2 && error.to_string().contains("shorter path"), "{error}");
+        assert!(
+            error.exit_status() == 2 && error.to_string().contains("shorter path"),
+            "{error}"
+        );
         check_length(&PathBuf::from(format!("/{}", "x".repeat(99))), &long).unwrap();
     }
 
@@ -547,8 +691,18 @@ mod tests {
         let place = Folder::new("refused");
         std::fs::write(place.0.join("file"), "").unwrap();
         for name in ["file", "missing"] {
-            let error = ServerDir::make(Dbms::Postgres, &place.0.join(name), "s", Path::new("/"), None).unwrap_err();
-            assert!(error.exit_status() == 2 && error.to_string().contains(name), "{error}");
+            let error = ServerDir::make(
+                Dbms::Postgres,
+                &place.0.join(name),
+                "s",
+                Path::new("/"),
+                None,
+            )
+            .unwrap_err();
+            assert!(
+                error.exit_status() == 2 && error.to_string().contains(name),
+                "{error}"
+            );
         }
         assert_eq!(std::fs::read_dir(&place.0).unwrap().count(), 1);
     }

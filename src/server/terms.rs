@@ -22,7 +22,8 @@ impl ServerTerms<'_> {
     }
 }
 
-/// Percent-encodes a part of a URL: everything except ASCII letters, digits and `-._~` becomes `%XX`.
+/// Percent-encodes a part of a URL: everything except ASCII letters, digits and `-._~` becomes
+/// `%XX`.
 pub(super) fn percent(text: &str) -> String {
     let mut safe = String::new();
     for byte in text.bytes() {
@@ -30,7 +31,10 @@ pub(super) fn percent(text: &str) -> String {
             safe.push(byte as char);
         } else {
             safe.push('%');
-            safe.extend([byte >> 4, byte & 15].map(|half| char::from(b"0123456789ABCDEF"[usize::from(half)])));
+            safe.extend(
+                [byte >> 4, byte & 15]
+                    .map(|half| char::from(b"0123456789ABCDEF"[usize::from(half)])),
+            );
         }
     }
     safe

@@ -1,7 +1,7 @@
 //! Content of writes: data that neither deduplicate nor compress.
 //!
-//! Input: a buffer. Output: the same buffer full of random bytes, with every block of 512 unique. Otherwise a device
-//! that compresses or deduplicates would do less work than for a database.
+//! Input: a buffer. Output: the same buffer full of random bytes, with every block of 512 unique.
+//! Otherwise a device that compresses or deduplicates would do less work than for a database.
 
 use super::rng::Rng;
 
@@ -15,8 +15,8 @@ pub fn fill(buffer: &mut [u8], rng: &mut Rng) {
     }
 }
 
-/// Makes every sector of a buffer of random bytes different from all earlier writes of the buffer. `serial` must differ
-/// for every write of a run. Cheap enough for the main loop: 8 bytes in 512.
+/// Makes every sector of a buffer of random bytes different from all earlier writes of the buffer.
+/// `serial` must differ for every write of a run. Cheap enough for the main loop: 8 bytes in 512.
 #[inline]
 pub fn stamp(buffer: &mut [u8], serial: u64) {
     // An odd factor spreads the serial over all 64 bits, so the stamps do not compress either.
@@ -41,7 +41,10 @@ mod tests {
         for serial in 1..100 {
             stamp(&mut buffer, serial);
             for sector in buffer.chunks(SECTOR) {
-                assert!(seen.insert(sector.to_vec()), "a sector came twice at serial {serial}");
+                assert!(
+                    seen.insert(sector.to_vec()),
+                    "a sector came twice at serial {serial}"
+                );
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Generates operations: pure and seeded.
 //!
-//! Input: a mix, a pattern, an extent and a seed. Output: [`Op`](crate::model::Op)s, and the content of writes. The
-//! same seed always gives the same operations. This module does not know time or targets.
+//! Input: a mix, a pattern, an extent and a seed. Output: [`Op`](crate::model::Op)s, and the
+//! content of writes. The same seed always gives the same operations. This module does not know
+//! time or targets.
 
 pub mod content;
 mod ops;

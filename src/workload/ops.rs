@@ -42,8 +42,8 @@ enum Positions {
         order: Permutation,
         /// Index in the order at which the stream begins.
         start: u64,
-        /// Offsets from there to this worker's next operation and to its first one, and the distance between two of its
-        /// operations.
+        /// Offsets from there to this worker's next operation and to its first one, and the
+        /// distance between two of its operations.
         next: u64,
         first: u64,
         stride: u64,
@@ -65,11 +65,17 @@ pub struct Share {
 
 impl Share {
     /// The only worker of the only stream.
-    pub const ALL: Share = Share { stream: 0, worker: 0, turn: 0, workers: 1 };
+    pub const ALL: Share = Share {
+        stream: 0,
+        worker: 0,
+        turn: 0,
+        workers: 1,
+    };
 }
 
 impl Ops {
-    /// The operations of `stream` that belong to `share`, over `extent` blocks of the stream's length.
+    /// The operations of `stream` that belong to `share`, over `extent` blocks of the stream's
+    /// length.
     ///
     /// # Panics
     /// If `extent` is 0: callers refuse a volume that is too small for one operation.
@@ -81,20 +87,43 @@ impl Ops {
         let positions = match stream.pattern {
             _ if stream.sql.is_some() => Positions::Session,
             Pattern::Uniform => Positions::Uniform,
-            Pattern::Sequential { start } => Positions::Sequential { next: start % extent },
-            Pattern::Zipf { theta } => Positions::Zipf { ranks: Zipf::new(extent, theta), scatter: permutation() },
+            Pattern::Sequential { start } => Positions::Sequential {
+                next: start % extent,
+            },
+            Pattern::Zipf { theta } => Positions::Zipf {
+                ranks: Zipf::new(extent, theta),
+                scatter: permutation(),
+            },
             Pattern::Hotspot { space, share } => {
-                let most = if share == Ratio::ONE { extent } else { extent - 1 };
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the extent")]
+                let most = if share == Ratio::ONE {
+                    extent
+                } else {
+                    extent - 1
+                };
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "at most the extent"
+                )]
                 let hot = (space.get() * extent as f64).round() as u64;
                 // A single block is always hot.
-                Positions::Hotspot { hot_below: parts(share), hot: hot.clamp(1, most.max(1)) }
+                Positions::Hotspot {
+                    hot_below: parts(share),
+                    hot: hot.clamp(1, most.max(1)),
+                }
             }
             Pattern::Permutation { start } => {
-                // If there are more workers than blocks, the remaining workers start again at the beginning.
+                // If there are more workers than blocks, the remaining workers start again at the
+                // beginning.
                 let first = share.turn % extent;
                 let stride = share.workers.max(1);
-                Positions::Permutation { order: permutation(), start: start % extent, next: first, first, stride }
+                Positions::Permutation {
+                    order: permutation(),
+                    start: start % extent,
+                    next: first,
+                    first,
+                    stride,
+                }
             }
         };
         let generator = (u64::from(share.stream) << 32) | u64::from(share.worker);
@@ -105,14 +134,18 @@ impl Ops {
             write_kind: stream.mix.write_kind(),
             extent,
             length: stream.length,
-            session: stream.sql.map(|work| Box::new(SessionOps::new(work, share.turn))),
+            session: stream
+                .sql
+                .map(|work| Box::new(SessionOps::new(work, share.turn))),
         }
     }
 
     /// Pause (think time) of the session before the operation just made.
     #[inline]
     pub fn pause(&mut self) -> Nanos {
-        self.session.as_ref().map_or(Nanos(0), |session| session.pause(&mut self.rng))
+        self.session
+            .as_ref()
+            .map_or(Nanos(0), |session| session.pause(&mut self.rng))
     }
 
     /// The next operation.
@@ -122,25 +155,41 @@ impl Ops {
             Positions::Uniform => self.rng.below(self.extent),
             Positions::Sequential { next } => {
                 let position = *next;
-                *next = if position + 1 == self.extent { 0 } else { position + 1 };
+                *next = if position + 1 == self.extent {
+                    0
+                } else {
+                    position + 1
+                };
                 position
             }
             Positions::Session => return self.next_of_session(),
             _ => self.next_elsewhere(),
         };
         let write = self.write_below > 0 && self.rng.bits() >> 32 < self.write_below;
-        Op { position, length: self.length, kind: if write { self.write_kind } else { Kind::Read } }
+        Op {
+            position,
+            length: self.length,
+            kind: if write { self.write_kind } else { Kind::Read },
+        }
     }
 
     #[inline(never)]
     fn next_of_session(&mut self) -> Op {
-        let session = self.session.as_mut().expect("a session's positions come with its work");
+        let session = self
+            .session
+            .as_mut()
+            .expect("a session's positions come with its work");
         let (position, kind) = session.next(&mut self.rng);
-        Op { position, length: self.length, kind }
+        Op {
+            position,
+            length: self.length,
+            kind,
+        }
     }
 
-    /// The next position of the other patterns. A separate function, so that the caller stays short: with all patterns
-    /// in one function, making a uniform operation takes 12 ns instead of 4.
+    /// The next position of the other patterns. A separate function, so that the caller stays
+    /// short: with all patterns in one function, making a uniform operation takes 12 ns instead
+    /// of 4.
     #[inline(never)]
     fn next_elsewhere(&mut self) -> u64 {
         match &mut self.positions {
@@ -152,10 +201,24 @@ impl Ops {
                     *hot + self.rng.below(self.extent - *hot)
                 }
             }
-            Positions::Permutation { order, start, next, first, stride } => {
+            Positions::Permutation {
+                order,
+                start,
+                next,
+                first,
+                stride,
+            } => {
                 let place = *start + *next;
-                *next = if *next + *stride < self.extent { *next + *stride } else { *first };
-                order.of(if place < self.extent { place } else { place - self.extent })
+                *next = if *next + *stride < self.extent {
+                    *next + *stride
+                } else {
+                    *first
+                };
+                order.of(if place < self.extent {
+                    place
+                } else {
+                    place - self.extent
+                })
             }
             Positions::Uniform | Positions::Sequential { .. } | Positions::Session => {
                 unreachable!("made where the operation is made")
@@ -166,7 +229,11 @@ impl Ops {
 
 /// A fraction, times 2^32.
 fn parts(share: Ratio) -> u64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a ratio is between 0 and 1")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a ratio is between 0 and 1"
+    )]
     let parts = (share.get() * 2f64.powi(32)).round() as u64;
     parts
 }
@@ -183,7 +250,10 @@ mod tests {
             sql: None,
             name: "small".into(),
             load: Load::Closed { depth: 1 },
-            mix: Mix { writes: Ratio::from_percent(write_percent).unwrap(), durable: false },
+            mix: Mix {
+                writes: Ratio::from_percent(write_percent).unwrap(),
+                durable: false,
+            },
             pattern,
             length: 8192,
         }
@@ -191,7 +261,12 @@ mod tests {
 
     #[test]
     fn sequential_positions_wrap_at_the_end() {
-        let mut ops = Ops::new(&stream(Pattern::Sequential { start: 3 }, 0.0), 5, 1, Share::ALL);
+        let mut ops = Ops::new(
+            &stream(Pattern::Sequential { start: 3 }, 0.0),
+            5,
+            1,
+            Share::ALL,
+        );
         let positions: Vec<u64> = (0..7).map(|_| ops.next_op().position).collect();
         assert_eq!(positions, [3, 4, 0, 1, 2, 3, 4]);
     }
@@ -204,13 +279,18 @@ mod tests {
         (0..20_000).for_each(|_| map.touch(ops.next_op().position));
         let coverage = map.read();
         let off = (coverage.distinct as f64 - coverage.expected_uniform()).abs();
-        assert!(off < 5.0 * coverage.expected_uniform_deviation(), "{coverage:?}");
+        assert!(
+            off < 5.0 * coverage.expected_uniform_deviation(),
+            "{coverage:?}"
+        );
     }
 
     #[test]
     fn the_mix_has_the_requested_shares() {
         let mut ops = Ops::new(&stream(Pattern::Uniform, 30.0), 100, 1, Share::ALL);
-        let writes = (0..100_000).filter(|_| ops.next_op().kind == Kind::Write).count();
+        let writes = (0..100_000)
+            .filter(|_| ops.next_op().kind == Kind::Write)
+            .count();
         // Standard deviation 145: five of them.
         assert!(writes.abs_diff(30_000) < 725, "{writes}");
         let mut ops = Ops::new(&stream(Pattern::Uniform, 100.0), 100, 1, Share::ALL);
@@ -227,7 +307,11 @@ mod tests {
                 let mut kinds: Vec<Kind> = (0..1000).map(|_| ops.next_op().kind).collect();
                 kinds.sort_unstable();
                 kinds.dedup();
-                assert_eq!(kinds, stream.mix.kinds(), "{writes} % writes, durable {durable}");
+                assert_eq!(
+                    kinds,
+                    stream.mix.kinds(),
+                    "{writes} % writes, durable {durable}"
+                );
             }
         }
     }
@@ -244,15 +328,30 @@ mod tests {
         ] {
             let mut ops = Ops::new(&stream(text.parse().unwrap(), 0.0), extent, 1, Share::ALL);
             let positions: Vec<u64> = (0..100_000).map(|_| ops.next_op().position).collect();
-            assert!(positions.iter().all(|position| *position < extent), "{text}");
-            let count = |range: std::ops::Range<u64>| positions.iter().filter(|at| range.contains(at)).count() as f64;
-            let near =
-                |count: f64, share: f64| (count - 1e5 * share).abs() <= 5.0 * (1e5 * share * (1.0 - share)).sqrt();
+            assert!(
+                positions.iter().all(|position| *position < extent),
+                "{text}"
+            );
+            let count = |range: std::ops::Range<u64>| {
+                positions.iter().filter(|at| range.contains(at)).count() as f64
+            };
+            let near = |count: f64, share: f64| {
+                (count - 1e5 * share).abs() <= 5.0 * (1e5 * share * (1.0 - share)).sqrt()
+            };
             assert!(near(count(0..hot), share), "{text}: {}", count(0..hot));
-            assert!(near(count(0..hot / 2), share * (hot / 2) as f64 / hot as f64), "{text}");
+            assert!(
+                near(count(0..hot / 2), share * (hot / 2) as f64 / hot as f64),
+                "{text}"
+            );
             let (rest, half) = (extent - hot, (extent - hot) / 2);
             if rest > 0 {
-                assert!(near(count(hot..hot + half), (1.0 - share) * half as f64 / rest as f64), "{text}");
+                assert!(
+                    near(
+                        count(hot..hot + half),
+                        (1.0 - share) * half as f64 / rest as f64
+                    ),
+                    "{text}"
+                );
             }
         }
     }
@@ -260,22 +359,47 @@ mod tests {
     #[test]
     fn popular_blocks_are_the_same_for_every_worker_and_no_neighbours() {
         let counts = |worker| {
-            let share = Share { worker, ..Share::ALL };
-            let mut ops = Ops::new(&stream(Pattern::Zipf { theta: 0.99 }, 0.0), 100_000, 1, share);
+            let share = Share {
+                worker,
+                ..Share::ALL
+            };
+            let mut ops = Ops::new(
+                &stream(Pattern::Zipf { theta: 0.99 }, 0.0),
+                100_000,
+                1,
+                share,
+            );
             let mut counts = BTreeMap::new();
             (0..200_000).for_each(|_| *counts.entry(ops.next_op().position).or_insert(0u32) += 1);
-            let mut counts: Vec<(u32, u64)> = counts.into_iter().map(|(position, count)| (count, position)).collect();
+            let mut counts: Vec<(u32, u64)> = counts
+                .into_iter()
+                .map(|(position, count)| (count, position))
+                .collect();
             counts.sort_unstable_by(|a, b| b.cmp(a));
             counts
         };
         let (one, other) = (counts(0), counts(1));
         assert_ne!(one, other, "two workers draw the same");
-        let first = |counts: &[(u32, u64)]| counts.iter().take(3).map(|(_, position)| *position).collect::<Vec<_>>();
+        let first = |counts: &[(u32, u64)]| {
+            counts
+                .iter()
+                .take(3)
+                .map(|(_, position)| *position)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(first(&one), first(&other));
         let mut popular: Vec<u64> = one.iter().take(50).map(|(_, position)| *position).collect();
         popular.sort_unstable();
-        // Fifty draws from 100,000: one pair of neighbours is expected in 40 such tests, three of them hardly ever.
-        assert!(popular.windows(2).filter(|pair| pair[1] - pair[0] < 2).count() < 3, "{popular:?}");
+        // Fifty draws from 100,000: one pair of neighbours is expected in 40 such tests, three of
+        // them hardly ever.
+        assert!(
+            popular
+                .windows(2)
+                .filter(|pair| pair[1] - pair[0] < 2)
+                .count()
+                < 3,
+            "{popular:?}"
+        );
         assert!(popular[0] < 20_000 && popular[49] > 80_000, "{popular:?}");
     }
 
@@ -300,7 +424,12 @@ mod tests {
     #[test]
     fn a_permutation_continues_where_another_ended_and_wraps_around() {
         let positions = |start, count| -> Vec<u64> {
-            let mut ops = Ops::new(&stream(Pattern::Permutation { start }, 0.0), 10, 7, Share::ALL);
+            let mut ops = Ops::new(
+                &stream(Pattern::Permutation { start }, 0.0),
+                10,
+                7,
+                Share::ALL,
+            );
             (0..count).map(|_| ops.next_op().position).collect()
         };
         let twice = positions(0, 20);

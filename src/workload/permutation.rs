@@ -1,18 +1,19 @@
 //! A pseudo-random permutation of the numbers below an extent, without a table.
 //!
-//! Input: an extent, a key, and a number below the extent. Output: a number below the extent, different for each input.
-//! The same key always gives the same order.
+//! Input: an extent, a key, and a number below the extent. Output: a number below the extent,
+//! different for each input. The same key always gives the same order.
 
 use super::rng::Rng;
 
 /// Number of rounds, two for each half: with four, the result looks random (Luby and Rackoff 1988).
 const ROUNDS: usize = 4;
 
-/// A permutation of `0..extent`: a Feistel network over slightly more numbers than the extent, repeated until the
-/// result is below the extent (Black and Rogaway, Ciphers with Arbitrary Finite Domains, 2002).
+/// A permutation of `0..extent`: a Feistel network over slightly more numbers than the extent,
+/// repeated until the result is below the extent (Black and Rogaway, Ciphers with Arbitrary Finite
+/// Domains, 2002).
 ///
-/// The lower half is a power of two, the upper half just large enough. So there are fewer than `sqrt(extent)` excess
-/// numbers, and a second pass is hardly ever necessary.
+/// The lower half is a power of two, the upper half just large enough. So there are fewer than
+/// `sqrt(extent)` excess numbers, and a second pass is hardly ever necessary.
 #[derive(Debug, Clone)]
 pub struct Permutation {
     keys: [u64; ROUNDS],
@@ -54,12 +55,14 @@ impl Permutation {
         }
     }
 
-    /// One pass through the network. Each round changes one half as a function of the other, so it is reversible.
+    /// One pass through the network. Each round changes one half as a function of the other, so it
+    /// is reversible.
     #[inline]
     fn step(&self, value: u64) -> u64 {
         let (mut low, mut high) = (value & self.low_mask, value >> self.low_bits);
         for pair in self.keys.chunks_exact(2) {
-            // A number below `highs`, as in `Rng::below`. The half that changes from number to number comes first.
+            // A number below `highs`, as in `Rng::below`. The half that changes from number to
+            // number comes first.
             high += (mix(low, pair[0]) * self.highs) >> 32;
             high -= if high >= self.highs { self.highs } else { 0 };
             low ^= mix(high, pair[1]) & self.low_mask;
@@ -105,18 +108,32 @@ mod tests {
         const EXTENT: u64 = 100_003;
         let permutation = Permutation::new(EXTENT, 7);
         for start in [0, 50_000, 90_000] {
-            let positions: Vec<u64> = (start..start + 10_000).map(|number| permutation.of(number)).collect();
+            let positions: Vec<u64> = (start..start + 10_000)
+                .map(|number| permutation.of(number))
+                .collect();
             let mut tenths = [0f64; 10];
-            positions.iter().for_each(|position| tenths[usize::try_from(position * 10 / EXTENT).unwrap()] += 1.0);
+            positions.iter().for_each(|position| {
+                tenths[usize::try_from(position * 10 / EXTENT).unwrap()] += 1.0;
+            });
             // Chi-square with 9 degrees of freedom: above 33.7 once in ten thousand.
-            let chi_square: f64 = tenths.iter().map(|count| (count - 1000.0).powi(2) / 1000.0).sum();
+            let chi_square: f64 = tenths
+                .iter()
+                .map(|count| (count - 1000.0).powi(2) / 1000.0)
+                .sum();
             assert!(chi_square < 33.7, "{tenths:?}");
             // Distances between successive numbers: as wide as by chance, and each distance rare.
-            let mut steps: Vec<u64> = positions.windows(2).map(|pair| (pair[1] + EXTENT - pair[0]) % EXTENT).collect();
+            let mut steps: Vec<u64> = positions
+                .windows(2)
+                .map(|pair| (pair[1] + EXTENT - pair[0]) % EXTENT)
+                .collect();
             steps.sort_unstable();
             steps.dedup();
             // Of 9999 draws from 100,003 about 9516 are distinct, give or take 21.
-            assert!(steps.len().abs_diff(9516) < 105, "{} distinct steps", steps.len());
+            assert!(
+                steps.len().abs_diff(9516) < 105,
+                "{} distinct steps",
+                steps.len()
+            );
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Random numbers: xoshiro256++ of Blackman and Vigna, seeded by splitmix64.
 //!
-//! Input: a seed. Output: 64 random bits at a time. Our own implementation, because the sequence is part of a run's
-//! record: a seed in a journal must give the same operations in every later version. Not for secrets.
+//! Input: a seed. Output: 64 random bits at a time. Our own implementation, because the sequence is
+//! part of a run's record: a seed in a journal must give the same operations in every later
+//! version. Not for secrets.
 
 /// A generator. The same seed always gives the same numbers.
 #[derive(Debug, Clone)]
@@ -39,8 +40,8 @@ impl Rng {
     /// A number in `0..end`, uniform to within `end` / 2^64. `end` must not be 0.
     #[inline]
     pub fn below(&mut self, end: u64) -> u64 {
-        // The high half of a 128-bit product (Lemire 2019), without his rejection step: for a volume of 2^40 blocks the
-        // bias is one part in 16 million.
+        // The high half of a 128-bit product (Lemire 2019), without his rejection step: for a
+        // volume of 2^40 blocks the bias is one part in 16 million.
         #[allow(clippy::cast_possible_truncation, reason = "the high half fits")]
         let high = ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64;
         high
@@ -65,11 +66,18 @@ mod tests {
 
     #[test]
     fn the_sequence_of_a_seed_never_changes() {
-        // From the authors' C program, state seeded by splitmix64(42): if this fails, old seeds have lost their
-        // meaning.
+        // From the authors' C program, state seeded by splitmix64(42): if this fails, old seeds
+        // have lost their meaning.
         let mut rng = Rng::new(42, 0);
         let first: Vec<u64> = (0..3).map(|_| rng.bits()).collect();
-        assert_eq!(first, [15_021_278_609_987_233_951, 5_881_210_131_331_364_753, 18_149_643_915_985_481_100]);
+        assert_eq!(
+            first,
+            [
+                15_021_278_609_987_233_951,
+                5_881_210_131_331_364_753,
+                18_149_643_915_985_481_100
+            ]
+        );
     }
 
     #[test]
@@ -78,7 +86,10 @@ mod tests {
         let mut seen = [0u32; 10];
         (0..100_000).for_each(|_| seen[usize::try_from(rng.below(10)).unwrap()] += 1);
         // The standard deviation of each count is 95: allow five of them.
-        assert!(seen.iter().all(|count| count.abs_diff(10_000) < 475), "{seen:?}");
+        assert!(
+            seen.iter().all(|count| count.abs_diff(10_000) < 475),
+            "{seen:?}"
+        );
     }
 
     #[test]
@@ -87,6 +98,9 @@ mod tests {
         let values: Vec<f64> = (0..100_000).map(|_| rng.exponential()).collect();
         let mean = values.iter().sum::<f64>() / 1e5;
         let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 1e5;
-        assert!((mean - 1.0).abs() < 0.02 && (variance - 1.0).abs() < 0.05, "{mean} {variance}");
+        assert!(
+            (mean - 1.0).abs() < 0.02 && (variance - 1.0).abs() < 0.05,
+            "{mean} {variance}"
+        );
     }
 }

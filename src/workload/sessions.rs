@@ -1,7 +1,8 @@
 //! The operations of one database session: the SLOB method's mix and positions.
 //!
-//! Fractions are dealt from a shuffled deck, not drawn independently: after each deck a session has done exactly its
-//! fraction, in an unpredictable order. Anything that happens on every n-th operation is counted.
+//! Fractions are dealt from a shuffled deck, not drawn independently: after each deck a session has
+//! done exactly its fraction, in an unpredictable order. Anything that happens on every n-th
+//! operation is counted.
 
 use super::rng::Rng;
 use crate::model::{Kind, Nanos, Ratio, SqlWork};
@@ -43,7 +44,11 @@ impl SessionOps {
         } else {
             Kind::Read
         };
-        let table = if self.is_turn(self.work.hot_schema_every) { 0 } else { self.home };
+        let table = if self.is_turn(self.work.hot_schema_every) {
+            0
+        } else {
+            self.home
+        };
         let from = table * self.work.tables.scale;
         if kind == Kind::Scan {
             return (from, kind);
@@ -60,8 +65,12 @@ impl SessionOps {
     pub(super) fn pause(&self, rng: &mut Rng) -> Nanos {
         match self.work.think {
             // Count completed operations; the operation just made is not one of them.
-            Some(think) if self.made > 1 && (self.made - 1).is_multiple_of(think.every.max(1).into()) => {
-                think.least.plus(Nanos(rng.below(think.most.since(think.least).0 + 1)))
+            Some(think)
+                if self.made > 1 && (self.made - 1).is_multiple_of(think.every.max(1).into()) =>
+            {
+                think
+                    .least
+                    .plus(Nanos(rng.below(think.most.since(think.least).0 + 1)))
             }
             _ => Nanos(0),
         }
@@ -94,7 +103,14 @@ impl Deck {
             (hits - hits.round()).abs() < 1e-9
         };
         let size = (1..=DECK_MAX).find(is_whole).unwrap_or(DECK_MAX);
-        Self { share, size, dealt: 0, hits: 0, cards: 0, hits_left: 0 }
+        Self {
+            share,
+            size,
+            dealt: 0,
+            hits: 0,
+            cards: 0,
+            hits_left: 0,
+        }
     }
 
     /// Deals the next card; true for a hit.
@@ -102,7 +118,11 @@ impl Deck {
         if self.cards == 0 {
             self.cards = self.size;
             self.dealt += u64::from(self.size);
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a share of a count"
+            )]
             let due = (self.share * self.dealt as f64).round() as u64;
             self.hits_left = u32::try_from(due - self.hits).expect("at most a deck");
             self.hits = due;
@@ -121,7 +141,12 @@ mod tests {
     use crate::model::{HotSpot, Kind, Nanos, Ratio, SqlWork, Tables, Think};
     use proptest::prelude::*;
 
-    const TABLES: Tables = Tables { schemas: 3, scale: 10_000, scan_blocks: 128, block: 8192 };
+    const TABLES: Tables = Tables {
+        schemas: 3,
+        scale: 10_000,
+        scan_blocks: 128,
+        block: 8192,
+    };
 
     fn kinds(work: SqlWork, count: usize) -> Vec<Kind> {
         let (mut session, mut rng) = (SessionOps::new(work, 0), Rng::new(7, 0));
@@ -166,13 +191,25 @@ mod tests {
 
     #[test]
     fn a_hot_spot_and_a_hot_schema_get_every_nth_operation() {
-        let spot = HotSpot { every: 3, first: 2_000, rows: 1_000 };
-        let work = SqlWork { hot_spot: Some(spot), hot_schema_every: Some(5), ..SqlWork::reads(TABLES) };
+        let spot = HotSpot {
+            every: 3,
+            first: 2_000,
+            rows: 1_000,
+        };
+        let work = SqlWork {
+            hot_spot: Some(spot),
+            hot_schema_every: Some(5),
+            ..SqlWork::reads(TABLES)
+        };
         let (mut session, mut rng) = (SessionOps::new(work, 2), Rng::new(3, 0));
         let mut elsewhere = 0;
         for number in 1..=3000u64 {
             let (position, _) = session.next(&mut rng);
-            assert_eq!(position / 10_000, if number % 5 == 0 { 0 } else { 2 }, "{number}");
+            assert_eq!(
+                position / 10_000,
+                if number % 5 == 0 { 0 } else { 2 },
+                "{number}"
+            );
             let within = (2_000..=3_000 - 64).contains(&(position % 10_000));
             assert!(within || number % 3 != 0, "{number}: {position}");
             elsewhere += u32::from(!within);
@@ -183,14 +220,24 @@ mod tests {
 
     #[test]
     fn pauses_come_after_every_nth_operation_and_keep_their_bounds() {
-        let think = Think { every: 4, least: Nanos::from_millis(100), most: Nanos::from_millis(500) };
-        let work = SqlWork { think: Some(think), ..SqlWork::reads(TABLES) };
+        let think = Think {
+            every: 4,
+            least: Nanos::from_millis(100),
+            most: Nanos::from_millis(500),
+        };
+        let work = SqlWork {
+            think: Some(think),
+            ..SqlWork::reads(TABLES)
+        };
         let (mut session, mut rng) = (SessionOps::new(work, 0), Rng::new(3, 0));
         for number in 1..=1000u64 {
             session.next(&mut rng);
             let pause = session.pause(&mut rng);
             if number > 1 && (number - 1) % 4 == 0 {
-                assert!((think.least..=think.most).contains(&pause), "{number}: {pause:?}");
+                assert!(
+                    (think.least..=think.most).contains(&pause),
+                    "{number}: {pause:?}"
+                );
             } else {
                 assert_eq!(pause, Nanos(0), "{number}");
             }

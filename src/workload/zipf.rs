@@ -1,16 +1,17 @@
 //! Numbers with a Zipf distribution, exactly and without a table.
 //!
-//! Input: an exponent, the number of ranks, random bits. Output: a rank, the k-th with a probability proportional to
-//! `k^-theta`. Rejection-inversion of W. Hörmann and G. Derflinger, Rejection-inversion to generate variates from
-//! monotone discrete distributions, ACM TOMACS 6 (1996): it works for every exponent above 0. The method of Gray et al.
-//! (SIGMOD 1994), which YCSB and fio use, is an approximation, first needs a sum over all ranks, and works only below
-//! 1.
+//! Input: an exponent, the number of ranks, random bits. Output: a rank, the k-th with a
+//! probability proportional to `k^-theta`. Rejection-inversion of W. Hörmann and G. Derflinger,
+//! Rejection-inversion to generate variates from monotone discrete distributions, ACM TOMACS 6
+//! (1996): it works for every exponent above 0. The method of Gray et al. (SIGMOD 1994), which YCSB
+//! and fio use, is an approximation, first needs a sum over all ranks, and works only below 1.
 
 use super::rng::Rng;
 use crate::model::Pattern;
 
-/// An exponent within this distance of 1 is treated as 1. Closer to 1, the rounding errors of the power, some 1e-16 /
-/// distance, exceed the error of the logarithm: a fraction `distance * ln x`, 3e-7 in a volume of 2^40 blocks.
+/// An exponent within this distance of 1 is treated as 1. Closer to 1, the rounding errors of the
+/// power, some 1e-16 / distance, exceed the error of the logarithm: a fraction `distance * ln x`,
+/// 3e-7 in a volume of 2^40 blocks.
 const NEAR: f64 = 1e-8;
 
 /// A sampler of ranks `1..=ranks`.
@@ -36,7 +37,16 @@ impl Zipf {
         let theta = theta.clamp(0.0, Pattern::THETA_MAX);
         let rise = 1.0 - theta;
         let is_logarithm = rise.abs() < NEAR;
-        let mut zipf = Self { ranks, theta, rise, fall: rise.recip(), is_logarithm, from: 0.0, to: 0.0, sure: 0.0 };
+        let mut zipf = Self {
+            ranks,
+            theta,
+            rise,
+            fall: rise.recip(),
+            is_logarithm,
+            from: 0.0,
+            to: 0.0,
+            sure: 0.0,
+        };
         zipf.from = zipf.integral(1.5) - 1.0;
         zipf.to = zipf.integral(ranks as f64 + 0.5);
         zipf.sure = 2.0 - zipf.inverse(zipf.integral(2.5) - zipf.weight(2.0));
@@ -49,7 +59,11 @@ impl Zipf {
         loop {
             let area = self.to + rng.unit() * (self.from - self.to);
             let at = self.inverse(area);
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "float casts saturate"
+            )]
             let rank = ((at + 0.5) as u64).clamp(1, self.ranks);
             let x = rank as f64;
             if x - at <= self.sure || area >= self.integral(x + 0.5) - self.weight(x) {
@@ -65,13 +79,21 @@ impl Zipf {
 
     /// An integral of `x^-theta`: `x^(1-theta) / (1-theta)`, and `ln x` if theta is 1.
     fn integral(&self, x: f64) -> f64 {
-        if self.is_logarithm { x.ln() } else { x.powf(self.rise) / self.rise }
+        if self.is_logarithm {
+            x.ln()
+        } else {
+            x.powf(self.rise) / self.rise
+        }
     }
 
     /// The inverse of the integral: the `x` whose integral is `area`.
     #[inline]
     fn inverse(&self, area: f64) -> f64 {
-        if self.is_logarithm { area.exp() } else { ((self.rise * area).ln() * self.fall).exp() }
+        if self.is_logarithm {
+            area.exp()
+        } else {
+            ((self.rise * area).ln() * self.fall).exp()
+        }
     }
 }
 
@@ -94,7 +116,8 @@ mod tests {
             for theta in [0.01, 0.5, 0.99, 1.0, 1.0 + 1e-9, 1.5, 3.0, 10.0] {
                 let counts = counts(ranks, theta, DRAWS);
                 let total: f64 = (1..=ranks).map(|rank| (rank as f64).powf(-theta)).sum();
-                let expected = |rank: usize| f64::from(DRAWS) * (rank as f64 + 1.0).powf(-theta) / total;
+                let expected =
+                    |rank: usize| f64::from(DRAWS) * (rank as f64 + 1.0).powf(-theta) / total;
                 // Pearson's test over ranks expected five times or more; all others form one cell.
                 let (mut chi_square, mut cells, mut rest) = (0.0, 0.0, (0.0, 0.0));
                 let mut add = |count: f64, expected: f64| {
@@ -111,11 +134,14 @@ mod tests {
                 if rest.1 >= 5.0 {
                     add(rest.0, rest.1);
                 }
-                // Chi-square has mean n and deviation sqrt(2n); its tail is longer than that of the normal
-                // distribution.
+                // Chi-square has mean n and deviation sqrt(2n); its tail is longer than that of the
+                // normal distribution.
                 let freedom: f64 = cells - 1.0;
                 let most = freedom + 5.0 * (2.0 * freedom).sqrt() + 10.0;
-                assert!(chi_square <= most, "theta {theta}, {ranks} ranks: {chi_square} over {cells} cells");
+                assert!(
+                    chi_square <= most,
+                    "theta {theta}, {ranks} ranks: {chi_square} over {cells} cells"
+                );
             }
         }
     }
@@ -126,7 +152,8 @@ mod tests {
         const DRAWS: u32 = 100_000;
         for theta in [0.5f64, 0.99, 1.0, 1.2] {
             let (zipf, mut rng) = (Zipf::new(RANKS, theta), Rng::new(5, 0));
-            // Half of the ranks on a logarithmic scale. The sum of k^-theta by Euler and Maclaurin from 1000 on.
+            // Half of the ranks on a logarithmic scale. The sum of k^-theta by Euler and Maclaurin
+            // from 1000 on.
             let sum = |end: f64| {
                 let first: f64 = (1..1000).map(|rank| f64::from(rank).powf(-theta)).sum();
                 let integral = if (theta - 1.0).abs() < 1e-9 {
@@ -140,7 +167,10 @@ mod tests {
             let expected = f64::from(DRAWS) * share;
             let count = (0..DRAWS).filter(|_| zipf.draw(&mut rng) < 1 << 20).count() as f64;
             let deviation = (expected * (1.0 - share)).sqrt();
-            assert!((count - expected).abs() < 5.0 * deviation + 1.0, "theta {theta}: {count}, expected {expected}");
+            assert!(
+                (count - expected).abs() < 5.0 * deviation + 1.0,
+                "theta {theta}: {count}, expected {expected}"
+            );
         }
     }
 }

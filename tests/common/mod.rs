@@ -9,7 +9,9 @@ mod golden;
 use rigel::analyse::{Calibration, PointSummary, calibration, is_precise, summarise_within};
 use rigel::drive::{self, Terms};
 use rigel::engine::Engine;
-use rigel::model::{CalibrateRequest, Host, Invocation, Point, Request, SimSpec, Target, TargetFacts, Until};
+use rigel::model::{
+    CalibrateRequest, Host, Invocation, Point, Request, SimSpec, Target, TargetFacts, Until,
+};
 use rigel::record::journal::{self, EngineChoice, Header};
 use rigel::record::{PointRecord, Window};
 use rigel::workload::{content, rng::Rng};
@@ -31,7 +33,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Directory for test files: on the disk of the build, because memory filesystems lack features under test.
+/// Directory for test files: on the disk of the build, because memory filesystems lack features
+/// under test.
 pub(crate) fn scratch_directory() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
@@ -55,9 +58,17 @@ pub(crate) fn scratch_file(name: &str, bytes: u64) -> Scratch {
 
 /// Drives a point, if requested until its precision is reached.
 pub(crate) fn run(engine: &dyn Engine, point: &Point) -> PointRecord {
-    let precision = if let Until::Precise { precision, .. } = point.until { precision.get() } else { 0.0 };
+    let precision = if let Until::Precise { precision, .. } = point.until {
+        precision.get()
+    } else {
+        0.0
+    };
     let enough = |classes: &[Vec<Window>]| is_precise(&classes[0], precision);
-    let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &enough };
+    let terms = Terms {
+        workers: 1,
+        stop: &AtomicBool::new(false),
+        enough: &enough,
+    };
     drive::point(engine, point, &terms, &mut |_| ()).unwrap()
 }
 
@@ -72,7 +83,11 @@ pub(crate) fn calibrate(
     let mut summaries: Vec<PointSummary> = Vec::new();
     let usable = engine.usable();
     while let Some(point) = request.next(usable, seed, &summaries).filter(&wanted) {
-        assert!(records.len() < 60, "the search does not end: {}", point.coordinates);
+        assert!(
+            records.len() < 60,
+            "the search does not end: {}",
+            point.coordinates
+        );
         if let Some(warming) = request.warming(point.coordinates, usable, seed) {
             run(engine, &warming);
         }
@@ -89,7 +104,10 @@ pub(crate) struct Missing(pub(crate) String);
 /// Runs the body of a test, or reports why it cannot run.
 pub(crate) fn test(name: &str, body: impl FnOnce() -> Result<(), Missing>) {
     if let Err(Missing(reason)) = body() {
-        assert!(std::env::var_os("RIGEL_REQUIRE_ALL").is_none(), "{name} must run here, and cannot: {reason}");
+        assert!(
+            std::env::var_os("RIGEL_REQUIRE_ALL").is_none(),
+            "{name} must run here, and cannot: {reason}"
+        );
         say_skipped(name, &reason);
     }
 }
@@ -103,14 +121,21 @@ pub(crate) fn say_skipped(name: &str, reason: &str) {
 pub(crate) fn need(program: &str, arguments: &[&str]) -> Result<String, Missing> {
     let output = Command::new(program)
         .args(arguments)
-        .env("PATH", "/usr/lib/postgresql/15/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+        .env(
+            "PATH",
+            "/usr/lib/postgresql/15/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/\
+             bin",
+        )
         .output()
         .map_err(|error| Missing(format!("{program}: {error}")))?;
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
     } else {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
-        Err(Missing(format!("{program} {}: {said}", arguments.join(" "))))
+        Err(Missing(format!(
+            "{program} {}: {said}",
+            arguments.join(" ")
+        )))
     }
 }
 
@@ -123,16 +148,21 @@ pub(crate) struct Place(pub(crate) PathBuf);
 
 impl Place {
     pub(crate) fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        let path =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }
 
-    /// A directory in memory, if this process may mount: for a database whose disk is not under test.
+    /// A directory in memory, if this process may mount: for a database whose disk is not under
+    /// test.
     pub(crate) fn in_memory(name: &str) -> Self {
         let place = Self::new(name);
-        let _ = need("mount", &["-t", "tmpfs", "-o", "size=3g", "tmpfs", text(&place.0)]);
+        let _ = need(
+            "mount",
+            &["-t", "tmpfs", "-o", "size=3g", "tmpfs", text(&place.0)],
+        );
         place
     }
 
@@ -159,7 +189,8 @@ pub(crate) struct Loop(pub(crate) PathBuf);
 
 impl Loop {
     pub(crate) fn new(file: &Path) -> Result<Self, Missing> {
-        need("losetup", &["--find", "--show", "--partscan", text(file)]).map(|device| Self(device.into()))
+        need("losetup", &["--find", "--show", "--partscan", text(file)])
+            .map(|device| Self(device.into()))
     }
 }
 
@@ -184,11 +215,19 @@ impl Mounted {
     pub(crate) fn in_memory(place: &Place, options: &str) -> Result<Self, Missing> {
         let point = place.0.join("small");
         std::fs::create_dir(&point).unwrap();
-        need("mount", &["-t", "tmpfs", "-o", options, "tmpfs", text(&point)]).map(|_| Self(point))
+        need(
+            "mount",
+            &["-t", "tmpfs", "-o", options, "tmpfs", text(&point)],
+        )
+        .map(|_| Self(point))
     }
 
     pub(crate) fn remount(&self, options: &str) -> Result<(), Missing> {
-        need("mount", &["-o", &format!("remount,{options}"), text(&self.0)]).map(drop)
+        need(
+            "mount",
+            &["-o", &format!("remount,{options}"), text(&self.0)],
+        )
+        .map(drop)
     }
 }
 
@@ -198,8 +237,9 @@ impl Drop for Mounted {
     }
 }
 
-/// Lock for tests with loop devices. The kernel assigns them by number, so a test could get a device that another test,
-/// of this or another program, is about to detach. Held while the file is open.
+/// Lock for tests with loop devices. The kernel assigns them by number, so a test could get a
+/// device that another test, of this or another program, is about to detach. Held while the file is
+/// open.
 pub(crate) fn one_at_a_time() -> File {
     let lock = File::create(scratch_directory().join("devices.lock")).unwrap();
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
@@ -209,13 +249,19 @@ pub(crate) fn one_at_a_time() -> File {
 /// The program with these arguments, run in the directory of the test.
 pub(crate) fn rigel(place: &Place, arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rigel"));
-    command.args(arguments.split_whitespace()).current_dir(&place.0);
+    command
+        .args(arguments.split_whitespace())
+        .current_dir(&place.0);
     command
 }
 
 /// The sorted entries of a directory.
 pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
-    let mut entries: Vec<_> = std::fs::read_dir(directory).unwrap().flatten().map(|entry| entry.path()).collect();
+    let mut entries: Vec<_> = std::fs::read_dir(directory)
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
     entries.sort();
     entries
 }
@@ -228,21 +274,37 @@ pub(crate) fn header(spec: SimSpec, request: &Request, started: &str) -> Header 
         started: started.into(),
         command: Vec::new(),
         target: Target::Sim(spec),
-        engine: EngineChoice { name: "sim".into(), buffered: false },
+        engine: EngineChoice {
+            name: "sim".into(),
+            buffered: false,
+        },
         engine_about: String::new(),
         points: Vec::new(),
         invocation: Invocation::of(request.clone()),
         host: Host::default(),
-        facts: TargetFacts { server: None, name: spec.to_string(), usable: spec.bytes, members: Vec::new() },
+        facts: TargetFacts {
+            server: None,
+            name: spec.to_string(),
+            usable: spec.bytes,
+            members: Vec::new(),
+        },
         findings: Vec::new(),
     }
 }
 
 /// Peak memory of a process so far, in bytes; 0 once it has ended.
 pub(crate) fn peak_so_far(child: &Child) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
-    line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) * 1024
+    let status =
+        std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap_or_default();
+    line.split_whitespace()
+        .next()
+        .and_then(|kib| kib.parse::<u64>().ok())
+        .unwrap_or(0)
+        * 1024
 }
 
 /// Waits until a process ends. Returns its exit status and its peak memory in bytes.
@@ -263,8 +325,9 @@ pub(crate) fn wait(milliseconds: u64) {
     std::thread::sleep(std::time::Duration::from_millis(milliseconds));
 }
 
-/// Waits until a condition is true, and gives up after minutes. That is not a bound on speed. It counts naps instead of
-/// time, so that a machine that stands still for a while does not fail the test.
+/// Waits until a condition is true, and gives up after minutes. That is not a bound on speed. It
+/// counts naps instead of time, so that a machine that stands still for a while does not fail the
+/// test.
 #[track_caller]
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..30_000 {
@@ -276,12 +339,15 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     panic!("waited in vain until {what}");
 }
 
-/// Retries something that must happen during a run. An attempt gets a factor for the length of its run. It returns
-/// `None` if the run ended first because the test was delayed; then a longer run is tried.
+/// Retries something that must happen during a run. An attempt gets a factor for the length of its
+/// run. It returns `None` if the run ended first because the test was delayed; then a longer run is
+/// tried.
 #[track_caller]
 pub(crate) fn in_time<T>(what: &str, attempt: impl FnMut(u32) -> Option<T>) -> T {
     let found = [1, 8, 64].into_iter().find_map(attempt);
-    found.unwrap_or_else(|| panic!("three runs, the last 64 times as long as the first, were over before {what}"))
+    found.unwrap_or_else(|| {
+        panic!("three runs, the last 64 times as long as the first, were over before {what}")
+    })
 }
 
 /// Fails if `text` differs from the golden file `name`; `UPDATE_GOLDEN=1` rewrites the file.
@@ -292,6 +358,11 @@ pub(crate) fn golden(name: &str, text: &str) {
 
 /// Whether every line has at most 120 columns. Findings have one line each, however long.
 pub(crate) fn fits_a_terminal(text: &str) -> bool {
-    let is_finding = |line: &str| ["note: ", "warning: ", "  hint: "].iter().any(|start| line.starts_with(start));
-    text.lines().all(|line| line.chars().count() <= 120 || is_finding(line))
+    let is_finding = |line: &str| {
+        ["note: ", "warning: ", "  hint: "]
+            .iter()
+            .any(|start| line.starts_with(start))
+    };
+    text.lines()
+        .all(|line| line.chars().count() <= 120 || is_finding(line))
 }

@@ -1,5 +1,5 @@
-//! Complete advice runs on a device with known results: `sim:` serves eight operations at a time, each in 100 us plus 1
-//! ns per byte.
+//! Complete advice runs on a device with known results: `sim:` serves eight operations at a time,
+//! each in 100 us plus 1 ns per byte.
 
 use crate::common::{Place, rigel};
 use serde_json::Value;
@@ -7,24 +7,42 @@ use serde_json::Value;
 const DEVICE: &str = "sim:8,100us,fixed,bandwidth=1GB";
 
 fn advised(place: &Place, command: &str, products: &str) -> Value {
-    let run = rigel(place, &format!("calibrate {DEVICE} --seed 1 {command} --out run --no-progress")).output().unwrap();
+    let run = rigel(
+        place,
+        &format!("calibrate {DEVICE} --seed 1 {command} --out run --no-progress"),
+    )
+    .output()
+    .unwrap();
     assert!(run.status.success(), "{run:?}");
-    let advice = rigel(place, &format!("advise run --json --for {products}")).output().unwrap();
+    let advice = rigel(place, &format!("advise run --json --for {products}"))
+        .output()
+        .unwrap();
     assert!(advice.status.success(), "{advice:?}");
     serde_json::from_slice(&advice.stdout).expect("one document on stdout")
 }
 
 fn setting<'a>(document: &'a Value, product: &str, name: &str) -> &'a Value {
     let products = document["products"].as_array().expect("products");
-    let section = products.iter().find(|section| section["database"] == product).expect(product);
+    let section = products
+        .iter()
+        .find(|section| section["database"] == product)
+        .expect(product);
     let settings = section["settings"].as_array().expect("settings");
-    settings.iter().find(|setting| setting["setting"] == name).expect(name)
+    settings
+        .iter()
+        .find(|setting| setting["setting"] == name)
+        .expect(name)
 }
 
 /// Fails unless the figure is within 2 % of `truth`, the requested precision.
 fn close(setting: &Value, truth: f64) {
-    let figure = setting["estimate"]["value"].as_f64().unwrap_or_else(|| panic!("{setting}"));
-    assert!((figure / truth - 1.0).abs() < 0.02, "{figure} for {truth}: {setting}");
+    let figure = setting["estimate"]["value"]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{setting}"));
+    assert!(
+        (figure / truth - 1.0).abs() < 0.02,
+        "{figure} for {truth}: {setting}"
+    );
 }
 
 #[test]
@@ -35,38 +53,67 @@ fn settings_follow_from_a_device_that_is_known() {
     let (block, large) = (f64::from(16 << 10), f64::from(1 << 20));
     let rate = 8e6 / microseconds(block);
     let of_large = microseconds(large) / (large / block);
-    close(setting(&document, "postgres", "random_page_cost"), microseconds(block) / of_large);
-    assert_eq!(setting(&document, "postgres", "effective_io_concurrency")["value"], "8");
-    close(setting(&document, "mysql", "innodb_io_capacity_max"), rate / 2.0);
-    close(setting(&document, "mysql", "innodb_io_capacity"), rate / 4.0);
+    close(
+        setting(&document, "postgres", "random_page_cost"),
+        microseconds(block) / of_large,
+    );
+    assert_eq!(
+        setting(&document, "postgres", "effective_io_concurrency")["value"],
+        "8"
+    );
+    close(
+        setting(&document, "mysql", "innodb_io_capacity_max"),
+        rate / 2.0,
+    );
+    close(
+        setting(&document, "mysql", "innodb_io_capacity"),
+        rate / 4.0,
+    );
     close(setting(&document, "oracle", "MAX_IOPS"), rate);
-    close(setting(&document, "oracle", "MAX_MBPS"), 8.0 * large / microseconds(large));
-    close(setting(&document, "oracle", "MAX_PMBPS"), large / microseconds(large));
+    close(
+        setting(&document, "oracle", "MAX_MBPS"),
+        8.0 * large / microseconds(large),
+    );
+    close(
+        setting(&document, "oracle", "MAX_PMBPS"),
+        large / microseconds(large),
+    );
 }
 
 #[test]
 fn a_run_without_writes_names_the_command_that_measures_them() {
     let place = Place::new("advise-reads");
     let document = advised(&place, "", "mysql,scylla");
-    let products: Vec<&Value> = document["products"].as_array().unwrap().iter().map(|p| &p["database"]).collect();
+    let products: Vec<&Value> = document["products"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| &p["database"])
+        .collect();
     assert_eq!(products, ["mysql", "scylla"]);
     for (product, name) in [("mysql", "innodb_io_capacity"), ("scylla", "write_iops")] {
         let missing = setting(&document, product, name);
         assert_eq!(missing["value"], Value::Null);
         let command = missing["measure_by"].as_str().unwrap();
-        assert!(command.starts_with("rigel calibrate sim:") && command.contains("--write"), "{command}");
+        assert!(
+            command.starts_with("rigel calibrate sim:") && command.contains("--write"),
+            "{command}"
+        );
     }
 }
 
 #[test]
 fn a_run_that_is_no_calibration_is_refused_with_a_hint() {
     let place = Place::new("advise-other");
-    let point =
-        "orion -run advanced -matrix point -num_small 1 -num_large 0 -duration 1 --target sim:1,100us --out run";
+    let point = "orion -run advanced -matrix point -num_small 1 -num_large 0 -duration 1 --target \
+                 sim:1,100us --out run";
     assert!(rigel(&place, point).output().unwrap().status.success());
     let advice = rigel(&place, "advise run").output().unwrap();
     let said = String::from_utf8_lossy(&advice.stderr);
     assert_eq!(advice.status.code(), Some(2), "{said}");
-    assert!(said.contains("'run' is not a calibration") && said.contains("hint: run `rigel calibrate"), "{said}");
+    assert!(
+        said.contains("'run' is not a calibration") && said.contains("hint: run `rigel calibrate"),
+        "{said}"
+    );
     assert!(advice.stdout.is_empty());
 }

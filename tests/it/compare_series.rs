@@ -1,17 +1,21 @@
-//! Error rates of series comparisons: equal series called different, and different series that are not. Also their
-//! reports.
+//! Error rates of series comparisons: equal series called different, and different series that are
+//! not. Also their reports.
 //!
-//! Compares artificial noise with correlated neighbours, and whole soaks of a simulated device in virtual time, each
-//! with its own seed, so the counts are always the same. `RIGEL_PAIRS=2000 cargo test --test it compare_series:: --
-//! --nocapture` compares more pairs, and prints the counts; docs/methods/compare.md has the results.
+//! Compares artificial noise with correlated neighbours, and whole soaks of a simulated device in
+//! virtual time, each with its own seed, so the counts are always the same. `RIGEL_PAIRS=2000 cargo
+//! test --test it compare_series:: -- --nocapture` compares more pairs, and prints the counts;
+//! docs/methods/compare.md has the results.
 
 use crate::common;
 use rigel::analyse::{
-    Comparison, PredictabilityTerms, ROUNDS_MIN, Round, RoundEnd, SoakResult, Subject, compare, predictability, round,
+    Comparison, PredictabilityTerms, ROUNDS_MIN, Round, RoundEnd, SoakResult, Subject, compare,
+    predictability, round,
 };
 use rigel::drive::Terms;
 use rigel::engine::sim::Sim;
-use rigel::model::{Bytes, Load, Mix, Moment, Nanos, Pattern, Ratio, Request, SimSpec, SoakRequest};
+use rigel::model::{
+    Bytes, Load, Mix, Moment, Nanos, Pattern, Ratio, Request, SimSpec, SoakRequest,
+};
 use rigel::record::journal::Header;
 use rigel::report::document::Extent;
 use rigel::report::{compare as comparison, text};
@@ -51,11 +55,21 @@ fn soak(spec: SimSpec, request: &SoakRequest, rounds: Vec<Round>) -> Soak {
         is_open: false,
     };
     let found = predictability(&rounds, &terms);
-    (header, SoakResult { rounds, found, findings: Vec::new() })
+    (
+        header,
+        SoakResult {
+            rounds,
+            found,
+            findings: Vec::new(),
+        },
+    )
 }
 
 fn spec(text: &str) -> SimSpec {
-    SimSpec { bytes: Bytes(1 << 30), ..text.parse().unwrap() }
+    SimSpec {
+        bytes: Bytes(1 << 30),
+        ..text.parse().unwrap()
+    }
 }
 
 /// Runs this number of rounds on this device.
@@ -64,9 +78,15 @@ fn measured(device: &str, seed: u64, rounds: u32) -> Soak {
     let engine = Sim::new(spec, seed);
     let one = |number: u32| {
         let point = request.point(number, Nanos(0), spec.bytes.0, seed);
-        let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &|_| false };
+        let terms = Terms {
+            workers: 1,
+            stop: &AtomicBool::new(false),
+            enough: &|_| false,
+        };
         let mut record = rigel::drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
-        record.started = start().plus_seconds(i64::from(number - 1) * 900).to_string();
+        record.started = start()
+            .plus_seconds(i64::from(number - 1) * 900)
+            .to_string();
         round(&record, &request.objectives).unwrap()
     };
     soak(spec, &request, (1..=rounds).map(one).collect())
@@ -87,8 +107,8 @@ fn noise(rng: &mut Rng, n: usize, rho: f64) -> Vec<f64> {
     (0..n).map(|_| next()).collect()
 }
 
-/// Rounds around 5,000 a second times `faster`, with noise of 3 % on the rate and 6 % on latencies. The noise of each
-/// figure is independent, so each figure is another chance of a false alarm.
+/// Rounds around 5,000 a second times `faster`, with noise of 3 % on the rate and 6 % on latencies.
+/// The noise of each figure is independent, so each figure is another chance of a false alarm.
 fn invented(seed: u64, n: usize, rho: f64, faster: f64) -> Soak {
     let mut rng = Rng::new(seed, n as u64);
     let [rates, medians, tails] = [(); 3].map(|()| noise(&mut rng, n, rho));
@@ -108,7 +128,14 @@ fn invented(seed: u64, n: usize, rho: f64, faster: f64) -> Soak {
         kept: Vec::new(),
         host: None,
     };
-    soak(spec("4,1ms"), &SoakRequest { objectives: Vec::new(), ..request() }, (0..n).map(one).collect())
+    soak(
+        spec("4,1ms"),
+        &SoakRequest {
+            objectives: Vec::new(),
+            ..request()
+        },
+        (0..n).map(one).collect(),
+    )
 }
 
 fn shown(found: &Comparison) -> String {
@@ -117,8 +144,10 @@ fn shown(found: &Comparison) -> String {
 
 /// Compares the first soak with the others; checks whether they are slower by 5 %.
 fn against(soaks: &[(&str, &Soak)]) -> Comparison {
-    let subjects: Vec<_> =
-        soaks.iter().map(|(name, (header, result))| Subject::of_soak(name, header, result, true)).collect();
+    let subjects: Vec<_> = soaks
+        .iter()
+        .map(|(name, (header, result))| Subject::of_soak(name, header, result, true))
+        .collect();
     compare(&subjects, Ratio::from_percent(5.0))
 }
 
@@ -135,11 +164,14 @@ struct Counts {
 }
 
 impl Counts {
-    /// Of 100 pairs with a chance of 5 % each, 11 or more occur one time in 90; with 2.5 %, 7 or more. Of 50 pairs, 6
-    /// or more occur one time in 26.
+    /// Of 100 pairs with a chance of 5 % each, 11 or more occur one time in 90; with 2.5 %, 7 or
+    /// more. Of 50 pairs, 6 or more occur one time in 26.
     fn check(&self) {
         let pairs = self.pairs as f64;
-        assert!(self.different as f64 <= 0.1 * pairs && self.slower as f64 <= 0.06 * pairs, "{self:?}");
+        assert!(
+            self.different as f64 <= 0.1 * pairs && self.slower as f64 <= 0.06 * pairs,
+            "{self:?}"
+        );
     }
 }
 
@@ -149,7 +181,12 @@ fn count(pair: impl Fn(u64) -> [Soak; 2] + Sync) -> Counts {
         let [one, other] = pair(number);
         against(&[("a", &one), ("b", &other)])
     };
-    let half = |which| (which..pairs()).step_by(2).map(compared).collect::<Vec<_>>();
+    let half = |which| {
+        (which..pairs())
+            .step_by(2)
+            .map(compared)
+            .collect::<Vec<_>>()
+    };
     let all = std::thread::scope(|scope| {
         let other = scope.spawn(|| half(1));
         [half(0), other.join().unwrap()].concat()
@@ -166,19 +203,27 @@ fn count(pair: impl Fn(u64) -> [Soak; 2] + Sync) -> Counts {
 }
 
 fn pairs() -> u64 {
-    std::env::var("RIGEL_PAIRS").ok().and_then(|pairs| pairs.parse().ok()).unwrap_or(50)
+    std::env::var("RIGEL_PAIRS")
+        .ok()
+        .and_then(|pairs| pairs.parse().ok())
+        .unwrap_or(50)
 }
 
 /// First seed; another number gives other series.
 fn seed() -> u64 {
-    std::env::var("RIGEL_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1_000_000)
+    std::env::var("RIGEL_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or(1_000_000)
 }
 
 #[test]
 fn series_of_the_same_noise_are_seldom_called_different() {
     for rho in [0.0, 0.5, 0.8] {
         for rounds in [ROUNDS_MIN, 200] {
-            let pair = |pair: u64| [0, 1].map(|which| invented(seed() + 2 * pair + which, rounds, rho, 1.0));
+            let pair = |pair: u64| {
+                [0, 1].map(|which| invented(seed() + 2 * pair + which, rounds, rho, 1.0))
+            };
             let counts = count(pair);
             println!("noise that correlates by {rho}, {rounds} rounds: {counts:?}");
             counts.check();
@@ -191,40 +236,66 @@ fn soaks_of_the_same_device_are_seldom_called_different() {
     let counts = count(|pair| [0, 1].map(|which| measured("4,1ms", seed() + 2 * pair + which, 48)));
     println!("the same device: {counts:?}");
     counts.check();
-    assert!(counts.judged > 2 * counts.pairs, "few figures are judged: {counts:?}");
+    assert!(
+        counts.judged > 2 * counts.pairs,
+        "few figures are judged: {counts:?}"
+    );
 }
 
 #[test]
 fn noise_does_not_hide_a_tenth() {
-    let counts =
-        count(|pair| [(0, 1.0), (1, 0.9)].map(|(which, of)| invented(seed() + 2 * pair + which, 200, 0.5, of)));
+    let counts = count(|pair| {
+        [(0, 1.0), (1, 0.9)].map(|(which, of)| invented(seed() + 2 * pair + which, 200, 0.5, of))
+    });
     println!("noise that correlates by 0.5, slower by a tenth: {counts:?}");
-    assert!(counts.different as f64 >= 0.95 * counts.pairs as f64, "{counts:?}");
+    assert!(
+        counts.different as f64 >= 0.95 * counts.pairs as f64,
+        "{counts:?}"
+    );
 }
 
 #[test]
 fn a_device_that_is_slower_by_a_tenth_is_found() {
     let counts = count(|pair| {
-        [("4,1ms", 0), ("4,1111us", 1)].map(|(device, which)| measured(device, seed() + 2 * pair + which, 48))
+        [("4,1ms", 0), ("4,1111us", 1)]
+            .map(|(device, which)| measured(device, seed() + 2 * pair + which, 48))
     });
     println!("slower by a tenth: {counts:?}");
-    assert!(counts.different as f64 >= 0.95 * counts.pairs as f64, "{counts:?}");
+    assert!(
+        counts.different as f64 >= 0.95 * counts.pairs as f64,
+        "{counts:?}"
+    );
 }
 
 #[test]
 fn it_reads_as_it_should() {
     let (before, after) = (measured("4,1ms", 1, 48), measured("4,1200us", 2, 48));
-    common::golden("compare/soaks.txt", &shown(&against(&[("monday", &before), ("tuesday", &after)])));
+    common::golden(
+        "compare/soaks.txt",
+        &shown(&against(&[("monday", &before), ("tuesday", &after)])),
+    );
     // One soak that ended early, and one with broken rounds.
     let (mut short, mut broken) = (measured("4,1ms", 3, 12), measured("4,1ms", 4, 48));
     short.1.found.rounds.ahead = 36;
-    broken.1.rounds.iter_mut().step_by(8).for_each(|round| round.end = RoundEnd::Broken("gone".into()));
+    broken
+        .1
+        .rounds
+        .iter_mut()
+        .step_by(8)
+        .for_each(|round| round.end = RoundEnd::Broken("gone".into()));
     let broken = soak(spec("4,1ms"), &request(), broken.1.rounds);
-    let all = against(&[("monday", &before), ("wednesday", &short), ("thursday", &broken)]);
+    let all = against(&[
+        ("monday", &before),
+        ("wednesday", &short),
+        ("thursday", &broken),
+    ]);
     let text = shown(&all);
     assert!(common::fits_a_terminal(&text), "{text}");
     common::golden("compare/soaks_three.txt", &text);
     let json: serde_json::Value = serde_json::from_str(&comparison::json(&all)).unwrap();
-    assert_eq!((&json["rounds"]["1"], &json["incomplete"]), (&12.into(), &serde_json::json!([1, 2])));
+    assert_eq!(
+        (&json["rounds"]["1"], &json["incomplete"]),
+        (&12.into(), &serde_json::json!([1, 2]))
+    );
     assert_eq!(json["warnings"][2]["broken rounds"], 6);
 }

@@ -1,6 +1,8 @@
-//! Laws and reports of `rigel curve` on the simulated device: virtual time, so the same seed gives the same figures.
+//! Laws and reports of `rigel curve` on the simulated device: virtual time, so the same seed gives
+//! the same figures.
 //!
-//! The reports are in `tests/golden/curve/`; `UPDATE_GOLDEN=1 cargo test --test it curve::` rewrites them.
+//! The reports are in `tests/golden/curve/`; `UPDATE_GOLDEN=1 cargo test --test it curve::`
+//! rewrites them.
 
 use crate::common::{self, Place, rigel};
 use serde_json::Value;
@@ -14,7 +16,9 @@ fn measured(place: &Place, arguments: &str) -> Value {
 }
 
 fn report(place: &Place, arguments: &str) -> String {
-    let output = rigel(place, &format!("report run {arguments}")).output().unwrap();
+    let output = rigel(place, &format!("report run {arguments}"))
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -22,11 +26,15 @@ fn report(place: &Place, arguments: &str) -> String {
 /// Requested rate and the class of every open-loop point.
 fn open_points(document: &Value) -> Vec<(f64, &Value)> {
     let points = document["points"].as_array().unwrap().iter();
-    points.filter_map(|point| Some((point["rate_per_s"].as_f64()?, &point["classes"][0]))).collect()
+    points
+        .filter_map(|point| Some((point["rate_per_s"].as_f64()?, &point["classes"][0])))
+        .collect()
 }
 
 fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} is no number"))
 }
 
 #[test]
@@ -40,23 +48,50 @@ fn offered_equals_done_failed_and_unserved_and_overload_is_marked() {
     assert_eq!(points.len(), 12);
     let measured = |rate: f64| {
         let of_rate = |point: &&Value| point["rate_per_s"].as_f64() == Some(rate);
-        number(&document["points"].as_array().unwrap().iter().find(of_rate).unwrap()["measured_s"])
+        number(
+            &document["points"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(of_rate)
+                .unwrap()["measured_s"],
+        )
     };
     let text = report(&place, "");
     for (rate, class) in points {
-        let failed: f64 = class["failed"].as_object().unwrap().values().map(number).sum();
+        let failed: f64 = class["failed"]
+            .as_object()
+            .unwrap()
+            .values()
+            .map(number)
+            .sum();
         let (done, unserved) = (number(&class["done"]), number(&class["unserved"]));
         let offered = number(&class["offered"]) * measured(rate);
-        assert!((offered - (done + failed + unserved)).abs() < 0.5, "{rate}: {class}");
+        assert!(
+            (offered - (done + failed + unserved)).abs() < 0.5,
+            "{rate}: {class}"
+        );
         // Poisson arrivals: five standard deviations of chance.
         let expected = rate * measured(rate);
-        assert!((offered - expected).abs() < 5.0 * expected.sqrt(), "{rate}: {offered} of {expected}");
-        let line = text.lines().find(|line| line.trim_start().starts_with(&format!("{rate}/s "))).unwrap();
+        assert!(
+            (offered - expected).abs() < 5.0 * expected.sqrt(),
+            "{rate}: {offered} of {expected}"
+        );
+        let line = text
+            .lines()
+            .find(|line| line.trim_start().starts_with(&format!("{rate}/s ")))
+            .unwrap();
         if rate > 1.05 * maximum {
-            assert!(line.ends_with("not met") && unserved > 0.0 && class["met"] == false, "{line}");
+            assert!(
+                line.ends_with("not met") && unserved > 0.0 && class["met"] == false,
+                "{line}"
+            );
         }
         if rate < 0.95 * maximum {
-            assert!(!line.contains("not met") && unserved == 0.0 && class["met"] == true, "{line}");
+            assert!(
+                !line.contains("not met") && unserved == 0.0 && class["met"] == true,
+                "{line}"
+            );
         }
     }
 }
@@ -64,18 +99,34 @@ fn offered_equals_done_failed_and_unserved_and_overload_is_marked() {
 #[test]
 fn response_counts_from_the_due_time_and_service_does_not() {
     let place = Place::new("curve-response");
-    // One server of exactly 1 ms, offered 50 % at random times, waits as M/D/1 does: 0.5 ms on average.
-    let document = measured(&place, "sim:1,1ms,fixed --rate 500 --precision 1% --point-max 100s");
+    // One server of exactly 1 ms, offered 50 % at random times, waits as M/D/1 does: 0.5 ms on
+    // average.
+    let document = measured(
+        &place,
+        "sim:1,1ms,fixed --rate 500 --precision 1% --point-max 100s",
+    );
     let points = open_points(&document);
-    let (response, service) = (number(&points[0].1["mean_us"]), number(&points[0].1["service"]["mean_us"]));
+    let (response, service) = (
+        number(&points[0].1["mean_us"]),
+        number(&points[0].1["service"]["mean_us"]),
+    );
     assert!((response - 1500.0).abs() < 75.0, "{response}");
     // Waiting within the device is part of its service time; waiting to be issued would not be.
     assert!((response - service).abs() < 1.0, "{service}");
     let place = Place::new("curve-response-one");
-    let document = measured(&place, "sim:1,1ms,fixed --rate 500 --in-flight 1 --precision 1% --point-max 100s");
+    let document = measured(
+        &place,
+        "sim:1,1ms,fixed --rate 500 --in-flight 1 --precision 1% --point-max 100s",
+    );
     let points = open_points(&document);
-    let (response, service) = (number(&points[0].1["mean_us"]), number(&points[0].1["service"]["mean_us"]));
-    assert!((response - 1500.0).abs() < 75.0 && (service - 1000.0).abs() < 5.0, "{response} {service}");
+    let (response, service) = (
+        number(&points[0].1["mean_us"]),
+        number(&points[0].1["service"]["mean_us"]),
+    );
+    assert!(
+        (response - 1500.0).abs() < 75.0 && (service - 1000.0).abs() < 5.0,
+        "{response} {service}"
+    );
 }
 
 #[test]
@@ -93,7 +144,13 @@ fn a_stall_is_in_the_open_loop_and_hidden_from_the_closed_one() {
 
 /// A csv without the one figure that depends on this machine instead of the model.
 fn without_cpu(csv: &str) -> String {
-    let column = csv.lines().next().unwrap().split(',').position(|name| name == "cpu_us_per_io").unwrap();
+    let column = csv
+        .lines()
+        .next()
+        .unwrap()
+        .split(',')
+        .position(|name| name == "cpu_us_per_io")
+        .unwrap();
     let line = |line: &str| {
         let mut cells: Vec<&str> = line.split(',').collect();
         cells[column] = "";
@@ -106,8 +163,14 @@ fn without_cpu(csv: &str) -> String {
 fn reports_read_as_ever() {
     for (name, arguments) in [
         ("depth", "sim:8,100us --depth 1..64 --max-latency 500us"),
-        ("rate", "sim:8,100us --rate 10%..120%/22% --arrivals uniform"),
-        ("beside", "sim:8,100us --depth 2,4 --mix read=70,log=30 --background large:2 --pattern zipf:0.99"),
+        (
+            "rate",
+            "sim:8,100us --rate 10%..120%/22% --arrivals uniform",
+        ),
+        (
+            "beside",
+            "sim:8,100us --depth 2,4 --mix read=70,log=30 --background large:2 --pattern zipf:0.99",
+        ),
         ("capped", "sim:8,100us,limit=2000/s --depth 1..16"),
     ] {
         let place = Place::new(&format!("curve-golden-{name}"));
@@ -118,6 +181,9 @@ fn reports_read_as_ever() {
         let text = format!("{}, [begun]\n{rest}", heading.rsplit_once(", ").unwrap().0);
         common::golden(&format!("curve/{name}.txt"), &text);
         assert!(common::fits_a_terminal(&text), "{text}");
-        common::golden(&format!("curve/{name}.csv"), &without_cpu(&report(&place, "--format csv")));
+        common::golden(
+            &format!("curve/{name}.csv"),
+            &without_cpu(&report(&place, "--format csv")),
+        );
     }
 }

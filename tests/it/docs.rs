@@ -1,8 +1,9 @@
 //! Checks the documents as far as a machine can: links lead somewhere, commands exist.
 //!
-//! Walks every Markdown file of the project. A relative link must name a file, and its `#heading` must be a heading
-//! there. In blocks marked `sh` or `console`, a `make` target must be in the Makefile, and a `rigel` or `orion` command
-//! must use a verb and options in the program's own help. Commands on a simulated target are executed as written.
+//! Walks every Markdown file of the project. A relative link must name a file, and its `#heading`
+//! must be a heading there. In blocks marked `sh` or `console`, a `make` target must be in the
+//! Makefile, and a `rigel` or `orion` command must use a verb and options in the program's own
+//! help. Commands on a simulated target are executed as written.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -48,15 +49,26 @@ fn every_command_is_known() {
 fn every_command_on_a_simulated_target_works() {
     let folder = std::env::temp_dir().join(format!("rigel-docs-{}", std::process::id()));
     for (file, text) in documents() {
-        for command in commands(&text).into_iter().filter(|command| is_simulated(command)) {
+        for command in commands(&text)
+            .into_iter()
+            .filter(|command| is_simulated(command))
+        {
             let _ = fs::remove_dir_all(&folder);
             fs::create_dir_all(&folder).expect("a folder for what the command leaves");
             let words = words(&command);
             let mut program = Command::new(env!("CARGO_BIN_EXE_rigel"));
-            program.args((words[0] == "orion").then_some("orion")).args(&words[1..]).current_dir(&folder);
+            program
+                .args((words[0] == "orion").then_some("orion"))
+                .args(&words[1..])
+                .current_dir(&folder);
             let output = program.output().expect("the program starts");
             let said = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{}: `{command}`: {}\n{said}", name(&file), output.status);
+            assert!(
+                output.status.success(),
+                "{}: `{command}`: {}\n{said}",
+                name(&file),
+                output.status
+            );
         }
     }
     let _ = fs::remove_dir_all(&folder);
@@ -69,7 +81,11 @@ fn link_broken(file: &Path, link: &str) -> Option<String> {
         return None;
     }
     let (path, heading) = link.split_once('#').unwrap_or((link, ""));
-    let target = if path.is_empty() { file.to_owned() } else { file.parent()?.join(path) };
+    let target = if path.is_empty() {
+        file.to_owned()
+    } else {
+        file.parent()?.join(path)
+    };
     if !target.exists() {
         return Some(format!("link to '{link}': there is no such file"));
     }
@@ -77,7 +93,9 @@ fn link_broken(file: &Path, link: &str) -> Option<String> {
         return None;
     }
     let text = fs::read_to_string(&target).ok()?;
-    let known = outside_blocks(&text).filter(|line| line.starts_with('#')).any(|line| anchor(line) == heading);
+    let known = outside_blocks(&text)
+        .filter(|line| line.starts_with('#'))
+        .any(|line| anchor(line) == heading);
     (!known).then(|| format!("link to '{link}': there is no such heading"))
 }
 
@@ -106,7 +124,10 @@ fn outside_blocks(text: &str) -> impl Iterator<Item = &str> {
 /// The anchor of a heading.
 fn anchor(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
-    text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).collect::<String>().replace(' ', "-")
+    text.chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c))
+        .collect::<String>()
+        .replace(' ', "-")
 }
 
 /// The commands in blocks marked `sh` (every line) or `console` (lines that begin with `$ `).
@@ -117,7 +138,11 @@ fn commands(text: &str) -> Vec<String> {
     let mut continued = false;
     for line in text.lines() {
         if let Some(mark) = line.trim_start().strip_prefix("```") {
-            block = if block.is_none() { Some(mark.trim()) } else { None };
+            block = if block.is_none() {
+                Some(mark.trim())
+            } else {
+                None
+            };
             continued = false;
             continue;
         }
@@ -127,10 +152,15 @@ fn commands(text: &str) -> Vec<String> {
             Some("console") => line.strip_prefix("$ "),
             _ => None,
         };
-        let Some(said) = said.map(str::trim).filter(|said| !said.is_empty() && !said.starts_with('#')) else {
+        let Some(said) = said
+            .map(str::trim)
+            .filter(|said| !said.is_empty() && !said.starts_with('#'))
+        else {
             continue;
         };
-        let (said, goes_on) = said.strip_suffix('\\').map_or((said, false), |said| (said, true));
+        let (said, goes_on) = said
+            .strip_suffix('\\')
+            .map_or((said, false), |said| (said, true));
         match commands.last_mut().filter(|_| continued) {
             Some(command) => command.push_str(said),
             None => commands.push(said.to_owned()),
@@ -140,8 +170,8 @@ fn commands(text: &str) -> Vec<String> {
     commands
 }
 
-/// The words of a command up to the first shell operator, without comment and leading variable assignments. A quoted
-/// text is one word.
+/// The words of a command up to the first shell operator, without comment and leading variable
+/// assignments. A quoted text is one word.
 fn words(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
@@ -157,37 +187,60 @@ fn words(command: &str) -> Vec<String> {
         }
     }
     words.retain(|word| !word.is_empty());
-    let mut words: Vec<String> =
-        words.into_iter().skip_while(|word| word == "sudo" || word.contains('=') && !word.starts_with('-')).collect();
+    let mut words: Vec<String> = words
+        .into_iter()
+        .skip_while(|word| word == "sudo" || word.contains('=') && !word.starts_with('-'))
+        .collect();
     if let Some(program) = words.first_mut() {
-        *program = program.trim_start_matches("./").trim_start_matches("target/release/").to_owned();
+        *program = program
+            .trim_start_matches("./")
+            .trim_start_matches("target/release/")
+            .to_owned();
     }
     words
 }
 
 fn target_unknown(command: &str, makefile: &str) -> Option<String> {
     let words = words(command);
-    let targets = words[1..].iter().filter(|word| !word.contains('=') && !word.starts_with('-'));
+    let targets = words[1..]
+        .iter()
+        .filter(|word| !word.contains('=') && !word.starts_with('-'));
     targets
-        .filter(|target| !makefile.lines().any(|line| line.starts_with(&format!("{target}:"))))
+        .filter(|target| {
+            !makefile
+                .lines()
+                .any(|line| line.starts_with(&format!("{target}:")))
+        })
         .map(|target| format!("the Makefile has no '{target}'"))
         .next()
 }
 
-/// `orion` for the program of that name, otherwise the first word that is not an option; for `sql`, the first two.
+/// `orion` for the program of that name, otherwise the first word that is not an option; for `sql`,
+/// the first two.
 fn verb_of(command: &str) -> String {
     let words = words(command);
     if words[0] == "orion" {
         return "orion".into();
     }
-    let count = if words.get(1).is_some_and(|word| word == "sql") { 2 } else { 1 };
+    let count = if words.get(1).is_some_and(|word| word == "sql") {
+        2
+    } else {
+        1
+    };
     let verb: Vec<&str> = words[1..].iter().take(count).map(String::as_str).collect();
-    verb.into_iter().take_while(|word| !word.starts_with('-')).collect::<Vec<_>>().join(" ")
+    verb.into_iter()
+        .take_while(|word| !word.starts_with('-'))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn help_of(verb: &str) -> Result<String, String> {
     let mut program = Command::new(env!("CARGO_BIN_EXE_rigel"));
-    let output = program.args(verb.split_whitespace()).arg("--help").output().expect("the program starts");
+    let output = program
+        .args(verb.split_whitespace())
+        .arg("--help")
+        .output()
+        .expect("the program starts");
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     } else {
@@ -200,7 +253,9 @@ fn option_unknown(command: &str, help: &Result<String, String>) -> Option<String
         Ok(help) => help,
         Err(what) => return Some(what.clone()),
     };
-    let is_option = |word: &&String| word.starts_with('-') && word.chars().nth(1).is_some_and(|c| !c.is_ascii_digit());
+    let is_option = |word: &&String| {
+        word.starts_with('-') && word.chars().nth(1).is_some_and(|c| !c.is_ascii_digit())
+    };
     words(command)[1..]
         .iter()
         .filter(is_option)
@@ -212,14 +267,17 @@ fn option_unknown(command: &str, help: &Result<String, String>) -> Option<String
 
 fn help_names(help: &str, option: &str) -> bool {
     let part_of_name = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
-    help.match_indices(option)
-        .any(|(at, _)| !help[..at].ends_with(part_of_name) && !help[at + option.len()..].starts_with(part_of_name))
+    help.match_indices(option).any(|(at, _)| {
+        !help[..at].ends_with(part_of_name) && !help[at + option.len()..].starts_with(part_of_name)
+    })
 }
 
 /// True for commands in virtual time: `null:` takes its real time.
 fn is_simulated(command: &str) -> bool {
     let words = words(command);
-    words.first().is_some_and(|word| word == "rigel" || word == "orion")
+    words
+        .first()
+        .is_some_and(|word| word == "rigel" || word == "orion")
         && words.iter().any(|word| word.starts_with("sim:"))
 }
 
@@ -230,7 +288,10 @@ fn root() -> PathBuf {
 }
 
 fn name(file: &Path) -> String {
-    file.strip_prefix(root()).unwrap_or(file).display().to_string()
+    file.strip_prefix(root())
+        .unwrap_or(file)
+        .display()
+        .to_string()
 }
 
 /// Every Markdown file of the project with its text.
@@ -240,8 +301,12 @@ fn documents() -> Vec<(PathBuf, String)> {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("a folder of the project") {
             let path = entry.expect("an entry of a folder").path();
-            let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-            let built = ["target", "dist", "demo"].iter().any(|name| path == root().join(name));
+            let hidden = path
+                .file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with('.'));
+            let built = ["target", "dist", "demo"]
+                .iter()
+                .any(|name| path == root().join(name));
             if hidden || built {
                 continue;
             }
@@ -273,11 +338,21 @@ fn a_broken_link_is_found() {
 
 #[test]
 fn commands_are_taken_from_their_blocks() {
-    let text = "```sh\nmake demo  # minutes\n\nrigel a \\\n  --b c\n```\n```\nrigel no\n```\n```console\n$ rigel d | head\nrigel no\n```\n";
-    assert_eq!(commands(text), ["make demo  # minutes", "rigel a --b c", "rigel d | head"]);
+    let text = "```sh\nmake demo  # minutes\n\nrigel a \\\n  --b c\n```\n```\nrigel \
+                no\n```\n```console\n$ rigel d | head\nrigel no\n```\n";
+    assert_eq!(
+        commands(text),
+        ["make demo  # minutes", "rigel a --b c", "rigel d | head"]
+    );
     assert_eq!(words("make demo  # minutes"), ["make", "demo"]);
-    assert_eq!(words("sudo A=1 ./target/release/rigel d --e='f g' | head"), ["rigel", "d", "--e=f g"]);
-    assert_eq!(words("make bench ARGS='--rounds 3'"), ["make", "bench", "ARGS=--rounds 3"]);
+    assert_eq!(
+        words("sudo A=1 ./target/release/rigel d --e='f g' | head"),
+        ["rigel", "d", "--e=f g"]
+    );
+    assert_eq!(
+        words("make bench ARGS='--rounds 3'"),
+        ["make", "bench", "ARGS=--rounds 3"]
+    );
 }
 
 #[test]
@@ -290,8 +365,15 @@ fn an_unknown_target_verb_or_option_is_found() {
     assert!(option_unknown("rigel orion -runs simple", &help).is_some());
     assert!(option_unknown("rigel x", &Err("there is no verb 'x'".into())).is_some());
     assert_eq!(
-        [verb_of("orion -run simple"), verb_of("rigel check x"), verb_of("rigel --version")],
+        [
+            verb_of("orion -run simple"),
+            verb_of("rigel check x"),
+            verb_of("rigel --version")
+        ],
         ["orion", "check", ""]
     );
-    assert!(is_simulated("rigel orion -run simple --target sim:8,100us") && !is_simulated("rigel check x"));
+    assert!(
+        is_simulated("rigel orion -run simple --target sim:8,100us")
+            && !is_simulated("rigel check x")
+    );
 }

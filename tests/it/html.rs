@@ -1,5 +1,6 @@
-//! The page of a run: its figures equal those of the JSON report, it is small, and it is written after every run. Uses
-//! the simulated device, whose virtual time gives the same figures for the same seed.
+//! The page of a run: its figures equal those of the JSON report, it is small, and it is written
+//! after every run. Uses the simulated device, whose virtual time gives the same figures for the
+//! same seed.
 
 use crate::common::{Place, rigel};
 use rigel::record::journal::Run;
@@ -23,7 +24,10 @@ fn headlines(page: &str) -> Vec<(String, f64)> {
         let (_, rest) = part.split_once(&format!("{name}=\""))?;
         rest.split_once('"').map(|(value, _)| value.to_string())
     };
-    let parts = page.split("<div data-name=").skip(1).map(|rest| format!("data-name={rest}"));
+    let parts = page
+        .split("<div data-name=")
+        .skip(1)
+        .map(|rest| format!("data-name={rest}"));
     parts
         .map(|part| {
             let name = attribute(&part, "data-name").unwrap();
@@ -36,7 +40,10 @@ fn headlines(page: &str) -> Vec<(String, f64)> {
 /// The figure at a path such as `points.3.classes.0.p99_us`.
 fn figure(document: &Value, place: &str) -> f64 {
     let pointer = format!("/{}", place.replace('.', "/"));
-    document.pointer(&pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no figure at {place}"))
+    document
+        .pointer(&pointer)
+        .and_then(Value::as_f64)
+        .unwrap_or_else(|| panic!("no figure at {place}"))
 }
 
 /// The page beside the journal, after comparing its figures with `document`.
@@ -47,7 +54,10 @@ fn checked(place: &Place, run: &str, document: &Value) -> String {
     assert!((2..=5).contains(&headlines.len()), "{run}: {headlines:?}");
     for (name, value) in headlines {
         let told = figure(document, &name);
-        assert!((value - told).abs() <= 1e-9 * told.abs(), "{run}: {name} is {value} on the page and {told} in JSON");
+        assert!(
+            (value - told).abs() <= 1e-9 * told.abs(),
+            "{run}: {name} is {value} on the page and {told} in JSON"
+        );
     }
     same_findings(place, run, document);
     page
@@ -57,28 +67,47 @@ fn checked(place: &Place, run: &str, document: &Value) -> String {
 fn same_findings(place: &Place, run: &str, document: &Value) {
     let mut raised: BTreeMap<String, usize> = BTreeMap::new();
     for finding in document["findings"].as_array().unwrap() {
-        *raised.entry(finding["name"].as_str().unwrap().into()).or_default() += 1;
+        *raised
+            .entry(finding["name"].as_str().unwrap().into())
+            .or_default() += 1;
     }
     let sections = built(place, run).sections;
-    let on_page = sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
-        Block::Findings(findings) => Some(findings),
-        _ => None,
-    });
+    let on_page = sections
+        .iter()
+        .flat_map(|section| &section.blocks)
+        .filter_map(|block| match block {
+            Block::Findings(findings) => Some(findings),
+            _ => None,
+        });
     let text = String::from_utf8(done(place, &format!("report {run} --verbose")).stdout).unwrap();
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = words(&text);
     let mut told: BTreeMap<String, usize> = BTreeMap::new();
     for finding in on_page.flatten() {
         // Repeated findings appear once, with the number of the others.
-        let more = finding.what.rsplit_once(" (and ").and_then(|(_, rest)| rest.strip_suffix(" more of this kind)"));
-        *told.entry(finding.name.clone()).or_default() += 1 + more.map_or(0, |more| more.parse::<usize>().unwrap());
-        assert!(text.contains(&words(&finding.what)), "{run}: the text has no '{}':\n{text}", finding.what);
+        let more = finding
+            .what
+            .rsplit_once(" (and ")
+            .and_then(|(_, rest)| rest.strip_suffix(" more of this kind)"));
+        *told.entry(finding.name.clone()).or_default() +=
+            1 + more.map_or(0, |more| more.parse::<usize>().unwrap());
+        assert!(
+            text.contains(&words(&finding.what)),
+            "{run}: the text has no '{}':\n{text}",
+            finding.what
+        );
     }
     assert_eq!(told, raised, "{run}: on the page and in JSON");
     let conclusion = serde_json::to_value(built(place, run).conclusion).unwrap();
-    assert_eq!(conclusion, document["conclusion"], "{run}: on the page and in JSON");
+    assert_eq!(
+        conclusion, document["conclusion"],
+        "{run}: on the page and in JSON"
+    );
     let sentence = conclusion["sentence"].as_str().unwrap();
-    assert!(!sentence.is_empty() && text.contains(&words(sentence)), "{run}: the text has no '{sentence}':\n{text}");
+    assert!(
+        !sentence.is_empty() && text.contains(&words(sentence)),
+        "{run}: the text has no '{sentence}':\n{text}"
+    );
 }
 
 fn of(run: &Run) -> Document {
@@ -106,7 +135,10 @@ fn well_formed(page: &Document) {
             }
             Block::Table(table) => {
                 let is_whole = |row: &Vec<String>| row.len() == table.columns.len();
-                assert!(!table.rows.is_empty() && table.rows.iter().all(is_whole), "{table:?}");
+                assert!(
+                    !table.rows.is_empty() && table.rows.iter().all(is_whole),
+                    "{table:?}"
+                );
             }
             Block::Findings(findings) => assert!(!findings.is_empty()),
             Block::Text(text) | Block::Code(text) => assert!(!text.is_empty()),
@@ -131,16 +163,42 @@ fn can_be_drawn(chart: &Chart) {
         Plot::Stack { panels } => panels,
         Plot::Heat(heat) => {
             assert_eq!(heat.values.len(), heat.rows.len());
-            assert!(heat.values.iter().all(|row| row.len() == heat.columns.len()));
+            assert!(
+                heat.values
+                    .iter()
+                    .all(|row| row.len() == heat.columns.len())
+            );
             return;
         }
     };
     for series in panels.iter().flat_map(|panel| &panel.series) {
         let number = series.x.len();
-        assert!(number > 0 && series.y.len() == number, "{}: {}", chart.id, series.name);
-        assert!([0, number].contains(&series.band.len()) && [0, number].contains(&series.labels.len()), "{}", chart.id);
-        assert!(series.x.windows(2).all(|two| two[0] <= two[1]), "{}: {}", chart.id, series.name);
-        assert!(series.x.iter().chain(series.y.iter().flatten()).all(|value| value.is_finite()), "{}", chart.id);
+        assert!(
+            number > 0 && series.y.len() == number,
+            "{}: {}",
+            chart.id,
+            series.name
+        );
+        assert!(
+            [0, number].contains(&series.band.len()) && [0, number].contains(&series.labels.len()),
+            "{}",
+            chart.id
+        );
+        assert!(
+            series.x.windows(2).all(|two| two[0] <= two[1]),
+            "{}: {}",
+            chart.id,
+            series.name
+        );
+        assert!(
+            series
+                .x
+                .iter()
+                .chain(series.y.iter().flatten())
+                .all(|value| value.is_finite()),
+            "{}",
+            chart.id
+        );
     }
 }
 
@@ -154,13 +212,25 @@ fn the_figures_of_every_page_are_those_of_the_json_report() {
     for (run, arguments) in [
         ("calibrate", "calibrate sim:8,100us"),
         ("depths", "curve sim:8,100us --depth 1..32"),
-        ("rates", "curve sim:8,100us --rate 10%..120% --max-latency 1ms"),
-        ("tail", "calibrate sim:8,100us,slow=5ms@1.5%,limit=2000/s+10000"),
+        (
+            "rates",
+            "curve sim:8,100us --rate 10%..120% --max-latency 1ms",
+        ),
+        (
+            "tail",
+            "calibrate sim:8,100us,slow=5ms@1.5%,limit=2000/s+10000",
+        ),
     ] {
-        let output = done(&place, &format!("{arguments} --seed 7 --no-progress --json --out {run}"));
+        let output = done(
+            &place,
+            &format!("{arguments} --seed 7 --no-progress --json --out {run}"),
+        );
         let page = checked(&place, run, &json(&output));
         well_formed(&built(&place, run));
-        assert!(page.contains("latency-throughput") && page.contains("timeline"), "{run}");
+        assert!(
+            page.contains("latency-throughput") && page.contains("timeline"),
+            "{run}"
+        );
         let remarks = String::from_utf8(output.stderr).unwrap();
         assert!(remarks.contains(&format!("{run}/report.html")), "{remarks}");
     }
@@ -169,12 +239,16 @@ fn the_figures_of_every_page_are_those_of_the_json_report() {
 #[test]
 fn the_figures_of_a_soaks_page_are_those_of_its_json_report() {
     let place = Place::new("html-soak");
-    let soak = "soak sim:8,100us,slow=5ms@0.5% --work 1kops --every 15m --for 3d --seed 7 --no-progress";
+    let soak =
+        "soak sim:8,100us,slow=5ms@0.5% --work 1kops --every 15m --for 3d --seed 7 --no-progress";
     for (run, objective) in [("plain", ""), ("objective", "--slo p99<10ms")] {
         done(&place, &format!("{soak} {objective} --out {run}"));
         let document = json(&done(&place, &format!("report {run} --json")));
         let page = checked(&place, run, &document);
-        assert!(page.contains("timeline-chart") && page.contains("calendar"), "{run}");
+        assert!(
+            page.contains("timeline-chart") && page.contains("calendar"),
+            "{run}"
+        );
     }
 }
 
@@ -183,11 +257,18 @@ fn the_figures_of_an_imported_page_are_those_of_its_json_report() {
     let place = Place::new("html-import");
     let root = env!("CARGO_MANIFEST_DIR");
     for (run, files) in [
-        ("fio", "tests/imports/fio_each.json tests/imports/fio_depth8_plus.json tests/imports/fio_three.json"),
+        (
+            "fio",
+            "tests/imports/fio_each.json tests/imports/fio_depth8_plus.json \
+             tests/imports/fio_three.json",
+        ),
         ("mixed", "tests/imports/fio_mixed_lat.json"),
         ("day", "docs/examples/cloud-day.csv"),
     ] {
-        let files: Vec<String> = files.split(' ').map(|file| format!("{root}/{file}")).collect();
+        let files: Vec<String> = files
+            .split(' ')
+            .map(|file| format!("{root}/{file}"))
+            .collect();
         done(&place, &format!("import {} --out {run}", files.join(" ")));
         let document = json(&done(&place, &format!("report {run} --json")));
         checked(&place, run, &document);
@@ -195,23 +276,32 @@ fn the_figures_of_an_imported_page_are_those_of_its_json_report() {
     }
     // If the rate and mean of a load do not match its requested depth, every output warns.
     let told = std::fs::read_to_string(format!("{root}/tests/imports/fio_three.json")).unwrap();
-    std::fs::write(place.0.join("deeper.json"), told.replace("\"iodepth\": \"2\"", "\"iodepth\": \"8\"")).unwrap();
+    std::fs::write(
+        place.0.join("deeper.json"),
+        told.replace("\"iodepth\": \"2\"", "\"iodepth\": \"8\""),
+    )
+    .unwrap();
     done(&place, "import deeper.json --out deeper");
     let document = json(&done(&place, "report deeper --json"));
     checked(&place, "deeper", &document);
     assert_eq!(document["findings"][0]["name"], "littles-law", "{document}");
     // For different kinds of series there is no headline.
-    done(&place, &format!("import {root}/tests/imports/iostat_iso.txt --out iostat"));
+    done(
+        &place,
+        &format!("import {root}/tests/imports/iostat_iso.txt --out iostat"),
+    );
     let page = built(&place, "iostat");
     well_formed(&page);
-    assert!(page.headlines.is_empty() && page.sections.iter().any(|section| section.id == "timeline"));
+    assert!(
+        page.headlines.is_empty() && page.sections.iter().any(|section| section.id == "timeline")
+    );
 }
 
 #[test]
 fn an_orion_run_has_its_matrix_as_fields() {
     let place = Place::new("html-orion");
-    let arguments =
-        "orion -run advanced -matrix detailed -num_disks 1 -duration 2 --target sim:4,1ms --seed 7 --no-progress";
+    let arguments = "orion -run advanced -matrix detailed -num_disks 1 -duration 2 --target \
+                     sim:4,1ms --seed 7 --no-progress";
     done(&place, &format!("{arguments} --out run"));
     let document = json(&done(&place, "report run --json"));
     let page = checked(&place, "run", &document);
@@ -219,25 +309,46 @@ fn an_orion_run_has_its_matrix_as_fields() {
     for field in ["matrix-iops", "matrix-mbps", "matrix-p99"] {
         assert!(page.contains(field), "{field}");
     }
-    assert!(page.contains("rigel orion -run advanced"), "the command to run it again");
+    assert!(
+        page.contains("rigel orion -run advanced"),
+        "the command to run it again"
+    );
 }
 
 #[test]
 fn a_page_is_written_again_where_it_is_asked_for_and_nowhere_else() {
     let place = Place::new("html-again");
-    done(&place, "curve sim:2,200us --depth 1,2,4 --seed 7 --no-progress --out run");
+    done(
+        &place,
+        "curve sim:2,200us --depth 1,2,4 --seed 7 --no-progress --out run",
+    );
     let first = std::fs::read_to_string(place.0.join("run/report.html")).unwrap();
     let printed = done(&place, "report run --html -");
-    assert_eq!(String::from_utf8(printed.stdout).unwrap(), first, "the same journal makes the same page");
+    assert_eq!(
+        String::from_utf8(printed.stdout).unwrap(),
+        first,
+        "the same journal makes the same page"
+    );
     done(&place, "report run --html page.html");
-    assert_eq!(std::fs::read_to_string(place.0.join("page.html")).unwrap(), first);
+    assert_eq!(
+        std::fs::read_to_string(place.0.join("page.html")).unwrap(),
+        first
+    );
     std::fs::remove_file(place.0.join("run/report.html")).unwrap();
     done(&place, "report run --html");
-    assert_eq!(std::fs::read_to_string(place.0.join("run/report.html")).unwrap(), first);
+    assert_eq!(
+        std::fs::read_to_string(place.0.join("run/report.html")).unwrap(),
+        first
+    );
     let journal = std::fs::read(place.0.join("run/journal.jsonl")).unwrap();
-    let refused = rigel(&place, "report run --html run/journal.jsonl").output().unwrap();
+    let refused = rigel(&place, "report run --html run/journal.jsonl")
+        .output()
+        .unwrap();
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
-    assert_eq!(std::fs::read(place.0.join("run/journal.jsonl")).unwrap(), journal);
+    assert_eq!(
+        std::fs::read(place.0.join("run/journal.jsonl")).unwrap(),
+        journal
+    );
     let leftovers = std::fs::read_dir(place.0.join("run")).unwrap().count();
     assert_eq!(leftovers, 2, "a journal and a page");
 }
@@ -245,8 +356,14 @@ fn a_page_is_written_again_where_it_is_asked_for_and_nowhere_else() {
 #[test]
 fn runs_are_compared_on_one_page() {
     let place = Place::new("html-compare");
-    done(&place, "curve sim:8,100us --depth 1..32 --seed 7 --no-progress --out before");
-    done(&place, "curve sim:8,130us --depth 1..32 --seed 7 --no-progress --out after");
+    done(
+        &place,
+        "curve sim:8,100us --depth 1..32 --seed 7 --no-progress --out before",
+    );
+    done(
+        &place,
+        "curve sim:8,130us --depth 1..32 --seed 7 --no-progress --out after",
+    );
     let document = json(&done(&place, "compare before after --json"));
     done(&place, "compare before after --html page.html");
     let page = std::fs::read_to_string(place.0.join("page.html")).unwrap();
@@ -256,15 +373,23 @@ fn runs_are_compared_on_one_page() {
     for (name, value) in headlines {
         assert!((value - figure(&document, &name)).abs() < 1e-9, "{name}");
     }
-    assert!(page.contains("after against before: worse in"), "the verdict");
+    assert!(
+        page.contains("after against before: worse in"),
+        "the verdict"
+    );
 }
 
 #[test]
 fn the_oldest_journals_have_their_page() {
     for name in ["v0.1.0", "v0.1.0-file"] {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/journals/{name}.jsonl"));
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join(format!("tests/journals/{name}.jsonl"));
         let page = of(&rigel::record::journal::read(&path).unwrap());
         well_formed(&page);
-        assert!(page.title.contains("rigel orion") && page.headlines.len() >= 2, "{name}: {:?}", page.headlines);
+        assert!(
+            page.title.contains("rigel orion") && page.headlines.len() >= 2,
+            "{name}: {:?}",
+            page.headlines
+        );
     }
 }

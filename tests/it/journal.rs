@@ -1,7 +1,8 @@
 //! A run leaves a readable journal however it ended, and every released format can still be read.
 //!
-//! `tests/journals/` contains journals of released formats, which never change; their reports are in
-//! `tests/golden/journals/`. `UPDATE_GOLDEN=1 cargo test --test it journal::` rewrites the reports.
+//! `tests/journals/` contains journals of released formats, which never change; their reports are
+//! in `tests/golden/journals/`. `UPDATE_GOLDEN=1 cargo test --test it journal::` rewrites the
+//! reports.
 
 use crate::common::{self, Place, Scratch, entries, in_time, rigel, scratch_file, wait_until};
 use proptest::prelude::*;
@@ -13,8 +14,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Two points of a device with constant service times: a journal of a few thousand bytes.
-const SMALL_RUN: &str =
-    "orion -run oltp -num_small 2 -duration 1 --target sim:1,10ms,fixed --seed 7 --out run --no-progress";
+const SMALL_RUN: &str = "orion -run oltp -num_small 2 -duration 1 --target sim:1,10ms,fixed \
+                         --seed 7 --out run --no-progress";
 
 /// The journal of [`SMALL_RUN`].
 fn small_journal(place: &Place) -> Vec<u8> {
@@ -32,7 +33,11 @@ fn read(place: &Place, bytes: &[u8]) -> Result<Run, String> {
 
 /// Offset of each line, and of the end.
 fn line_starts(text: &[u8]) -> Vec<usize> {
-    let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    let ends = text
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'\n')
+        .map(|(at, _)| at + 1);
     std::iter::once(0).chain(ends).collect()
 }
 
@@ -45,14 +50,18 @@ fn a_journal_cut_anywhere_gives_the_points_before_the_cut() {
     let full = read(&place, &whole).unwrap();
     assert!(!full.cut && full.points.len() == 2);
     for cut in starts[1]..whole.len() {
-        let run = read(&place, &whole[..cut]).unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
+        let run =
+            read(&place, &whole[..cut]).unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
         let lines = starts[1..].iter().filter(|start| **start <= cut).count();
         assert_eq!(run.points, full.points[..lines - 1], "cut at {cut}");
         assert_eq!(run.cut, !starts.contains(&cut), "cut at {cut}");
     }
     for cut in 0..starts[1] {
         let error = read(&place, &whole[..cut]).expect_err("there is no header");
-        assert!(error.contains("contains no run") && error.contains("hint: "), "cut at {cut}: {error}");
+        assert!(
+            error.contains("contains no run") && error.contains("hint: "),
+            "cut at {cut}: {error}"
+        );
     }
 }
 
@@ -66,18 +75,34 @@ fn a_cut_line_is_dropped_and_its_point_runs_again() {
         std::fs::write(&path, &whole[..cut]).unwrap();
         let report = rigel(&place, "report run").output().unwrap();
         assert!(report.status.success());
-        assert!(String::from_utf8_lossy(&report.stdout).contains("1 of 2 data points"), "{report:?}");
-        assert!(String::from_utf8_lossy(&report.stderr).contains("last line is incomplete"), "{report:?}");
-        assert_eq!(std::fs::read(&path).unwrap(), whole[..cut], "a report changed the journal");
+        assert!(
+            String::from_utf8_lossy(&report.stdout).contains("1 of 2 data points"),
+            "{report:?}"
+        );
+        assert!(
+            String::from_utf8_lossy(&report.stderr).contains("last line is incomplete"),
+            "{report:?}"
+        );
+        assert_eq!(
+            std::fs::read(&path).unwrap(),
+            whole[..cut],
+            "a report changed the journal"
+        );
 
         let resumed = rigel(&place, "orion --resume run").output().unwrap();
         let said = String::from_utf8_lossy(&resumed.stderr);
         assert!(resumed.status.success(), "{said}");
-        assert!(said.contains("last line is incomplete") && said.contains("1 of 2 data points to run"), "{said}");
+        assert!(
+            said.contains("last line is incomplete") && said.contains("1 of 2 data points to run"),
+            "{said}"
+        );
         let now = std::fs::read(&path).unwrap();
         assert_eq!(now[..last], whole[..last], "earlier lines were touched");
         let run = journal::read(&path).unwrap();
-        assert!(!run.cut && run.points.len() == 2 && run.complete().len() == 2, "cut at {cut}");
+        assert!(
+            !run.cut && run.points.len() == 2 && run.complete().len() == 2,
+            "cut at {cut}"
+        );
     }
 }
 
@@ -97,22 +122,44 @@ fn a_run_is_resumed_by_whatever_a_report_takes() {
         ("other.jsonl", "report.html"),
     ] {
         let is_other = name == "other.jsonl";
-        let journal = if is_other { place.0.join(name) } else { path.clone() };
+        let journal = if is_other {
+            place.0.join(name)
+        } else {
+            path.clone()
+        };
         std::fs::write(&journal, &whole[..last]).unwrap();
         let _ = std::fs::remove_file(place.0.join(page));
-        let resumed = rigel(&place, &format!("curve --no-progress --resume {name}")).output().unwrap();
+        let resumed = rigel(&place, &format!("curve --no-progress --resume {name}"))
+            .output()
+            .unwrap();
         let said = String::from_utf8_lossy(&resumed.stderr);
         assert!(resumed.status.success(), "{name}: {said}");
-        assert_eq!(journal::read(&journal).unwrap().complete().len(), 2, "{name}");
+        assert_eq!(
+            journal::read(&journal).unwrap().complete().len(),
+            2,
+            "{name}"
+        );
         assert!(place.0.join(page).exists(), "{name}: {said}");
         // By any other verb it is refused at once.
-        let other = rigel(&place, &format!("calibrate --resume {name}")).output().unwrap();
+        let other = rigel(&place, &format!("calibrate --resume {name}"))
+            .output()
+            .unwrap();
         let said = String::from_utf8_lossy(&other.stderr);
         assert_eq!(other.status.code(), Some(2), "{said}");
-        assert!(said.contains("this run was made by rigel curve") && said.contains("`rigel curve --resume"), "{said}");
-        let over = rigel(&place, &format!("curve --no-progress --resume {name}")).output().unwrap();
+        assert!(
+            said.contains("this run was made by rigel curve")
+                && said.contains("`rigel curve --resume"),
+            "{said}"
+        );
+        let over = rigel(&place, &format!("curve --no-progress --resume {name}"))
+            .output()
+            .unwrap();
         assert!(over.status.success(), "{over:?}");
-        assert!(String::from_utf8_lossy(&over.stderr).contains("nothing of this run is left to measure"), "{over:?}");
+        assert!(
+            String::from_utf8_lossy(&over.stderr)
+                .contains("nothing of this run is left to measure"),
+            "{over:?}"
+        );
     }
 }
 
@@ -134,20 +181,40 @@ fn a_damaged_line_and_a_later_format_are_named() {
     let lines: Vec<&str> = text.lines().collect();
     let of = |lines: &[&str]| format!("{}\n", lines.join("\n"));
 
-    let error = read(&place, of(&[lines[0], "{\"point\":5}", lines[2]]).as_bytes()).unwrap_err();
-    assert!(error.contains("some.jsonl' line 2 is damaged") && error.contains("hint: "), "{error}");
+    let error = read(
+        &place,
+        of(&[lines[0], "{\"point\":5}", lines[2]]).as_bytes(),
+    )
+    .unwrap_err();
+    assert!(
+        error.contains("some.jsonl' line 2 is damaged") && error.contains("hint: "),
+        "{error}"
+    );
     let error = read(&place, of(&[lines[0], lines[1], "", lines[2]]).as_bytes()).unwrap_err();
     assert!(error.contains("line 3 is damaged"), "{error}");
     let error = read(&place, of(&[lines[0], lines[1], lines[0]]).as_bytes()).unwrap_err();
-    assert!(error.contains("line 3 is damaged: a second header"), "{error}");
+    assert!(
+        error.contains("line 3 is damaged: a second header"),
+        "{error}"
+    );
     let error = read(&place, of(&[lines[1], lines[0]]).as_bytes()).unwrap_err();
-    assert!(error.contains("is not the journal of a run") && error.contains("a point before the header"), "{error}");
+    assert!(
+        error.contains("is not the journal of a run")
+            && error.contains("a point before the header"),
+        "{error}"
+    );
 
     // A later format may have changed anything else.
-    let later = format!("{{\"header\":{{\"format\":{}}}}}\n{{\"unheard of\":1}}\n", FORMAT + 1);
+    let later = format!(
+        "{{\"header\":{{\"format\":{}}}}}\n{{\"unheard of\":1}}\n",
+        FORMAT + 1
+    );
     let error = read(&place, later.as_bytes()).unwrap_err();
     assert!(
-        error.contains(&format!("has format {}, and this version reads formats up to {FORMAT}", FORMAT + 1)),
+        error.contains(&format!(
+            "has format {}, and this version reads formats up to {FORMAT}",
+            FORMAT + 1
+        )),
         "{error}"
     );
     assert!(error.contains("hint: "), "{error}");
@@ -180,7 +247,9 @@ proptest! {
 }
 
 fn frozen(name: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journals").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/journals")
+        .join(name)
 }
 
 #[test]
@@ -191,18 +260,30 @@ fn journals_of_every_released_format_are_read_and_reported_as_ever() {
     for journal in journals {
         let name = journal.file_stem().unwrap().to_str().unwrap();
         for format in ["text", "csv", "json", "orion"] {
-            let output = rigel(&place, &format!("report --format {format}")).arg(&journal).output().unwrap();
+            let output = rigel(&place, &format!("report --format {format}"))
+                .arg(&journal)
+                .output()
+                .unwrap();
             assert!(output.status.success(), "{name} as {format}: {output:?}");
-            common::golden(&format!("journals/{name}.{format}"), &String::from_utf8(output.stdout).unwrap());
+            common::golden(
+                &format!("journals/{name}.{format}"),
+                &String::from_utf8(output.stdout).unwrap(),
+            );
         }
     }
 }
 
-/// Kills a run once its journal has this number of points. Returns `None` if the run ended before, and then removes its
-/// output.
+/// Kills a run once its journal has this number of points. Returns `None` if the run ended before,
+/// and then removes its output.
 fn killed(command: &mut Command, path: &Path, points: usize) -> Option<()> {
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_until("points are done", || std::fs::read(path).is_ok_and(|text| line_starts(&text).len() > 1 + points));
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("points are done", || {
+        std::fs::read(path).is_ok_and(|text| line_starts(&text).len() > 1 + points)
+    });
     child.kill().unwrap();
     let was_over = child.wait().unwrap().code().is_some();
     if was_over || journal::read(path).unwrap().complete().len() > points + 1 {
@@ -223,22 +304,38 @@ fn a_killed_run_is_resumed_and_completes() {
         // Two points are complete, the third is running.
         killed(command.arg(&target.path), &path, 2)
     });
-    assert_eq!(entries(&place.0.join("run")).len(), 1, "Orion's files come at the end");
+    assert_eq!(
+        entries(&place.0.join("run")).len(),
+        1,
+        "Orion's files come at the end"
+    );
     let before = std::fs::read(&path).unwrap();
     let done = journal::read(&path).unwrap().complete();
 
     let resumed = rigel(&place, "orion --resume run").output().unwrap();
     let said = String::from_utf8_lossy(&resumed.stderr);
     assert!(resumed.status.success(), "{said}");
-    assert!(said.contains(&format!("{} of 5 data points to run", 5 - done.len())), "{said}");
+    assert!(
+        said.contains(&format!("{} of 5 data points to run", 5 - done.len())),
+        "{said}"
+    );
     let after = std::fs::read(&path).unwrap();
     assert_eq!(after[..before.len()], before, "earlier lines were touched");
     let run = journal::read(&path).unwrap();
     let cells: Vec<Coordinates> = run.points.iter().map(|point| point.coordinates).collect();
-    let planned: Vec<Coordinates> = run.header.points.iter().map(|point| point.coordinates).collect();
+    let planned: Vec<Coordinates> = run
+        .header
+        .points
+        .iter()
+        .map(|point| point.coordinates)
+        .collect();
     assert_eq!(cells, planned, "every point once");
     assert_eq!(run.complete(), planned);
-    assert_eq!(entries(&place.0.join("run")).len(), 8, "the journal, its page and Orion's six files");
+    assert_eq!(
+        entries(&place.0.join("run")).len(),
+        8,
+        "the journal, its page and Orion's six files"
+    );
 }
 
 #[test]
@@ -246,7 +343,8 @@ fn a_run_with_a_replaced_target_is_not_resumed() {
     let place = Place::new("journal-replaced");
     let target = scratch_file("journal-replaced", 8 << 20);
     in_time("it was killed", |factor| {
-        let line = "orion -run advanced -matrix basic -num_small 2 -num_large 1 -write 100 --out run";
+        let line =
+            "orion -run advanced -matrix basic -num_small 2 -num_large 1 -write 100 --out run";
         let mut command = rigel(&place, &format!("{line} -duration {factor} --target"));
         command.arg(&target.path).arg("--destroy").arg(&target.path);
         killed(&mut command, &place.0.join("run/journal.jsonl"), 1)
@@ -255,20 +353,38 @@ fn a_run_with_a_replaced_target_is_not_resumed() {
     // The permission to destroy is not stored: it must be given again.
     let unnamed = rigel(&place, "orion --resume run").output().unwrap();
     let said = String::from_utf8_lossy(&unnamed.stderr);
-    assert!(unnamed.status.code() == Some(2) && said.contains("--destroy"), "{said}");
+    assert!(
+        unnamed.status.code() == Some(2) && said.contains("--destroy"),
+        "{said}"
+    );
 
-    let moved = Scratch { path: target.path.with_extension("moved") };
+    let moved = Scratch {
+        path: target.path.with_extension("moved"),
+    };
     std::fs::rename(&target.path, &moved.path).unwrap();
     let precious = vec![7; 8 << 20];
     std::fs::write(&target.path, &precious).unwrap();
-    let resumed = rigel(&place, "orion --resume run --destroy").arg(&target.path).output().unwrap();
+    let resumed = rigel(&place, "orion --resume run --destroy")
+        .arg(&target.path)
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&resumed.stderr);
-    assert!(resumed.status.code() == Some(2) && said.contains("is no longer the same file or device"), "{said}");
+    assert!(
+        resumed.status.code() == Some(2) && said.contains("is no longer the same file or device"),
+        "{said}"
+    );
     assert_eq!(std::fs::read(&target.path).unwrap(), precious);
 
     std::fs::rename(&moved.path, &target.path).unwrap();
-    let resumed = rigel(&place, "orion --resume run --destroy").arg(&target.path).output().unwrap();
-    assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
+    let resumed = rigel(&place, "orion --resume run --destroy")
+        .arg(&target.path)
+        .output()
+        .unwrap();
+    assert!(
+        resumed.status.success(),
+        "{}",
+        String::from_utf8_lossy(&resumed.stderr)
+    );
 }
 
 #[test]
@@ -276,12 +392,22 @@ fn a_run_still_in_progress_is_not_resumed() {
     let place = Place::new("journal-locked");
     let target = scratch_file("journal-locked", 4 << 20);
     let line = "orion -run oltp -num_small 1 -duration 3600 --out run --target";
-    let mut child = rigel(&place, line).arg(&target.path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = rigel(&place, line)
+        .arg(&target.path)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let path = place.0.join("run/journal.jsonl");
-    wait_until("the run has begun", || std::fs::read(&path).is_ok_and(|text| text.ends_with(b"\n")));
+    wait_until("the run has begun", || {
+        std::fs::read(&path).is_ok_and(|text| text.ends_with(b"\n"))
+    });
     let second = rigel(&place, "orion --resume run").output().unwrap();
     let said = String::from_utf8_lossy(&second.stderr);
-    assert!(second.status.code() == Some(2) && said.contains("another process is still writing"), "{said}");
+    assert!(
+        second.status.code() == Some(2) && said.contains("another process is still writing"),
+        "{said}"
+    );
     child.kill().unwrap();
     child.wait().unwrap();
 }

@@ -5,12 +5,21 @@ use rigel::drive::{self, Terms};
 use rigel::engine::Engine;
 use rigel::engine::null::Null;
 use rigel::engine::sim::Sim;
-use rigel::model::{Arrivals, Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, Stream, Until, WarmUp};
+use rigel::model::{
+    Arrivals, Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, Stream, Until, WarmUp,
+};
 use rigel::record::{End, PointRecord, StreamRecord};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn stream(name: &str, load: Load) -> Stream {
-    Stream { sql: None, name: name.into(), load, mix: Mix::READS, pattern: Pattern::Uniform, length: 8192 }
+    Stream {
+        sql: None,
+        name: name.into(),
+        load,
+        mix: Mix::READS,
+        pattern: Pattern::Uniform,
+        length: 8192,
+    }
 }
 
 fn point(streams: Vec<Stream>, until: Until) -> Point {
@@ -25,16 +34,30 @@ fn point(streams: Vec<Stream>, until: Until) -> Point {
 }
 
 fn closed(depth: u32, seconds: u64) -> Point {
-    point(vec![stream("small", Load::Closed { depth })], Until::Elapsed(Nanos::from_secs(seconds)))
+    point(
+        vec![stream("small", Load::Closed { depth })],
+        Until::Elapsed(Nanos::from_secs(seconds)),
+    )
 }
 
 fn open(rate: f64, arrivals: Arrivals, in_flight_max: u32, seconds: u64) -> Point {
-    let load = Load::Open { rate, arrivals, in_flight_max };
-    point(vec![stream("small", load)], Until::Elapsed(Nanos::from_secs(seconds)))
+    let load = Load::Open {
+        rate,
+        arrivals,
+        in_flight_max,
+    };
+    point(
+        vec![stream("small", load)],
+        Until::Elapsed(Nanos::from_secs(seconds)),
+    )
 }
 
 fn run(engine: &dyn Engine, point: &Point) -> PointRecord {
-    let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &|_| false };
+    let terms = Terms {
+        workers: 1,
+        stop: &AtomicBool::new(false),
+        enough: &|_| false,
+    };
     drive::point(engine, point, &terms, &mut |_| ()).unwrap()
 }
 
@@ -57,7 +80,11 @@ fn mean_response(record: &PointRecord) -> f64 {
 
 /// `value` is within `share` of `expected`.
 fn assert_close(value: f64, expected: f64, share: f64, what: &str) {
-    assert!((value - expected).abs() <= expected * share, "{what}: {value}, expected {expected} ± {}%", share * 100.0);
+    assert!(
+        (value - expected).abs() <= expected * share,
+        "{what}: {value}, expected {expected} ± {}%",
+        share * 100.0
+    );
 }
 
 #[test]
@@ -65,7 +92,10 @@ fn a_closed_loop_reaches_the_servers_it_can_keep_busy() {
     for (depth, servers) in [(1, 4), (3, 4), (4, 4), (16, 4), (64, 4)] {
         let mut point = closed(depth, 10);
         // The time to fill the queue is not part of the steady state.
-        point.warm_up = WarmUp { least: Nanos::from_secs(1), most: Nanos::from_secs(2) };
+        point.warm_up = WarmUp {
+            least: Nanos::from_secs(1),
+            most: Nanos::from_secs(2),
+        };
         let record = simulate(&format!("{servers},1ms,fixed"), &point);
         let expected = f64::from(depth.min(servers)) / 0.001;
         assert_close(rate(&record), expected, 0.001, &format!("depth {depth}"));
@@ -77,7 +107,12 @@ fn littles_law_holds_in_every_closed_loop() {
     for depth in [1, 2, 7, 32, 200] {
         let record = simulate("8,100us", &closed(depth, 10));
         let outstanding = rate(&record) * mean_response(&record);
-        assert_close(outstanding, f64::from(depth), 0.01, &format!("depth {depth}"));
+        assert_close(
+            outstanding,
+            f64::from(depth),
+            0.01,
+            &format!("depth {depth}"),
+        );
     }
 }
 
@@ -90,25 +125,52 @@ fn an_open_loop_waits_as_long_as_erlang_says() {
     let waits = last / (terms + last);
     let expected = 0.001 + waits * 0.001 / (c - a);
     let record = simulate("4,1ms", &open(3000.0, Arrivals::Poisson, 10_000, 2000));
-    assert_close(mean_response(&record), expected, 0.02, "mean response of M/M/4");
-    // M/M/1 at 80 %: the response time is exponential with mean 1 / (mu - lambda), so its p99 is ln(100) times that.
+    assert_close(
+        mean_response(&record),
+        expected,
+        0.02,
+        "mean response of M/M/4",
+    );
+    // M/M/1 at 80 %: the response time is exponential with mean 1 / (mu - lambda), so its p99 is
+    // ln(100) times that.
     let record = simulate("1,1ms", &open(800.0, Arrivals::Poisson, 10_000, 4000));
-    assert_close(mean_response(&record), 0.005, 0.05, "mean response of M/M/1");
-    let p99 = small(&record).total().response.histogram.quantile(0.99).unwrap().middle() / 1e9;
+    assert_close(
+        mean_response(&record),
+        0.005,
+        0.05,
+        "mean response of M/M/1",
+    );
+    let p99 = small(&record)
+        .total()
+        .response
+        .histogram
+        .quantile(0.99)
+        .unwrap()
+        .middle()
+        / 1e9;
     assert_close(p99, 0.005 * 100f64.ln(), 0.10, "p99 of M/M/1");
 }
 
 #[test]
 fn what_is_offered_is_done_failed_or_unserved() {
-    // Offers twice the device's capacity, with errors, and with so few slots that a queue builds up in the tool.
+    // Offers twice the device's capacity, with errors, and with so few slots that a queue builds up
+    // in the tool.
     let record = simulate("4,1ms,errors=5%", &open(8000.0, Arrivals::Uniform, 16, 10));
     let small = small(&record);
     let total = small.total();
     let unserved: u64 = small.unserved.iter().sum();
     let offered = total.done + total.failures() + unserved;
     assert!(offered.abs_diff(80_000) <= 1, "{offered}");
-    assert!(unserved > 30_000, "a device that does half of it leaves the rest: {unserved}");
-    assert_close(total.failures() as f64 / (total.done + total.failures()) as f64, 0.05, 0.1, "share of failures");
+    assert!(
+        unserved > 30_000,
+        "a device that does half of it leaves the rest: {unserved}"
+    );
+    assert_close(
+        total.failures() as f64 / (total.done + total.failures()) as f64,
+        0.05,
+        0.1,
+        "share of failures",
+    );
     // Holds for each second too.
     for (second, window) in small.kinds[0].windows.iter().enumerate() {
         let offered = window.done + window.failures() + small.unserved.get(second).unwrap_or(&0);
@@ -118,7 +180,8 @@ fn what_is_offered_is_done_failed_or_unserved() {
 
 #[test]
 fn a_stall_shows_fully_in_an_open_loop_and_hides_in_a_closed_one() {
-    // 300 ms of every 2 s, so 15 % of arrivals meet a stall and wait 0 to 300 ms, uniformly distributed.
+    // 300 ms of every 2 s, so 15 % of arrivals meet a stall and wait 0 to 300 ms, uniformly
+    // distributed.
     let spec = "64,100us,fixed,stall=300ms/2s";
     let record = simulate(spec, &open(1000.0, Arrivals::Uniform, 10_000, 100));
     let response = small(&record).total().response.histogram;
@@ -127,38 +190,68 @@ fn a_stall_shows_fully_in_an_open_loop_and_hides_in_a_closed_one() {
     assert_close(p99, 0.280, 0.01, "p99 of the open loop");
     let record = simulate(spec, &closed(1, 100));
     let response = small(&record).total().response.histogram;
-    assert!(response.quantile(0.999).unwrap().high < 200_000, "a closed loop sends nothing into the stall");
-    assert!(small(&record).total().response.max > 290_000_000, "but its slowest operation saw it");
+    assert!(
+        response.quantile(0.999).unwrap().high < 200_000,
+        "a closed loop sends nothing into the stall"
+    );
+    assert!(
+        small(&record).total().response.max > 290_000_000,
+        "but its slowest operation saw it"
+    );
 }
 
 #[test]
 fn of_fixed_work_no_more_than_the_work_is_ever_due() {
     let work = |seconds| {
-        let load = Load::Open { rate: 8000.0, arrivals: Arrivals::Uniform, in_flight_max: 16 };
-        let until = Until::Work { ops: 20_000, most: Nanos::from_secs(seconds) };
+        let load = Load::Open {
+            rate: 8000.0,
+            arrivals: Arrivals::Uniform,
+            in_flight_max: 16,
+        };
+        let until = Until::Work {
+            ops: 20_000,
+            most: Nanos::from_secs(seconds),
+        };
         let record = simulate("4,1ms", &point(vec![stream("small", load)], until));
-        (small(&record).total().done, small(&record).unserved.iter().sum::<u64>(), record.measured.as_secs_f64())
+        (
+            small(&record).total().done,
+            small(&record).unserved.iter().sum::<u64>(),
+            record.measured.as_secs_f64(),
+        )
     };
-    // Of 8,000 a second 4,000 are served: after five seconds the work is done, and a limit of one minute does not add
-    // operations.
+    // Of 8,000 a second 4,000 are served: after five seconds the work is done, and a limit of one
+    // minute does not add operations.
     let (done, unserved, seconds) = work(60);
     assert_eq!((done, unserved), (20_000, 0));
     assert_close(seconds, 5.0, 0.05, "seconds until the work is done");
-    // Stopped after three seconds, when all work had been due for half a second, and after one, when less than half had
-    // been.
+    // Stopped after three seconds, when all work had been due for half a second, and after one,
+    // when less than half had been.
     let (done, unserved, _) = work(3);
-    assert!(done + unserved == 20_000 && unserved > 7_000, "{done} and {unserved}");
+    assert!(
+        done + unserved == 20_000 && unserved > 7_000,
+        "{done} and {unserved}"
+    );
     let (done, unserved, _) = work(1);
-    assert!((done + unserved).abs_diff(8000) <= 1, "{done} and {unserved}");
+    assert!(
+        (done + unserved).abs_diff(8000) <= 1,
+        "{done} and {unserved}"
+    );
 }
 
 #[test]
 fn fixed_work_is_exact_whatever_the_depth() {
     for (depth, ops) in [(1, 1), (1, 1000), (7, 1000), (64, 63), (64, 10_007)] {
-        let point = point(vec![stream("small", Load::Closed { depth })], Until::Ops(ops));
+        let point = point(
+            vec![stream("small", Load::Closed { depth })],
+            Until::Ops(ops),
+        );
         let record = simulate("8,100us", &point);
         let total = small(&record).total();
-        assert_eq!((total.done, total.response.histogram.count()), (ops, ops), "depth {depth}");
+        assert_eq!(
+            (total.done, total.response.histogram.count()),
+            (ops, ops),
+            "depth {depth}"
+        );
         assert_eq!(small(&record).coverage.operations, ops);
     }
 }
@@ -166,9 +259,19 @@ fn fixed_work_is_exact_whatever_the_depth() {
 #[test]
 fn fixed_work_is_exact_after_a_warm_up_and_across_workers() {
     let engine = Null::new(Clock::real(), 1 << 30);
-    let mut point = point(vec![stream("small", Load::Closed { depth: 5 })], Until::Ops(100_003));
-    point.warm_up = WarmUp { least: Nanos(0), most: Nanos::from_millis(20) };
-    let terms = Terms { workers: 3, stop: &AtomicBool::new(false), enough: &|_| false };
+    let mut point = point(
+        vec![stream("small", Load::Closed { depth: 5 })],
+        Until::Ops(100_003),
+    );
+    point.warm_up = WarmUp {
+        least: Nanos(0),
+        most: Nanos::from_millis(20),
+    };
+    let terms = Terms {
+        workers: 3,
+        stop: &AtomicBool::new(false),
+        enough: &|_| false,
+    };
     let record = drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
     assert_eq!(small(&record).total().done, 100_003);
     assert!(record.warm_up > Nanos(0));
@@ -176,26 +279,45 @@ fn fixed_work_is_exact_after_a_warm_up_and_across_workers() {
 
 #[test]
 fn two_streams_share_a_device_and_are_counted_separately() {
-    let streams = vec![stream("small", Load::Closed { depth: 3 }), stream("large", Load::Closed { depth: 1 })];
-    let record = simulate("4,1ms,fixed", &point(streams, Until::Elapsed(Nanos::from_secs(10))));
+    let streams = vec![
+        stream("small", Load::Closed { depth: 3 }),
+        stream("large", Load::Closed { depth: 1 }),
+    ];
+    let record = simulate(
+        "4,1ms,fixed",
+        &point(streams, Until::Elapsed(Nanos::from_secs(10))),
+    );
     assert_close(rate(&record), 3000.0, 0.001, "small");
     assert_eq!(record.stream("large").unwrap().total().done, 10_000);
 }
 
 #[test]
 fn no_stream_starves_where_everything_is_answered_at_once() {
-    let streams = vec![stream("small", Load::Closed { depth: 64 }), stream("large", Load::Closed { depth: 2 })];
+    let streams = vec![
+        stream("small", Load::Closed { depth: 64 }),
+        stream("large", Load::Closed { depth: 2 }),
+    ];
     let engine = Null::new(Clock::real(), 1 << 30);
-    let record = run(&engine, &point(streams, Until::Elapsed(Nanos::from_millis(300))));
-    // Whatever the amount of work: two of 66 slots get as many turns as each of the others, up to a few turns.
+    let record = run(
+        &engine,
+        &point(streams, Until::Elapsed(Nanos::from_millis(300))),
+    );
+    // Whatever the amount of work: two of 66 slots get as many turns as each of the others, up to a
+    // few turns.
     let [small, large] = [0, 1].map(|of| record.streams[of].total().done);
-    assert!(small > 0 && large * 64 + 64 >= small && small + 64 >= large * 16, "{small} and {large}");
+    assert!(
+        small > 0 && large * 64 + 64 >= small && small + 64 >= large * 16,
+        "{small} and {large}"
+    );
 }
 
 #[test]
 fn reads_and_writes_are_counted_separately() {
     let mut stream = stream("small", Load::Closed { depth: 4 });
-    stream.mix = Mix { writes: Ratio::from_percent(25.0).unwrap(), durable: false };
+    stream.mix = Mix {
+        writes: Ratio::from_percent(25.0).unwrap(),
+        durable: false,
+    };
     let record = simulate("4,1ms,fixed", &point(vec![stream], Until::Ops(100_000)));
     let kinds = &small(&record).kinds;
     assert_eq!(kinds.len(), 2);
@@ -206,9 +328,16 @@ fn reads_and_writes_are_counted_separately() {
 #[test]
 fn the_warm_up_ends_when_throughput_is_steady_and_counts_nothing() {
     let mut point = closed(4, 10);
-    point.warm_up = WarmUp { least: Nanos::from_secs(1), most: Nanos::from_secs(20) };
+    point.warm_up = WarmUp {
+        least: Nanos::from_secs(1),
+        most: Nanos::from_secs(20),
+    };
     let record = simulate("4,1ms,fixed", &point);
-    assert!((1.0..1.5).contains(&record.warm_up.as_secs_f64()), "{}", record.warm_up);
+    assert!(
+        (1.0..1.5).contains(&record.warm_up.as_secs_f64()),
+        "{}",
+        record.warm_up
+    );
     assert_eq!(record.measured, Nanos::from_secs(10));
     assert_eq!(small(&record).total().done, 40_000);
     // Stalls of 0.5 s in every second are never steady.
@@ -219,7 +348,9 @@ fn the_warm_up_ends_when_throughput_is_steady_and_counts_nothing() {
 #[test]
 fn the_same_seed_gives_the_same_record() {
     let mut records = [0, 1].map(|_| simulate("8,100us,errors=1%", &closed(16, 5)));
-    records.iter_mut().for_each(|record| (record.started, record.cpu) = (String::new(), Nanos(0)));
+    records
+        .iter_mut()
+        .for_each(|record| (record.started, record.cpu) = (String::new(), Nanos(0)));
     assert_eq!(records[0], records[1]);
 }
 
@@ -228,7 +359,11 @@ fn a_request_to_stop_ends_the_point_and_keeps_its_results() {
     let stop = AtomicBool::new(false);
     let engine = Null::new(Clock::real(), 1 << 30);
     let mut calls = 0;
-    let terms = Terms { workers: 2, stop: &stop, enough: &|_| false };
+    let terms = Terms {
+        workers: 2,
+        stop: &stop,
+        enough: &|_| false,
+    };
     let record = drive::point(&engine, &closed(4, 3600), &terms, &mut |_| {
         calls += 1;
         stop.store(calls > 3, Ordering::Relaxed);
@@ -245,26 +380,49 @@ fn a_request_to_stop_ends_the_point_and_keeps_its_results() {
 fn a_point_that_ends_by_its_precision_ends_with_a_whole_window_as_soon_as_enough_was_seen() {
     let (least, most) = (Nanos::from_secs(1), Nanos::from_secs(60));
     let mut point = closed(4, 0);
-    point.until = Until::Precise { precision: Ratio::from_percent(2.0).unwrap(), least, most };
+    point.until = Until::Precise {
+        precision: Ratio::from_percent(2.0).unwrap(),
+        least,
+        most,
+    };
     point.window = Nanos::from_millis(200);
     let engine = Sim::new("4,1ms,fixed".parse().unwrap(), 7);
-    for (wanted, expected_ms) in [(0, 1000..=1200), (50, 10_000..=10_600), (usize::MAX, 60_000..=60_000)] {
+    for (wanted, expected_ms) in [
+        (0, 1000..=1200),
+        (50, 10_000..=10_600),
+        (usize::MAX, 60_000..=60_000),
+    ] {
         let enough = |classes: &[Vec<rigel::record::Window>]| classes[0].len() >= wanted;
-        let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &enough };
+        let terms = Terms {
+            workers: 1,
+            stop: &AtomicBool::new(false),
+            enough: &enough,
+        };
         let record = drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
         let measured = record.measured.0 / 1_000_000;
-        assert!(expected_ms.contains(&measured) && measured.is_multiple_of(200), "{wanted}: {measured} ms");
-        assert_eq!((record.end, record.streams[0].kinds[0].windows.len() as u64), (End::Complete, measured / 200));
+        assert!(
+            expected_ms.contains(&measured) && measured.is_multiple_of(200),
+            "{wanted}: {measured} ms"
+        );
+        assert_eq!(
+            (record.end, record.streams[0].kinds[0].windows.len() as u64),
+            (End::Complete, measured / 200)
+        );
     }
 }
 
 #[test]
 fn an_open_loop_separates_its_own_delay_from_the_targets() {
-    // One server, far too slow for the offered rate: all of the wait is in the target, none in the tool.
+    // One server, far too slow for the offered rate: all of the wait is in the target, none in the
+    // tool.
     let record = simulate("1,10ms,fixed", &open(1000.0, Arrivals::Poisson, 8, 5));
     let delay = small(&record).delay.as_ref().unwrap();
     assert_eq!((delay.max, delay.histogram.count() > 100), (0, true));
-    assert!(simulate("1,10ms,fixed", &closed(8, 5)).streams[0].delay.is_none());
+    assert!(
+        simulate("1,10ms,fixed", &closed(8, 5)).streams[0]
+            .delay
+            .is_none()
+    );
 }
 
 #[test]
@@ -274,26 +432,46 @@ fn a_failing_target_is_retried_slowly_and_every_operation_is_counted() {
         let stream = small(&record);
         let total = stream.total();
         // A thousand in a row, and then at most one batch of 32 every 100 ms.
-        assert!(total.done == 0 && (1000..1000 + 110 * 32).contains(&total.failures()), "{}", total.failures());
+        assert!(
+            total.done == 0 && (1000..1000 + 110 * 32).contains(&total.failures()),
+            "{}",
+            total.failures()
+        );
         assert_eq!(record.end, End::Complete);
         if let Load::Open { rate, .. } = load.streams[0].load {
             let offered = (total.failures() + stream.unserved.iter().sum::<u64>()) as f64;
-            assert_close(offered, rate * 10.0, 0.01, "offered = done + failed + unserved");
+            assert_close(
+                offered,
+                rate * 10.0,
+                0.01,
+                "offered = done + failed + unserved",
+            );
         }
     }
     // Failures of half of them are no reason to pause: a thousand in a row do not occur.
     let record = simulate("8,100us,fixed,errors=50%", &closed(8, 10));
     let total = small(&record).total();
-    assert_close((total.done + total.failures()) as f64, 8e5, 0.001, "operations in ten seconds");
+    assert_close(
+        (total.done + total.failures()) as f64,
+        8e5,
+        0.001,
+        "operations in ten seconds",
+    );
 }
 
 #[test]
 fn every_operation_of_an_open_loop_has_a_delay_and_those_of_the_first_turn_too() {
-    // On real time a worker's first turn comes after the beginning of the point: at this rate many operations are due
-    // by then.
+    // On real time a worker's first turn comes after the beginning of the point: at this rate many
+    // operations are due by then.
     let mut point = open(1e7, Arrivals::Uniform, 64, 1);
     point.until = Until::Ops(1000);
     let record = run(&Null::new(Clock::real(), 1 << 30), &point);
     let stream = small(&record);
-    assert_eq!((stream.total().done, stream.delay.as_ref().unwrap().histogram.count()), (1000, 1000));
+    assert_eq!(
+        (
+            stream.total().done,
+            stream.delay.as_ref().unwrap().histogram.count()
+        ),
+        (1000, 1000)
+    );
 }

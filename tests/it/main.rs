@@ -1,7 +1,9 @@
-//! The quick tests, in one program: laws and searches in virtual time, output of verbs, house rules.
+//! The quick tests, in one program: laws and searches in virtual time, output of verbs, house
+//! rules.
 //!
-//! Each file here is a module, declared below; `tidy` fails if one is not. `cargo test --test it tidy::` runs the tests
-//! of one file. No test here changes global state of the process: its directory, environment, limits.
+//! Each file here is a module, declared below; `tidy` fails if one is not. `cargo test --test it
+//! tidy::` runs the tests of one file. No test here changes global state of the process: its
+//! directory, environment, limits.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,15 +1,17 @@
 //! The metrics of a soak conform to the formats' specifications and match the measurements.
 //!
-//! A small strict checker parses the text format, and a decoder that shares no code with the encoder parses the
-//! protobuf; both are then compared with the rounds. The Grafana dashboard and the manual must not name unknown
-//! metrics. `RIGEL_TEST_SERVE=127.0.0.1:9464 cargo test --test it scrape -- --ignored` serves rounds of a model for a
-//! minute, for scraping by a Prometheus.
+//! A small strict checker parses the text format, and a decoder that shares no code with the
+//! encoder parses the protobuf; both are then compared with the rounds. The Grafana dashboard and
+//! the manual must not name unknown metrics. `RIGEL_TEST_SERVE=127.0.0.1:9464 cargo test --test it
+//! scrape -- --ignored` serves rounds of a model for a minute, for scraping by a Prometheus.
 
 use crate::common::run;
 use proptest::prelude::*;
 use rigel::analyse::{PredictabilityTerms, Round, predictability, round};
 use rigel::engine::sim::Sim;
-use rigel::model::{Coordinates, Load, Mix, Nanos, Objective, Pattern, Point, Stream, Until, WarmUp};
+use rigel::model::{
+    Coordinates, Load, Mix, Nanos, Objective, Pattern, Point, Stream, Until, WarmUp,
+};
 use rigel::record::{Latencies, PointRecord};
 use rigel::report::openmetrics::{About, Exposed, Format};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +19,10 @@ use std::collections::{BTreeMap, BTreeSet};
 const HOSTILE: &str = "a \"quoted\" \\ name\nof two lines";
 
 fn objectives() -> Vec<Objective> {
-    ["p99<2ms", "rate>1"].iter().map(|text| text.parse().unwrap()).collect()
+    ["p99<2ms", "rate>1"]
+        .iter()
+        .map(|text| text.parse().unwrap())
+        .collect()
 }
 
 fn about(target: &str) -> About {
@@ -43,20 +48,36 @@ fn measured(number: u32, spec: &str) -> (Round, PointRecord) {
         length: 8192,
     };
     let point = Point {
-        coordinates: Coordinates::Round { round: number, outstanding: 8 },
+        coordinates: Coordinates::Round {
+            round: number,
+            outstanding: 8,
+        },
         streams: vec![stream("small", 8), stream("large", 1)],
         warm_up: WarmUp::NONE,
         until: Until::Ops(20_000),
         seed: number.into(),
         window: Point::second(),
     };
-    let mut record = run(&Sim::new(spec.trim_start_matches("sim:").parse().unwrap(), number.into()), &point);
+    let mut record = run(
+        &Sim::new(
+            spec.trim_start_matches("sim:").parse().unwrap(),
+            number.into(),
+        ),
+        &point,
+    );
     record.started = format!("2026-01-02T03:{:02}:05+01:00", number % 60);
     record.asked = Some(Box::new(point));
     record.samples = [(0, 0), (10, 5000)]
         .map(|(at, busy_ms)| rigel::model::Sample {
             at: Nanos::from_secs(at),
-            devices: [("sda".to_string(), rigel::model::Counters { busy_ms, ..Default::default() })].into(),
+            devices: [(
+                "sda".to_string(),
+                rigel::model::Counters {
+                    busy_ms,
+                    ..Default::default()
+                },
+            )]
+            .into(),
             cpu_ticks: [100 * at, 0, 0, 300 * at, 0, 0, 0, 0],
             ..Default::default()
         })
@@ -66,15 +87,22 @@ fn measured(number: u32, spec: &str) -> (Round, PointRecord) {
 
 fn soaked(rounds: &[(u32, &str)]) -> (Exposed, Vec<(Round, PointRecord)>) {
     let mut exposed = Exposed::new(about("sim:8,100us"));
-    let rounds: Vec<_> = rounds.iter().map(|(number, spec)| measured(*number, spec)).collect();
-    rounds.iter().for_each(|(round, record)| exposed.add_round(round, record));
+    let rounds: Vec<_> = rounds
+        .iter()
+        .map(|(number, spec)| measured(*number, spec))
+        .collect();
+    rounds
+        .iter()
+        .for_each(|(round, record)| exposed.add_round(round, record));
     (exposed, rounds)
 }
 
 /// The response times of all rounds, for one class or for all classes.
 fn times(rounds: &[(Round, PointRecord)], class: &str) -> Latencies {
     let mut all = Latencies::default();
-    rounds.iter().for_each(|(_, record)| all.merge(&record.stream(class).unwrap().total().response));
+    rounds
+        .iter()
+        .for_each(|(_, record)| all.merge(&record.stream(class).unwrap().total().response));
     all
 }
 
@@ -138,7 +166,11 @@ fn sample(line: &str) -> Result<Line, String> {
                 closes
             });
             let (close, _) = close.ok_or_else(wrong)?;
-            if !is_name(label, "") || labels.insert(label.into(), unescaped(&value[..close])?).is_some() {
+            if !is_name(label, "")
+                || labels
+                    .insert(label.into(), unescaped(&value[..close])?)
+                    .is_some()
+            {
                 return Err(format!("label '{label}' in {line}"));
             }
             rest = &value[close + 1..];
@@ -149,11 +181,26 @@ fn sample(line: &str) -> Result<Line, String> {
         }
         rest = rest.strip_prefix('}').ok_or_else(wrong)?;
     }
-    let number = rest.strip_prefix(' ').filter(|number| !number.contains(' ')).ok_or_else(wrong)?;
-    let is_number = number.bytes().all(|byte| b"0123456789.+-eE".contains(&byte));
-    let value = if is_number || ["NaN", "+Inf", "-Inf"].contains(&number) { number.parse().ok() } else { None };
-    let name = Some(name).filter(|name| is_name(name, ":")).ok_or_else(wrong)?;
-    Ok(Line { name: name.into(), labels, value: value.ok_or_else(wrong)? })
+    let number = rest
+        .strip_prefix(' ')
+        .filter(|number| !number.contains(' '))
+        .ok_or_else(wrong)?;
+    let is_number = number
+        .bytes()
+        .all(|byte| b"0123456789.+-eE".contains(&byte));
+    let value = if is_number || ["NaN", "+Inf", "-Inf"].contains(&number) {
+        number.parse().ok()
+    } else {
+        None
+    };
+    let name = Some(name)
+        .filter(|name| is_name(name, ":"))
+        .ok_or_else(wrong)?;
+    Ok(Line {
+        name: name.into(),
+        labels,
+        value: value.ok_or_else(wrong)?,
+    })
 }
 
 /// Parses `OpenMetrics` 1.0.0 and checks its rules.
@@ -164,12 +211,15 @@ fn check(text: &str) -> Result<BTreeMap<String, Checked>, String> {
     for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
         if let Some(comment) = line.strip_prefix("# ") {
             let mut words = comment.splitn(3, ' ');
-            let (Some(what), Some(name), Some(rest)) = (words.next(), words.next(), words.next()) else {
+            let (Some(what), Some(name), Some(rest)) = (words.next(), words.next(), words.next())
+            else {
                 return Err(format!("comment: {line}"));
             };
             if open.as_deref() != Some(name) {
                 if what != "TYPE" || !is_name(name, ":") || families.contains_key(name) {
-                    return Err(format!("a family that begins again, or without its type: {line}"));
+                    return Err(format!(
+                        "a family that begins again, or without its type: {line}"
+                    ));
                 }
                 open = Some(name.into());
             }
@@ -190,7 +240,10 @@ fn check(text: &str) -> Result<BTreeMap<String, Checked>, String> {
         let sample = sample(line)?;
         let name = open.as_deref().ok_or("a sample without a family")?;
         let family = families.get_mut(name).unwrap();
-        let ending = sample.name.strip_prefix(name).ok_or_else(|| format!("{} in {name}", sample.name))?;
+        let ending = sample
+            .name
+            .strip_prefix(name)
+            .ok_or_else(|| format!("{} in {name}", sample.name))?;
         let endings: &[&str] = match family.sort.as_str() {
             "counter" => &["_total", "_created"],
             "gauge" => &[""],
@@ -198,15 +251,26 @@ fn check(text: &str) -> Result<BTreeMap<String, Checked>, String> {
             "histogram" => &["_bucket", "_count", "_sum", "_created"],
             other => return Err(format!("type {other}")),
         };
-        if !endings.contains(&ending) || family.samples.contains(&Line { value: sample.value, ..sample.clone() }) {
-            return Err(format!("{} twice, or not of a {}", sample.name, family.sort));
+        if !endings.contains(&ending)
+            || family.samples.contains(&Line {
+                value: sample.value,
+                ..sample.clone()
+            })
+        {
+            return Err(format!(
+                "{} twice, or not of a {}",
+                sample.name, family.sort
+            ));
         }
         if family.sort != "gauge" && (sample.value < 0.0 || sample.value.is_nan()) {
             return Err(format!("{line} is not of a {}", family.sort));
         }
         family.samples.push(sample);
     }
-    for (name, family) in families.iter().filter(|(_, family)| family.sort == "histogram") {
+    for (name, family) in families
+        .iter()
+        .filter(|(_, family)| family.sort == "histogram")
+    {
         check_histogram(name, family)?;
     }
     Ok(families)
@@ -216,7 +280,10 @@ fn check(text: &str) -> Result<BTreeMap<String, Checked>, String> {
 fn check_histogram(name: &str, family: &Checked) -> Result<(), String> {
     let of = |ending: &str| {
         let name = format!("{name}{ending}");
-        family.samples.iter().filter(move |sample| sample.name == name)
+        family
+            .samples
+            .iter()
+            .filter(move |sample| sample.name == name)
     };
     for count in of("_count") {
         let own = |bucket: &&Line| {
@@ -224,12 +291,20 @@ fn check_histogram(name: &str, family: &Checked) -> Result<(), String> {
             labels.remove("le");
             labels == count.labels
         };
-        let buckets: Vec<(f64, f64)> =
-            of("_bucket").filter(own).map(|line| (line.labels["le"].parse().unwrap(), line.value)).collect();
-        let ascending = buckets.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 <= two[1].1);
+        let buckets: Vec<(f64, f64)> = of("_bucket")
+            .filter(own)
+            .map(|line| (line.labels["le"].parse().unwrap(), line.value))
+            .collect();
+        let ascending = buckets
+            .windows(2)
+            .all(|two| two[0].0 < two[1].0 && two[0].1 <= two[1].1);
         let closed = buckets.last() == Some(&(f64::INFINITY, count.value));
-        if !ascending || !closed || of("_sum").filter(|sum| sum.labels == count.labels).count() != 1 {
-            return Err(format!("buckets of {name}: {buckets:?}, count {}", count.value));
+        if !ascending || !closed || of("_sum").filter(|sum| sum.labels == count.labels).count() != 1
+        {
+            return Err(format!(
+                "buckets of {name}: {buckets:?}, count {}",
+                count.value
+            ));
         }
     }
     Ok(())
@@ -242,9 +317,16 @@ fn opened(exposed: &Exposed) -> BTreeMap<String, Checked> {
 
 fn value(families: &BTreeMap<String, Checked>, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
     let matches = |line: &&Line| {
-        line.name == name && labels.iter().all(|(label, value)| line.labels.get(*label).is_some_and(|own| own == value))
+        line.name == name
+            && labels
+                .iter()
+                .all(|(label, value)| line.labels.get(*label).is_some_and(|own| own == value))
     };
-    families.values().flat_map(|family| &family.samples).find(matches).map(|line| line.value)
+    families
+        .values()
+        .flat_map(|family| &family.samples)
+        .find(matches)
+        .map(|line| line.value)
 }
 
 #[test]
@@ -261,13 +343,16 @@ fn a_body_is_made_once_a_round() {
             bodies.push(first);
         }
     }
-    assert!((0..3).all(|format| bodies[format] != bodies[format + 3]), "the second round is in all of them");
+    assert!(
+        (0..3).all(|format| bodies[format] != bodies[format + 3]),
+        "the second round is in all of them"
+    );
 }
 
 #[test]
 fn the_checker_refuses_what_breaks_the_rules() {
-    let good = "# TYPE a counter\n# HELP a x\na_total{b=\"c\\\"}\"} 1\n# TYPE d_seconds gauge\n# UNIT d_seconds seconds\n\
-                d_seconds 1.5e-3\n# EOF\n";
+    let good = "# TYPE a counter\n# HELP a x\na_total{b=\"c\\\"}\"} 1\n# TYPE d_seconds gauge\n# \
+                UNIT d_seconds seconds\nd_seconds 1.5e-3\n# EOF\n";
     assert_eq!(check(good).unwrap().len(), 2);
     for (from, to) in [
         ("# EOF\n", ""),
@@ -284,10 +369,19 @@ fn the_checker_refuses_what_breaks_the_rules() {
     ] {
         assert!(check(&good.replace(from, to)).is_err(), "{from} as {to}");
     }
-    let histogram = "# TYPE h histogram\nh_bucket{le=\"1.0\"} 2\nh_bucket{le=\"+Inf\"} 3\nh_count 3\nh_sum 4\n# EOF\n";
+    let histogram = "# TYPE h histogram\nh_bucket{le=\"1.0\"} 2\nh_bucket{le=\"+Inf\"} 3\nh_count \
+                     3\nh_sum 4\n# EOF\n";
     assert!(check(histogram).is_ok());
-    for (from, to) in [("} 2", "} 4"), ("} 3", "} 2"), ("1.0", "+Inf"), ("h_sum 4\n", "")] {
-        assert!(check(&histogram.replace(from, to)).is_err(), "{from} as {to}");
+    for (from, to) in [
+        ("} 2", "} 4"),
+        ("} 3", "} 2"),
+        ("1.0", "+Inf"),
+        ("h_sum 4\n", ""),
+    ] {
+        assert!(
+            check(&histogram.replace(from, to)).is_err(),
+            "{from} as {to}"
+        );
     }
 }
 
@@ -298,42 +392,116 @@ fn text_is_open_metrics_with_the_measured_figures() {
     let get = |name: &str, labels: &[(&str, &str)]| value(&families, name, labels);
     let small = times(&rounds, "small");
     let done = small.histogram.count() as f64;
-    assert_eq!(get("rigel_operations_total", &[("class", "small"), ("kind", "read")]), Some(done));
-    assert_eq!(get("rigel_response_seconds_count", &[("class", "small")]), Some(done));
-    assert_eq!(get("rigel_response_seconds_sum", &[("class", "small")]), Some(small.sum as f64 / 1e9));
+    assert_eq!(
+        get(
+            "rigel_operations_total",
+            &[("class", "small"), ("kind", "read")]
+        ),
+        Some(done)
+    );
+    assert_eq!(
+        get("rigel_response_seconds_count", &[("class", "small")]),
+        Some(done)
+    );
+    assert_eq!(
+        get("rigel_response_seconds_sum", &[("class", "small")]),
+        Some(small.sum as f64 / 1e9)
+    );
     assert_eq!(get("rigel_operations_created", &[]), Some(1_767_319_445.0));
     let last = &rounds[2].0;
     assert_eq!(get("rigel_round_number", &[]), Some(5.0));
     assert_eq!(get("rigel_round_operations_per_second", &[]), last.rate);
-    assert_eq!(get("rigel_round_response_seconds", &[("statistic", "p99")]), last.p99_us.map(|p99| p99 / 1e6));
-    assert_eq!(get("rigel_round_response_seconds", &[("statistic", "max")]), last.max_us.map(|max| max / 1e6));
+    assert_eq!(
+        get("rigel_round_response_seconds", &[("statistic", "p99")]),
+        last.p99_us.map(|p99| p99 / 1e6)
+    );
+    assert_eq!(
+        get("rigel_round_response_seconds", &[("statistic", "max")]),
+        last.max_us.map(|max| max / 1e6)
+    );
     assert_eq!(get("rigel_rounds_total", &[("end", "whole")]), Some(3.0));
     assert_eq!(get("rigel_rounds_total", &[("end", "broken")]), Some(0.0));
     assert_eq!(get("rigel_rounds_missed_total", &[]), Some(2.0), "3 and 4");
-    assert_eq!(get("rigel_objective_kept", &[("objective", "p99<2ms")]), Some(0.0));
-    assert_eq!(get("rigel_objective_kept", &[("objective", "rate>1")]), Some(1.0));
-    assert_eq!(get("rigel_objective_kept_ratio", &[("objective", "p99<2ms")]), Some(2.0 / 3.0));
-    assert_eq!(get("rigel_error_budget_used_ratio", &[("objective", "p99<2ms")]), Some(4.0 / 3.0));
-    assert_eq!(get("rigel_error_budget_used_ratio", &[("objective", "rate>1")]), Some(0.0));
-    assert_eq!(get("rigel_device_busy_ratio", &[("device", "sda")]), Some(0.5));
+    assert_eq!(
+        get("rigel_objective_kept", &[("objective", "p99<2ms")]),
+        Some(0.0)
+    );
+    assert_eq!(
+        get("rigel_objective_kept", &[("objective", "rate>1")]),
+        Some(1.0)
+    );
+    assert_eq!(
+        get("rigel_objective_kept_ratio", &[("objective", "p99<2ms")]),
+        Some(2.0 / 3.0)
+    );
+    assert_eq!(
+        get("rigel_error_budget_used_ratio", &[("objective", "p99<2ms")]),
+        Some(4.0 / 3.0)
+    );
+    assert_eq!(
+        get("rigel_error_budget_used_ratio", &[("objective", "rate>1")]),
+        Some(0.0)
+    );
+    assert_eq!(
+        get("rigel_device_busy_ratio", &[("device", "sda")]),
+        Some(0.5)
+    );
     assert_eq!(get("rigel_host_cpu_busy_ratio", &[]), Some(0.25));
-    assert_eq!(get("rigel_host_io_pressure_ratio", &[]), None, "the kernel did not say");
-    assert_eq!(get("rigel_info", &[("target", "sim:8,100us"), ("engine", "sim"), ("verb", "soak")]), Some(1.0));
+    assert_eq!(
+        get("rigel_host_io_pressure_ratio", &[]),
+        None,
+        "the kernel did not say"
+    );
+    assert_eq!(
+        get(
+            "rigel_info",
+            &[
+                ("target", "sim:8,100us"),
+                ("engine", "sim"),
+                ("verb", "soak")
+            ]
+        ),
+        Some(1.0)
+    );
     assert_eq!(get("rigel_soak_planned_seconds", &[]), Some(604_800.0));
     assert!(families.values().all(|family| family.help.is_some()));
 }
 
 #[test]
 fn the_error_budget_is_that_of_the_report() {
-    // Round 2 misses its objective, and 3 to 5 do not take place: a stall. The gap before round 9 has another cause.
-    let (exposed, rounds) = soaked(&[(1, "sim:8,100us"), (2, "sim:8,3ms"), (6, "sim:8,100us"), (9, "sim:8,100us")]);
+    // Round 2 misses its objective, and 3 to 5 do not take place: a stall. The gap before round 9
+    // has another cause.
+    let (exposed, rounds) = soaked(&[
+        (1, "sim:8,100us"),
+        (2, "sim:8,3ms"),
+        (6, "sim:8,100us"),
+        (9, "sim:8,100us"),
+    ]);
     let rounds: Vec<Round> = rounds.into_iter().map(|(round, _)| round).collect();
-    let About { objectives, share, .. } = about("sim:8,100us");
-    let terms = PredictabilityTerms { objectives, share, every_seconds: Some(60.0), planned: None, is_open: false };
-    let reported = predictability(&rounds, &terms).objectives[0].budget_used.unwrap();
-    let exposed = value(&opened(&exposed), "rigel_error_budget_used_ratio", &[("objective", "p99<2ms")]).unwrap();
+    let About {
+        objectives, share, ..
+    } = about("sim:8,100us");
+    let terms = PredictabilityTerms {
+        objectives,
+        share,
+        every_seconds: Some(60.0),
+        planned: None,
+        is_open: false,
+    };
+    let reported = predictability(&rounds, &terms).objectives[0]
+        .budget_used
+        .unwrap();
+    let exposed = value(
+        &opened(&exposed),
+        "rigel_error_budget_used_ratio",
+        &[("objective", "p99<2ms")],
+    )
+    .unwrap();
     assert!((reported - 4.0 / 7.0 / 0.25).abs() < 1e-9, "{reported}");
-    assert!((exposed - reported).abs() < 1e-9, "{exposed} where the report has {reported}");
+    assert!(
+        (exposed - reported).abs() < 1e-9,
+        "{exposed} where the report has {reported}"
+    );
 }
 
 #[test]
@@ -341,15 +509,20 @@ fn both_texts_say_the_same() {
     let (exposed, _) = soaked(&[(1, "sim:8,100us")]);
     let lines = |format| {
         let text = String::from_utf8(exposed.encode(format)).unwrap();
-        text.lines().filter(|line| !line.starts_with('#') && !line.contains("_created")).map(String::from).collect()
+        text.lines()
+            .filter(|line| !line.starts_with('#') && !line.contains("_created"))
+            .map(String::from)
+            .collect()
     };
     let (old, new): (Vec<String>, Vec<String>) = (lines(Format::Text), lines(Format::OpenMetrics));
     assert_eq!(old, new);
     // There, metadata uses the names of the samples.
     let text = String::from_utf8(exposed.encode(Format::Text)).unwrap();
-    for line in
-        ["# TYPE rigel_operations_total counter", "# TYPE rigel_info gauge", "# TYPE rigel_response_seconds histogram"]
-    {
+    for line in [
+        "# TYPE rigel_operations_total counter",
+        "# TYPE rigel_info gauge",
+        "# TYPE rigel_response_seconds histogram",
+    ] {
         assert!(text.lines().any(|own| own == line), "{line}\n{text}");
     }
 }
@@ -358,8 +531,14 @@ fn both_texts_say_the_same() {
 fn before_the_first_round_there_is_little_and_it_is_right() {
     let exposed = Exposed::new(about(HOSTILE));
     let families = opened(&exposed);
-    assert_eq!(value(&families, "rigel_info", &[("target", HOSTILE)]), Some(1.0));
-    assert_eq!(value(&families, "rigel_rounds_total", &[("end", "whole")]), Some(0.0));
+    assert_eq!(
+        value(&families, "rigel_info", &[("target", HOSTILE)]),
+        Some(1.0)
+    );
+    assert_eq!(
+        value(&families, "rigel_rounds_total", &[("end", "whole")]),
+        Some(0.0)
+    );
     assert_eq!(value(&families, "rigel_round_number", &[]), None);
     assert!(!decode(&exposed.encode(Format::Protobuf)).is_empty());
 }
@@ -373,13 +552,28 @@ fn exposed_metrics_do_not_grow_with_rounds() {
         let mut record = record.clone();
         // An unlimited number of causes.
         record.streams[0].kinds[0].windows[0].failed = [(format!("SQLSTATE {number}"), 1)].into();
-        exposed.add_round(&Round { number, ..round.clone() }, &record);
+        exposed.add_round(
+            &Round {
+                number,
+                ..round.clone()
+            },
+            &record,
+        );
         if number > 60 {
-            lines.insert(exposed.encode(Format::Text).split(|byte| *byte == b'\n').count());
+            lines.insert(
+                exposed
+                    .encode(Format::Text)
+                    .split(|byte| *byte == b'\n')
+                    .count(),
+            );
         }
     }
     assert_eq!(lines.len(), 1, "{lines:?}");
-    let failures = value(&opened(&exposed), "rigel_operation_failures_total", &[("cause", "other")]);
+    let failures = value(
+        &opened(&exposed),
+        "rigel_operation_failures_total",
+        &[("cause", "other")],
+    );
     assert_eq!(failures, Some(150.0));
 }
 
@@ -433,7 +627,11 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, Wire<'_>)> {
 }
 
 fn all(message: &[u8], field: u64, get: impl Fn(&Wire<'_>) -> Option<f64>) -> Vec<f64> {
-    fields(message).iter().filter(|(number, _)| *number == field).map(|(_, wire)| get(wire).unwrap()).collect()
+    fields(message)
+        .iter()
+        .filter(|(number, _)| *number == field)
+        .map(|(_, wire)| get(wire).unwrap())
+        .collect()
 }
 
 fn messages(message: &[u8], field: u64) -> Vec<&[u8]> {
@@ -449,17 +647,27 @@ fn text(message: &[u8], field: u64) -> String {
 }
 
 fn unsigned(wire: &Wire<'_>) -> Option<f64> {
-    if let Wire::Varint(value) = wire { Some(*value as f64) } else { None }
+    if let Wire::Varint(value) = wire {
+        Some(*value as f64)
+    } else {
+        None
+    }
 }
 
 fn signed(wire: &Wire<'_>) -> Option<f64> {
-    let Wire::Varint(value) = wire else { return None };
+    let Wire::Varint(value) = wire else {
+        return None;
+    };
     let half = (value >> 1) as f64;
     Some(if value & 1 == 0 { half } else { -half - 1.0 })
 }
 
 fn double(wire: &Wire<'_>) -> Option<f64> {
-    if let Wire::Double(value) = wire { Some(*value) } else { None }
+    if let Wire::Double(value) = wire {
+        Some(*value)
+    } else {
+        None
+    }
 }
 
 /// Families by name: type, and metrics as labels and the message of the value.
@@ -476,10 +684,16 @@ fn decode(mut bytes: &[u8]) -> Decoded<'_> {
             _ => 7,
         };
         let metric = |metric| {
-            let labels = messages(metric, 1).into_iter().map(|label| (text(label, 1), text(label, 2))).collect();
+            let labels = messages(metric, 1)
+                .into_iter()
+                .map(|label| (text(label, 1), text(label, 2)))
+                .collect();
             (labels, messages(metric, value_field)[0])
         };
-        let before = families.insert(text(family, 1), (sort, messages(family, 4).into_iter().map(metric).collect()));
+        let before = families.insert(
+            text(family, 1),
+            (sort, messages(family, 4).into_iter().map(metric).collect()),
+        );
         assert!(before.is_none(), "{} twice", text(family, 1));
     }
     families
@@ -513,20 +727,34 @@ fn protobuf_and_text_have_the_same_content() {
     let text = opened(&exposed);
     for (name, (sort, metrics)) in decode(&bytes) {
         for (labels, message) in metrics {
-            let labels: Vec<(&str, &str)> =
-                labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            let labels: Vec<(&str, &str)> = labels
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .collect();
             if sort < 4.0 {
                 let told = value(&text, &name, &labels);
                 assert_eq!(told, Some(all(message, 1, double)[0]), "{name} {labels:?}");
             } else {
                 let count = all(message, 1, unsigned)[0];
                 assert_eq!(value(&text, &format!("{name}_count"), &labels), Some(count));
-                assert_eq!(value(&text, &format!("{name}_sum"), &labels), Some(all(message, 2, double)[0]));
+                assert_eq!(
+                    value(&text, &format!("{name}_sum"), &labels),
+                    Some(all(message, 2, double)[0])
+                );
                 let told = &text[&name].samples;
-                let told =
-                    told.iter().filter(|line| line.labels.contains_key("le") && line.labels["class"] == labels[0].1);
-                let classic: Vec<f64> = messages(message, 3).iter().map(|bucket| all(bucket, 1, unsigned)[0]).collect();
-                assert_eq!(classic, told.map(|line| line.value).take(classic.len()).collect::<Vec<_>>());
+                let told = told.iter().filter(|line| {
+                    line.labels.contains_key("le") && line.labels["class"] == labels[0].1
+                });
+                let classic: Vec<f64> = messages(message, 3)
+                    .iter()
+                    .map(|bucket| all(bucket, 1, unsigned)[0])
+                    .collect();
+                assert_eq!(
+                    classic,
+                    told.map(|line| line.value)
+                        .take(classic.len())
+                        .collect::<Vec<_>>()
+                );
             }
             compared += 1;
         }
@@ -536,7 +764,11 @@ fn protobuf_and_text_have_the_same_content() {
 
 #[test]
 fn native_buckets_give_our_own_quantiles_within_the_stated_error() {
-    let (exposed, rounds) = soaked(&[(1, "sim:8,100us"), (2, "sim:4,2ms"), (3, "sim:8,100us,slow=50ms@0.5%")]);
+    let (exposed, rounds) = soaked(&[
+        (1, "sim:8,100us"),
+        (2, "sim:4,2ms"),
+        (3, "sim:8,100us,slow=50ms@0.5%"),
+    ]);
     let bytes = exposed.encode(Format::Protobuf);
     let (sort, metrics) = &decode(&bytes)["rigel_response_seconds"];
     assert_eq!((*sort, metrics.len()), (4.0, 2));
@@ -546,7 +778,11 @@ fn native_buckets_give_our_own_quantiles_within_the_stated_error() {
         let zeros = all(message, 7, unsigned)[0];
         let theirs = zeros + buckets.iter().map(|(_, count)| count).sum::<f64>();
         assert!((theirs - ours.count() as f64).abs() < 0.5, "{theirs}");
-        assert_eq!(all(messages(message, 15)[0], 1, unsigned), [1_767_319_445.0], "created");
+        assert_eq!(
+            all(messages(message, 15)[0], 1, unsigned),
+            [1_767_319_445.0],
+            "created"
+        );
         for quantile in [0.01, 0.5, 0.9, 0.99, 0.999, 1.0] {
             let rank = (quantile * ours.count() as f64).ceil();
             let mut seen = zeros;
@@ -554,8 +790,14 @@ fn native_buckets_give_our_own_quantiles_within_the_stated_error() {
                 seen += count;
                 seen >= rank
             });
-            let (upper, ours) = (upper.unwrap().0, ours.quantile(quantile).unwrap().middle() / 1e9);
-            assert!(ours <= upper * 1.004 && ours >= upper / 1.0219 / 1.004, "{quantile}: {ours}, {upper}");
+            let (upper, ours) = (
+                upper.unwrap().0,
+                ours.quantile(quantile).unwrap().middle() / 1e9,
+            );
+            assert!(
+                ours <= upper * 1.004 && ours >= upper / 1.0219 / 1.004,
+                "{quantile}: {ours}, {upper}"
+            );
         }
     }
 }
@@ -591,9 +833,17 @@ fn names() -> BTreeSet<String> {
     (host.io_pressure, host.others_mb_per_s) = (Some(0.1), Some(1.0));
     exposed.add_round(round, record);
     let families = opened(&exposed);
-    let mut names: BTreeSet<String> =
-        families.values().flat_map(|family| &family.samples).map(|line| line.name.clone()).collect();
-    names.extend(families.iter().filter(|(_, family)| family.sort == "histogram").map(|(name, _)| name.clone()));
+    let mut names: BTreeSet<String> = families
+        .values()
+        .flat_map(|family| &family.samples)
+        .map(|line| line.name.clone())
+        .collect();
+    names.extend(
+        families
+            .iter()
+            .filter(|(_, family)| family.sort == "histogram")
+            .map(|(name, _)| name.clone()),
+    );
     names.retain(|name| !name.ends_with("_created"));
     names
 }
@@ -601,7 +851,9 @@ fn names() -> BTreeSet<String> {
 /// Every `rigel_…` in a text.
 fn named(text: &str) -> BTreeSet<String> {
     let of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let words = text.split(|c| !of_name(c)).filter(|word| word.starts_with("rigel_"));
+    let words = text
+        .split(|c| !of_name(c))
+        .filter(|word| word.starts_with("rigel_"));
     words.map(String::from).collect()
 }
 
@@ -618,11 +870,21 @@ fn the_dashboard_names_metrics_that_are_there() {
         .collect();
     assert!(queries.len() >= 15, "{}", queries.len());
     let there = names();
-    let missing: BTreeSet<String> = named(&queries.join("\n")).difference(&there).cloned().collect();
+    let missing: BTreeSet<String> = named(&queries.join("\n"))
+        .difference(&there)
+        .cloned()
+        .collect();
     assert!(missing.is_empty(), "not exposed: {missing:?}");
-    let ids: BTreeSet<u64> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
+    let ids: BTreeSet<u64> = panels
+        .iter()
+        .map(|panel| panel["id"].as_u64().unwrap())
+        .collect();
     assert_eq!(ids.len(), panels.len(), "each panel has an id of its own");
-    for target in panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten() {
+    for target in panels
+        .iter()
+        .filter_map(|panel| panel["targets"].as_array())
+        .flatten()
+    {
         assert_eq!(target["datasource"]["uid"], "${datasource}", "{target}");
     }
 }
@@ -630,9 +892,17 @@ fn the_dashboard_names_metrics_that_are_there() {
 #[test]
 fn the_manual_lists_every_metric_and_no_other() {
     let text = std::fs::read_to_string("docs/methods/metrics.md").unwrap();
-    let table: String = text.lines().filter(|line| line.starts_with("| `rigel_")).collect::<Vec<_>>().join("\n");
+    let table: String = text
+        .lines()
+        .filter(|line| line.starts_with("| `rigel_"))
+        .collect::<Vec<_>>()
+        .join("\n");
     let mut there = names();
-    there.retain(|name| !["_bucket", "_count", "_sum"].iter().any(|ending| name.ends_with(ending)));
+    there.retain(|name| {
+        !["_bucket", "_count", "_sum"]
+            .iter()
+            .any(|ending| name.ends_with(ending))
+    });
     assert_eq!(named(&table), there);
     let readme = std::fs::read_to_string("contrib/README.md").unwrap();
     assert!(named(&readme).is_subset(&names()), "{:?}", named(&readme));

@@ -1,5 +1,5 @@
-//! Journals with values that Rigel never writes: every report of such a run is made, or the journal is refused. A
-//! fuzzer tests more (`fuzz/`); this is a fixed sample for every build.
+//! Journals with values that Rigel never writes: every report of such a run is made, or the journal
+//! is refused. A fuzzer tests more (`fuzz/`); this is a fixed sample for every build.
 
 use crate::common::{Place, entries, rigel};
 use rigel::analyse::{Product, RunResult, compare};
@@ -19,21 +19,35 @@ fn report_of(run: &Run, sound: &Run) {
     let result = report::result(run);
     let _ = (data::json(run, &result), data::csv(result.points()));
     let _ = html::render(&report::document(run, &result));
-    let _ = [Extent::Full, Extent::Summary].map(|extent| text::render(&report::document(run, &result), extent));
+    let _ = [Extent::Full, Extent::Summary]
+        .map(|extent| text::render(&report::document(run, &result), extent));
     let _ = report::csv(&result);
     if let RunResult::Calibration(found) = &result {
         let _ = oracle_row::oracle_row(run, found);
-        let _ = (advice::text(run, found, &Product::ALL), advice::json(run, found, &Product::ALL));
+        let _ = (
+            advice::text(run, found, &Product::ALL),
+            advice::json(run, found, &Product::ALL),
+        );
     }
     for point in run.header.points.iter().take(4) {
-        let _ = fio::job(run, &point.coordinates.name(), engine::info(&run.header.engine.name));
+        let _ = fio::job(
+            run,
+            &point.coordinates.name(),
+            engine::info(&run.header.engine.name),
+        );
     }
-    let subjects = [comparison::subject("sound", sound), comparison::subject("mutated", run)];
+    let subjects = [
+        comparison::subject("sound", sound),
+        comparison::subject("mutated", run),
+    ];
     let found = compare(&subjects, None);
     let _ = comparison::json(&found);
     let runs: Vec<_> = [sound, run].into_iter().zip(&subjects).collect();
     let document = comparison::document(&runs, &found);
-    let _ = (html::render(&document), text::render(&document, Extent::Full));
+    let _ = (
+        html::render(&document),
+        text::render(&document, Extent::Full),
+    );
 }
 
 /// Descends randomly into a document, and replaces the value where it stops.
@@ -42,7 +56,10 @@ fn mutate(value: &mut Value, rng: &mut Rng) {
     match value {
         Value::Array(inside) if !inside.is_empty() && !stops => {
             let length = inside.len() as u64;
-            return mutate(&mut inside[usize::try_from(rng.below(length)).unwrap()], rng);
+            return mutate(
+                &mut inside[usize::try_from(rng.below(length)).unwrap()],
+                rng,
+            );
         }
         Value::Object(inside) if !inside.is_empty() && !stops => {
             let length = inside.len() as u64;
@@ -85,12 +102,15 @@ fn mutate(value: &mut Value, rng: &mut Rng) {
     *value = other;
 }
 
-/// Makes reports of `sound` journals with one to four mutated values. Returns how many were reported and how many
-/// refused.
+/// Makes reports of `sound` journals with one to four mutated values. Returns how many were
+/// reported and how many refused.
 fn reported(name: &str, sound: &str) -> (u64, u64) {
     let path = Path::new(name);
     let whole = journal::parse(path, sound.as_bytes()).unwrap();
-    let lines: Vec<Value> = sound.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> = sound
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let (mut reports, mut refusals) = (0, 0);
     for seed in 0..MUTATIONS {
         let mut rng = Rng::new(seed, lines.len() as u64);
@@ -99,7 +119,12 @@ fn reported(name: &str, sound: &str) -> (u64, u64) {
             let at = usize::try_from(rng.below(lines.len() as u64)).unwrap();
             mutate(&mut lines[at], &mut rng);
         }
-        let text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n") + "\n";
+        let text = lines
+            .iter()
+            .map(Value::to_string)
+            .collect::<Vec<_>>()
+            .join("\n")
+            + "\n";
         match journal::parse(path, text.as_bytes()) {
             Ok(run) => {
                 let told = std::panic::catch_unwind(|| report_of(&run, &whole));
@@ -107,7 +132,10 @@ fn reported(name: &str, sound: &str) -> (u64, u64) {
                 reports += 1;
             }
             Err(error) => {
-                assert!(error.to_string().contains("hint: "), "{name}: seed {seed}: {error}");
+                assert!(
+                    error.to_string().contains("hint: "),
+                    "{name}: seed {seed}: {error}"
+                );
                 refusals += 1;
             }
         }
@@ -118,13 +146,22 @@ fn reported(name: &str, sound: &str) -> (u64, u64) {
 #[test]
 fn a_journal_with_any_values_is_reported_or_refused() {
     let place = Place::new("mutated");
-    let mut sound: Vec<(String, String)> = entries(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journals"))
-        .iter()
-        .map(|path| (path.display().to_string(), std::fs::read_to_string(path).unwrap()))
-        .collect();
+    let mut sound: Vec<(String, String)> =
+        entries(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journals"))
+            .iter()
+            .map(|path| {
+                (
+                    path.display().to_string(),
+                    std::fs::read_to_string(path).unwrap(),
+                )
+            })
+            .collect();
     for (name, line) in [
         ("calibration", "calibrate sim:2,1ms,size=64MiB --seed 1"),
-        ("curve", "curve sim:2,1ms,size=64MiB --rate 50%..100% --seed 1"),
+        (
+            "curve",
+            "curve sim:2,1ms,size=64MiB --rate 50%..100% --seed 1",
+        ),
         ("imported", "import series.csv"),
     ] {
         std::fs::write(place.0.join("series.csv"), SERIES).unwrap();
@@ -135,8 +172,12 @@ fn a_journal_with_any_values_is_reported_or_refused() {
     }
     for (name, text) in sound {
         let (reports, refusals) = reported(&name, &text);
-        assert!(reports > 0 && refusals > 0, "{name}: {reports} reported, {refusals} refused");
+        assert!(
+            reports > 0 && refusals > 0,
+            "{name}: {reports} reported, {refusals} refused"
+        );
     }
 }
 
-const SERIES: &str = "time,reads\n2026-01-01 00:00:00,5\n2026-01-01 00:01:00,7\n2026-01-01 00:02:00,6\n";
+const SERIES: &str =
+    "time,reads\n2026-01-01 00:00:00,5\n2026-01-01 00:01:00,7\n2026-01-01 00:02:00,6\n";

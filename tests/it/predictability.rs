@@ -3,8 +3,8 @@
 use crate::common::{Place, rigel};
 use proptest::prelude::*;
 use rigel::analyse::{
-    self, FALSE_ALARMS_ONE_IN, ObjectiveCheck, Predictability, PredictabilityTerms, Quantity, Round, RoundEnd,
-    SeriesClass, order, predictability,
+    self, FALSE_ALARMS_ONE_IN, ObjectiveCheck, Predictability, PredictabilityTerms, Quantity,
+    Round, RoundEnd, SeriesClass, order, predictability,
 };
 use rigel::model::{Moment, Objective};
 use rigel::record::End;
@@ -19,7 +19,8 @@ fn normal(rng: &mut Rng) -> f64 {
     (2.0 * rng.exponential()).sqrt() * (std::f64::consts::TAU * rng.unit()).cos()
 }
 
-/// Student's t with three degrees of freedom, scaled to deviation 1: values of ten deviations are not rare.
+/// Student's t with three degrees of freedom, scaled to deviation 1: values of ten deviations are
+/// not rare.
 fn heavy(rng: &mut Rng) -> f64 {
     let squares: f64 = (0..3).map(|_| normal(rng).powi(2)).sum();
     normal(rng) / (squares / 3.0).sqrt() / 3f64.sqrt()
@@ -57,7 +58,10 @@ fn start() -> Moment {
 
 /// A round that begins at `index` times `every` seconds after the start.
 fn round(index: usize, every: f64, rate: f64, p99_us: f64) -> Round {
-    #[allow(clippy::cast_possible_truncation, reason = "whole seconds of a few weeks")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "whole seconds of a few weeks"
+    )]
     let begin = start().plus_seconds((index as f64 * every) as i64);
     Round {
         number: u32::try_from(index).unwrap() + 1,
@@ -72,54 +76,103 @@ fn round(index: usize, every: f64, rate: f64, p99_us: f64) -> Round {
         p99_us: Some(p99_us),
         max_us: Some(p99_us * 4.0),
         end: RoundEnd::Whole,
-        kept: vec![ObjectiveCheck { kept: p99_us < 2000.0, share: None }],
+        kept: vec![ObjectiveCheck {
+            kept: p99_us < 2000.0,
+            share: None,
+        }],
         host: None,
     }
 }
 
-/// Rounds every quarter of an hour around 5,000 a second and a p99 of 1.5 ms, with noise of `deviation` on the rate and
-/// twice that on the latency. `shape` returns, for a round and its time in seconds, an addition to the logarithm of the
-/// rate.
-fn series(seed: u64, n: usize, noise: (Noise, f64), shape: impl Fn(usize, f64) -> f64) -> Vec<Round> {
+/// Rounds every quarter of an hour around 5,000 a second and a p99 of 1.5 ms, with noise of
+/// `deviation` on the rate and twice that on the latency. `shape` returns, for a round and its time
+/// in seconds, an addition to the logarithm of the rate.
+fn series(
+    seed: u64,
+    n: usize,
+    noise: (Noise, f64),
+    shape: impl Fn(usize, f64) -> f64,
+) -> Vec<Round> {
     let mut rng = Rng::new(seed, n as u64);
     let (kind, deviation) = noise;
     let (rates, latencies) = (kind.series(&mut rng, n), kind.series(&mut rng, n));
     let one = |index: usize| {
         let shaped = shape(index, index as f64 * QUARTER);
         let rate = 5000.0 * (shaped + deviation * rates[index]).exp();
-        round(index, QUARTER, rate, 1500.0 * (2.0 * deviation * latencies[index]).exp())
+        round(
+            index,
+            QUARTER,
+            rate,
+            1500.0 * (2.0 * deviation * latencies[index]).exp(),
+        )
     };
     (0..n).map(one).collect()
 }
 
 fn found(rounds: &[Round]) -> Predictability {
-    predictability(rounds, &PredictabilityTerms { share: 0.99, ..PredictabilityTerms::default() })
+    predictability(
+        rounds,
+        &PredictabilityTerms {
+            share: 0.99,
+            ..PredictabilityTerms::default()
+        },
+    )
 }
 
 /// The reported changes, in words, for failure messages.
 fn told(found: &Predictability) -> Vec<String> {
-    let often = found.changed_too_often.iter().map(|of| format!("{of:?} too often"));
-    let changes =
-        found.changes.iter().map(|change| format!("{:?} {:.3} at {}", change.of, change.factor, change.round));
-    let trends = found.trends.iter().map(|trend| format!("{:?} trend {:.4}", trend.of, trend.factor_per_day));
-    let daily = found.daily.iter().map(|daily| format!("{:?} daily {:.3}", daily.of, daily.peak_factor));
-    let slow = found.episodes.iter().map(|episode| format!("slow from {}", episode.first_round));
-    often.chain(changes).chain(trends).chain(daily).chain(slow).collect()
+    let often = found
+        .changed_too_often
+        .iter()
+        .map(|of| format!("{of:?} too often"));
+    let changes = found
+        .changes
+        .iter()
+        .map(|change| format!("{:?} {:.3} at {}", change.of, change.factor, change.round));
+    let trends = found
+        .trends
+        .iter()
+        .map(|trend| format!("{:?} trend {:.4}", trend.of, trend.factor_per_day));
+    let daily = found
+        .daily
+        .iter()
+        .map(|daily| format!("{:?} daily {:.3}", daily.of, daily.peak_factor));
+    let slow = found
+        .episodes
+        .iter()
+        .map(|episode| format!("slow from {}", episode.first_round));
+    often
+        .chain(changes)
+        .chain(trends)
+        .chain(daily)
+        .chain(slow)
+        .collect()
 }
 
 /// Descriptions of the series of noise with a false alarm.
-fn false_alarms(seeds: std::ops::Range<u64>, n: usize, noise: Noise, deviation: f64) -> Vec<String> {
+fn false_alarms(
+    seeds: std::ops::Range<u64>,
+    n: usize,
+    noise: Noise,
+    deviation: f64,
+) -> Vec<String> {
     let alarm = |seed: u64| {
         let said = told(&found(&series(seed, n, (noise, deviation), |_, _| 0.0)));
-        (!said.is_empty()).then(|| format!("{noise:?}, {n} rounds, seed {seed}: {}", said.join("; ")))
+        (!said.is_empty())
+            .then(|| format!("{noise:?}, {n} rounds, seed {seed}: {}", said.join("; ")))
     };
     seeds.filter_map(alarm).collect()
 }
 
-/// Seeds of a test. By default the first series, from number 0 on, on which the method was tuned. `RIGEL_SERIES` sets
-/// their number and `RIGEL_FIRST` the first, to judge the method on other series.
+/// Seeds of a test. By default the first series, from number 0 on, on which the method was tuned.
+/// `RIGEL_SERIES` sets their number and `RIGEL_FIRST` the first, to judge the method on other
+/// series.
 fn seeds(few: u64) -> std::ops::Range<u64> {
-    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let number = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .map(|text| text.parse::<u64>().unwrap())
+    };
     let first = number("RIGEL_FIRST").unwrap_or(0);
     first..first + number("RIGEL_SERIES").unwrap_or(few)
 }
@@ -139,7 +192,11 @@ fn nothing_is_invented_in_two_hundred_series_of_noise() {
         }
     }
     let allowed = series / u64::from(FALSE_ALARMS_ONE_IN);
-    assert!(alarms.len() as u64 <= if series > 1800 { allowed } else { 0 }, "{}", alarms.join("\n"));
+    assert!(
+        alarms.len() as u64 <= if series > 1800 { allowed } else { 0 },
+        "{}",
+        alarms.join("\n")
+    );
 }
 
 /// The reported changes of the rate only.
@@ -155,7 +212,13 @@ fn of_rate(found: &Predictability) -> Vec<(u32, f64)> {
 #[test]
 fn a_step_is_found_within_one_round_with_its_size() {
     let (mut wrong, mut held, mut all) = (Vec::new(), 0, 0);
-    let cases = [(0.9, 0.02), (1.1, 0.02), (0.7, 0.02), (0.7, 0.05), (1.3, 0.05)];
+    let cases = [
+        (0.9, 0.02),
+        (1.1, 0.02),
+        (0.7, 0.02),
+        (0.7, 0.05),
+        (1.3, 0.05),
+    ];
     for (factor, deviation) in cases {
         for (n, at) in [(40, 20), (96, 20), (96, 90), (400, 133)] {
             for seed in seeds(20) {
@@ -163,7 +226,11 @@ fn a_step_is_found_within_one_round_with_its_size() {
                 let shape = |index: usize, _| if index >= at { f64::ln(factor) } else { 0.0 };
                 let rounds = series(seed, n, (Noise::Independent, deviation), shape);
                 let found = found(&rounds);
-                let changes: Vec<_> = found.changes.iter().filter(|change| change.of == Quantity::Rate).collect();
+                let changes: Vec<_> = found
+                    .changes
+                    .iter()
+                    .filter(|change| change.of == Quantity::Rate)
+                    .collect();
                 let right = match changes[..] {
                     [change] => {
                         held += usize::from(change.interval.unwrap().contains(factor));
@@ -174,13 +241,23 @@ fn a_step_is_found_within_one_round_with_its_size() {
                     _ => false,
                 };
                 if !right || found.word != SeriesClass::Stepped {
-                    wrong.push(format!("{factor} at {at} of {n} in {deviation}, seed {seed}: {:?}", told(&found)));
+                    wrong.push(format!(
+                        "{factor} at {at} of {n} in {deviation}, seed {seed}: {:?}",
+                        told(&found)
+                    ));
                 }
             }
         }
     }
-    println!("{all} series: {} wrong; {held} intervals hold the size", wrong.len());
-    assert!(wrong.len() <= if all > 400 { all / 50 } else { 4 }, "{}", wrong.join("\n"));
+    println!(
+        "{all} series: {} wrong; {held} intervals hold the size",
+        wrong.len()
+    );
+    assert!(
+        wrong.len() <= if all > 400 { all / 50 } else { 4 },
+        "{}",
+        wrong.join("\n")
+    );
     // With only twenty fixed series in each case, chance can lower the coverage.
     assert!(held * 100 >= 88 * all, "{held} of {all}");
 }
@@ -193,9 +270,17 @@ fn a_slope_is_a_slope_and_no_staircase() {
                 let rounds = series(seed, n, (noise, 0.02), |_, seconds| per_day * seconds / DAY);
                 let found = found(&rounds);
                 let what = format!("{per_day} {noise:?} {n} seed {seed}: {:?}", told(&found));
-                let [trend] = &found.trends[..] else { panic!("{what}") };
-                assert!((trend.factor_per_day.ln() - per_day).abs() < 0.01_f64.max(0.1 * per_day.abs()), "{what}");
-                assert!(found.changes.is_empty() && found.daily.is_empty() && found.episodes.is_empty(), "{what}");
+                let [trend] = &found.trends[..] else {
+                    panic!("{what}")
+                };
+                assert!(
+                    (trend.factor_per_day.ln() - per_day).abs() < 0.01_f64.max(0.1 * per_day.abs()),
+                    "{what}"
+                );
+                assert!(
+                    found.changes.is_empty() && found.daily.is_empty() && found.episodes.is_empty(),
+                    "{what}"
+                );
                 assert_eq!(found.word, SeriesClass::Drifting, "{what}");
             }
         }
@@ -208,13 +293,28 @@ fn a_daily_wave_is_a_daily_pattern_with_its_hours() {
         for noise in [Noise::Independent, Noise::Correlated] {
             for seed in 0..5 {
                 // Maximum at 04:00, minimum at 16:00.
-                let wave = |_, seconds: f64| amplitude * (std::f64::consts::TAU * (seconds / DAY - 4.0 / 24.0)).cos();
+                let wave = |_, seconds: f64| {
+                    amplitude * (std::f64::consts::TAU * (seconds / DAY - 4.0 / 24.0)).cos()
+                };
                 let found = found(&series(seed, n, (noise, 0.02), wave));
                 let what = format!("{amplitude} {noise:?} {n} seed {seed}: {:?}", told(&found));
-                let [daily] = &found.daily[..] else { panic!("{what}") };
-                assert!(daily.peak_hour.abs_diff(4) <= 2 && daily.trough_hour.abs_diff(16) <= 2, "{what} {daily:?}");
-                assert!((daily.peak_factor.ln() / amplitude - 1.0).abs() < 0.25, "{what}");
-                assert!(found.changes.is_empty() && found.trends.is_empty() && found.episodes.is_empty(), "{what}");
+                let [daily] = &found.daily[..] else {
+                    panic!("{what}")
+                };
+                assert!(
+                    daily.peak_hour.abs_diff(4) <= 2 && daily.trough_hour.abs_diff(16) <= 2,
+                    "{what} {daily:?}"
+                );
+                assert!(
+                    (daily.peak_factor.ln() / amplitude - 1.0).abs() < 0.25,
+                    "{what}"
+                );
+                assert!(
+                    found.changes.is_empty()
+                        && found.trends.is_empty()
+                        && found.episodes.is_empty(),
+                    "{what}"
+                );
                 assert_eq!(found.word, SeriesClass::Daily, "{what}");
             }
         }
@@ -225,18 +325,29 @@ fn a_daily_wave_is_a_daily_pattern_with_its_hours() {
 fn a_step_is_found_beside_a_daily_wave() {
     for seed in 0..5 {
         let shape = |index: usize, seconds: f64| {
-            0.1 * (std::f64::consts::TAU * seconds / DAY).sin() + if index >= 300 { 0.7_f64.ln() } else { 0.0 }
+            0.1 * (std::f64::consts::TAU * seconds / DAY).sin()
+                + if index >= 300 { 0.7_f64.ln() } else { 0.0 }
         };
         let found = found(&series(seed, 672, (Noise::Independent, 0.02), shape));
         assert_eq!(found.daily.len(), 1, "{:?}", told(&found));
-        let [(round, factor)] = of_rate(&found)[..] else { panic!("{:?}", told(&found)) };
-        assert!(round.abs_diff(301) <= 1 && (factor - 0.7).abs() < 0.02, "{:?}", told(&found));
+        let [(round, factor)] = of_rate(&found)[..] else {
+            panic!("{:?}", told(&found))
+        };
+        assert!(
+            round.abs_diff(301) <= 1 && (factor - 0.7).abs() < 0.02,
+            "{:?}",
+            told(&found)
+        );
     }
 }
 
 /// The published day, like figures of other tools: without the request.
 fn cloud_day() -> Vec<Round> {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/examples/cloud-day.csv")).unwrap();
+    let text = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/docs/examples/cloud-day.csv"
+    ))
+    .unwrap();
     let lines = text.lines().filter(|line| line.starts_with("20"));
     let line = |(index, line): (usize, &str)| {
         let cells: Vec<&str> = line.split(',').collect();
@@ -261,13 +372,21 @@ fn cloud_day() -> Vec<Round> {
 fn the_published_day_is_analysed_correctly() {
     let found = found(&cloud_day());
     println!("{found:#?}");
-    let [slow] = &found.episodes[..] else { panic!("{:?}", told(&found)) };
+    let [slow] = &found.episodes[..] else {
+        panic!("{:?}", told(&found))
+    };
     assert_eq!(slow.begin.short(), "2016-04-23 19:46");
-    assert_eq!((slow.worst.short().as_str(), slow.worst_rate), ("2016-04-24 05:00", 416.0));
+    assert_eq!(
+        (slow.worst.short().as_str(), slow.worst_rate),
+        ("2016-04-24 05:00", 416.0)
+    );
     assert_eq!(slow.end.unwrap().short(), "2016-04-24 13:53");
     assert!((6200.0..6400.0).contains(&slow.usual), "{}", slow.usual);
     let cut = found.cut.unwrap();
-    assert_eq!((cut.rounds, cut.of, cut.in_pieces, cut.inferred), (6, 48, 3, true));
+    assert_eq!(
+        (cut.rounds, cut.of, cut.in_pieces, cut.inferred),
+        (6, 48, 3, true)
+    );
     assert_eq!(cut.limit_seconds, Some(3602.0));
     assert_eq!(found.word, SeriesClass::Slowed);
 }
@@ -284,15 +403,35 @@ fn a_total_outage_is_a_slowdown_to_nothing() {
         (round.rate, round.done, round.p50_us, round.p99_us) = (Some(0.0), 0.0, None, None);
     }
     let found = found(&rounds);
-    let [slow] = &found.episodes[..] else { panic!("{:?}", told(&found)) };
-    assert_eq!((slow.first_round, slow.rounds, slow.worst_rate), (41, 10, 0.0));
-    assert_eq!((slow.begin, slow.end), (rounds[40].begin, Some(rounds[50].begin)));
+    let [slow] = &found.episodes[..] else {
+        panic!("{:?}", told(&found))
+    };
+    assert_eq!(
+        (slow.first_round, slow.rounds, slow.worst_rate),
+        (41, 10, 0.0)
+    );
+    assert_eq!(
+        (slow.begin, slow.end),
+        (rounds[40].begin, Some(rounds[50].begin))
+    );
     assert!((slow.lost() - 1.0).abs() < 1e-12, "{slow:?}");
-    assert_eq!((found.word, found.rounds.measured), (SeriesClass::Slowed, 100));
+    assert_eq!(
+        (found.word, found.rounds.measured),
+        (SeriesClass::Slowed, 100)
+    );
     let rate = found.rate.unwrap();
-    assert_eq!((rate.rounds, rate.least.value, rate.least_hour.unwrap().of_median), (100, 0.0, 0.0));
+    assert_eq!(
+        (
+            rate.rounds,
+            rate.least.value,
+            rate.least_hour.unwrap().of_median
+        ),
+        (100, 0.0, 0.0)
+    );
     assert!(
-        found.verdict.starts_with("In 10 of 100 measured rounds no operation completed. Not predictable"),
+        found
+            .verdict
+            .starts_with("In 10 of 100 measured rounds no operation completed. Not predictable"),
         "{}",
         found.verdict
     );
@@ -301,7 +440,13 @@ fn a_total_outage_is_a_slowdown_to_nothing() {
 
 /// A backup from 02:00 to 03:00 takes four tenths of the rate every night.
 fn nights(seed: u64, nights: usize) -> Vec<Round> {
-    let slow = |_, seconds: f64| if (2.0..3.0).contains(&(seconds % DAY / 3600.0)) { 0.6_f64.ln() } else { 0.0 };
+    let slow = |_, seconds: f64| {
+        if (2.0..3.0).contains(&(seconds % DAY / 3600.0)) {
+            0.6_f64.ln()
+        } else {
+            0.0
+        }
+    };
     series(seed, nights * 96, (Noise::Independent, 0.015), slow)
 }
 
@@ -311,17 +456,42 @@ fn a_nightly_slowdown_does_not_produce_unmeasured_figures() {
     for number in [5, 7, 10, 12, 14] {
         for seed in seeds(10) {
             let found = found(&nights(seed, number));
-            let what = format!("{number} nights, seed {seed}: {:?}, {}", told(&found), found.verdict);
-            assert!(found.changes.iter().all(|change| (0.5..2.0).contains(&change.factor)), "{what}");
+            let what = format!(
+                "{number} nights, seed {seed}: {:?}, {}",
+                told(&found),
+                found.verdict
+            );
+            assert!(
+                found
+                    .changes
+                    .iter()
+                    .all(|change| (0.5..2.0).contains(&change.factor)),
+                "{what}"
+            );
             for slow in &found.episodes {
-                assert!(slow.worst_rate < slow.usual && (0.3..0.5).contains(&slow.lost()), "{what}");
+                assert!(
+                    slow.worst_rate < slow.usual && (0.3..0.5).contains(&slow.lost()),
+                    "{what}"
+                );
             }
-            assert!(found.word != SeriesClass::Steady && !found.verdict.contains("by -"), "{what}");
+            assert!(
+                found.word != SeriesClass::Steady && !found.verdict.contains("by -"),
+                "{what}"
+            );
             if found.changed_too_often.contains(&Quantity::Rate) {
                 too_often += 1;
-                let none = found.changes.is_empty() && found.trends.is_empty() && found.daily.is_empty();
-                assert!(none && found.episodes.is_empty() && found.outliers.is_empty(), "{what}");
-                assert!(found.verdict.contains("throughput changed too often to tell the changes apart"), "{what}");
+                let none =
+                    found.changes.is_empty() && found.trends.is_empty() && found.daily.is_empty();
+                assert!(
+                    none && found.episodes.is_empty() && found.outliers.is_empty(),
+                    "{what}"
+                );
+                assert!(
+                    found
+                        .verdict
+                        .contains("throughput changed too often to tell the changes apart"),
+                    "{what}"
+                );
             } else {
                 assert!(number <= 10, "{what}");
             }
@@ -337,12 +507,27 @@ fn a_round_or_two_in_which_nothing_was_done_are_no_change_of_level() {
             let mut rounds = series(seed, 672, (Noise::Independent, 0.01), |_, _| 0.0);
             let first = 50 + usize::try_from(seed).unwrap() % 500;
             for at in [first, first + 83].into_iter().take(empty) {
-                (rounds[at].rate, rounds[at].done, rounds[at].p50_us, rounds[at].p99_us) = (Some(0.0), 0.0, None, None);
+                (
+                    rounds[at].rate,
+                    rounds[at].done,
+                    rounds[at].p50_us,
+                    rounds[at].p99_us,
+                ) = (Some(0.0), 0.0, None, None);
             }
             let found = found(&rounds);
-            let what = format!("{empty} empty, seed {seed}: {:?}, {}", told(&found), found.verdict);
-            assert!(told(&found).is_empty() && found.word == SeriesClass::Failing, "{what}");
-            let fact = format!("In {empty} of 672 measured rounds no operation completed. Among the measured rounds");
+            let what = format!(
+                "{empty} empty, seed {seed}: {:?}, {}",
+                told(&found),
+                found.verdict
+            );
+            assert!(
+                told(&found).is_empty() && found.word == SeriesClass::Failing,
+                "{what}"
+            );
+            let fact = format!(
+                "In {empty} of 672 measured rounds no operation completed. Among the measured \
+                 rounds"
+            );
             assert!(found.verdict.starts_with(&fact), "{what}");
         }
     }
@@ -352,14 +537,36 @@ fn a_round_or_two_in_which_nothing_was_done_are_no_change_of_level() {
 fn rounds_in_which_every_operation_failed_are_measured() {
     let mut rounds = noise(30);
     for round in &mut rounds {
-        (round.rate, round.done, round.failed, round.p50_us, round.p99_us) = (Some(0.0), 0.0, 1000, None, None);
+        (
+            round.rate,
+            round.done,
+            round.failed,
+            round.p50_us,
+            round.p99_us,
+        ) = (Some(0.0), 0.0, 1000, None, None);
     }
     let found = found(&rounds);
-    assert_eq!((found.rounds.measured, found.word), (30, SeriesClass::Failing));
+    assert_eq!(
+        (found.rounds.measured, found.word),
+        (30, SeriesClass::Failing)
+    );
     let rate = found.rate.as_ref().unwrap();
-    assert_eq!((rate.median, rate.variation, rate.least_hour), (0.0, None, None));
-    assert!(found.verdict.starts_with("100 % of operations failed. In 30 of 30"), "{}", found.verdict);
-    assert!(!found.verdict.contains("NaN") && told(&found).is_empty(), "{}", found.verdict);
+    assert_eq!(
+        (rate.median, rate.variation, rate.least_hour),
+        (0.0, None, None)
+    );
+    assert!(
+        found
+            .verdict
+            .starts_with("100 % of operations failed. In 30 of 30"),
+        "{}",
+        found.verdict
+    );
+    assert!(
+        !found.verdict.contains("NaN") && told(&found).is_empty(),
+        "{}",
+        found.verdict
+    );
 }
 
 #[test]
@@ -384,13 +591,21 @@ fn failures_are_reported_first_and_are_not_predictable() {
     ] {
         let found = found(&rounds);
         assert!(found.verdict.starts_with(opening), "{}", found.verdict);
-        assert!(found.word == SeriesClass::Failing && !found.verdict.contains("Predictable"), "{}", found.verdict);
+        assert!(
+            found.word == SeriesClass::Failing && !found.verdict.contains("Predictable"),
+            "{}",
+            found.verdict
+        );
     }
     // A single one in a week is reported among the rounds.
     let mut one = noise(672);
     one[100].end = RoundEnd::Broken("gone".into());
     let found = found(&one);
-    assert!(found.word == SeriesClass::Steady && found.verdict.starts_with("Predictable"), "{}", found.verdict);
+    assert!(
+        found.word == SeriesClass::Steady && found.verdict.starts_with("Predictable"),
+        "{}",
+        found.verdict
+    );
 }
 
 #[test]
@@ -398,7 +613,11 @@ fn a_lone_round_before_a_gap_is_no_worst_hour() {
     let mut rounds = noise(200);
     rounds[80].rate = Some(1000.0);
     let of_median = |rounds: &[Round]| found(rounds).rate.unwrap().least_hour.unwrap().of_median;
-    assert!((0.75..0.85).contains(&of_median(&rounds)), "one quarter of an hour in four: {}", of_median(&rounds));
+    assert!(
+        (0.75..0.85).contains(&of_median(&rounds)),
+        "one quarter of an hour in four: {}",
+        of_median(&rounds)
+    );
     rounds.drain(81..105);
     let before = found(&rounds).rate.unwrap().least_hour.unwrap();
     assert!(before.of_median > 0.7, "{before:?}");
@@ -414,32 +633,62 @@ fn an_open_load_is_judged_by_its_response_time() {
         for round in &mut rounds {
             round.p99_us = Some(p99_us(round.begin.since(start()) as f64 / DAY, &mut rng));
         }
-        let terms = PredictabilityTerms { share: 0.99, is_open, ..PredictabilityTerms::default() };
+        let terms = PredictabilityTerms {
+            share: 0.99,
+            is_open,
+            ..PredictabilityTerms::default()
+        };
         let found = predictability(&rounds, &terms);
         (found.word, found.verdict)
     };
     let growing = |days: f64, rng: &mut Rng| 2000.0 * (0.25 * days + 0.05 * normal(rng)).exp();
-    let daily =
-        |days: f64, rng: &mut Rng| 2000.0 * (0.4 * (std::f64::consts::TAU * days).sin() + 0.05 * normal(rng)).exp();
+    let daily = |days: f64, rng: &mut Rng| {
+        2000.0 * (0.4 * (std::f64::consts::TAU * days).sin() + 0.05 * normal(rng)).exp()
+    };
     let scattered = |_: f64, rng: &mut Rng| 6000.0 * 5_f64.powf(rng.unit());
     let steady = |_: f64, rng: &mut Rng| 2000.0 * (0.05 * normal(rng)).exp();
     let cases: [(Shape, SeriesClass, &str, &str); 4] = [
-        (&growing, SeriesClass::Drifting, "Not predictable: p99 rises by ", "Predictable in throughput: "),
+        (
+            &growing,
+            SeriesClass::Drifting,
+            "Not predictable: p99 rises by ",
+            "Predictable in throughput: ",
+        ),
         (
             &daily,
             SeriesClass::Daily,
             "Predictable by the hour: p99 follows a daily pattern, +",
             "Predictable in throughput: ",
         ),
-        (&scattered, SeriesClass::Erratic, "Not predictable: 480 rounds over ", "Predictable in throughput: "),
-        (&steady, SeriesClass::Steady, "Predictable in response time: 480 rounds", "Predictable: 480 rounds"),
+        (
+            &scattered,
+            SeriesClass::Erratic,
+            "Not predictable: 480 rounds over ",
+            "Predictable in throughput: ",
+        ),
+        (
+            &steady,
+            SeriesClass::Steady,
+            "Predictable in response time: 480 rounds",
+            "Predictable: 480 rounds",
+        ),
     ];
     for (p99_us, word, open, closed) in cases {
         let (said_word, said) = judged(true, p99_us);
-        assert!(said_word == word && said.starts_with(open) && !said.contains("But"), "{said_word:?}: {said}");
+        assert!(
+            said_word == word && said.starts_with(open) && !said.contains("But"),
+            "{said_word:?}: {said}"
+        );
         let (said_word, said) = judged(false, p99_us);
-        assert!(said_word == word && said.starts_with(closed), "{said_word:?}: {said}");
-        assert_eq!(said.contains(" But p99 "), word != SeriesClass::Steady, "{said}");
+        assert!(
+            said_word == word && said.starts_with(closed),
+            "{said_word:?}: {said}"
+        );
+        assert_eq!(
+            said.contains(" But p99 "),
+            word != SeriesClass::Steady,
+            "{said}"
+        );
         println!("{said}");
     }
 }
@@ -455,13 +704,18 @@ fn a_clock_that_was_set_back_is_noted_and_makes_no_negative_times() {
     assert_eq!(note.what.split(" has").next(), Some("round 31"));
     assert!(note.what.contains("2700 s before"), "{}", note.what);
     assert!(rounds.is_sorted_by_key(|round| round.begin) && order(&mut rounds).is_none());
-    assert_eq!(unordered, predictability(&rounds, &PredictabilityTerms::default()));
+    assert_eq!(
+        unordered,
+        predictability(&rounds, &PredictabilityTerms::default())
+    );
 }
 
 #[test]
 fn a_missed_round_counts_for_the_rounds_that_it_delayed() {
     let mut rounds = noise(30);
-    rounds.iter_mut().for_each(|round| round.kept[0].kept = true);
+    rounds
+        .iter_mut()
+        .for_each(|round| round.kept[0].kept = true);
     rounds[9].kept[0].kept = false;
     // Two that follow a missed round, and two that follow a met one.
     rounds.drain(20..22);
@@ -475,35 +729,70 @@ fn a_missed_round_counts_for_the_rounds_that_it_delayed() {
     };
     let found = predictability(&rounds, &terms);
     let result = &found.objectives[0];
-    assert_eq!((result.missed, result.kept, result.missed_seconds), (1, 25, 3.0 * QUARTER));
+    assert_eq!(
+        (result.missed, result.kept, result.missed_seconds),
+        (1, 25, 3.0 * QUARTER)
+    );
     let breach = result.longest_breach.unwrap();
-    assert_eq!((breach.begin, breach.end, breach.seconds), (rounds[9].begin, rounds[10].begin, 3.0 * QUARTER));
+    assert_eq!(
+        (breach.begin, breach.end, breach.seconds),
+        (rounds[9].begin, rounds[10].begin, 3.0 * QUARTER)
+    );
 }
 
 /// The rounds of a soak on a model in virtual time.
-fn simulated(place: &Place, line: &str, name: &str, status: i32) -> (Vec<rigel::record::PointRecord>, String) {
-    let output = rigel(place, &format!("soak {line} --no-progress --json --out {name}")).output().unwrap();
-    assert_eq!(output.status.code(), Some(status), "{line}\n{}", String::from_utf8_lossy(&output.stderr));
-    (journal::read(&place.0.join(name)).unwrap().points, String::from_utf8(output.stdout).unwrap())
+fn simulated(
+    place: &Place,
+    line: &str,
+    name: &str,
+    status: i32,
+) -> (Vec<rigel::record::PointRecord>, String) {
+    let output = rigel(
+        place,
+        &format!("soak {line} --no-progress --json --out {name}"),
+    )
+    .output()
+    .unwrap();
+    assert_eq!(
+        output.status.code(),
+        Some(status),
+        "{line}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    (
+        journal::read(&place.0.join(name)).unwrap().points,
+        String::from_utf8(output.stdout).unwrap(),
+    )
 }
 
 #[test]
 fn a_slowdown_of_a_tenth_is_found() {
     let place = Place::new("predictability-step");
-    let line = |service: &str, seed: u32| format!("sim:4,{service} --work 4000ops --every 1m --for 40m --seed {seed}");
+    let line = |service: &str, seed: u32| {
+        format!("sim:4,{service} --work 4000ops --every 1m --for 40m --seed {seed}")
+    };
     let (before, _) = simulated(&place, &line("100us", 1), "before", 0);
     let (after, _) = simulated(&place, &line("110us", 2), "after", 0);
     let objectives: Vec<Objective> = vec!["p99<1s".parse().unwrap()];
-    let mut rounds: Vec<Round> =
-        before.iter().chain(&after).filter_map(|record| analyse::round(record, &objectives)).collect();
+    let mut rounds: Vec<Round> = before
+        .iter()
+        .chain(&after)
+        .filter_map(|record| analyse::round(record, &objectives))
+        .collect();
     let began = rounds[0].begin;
     for (at, round) in rounds.iter_mut().enumerate() {
         round.number = u32::try_from(at).unwrap() + 1;
         round.begin = began.plus_seconds(60 * i64::try_from(at).unwrap());
     }
     let found = found(&rounds);
-    let [(round, factor)] = of_rate(&found)[..] else { panic!("{:?}", told(&found)) };
-    assert!(round.abs_diff(41) <= 1 && (factor * 1.1 - 1.0).abs() < 0.02, "{:?}", told(&found));
+    let [(round, factor)] = of_rate(&found)[..] else {
+        panic!("{:?}", told(&found))
+    };
+    assert!(
+        round.abs_diff(41) <= 1 && (factor * 1.1 - 1.0).abs() < 0.02,
+        "{:?}",
+        told(&found)
+    );
     assert_eq!(found.word, SeriesClass::Stepped);
     // The operations before a round broke were fast enough, but the round meets no objective.
     let mut broken = before[0].clone();
@@ -523,7 +812,10 @@ fn stalls_longer_than_a_round_use_up_the_budget_for_as_long_as_they_last() {
     assert!(stalls >= 3, "{result}");
     // Rounds after the last stall do not exist, so they are not counted as missing.
     let least = 1800.0 * (stalls as f64 - 1.0) + 600.0;
-    assert!(result["missed_seconds"].as_f64().unwrap() >= least, "{result}");
+    assert!(
+        result["missed_seconds"].as_f64().unwrap() >= least,
+        "{result}"
+    );
 }
 
 proptest! {

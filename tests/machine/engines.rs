@@ -1,4 +1,5 @@
-//! One contract for every engine: each in the table of engines must pass all of it, and so must those without files.
+//! One contract for every engine: each in the table of engines must pass all of it, and so must
+//! those without files.
 
 use crate::common::{self, Missing, Scratch, scratch_file};
 use rigel::clock::Clock;
@@ -10,8 +11,8 @@ use rigel::engine::sim::Sim;
 use rigel::engine::volume::Volume;
 use rigel::engine::{ENGINES, Engine, guard};
 use rigel::model::{
-    Cause, Completion, Coordinates, Kind, Layout, Load, Mix, Nanos, Op, Outcome, Pattern, Point, Ratio, Slot, Stream,
-    Until, WarmUp,
+    Cause, Completion, Coordinates, Kind, Layout, Load, Mix, Nanos, Op, Outcome, Pattern, Point,
+    Ratio, Slot, Stream, Until, WarmUp,
 };
 use std::collections::BTreeSet;
 use std::os::fd::AsRawFd;
@@ -30,11 +31,22 @@ struct Access {
 }
 
 fn volume(files: &[&Scratch], access: Access) -> Volume {
-    let map = VolumeMap::new(&vec![BLOCKS * u64::from(BLOCK); files.len()], Layout::Concat, BLOCK.into()).unwrap();
-    let members: Vec<_> = files.iter().map(|file| Opened::open(&file.path).unwrap()).collect();
+    let map = VolumeMap::new(
+        &vec![BLOCKS * u64::from(BLOCK); files.len()],
+        Layout::Concat,
+        BLOCK.into(),
+    )
+    .unwrap();
+    let members: Vec<_> = files
+        .iter()
+        .map(|file| Opened::open(&file.path).unwrap())
+        .collect();
     if access.write {
         let destroy: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
-        let permits: Vec<_> = members.into_iter().map(|member| guard::permit(member, &destroy).unwrap()).collect();
+        let permits: Vec<_> = members
+            .into_iter()
+            .map(|member| guard::permit(member, &destroy).unwrap())
+            .collect();
         Volume::to_write(&permits, map, access.direct).unwrap()
     } else {
         Volume::to_read(&members, map, access.direct).unwrap()
@@ -44,21 +56,42 @@ fn volume(files: &[&Scratch], access: Access) -> Volume {
 /// Every engine for files, on the same files.
 fn file_engines(files: &[&Scratch], access: Access) -> Vec<Box<dyn Engine>> {
     let volume = || volume(files, access);
-    ENGINES.iter().map(|engine| (engine.open)(Clock::real(), volume(), &[BLOCK; SLOTS]).unwrap()).collect()
+    ENGINES
+        .iter()
+        .map(|engine| (engine.open)(Clock::real(), volume(), &[BLOCK; SLOTS]).unwrap())
+        .collect()
 }
 
-const READ: Access = Access { write: false, direct: true };
-const WRITE: Access = Access { write: true, direct: true };
+const READ: Access = Access {
+    write: false,
+    direct: true,
+};
+const WRITE: Access = Access {
+    write: true,
+    direct: true,
+};
 
 fn engines(file: &Scratch) -> Vec<Box<dyn Engine>> {
     let mut engines = file_engines(&[file], READ);
-    engines.push(Box::new(Null::new(Clock::real(), BLOCKS * u64::from(BLOCK))));
-    engines.push(Box::new(Sim::new(format!("4,100us,size={}", BLOCKS * u64::from(BLOCK)).parse().unwrap(), 1)));
+    engines.push(Box::new(Null::new(
+        Clock::real(),
+        BLOCKS * u64::from(BLOCK),
+    )));
+    engines.push(Box::new(Sim::new(
+        format!("4,100us,size={}", BLOCKS * u64::from(BLOCK))
+            .parse()
+            .unwrap(),
+        1,
+    )));
     engines
 }
 
 fn op(kind: Kind, position: u64) -> Op {
-    Op { position, length: BLOCK, kind }
+    Op {
+        position,
+        length: BLOCK,
+        kind,
+    }
 }
 
 /// Submits `ops`, one per slot, and reaps until all are complete.
@@ -69,7 +102,9 @@ fn execute(engine: &dyn Engine, ops: &[Op]) -> Vec<Completion> {
         session.submit(Slot::try_from(slot).unwrap(), *op).unwrap();
     }
     while over.len() < ops.len() {
-        session.reap(engine.clock().now().plus(Nanos::from_secs(10)), &mut over).unwrap();
+        session
+            .reap(engine.clock().now().plus(Nanos::from_secs(10)), &mut over)
+            .unwrap();
     }
     over
 }
@@ -79,7 +114,12 @@ fn engines_have_the_properties_of_the_table() {
     let file = scratch_file("contract-table", BLOCKS * u64::from(BLOCK));
     for (engine, listed) in file_engines(&[&file], READ).iter().zip(ENGINES) {
         assert_eq!(engine.name(), listed.info.name);
-        assert_eq!(engine.slots_max() == 1, listed.info.thread_per_io, "{}", engine.name());
+        assert_eq!(
+            engine.slots_max() == 1,
+            listed.info.thread_per_io,
+            "{}",
+            engine.name()
+        );
     }
 }
 
@@ -91,8 +131,18 @@ fn every_operation_ends_once_in_its_own_slot() {
         let ops: Vec<Op> = (0..slots as u64).map(|i| op(Kind::Read, i * 61)).collect();
         let over = execute(engine.as_ref(), &ops);
         let seen: BTreeSet<Slot> = over.iter().map(|completion| completion.slot).collect();
-        assert_eq!((over.len(), seen.len()), (slots, slots), "{}", engine.name());
-        assert!(over.iter().all(|completion| completion.outcome == Outcome::Done), "{}: {over:?}", engine.name());
+        assert_eq!(
+            (over.len(), seen.len()),
+            (slots, slots),
+            "{}",
+            engine.name()
+        );
+        assert!(
+            over.iter()
+                .all(|completion| completion.outcome == Outcome::Done),
+            "{}: {over:?}",
+            engine.name()
+        );
     }
 }
 
@@ -116,7 +166,12 @@ fn a_read_past_the_end_is_a_short_transfer_and_no_fault() {
     let file = scratch_file("contract-end", BLOCKS * u64::from(BLOCK));
     for engine in file_engines(&[&file], READ) {
         let over = execute(engine.as_ref(), &[op(Kind::Read, BLOCKS + 5)]);
-        assert_eq!(over[0].outcome, Outcome::Failed(Cause::Short), "{}", engine.name());
+        assert_eq!(
+            over[0].outcome,
+            Outcome::Failed(Cause::Short),
+            "{}",
+            engine.name()
+        );
     }
 }
 
@@ -127,7 +182,11 @@ fn the_kernel_refuses_writes_to_a_volume_opened_for_reading() {
     for engine in file_engines(&[&file], READ) {
         for kind in [Kind::Write, Kind::Log] {
             let over = execute(engine.as_ref(), &[op(kind, 0)]);
-            assert!(matches!(over[0].outcome, Outcome::Failed(Cause::Errno(_))), "{}: {over:?}", engine.name());
+            assert!(
+                matches!(over[0].outcome, Outcome::Failed(Cause::Errno(_))),
+                "{}: {over:?}",
+                engine.name()
+            );
         }
     }
     assert_eq!(std::fs::read(&file.path).unwrap(), before);
@@ -141,13 +200,21 @@ fn writes_land_where_they_should_and_no_sector_is_written_twice() {
             scratch_file("contract-write-b", BLOCKS * u64::from(BLOCK)),
         ];
         let engine = file_engines(&[&files[0], &files[1]], WRITE).remove(number);
-        let before = files.each_ref().map(|file| std::fs::read(&file.path).unwrap());
+        let before = files
+            .each_ref()
+            .map(|file| std::fs::read(&file.path).unwrap());
         // One block in each file, and the last and first block where the files meet.
         let positions = [7, BLOCKS - 1, BLOCKS, BLOCKS + 9];
-        for (position, kind) in positions.into_iter().zip([Kind::Write, Kind::Log, Kind::Write, Kind::Log]) {
+        for (position, kind) in
+            positions
+                .into_iter()
+                .zip([Kind::Write, Kind::Log, Kind::Write, Kind::Log])
+        {
             execute(engine.as_ref(), &[op(kind, position)]);
         }
-        let after = files.each_ref().map(|file| std::fs::read(&file.path).unwrap());
+        let after = files
+            .each_ref()
+            .map(|file| std::fs::read(&file.path).unwrap());
         let mut sectors = BTreeSet::new();
         for block in 0..2 * BLOCKS {
             let at = |files: &[Vec<u8>; 2]| {
@@ -155,9 +222,16 @@ fn writes_land_where_they_should_and_no_sector_is_written_twice() {
                 files[usize::from(block >= BLOCKS)][start..start + BLOCK as usize].to_vec()
             };
             let changed = at(&before) != at(&after);
-            assert_eq!(changed, positions.contains(&block), "{}: block {block}", engine.name());
+            assert_eq!(
+                changed,
+                positions.contains(&block),
+                "{}: block {block}",
+                engine.name()
+            );
             if changed {
-                at(&after).chunks(512).for_each(|sector| assert!(sectors.insert(sector.to_vec()), "{}", engine.name()));
+                at(&after).chunks(512).for_each(|sector| {
+                    assert!(sectors.insert(sector.to_vec()), "{}", engine.name());
+                });
             }
         }
     }
@@ -167,25 +241,41 @@ fn writes_land_where_they_should_and_no_sector_is_written_twice() {
 fn a_write_never_repeats_data_that_was_read() {
     for number in 0..ENGINES.len() {
         let file = scratch_file("contract-read-write", BLOCKS * u64::from(BLOCK));
-        std::fs::write(&file.path, vec![0; usize::try_from(BLOCKS).unwrap() * BLOCK as usize]).unwrap();
+        std::fs::write(
+            &file.path,
+            vec![0; usize::try_from(BLOCKS).unwrap() * BLOCK as usize],
+        )
+        .unwrap();
         let engine = file_engines(&[&file], WRITE).remove(number);
         let mut sectors = BTreeSet::new();
         // Two sessions that do the same: read zeros, then write from the same slot.
         for session in 0..2 {
             let (mut session, from) = (engine.open(&[BLOCK]).unwrap(), 10 * session);
             let mut over = Vec::new();
-            for (done, op) in (1..).zip([op(Kind::Read, from), op(Kind::Write, from + 1), op(Kind::Log, from + 2)]) {
+            for (done, op) in (1..).zip([
+                op(Kind::Read, from),
+                op(Kind::Write, from + 1),
+                op(Kind::Log, from + 2),
+            ]) {
                 session.submit(0, op).unwrap();
                 while over.len() < done {
-                    session.reap(engine.clock().now().plus(Nanos::from_secs(10)), &mut over).unwrap();
+                    session
+                        .reap(engine.clock().now().plus(Nanos::from_secs(10)), &mut over)
+                        .unwrap();
                 }
             }
             let start = usize::try_from(from + 1).unwrap() * BLOCK as usize;
             let bytes = std::fs::read(&file.path).unwrap();
             for sector in bytes[start..start + 2 * BLOCK as usize].chunks(512) {
-                let random = sector.chunks(16).all(|bytes| bytes.iter().any(|byte| *byte != 0));
+                let random = sector
+                    .chunks(16)
+                    .all(|bytes| bytes.iter().any(|byte| *byte != 0));
                 assert!(random, "{}: what was read was written", engine.name());
-                assert!(sectors.insert(sector.to_vec()), "{}: a sector was written twice", engine.name());
+                assert!(
+                    sectors.insert(sector.to_vec()),
+                    "{}: a sector was written twice",
+                    engine.name()
+                );
             }
         }
     }
@@ -210,16 +300,30 @@ fn every_engine_completes_every_operation() {
         seed: 3,
         window: Point::second(),
     };
-    let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &|_| false };
+    let terms = Terms {
+        workers: 1,
+        stop: &AtomicBool::new(false),
+        enough: &|_| false,
+    };
     for engine in engines(&file) {
         let record = rigel::drive::point(engine.as_ref(), &point, &terms, &mut |_| ()).unwrap();
         for stream in &record.streams {
             let total = stream.total();
-            assert_eq!((total.done, total.failures()), (5000, 0), "{} {}", engine.name(), stream.name);
+            assert_eq!(
+                (total.done, total.failures()),
+                (5000, 0),
+                "{} {}",
+                engine.name(),
+                stream.name
+            );
             assert_eq!(total.response.histogram.count(), 5000);
             let coverage = &stream.coverage;
             let off = (coverage.distinct as f64 - coverage.expected_uniform()).abs();
-            assert!(off < 6.0 * coverage.expected_uniform_deviation(), "{}: {coverage:?}", engine.name());
+            assert!(
+                off < 6.0 * coverage.expected_uniform_deviation(),
+                "{}: {coverage:?}",
+                engine.name()
+            );
         }
     }
 }
@@ -231,7 +335,10 @@ fn every_engine_does_log_writes() {
         sql: None,
         name: "log".into(),
         load: Load::Closed { depth: 2 },
-        mix: Mix { writes: Ratio::ONE, durable: true },
+        mix: Mix {
+            writes: Ratio::ONE,
+            durable: true,
+        },
         pattern: Pattern::Sequential { start: 0 },
         length: BLOCK,
     };
@@ -243,11 +350,22 @@ fn every_engine_does_log_writes() {
         seed: 3,
         window: Point::second(),
     };
-    let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &|_| false };
+    let terms = Terms {
+        workers: 1,
+        stop: &AtomicBool::new(false),
+        enough: &|_| false,
+    };
     let without_file = engines(&file).into_iter().skip(3);
-    for engine in file_engines(&[&file], WRITE).into_iter().chain(without_file) {
+    for engine in file_engines(&[&file], WRITE)
+        .into_iter()
+        .chain(without_file)
+    {
         let record = rigel::drive::point(engine.as_ref(), &point, &terms, &mut |_| ()).unwrap();
-        let kinds: Vec<_> = record.streams[0].kinds.iter().map(|kind| (kind.kind, kind.total().done)).collect();
+        let kinds: Vec<_> = record.streams[0]
+            .kinds
+            .iter()
+            .map(|kind| (kind.kind, kind.total().done))
+            .collect();
         assert_eq!(kinds, [(Kind::Log, 50)], "{}", engine.name());
     }
 }
@@ -261,33 +379,56 @@ fn unwritten(file: &std::fs::File) -> Result<u64, Missing> {
     // Pages cached, dirty, being written, evicted, evicted recently.
     let mut pages = [0u64; 5];
     // SAFETY: the kernel reads two words and writes five.
-    let result = unsafe { libc::syscall(CACHESTAT, file.as_raw_fd(), range.as_ptr(), pages.as_mut_ptr(), 0) };
-    if result == 0 { Ok(pages[1] + pages[2]) } else { Err(Missing(std::io::Error::last_os_error().to_string())) }
+    let result = unsafe {
+        libc::syscall(
+            CACHESTAT,
+            file.as_raw_fd(),
+            range.as_ptr(),
+            pages.as_mut_ptr(),
+            0,
+        )
+    };
+    if result == 0 {
+        Ok(pages[1] + pages[2])
+    } else {
+        Err(Missing(std::io::Error::last_os_error().to_string()))
+    }
 }
 
 #[test]
 fn a_log_write_is_over_when_it_is_on_the_disk_and_another_write_before() {
-    common::test("a_log_write_is_over_when_it_is_on_the_disk_and_another_write_before", || {
-        // Through the page cache, where the difference is visible.
-        let cached = Access { write: true, direct: false };
-        let file = scratch_file("contract-durable", BLOCKS * u64::from(BLOCK));
-        let opened = std::fs::File::open(&file.path).unwrap();
-        for engine in file_engines(&[&file], cached) {
-            for position in 0..20 {
-                execute(engine.as_ref(), &[op(Kind::Log, position)]);
-                assert_eq!(unwritten(&opened)?, 0, "{}: block {position}", engine.name());
+    common::test(
+        "a_log_write_is_over_when_it_is_on_the_disk_and_another_write_before",
+        || {
+            // Through the page cache, where the difference is visible.
+            let cached = Access {
+                write: true,
+                direct: false,
+            };
+            let file = scratch_file("contract-durable", BLOCKS * u64::from(BLOCK));
+            let opened = std::fs::File::open(&file.path).unwrap();
+            for engine in file_engines(&[&file], cached) {
+                for position in 0..20 {
+                    execute(engine.as_ref(), &[op(Kind::Log, position)]);
+                    assert_eq!(
+                        unwritten(&opened)?,
+                        0,
+                        "{}: block {position}",
+                        engine.name()
+                    );
+                }
+                // The kernel may write a page at any time, but not twenty at once.
+                let mut most = 0;
+                for position in 0..20 {
+                    execute(engine.as_ref(), &[op(Kind::Write, position)]);
+                    most = most.max(unwritten(&opened)?);
+                }
+                assert!(most > 0, "{}", engine.name());
+                opened.sync_all().unwrap();
             }
-            // The kernel may write a page at any time, but not twenty at once.
-            let mut most = 0;
-            for position in 0..20 {
-                execute(engine.as_ref(), &[op(Kind::Write, position)]);
-                most = most.max(unwritten(&opened)?);
-            }
-            assert!(most > 0, "{}", engine.name());
-            opened.sync_all().unwrap();
-        }
-        Ok(())
-    });
+            Ok(())
+        },
+    );
 }
 
 #[test]
@@ -298,7 +439,10 @@ fn a_scan_reads() {
         let over = execute(engine.as_ref(), &[op(Kind::Scan, 1)]);
         assert_eq!(over[0].outcome, Outcome::Done, "{}", engine.name());
     }
-    assert!(std::fs::read(&file.path).unwrap() == before, "a scan has written");
+    assert!(
+        std::fs::read(&file.path).unwrap() == before,
+        "a scan has written"
+    );
 }
 
 #[test]
@@ -306,27 +450,62 @@ fn an_engine_describes_itself() {
     let file = scratch_file("contract-about", BLOCKS * u64::from(BLOCK));
     for engine in engines(&file) {
         assert!(!engine.about().is_empty());
-        assert!(engine.usable() >= BLOCKS * u64::from(BLOCK), "{}", engine.name());
+        assert!(
+            engine.usable() >= BLOCKS * u64::from(BLOCK),
+            "{}",
+            engine.name()
+        );
         assert!(engine.slots_max() > 0);
     }
 }
 
 /// Makes `io_uring_setup` fail with EPERM in this process, as containers do, with a seccomp filter.
 fn forbid_io_uring() -> std::io::Result<()> {
-    const LOAD_SYSCALL_NUMBER: libc::sock_filter = libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
+    const LOAD_SYSCALL_NUMBER: libc::sock_filter = libc::sock_filter {
+        code: 0x20,
+        jt: 0,
+        jf: 0,
+        k: 0,
+    };
     let program = [
         LOAD_SYSCALL_NUMBER,
-        libc::sock_filter { code: 0x15, jt: 0, jf: 1, k: u32::try_from(libc::SYS_io_uring_setup).unwrap_or(0) },
-        libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ERRNO | 1 },
-        libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW },
+        libc::sock_filter {
+            code: 0x15,
+            jt: 0,
+            jf: 1,
+            k: u32::try_from(libc::SYS_io_uring_setup).unwrap_or(0),
+        },
+        libc::sock_filter {
+            code: 0x06,
+            jt: 0,
+            jf: 0,
+            k: libc::SECCOMP_RET_ERRNO | 1,
+        },
+        libc::sock_filter {
+            code: 0x06,
+            jt: 0,
+            jf: 0,
+            k: libc::SECCOMP_RET_ALLOW,
+        },
     ];
-    let filter = libc::sock_fprog { len: 4, filter: program.as_ptr().cast_mut() };
+    let filter = libc::sock_fprog {
+        len: 4,
+        filter: program.as_ptr().cast_mut(),
+    };
     // SAFETY: plain system calls; the filter is copied by the kernel before this returns.
     let refused = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
-            || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) != 0
+            || libc::prctl(
+                libc::PR_SET_SECCOMP,
+                libc::SECCOMP_MODE_FILTER,
+                &raw const filter,
+            ) != 0
     };
-    if refused { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+    if refused {
+        Err(std::io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
 #[test]
@@ -335,9 +514,32 @@ fn where_io_uring_is_forbidden_libaio_is_used_and_that_is_said() {
     let out = common::scratch_directory().join(format!("forbidden-{}", std::process::id()));
     let rigel = |engine: &str| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_rigel"));
-        command.args(["orion", "-run", "advanced", "-matrix", "point", "-num_small", "2", "-num_large", "0"]);
-        command.args(["-duration", "1", "-size_large", "8", "--json", "--no-progress", "--engine", engine]);
-        command.arg("--target").arg(&file.path).arg("--out").arg(&out);
+        command.args([
+            "orion",
+            "-run",
+            "advanced",
+            "-matrix",
+            "point",
+            "-num_small",
+            "2",
+            "-num_large",
+            "0",
+        ]);
+        command.args([
+            "-duration",
+            "1",
+            "-size_large",
+            "8",
+            "--json",
+            "--no-progress",
+            "--engine",
+            engine,
+        ]);
+        command
+            .arg("--target")
+            .arg(&file.path)
+            .arg("--out")
+            .arg(&out);
         // SAFETY: the closure makes two system calls and allocates nothing.
         unsafe { command.pre_exec(forbid_io_uring) };
         command.output().unwrap()
@@ -345,13 +547,28 @@ fn where_io_uring_is_forbidden_libaio_is_used_and_that_is_said() {
     let answer = rigel("auto");
     std::fs::remove_dir_all(&out).unwrap();
     let report: serde_json::Value = serde_json::from_slice(&answer.stdout).unwrap();
-    assert!(report["engine_about"].as_str().unwrap().starts_with("libaio"), "{report}");
+    assert!(
+        report["engine_about"]
+            .as_str()
+            .unwrap()
+            .starts_with("libaio"),
+        "{report}"
+    );
     let findings = report["findings"].as_array().unwrap();
-    assert!(findings.iter().any(|finding| finding["name"] == "engine"), "{findings:?}");
+    assert!(
+        findings.iter().any(|finding| finding["name"] == "engine"),
+        "{findings:?}"
+    );
     let point = &report["points"][0];
-    assert!(point["end"] == "complete" && point["classes"][0]["failed"] == serde_json::json!({}), "{point}");
+    assert!(
+        point["end"] == "complete" && point["classes"][0]["failed"] == serde_json::json!({}),
+        "{point}"
+    );
     let answer = rigel("uring");
     assert_eq!(answer.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&answer.stderr).contains("io_uring cannot be used here"), "{answer:?}");
+    assert!(
+        String::from_utf8_lossy(&answer.stderr).contains("io_uring cannot be used here"),
+        "{answer:?}"
+    );
     assert!(!out.exists(), "nothing is left behind");
 }

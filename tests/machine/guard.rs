@@ -1,8 +1,9 @@
 //! The guard refuses to destroy existing data, on real files, loop devices and filesystems.
 //!
-//! Most of these tests need root, loop devices and a tool. If one is missing the test prints `skipped: <test>:
-//! <reason>` and passes, unless `RIGEL_REQUIRE_ALL` is set: then it fails, so that nothing is skipped silently on a
-//! machine that should have everything. The setup of a test is removed even if the test fails.
+//! Most of these tests need root, loop devices and a tool. If one is missing the test prints
+//! `skipped: <test>: <reason>` and passes, unless `RIGEL_REQUIRE_ALL` is set: then it fails, so
+//! that nothing is skipped silently on a machine that should have everything. The setup of a test
+//! is removed even if the test fails.
 //!
 //! A new refusal of the guard needs a test here.
 
@@ -37,7 +38,13 @@ struct Holder(Child);
 
 impl Holder {
     fn of(path: &Path) -> Self {
-        Self(Command::new("sleep").arg("3600").stdin(Stdio::from(File::open(path).unwrap())).spawn().unwrap())
+        Self(
+            Command::new("sleep")
+                .arg("3600")
+                .stdin(Stdio::from(File::open(path).unwrap()))
+                .spawn()
+                .unwrap(),
+        )
     }
 }
 
@@ -52,7 +59,8 @@ fn permit_write(path: &Path, destroy: &[PathBuf]) -> Result<(), Error> {
     guard::permit(Opened::open(path)?, destroy).map(drop)
 }
 
-/// The guard must refuse `path` although it was named twice, and mention it, use these words, and offer a hint.
+/// The guard must refuse `path` although it was named twice, and mention it, use these words, and
+/// offer a hint.
 #[track_caller]
 fn refused(path: &Path, words: &str) {
     let error = permit_write(path, &[path.to_path_buf()]).expect_err(words);
@@ -78,13 +86,26 @@ fn a_bare_file_is_refused_until_it_is_named_twice() {
     let place = Place::new("bare");
     let (file, other) = (place.file("file", SIZE), place.file("other", SIZE));
     let said = permit_write(&file, &[]).unwrap_err().to_string();
-    assert!(said.contains(&format!("--destroy {}", file.display())), "{said}");
+    assert!(
+        said.contains(&format!("--destroy {}", file.display())),
+        "{said}"
+    );
     assert!(permit_write(&file, std::slice::from_ref(&other)).is_err());
     permitted(&file, std::slice::from_ref(&file));
     // Another spelling of the same path, and a link to it.
     let link = place.0.join("link");
     std::os::unix::fs::symlink(&file, &link).unwrap();
-    permitted(&file, &[other, place.0.join("../").join(place.0.file_name().unwrap()).join("file")]);
+    permitted(
+        &file,
+        &[
+            other,
+            place
+                .0
+                .join("../")
+                .join(place.0.file_name().unwrap())
+                .join("file"),
+        ],
+    );
     permitted(&file, std::slice::from_ref(&link));
     permitted(&link, std::slice::from_ref(&file));
 }
@@ -130,7 +151,10 @@ fn a_bare_device_is_refused_until_it_is_named_twice() {
         let place = Place::new("device");
         let device = Loop::new(&place.file("file", SIZE))?;
         let said = permit_write(&device.0, &[]).unwrap_err().to_string();
-        assert!(said.contains(&format!("--destroy {}", device.0.display())) && said.contains("64 MiB"), "{said}");
+        assert!(
+            said.contains(&format!("--destroy {}", device.0.display())) && said.contains("64 MiB"),
+            "{said}"
+        );
         permitted(&device.0, std::slice::from_ref(&device.0));
         Ok(())
     });
@@ -138,41 +162,56 @@ fn a_bare_device_is_refused_until_it_is_named_twice() {
 
 #[test]
 fn a_mounted_device_is_refused_and_then_its_filesystem() {
-    test("a_mounted_device_is_refused_and_then_its_filesystem", || {
-        let _turn = one_at_a_time();
-        let place = Place::new("mounted");
-        let device = Loop::new(&place.file("file", SIZE))?;
-        need("mkfs.ext4", &["-q", text(&device.0)])?;
-        let mounted = Mounted::new(&device.0, &place)?;
-        refused(&device.0, "it is mounted on ");
-        drop(mounted);
-        refused(&device.0, "contains an ext4 filesystem");
-        Ok(())
-    });
+    test(
+        "a_mounted_device_is_refused_and_then_its_filesystem",
+        || {
+            let _turn = one_at_a_time();
+            let place = Place::new("mounted");
+            let device = Loop::new(&place.file("file", SIZE))?;
+            need("mkfs.ext4", &["-q", text(&device.0)])?;
+            let mounted = Mounted::new(&device.0, &place)?;
+            refused(&device.0, "it is mounted on ");
+            drop(mounted);
+            refused(&device.0, "contains an ext4 filesystem");
+            Ok(())
+        },
+    );
 }
 
 #[test]
 fn a_device_that_is_mounted_in_another_container_is_refused() {
-    test("a_device_that_is_mounted_in_another_container_is_refused", || {
-        let _turn = one_at_a_time();
-        let place = Place::new("container");
-        let device = Loop::new(&place.file("file", SIZE))?;
-        need("mkfs.ext4", &["-q", text(&device.0)])?;
-        let script = format!("mount {} {} && echo mounted && exec sleep 3600", text(&device.0), text(&place.0));
-        let mut container = Command::new("unshare")
-            .args(["--mount", "sh", "-c", &script])
-            .stdout(Stdio::piped())
-            .spawn()
-            .map(Holder)
-            .map_err(|error| Missing(format!("unshare: {error}")))?;
-        let mut answer = [0; 8];
-        let read = container.0.stdout.take().expect("it is piped").read_exact(&mut answer);
-        read.map_err(|_| Missing("nothing can be mounted in a namespace of its own".into()))?;
-        // As far as this process sees, nothing is mounted.
-        refused(&device.0, "is held open by the kernel");
-        drop(container);
-        Ok(())
-    });
+    test(
+        "a_device_that_is_mounted_in_another_container_is_refused",
+        || {
+            let _turn = one_at_a_time();
+            let place = Place::new("container");
+            let device = Loop::new(&place.file("file", SIZE))?;
+            need("mkfs.ext4", &["-q", text(&device.0)])?;
+            let script = format!(
+                "mount {} {} && echo mounted && exec sleep 3600",
+                text(&device.0),
+                text(&place.0)
+            );
+            let mut container = Command::new("unshare")
+                .args(["--mount", "sh", "-c", &script])
+                .stdout(Stdio::piped())
+                .spawn()
+                .map(Holder)
+                .map_err(|error| Missing(format!("unshare: {error}")))?;
+            let mut answer = [0; 8];
+            let read = container
+                .0
+                .stdout
+                .take()
+                .expect("it is piped")
+                .read_exact(&mut answer);
+            read.map_err(|_| Missing("nothing can be mounted in a namespace of its own".into()))?;
+            // As far as this process sees, nothing is mounted.
+            refused(&device.0, "is held open by the kernel");
+            drop(container);
+            Ok(())
+        },
+    );
 }
 
 #[test]
@@ -201,7 +240,17 @@ fn a_disk_is_refused_for_its_mounted_partition() {
 
 /// Creates one partition over the whole file.
 fn partition(file: &Path, label: &str) -> Result<(), Missing> {
-    need("sh", &["-c", &format!("printf 'label: {label}\\n,,L\\n' | sfdisk --quiet '{}'", file.display())]).map(drop)
+    need(
+        "sh",
+        &[
+            "-c",
+            &format!(
+                "printf 'label: {label}\\n,,L\\n' | sfdisk --quiet '{}'",
+                file.display()
+            ),
+        ],
+    )
+    .map(drop)
 }
 
 #[test]
@@ -254,9 +303,12 @@ fn filesystems_are_refused_on_devices_and_in_files() {
 fn rarer_filesystems_are_refused_too() {
     test("rarer_filesystems_are_refused_too", || {
         let place = Place::new("rarer");
-        for (program, words) in
-            [("mkfs.btrfs", "btrfs"), ("mkfs.vfat", "FAT"), ("mkfs.exfat", "exFAT"), ("mkfs.f2fs", "F2FS")]
-        {
+        for (program, words) in [
+            ("mkfs.btrfs", "btrfs"),
+            ("mkfs.vfat", "FAT"),
+            ("mkfs.exfat", "exFAT"),
+            ("mkfs.f2fs", "F2FS"),
+        ] {
             let file = place.file(program, 400 * MIB);
             need(program, &[text(&file)])?;
             refused(&file, words);
@@ -271,8 +323,14 @@ fn an_lvm_physical_volume_is_refused() {
         let _turn = one_at_a_time();
         let place = Place::new("lvm");
         let device = Loop::new(&place.file("file", SIZE))?;
-        let devices = format!("devices {{ scan=[\"/dev\"] filter=[\"a|^{}$|\",\"r|.*|\"] }}", device.0.display());
-        need("pvcreate", &["--quiet", "--config", &devices, text(&device.0)])?;
+        let devices = format!(
+            "devices {{ scan=[\"/dev\"] filter=[\"a|^{}$|\",\"r|.*|\"] }}",
+            device.0.display()
+        );
+        need(
+            "pvcreate",
+            &["--quiet", "--config", &devices, text(&device.0)],
+        )?;
         refused(&device.0, "contains an LVM physical volume");
         Ok(())
     });
@@ -298,7 +356,10 @@ fn a_swap_file_is_refused() {
         let place = Place::new("swapfile");
         let file = place.0.join("file");
         // Swap files may have no holes.
-        File::create(&file).unwrap().write_all(&vec![0; 8 << 20]).unwrap();
+        File::create(&file)
+            .unwrap()
+            .write_all(&vec![0; 8 << 20])
+            .unwrap();
         need("chmod", &["600", text(&file)])?;
         let swap = Swap::new(&file)?;
         refused(&file, "is in use as swap");
@@ -325,8 +386,11 @@ fn the_file_behind_a_loop_device_is_refused() {
 #[test]
 fn a_member_of_a_mapped_device_is_refused() {
     const NAME: &str = "a_member_of_a_mapped_device_is_refused";
-    // A kernel without device mapper has no such devices; the guard's parsing of them is tested on a copy of /sys.
-    if !std::fs::read_to_string("/proc/devices").is_ok_and(|devices| devices.contains("device-mapper")) {
+    // A kernel without device mapper has no such devices; the guard's parsing of them is tested on
+    // a copy of /sys.
+    if !std::fs::read_to_string("/proc/devices")
+        .is_ok_and(|devices| devices.contains("device-mapper"))
+    {
         say_skipped(NAME, "this kernel has no device mapper");
         return;
     }
@@ -341,7 +405,15 @@ fn a_member_of_a_mapped_device_is_refused() {
         let place = Place::new("mapped");
         let device = Loop::new(&place.file("file", SIZE))?;
         let name = format!("rigel-guard-{}", std::process::id());
-        need("dmsetup", &["create", &name, "--table", &format!("0 65536 linear {} 0", device.0.display())])?;
+        need(
+            "dmsetup",
+            &[
+                "create",
+                &name,
+                "--table",
+                &format!("0 65536 linear {} 0", device.0.display()),
+            ],
+        )?;
         let mapped = Mapped(name);
         refused(&device.0, "is part of dm-");
         drop(mapped);
@@ -355,68 +427,97 @@ fn a_target_open_in_another_process_is_refused() {
     let place = Place::new("held");
     let file = place.file("file", SIZE);
     let holder = Holder::of(&file);
-    refused(&file, &format!("is held open by process {} (sleep)", holder.0.id()));
+    refused(
+        &file,
+        &format!("is held open by process {} (sleep)", holder.0.id()),
+    );
     drop(holder);
     permitted(&file, std::slice::from_ref(&file));
 }
 
 #[test]
 fn a_device_that_another_process_holds_open_is_refused() {
-    test("a_device_that_another_process_holds_open_is_refused", || {
-        let _turn = one_at_a_time();
-        let place = Place::new("held-device");
-        let device = Loop::new(&place.file("file", SIZE))?;
-        let holder = Holder::of(&device.0);
-        refused(&device.0, "is held open by process ");
-        drop(holder);
-        permitted(&device.0, std::slice::from_ref(&device.0));
-        Ok(())
-    });
+    test(
+        "a_device_that_another_process_holds_open_is_refused",
+        || {
+            let _turn = one_at_a_time();
+            let place = Place::new("held-device");
+            let device = Loop::new(&place.file("file", SIZE))?;
+            let holder = Holder::of(&device.0);
+            refused(&device.0, "is held open by process ");
+            drop(holder);
+            permitted(&device.0, std::slice::from_ref(&device.0));
+            Ok(())
+        },
+    );
 }
 
 #[test]
 fn files_of_postgres_are_refused_by_content_and_by_location() {
-    test("files_of_postgres_are_refused_by_content_and_by_location", || {
-        let place = Place::new("postgres");
-        // initdb does not run as root, and its user must be able to reach its directory.
-        let user = need("id", &["-u", "postgres"])
-            .map(|_| "postgres")
-            .or_else(|_| need("id", &["-u", "nobody"]).map(|_| "nobody"))?;
-        let home = need("mktemp", &["-d"]).map(PathBuf::from)?;
-        let home = Place(home);
-        need("chown", &[user, text(&home.0)])?;
-        let data = home.0.join("data");
-        let initialise = ["-u", user, "--", "initdb", "--no-sync", "--auth=trust", "-D", text(&data)];
-        need("runuser", &initialise)?;
+    test(
+        "files_of_postgres_are_refused_by_content_and_by_location",
+        || {
+            let place = Place::new("postgres");
+            // initdb does not run as root, and its user must be able to reach its directory.
+            let user = need("id", &["-u", "postgres"])
+                .map(|_| "postgres")
+                .or_else(|_| need("id", &["-u", "nobody"]).map(|_| "nobody"))?;
+            let home = need("mktemp", &["-d"]).map(PathBuf::from)?;
+            let home = Place(home);
+            need("chown", &[user, text(&home.0)])?;
+            let data = home.0.join("data");
+            let initialise = [
+                "-u",
+                user,
+                "--",
+                "initdb",
+                "--no-sync",
+                "--auth=trust",
+                "-D",
+                text(&data),
+            ];
+            need("runuser", &initialise)?;
 
-        // A table and an index of template1, by their permanent file names: pg_class and its index of names.
-        let of = |name: &str| data.join(name);
-        let log =
-            std::fs::read_dir(of("pg_wal")).unwrap().flatten().find(|entry| entry.file_name().len() == 24).unwrap();
-        let files = [
-            (of("base/1/1259"), "contains a PostgreSQL data file"),
-            (of("base/1/2662"), "contains a PostgreSQL data file"),
-            (of("global/pg_control"), "contains a PostgreSQL control file"),
-            (log.path(), "contains a PostgreSQL log segment"),
-        ];
-        for (path, words) in files {
-            refused(&path, words);
-            // In another place it is still recognised.
-            let copy = place.0.join("copy");
-            std::fs::copy(&path, &copy).unwrap();
-            refused(&copy, words);
-        }
-        // A file without any recognisable bytes belongs to the database by its location.
-        let plain = of("base/1/99999");
-        File::create(&plain).unwrap().set_len(SIZE).unwrap();
-        refused(&plain, "which is a PostgreSQL data directory");
-        Ok(())
-    });
+            // A table and an index of template1, by their permanent file names: pg_class and its
+            // index of names.
+            let of = |name: &str| data.join(name);
+            let log = std::fs::read_dir(of("pg_wal"))
+                .unwrap()
+                .flatten()
+                .find(|entry| entry.file_name().len() == 24)
+                .unwrap();
+            let files = [
+                (of("base/1/1259"), "contains a PostgreSQL data file"),
+                (of("base/1/2662"), "contains a PostgreSQL data file"),
+                (
+                    of("global/pg_control"),
+                    "contains a PostgreSQL control file",
+                ),
+                (log.path(), "contains a PostgreSQL log segment"),
+            ];
+            for (path, words) in files {
+                refused(&path, words);
+                // In another place it is still recognised.
+                let copy = place.0.join("copy");
+                std::fs::copy(&path, &copy).unwrap();
+                refused(&copy, words);
+            }
+            // A file without any recognisable bytes belongs to the database by its location.
+            let plain = of("base/1/99999");
+            File::create(&plain).unwrap().set_len(SIZE).unwrap();
+            refused(&plain, "which is a PostgreSQL data directory");
+            Ok(())
+        },
+    );
 }
 
 #[test]
 fn a_file_among_a_databases_files_is_refused() {
-    let marks = [("ibdata1", "MySQL or MariaDB"), ("PG_VERSION", "PostgreSQL"), ("system01.dbf", "Oracle")];
+    let marks = [
+        ("ibdata1", "MySQL or MariaDB"),
+        ("PG_VERSION", "PostgreSQL"),
+        ("system01.dbf", "Oracle"),
+    ];
     for (mark, words) in marks {
         let place = Place::new(&format!("among-{mark}"));
         place.file(mark, 0);

@@ -1,9 +1,12 @@
-//! The guard under attack: exactly the checked target is written, and everything that shares its bytes is found.
+//! The guard under attack: exactly the checked target is written, and everything that shares its
+//! bytes is found.
 //!
-//! Each test does what somebody did, or could do, to make Rigel overwrite existing data. Tests that need root, loop
-//! devices or a tool report it if that is missing, as in `guard.rs`.
+//! Each test does what somebody did, or could do, to make Rigel overwrite existing data. Tests that
+//! need root, loop devices or a tool report it if that is missing, as in `guard.rs`.
 
-use crate::common::{Loop, Missing, Mounted, Place, need, one_at_a_time, test, text, wait, wait_until};
+use crate::common::{
+    Loop, Missing, Mounted, Place, need, one_at_a_time, test, text, wait, wait_until,
+};
 use rigel::engine::guard;
 use rigel::engine::layout::VolumeMap;
 use rigel::engine::opened::Opened;
@@ -23,7 +26,11 @@ const SIZE: u64 = 4 * MIB;
 /// The steps of `rigel` between its command line and its first write.
 fn open_to_write(path: &Path, destroy: &[PathBuf]) -> Result<Volume, Error> {
     let permit = guard::permit(Opened::open(path)?, destroy)?;
-    Volume::to_write(&[permit], VolumeMap::new(&[SIZE], Layout::Concat, 4096)?, false)
+    Volume::to_write(
+        &[permit],
+        VolumeMap::new(&[SIZE], Layout::Concat, 4096)?,
+        false,
+    )
 }
 
 /// The guard must refuse `path` although it was named twice, and use these words.
@@ -31,7 +38,10 @@ fn open_to_write(path: &Path, destroy: &[PathBuf]) -> Result<Volume, Error> {
 fn refused(path: &Path, words: &str) {
     let error = open_to_write(path, &[path.to_path_buf()]).expect_err(words);
     let said = error.to_string();
-    assert!(said.contains(words) && said.contains("\n  hint: "), "wanted {words}:\n{said}");
+    assert!(
+        said.contains(words) && said.contains("\n  hint: "),
+        "wanted {words}:\n{said}"
+    );
 }
 
 #[track_caller]
@@ -57,12 +67,19 @@ impl Stage {
         let (link, other) = (place.0.join("link"), place.0.join("other"));
         symlink(&mine, &link).unwrap();
         symlink(&victim, &other).unwrap();
-        Self { _place: place, mine, victim, link, other }
+        Self {
+            _place: place,
+            mine,
+            victim,
+            link,
+            other,
+        }
     }
 
     /// In one step, so that `link` always leads somewhere.
     fn exchange(&self) {
-        rustix::fs::renameat_with(CWD, &self.link, CWD, &self.other, RenameFlags::EXCHANGE).unwrap();
+        rustix::fs::renameat_with(CWD, &self.link, CWD, &self.other, RenameFlags::EXCHANGE)
+            .unwrap();
     }
 
     fn leads_to_mine(&self) -> bool {
@@ -72,7 +89,10 @@ impl Stage {
 
 fn first_bytes(path: &Path) -> [u8; 8] {
     let mut bytes = [0; 8];
-    File::open(path).unwrap().read_exact_at(&mut bytes, 0).unwrap();
+    File::open(path)
+        .unwrap()
+        .read_exact_at(&mut bytes, 0)
+        .unwrap();
     bytes
 }
 
@@ -88,8 +108,12 @@ fn writes_go_to_the_checked_file_even_if_its_path_changes() {
     let map = VolumeMap::new(&[SIZE], Layout::Concat, 4096).unwrap();
     let volume = Volume::to_write(&[permit], map, false).unwrap();
     volume.files()[0].write_all_at(b"measured", 0).unwrap();
-    assert_eq!((&first_bytes(&stage.mine), first_bytes(&stage.victim)), (b"measured", [0; 8]));
-    // The name in `--destroy` is resolved like any other: if it leads elsewhere, it does not permit this target.
+    assert_eq!(
+        (&first_bytes(&stage.mine), first_bytes(&stage.victim)),
+        (b"measured", [0; 8])
+    );
+    // The name in `--destroy` is resolved like any other: if it leads elsewhere, it does not permit
+    // this target.
     let opened = Opened::open(&stage.victim).unwrap();
     assert!(guard::permit(opened, std::slice::from_ref(&stage.mine)).is_err());
 }
@@ -123,8 +147,14 @@ fn a_link_that_is_exchanged_without_pause_never_leads_to_the_victim() {
         }
         over.store(true, Ordering::Relaxed);
     });
-    assert!(written > 0 && refused > 0, "{written} written, {refused} refused: there was no race");
-    assert_eq!((&first_bytes(&stage.mine), first_bytes(&stage.victim)), (b"measured", [0; 8]));
+    assert!(
+        written > 0 && refused > 0,
+        "{written} written, {refused} refused: there was no race"
+    );
+    assert_eq!(
+        (&first_bytes(&stage.mine), first_bytes(&stage.victim)),
+        (b"measured", [0; 8])
+    );
 }
 
 #[test]
@@ -146,9 +176,18 @@ fn a_pipe_that_took_the_place_of_a_file_is_neither_waited_for_nor_opened() {
     let path = place.0.join("pipe");
     let owner_only = rustix::fs::Mode::from_raw_mode(0o600);
     rustix::fs::mknodat(CWD, &path, rustix::fs::FileType::Fifo, owner_only, 0).unwrap();
-    assert!(Opened::open(&path).unwrap_err().to_string().contains("is a pipe"));
+    assert!(
+        Opened::open(&path)
+            .unwrap_err()
+            .to_string()
+            .contains("is a pipe")
+    );
     // Nobody has opened the other end: a non-blocking writer is refused.
-    let writer = rustix::fs::open(&path, rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK, owner_only);
+    let writer = rustix::fs::open(
+        &path,
+        rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK,
+        owner_only,
+    );
     assert_eq!(writer.unwrap_err(), rustix::io::Errno::NXIO);
 }
 
@@ -157,7 +196,11 @@ fn a_pipe_that_took_the_place_of_a_file_is_neither_waited_for_nor_opened() {
 /// A loop device over a part of a file.
 fn loop_from(file: &Path, offset: u64) -> Result<Loop, Missing> {
     let offset = offset.to_string();
-    need("losetup", &["--find", "--show", "--offset", &offset, text(file)]).map(|device| Loop(device.into()))
+    need(
+        "losetup",
+        &["--find", "--show", "--offset", &offset, text(file)],
+    )
+    .map(|device| Loop(device.into()))
 }
 
 #[test]
@@ -172,7 +215,10 @@ fn a_second_loop_device_on_a_mounted_image_is_refused() {
         let second = loop_from(&image, 20 * MIB)?;
         refused(&second.0, "is backed by '");
         let mounted = Mounted::new(&first.0, &place)?;
-        refused(&second.0, &format!("shares storage with {}, which is mounted on", name(&first)));
+        refused(
+            &second.0,
+            &format!("shares storage with {}, which is mounted on", name(&first)),
+        );
         drop(mounted);
         Ok(())
     });
@@ -187,7 +233,10 @@ fn a_loop_device_over_a_mounted_one_is_refused() {
         need("mkfs.ext4", &["-q", text(&first.0)])?;
         let second = loop_from(&first.0, 20 * MIB)?;
         let mounted = Mounted::new(&first.0, &place)?;
-        refused(&second.0, &format!("is backed by {}, which is mounted on", name(&first)));
+        refused(
+            &second.0,
+            &format!("is backed by {}, which is mounted on", name(&first)),
+        );
         drop(mounted);
         Ok(())
     });
@@ -228,25 +277,34 @@ fn a_second_name_of_a_databases_file_is_refused() {
 
 #[test]
 fn a_directory_of_a_database_is_known_wherever_it_is_mounted() {
-    test("a_directory_of_a_database_is_known_wherever_it_is_mounted", || {
-        let place = Place::new("bound");
-        std::fs::create_dir_all(place.0.join("data/base")).unwrap();
-        place.file("data/PG_VERSION", 0);
-        place.file("data/base/table", SIZE);
-        let point = place.0.join("mounted");
-        std::fs::create_dir(&point).unwrap();
-        need("mount", &["--bind", text(&place.0.join("data/base")), text(&point)])?;
-        let _mounted = Mounted(point.clone());
-        refused(&point.join("table"), "which is a PostgreSQL data directory");
-        Ok(())
-    });
+    test(
+        "a_directory_of_a_database_is_known_wherever_it_is_mounted",
+        || {
+            let place = Place::new("bound");
+            std::fs::create_dir_all(place.0.join("data/base")).unwrap();
+            place.file("data/PG_VERSION", 0);
+            place.file("data/base/table", SIZE);
+            let point = place.0.join("mounted");
+            std::fs::create_dir(&point).unwrap();
+            need(
+                "mount",
+                &["--bind", text(&place.0.join("data/base")), text(&point)],
+            )?;
+            let _mounted = Mounted(point.clone());
+            refused(&point.join("table"), "which is a PostgreSQL data directory");
+            Ok(())
+        },
+    );
 }
 
 #[test]
 fn a_file_of_a_tablespace_is_refused() {
     let place = Place::new("tablespace");
     std::fs::create_dir_all(place.0.join("PG_15_202209061/5")).unwrap();
-    refused(&place.file("PG_15_202209061/5/16384", SIZE), "which is a PostgreSQL tablespace");
+    refused(
+        &place.file("PG_15_202209061/5/16384", SIZE),
+        "which is a PostgreSQL tablespace",
+    );
 }
 
 #[test]
@@ -276,7 +334,9 @@ impl Holder {
         let script = format!("exec sleep 600 {redirection}");
         let holder = Self(Command::new("sh").args(["-c", &script]).spawn().unwrap());
         let comm = format!("/proc/{}/comm", holder.0.id());
-        wait_until("the shell has become sleep", || std::fs::read_to_string(&comm).is_ok_and(|name| name == "sleep\n"));
+        wait_until("the shell has become sleep", || {
+            std::fs::read_to_string(&comm).is_ok_and(|name| name == "sleep\n")
+        });
         holder
     }
 }
@@ -290,24 +350,42 @@ impl Drop for Holder {
 
 #[test]
 fn a_partition_of_a_disk_that_is_open_for_writing_is_refused() {
-    test("a_partition_of_a_disk_that_is_open_for_writing_is_refused", || {
-        let _turn = one_at_a_time();
-        let place = Place::new("whole");
-        let file = place.file("file", 64 * MIB);
-        need("sh", &["-c", &format!("printf 'label: dos\\n,,L\\n' | sfdisk --quiet '{}'", text(&file))])?;
-        let device = Loop::new(&file)?;
-        let part = PathBuf::from(format!("{}p1", device.0.display()));
-        if !part.exists() {
-            need("partx", &["--add", text(&device.0)])?;
-        }
-        let holder = Holder::new(&format!("<> {}", device.0.display()));
-        refused(&part, &format!("is a partition of {}, which is held open for writing by process", name(&device)));
-        drop(holder);
-        let reader = Holder::new(&format!("< {}", device.0.display()));
-        permitted(&part);
-        drop(reader);
-        Ok(())
-    });
+    test(
+        "a_partition_of_a_disk_that_is_open_for_writing_is_refused",
+        || {
+            let _turn = one_at_a_time();
+            let place = Place::new("whole");
+            let file = place.file("file", 64 * MIB);
+            need(
+                "sh",
+                &[
+                    "-c",
+                    &format!(
+                        "printf 'label: dos\\n,,L\\n' | sfdisk --quiet '{}'",
+                        text(&file)
+                    ),
+                ],
+            )?;
+            let device = Loop::new(&file)?;
+            let part = PathBuf::from(format!("{}p1", device.0.display()));
+            if !part.exists() {
+                need("partx", &["--add", text(&device.0)])?;
+            }
+            let holder = Holder::new(&format!("<> {}", device.0.display()));
+            refused(
+                &part,
+                &format!(
+                    "is a partition of {}, which is held open for writing by process",
+                    name(&device)
+                ),
+            );
+            drop(holder);
+            let reader = Holder::new(&format!("< {}", device.0.display()));
+            permitted(&part);
+            drop(reader);
+            Ok(())
+        },
+    );
 }
 
 /// Output of `rigel` for a run that writes to `target`, started by `wrapper`.
@@ -316,8 +394,28 @@ fn run_wrapped(place: &Place, wrapper: &[&str], target: &Path) -> Result<String,
     let output = Command::new(program)
         .args(arguments)
         .arg(env!("CARGO_BIN_EXE_rigel"))
-        .args(["orion", "-run", "advanced", "-matrix", "point", "-num_small", "1", "-num_large", "0"])
-        .args(["-size_small", "8", "-write", "100", "-cache_size", "0", "-duration", "1", "--no-progress"])
+        .args([
+            "orion",
+            "-run",
+            "advanced",
+            "-matrix",
+            "point",
+            "-num_small",
+            "1",
+            "-num_large",
+            "0",
+        ])
+        .args([
+            "-size_small",
+            "8",
+            "-write",
+            "100",
+            "-cache_size",
+            "0",
+            "-duration",
+            "1",
+            "--no-progress",
+        ])
         .arg("--target")
         .arg(target)
         .arg("--destroy")
@@ -330,51 +428,74 @@ fn run_wrapped(place: &Place, wrapper: &[&str], target: &Path) -> Result<String,
 
 #[test]
 fn a_device_is_not_written_where_its_holders_cannot_be_seen() {
-    test("a_device_is_not_written_where_its_holders_cannot_be_seen", || {
-        let _turn = one_at_a_time();
-        let place = Place::new("unseen");
-        let device = Loop::new(&place.file("file", SIZE))?;
-        let _holder = Holder::new(&format!("<> {}", device.0.display()));
-        let said = run_wrapped(&place, &["unshare", "--pid", "--fork", "--mount-proc"], &device.0)?;
-        assert!(
-            said.contains(
-                "the processes that have it open cannot be listed: this container has its own process namespace"
-            ),
-            "{said}"
-        );
-        // The owner of the node, who may not inspect the processes of others.
-        std::fs::set_permissions(&place.0, PermissionsExt::from_mode(0o777)).unwrap();
-        need("chown", &["nobody", text(&device.0)])?;
-        let wrapper = ["setpriv", "--reuid=nobody", "--clear-groups", "--"];
-        let said = run_wrapped(&place, &wrapper, &device.0);
-        need("chown", &["root", text(&device.0)])?;
-        let said = said?;
-        if !said.contains("refused") {
-            return Err(Missing(format!("nobody cannot run the program here: {said}")));
-        }
-        assert!(said.contains("belongs to another user; run as root"), "{said}");
-        Ok(())
-    });
+    test(
+        "a_device_is_not_written_where_its_holders_cannot_be_seen",
+        || {
+            let _turn = one_at_a_time();
+            let place = Place::new("unseen");
+            let device = Loop::new(&place.file("file", SIZE))?;
+            let _holder = Holder::new(&format!("<> {}", device.0.display()));
+            let said = run_wrapped(
+                &place,
+                &["unshare", "--pid", "--fork", "--mount-proc"],
+                &device.0,
+            )?;
+            assert!(
+                said.contains(
+                    "the processes that have it open cannot be listed: this container has its own \
+                     process namespace"
+                ),
+                "{said}"
+            );
+            // The owner of the node, who may not inspect the processes of others.
+            std::fs::set_permissions(&place.0, PermissionsExt::from_mode(0o777)).unwrap();
+            need("chown", &["nobody", text(&device.0)])?;
+            let wrapper = ["setpriv", "--reuid=nobody", "--clear-groups", "--"];
+            let said = run_wrapped(&place, &wrapper, &device.0);
+            need("chown", &["root", text(&device.0)])?;
+            let said = said?;
+            if !said.contains("refused") {
+                return Err(Missing(format!(
+                    "nobody cannot run the program here: {said}"
+                )));
+            }
+            assert!(
+                said.contains("belongs to another user; run as root"),
+                "{said}"
+            );
+            Ok(())
+        },
+    );
 }
 
 #[test]
 fn nothing_is_written_where_proc_or_sys_cannot_be_read() {
-    test("nothing_is_written_where_proc_or_sys_cannot_be_read", || {
-        let place = Place::new("blind");
-        let file = place.file("file", 64 * MIB);
-        std::fs::write(&file, vec![7; 64 << 20]).unwrap();
-        let cases = [
-            ("mount -t tmpfs none /sys", "cannot be read from /sys"),
-            ("mount --bind /dev/null /proc/swaps", "/proc/swaps cannot be read"),
-            ("mount -t tmpfs none /proc", "/proc is not mounted here"),
-        ];
-        for (hide, words) in cases {
-            let script = format!("{hide} && exec \"$@\"");
-            let said = run_wrapped(&place, &["unshare", "--mount", "sh", "-c", &script, "sh"], &file)?;
-            assert!(said.contains(words), "{hide}: {said}");
-        }
-        Ok(())
-    });
+    test(
+        "nothing_is_written_where_proc_or_sys_cannot_be_read",
+        || {
+            let place = Place::new("blind");
+            let file = place.file("file", 64 * MIB);
+            std::fs::write(&file, vec![7; 64 << 20]).unwrap();
+            let cases = [
+                ("mount -t tmpfs none /sys", "cannot be read from /sys"),
+                (
+                    "mount --bind /dev/null /proc/swaps",
+                    "/proc/swaps cannot be read",
+                ),
+                ("mount -t tmpfs none /proc", "/proc is not mounted here"),
+            ];
+            for (hide, words) in cases {
+                let script = format!("{hide} && exec \"$@\"");
+                let said = run_wrapped(
+                    &place,
+                    &["unshare", "--mount", "sh", "-c", &script, "sh"],
+                    &file,
+                )?;
+                assert!(said.contains(words), "{hide}: {said}");
+            }
+            Ok(())
+        },
+    );
 }
 
 // ---- what Rigel made itself ----
@@ -393,7 +514,10 @@ fn a_kept_scratch_file_changed_by_others_is_protected() {
     // The shell's `>`: the file stays the same, with completely different content.
     std::fs::write(&path, "somebody's backup").unwrap();
     let said = open_to_write(&path, &[]).unwrap_err().to_string();
-    assert!(said.contains("that Rigel did not make") && said.contains("--destroy"), "{said}");
+    assert!(
+        said.contains("that Rigel did not make") && said.contains("--destroy"),
+        "{said}"
+    );
     let renamed = place.0.join("backup.tar");
     std::fs::rename(&path, &renamed).unwrap();
     assert!(open_to_write(&renamed, &[]).is_err());
@@ -418,21 +542,26 @@ fn a_kept_scratch_file_written_by_rigel_needs_no_confirmation() {
 
 #[test]
 fn holes_that_would_fill_the_filesystem_are_not_written() {
-    test("holes_that_would_fill_the_filesystem_are_not_written", || {
-        let place = Place::new("filling");
-        let small = Mounted::in_memory(&place, "size=160m")?;
-        let file = |name: &str, size: u64| {
-            let path = place.file(&format!("small/{name}"), size);
-            Opened::open(&path).unwrap()
-        };
-        let (large, half) = (file("large", 900 * MIB), file("half", 60 * MIB));
-        assert_eq!(refuse_filling(std::slice::from_ref(&half)), Ok(()));
-        let said = refuse_filling(&[half, large]).unwrap_err().to_string();
-        assert!(said.contains("would fill its filesystem"), "{said}");
-        // Two files that fit one by one, but not together.
-        let said = refuse_filling(&[file("one", 60 * MIB), file("two", 60 * MIB)]).unwrap_err().to_string();
-        assert!(said.contains("120 MiB of the blocks to write"), "{said}");
-        drop(small);
-        Ok(())
-    });
+    test(
+        "holes_that_would_fill_the_filesystem_are_not_written",
+        || {
+            let place = Place::new("filling");
+            let small = Mounted::in_memory(&place, "size=160m")?;
+            let file = |name: &str, size: u64| {
+                let path = place.file(&format!("small/{name}"), size);
+                Opened::open(&path).unwrap()
+            };
+            let (large, half) = (file("large", 900 * MIB), file("half", 60 * MIB));
+            assert_eq!(refuse_filling(std::slice::from_ref(&half)), Ok(()));
+            let said = refuse_filling(&[half, large]).unwrap_err().to_string();
+            assert!(said.contains("would fill its filesystem"), "{said}");
+            // Two files that fit one by one, but not together.
+            let said = refuse_filling(&[file("one", 60 * MIB), file("two", 60 * MIB)])
+                .unwrap_err()
+                .to_string();
+            assert!(said.contains("120 MiB of the blocks to write"), "{said}");
+            drop(small);
+            Ok(())
+        },
+    );
 }

@@ -1,5 +1,6 @@
-//! Rigel's files in a hostile environment: links that another user planted under the name of a result, directories that
-//! others may write to, texts that control a terminal, a spreadsheet or fio, and endless files.
+//! Rigel's files in a hostile environment: links that another user planted under the name of a
+//! result, directories that others may write to, texts that control a terminal, a spreadsheet or
+//! fio, and endless files.
 
 use crate::common::{self, Missing, Place, entries, need, rigel, test, text, wait};
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -14,7 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
 /// A run of one point in virtual time.
-const RUN: &str = "orion -run oltp -num_small 1 -duration 1 --target sim:1,10ms,fixed --seed 7 --no-progress";
+const RUN: &str =
+    "orion -run oltp -num_small 1 -duration 1 --target sim:1,10ms,fixed --seed 7 --no-progress";
 /// A file that only its owner should change.
 const PRECIOUS: &str = "precious\n";
 /// Another user: the user `nobody` of every Linux.
@@ -39,14 +41,20 @@ fn precious(place: &Place) -> PathBuf {
 
 #[track_caller]
 fn is_untouched(path: &Path) {
-    assert_eq!(std::fs::read_to_string(path).unwrap(), PRECIOUS, "the file behind the link was written");
+    assert_eq!(
+        std::fs::read_to_string(path).unwrap(),
+        PRECIOUS,
+        "the file behind the link was written"
+    );
 }
 
 /// Tests that only root can run: what root may do in directories of others.
 fn as_root(name: &str, body: impl FnOnce(&Place)) {
     test(name, || {
         if need("id", &["-u"])? != "0" {
-            return Err(Missing("only root can give a directory to another user".into()));
+            return Err(Missing(
+                "only root can give a directory to another user".into(),
+            ));
         }
         body(&Place::new(name));
         Ok(())
@@ -62,12 +70,22 @@ fn no_result_is_written_through_a_link() {
         symlink(&victim, place.0.join(name)).unwrap();
     }
     // A link in place of the result itself is not a page, wherever it leads.
-    let refused = rigel(&place, "report run --html page.html").output().unwrap();
-    assert!(refused.status.code() == Some(2) && said(&refused).contains("exists and is not a page"), "{refused:?}");
+    let refused = rigel(&place, "report run --html page.html")
+        .output()
+        .unwrap();
+    assert!(
+        refused.status.code() == Some(2) && said(&refused).contains("exists and is not a page"),
+        "{refused:?}"
+    );
     std::fs::remove_file(place.0.join("page.html")).unwrap();
-    let written = rigel(&place, "report run --html page.html").output().unwrap();
+    let written = rigel(&place, "report run --html page.html")
+        .output()
+        .unwrap();
     is_untouched(&victim);
-    assert!(written.status.success() && place.0.join("page.html").is_file(), "{written:?}");
+    assert!(
+        written.status.success() && place.0.join("page.html").is_file(),
+        "{written:?}"
+    );
 
     std::fs::create_dir(place.0.join("man")).unwrap();
     symlink(&victim, place.0.join("man/rigel.1")).unwrap();
@@ -75,16 +93,29 @@ fn no_result_is_written_through_a_link() {
     is_untouched(&victim);
 
     std::fs::create_dir(place.0.join("files")).unwrap();
-    for path in entries(&run).iter().filter(|path| text(path).contains("orion_")) {
+    for path in entries(&run)
+        .iter()
+        .filter(|path| text(path).contains("orion_"))
+    {
         let name = path.file_name().unwrap().to_str().unwrap();
         symlink(&victim, place.0.join(format!("files/{name}.unfinished"))).unwrap();
     }
-    let again = rigel(&place, "report run --orion-files files").output().unwrap();
+    let again = rigel(&place, "report run --orion-files files")
+        .output()
+        .unwrap();
     is_untouched(&victim);
     assert!(again.status.success(), "{again:?}");
-    for path in entries(&run).iter().filter(|path| text(path).contains("orion_")) {
+    for path in entries(&run)
+        .iter()
+        .filter(|path| text(path).contains("orion_"))
+    {
         let other = place.0.join("files").join(path.file_name().unwrap());
-        assert_eq!(std::fs::read(path).unwrap(), std::fs::read(other).unwrap(), "{}", path.display());
+        assert_eq!(
+            std::fs::read(path).unwrap(),
+            std::fs::read(other).unwrap(),
+            "{}",
+            path.display()
+        );
     }
 }
 
@@ -93,78 +124,132 @@ fn a_journal_that_is_a_link_is_not_resumed() {
     let place = Place::new("hostile-resume");
     let run = a_run(&place);
     std::fs::create_dir(place.0.join("other")).unwrap();
-    symlink(run.join("journal.jsonl"), place.0.join("other/journal.jsonl")).unwrap();
+    symlink(
+        run.join("journal.jsonl"),
+        place.0.join("other/journal.jsonl"),
+    )
+    .unwrap();
     let before = std::fs::read(run.join("journal.jsonl")).unwrap();
     let output = rigel(&place, "orion --resume other").output().unwrap();
-    assert!(output.status.code() == Some(1) && said(&output).contains("it is a symbolic link"), "{output:?}");
+    assert!(
+        output.status.code() == Some(1) && said(&output).contains("it is a symbolic link"),
+        "{output:?}"
+    );
     assert_eq!(std::fs::read(run.join("journal.jsonl")).unwrap(), before);
 }
 
 #[test]
 fn root_refuses_a_result_directory_that_others_can_change() {
-    as_root("root_refuses_a_result_directory_that_others_can_change", |place| {
-        let directory = |name: &str, owner, mode| {
-            let path = place.0.join(name);
-            std::fs::create_dir(&path).unwrap();
-            std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-            chown(&path, Some(owner), Some(owner)).unwrap();
-        };
-        directory("theirs", OTHER, 0o755);
-        directory("group", 0, 0o775);
-        directory("all", 0, 0o777);
-        directory("sticky", 0, 0o1777);
-        directory("ours", 0, 0o755);
-        for (name, why) in [
-            ("theirs", "'theirs' belongs to user 65534, and root writes no files there"),
-            ("group", "others may replace files in 'group' (mode 775)"),
-            ("all", "others may replace files in 'all' (mode 777)"),
-        ] {
-            let line = format!("{RUN} --out {name}");
-            let output = rigel(place, &line).output().unwrap();
-            let words = said(&output);
-            assert_eq!(output.status.code(), Some(2), "{words}");
-            assert!(words.contains(why) && words.contains("run rigel as the owner of the directory"), "{words}");
-            assert_eq!(entries(&place.0.join(name)), [] as [PathBuf; 0], "something was measured first");
+    as_root(
+        "root_refuses_a_result_directory_that_others_can_change",
+        |place| {
+            let directory = |name: &str, owner, mode| {
+                let path = place.0.join(name);
+                std::fs::create_dir(&path).unwrap();
+                std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+                chown(&path, Some(owner), Some(owner)).unwrap();
+            };
+            directory("theirs", OTHER, 0o755);
+            directory("group", 0, 0o775);
+            directory("all", 0, 0o777);
+            directory("sticky", 0, 0o1777);
+            directory("ours", 0, 0o755);
+            for (name, why) in [
+                (
+                    "theirs",
+                    "'theirs' belongs to user 65534, and root writes no files there",
+                ),
+                ("group", "others may replace files in 'group' (mode 775)"),
+                ("all", "others may replace files in 'all' (mode 777)"),
+            ] {
+                let line = format!("{RUN} --out {name}");
+                let output = rigel(place, &line).output().unwrap();
+                let words = said(&output);
+                assert_eq!(output.status.code(), Some(2), "{words}");
+                assert!(
+                    words.contains(why)
+                        && words.contains("run rigel as the owner of the directory"),
+                    "{words}"
+                );
+                assert_eq!(
+                    entries(&place.0.join(name)),
+                    [] as [PathBuf; 0],
+                    "something was measured first"
+                );
 
-            // Orion's files, which are beside each other.
-            let here = rigel(place, RUN).current_dir(place.0.join(name)).output().unwrap();
-            let words = said(&here);
-            assert!(here.status.code() == Some(2) && words.contains("and root writes no files there"), "{words}");
-            assert_eq!(entries(&place.0.join(name)), [] as [PathBuf; 0], "something was written first");
-        }
-        for name in ["sticky", "ours"] {
-            let output = rigel(place, RUN).current_dir(place.0.join(name)).output().unwrap();
-            assert!(output.status.success(), "{name}: {}", said(&output));
-        }
-        // Files made by Rigel belong to root, wherever they are.
-        let output = rigel(place, RUN).args(["--out", "theirs/new/run"]).output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
-        let moved = rigel(place, "orion --resume theirs/new/run").output().unwrap();
-        assert!(moved.status.success(), "{}", said(&moved));
-    });
+                // Orion's files, which are beside each other.
+                let here = rigel(place, RUN)
+                    .current_dir(place.0.join(name))
+                    .output()
+                    .unwrap();
+                let words = said(&here);
+                assert!(
+                    here.status.code() == Some(2)
+                        && words.contains("and root writes no files there"),
+                    "{words}"
+                );
+                assert_eq!(
+                    entries(&place.0.join(name)),
+                    [] as [PathBuf; 0],
+                    "something was written first"
+                );
+            }
+            for name in ["sticky", "ours"] {
+                let output = rigel(place, RUN)
+                    .current_dir(place.0.join(name))
+                    .output()
+                    .unwrap();
+                assert!(output.status.success(), "{name}: {}", said(&output));
+            }
+            // Files made by Rigel belong to root, wherever they are.
+            let output = rigel(place, RUN)
+                .args(["--out", "theirs/new/run"])
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{}", said(&output));
+            let moved = rigel(place, "orion --resume theirs/new/run")
+                .output()
+                .unwrap();
+            assert!(moved.status.success(), "{}", said(&moved));
+        },
+    );
 }
 
 #[test]
 fn root_follows_no_link_of_others_to_a_result_directory() {
-    as_root("root_follows_no_link_of_others_to_a_result_directory", |place| {
-        std::fs::create_dir_all(place.0.join("ours/below")).unwrap();
-        std::fs::create_dir(place.0.join("theirs")).unwrap();
-        symlink(place.0.join("ours"), place.0.join("theirs/link")).unwrap();
-        symlink("ours", place.0.join("link")).unwrap();
-        chown(place.0.join("theirs"), Some(OTHER), Some(OTHER)).unwrap();
-        let output = rigel(place, RUN).args(["--out", "theirs/link/below"]).output().unwrap();
-        let words = said(&output);
-        assert!(words.contains("'link' in its path is a symbolic link that another user can change"), "{words}");
-        assert_eq!(output.status.code(), Some(2), "{words}");
-        assert_eq!(entries(&place.0.join("ours/below")), [] as [PathBuf; 0]);
-        // A link made by root is as safe as its directory.
-        let output = rigel(place, RUN).args(["--out", "link/below"]).output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
-        assert!(place.0.join("ours/below/journal.jsonl").is_file());
-    });
+    as_root(
+        "root_follows_no_link_of_others_to_a_result_directory",
+        |place| {
+            std::fs::create_dir_all(place.0.join("ours/below")).unwrap();
+            std::fs::create_dir(place.0.join("theirs")).unwrap();
+            symlink(place.0.join("ours"), place.0.join("theirs/link")).unwrap();
+            symlink("ours", place.0.join("link")).unwrap();
+            chown(place.0.join("theirs"), Some(OTHER), Some(OTHER)).unwrap();
+            let output = rigel(place, RUN)
+                .args(["--out", "theirs/link/below"])
+                .output()
+                .unwrap();
+            let words = said(&output);
+            assert!(
+                words
+                    .contains("'link' in its path is a symbolic link that another user can change"),
+                "{words}"
+            );
+            assert_eq!(output.status.code(), Some(2), "{words}");
+            assert_eq!(entries(&place.0.join("ours/below")), [] as [PathBuf; 0]);
+            // A link made by root is as safe as its directory.
+            let output = rigel(place, RUN)
+                .args(["--out", "link/below"])
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{}", said(&output));
+            assert!(place.0.join("ours/below/journal.jsonl").is_file());
+        },
+    );
 }
 
-/// A directory of another user, with links under every name that root's results could have for a while.
+/// A directory of another user, with links under every name that root's results could have for a
+/// while.
 #[test]
 fn links_that_wait_for_root_get_nothing() {
     as_root("links_that_wait_for_root_get_nothing", |place| {
@@ -172,8 +257,19 @@ fn links_that_wait_for_root_get_nothing() {
         let theirs = place.0.join("theirs");
         std::fs::create_dir(&theirs).unwrap();
         let stamp = rigel::clock::file_stamp();
-        for suffix in ["summary.txt", "mbps.csv", "iops.csv", "lat.csv", "hist.txt", "trace.txt"] {
-            symlink(&victim, theirs.join(format!("orion_{stamp}_{suffix}.unfinished"))).unwrap();
+        for suffix in [
+            "summary.txt",
+            "mbps.csv",
+            "iops.csv",
+            "lat.csv",
+            "hist.txt",
+            "trace.txt",
+        ] {
+            symlink(
+                &victim,
+                theirs.join(format!("orion_{stamp}_{suffix}.unfinished")),
+            )
+            .unwrap();
         }
         chown(&theirs, Some(OTHER), Some(OTHER)).unwrap();
         let output = rigel(place, RUN).current_dir(&theirs).output().unwrap();
@@ -189,11 +285,23 @@ fn results_that_nobody_got_are_no_success() {
     let soak = "soak sim:1,1ms --work 10ops --every 1m --for 4m --seed 1 --no-progress --out soak";
     let curve = "curve sim:2,1ms --depth 1,2 --seed 1 --no-progress";
     let calibrate = "calibrate sim:2,1ms --seed 1 --no-progress";
-    for (line, out) in [(soak, None), (curve, Some("curve")), (calibrate, Some("calibration")), (RUN, Some("other"))] {
-        let output = rigel(&place, line).args(out.iter().flat_map(|out| ["--out", out])).output().unwrap();
+    for (line, out) in [
+        (soak, None),
+        (curve, Some("curve")),
+        (calibrate, Some("calibration")),
+        (RUN, Some("other")),
+    ] {
+        let output = rigel(&place, line)
+            .args(out.iter().flat_map(|out| ["--out", out]))
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{line}: {}", said(&output));
     }
-    std::fs::write(place.0.join("series.csv"), "time,reads\n2026-01-01 00:00:00,1\n2026-01-01 00:01:00,2\n").unwrap();
+    std::fs::write(
+        place.0.join("series.csv"),
+        "time,reads\n2026-01-01 00:00:00,1\n2026-01-01 00:01:00,2\n",
+    )
+    .unwrap();
     let lines = [
         "report run".to_string(),
         "report run --json".into(),
@@ -227,19 +335,37 @@ fn results_that_nobody_got_are_no_success() {
     ];
     for line in lines {
         let full = File::options().write(true).open("/dev/full").unwrap();
-        let output = rigel(&place, &line).stdout(full).stderr(Stdio::piped()).output().unwrap();
+        let output = rigel(&place, &line)
+            .stdout(full)
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
         let words = said(&output);
         assert_eq!(output.status.code(), Some(1), "{line}: {words}");
-        assert!(words.contains("the results could not be written to stdout: No space left"), "{line}: {words}");
+        assert!(
+            words.contains("the results could not be written to stdout: No space left"),
+            "{line}: {words}"
+        );
     }
     // The run itself is still complete.
-    assert_eq!(entries(&place.0.join("again")).len(), 8, "the journal, its page and Orion's six files");
+    assert_eq!(
+        entries(&place.0.join("again")).len(),
+        8,
+        "the journal, its page and Orion's six files"
+    );
 
     // A reader that stops early is not an error.
-    let mut child = rigel(&place, "report run --html -").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = rigel(&place, "report run --html -")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
-    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{output:?}"
+    );
 }
 
 /// Sets the title of a terminal, clears it with a C1 character, and reverses the direction of text.
@@ -248,22 +374,41 @@ const DRIVING: &str = "a\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}z";
 #[track_caller]
 fn drives_nothing(what: &str, bytes: &[u8]) {
     let text = String::from_utf8(bytes.to_vec()).unwrap();
-    let found = text.chars().find(|c| drives_a_terminal(*c) && !matches!(c, '\n' | '\t'));
+    let found = text
+        .chars()
+        .find(|c| drives_a_terminal(*c) && !matches!(c, '\n' | '\t'));
     assert_eq!(found, None, "{what}: {text:?}");
-    assert!(text.contains("owned"), "{what} does not show the name: {text}");
+    assert!(
+        text.contains("owned"),
+        "{what} does not show the name: {text}"
+    );
 }
 
 #[test]
 fn no_name_drives_the_terminal() {
     let place = Place::new("hostile-escapes");
     let missing = |line: &str| rigel(&place, line).arg(DRIVING).output().unwrap();
-    for line in ["report", "import", "check", "curve", "advise", "orion -run oltp --target", "curve --resume"] {
+    for line in [
+        "report",
+        "import",
+        "check",
+        "curve",
+        "advise",
+        "orion -run oltp --target",
+        "curve --resume",
+    ] {
         let output = missing(line);
         assert!(!output.status.success());
         drives_nothing(line, &output.stderr);
     }
-    std::fs::write(place.0.join("mytest.lun"), format!("/nonexistent/{DRIVING}\n")).unwrap();
-    let output = rigel(&place, "orion -run oltp -testname mytest").output().unwrap();
+    std::fs::write(
+        place.0.join("mytest.lun"),
+        format!("/nonexistent/{DRIVING}\n"),
+    )
+    .unwrap();
+    let output = rigel(&place, "orion -run oltp -testname mytest")
+        .output()
+        .unwrap();
     drives_nothing("a LUN file", &output.stderr);
 
     // A foreign journal, with such a text in the fields that reports show.
@@ -272,28 +417,58 @@ fn no_name_drives_the_terminal() {
     let (first, points) = journal.split_once('\n').unwrap();
     let in_header = |pointer: &str| {
         let mut header: serde_json::Value = serde_json::from_str(first).unwrap();
-        *header.pointer_mut(pointer).unwrap_or_else(|| panic!("no {pointer} in {first}")) = DRIVING.into();
+        *header
+            .pointer_mut(pointer)
+            .unwrap_or_else(|| panic!("no {pointer} in {first}")) = DRIVING.into();
         format!("{header}\n{points}")
     };
-    let class = journal.replace("\"name\":\"small\"", &format!("\"name\":{}", serde_json::to_string(DRIVING).unwrap()));
-    let names = ["facts/name", "engine/name", "engine_about", "started", "version"];
-    let headers = names.iter().map(|name| (*name, in_header(&format!("/header/{name}"))));
+    let class = journal.replace(
+        "\"name\":\"small\"",
+        &format!("\"name\":{}", serde_json::to_string(DRIVING).unwrap()),
+    );
+    let names = [
+        "facts/name",
+        "engine/name",
+        "engine_about",
+        "started",
+        "version",
+    ];
+    let headers = names
+        .iter()
+        .map(|name| (*name, in_header(&format!("/header/{name}"))));
     for (what, hostile) in headers.chain([("class", class)]) {
         std::fs::write(place.0.join("hostile.jsonl"), hostile).unwrap();
         let mut shown = 0;
-        for line in ["report", "report --json", "report --format csv", "report --format orion", "compare run"] {
+        for line in [
+            "report",
+            "report --json",
+            "report --format csv",
+            "report --format orion",
+            "compare run",
+        ] {
             let output = rigel(&place, line).arg("hostile.jsonl").output().unwrap();
             let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-            let found = text.chars().find(|c| drives_a_terminal(*c) && !matches!(c, '\n' | '\t'));
+            let found = text
+                .chars()
+                .find(|c| drives_a_terminal(*c) && !matches!(c, '\n' | '\t'));
             assert_eq!(found, None, "{line} with such a {what}: {text}");
             shown += usize::from(text.contains("owned"));
         }
         assert!(shown > 0, "no report shows the {what}");
     }
-    std::fs::write(place.0.join("hostile.jsonl"), in_header("/header/facts/name")).unwrap();
-    let output = rigel(&place, "report hostile.jsonl --json").output().unwrap();
+    std::fs::write(
+        place.0.join("hostile.jsonl"),
+        in_header("/header/facts/name"),
+    )
+    .unwrap();
+    let output = rigel(&place, "report hostile.jsonl --json")
+        .output()
+        .unwrap();
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(document["target"]["name"], DRIVING, "JSON says what the journal does");
+    assert_eq!(
+        document["target"]["name"], DRIVING,
+        "JSON says what the journal does"
+    );
 }
 
 fn fio_job(run: &Run, point: &str) -> Result<String, Error> {
@@ -321,7 +496,9 @@ fn a_journal_gives_fio_nothing_but_names() {
         "a\u{1b}[2J",
     ] {
         run = whole.clone();
-        let rigel::model::Target::Paths { members, .. } = &mut run.header.target else { panic!("a run on a file") };
+        let rigel::model::Target::Paths { members, .. } = &mut run.header.target else {
+            panic!("a run on a file")
+        };
         members[0] = name.into();
         let error = fio_job(&run, &point).expect_err(name).to_string();
         assert!(error.contains("cannot stand in a job of fio"), "{error}");
@@ -347,20 +524,31 @@ fn frozen_on_a_file() -> String {
 fn no_name_of_a_series_is_a_formula_in_a_csv() {
     let place = Place::new("hostile-formula");
     let formula = "=cmd|'/c calc'!A1 /s";
-    let series = format!("time,{formula}\n2026-01-01 00:00:00,1\n2026-01-01 00:01:00,2\n2026-01-01 00:02:00,3\n");
+    let series = format!(
+        "time,{formula}\n2026-01-01 00:00:00,1\n2026-01-01 00:01:00,2\n2026-01-01 00:02:00,3\n"
+    );
     std::fs::write(place.0.join("series.csv"), series).unwrap();
-    let output = rigel(&place, "import series.csv --out run").output().unwrap();
+    let output = rigel(&place, "import series.csv --out run")
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{output:?}");
     let output = rigel(&place, "report run --format csv").output().unwrap();
     let csv = String::from_utf8(output.stdout).unwrap();
-    assert!(csv.contains(",'=cmd|'/c calc'!A1 /s,") && csv.contains(",2.000,"), "{csv}");
+    assert!(
+        csv.contains(",'=cmd|'/c calc'!A1 /s,") && csv.contains(",2.000,"),
+        "{csv}"
+    );
     assert!(!csv.contains(",=cmd"), "{csv}");
 }
 
 /// The output of a program that must end; it is killed if it reads forever or waits for a writer.
 #[track_caller]
 fn ends(place: &Place, line: &str) -> Output {
-    let mut child = rigel(place, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = rigel(place, line)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     for _ in 0..6000 {
         if child.try_wait().unwrap().is_some() {
             return child.wait_with_output().unwrap();
@@ -376,7 +564,10 @@ fn ends(place: &Place, line: &str) -> Output {
 fn nothing_without_an_end_is_read() {
     test("nothing_without_an_end_is_read", || {
         let place = Place::new("hostile-endless");
-        need("mkfifo", &[text(&place.0.join("pipe")), text(&place.0.join("pipe.lun"))])?;
+        need(
+            "mkfifo",
+            &[text(&place.0.join("pipe")), text(&place.0.join("pipe.lun"))],
+        )?;
         std::fs::create_dir(place.0.join("run")).unwrap();
         symlink("/dev/zero", place.0.join("run/journal.jsonl")).unwrap();
         symlink("/dev/zero", place.0.join("zero.lun")).unwrap();
@@ -398,8 +589,15 @@ fn nothing_without_an_end_is_read() {
         ] {
             let output = ends(&place, line);
             let words = said(&output);
-            assert!(matches!(output.status.code(), Some(1 | 2)), "{line}: {words}");
-            assert!(words.contains("it is not a regular file") || words.contains("it is a symbolic link"), "{words}");
+            assert!(
+                matches!(output.status.code(), Some(1 | 2)),
+                "{line}: {words}"
+            );
+            assert!(
+                words.contains("it is not a regular file")
+                    || words.contains("it is a symbolic link"),
+                "{words}"
+            );
         }
         Ok(())
     });
@@ -411,9 +609,15 @@ fn a_file_is_read_up_to_its_limit_and_no_further() {
     // Holes take no space on disk, but would all be read.
     place.file("holes.conf", (1 << 20) + 1);
     place.file("holes.lun", 1 << 40);
-    for line in ["sql run --on . --conf holes.conf", "orion -run oltp -testname holes"] {
+    for line in [
+        "sql run --on . --conf holes.conf",
+        "orion -run oltp -testname holes",
+    ] {
         let words = said(&ends(&place, line));
-        assert!(words.contains("it is larger than the limit of 1 MiB"), "{words}");
+        assert!(
+            words.contains("it is larger than the limit of 1 MiB"),
+            "{words}"
+        );
     }
     // A journal with an endless line: holes after a valid beginning.
     let journal = a_run(&place).join("journal.jsonl");
@@ -421,9 +625,16 @@ fn a_file_is_read_up_to_its_limit_and_no_further() {
     let length = std::fs::metadata(&journal).unwrap().len();
     let file = File::options().append(true).open(&journal).unwrap();
     file.set_len(length + (64 << 20)).unwrap();
-    let mut child = rigel(&place, "report run").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = rigel(&place, "report run")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let (status, peak) = common::peak_of(&mut child);
-    assert!(status.success(), "zeros at the end are what a power cut leaves");
+    assert!(
+        status.success(),
+        "zeros at the end are what a power cut leaves"
+    );
     assert!(peak < 48 << 20, "{peak} bytes for a journal of {length}");
     let read = journal::read(&journal).unwrap();
     assert!(read.cut && read.points == whole.points);
@@ -433,10 +644,18 @@ fn a_file_is_read_up_to_its_limit_and_no_further() {
 fn a_pipe_from_a_shell_is_read() {
     let place = Place::new("hostile-pipe");
     let series = "time,reads\n2026-01-01 00:00:00,1\n2026-01-01 00:01:00,2\n";
-    for (name, path) in [("one", "/dev/stdin"), ("two", "/dev/fd/0"), ("three", "/proc/self/fd/0")] {
+    for (name, path) in [
+        ("one", "/dev/stdin"),
+        ("two", "/dev/fd/0"),
+        ("three", "/proc/self/fd/0"),
+    ] {
         let line = format!("import {path} --out {name}");
-        let mut child =
-            rigel(&place, &line).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = rigel(&place, &line)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut input = child.stdin.take().unwrap();
         std::io::Write::write_all(&mut input, series.as_bytes()).unwrap();
         drop(input);
@@ -456,8 +675,14 @@ fn a_password_that_others_can_read_is_not_used() {
         let output = rigel(&place, line).output().unwrap();
         let words = said(&output);
         assert_eq!(output.status.code(), Some(2), "{words}");
-        assert!(words.contains(&format!("others may read or write it (mode {mode:o})")), "{words}");
-        assert!(words.contains("chmod 600") && !words.contains("s3cret"), "{words}");
+        assert!(
+            words.contains(&format!("others may read or write it (mode {mode:o})")),
+            "{words}"
+        );
+        assert!(
+            words.contains("chmod 600") && !words.contains("s3cret"),
+            "{words}"
+        );
     }
     std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
     let words = said(&rigel(&place, line).output().unwrap());
@@ -467,16 +692,33 @@ fn a_password_that_others_can_read_is_not_used() {
 #[test]
 fn a_page_lets_a_browser_run_only_its_own_script() {
     let page = rigel::report::html::render(&rigel::report::document::Document::default());
-    let policy = page.split_once("http-equiv=\"Content-Security-Policy\" content=\"").expect("a policy").1;
+    let policy = page
+        .split_once("http-equiv=\"Content-Security-Policy\" content=\"")
+        .expect("a policy")
+        .1;
     let policy = policy.split_once('"').unwrap().0;
-    assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("script-src 'unsafe"), "{policy}");
+    assert!(
+        policy.starts_with("default-src 'none'; ") && !policy.contains("script-src 'unsafe"),
+        "{policy}"
+    );
     let mut hashes = 0;
     for (opening, closing) in [("<script>", "</script>"), ("<style>", "</style>")] {
-        for inside in page.split(opening).skip(1).map(|rest| rest.split_once(closing).unwrap().0) {
+        for inside in page
+            .split(opening)
+            .skip(1)
+            .map(|rest| rest.split_once(closing).unwrap().0)
+        {
             let hash = BASE64_STANDARD.encode(Sha256::digest(inside));
-            assert!(policy.contains(&format!("'sha256-{hash}'")), "{opening} is not in {policy}");
+            assert!(
+                policy.contains(&format!("'sha256-{hash}'")),
+                "{opening} is not in {policy}"
+            );
             hashes += 1;
         }
     }
-    assert_eq!((hashes, policy.matches("'sha256-").count()), (3, 3), "{policy}");
+    assert_eq!(
+        (hashes, policy.matches("'sha256-").count()),
+        (3, 3),
+        "{policy}"
+    );
 }

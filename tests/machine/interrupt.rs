@@ -1,7 +1,9 @@
-//! A run that is interrupted, or runs out of space, keeps its measurements and leaves nothing incomplete.
+//! A run that is interrupted, or runs out of space, keeps its measurements and leaves nothing
+//! incomplete.
 
 use crate::common::{
-    Mounted, Place, entries, in_time, need, peak_of, rigel, scratch_file, test, text, wait, wait_until,
+    Mounted, Place, entries, in_time, need, peak_of, rigel, scratch_file, test, text, wait,
+    wait_until,
 };
 use rigel::model::Coordinates;
 use rigel::record::End;
@@ -10,26 +12,38 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 fn signal(child: &Child, name: &str) {
-    let status = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
+    let status = Command::new("kill")
+        .args(["-s", name, &child.id().to_string()])
+        .status()
+        .unwrap();
     assert!(status.success(), "kill -s {name}");
 }
 
-/// A run on a scratch file that gets a signal in a point after its first. Returns its output and its journal.
+/// A run on a scratch file that gets a signal in a point after its first. Returns its output and
+/// its journal.
 fn signalled_in_a_point(place: &Place, name: &str, factor: u32) -> Option<(Output, Run)> {
     std::fs::create_dir(place.0.join("storage")).unwrap();
     let line = "orion -run oltp -num_small 3 --target storage --scratch-size 64MiB --out run";
     let mut command = rigel(place, &format!("{line} -duration {}", 2 * factor));
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let path = place.0.join("run/journal.jsonl");
     let lines = || std::fs::read_to_string(&path).map_or(0, |text| text.matches('\n').count());
     wait_until("the first point is done", || lines() >= 2);
-    // The warm-up takes one second at most; if it takes longer, the signal arrives during the warm-up.
+    // The warm-up takes one second at most; if it takes longer, the signal arrives during the
+    // warm-up.
     wait(1500);
     signal(&child, name);
     let output = child.wait_with_output().unwrap();
     let run = journal::read(&place.0.join("run")).unwrap();
     // Too late: the run was complete, or between two points.
-    let is_cut = run.points.last().is_some_and(|point| point.end == End::Stopped);
+    let is_cut = run
+        .points
+        .last()
+        .is_some_and(|point| point.end == End::Stopped);
     is_cut.then_some((output, run))
 }
 
@@ -40,24 +54,67 @@ fn interrupted_by(name: &str) {
     });
     // The first point and perhaps more, then a stopped one.
     let done = run.points.len() - 1;
-    assert!(run.points[..done].iter().all(|point| point.end == End::Complete), "{:?}", run.points);
-    assert_eq!(run.complete(), [Coordinates::cell(1, 0), Coordinates::cell(2, 0)][..done]);
+    assert!(
+        run.points[..done]
+            .iter()
+            .all(|point| point.end == End::Complete),
+        "{:?}",
+        run.points
+    );
+    assert_eq!(
+        run.complete(),
+        [Coordinates::cell(1, 0), Coordinates::cell(2, 0)][..done]
+    );
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains(&format!("rigel: stopped: {} of 3 data points are not complete", 3 - done)), "{said}");
-    assert!(said.contains("hint: resume them with `rigel orion --resume run`"), "{said}");
-    assert_eq!(entries(&place.0.join("storage")), [] as [PathBuf; 0], "the scratch file is still there");
+    assert!(
+        said.contains(&format!(
+            "rigel: stopped: {} of 3 data points are not complete",
+            3 - done
+        )),
+        "{said}"
+    );
+    assert!(
+        said.contains("hint: resume them with `rigel orion --resume run`"),
+        "{said}"
+    );
+    assert_eq!(
+        entries(&place.0.join("storage")),
+        [] as [PathBuf; 0],
+        "the scratch file is still there"
+    );
 
     let printed = String::from_utf8_lossy(&output.stdout);
     let incomplete = format!("Incomplete @ Small={} and Large=0", done + 1);
-    assert!(printed.contains("@ Small=1 and Large=0") && printed.contains(&incomplete), "{printed}");
-    let iops = entries(&place.0.join("run")).into_iter().find(|path| text(path).ends_with("_iops.csv")).unwrap();
-    let row = std::fs::read_to_string(iops).unwrap().lines().nth(1).unwrap().to_string();
-    assert_eq!(row.split(',').count(), 1 + done, "an incomplete point is in the csv: {row}");
+    assert!(
+        printed.contains("@ Small=1 and Large=0") && printed.contains(&incomplete),
+        "{printed}"
+    );
+    let iops = entries(&place.0.join("run"))
+        .into_iter()
+        .find(|path| text(path).ends_with("_iops.csv"))
+        .unwrap();
+    let row = std::fs::read_to_string(iops)
+        .unwrap()
+        .lines()
+        .nth(1)
+        .unwrap()
+        .to_string();
+    assert_eq!(
+        row.split(',').count(),
+        1 + done,
+        "an incomplete point is in the csv: {row}"
+    );
 
     let resumed = rigel(&place, "orion --resume run").output().unwrap();
     assert!(resumed.status.success(), "{resumed:?}");
-    assert_eq!(journal::read(&place.0.join("run")).unwrap().complete().len(), 3);
+    assert_eq!(
+        journal::read(&place.0.join("run"))
+            .unwrap()
+            .complete()
+            .len(),
+        3
+    );
 }
 
 #[test]
@@ -91,16 +148,23 @@ fn a_run_on_a_model_heeds_signals_however_long_or_many_its_operations() {
         for name in ["TERM", "INT"] {
             let place = Place::new(&format!("interrupt-model-{number}-{name}"));
             let mut command = rigel(&place, &format!("{line} --seed 1 --out run"));
-            let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            let child = command
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
             let mut running = Running(child);
             wait_until("it measures", || {
-                place.0.join("run/journal.jsonl").exists() || running.0.try_wait().unwrap().is_some()
+                place.0.join("run/journal.jsonl").exists()
+                    || running.0.try_wait().unwrap().is_some()
             });
             wait(300);
             if running.0.try_wait().unwrap().is_none() {
                 signal(&running.0, name);
             }
-            wait_until(&format!("{line} ends by SIG{name}"), || running.0.try_wait().unwrap().is_some());
+            wait_until(&format!("{line} ends by SIG{name}"), || {
+                running.0.try_wait().unwrap().is_some()
+            });
         }
     }
 }
@@ -109,13 +173,21 @@ fn a_run_on_a_model_heeds_signals_however_long_or_many_its_operations() {
 fn a_measurement_of_a_hundred_years_takes_no_memory_for_each_second() {
     let place = Place::new("interrupt-memory");
     let line = "orion -run simple -num_disks 1 -duration 4294967295 --target sim:1,100h --out run";
-    let child = rigel(&place, line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let child = rigel(&place, line)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let mut running = Running(child);
     wait_until("it measures", || place.0.join("run/journal.jsonl").exists());
     wait(1000);
     signal(&running.0, "TERM");
     let (status, peak) = peak_of(&mut running.0);
-    assert!(status.code() == Some(1) && peak < 1 << 30, "{status}, {} MiB", peak >> 20);
+    assert!(
+        status.code() == Some(1) && peak < 1 << 30,
+        "{status}, {} MiB",
+        peak >> 20
+    );
 }
 
 #[test]
@@ -123,15 +195,27 @@ fn an_interrupted_filling_leaves_nothing() {
     let (place, output) = in_time("the filling was interrupted", |factor| {
         let place = Place::new(&format!("interrupt-filling-{factor}"));
         std::fs::create_dir(place.0.join("storage")).unwrap();
-        let line = format!("orion -run oltp --target storage --scratch-size {}MiB --out run", 512 * factor.min(8));
-        let mut child = rigel(&place, &line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let line = format!(
+            "orion -run oltp --target storage --scratch-size {}MiB --out run",
+            512 * factor.min(8)
+        );
+        let mut child = rigel(&place, &line)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         // It installs signal handlers before it creates the file, which has no name.
         let descriptors = PathBuf::from(format!("/proc/{}/fd", child.id()));
         let is_unnamed = |entry: &std::fs::DirEntry| {
-            std::fs::read_link(entry.path()).is_ok_and(|link| link.to_string_lossy().contains("storage/"))
+            std::fs::read_link(entry.path())
+                .is_ok_and(|link| link.to_string_lossy().contains("storage/"))
         };
         wait_until("it fills a scratch file", || {
-            let filling = std::fs::read_dir(&descriptors).into_iter().flatten().flatten().any(|it| is_unnamed(&it));
+            let filling = std::fs::read_dir(&descriptors)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .any(|it| is_unnamed(&it));
             filling || child.try_wait().unwrap().is_some()
         });
         signal(&child, "INT");
@@ -141,11 +225,15 @@ fn an_interrupted_filling_leaves_nothing() {
     });
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.code() == Some(1) && said.contains("stopped while the scratch file was being filled"),
+        output.status.code() == Some(1)
+            && said.contains("stopped while the scratch file was being filled"),
         "{said}"
     );
     assert_eq!(entries(&place.0.join("storage")), [] as [PathBuf; 0]);
-    assert!(!place.0.join("run").exists(), "a run that has not begun has a directory");
+    assert!(
+        !place.0.join("run").exists(),
+        "a run that has not begun has a directory"
+    );
 }
 
 #[test]
@@ -153,11 +241,21 @@ fn a_second_ctrl_c_ends_at_once() {
     let place = Place::new("interrupt-twice");
     let target = scratch_file("interrupt-twice", 4 << 20);
     let line = "orion -run oltp -duration 3600 --out run --target";
-    let mut child = rigel(&place, line).arg(&target.path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_until("the run has begun", || place.0.join("run/journal.jsonl").exists());
+    let mut child = rigel(&place, line)
+        .arg(&target.path)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("the run has begun", || {
+        place.0.join("run/journal.jsonl").exists()
+    });
     signal(&child, "INT");
     // It may have ended by now.
-    let _ = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).stderr(Stdio::null()).status();
+    let _ = Command::new("kill")
+        .args(["-s", "INT", &child.id().to_string()])
+        .stderr(Stdio::null())
+        .status();
     wait_until("it ends", || child.try_wait().unwrap().is_some());
     assert_eq!(child.wait().unwrap().code(), Some(1));
     assert!(!journal::read(&place.0.join("run")).unwrap().cut);
@@ -169,46 +267,82 @@ const MANY_POINTS: &str = "orion -run oltp -duration 1 --target sim:4,100us --se
 fn out_of_room(output: &Output) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("No space left on device") && said.contains("cannot write '"), "{said}");
+    assert!(
+        said.contains("No space left on device") && said.contains("cannot write '"),
+        "{said}"
+    );
     assert!(said.contains("\n  hint: "), "{said}");
 }
 
 #[test]
 fn a_full_disk_keeps_earlier_points_and_the_run_can_be_resumed() {
-    test("a_full_disk_keeps_earlier_points_and_the_run_can_be_resumed", || {
-        let place = Place::new("interrupt-full");
-        let small = Mounted::in_memory(&place, "size=160k")?;
-        let output = rigel(&place, MANY_POINTS).args(["--out", "small/run"]).output().unwrap();
-        out_of_room(&output);
-        assert!(String::from_utf8_lossy(&output.stderr).contains("resume with --resume"), "{output:?}");
-        let run = journal::read(&small.0.join("run")).unwrap();
-        let done = run.points.len();
-        assert!(done > 0 && done < 20, "{done} points fitted");
-        assert_eq!(entries(&small.0.join("run")).len(), 1, "there is more than the journal");
-        assert!(rigel(&place, "report small/run").output().unwrap().status.success());
+    test(
+        "a_full_disk_keeps_earlier_points_and_the_run_can_be_resumed",
+        || {
+            let place = Place::new("interrupt-full");
+            let small = Mounted::in_memory(&place, "size=160k")?;
+            let output = rigel(&place, MANY_POINTS)
+                .args(["--out", "small/run"])
+                .output()
+                .unwrap();
+            out_of_room(&output);
+            assert!(
+                String::from_utf8_lossy(&output.stderr).contains("resume with --resume"),
+                "{output:?}"
+            );
+            let run = journal::read(&small.0.join("run")).unwrap();
+            let done = run.points.len();
+            assert!(done > 0 && done < 20, "{done} points fitted");
+            assert_eq!(
+                entries(&small.0.join("run")).len(),
+                1,
+                "there is more than the journal"
+            );
+            assert!(
+                rigel(&place, "report small/run")
+                    .output()
+                    .unwrap()
+                    .status
+                    .success()
+            );
 
-        small.remount("size=8m")?;
-        let output = rigel(&place, "orion --resume small/run").output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        let after = journal::read(&small.0.join("run")).unwrap();
-        assert_eq!(after.points[..done], run.points, "earlier points were touched");
-        assert_eq!(after.complete().len(), 20);
-        Ok(())
-    });
+            small.remount("size=8m")?;
+            let output = rigel(&place, "orion --resume small/run").output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            let after = journal::read(&small.0.join("run")).unwrap();
+            assert_eq!(
+                after.points[..done],
+                run.points,
+                "earlier points were touched"
+            );
+            assert_eq!(after.complete().len(), 20);
+            Ok(())
+        },
+    );
 }
 
 #[test]
 fn no_half_of_a_file_passes_for_a_result() {
     test("no_half_of_a_file_passes_for_a_result", || {
         let place = Place::new("interrupt-half");
-        let made = rigel(&place, MANY_POINTS).args(["--out", "run"]).output().unwrap();
+        let made = rigel(&place, MANY_POINTS)
+            .args(["--out", "run"])
+            .output()
+            .unwrap();
         assert!(made.status.success(), "{made:?}");
         let small = Mounted::in_memory(&place, "size=16k")?;
-        let output = rigel(&place, "report run --orion-files small").output().unwrap();
+        let output = rigel(&place, "report run --orion-files small")
+            .output()
+            .unwrap();
         out_of_room(&output);
         for path in entries(&small.0) {
             let whole = place.0.join("run").join(path.file_name().unwrap());
-            assert_eq!(std::fs::read(&path).unwrap(), std::fs::read(whole).unwrap(), "{}", path.display());
+            assert_eq!(
+                std::fs::read(&path).unwrap(),
+                std::fs::read(whole).unwrap(),
+                "{}",
+                path.display()
+            );
         }
         Ok(())
     });
@@ -216,28 +350,44 @@ fn no_half_of_a_file_passes_for_a_result() {
 
 #[test]
 fn a_place_for_results_that_is_full_or_read_only_is_refused_before_anything_is_measured() {
-    test("a_place_for_results_that_is_full_or_read_only_is_refused_before_anything_is_measured", || {
-        let place = Place::new("interrupt-refused");
-        let small = Mounted::in_memory(&place, "size=64k")?;
-        for (options, words) in [("size=64k", "64 KiB are free"), ("ro", "Read-only file system")] {
-            small.remount(options)?;
-            for directory in ["small", "small/run"] {
-                let output = rigel(&place, MANY_POINTS).args(["--out", directory]).output().unwrap();
-                let said = String::from_utf8_lossy(&output.stderr);
-                assert_eq!(output.status.code(), Some(2), "{said}");
-                assert!(said.contains(&format!("the result directory '{directory}'")), "{said}");
-                assert!(said.contains(words) && said.contains("hint: give another with --out DIR"), "{said}");
+    test(
+        "a_place_for_results_that_is_full_or_read_only_is_refused_before_anything_is_measured",
+        || {
+            let place = Place::new("interrupt-refused");
+            let small = Mounted::in_memory(&place, "size=64k")?;
+            for (options, words) in [
+                ("size=64k", "64 KiB are free"),
+                ("ro", "Read-only file system"),
+            ] {
+                small.remount(options)?;
+                for directory in ["small", "small/run"] {
+                    let output = rigel(&place, MANY_POINTS)
+                        .args(["--out", directory])
+                        .output()
+                        .unwrap();
+                    let said = String::from_utf8_lossy(&output.stderr);
+                    assert_eq!(output.status.code(), Some(2), "{said}");
+                    assert!(
+                        said.contains(&format!("the result directory '{directory}'")),
+                        "{said}"
+                    );
+                    assert!(
+                        said.contains(words) && said.contains("hint: give another with --out DIR"),
+                        "{said}"
+                    );
+                }
             }
-        }
-        assert!(entries(&small.0).is_empty());
-        Ok(())
-    });
+            assert!(entries(&small.0).is_empty());
+            Ok(())
+        },
+    );
 }
 
 #[test]
 fn unreadable_and_unwritable_files_are_named() {
     test("unreadable_and_unwritable_files_are_named", || {
-        // Root may do anything: another user runs a copy of the program, in a directory that everybody can reach.
+        // Root may do anything: another user runs a copy of the program, in a directory that
+        // everybody can reach.
         let home = Place(need("mktemp", &["-d"]).map(PathBuf::from)?);
         let path = |name: &str| home.0.join(name);
         std::fs::copy(env!("CARGO_BIN_EXE_rigel"), path("rigel")).unwrap();
@@ -245,22 +395,45 @@ fn unreadable_and_unwritable_files_are_named() {
         std::fs::write(path("list.lun"), "secret\n").unwrap();
         std::fs::write(path("hidden.lun"), "secret\n").unwrap();
         need("chmod", &["755", text(&home.0)])?;
-        need("chmod", &["600", text(&path("secret")), text(&path("hidden.lun"))])?;
-        need("runuser", &["-u", "nobody", "--", text(&path("rigel")), "--version"])?;
+        need(
+            "chmod",
+            &["600", text(&path("secret")), text(&path("hidden.lun"))],
+        )?;
+        need(
+            "runuser",
+            &["-u", "nobody", "--", text(&path("rigel")), "--version"],
+        )?;
         let as_nobody = |arguments: &str| {
             let mut command = Command::new("runuser");
-            command.args(["-u", "nobody", "--", text(&path("rigel"))]).args(arguments.split_whitespace());
+            command
+                .args(["-u", "nobody", "--", text(&path("rigel"))])
+                .args(arguments.split_whitespace());
             let output = command.current_dir(&home.0).output().unwrap();
-            (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+            (
+                output.status.code(),
+                String::from_utf8_lossy(&output.stderr).into_owned(),
+            )
         };
         for (arguments, words) in [
             ("check secret", "'secret' cannot be read: permission denied"),
-            ("orion -run oltp -testname list --out /tmp/rigel-unused", "'secret' cannot be read: permission denied"),
-            ("orion -run oltp -testname hidden", "'hidden.lun': Permission denied"),
-            ("orion -run oltp --target sim:", "cannot be written to: Permission denied"),
+            (
+                "orion -run oltp -testname list --out /tmp/rigel-unused",
+                "'secret' cannot be read: permission denied",
+            ),
+            (
+                "orion -run oltp -testname hidden",
+                "'hidden.lun': Permission denied",
+            ),
+            (
+                "orion -run oltp --target sim:",
+                "cannot be written to: Permission denied",
+            ),
         ] {
             let (status, said) = as_nobody(arguments);
-            assert!(status == Some(2) && said.contains(words) && said.contains("hint: "), "{arguments}: {said}");
+            assert!(
+                status == Some(2) && said.contains(words) && said.contains("hint: "),
+                "{arguments}: {said}"
+            );
         }
         assert!(!Path::new("/tmp/rigel-unused").exists());
         Ok(())

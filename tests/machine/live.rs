@@ -24,7 +24,14 @@ impl Session {
         let run = format!("sh -c 'echo $$ > pid; exec env {environment} {program} {line}'");
         let line = format!("stty cols 120 rows 40; {run}; echo status $?; stty -a");
         let mut child = Command::new("script")
-            .args(["--quiet", "--flush", "--return", "--command", &line, "/dev/null"])
+            .args([
+                "--quiet",
+                "--flush",
+                "--return",
+                "--command",
+                &line,
+                "/dev/null",
+            ])
             .current_dir(&place.0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -39,7 +46,11 @@ impl Session {
                 into.lock().unwrap().extend_from_slice(&piece[..read]);
             }
         });
-        Ok(Self { child, shown, reader })
+        Ok(Self {
+            child,
+            shown,
+            reader,
+        })
     }
 
     fn shown(&self) -> String {
@@ -66,18 +77,32 @@ impl Session {
 fn long(name: &str, environment: &str) -> Result<(Place, Session), Missing> {
     let place = Place::new(name);
     std::fs::create_dir(place.0.join("storage")).unwrap();
-    let line = "curve storage --scratch-size 64MiB --depth 1,2 --precision 0.1% --point-max 1h --live --out run";
-    let session = Session::start(&place, format!("{environment} TERM=xterm-256color").trim_start(), line)?;
+    let line = "curve storage --scratch-size 64MiB --depth 1,2 --precision 0.1% --point-max 1h \
+                --live --out run";
+    let session = Session::start(
+        &place,
+        format!("{environment} TERM=xterm-256color").trim_start(),
+        line,
+    )?;
     Ok((place, session))
 }
 
 /// Checks that the terminal is restored: its own screen, the cursor, line mode, echo.
 fn given_back(shown: &str) {
     assert_eq!(shown.matches(ENTER).count(), 1, "{shown}");
-    let after = shown.split(LEAVE).nth(1).unwrap_or_else(|| panic!("the screen was not left: {shown}"));
-    assert!(shown.contains("\x1b[?25l") && shown.contains("\x1b[?25h"), "the cursor is gone: {shown}");
+    let after = shown
+        .split(LEAVE)
+        .nth(1)
+        .unwrap_or_else(|| panic!("the screen was not left: {shown}"));
+    assert!(
+        shown.contains("\x1b[?25l") && shown.contains("\x1b[?25h"),
+        "the cursor is gone: {shown}"
+    );
     for setting in ["icanon", "isig", "echo ", "opost"] {
-        assert!(after.contains(setting) && !after.contains(&format!("-{setting}")), "{setting}: {after}");
+        assert!(
+            after.contains(setting) && !after.contains(&format!("-{setting}")),
+            "{setting}: {after}"
+        );
     }
 }
 
@@ -91,9 +116,18 @@ fn q_keeps_the_results_and_restores_the_terminal() {
         given_back(&shown);
         assert!(shown.contains("\x1b[38;5;"), "colours: {shown}");
         let after = shown.split(LEAVE).nth(1).unwrap();
-        assert!(after.contains("status 1") && after.contains("rigel curve --resume run"), "{after}");
+        assert!(
+            after.contains("status 1") && after.contains("rigel curve --resume run"),
+            "{after}"
+        );
         let run = journal::read(&place.0.join("run")).unwrap();
-        assert_eq!(run.points.iter().map(|point| &point.end).collect::<Vec<_>>(), [&End::Stopped]);
+        assert_eq!(
+            run.points
+                .iter()
+                .map(|point| &point.end)
+                .collect::<Vec<_>>(),
+            [&End::Stopped]
+        );
         assert!(run.points[0].streams[0].total().done > 0);
         Ok(())
     });
@@ -101,16 +135,22 @@ fn q_keeps_the_results_and_restores_the_terminal() {
 
 #[test]
 fn ctrl_c_twice_ends_at_once_and_without_colours_none_are_sent() {
-    test("ctrl_c_twice_ends_at_once_and_without_colours_none_are_sent", || {
-        let (_place, mut session) = long("live-c", "NO_COLOR=1")?;
-        session.wait_for("of 3600.0 s at most");
-        // An arrow is not an escape key, and does nothing.
-        session.press(b"\x1b[A\x03\x03");
-        let shown = session.end();
-        given_back(&shown);
-        assert!(!shown.contains("\x1b[38;5;") && shown.contains("status 1"), "{shown}");
-        Ok(())
-    });
+    test(
+        "ctrl_c_twice_ends_at_once_and_without_colours_none_are_sent",
+        || {
+            let (_place, mut session) = long("live-c", "NO_COLOR=1")?;
+            session.wait_for("of 3600.0 s at most");
+            // An arrow is not an escape key, and does nothing.
+            session.press(b"\x1b[A\x03\x03");
+            let shown = session.end();
+            given_back(&shown);
+            assert!(
+                !shown.contains("\x1b[38;5;") && shown.contains("status 1"),
+                "{shown}"
+            );
+            Ok(())
+        },
+    );
 }
 
 #[test]
@@ -123,7 +163,14 @@ fn a_signal_and_an_error_give_the_terminal_back_too() {
             need("kill", &["-s", signal, pid.trim()])?;
             given_back(&session.end());
             let run = journal::read(&place.0.join("run")).unwrap();
-            assert_eq!(run.points.iter().map(|point| &point.end).collect::<Vec<_>>(), [&End::Stopped], "{signal}");
+            assert_eq!(
+                run.points
+                    .iter()
+                    .map(|point| &point.end)
+                    .collect::<Vec<_>>(),
+                [&End::Stopped],
+                "{signal}"
+            );
         }
 
         let place = Place::new("live-error");
@@ -133,7 +180,10 @@ fn a_signal_and_an_error_give_the_terminal_back_too() {
         given_back(&shown);
         // The error is printed on the restored terminal.
         let after = shown.split(LEAVE).nth(1).unwrap();
-        assert!(after.contains("status 2") && after.contains("'empty' is empty"), "{shown}");
+        assert!(
+            after.contains("status 2") && after.contains("'empty' is empty"),
+            "{shown}"
+        );
         Ok(())
     });
 }
@@ -146,7 +196,11 @@ fn a_hang_up_that_is_ignored_stays_ignored() {
         session.wait_for("of 3600.0 s at most");
         let pid = std::fs::read_to_string(place.0.join("pid")).unwrap();
         let status = std::fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap();
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+        let mask = status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigIgn:"))
+            .unwrap()
+            .trim();
         assert_eq!(u64::from_str_radix(mask, 16).unwrap() & 1, 1, "{status}");
         session.press(b"q");
         given_back(&session.end());
@@ -159,15 +213,20 @@ fn a_soak_is_shown_round_by_round() {
     test("a_soak_is_shown_round_by_round", || {
         let place = Place::new("live-soak");
         std::fs::create_dir(place.0.join("storage")).unwrap();
-        let line = "soak storage --scratch-size 64MiB --work 10Mops --every 1s --for 10h --live --out run";
+        let line =
+            "soak storage --scratch-size 64MiB --work 10Mops --every 1s --for 10h --live --out run";
         let mut session = Session::start(&place, "TERM=xterm", line)?;
-        // Only changes are sent, so sentences may arrive in pieces: the journal shows when rounds are complete.
+        // Only changes are sent, so sentences may arrive in pieces: the journal shows when rounds
+        // are complete.
         let rounds = || journal::read(&place.0.join("run")).map_or(0, |run| run.points.len());
         wait_until("two rounds are over", || rounds() >= 2);
         session.press(b"q");
         let shown = session.end();
         given_back(&shown);
-        assert!(shown.contains("operations") && shown.contains("rigel soak --resume run"), "{shown}");
+        assert!(
+            shown.contains("operations") && shown.contains("rigel soak --resume run"),
+            "{shown}"
+        );
         Ok(())
     });
 }
@@ -176,7 +235,11 @@ fn a_soak_is_shown_round_by_round() {
 fn a_model_is_shown_point_by_point() {
     test("a_model_is_shown_point_by_point", || {
         let place = Place::new("live-sim");
-        let session = Session::start(&place, "TERM=xterm", "curve sim:8,100us --seed 1 --live --out run")?;
+        let session = Session::start(
+            &place,
+            "TERM=xterm",
+            "curve sim:8,100us --seed 1 --live --out run",
+        )?;
         let shown = session.end();
         given_back(&shown);
         assert!(shown.contains("status 0"), "{shown}");
@@ -187,16 +250,33 @@ fn a_model_is_shown_point_by_point() {
 #[test]
 fn without_a_terminal_progress_is_printed_in_lines_with_the_reason() {
     let place = Place::new("live-none");
-    let run = |line: &str| -> Output { common::rigel(&place, line).stdin(Stdio::null()).output().unwrap() };
+    let run = |line: &str| -> Output {
+        common::rigel(&place, line)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    };
     let output = run("curve sim:8,100us --seed 1 --live --out run");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
-    assert!(said.starts_with("no live view: stderr is not a terminal; progress is printed in lines\n"), "{said}");
-    assert!(said.contains("point 1 of") && !said.contains('\x1b'), "{said}");
-    for line in ["curve sim: --live --no-progress", "orion -run oltp --target sim: --live --no-progress"] {
+    assert!(
+        said.starts_with("no live view: stderr is not a terminal; progress is printed in lines\n"),
+        "{said}"
+    );
+    assert!(
+        said.contains("point 1 of") && !said.contains('\x1b'),
+        "{said}"
+    );
+    for line in [
+        "curve sim: --live --no-progress",
+        "orion -run oltp --target sim: --live --no-progress",
+    ] {
         let output = run(line);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains("--no-progress") && said.contains("--live"), "{said}");
+        assert!(
+            said.contains("--no-progress") && said.contains("--live"),
+            "{said}"
+        );
     }
 }

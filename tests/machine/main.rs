@@ -1,6 +1,8 @@
-//! Tests of features of this machine: files, devices, signals, terminals, sockets. They wait more than they compute.
+//! Tests of features of this machine: files, devices, signals, terminals, sockets. They wait more
+//! than they compute.
 //!
-//! Each file here is a module, declared below. `cargo test --test machine guard::` runs the tests of one file.
+//! Each file here is a module, declared below. `cargo test --test machine guard::` runs the tests
+//! of one file.
 
 #[path = "../common/mod.rs"]
 mod common;

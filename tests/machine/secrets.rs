@@ -1,10 +1,11 @@
-//! Passwords are never repeated, never sent to an unnamed server, and never sent in clear text without a warning. A
-//! terminal shows typed text again afterwards.
+//! Passwords are never repeated, never sent to an unnamed server, and never sent in clear text
+//! without a warning. A terminal shows typed text again afterwards.
 
 use crate::common::{Missing, Place, header, need, rigel, test, text, wait_until};
 use proptest::prelude::*;
 use rigel::model::{
-    CurveRequest, Dbms, Request, RunOptions, SqlStop, SqlTarget, SqlTerms, SqlWork, Tables, Target, WarmUp,
+    CurveRequest, Dbms, Request, RunOptions, SqlStop, SqlTarget, SqlTerms, SqlWork, Tables, Target,
+    WarmUp,
 };
 use rigel::record::journal::Journal;
 use std::io::{Read, Write};
@@ -44,14 +45,30 @@ const SECRET: &str = "Zq7vXk9";
 
 fn run(place: &Place, verb: &str, argument: &str) -> Output {
     let mut command = rigel(place, verb);
-    for name in ["PGPASSWORD", "PGPASSFILE", "PGSSLMODE", "PGSSLROOTCERT", "PGUSER", "MYSQL_PWD"] {
+    for name in [
+        "PGPASSWORD",
+        "PGPASSFILE",
+        "PGSSLMODE",
+        "PGSSLROOTCERT",
+        "PGUSER",
+        "MYSQL_PWD",
+    ] {
         command.env_remove(name);
     }
-    command.arg(argument).env("HOME", &place.0).stdin(Stdio::null()).output().unwrap()
+    command
+        .arg(argument)
+        .env("HOME", &place.0)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
 }
 
 fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }
 
 #[test]
@@ -80,9 +97,20 @@ fn no_verb_repeats_a_password_in_a_url_of_whatever_shape() {
             assert!(!words.contains(SECRET), "{verb} {shape}: {words}");
         }
     }
-    let as_one = run(&place, "calibrate", &format!("--out=oracle://ana:{SECRET}@h"));
-    assert!(as_one.status.code() == Some(2) && !said(&as_one).contains(SECRET), "{as_one:?}");
-    assert_eq!(std::fs::read_dir(&place.0).unwrap().count(), 0, "something was written");
+    let as_one = run(
+        &place,
+        "calibrate",
+        &format!("--out=oracle://ana:{SECRET}@h"),
+    );
+    assert!(
+        as_one.status.code() == Some(2) && !said(&as_one).contains(SECRET),
+        "{as_one:?}"
+    );
+    assert_eq!(
+        std::fs::read_dir(&place.0).unwrap().count(),
+        0,
+        "something was written"
+    );
 }
 
 proptest! {
@@ -112,12 +140,15 @@ fn a_url_where_a_file_belongs_is_called_one() {
     ];
     for (verb, url, shown) in urls {
         let words = said(&run(&place, verb, url));
-        assert!(words.contains(&format!("{shown} is a URL, not a file or device")), "{words}");
+        assert!(
+            words.contains(&format!("{shown} is a URL, not a file or device")),
+            "{words}"
+        );
     }
 }
 
-/// A server that implements just enough of a database's protocol to receive a password: it has no TLS, and requests a
-/// clear-text password.
+/// A server that implements just enough of a database's protocol to receive a password: it has no
+/// TLS, and requests a clear-text password.
 struct Thief {
     port: u16,
     heard: Arc<Mutex<Vec<u8>>>,
@@ -128,10 +159,17 @@ impl Thief {
     fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (heard, over) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
+        let (heard, over) = (
+            Arc::new(Mutex::new(Vec::new())),
+            Arc::new(AtomicBool::new(false)),
+        );
         let (all, end) = (Arc::clone(&heard), Arc::clone(&over));
         thread::spawn(move || {
-            for stream in listener.incoming().flatten().take_while(|_| !end.load(Ordering::Relaxed)) {
+            for stream in listener
+                .incoming()
+                .flatten()
+                .take_while(|_| !end.load(Ordering::Relaxed))
+            {
                 let _ = listen(stream, &all);
             }
         });
@@ -174,15 +212,26 @@ fn a_password_does_not_leave_the_machine_without_tls_unless_it_is_said() {
     let ask = |host: &str, query: &str| {
         let url = format!("postgres://ana@{host}:{}/d{query}", thief.port);
         let mut command = rigel(&place, "sql drop");
-        command.arg(url).env("PGPASSWORD", SECRET).env_remove("PGSSLMODE").stdin(Stdio::null());
+        command
+            .arg(url)
+            .env("PGPASSWORD", SECRET)
+            .env_remove("PGSSLMODE")
+            .stdin(Stdio::null());
         said(&command.output().unwrap())
     };
     // For the kernel this address is this machine, but not for the URL parser.
     let words = ask("0.0.0.0", "");
-    assert!(words.contains("offers no TLS") && words.contains("sslmode=disable"), "{words}");
+    assert!(
+        words.contains("offers no TLS") && words.contains("sslmode=disable"),
+        "{words}"
+    );
     assert!(!thief.heard().contains(SECRET), "the password was sent");
     ask("0.0.0.0", "?sslmode=disable");
-    assert!(thief.heard().contains(SECRET), "the server that asks was never reached: {}", thief.heard());
+    assert!(
+        thief.heard().contains(SECRET),
+        "the server that asks was never reached: {}",
+        thief.heard()
+    );
 }
 
 #[test]
@@ -193,52 +242,96 @@ fn a_resumed_run_sends_no_password_that_was_not_given_for_it() {
     let head = resumable(&url);
     drop(Journal::create(&place.0.join("run"), &head).unwrap());
     std::fs::write(place.0.join(".pgpass"), format!("*:*:*:*:{SECRET}\n")).unwrap();
-    need("chmod", &["600", text(&place.0.join(".pgpass"))]).ok().unwrap();
+    need("chmod", &["600", text(&place.0.join(".pgpass"))])
+        .ok()
+        .unwrap();
     let resume = |more: &str| {
         let mut command = rigel(&place, &format!("curve --resume run {more}"));
-        command.env("PGPASSWORD", SECRET).env("HOME", &place.0).env_remove("PGSSLMODE").stdin(Stdio::null());
+        command
+            .env("PGPASSWORD", SECRET)
+            .env("HOME", &place.0)
+            .env_remove("PGSSLMODE")
+            .stdin(Stdio::null());
         said(&command.output().unwrap())
     };
     let words = resume("");
     assert!(words.contains(&format!("resuming on '{url}'")), "{words}");
-    assert!(words.contains("PGPASSWORD is not used for a server") && words.contains("--password-file"), "{words}");
-    assert!(!thief.heard().contains(SECRET), "the password was sent: {}", thief.heard());
-    assert!(thief.heard().contains("ana"), "the server of the journal was never asked: {words}");
+    assert!(
+        words.contains("PGPASSWORD is not used for a server") && words.contains("--password-file"),
+        "{words}"
+    );
+    assert!(
+        !thief.heard().contains(SECRET),
+        "the password was sent: {}",
+        thief.heard()
+    );
+    assert!(
+        thief.heard().contains("ana"),
+        "the server of the journal was never asked: {words}"
+    );
     std::fs::write(place.0.join("password"), format!("{SECRET}\n")).unwrap();
-    need("chmod", &["600", text(&place.0.join("password"))]).ok().unwrap();
+    need("chmod", &["600", text(&place.0.join("password"))])
+        .ok()
+        .unwrap();
     resume("--password-file password");
-    assert!(thief.heard().contains(SECRET), "a password that is given now is used: {}", thief.heard());
+    assert!(
+        thief.heard().contains(SECRET),
+        "a password that is given now is used: {}",
+        thief.heard()
+    );
 }
 
 /// The header of a journal of a curve on a database at `url`, sufficient to resume it.
 fn resumable(url: &str) -> rigel::record::journal::Header {
     let mut request: CurveRequest = serde_json::from_value(curve_request()).unwrap();
     request.sql = Some(SqlTerms {
-        work: SqlWork::reads(Tables { schemas: 1, scale: 1000, scan_blocks: 0, block: 8192 }),
+        work: SqlWork::reads(Tables {
+            schemas: 1,
+            scale: 1000,
+            scan_blocks: 0,
+            block: 8192,
+        }),
         stop: SqlStop::Precise,
         warm_up: WarmUp::NONE,
         statement_timeout: None,
     });
     let search = Request::Curve(request);
-    let mut head = header("1,1ms".parse().unwrap(), &search, "2026-01-01 00:00:00 +0000");
-    head.target =
-        Target::Sql(SqlTarget { dbms: Dbms::Postgres, urls: vec![url.into()], private_in: None, private: None });
-    head.invocation.options = RunOptions { seed: 1, directory: "/".into(), ..RunOptions::default() };
+    let mut head = header(
+        "1,1ms".parse().unwrap(),
+        &search,
+        "2026-01-01 00:00:00 +0000",
+    );
+    head.target = Target::Sql(SqlTarget {
+        dbms: Dbms::Postgres,
+        urls: vec![url.into()],
+        private_in: None,
+        private: None,
+    });
+    head.invocation.options = RunOptions {
+        seed: 1,
+        directory: "/".into(),
+        ..RunOptions::default()
+    };
     head
 }
 
 /// The request of a curve, from its own journal.
 fn curve_request() -> serde_json::Value {
     let place = Place::new("secrets-curve");
-    let done = rigel(&place, "curve sim:1,1ms --depth 1 --seed 1 --no-progress --out run").output().unwrap();
+    let done = rigel(
+        &place,
+        "curve sim:1,1ms --depth 1 --seed 1 --no-progress --out run",
+    )
+    .output()
+    .unwrap();
     assert!(done.status.success(), "{}", said(&done));
     let journal = std::fs::read_to_string(place.0.join("run/journal.jsonl")).unwrap();
     let head: serde_json::Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
     head["header"]["plan"]["curve"].clone()
 }
 
-/// Runs `rigel sql drop` in a terminal, and calls `end` when it asks for the password. Returns the terminal's settings
-/// afterwards.
+/// Runs `rigel sql drop` in a terminal, and calls `end` when it asks for the password. Returns the
+/// terminal's settings afterwards.
 fn settings_after(name: &str, end: impl FnOnce(&Place, &mut dyn Write)) -> Result<String, Missing> {
     need("script", &["--version"])?;
     let place = Place::new(name);
@@ -246,11 +339,23 @@ fn settings_after(name: &str, end: impl FnOnce(&Place, &mut dyn Write)) -> Resul
     let url = format!("postgres://ana@127.0.0.1:{}/d?sslmode=disable", thief.port);
     let asks = "sh -c 'echo $$ >pid; exec \"$0\" sql drop \"$1\"'";
     let program = env!("CARGO_BIN_EXE_rigel");
-    let line = format!("trap : INT; {asks} {program} '{url}'; stty -a >settings.new; mv settings.new settings");
+    let line = format!(
+        "trap : INT; {asks} {program} '{url}'; stty -a >settings.new; mv settings.new settings"
+    );
     let mut command = Command::new("script");
-    command.args(["-qec", &line, "/dev/null"]).current_dir(&place.0).env("HOME", &place.0).env("SHELL", "/bin/sh");
-    command.env_remove("PGPASSWORD").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut terminal = command.spawn().map_err(|error| Missing(format!("script: {error}")))?;
+    command
+        .args(["-qec", &line, "/dev/null"])
+        .current_dir(&place.0)
+        .env("HOME", &place.0)
+        .env("SHELL", "/bin/sh");
+    command
+        .env_remove("PGPASSWORD")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut terminal = command
+        .spawn()
+        .map_err(|error| Missing(format!("script: {error}")))?;
     let mut shown = terminal.stdout.take().unwrap();
     let text = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&text);
@@ -270,7 +375,9 @@ fn settings_after(name: &str, end: impl FnOnce(&Place, &mut dyn Write)) -> Resul
     wait_until("the terminal is silent", silent);
     let mut input = terminal.stdin.take().unwrap();
     end(&place, &mut input);
-    wait_until("the program has ended", || place.0.join("settings").exists());
+    wait_until("the program has ended", || {
+        place.0.join("settings").exists()
+    });
     drop(input);
     let _ = terminal.kill();
     let _ = terminal.wait();
@@ -279,7 +386,10 @@ fn settings_after(name: &str, end: impl FnOnce(&Place, &mut dyn Write)) -> Resul
 }
 
 fn assert_shows(settings: &str) {
-    assert!(settings.contains(" echo ") && !settings.contains("-echo "), "{settings}");
+    assert!(
+        settings.contains(" echo ") && !settings.contains("-echo "),
+        "{settings}"
+    );
 }
 
 fn send(place: &Place, signal: &str) {
@@ -289,34 +399,48 @@ fn send(place: &Place, signal: &str) {
 
 #[test]
 fn the_terminal_shows_what_is_typed_after_a_question_that_was_interrupted() {
-    test("the_terminal_shows_what_is_typed_after_a_question_that_was_interrupted", || {
-        assert_shows(&settings_after("secrets-int", |_, input| input.write_all(b"\x03").unwrap())?);
-        for signal in ["TERM", "HUP"] {
-            let name = format!("secrets-{signal}");
-            assert_shows(&settings_after(&name, |place, _| send(place, signal))?);
-        }
-        assert_shows(&settings_after("secrets-answer", |_, input| input.write_all(b"guess\n").unwrap())?);
-        Ok(())
-    });
+    test(
+        "the_terminal_shows_what_is_typed_after_a_question_that_was_interrupted",
+        || {
+            assert_shows(&settings_after("secrets-int", |_, input| {
+                input.write_all(b"\x03").unwrap();
+            })?);
+            for signal in ["TERM", "HUP"] {
+                let name = format!("secrets-{signal}");
+                assert_shows(&settings_after(&name, |place, _| send(place, signal))?);
+            }
+            assert_shows(&settings_after("secrets-answer", |_, input| {
+                input.write_all(b"guess\n").unwrap();
+            })?);
+            Ok(())
+        },
+    );
 }
 
 #[test]
 fn the_terminal_shows_what_is_typed_while_a_question_is_suspended() {
-    test("the_terminal_shows_what_is_typed_while_a_question_is_suspended", || {
-        let settings = settings_after("secrets-stop", |place, _| {
-            send(place, "TSTP");
-            let pid = std::fs::read_to_string(place.0.join("pid")).unwrap();
-            let stat = format!("/proc/{}/stat", pid.trim());
-            wait_until("it is stopped", || std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") T ")));
-            let terminal = format!("/proc/{}/fd/0", pid.trim());
-            assert_shows(&need("stty", &["-a", "-F", &terminal]).ok().unwrap());
-            // It asks again, again without echo, until it is ended.
-            send(place, "CONT");
-            let silent = || need("stty", &["-a", "-F", &terminal]).is_ok_and(|text| text.contains("-echo "));
-            wait_until("the terminal is silent again", silent);
-            send(place, "TERM");
-        })?;
-        assert_shows(&settings);
-        Ok(())
-    });
+    test(
+        "the_terminal_shows_what_is_typed_while_a_question_is_suspended",
+        || {
+            let settings = settings_after("secrets-stop", |place, _| {
+                send(place, "TSTP");
+                let pid = std::fs::read_to_string(place.0.join("pid")).unwrap();
+                let stat = format!("/proc/{}/stat", pid.trim());
+                wait_until("it is stopped", || {
+                    std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") T "))
+                });
+                let terminal = format!("/proc/{}/fd/0", pid.trim());
+                assert_shows(&need("stty", &["-a", "-F", &terminal]).ok().unwrap());
+                // It asks again, again without echo, until it is ended.
+                send(place, "CONT");
+                let silent = || {
+                    need("stty", &["-a", "-F", &terminal]).is_ok_and(|text| text.contains("-echo "))
+                };
+                wait_until("the terminal is silent again", silent);
+                send(place, "TERM");
+            })?;
+            assert_shows(&settings);
+            Ok(())
+        },
+    );
 }

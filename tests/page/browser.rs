@@ -1,7 +1,7 @@
 //! A page in headless Chromium, with mouse, keyboard and touch events like a reader's.
 //!
-//! Input: a page. Output: its state, and all errors in it. The browser is controlled through its own protocol over a
-//! pipe, so that its events are real input events and not made by a script.
+//! Input: a page. Output: its state, and all errors in it. The browser is controlled through its
+//! own protocol over a pipe, so that its events are real input events and not made by a script.
 
 use crate::common::{Missing, Place, need, text, wait};
 use serde_json::{Value, json};
@@ -10,7 +10,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// Timeout after which a browser counts as dead: it answers within a second, but machines stand still.
+/// Timeout after which a browser counts as dead: it answers within a second, but machines stand
+/// still.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Width of a telephone.
@@ -37,9 +38,24 @@ impl Browser {
         std::fs::write(&file, html).unwrap();
         // It reads commands from its descriptor 3, and writes answers to 4.
         let mut process = Command::new("sh")
-            .args(["-c", "exec chromium \"$@\" 3<&0 4>&1 >/dev/null", "sh", "--remote-debugging-pipe"])
-            .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
-            .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+            .args([
+                "-c",
+                "exec chromium \"$@\" 3<&0 4>&1 >/dev/null",
+                "sh",
+                "--remote-debugging-pipe",
+            ])
+            .args([
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-quic",
+                "--no-first-run",
+            ])
+            .args([
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+            ])
             .arg(format!("--user-data-dir={}", text(&profile)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -54,18 +70,34 @@ impl Browser {
                 let _ = tell.send(serde_json::from_slice(&answer).unwrap());
             }
         });
-        let mut browser =
-            Self { process, orders, said, session: Value::Null, last: 0, wrong: Vec::new(), _place: place };
+        let mut browser = Self {
+            process,
+            orders,
+            said,
+            session: Value::Null,
+            last: 0,
+            wrong: Vec::new(),
+            _place: place,
+        };
         let page = browser.call("Target.createTarget", &json!({ "url": "about:blank" }));
-        let attached = browser.call("Target.attachToTarget", &json!({ "targetId": page["targetId"], "flatten": true }));
+        let attached = browser.call(
+            "Target.attachToTarget",
+            &json!({ "targetId": page["targetId"], "flatten": true }),
+        );
         browser.session = attached["sessionId"].clone();
         for part in ["Page", "Runtime", "Log", "Network", "DOM", "Accessibility"] {
             browser.call(&format!("{part}.enable"), &json!({}));
         }
         let size = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width == PHONE });
         browser.call("Emulation.setDeviceMetricsOverride", &size);
-        browser.call("Emulation.setTouchEmulationEnabled", &json!({ "enabled": width == PHONE, "maxTouchPoints": 5 }));
-        browser.call("Page.navigate", &json!({ "url": format!("file://{}", text(&file)) }));
+        browser.call(
+            "Emulation.setTouchEmulationEnabled",
+            &json!({ "enabled": width == PHONE, "maxTouchPoints": 5 }),
+        );
+        browser.call(
+            "Page.navigate",
+            &json!({ "url": format!("file://{}", text(&file)) }),
+        );
         browser.until(
             "the page is there",
             "document.readyState === 'complete' && Boolean(document.querySelector('main'))",
@@ -80,22 +112,35 @@ impl Browser {
         if !self.session.is_null() {
             order["sessionId"] = self.session.clone();
         }
-        self.orders.write_all(format!("{order}\0").as_bytes()).unwrap();
+        self.orders
+            .write_all(format!("{order}\0").as_bytes())
+            .unwrap();
         loop {
-            let mut said = self.said.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{method}: {error}"));
+            let mut said = self
+                .said
+                .recv_timeout(PATIENCE)
+                .unwrap_or_else(|error| panic!("{method}: {error}"));
             if said["id"] == self.last {
                 assert!(said["error"].is_null(), "{method}: {said}");
                 return said["result"].take();
             }
             let loads = said["method"] == "Network.requestWillBeSent"
-                && !said["params"]["request"]["url"].as_str().unwrap().ends_with("/page.html");
+                && !said["params"]["request"]["url"]
+                    .as_str()
+                    .unwrap()
+                    .ends_with("/page.html");
             // This test reads the canvases slowly; that is not an error of the page.
-            let is_ours =
-                said["params"]["entry"]["text"].as_str().is_some_and(|text| text.contains("willReadFrequently"));
+            let is_ours = said["params"]["entry"]["text"]
+                .as_str()
+                .is_some_and(|text| text.contains("willReadFrequently"));
             if is_ours {
                 continue;
             }
-            let events = ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"];
+            let events = [
+                "Runtime.exceptionThrown",
+                "Runtime.consoleAPICalled",
+                "Log.entryAdded",
+            ];
             if loads
                 || said["method"] == "Page.javascriptDialogOpening"
                 || events.iter().any(|event| said["method"] == *event)
@@ -107,7 +152,8 @@ impl Browser {
 
     /// The value of a JavaScript expression.
     pub(crate) fn value(&mut self, expression: &str) -> Value {
-        let asked = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+        let asked =
+            json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let mut found = self.call("Runtime.evaluate", &asked);
         assert!(found["exceptionDetails"].is_null(), "{expression}: {found}");
         found["result"]["value"].take()
@@ -115,7 +161,8 @@ impl Browser {
 
     /// The value of an expression after the page was redrawn, when it has processed all input.
     pub(crate) fn drawn(&mut self, expression: &str) -> Value {
-        let frames = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))";
+        let frames =
+            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))";
         self.value(&format!("{frames}.then(() => {expression})"))
     }
 
@@ -133,8 +180,10 @@ impl Browser {
     /// Position of an element, after it was scrolled into view: left, top, width, height.
     pub(crate) fn place(&mut self, selector: &str) -> [f64; 4] {
         let found = self.value(&format!(
-            "(() => {{ const one = document.querySelector({}); one.scrollIntoView({{ block: 'center', behavior: 'instant' }});
-             const at = one.getBoundingClientRect(); return [at.left, at.top, at.width, at.height]; }})()",
+            "(() => {{ const one = document.querySelector({}); one.scrollIntoView({{ block: \
+             'center', behavior: 'instant' }});
+             const at = one.getBoundingClientRect(); return [at.left, at.top, at.width, \
+             at.height]; }})()",
             json!(selector)
         ));
         serde_json::from_value(found).unwrap()
@@ -173,7 +222,8 @@ impl Browser {
         self.point_at(from);
         self.mouse("mousePressed", from, 1);
         for step in 1..=5 {
-            let along = |index: usize| from[index] + (to[index] - from[index]) * f64::from(step) / 5.0;
+            let along =
+                |index: usize| from[index] + (to[index] - from[index]) * f64::from(step) / 5.0;
             self.mouse("mouseMoved", [along(0), along(1)], 1);
         }
         self.mouse("mouseReleased", to, 1);
@@ -190,9 +240,14 @@ impl Browser {
             "-" => (189, Some("-")),
             other => panic!("no key {other}"),
         };
-        let down = if typed.is_some() { "keyDown" } else { "rawKeyDown" };
+        let down = if typed.is_some() {
+            "keyDown"
+        } else {
+            "rawKeyDown"
+        };
         for kind in [down, "keyUp"] {
-            let mut event = json!({ "type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code });
+            let mut event =
+                json!({ "type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code });
             if kind == "keyDown" {
                 event["text"] = typed.into();
             }
@@ -206,9 +261,15 @@ impl Browser {
             let finger = |(id, [x, y]): (usize, &[f64; 2])| json!({ "x": x, "y": y, "id": id });
             let points: Vec<Value> = fingers.iter().enumerate().map(finger).collect();
             let kind = if step == 0 { "touchStart" } else { "touchMove" };
-            self.call("Input.dispatchTouchEvent", &json!({ "type": kind, "touchPoints": points }));
+            self.call(
+                "Input.dispatchTouchEvent",
+                &json!({ "type": kind, "touchPoints": points }),
+            );
         }
-        self.call("Input.dispatchTouchEvent", &json!({ "type": "touchEnd", "touchPoints": [] }));
+        self.call(
+            "Input.dispatchTouchEvent",
+            &json!({ "type": "touchEnd", "touchPoints": [] }),
+        );
     }
 
     /// Checks that there was no error in the page so far.
@@ -220,7 +281,8 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The browser must end by itself, otherwise its children write their profile while it is being removed.
+        // The browser must end by itself, otherwise its children write their profile while it is
+        // being removed.
         let order = json!({ "id": 0, "method": "Browser.close" });
         let _ = self.orders.write_all(format!("{order}\0").as_bytes());
         while self.said.recv_timeout(Duration::from_secs(10)).is_ok() {}

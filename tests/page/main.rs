@@ -52,35 +52,61 @@ fn plots(page: &Document) -> Vec<(String, &Plot)> {
         }
     }
     let mut found = Vec::new();
-    page.sections.iter().for_each(|section| of(&section.blocks, &mut found));
+    page.sections
+        .iter()
+        .for_each(|section| of(&section.blocks, &mut found));
     found
 }
 
 #[test]
 fn a_browser_draws_every_chart_and_finds_nothing_wrong() {
-    test("a_browser_draws_every_chart_and_finds_nothing_wrong", || {
-        let page = sample::page();
-        for width in [1280, PHONE] {
-            let mut browser = Browser::open(&format!("whole-{width}"), &render(&page), width)?;
-            let found = browser.drawn(MADE);
-            browser.nothing_wrong();
-            for nothing in ["outside", "twice"] {
-                assert_eq!(found[nothing], serde_json::json!([]), "{nothing} at {width}");
+    test(
+        "a_browser_draws_every_chart_and_finds_nothing_wrong",
+        || {
+            let page = sample::page();
+            for width in [1280, PHONE] {
+                let mut browser = Browser::open(&format!("whole-{width}"), &render(&page), width)?;
+                let found = browser.drawn(MADE);
+                browser.nothing_wrong();
+                for nothing in ["outside", "twice"] {
+                    assert_eq!(
+                        found[nothing],
+                        serde_json::json!([]),
+                        "{nothing} at {width}"
+                    );
+                }
+                assert_eq!(found["images"], 0);
+                assert!(
+                    found["wide"].as_i64().unwrap() <= 0,
+                    "the page is {} wider than {width}",
+                    found["wide"]
+                );
+                assert_eq!(found["title"], page.title);
+                assert_eq!(found["last"], sample::HOSTILE);
+                check_figures(&page, found["figures"].as_array().unwrap());
+                let levels: Vec<i64> = found["headings"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|one| one.as_i64().unwrap())
+                    .collect();
+                assert_eq!(levels[0], 1);
+                assert!(
+                    levels
+                        .windows(2)
+                        .all(|pair| pair[1] <= pair[0] + 1 && pair[1] > 1),
+                    "{levels:?}"
+                );
+                let exact: Vec<_> = page
+                    .headlines
+                    .iter()
+                    .map(|one| serde_json::json!([one.name, one.exact]))
+                    .collect();
+                assert_eq!(found["headlines"], Value::from(exact));
             }
-            assert_eq!(found["images"], 0);
-            assert!(found["wide"].as_i64().unwrap() <= 0, "the page is {} wider than {width}", found["wide"]);
-            assert_eq!(found["title"], page.title);
-            assert_eq!(found["last"], sample::HOSTILE);
-            check_figures(&page, found["figures"].as_array().unwrap());
-            let levels: Vec<i64> =
-                found["headings"].as_array().unwrap().iter().map(|one| one.as_i64().unwrap()).collect();
-            assert_eq!(levels[0], 1);
-            assert!(levels.windows(2).all(|pair| pair[1] <= pair[0] + 1 && pair[1] > 1), "{levels:?}");
-            let exact: Vec<_> = page.headlines.iter().map(|one| serde_json::json!([one.name, one.exact])).collect();
-            assert_eq!(found["headlines"], Value::from(exact));
-        }
-        Ok(())
-    });
+            Ok(())
+        },
+    );
 }
 
 fn check_figures(page: &Document, figures: &[Value]) {
@@ -100,7 +126,11 @@ fn check_figures(page: &Document, figures: &[Value]) {
             && heat.written
         {
             let corner = 1;
-            assert_eq!(found["cells"], heat.rows.len() * heat.columns.len() + corner, "{id}");
+            assert_eq!(
+                found["cells"],
+                heat.rows.len() * heat.columns.len() + corner,
+                "{id}"
+            );
         } else if id != "empty" {
             assert!(found["rows"].as_u64().unwrap() > 0, "{id} has no table");
         }
@@ -111,15 +141,29 @@ fn check_figures(page: &Document, figures: &[Value]) {
 fn a_page_is_small_loads_nothing_and_shows_names_as_text() {
     let html = render(&sample::page());
     assert!(html.len() < 2_000_000, "{} bytes", html.len());
-    assert!(!html.contains("<script>alert") && !html.contains("<img"), "a name became HTML");
+    assert!(
+        !html.contains("<script>alert") && !html.contains("<img"),
+        "a name became HTML"
+    );
     // The licence and the libraries contain their home pages; nothing else may refer to a network.
-    for attribute in ["src=\"", "srcset=", "url(http", "@import", "<link rel=\"stylesheet"] {
+    for attribute in [
+        "src=\"",
+        "srcset=",
+        "url(http",
+        "@import",
+        "<link rel=\"stylesheet",
+    ] {
         assert!(!html.contains(attribute), "{attribute}");
     }
-    assert!(html.contains("Permission is hereby granted"), "the licence of what draws charts goes with it");
+    assert!(
+        html.contains("Permission is hereby granted"),
+        "the licence of what draws charts goes with it"
+    );
     // The script blocks: two that run, and the data of each chart.
-    let data =
-        plots(&sample::page()).iter().filter(|(_, plot)| !matches!(plot, Plot::Heat(heat) if heat.written)).count();
+    let data = plots(&sample::page())
+        .iter()
+        .filter(|(_, plot)| !matches!(plot, Plot::Heat(heat) if heat.written))
+        .count();
     assert_eq!(html.matches("<script").count(), 2 + data);
     assert_eq!(html.matches("</script").count(), 2 + data);
 }

@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::AtomicBool;
 
 /// Number of index searches, from the server's counters.
-const SEARCHED: &str = "SELECT idx_scan FROM pg_stat_user_tables WHERE schemaname = 'rigel' AND relname = 'blocks_1'";
+const SEARCHED: &str =
+    "SELECT idx_scan FROM pg_stat_user_tables WHERE schemaname = 'rigel' AND relname = 'blocks_1'";
 
 #[test]
 fn a_lost_server_ends_the_run_which_can_be_resumed() {
@@ -22,10 +23,15 @@ fn a_lost_server_ends_the_run_which_can_be_resumed() {
         let (output, out) = in_time("the server was ended", |factor| {
             let (before, out) = (searched(), format!("run{factor}"));
             let seconds = 4 * factor;
-            let line = format!("sql run {url} -t 2 --run-time {seconds}s --warm-up 0s --no-progress --out {out}");
+            let line = format!(
+                "sql run {url} -t 2 --run-time {seconds}s --warm-up 0s --no-progress --out {out}"
+            );
             let mut child = begun(&place, &line);
-            // With two sessions of one operation each, at least eight of ten operations are complete.
-            wait_until("it measures", || child.try_wait().unwrap().is_some() || searched() > before + 10);
+            // With two sessions of one operation each, at least eight of ten operations are
+            // complete.
+            wait_until("it measures", || {
+                child.try_wait().unwrap().is_some() || searched() > before + 10
+            });
             server.kill().unwrap();
             let output = child.wait_with_output().unwrap();
             if output.status.success() {
@@ -36,17 +42,33 @@ fn a_lost_server_ends_the_run_which_can_be_resumed() {
         });
         let words = said(&output);
         assert_eq!(output.status.code(), Some(1), "{words}");
-        assert!(words.contains("the run ended at ") && words.contains("the connection was lost"), "{words}");
-        assert!(words.contains(&format!("rigel sql run --resume {out}")), "{words}");
+        assert!(
+            words.contains("the run ended at ") && words.contains("the connection was lost"),
+            "{words}"
+        );
+        assert!(
+            words.contains(&format!("rigel sql run --resume {out}")),
+            "{words}"
+        );
         let run = journal::read(&place.0.join(&out)).unwrap();
-        assert!(run.points.len() == 1 && matches!(run.points[0].end, End::Broken(_)), "{:?}", run.points);
+        assert!(
+            run.points.len() == 1 && matches!(run.points[0].end, End::Broken(_)),
+            "{:?}",
+            run.points
+        );
         assert!(run.points[0].streams[0].total().done > 0);
         let gone = ends(&place, &format!("sql run --resume {out}"), 1);
-        assert!(gone.contains("cannot be reached") && gone.contains("check that the server is running"), "{gone}");
+        assert!(
+            gone.contains("cannot be reached") && gone.contains("check that the server is running"),
+            "{gone}"
+        );
 
         server.restart(&AtomicBool::new(false)).unwrap();
         ends(&place, &format!("sql run --resume {out}"), 0);
-        assert_eq!(journal::read(&place.0.join(&out)).unwrap().complete().len(), 1);
+        assert_eq!(
+            journal::read(&place.0.join(&out)).unwrap().complete().len(),
+            1
+        );
         Ok(())
     });
 }
@@ -58,23 +80,41 @@ fn a_soak_outlives_a_server_that_goes_and_comes_back() {
         let mut server = serve(&postgres_18()?, &place, &[]);
         let url = server.url().to_string();
         ends(&place, &format!("sql load {url} --scale 2000"), 0);
-        let line = format!("soak {url} --depth 2 --work 20ops --every 2s --for 10h --no-progress --out run");
+        let line = format!(
+            "soak {url} --depth 2 --work 20ops --every 2s --for 10h --no-progress --out run"
+        );
         let child = begun(&place, &line);
-        let rounds = || journal::read(&place.0.join("run")).map_or_else(|_| Vec::new(), |run| run.points);
+        let rounds =
+            || journal::read(&place.0.join("run")).map_or_else(|_| Vec::new(), |run| run.points);
         let broken = |record: &rigel::record::PointRecord| matches!(record.end, End::Broken(_));
         wait_until("two rounds are done", || rounds().len() >= 2);
         server.kill().unwrap();
-        wait_until("a round could not be measured", || rounds().iter().filter(|record| broken(record)).count() >= 2);
+        wait_until("a round could not be measured", || {
+            rounds().iter().filter(|record| broken(record)).count() >= 2
+        });
         server.restart(&AtomicBool::new(false)).unwrap();
-        wait_until("it goes on", || rounds().last().is_some_and(|record| record.end == End::Complete));
+        wait_until("it goes on", || {
+            rounds()
+                .last()
+                .is_some_and(|record| record.end == End::Complete)
+        });
         signal(&child, "INT");
         let output = child.wait_with_output().unwrap();
         let words = said(&output);
-        assert!(output.status.code() == Some(1) && words.contains("rigel soak --resume run"), "{words}");
+        assert!(
+            output.status.code() == Some(1) && words.contains("rigel soak --resume run"),
+            "{words}"
+        );
         let ends: Vec<bool> = rounds().iter().map(broken).collect();
-        let (first, last) = (ends.iter().position(|is| *is).unwrap(), ends.iter().rposition(|is| *is).unwrap());
+        let (first, last) = (
+            ends.iter().position(|is| *is).unwrap(),
+            ends.iter().rposition(|is| *is).unwrap(),
+        );
         assert!(first >= 2 && last < ends.len() - 1, "{ends:?}");
-        assert!(ends[first..=last].iter().all(|is| *is), "it came back in between: {ends:?}");
+        assert!(
+            ends[first..=last].iter().all(|is| *is),
+            "it came back in between: {ends:?}"
+        );
         Ok(())
     });
 }
@@ -84,27 +124,47 @@ fn a_session_that_the_server_ends_ends_the_run() {
     test("a_session_that_the_server_ends_ends_the_run", || {
         let place = Place::in_memory("sql-terminated");
         let server = serve(&postgres_15()?, &place, &[]);
-        ends(&place, &format!("sql load {} --scale 2000", server.url()), 0);
-        let line = format!("sql run {} -t 2 --run-time 1h --warm-up 0s --no-progress --out run", server.url());
+        ends(
+            &place,
+            &format!("sql load {} --scale 2000", server.url()),
+            0,
+        );
+        let line = format!(
+            "sql run {} -t 2 --run-time 1h --warm-up 0s --no-progress --out run",
+            server.url()
+        );
         let mut database = client(server.url());
         let before = number(&mut database, SEARCHED);
         let child = begun(&place, &line);
         // The journal gets its header before every session has its settings.
-        wait_until("it measures", || number(&mut database, SEARCHED) > before + 10);
+        wait_until("it measures", || {
+            number(&mut database, SEARCHED) > before + 10
+        });
         wait_until("a session is ended", || {
-            let one = "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity \
-                       WHERE application_name LIKE 'rigel-%' AND application_name NOT LIKE '%-monitor' LIMIT 1) a";
+            let one = "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM \
+                       pg_stat_activity WHERE application_name LIKE 'rigel-%' AND \
+                       application_name NOT LIKE '%-monitor' LIMIT 1) a";
             number(&mut database, one) == 1
         });
         let output = child.wait_with_output().unwrap();
         let words = said(&output);
         assert_eq!(output.status.code(), Some(1), "{words}");
-        // The reason comes from the server or the kernel, whichever arrives first: it must be reported in any case.
-        let why = words.split("the connection was lost: ").nth(1).and_then(|rest| rest.lines().next());
+        // The reason comes from the server or the kernel, whichever arrives first: it must be
+        // reported in any case.
+        let why = words
+            .split("the connection was lost: ")
+            .nth(1)
+            .and_then(|rest| rest.lines().next());
         assert!(why.is_some_and(|why| !why.trim().is_empty()), "{words}");
         let run = journal::read(&place.0.join("run")).unwrap();
-        let [point] = run.points.as_slice() else { panic!("{:?}", run.points) };
-        assert!(matches!(&point.end, End::Broken(why) if why.contains("the connection was lost")), "{:?}", point.end);
+        let [point] = run.points.as_slice() else {
+            panic!("{:?}", run.points)
+        };
+        assert!(
+            matches!(&point.end, End::Broken(why) if why.contains("the connection was lost")),
+            "{:?}",
+            point.end
+        );
         Ok(())
     });
 }
@@ -117,78 +177,144 @@ fn missing_databases_and_tables_are_named() {
         let url = server.url();
         let words = ends(&place, &format!("sql run {url} -t 1 --run-time 1s"), 2);
         assert!(
-            words.contains("has no tables of rigel sql load") && words.contains("create them: rigel sql load"),
+            words.contains("has no tables of rigel sql load")
+                && words.contains("create them: rigel sql load"),
             "{words}"
         );
         let words = ends(&place, &format!("curve {url} --sessions 1"), 2);
         assert!(words.contains("create them: rigel sql load"), "{words}");
         ends(&place, &format!("sql load {url} --scale 2000 -s 2"), 0);
-        for (asked, told) in [("--scale 3000", "3000 blocks in each"), ("-s 3", "3 tables")] {
-            let words = ends(&place, &format!("sql run {url} -t 1 --run-time 1s {asked}"), 2);
+        for (asked, told) in [
+            ("--scale 3000", "3000 blocks in each"),
+            ("-s 3", "3 tables"),
+        ] {
+            let words = ends(
+                &place,
+                &format!("sql run {url} -t 1 --run-time 1s {asked}"),
+                2,
+            );
             assert!(words.contains(&format!("{told} are requested")), "{words}");
         }
         let words = ends(&place, &format!("sql run {url} --work-unit 2001"), 2);
-        assert!(words.contains("an operation of 2001 rows does not fit"), "{words}");
+        assert!(
+            words.contains("an operation of 2001 rows does not fit"),
+            "{words}"
+        );
         let other = url.replace("/postgres", "/nowhere");
         assert!(ends(&place, &format!("sql run {other}"), 1).contains("has no such database"));
         // A table that disappeared after the load.
-        client(url).batch_execute("DROP TABLE rigel.blocks_1").unwrap();
-        let words = ends(&place, &format!("sql run {url} -t 1 --run-time 1s --no-progress"), 1);
-        assert!(words.contains("blocks_1") && words.contains("hint: "), "{words}");
+        client(url)
+            .batch_execute("DROP TABLE rigel.blocks_1")
+            .unwrap();
+        let words = ends(
+            &place,
+            &format!("sql run {url} -t 1 --run-time 1s --no-progress"),
+            1,
+        );
+        assert!(
+            words.contains("blocks_1") && words.contains("hint: "),
+            "{words}"
+        );
         server.stop().unwrap();
-        assert!(!place.0.read_dir().unwrap().flatten().any(|entry| entry.path().join("journal.jsonl").exists()));
+        assert!(
+            !place
+                .0
+                .read_dir()
+                .unwrap()
+                .flatten()
+                .any(|entry| entry.path().join("journal.jsonl").exists())
+        );
         Ok(())
     });
 }
 
 #[test]
 fn a_user_without_rights_needs_a_password_and_it_is_never_shown() {
-    test("a_user_without_rights_needs_a_password_and_it_is_never_shown", || {
-        let place = Place::in_memory("sql-password");
-        let server = serve(&postgres_15()?, &place, &[]);
-        let mut database = client(server.url());
-        for statement in
-            ["CREATE ROLE ana LOGIN PASSWORD 's3cret'", "CREATE DATABASE shop", "GRANT CREATE ON DATABASE shop TO ana"]
-        {
-            database.batch_execute(statement).unwrap();
-        }
-        let rules = "local all rigel trust\nlocal all all scram-sha-256\n";
-        std::fs::write(server.directory().join("data/pg_hba.conf"), rules).unwrap();
-        database.batch_execute("SELECT pg_reload_conf()").unwrap();
-        let url = server.url().replace("rigel@", "ana@").replace("/postgres", "/shop");
-        wait_until("the rules hold", || postgres::Client::connect(&url, postgres::NoTls).is_err());
+    test(
+        "a_user_without_rights_needs_a_password_and_it_is_never_shown",
+        || {
+            let place = Place::in_memory("sql-password");
+            let server = serve(&postgres_15()?, &place, &[]);
+            let mut database = client(server.url());
+            for statement in [
+                "CREATE ROLE ana LOGIN PASSWORD 's3cret'",
+                "CREATE DATABASE shop",
+                "GRANT CREATE ON DATABASE shop TO ana",
+            ] {
+                database.batch_execute(statement).unwrap();
+            }
+            let rules = "local all rigel trust\nlocal all all scram-sha-256\n";
+            std::fs::write(server.directory().join("data/pg_hba.conf"), rules).unwrap();
+            database.batch_execute("SELECT pg_reload_conf()").unwrap();
+            let url = server
+                .url()
+                .replace("rigel@", "ana@")
+                .replace("/postgres", "/shop");
+            wait_until("the rules hold", || {
+                postgres::Client::connect(&url, postgres::NoTls).is_err()
+            });
 
-        let load = format!("sql load {url} --scale 2000");
-        let words = ends(&place, &load, 1);
-        assert!(words.contains("requires a password") && words.contains("PGPASSWORD"), "{words}");
-        let wrong = program(&place, &load).env("PGPASSWORD", "wr0ng").output().unwrap();
-        let words = said(&wrong);
-        assert_eq!(wrong.status.code(), Some(1));
-        assert!(words.contains("does not accept the password of ana") && words.contains("PGPASSWORD"), "{words}");
-        assert!(!words.contains("wr0ng"), "{words}");
-        let inside = load.replace("ana@", "ana:s3cret@");
-        let words = ends(&place, &inside, 2);
-        assert!(words.contains("contains a password") && !words.contains("s3cret"), "{words}");
+            let load = format!("sql load {url} --scale 2000");
+            let words = ends(&place, &load, 1);
+            assert!(
+                words.contains("requires a password") && words.contains("PGPASSWORD"),
+                "{words}"
+            );
+            let wrong = program(&place, &load)
+                .env("PGPASSWORD", "wr0ng")
+                .output()
+                .unwrap();
+            let words = said(&wrong);
+            assert_eq!(wrong.status.code(), Some(1));
+            assert!(
+                words.contains("does not accept the password of ana")
+                    && words.contains("PGPASSWORD"),
+                "{words}"
+            );
+            assert!(!words.contains("wr0ng"), "{words}");
+            let inside = load.replace("ana@", "ana:s3cret@");
+            let words = ends(&place, &inside, 2);
+            assert!(
+                words.contains("contains a password") && !words.contains("s3cret"),
+                "{words}"
+            );
 
-        let by_environment = program(&place, &load).env("PGPASSWORD", "s3cret").output().unwrap();
-        assert!(by_environment.status.success(), "{by_environment:?}");
-        std::fs::write(place.0.join("password"), "s3cret\n").unwrap();
-        std::fs::set_permissions(place.0.join("password"), std::fs::Permissions::from_mode(0o600)).unwrap();
-        let line = "-t 1 --work-loop 20 --warm-up 0s --no-progress --password-file password --out run";
-        let by_file = program(&place, &format!("sql run {url} {line}")).output().unwrap();
-        assert!(by_file.status.success(), "{by_file:?}");
-        let record = std::fs::read_to_string(place.0.join("run/journal.jsonl")).unwrap();
-        assert!(!record.contains("s3cret") && record.contains("ana@"));
-        let pass = place.0.join("pass");
-        std::fs::write(&pass, "localhost:*:shop:ana:s3cret\n").unwrap();
-        let by_pass = |mode| {
-            std::fs::set_permissions(&pass, std::fs::Permissions::from_mode(mode)).unwrap();
-            program(&place, &format!("sql drop {url}")).env("PGPASSFILE", &pass).output().unwrap()
-        };
-        let open = by_pass(0o644);
-        let words = said(&open);
-        assert!(open.status.code() == Some(1) && words.contains("others may read it"), "{words}");
-        assert!(by_pass(0o600).status.success());
-        Ok(())
-    });
+            let by_environment = program(&place, &load)
+                .env("PGPASSWORD", "s3cret")
+                .output()
+                .unwrap();
+            assert!(by_environment.status.success(), "{by_environment:?}");
+            std::fs::write(place.0.join("password"), "s3cret\n").unwrap();
+            std::fs::set_permissions(
+                place.0.join("password"),
+                std::fs::Permissions::from_mode(0o600),
+            )
+            .unwrap();
+            let line =
+                "-t 1 --work-loop 20 --warm-up 0s --no-progress --password-file password --out run";
+            let by_file = program(&place, &format!("sql run {url} {line}"))
+                .output()
+                .unwrap();
+            assert!(by_file.status.success(), "{by_file:?}");
+            let record = std::fs::read_to_string(place.0.join("run/journal.jsonl")).unwrap();
+            assert!(!record.contains("s3cret") && record.contains("ana@"));
+            let pass = place.0.join("pass");
+            std::fs::write(&pass, "localhost:*:shop:ana:s3cret\n").unwrap();
+            let by_pass = |mode| {
+                std::fs::set_permissions(&pass, std::fs::Permissions::from_mode(mode)).unwrap();
+                program(&place, &format!("sql drop {url}"))
+                    .env("PGPASSFILE", &pass)
+                    .output()
+                    .unwrap()
+            };
+            let open = by_pass(0o644);
+            let words = said(&open);
+            assert!(
+                open.status.code() == Some(1) && words.contains("others may read it"),
+                "{words}"
+            );
+            assert!(by_pass(0o600).status.success());
+            Ok(())
+        },
+    );
 }

@@ -1,8 +1,8 @@
 //! I/O through a real database: load, measure, remove, and the handling of each fault.
 //!
-//! Every test has its own private server, of the oldest and the newest supported version, with tables of a few thousand
-//! rows. Nothing here asserts any speed. If a version is not installed the test reports that it was skipped, and fails
-//! if `RIGEL_REQUIRE_ALL` is set.
+//! Every test has its own private server, of the oldest and the newest supported version, with
+//! tables of a few thousand rows. Nothing here asserts any speed. If a version is not installed the
+//! test reports that it was skipped, and fails if `RIGEL_REQUIRE_ALL` is set.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -29,7 +29,10 @@ fn with_programs(bin: PathBuf) -> Result<PathBuf, Missing> {
     if bin.join("postgres").exists() {
         Ok(bin)
     } else {
-        Err(Missing(format!("{} has no postgres: scripts/setup.sh test brings it", bin.display())))
+        Err(Missing(format!(
+            "{} has no postgres: scripts/setup.sh test brings it",
+            bin.display()
+        )))
     }
 }
 
@@ -43,8 +46,10 @@ fn postgres_18() -> Result<PathBuf, Missing> {
 
 /// A server in a folder of `place`, with a buffer cache smaller than any table here.
 fn serve(bin: &Path, place: &Place, settings: &[(&str, &str)]) -> Server {
-    let settings: Vec<(String, String)> =
-        settings.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string())).collect();
+    let settings: Vec<(String, String)> = settings
+        .iter()
+        .map(|(name, value)| ((*name).to_string(), (*value).to_string()))
+        .collect();
     let request = ServerRequest {
         dbms: Dbms::Postgres,
         directory: &place.0,
@@ -62,13 +67,22 @@ fn client(url: &str) -> Client {
 
 /// The number that a statement returns.
 fn number(client: &mut Client, statement: &str) -> i64 {
-    client.query_one(&format!("SELECT ({statement})::bigint"), &[]).unwrap().get(0)
+    client
+        .query_one(&format!("SELECT ({statement})::bigint"), &[])
+        .unwrap()
+        .get(0)
 }
 
 /// The program, without any password except what the test gives it.
 fn program(place: &Place, line: &str) -> Command {
     let mut command = rigel(place, line);
-    for name in ["PGPASSWORD", "PGPASSFILE", "PGSSLMODE", "PGSSLROOTCERT", "PGUSER"] {
+    for name in [
+        "PGPASSWORD",
+        "PGPASSFILE",
+        "PGSSLMODE",
+        "PGSSLROOTCERT",
+        "PGUSER",
+    ] {
         command.env_remove(name);
     }
     command.env("HOME", &place.0).stdin(Stdio::null());
@@ -90,18 +104,27 @@ fn ends(place: &Place, line: &str, status: i32) -> String {
 /// The JSON report of a run.
 #[track_caller]
 fn measured(place: &Place, line: &str) -> Value {
-    let output = program(place, &format!("{line} --no-progress --json")).output().unwrap();
+    let output = program(place, &format!("{line} --no-progress --json"))
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{line}: {}", said(&output));
     serde_json::from_slice(&output.stdout).expect("one document on stdout")
 }
 
 /// Starts the program in the background.
 fn begun(place: &Place, line: &str) -> Child {
-    program(place, line).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    program(place, line)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
 }
 
 fn signal(child: &Child, name: &str) {
-    let status = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
+    let status = Command::new("kill")
+        .args(["-s", name, &child.id().to_string()])
+        .status()
+        .unwrap();
     assert!(status.success(), "kill -s {name}");
 }
 
@@ -113,19 +136,28 @@ fn lines(run: &Path) -> usize {
 /// A count in a report.
 #[track_caller]
 fn count(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} is no number"))
 }
 
 /// Both counts of a witness.
 #[track_caller]
 fn witness(point: &Value, what: &str) -> (f64, f64) {
     let witnesses = point["sql"]["witnesses"].as_array().unwrap();
-    let found = witnesses.iter().find(|witness| witness["what"] == what).unwrap_or_else(|| panic!("{witnesses:?}"));
+    let found = witnesses
+        .iter()
+        .find(|witness| witness["what"] == what)
+        .unwrap_or_else(|| panic!("{witnesses:?}"));
     (count(&found["first"][1]), count(&found["second"][1]))
 }
 
-/// Checks that two counts agree within 1 %, with a tolerance for catalogue reads when sessions begin.
+/// Checks that two counts agree within 1 %, with a tolerance for catalogue reads when sessions
+/// begin.
 #[track_caller]
 fn assert_agree((one, other): (f64, f64), what: &str) {
-    assert!(one > 0.0 && (one - other).abs() <= (one * 0.01).max(200.0), "{what}: {one} and {other}");
+    assert!(
+        one > 0.0 && (one - other).abs() <= (one * 0.01).max(200.0),
+        "{what}: {one} and {other}"
+    );
 }

@@ -1,4 +1,5 @@
-//! `MariaDB` as a target: one row per page, resumed loads, runs that count correctly, foreign objects left alone.
+//! `MariaDB` as a target: one row per page, resumed loads, runs that count correctly, foreign
+//! objects left alone.
 //!
 //! Each test starts its own server on a socket, below the build's folder, and removes it.
 
@@ -22,26 +23,56 @@ impl Server {
         let (data, socket) = (place.0.join("data"), place.0.join("socket"));
         // The kernel allows 107 bytes for a socket's path.
         if text(&socket).len() > 107 {
-            return Err(Missing(format!("'{}' is too long for a socket", socket.display())));
+            return Err(Missing(format!(
+                "'{}' is too long for a socket",
+                socket.display()
+            )));
         }
         // The server refuses to run as root.
         let is_root = rustix::process::getuid().is_root();
-        let user = if is_root { "mysql".to_string() } else { need("id", &["-un"])? };
+        let user = if is_root {
+            "mysql".to_string()
+        } else {
+            need("id", &["-un"])?
+        };
         if is_root {
             need("chown", &["mysql", text(&place.0)])?;
         }
-        let (user, data) = (format!("--user={user}"), format!("--datadir={}", data.display()));
+        let (user, data) = (
+            format!("--user={user}"),
+            format!("--datadir={}", data.display()),
+        );
         // Servers that start at the same time would remove each other's temporary tables.
         let temporary = format!("--tmpdir={}", place.0.display());
-        let install = ["--no-defaults", &user, &data, &temporary, "--auth-root-authentication-method=normal"];
+        let install = [
+            "--no-defaults",
+            &user,
+            &data,
+            &temporary,
+            "--auth-root-authentication-method=normal",
+        ];
         need("mariadb-install-db", &install)?;
         let log = std::fs::File::create(place.0.join("log")).unwrap();
         let child = Command::new("mariadbd")
-            .args(["--no-defaults", &user, &data, &temporary, "--skip-networking", "--innodb-buffer-pool-size=8M"])
+            .args([
+                "--no-defaults",
+                &user,
+                &data,
+                &temporary,
+                "--skip-networking",
+                "--innodb-buffer-pool-size=8M",
+            ])
             .arg(format!("--socket={}", socket.display()))
-            .args(["--innodb-flush-method=O_DIRECT", "--performance-schema=ON", "--max-statement-time=0"])
+            .args([
+                "--innodb-flush-method=O_DIRECT",
+                "--performance-schema=ON",
+                "--max-statement-time=0",
+            ])
             .args(["--performance-schema-consumer-events-waits-current=ON"])
-            .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+            .env(
+                "PATH",
+                "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            )
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
@@ -54,7 +85,12 @@ impl Server {
 
     fn try_connect(&self, database: Option<&str>) -> mysql::Result<Conn> {
         let socket = text(&self.place.0.join("socket")).to_string();
-        Conn::new(OptsBuilder::new().user(Some("root")).db_name(database).socket(Some(socket)))
+        Conn::new(
+            OptsBuilder::new()
+                .user(Some("root"))
+                .db_name(database)
+                .socket(Some(socket)),
+        )
     }
 
     fn connect(&self) -> Conn {
@@ -62,7 +98,10 @@ impl Server {
     }
 
     fn execute(&self, database: Option<&str>, statement: &str) {
-        self.try_connect(database).unwrap().query_drop(statement).unwrap();
+        self.try_connect(database)
+            .unwrap()
+            .query_drop(statement)
+            .unwrap();
     }
 
     fn number(&self, query: &str) -> u64 {
@@ -74,12 +113,18 @@ impl Server {
     }
 
     fn url(&self, user: &str, database: &str) -> String {
-        format!("mysql://{user}@localhost/{database}?socket={}", text(&self.place.0.join("socket")))
+        format!(
+            "mysql://{user}@localhost/{database}?socket={}",
+            text(&self.place.0.join("socket"))
+        )
     }
 
     /// `rigel sql` with these arguments; the second is the URL.
     fn sql(&self, verb: &str, arguments: &str) -> Command {
-        rigel(&self.place, &format!("sql {verb} {} {arguments}", self.url("root", "shop")))
+        rigel(
+            &self.place,
+            &format!("sql {verb} {} {arguments}", self.url("root", "shop")),
+        )
     }
 
     fn done(&self, verb: &str, arguments: &str) -> Output {
@@ -91,28 +136,42 @@ impl Server {
     fn refused(&self, verb: &str, arguments: &str, status: i32, words: &str) {
         let output = self.sql(verb, arguments).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(status) && said.contains(words), "{output:?}");
+        assert!(
+            output.status.code() == Some(status) && said.contains(words),
+            "{output:?}"
+        );
     }
 
     /// The only point of a run with these arguments.
     fn point(&self, name: &str, arguments: &str) -> PointRecord {
-        self.done("run", &format!("--warm-up 0s --no-progress --out {name} {arguments}"));
-        journal::read(&self.place.0.join(name)).unwrap().points.remove(0)
+        self.done(
+            "run",
+            &format!("--warm-up 0s --no-progress --out {name} {arguments}"),
+        );
+        journal::read(&self.place.0.join(name))
+            .unwrap()
+            .points
+            .remove(0)
     }
 
-    /// After a load the purge visits every written row, and the pages that it reads are counted too.
+    /// After a load the purge visits every written row, and the pages that it reads are counted
+    /// too.
     fn wait_for_purge(&self) {
-        let history = "SELECT VARIABLE_VALUE + 0 FROM information_schema.GLOBAL_STATUS \
-                       WHERE VARIABLE_NAME = 'INNODB_HISTORY_LIST_LENGTH'";
+        let history = "SELECT VARIABLE_VALUE + 0 FROM information_schema.GLOBAL_STATUS WHERE \
+                       VARIABLE_NAME = 'INNODB_HISTORY_LIST_LENGTH'";
         wait_until("the server has cleaned up after the load", || {
-            self.connect().query_first::<f64, _>(history).unwrap().unwrap() < 1.0
+            self.connect()
+                .query_first::<f64, _>(history)
+                .unwrap()
+                .unwrap()
+                < 1.0
         });
     }
 
     fn leaf_pages(&self, table: &str) -> u64 {
         self.number(&format!(
-            "SELECT stat_value FROM mysql.innodb_index_stats WHERE database_name = 'shop' AND table_name = '{table}' \
-             AND index_name = 'PRIMARY' AND stat_name = 'n_leaf_pages'"
+            "SELECT stat_value FROM mysql.innodb_index_stats WHERE database_name = 'shop' AND \
+             table_name = '{table}' AND index_name = 'PRIMARY' AND stat_name = 'n_leaf_pages'"
         ))
     }
 }
@@ -126,14 +185,20 @@ impl Drop for Server {
 
 /// Number of successful operations of a kind; any failed operation fails the test.
 fn done(point: &PointRecord, kind: Kind) -> u64 {
-    let Some(total) = point.streams[0].total_of(kind) else { return 0 };
+    let Some(total) = point.streams[0].total_of(kind) else {
+        return 0;
+    };
     assert!(total.failed.is_empty(), "{:?}", total.failed);
     total.done
 }
 
 /// Change of the server's counter from the first sample to the last.
 fn counted(point: &PointRecord, counter: impl Fn(&ServerSample) -> Option<u64>) -> u64 {
-    let samples: Vec<_> = point.samples.iter().filter_map(|sample| sample.server.as_deref()).collect();
+    let samples: Vec<_> = point
+        .samples
+        .iter()
+        .filter_map(|sample| sample.server.as_deref())
+        .collect();
     counter(samples.last().unwrap()).unwrap() - counter(samples[0]).unwrap()
 }
 
@@ -145,12 +210,21 @@ fn a_page_holds_one_row_and_a_run_counts_them() {
         let server = Server::start("rows")?;
         server.execute(Some("shop"), "CREATE TABLE orders (id INT PRIMARY KEY)");
         let said = server.done("load", SIZE);
-        assert!(String::from_utf8_lossy(&said.stderr).contains("loaded: 4200 rows in 42"), "{said:?}");
+        assert!(
+            String::from_utf8_lossy(&said.stderr).contains("loaded: 4200 rows in 42"),
+            "{said:?}"
+        );
         for table in ["rigel_blocks_1", "rigel_blocks_2"] {
-            assert!((2000..=2022).contains(&server.leaf_pages(table)), "{}", server.leaf_pages(table));
+            assert!(
+                (2000..=2022).contains(&server.leaf_pages(table)),
+                "{}",
+                server.leaf_pages(table)
+            );
             let (least, most): (u64, u64) = server
                 .connect()
-                .query_first(format!("SELECT MIN(id), MAX(id) FROM {table} WHERE c1 IS NOT NULL"))
+                .query_first(format!(
+                    "SELECT MIN(id), MAX(id) FROM {table} WHERE c1 IS NOT NULL"
+                ))
                 .unwrap()
                 .unwrap();
             assert_eq!((least, most), (0, 1999));
@@ -158,11 +232,16 @@ fn a_page_holds_one_row_and_a_run_counts_them() {
         reads_are_as_many_pages(&server);
         updates_are_as_many_rows(&server);
         let removed = server.done("drop", "");
-        assert_eq!(String::from_utf8_lossy(&removed.stdout).lines().count(), 6, "{removed:?}");
+        assert_eq!(
+            String::from_utf8_lossy(&removed.stdout).lines().count(),
+            6,
+            "{removed:?}"
+        );
         assert_eq!(server.tables(), ["orders"]);
         let nothing = server.done("drop", "");
         assert!(
-            String::from_utf8_lossy(&nothing.stderr).contains("there are no tables of rigel sql load"),
+            String::from_utf8_lossy(&nothing.stderr)
+                .contains("there are no tables of rigel sql load"),
             "{nothing:?}"
         );
         Ok(())
@@ -172,17 +251,32 @@ fn a_page_holds_one_row_and_a_run_counts_them() {
 fn reads_are_as_many_pages(server: &Server) {
     server.wait_for_purge();
     let point = server.point("reads", "-t 2 --work-loop 200 --work-unit 20");
-    assert_eq!((&point.end, done(&point, Kind::Read)), (&End::Complete, 800));
+    assert_eq!(
+        (&point.end, done(&point, Kind::Read)),
+        (&End::Complete, 800)
+    );
     // The pool has space for an eighth of the tables, and contains the upper pages of the index.
     let physical = counted(&point, |sample| sample.physical);
-    assert!((8_000..=17_000).contains(&physical), "{physical} pages for 16,000 rows");
+    assert!(
+        (8_000..=17_000).contains(&physical),
+        "{physical} pages for 16,000 rows"
+    );
     let storage = counted(&point, |sample| sample.storage_read);
-    assert!(storage.abs_diff(physical * 16_384) <= storage / 50, "{storage} bytes for {physical} pages");
+    assert!(
+        storage.abs_diff(physical * 16_384) <= storage / 50,
+        "{storage} bytes for {physical} pages"
+    );
     assert!(counted(&point, |sample| sample.read_time.map(|time| time.0)) > 0);
     // A wait is seen at most once per look and session, with four sessions.
     let last = point.samples.last().unwrap().server.as_ref().unwrap();
-    assert!(last.waits.values().sum::<u64>() <= 4 * last.looks, "{last:?}");
-    assert!(last.looks < 20 || !last.waits.is_empty(), "looked at often, and nothing was seen: {last:?}");
+    assert!(
+        last.waits.values().sum::<u64>() <= 4 * last.looks,
+        "{last:?}"
+    );
+    assert!(
+        last.looks < 20 || !last.waits.is_empty(),
+        "looked at often, and nothing was seen: {last:?}"
+    );
     one_row_is_one_page(server);
     let scans = server.point("scans", "-t 1 --work-loop 4 --scan 100%");
     assert_eq!(done(&scans, Kind::Scan), 8);
@@ -192,19 +286,36 @@ fn reads_are_as_many_pages(server: &Server) {
 fn one_row_is_one_page(server: &Server) {
     let point = server.point("single", "-t 2 --work-loop 500 --work-unit 1");
     let physical = counted(&point, |sample| sample.physical);
-    assert!((1000..=2600).contains(&physical), "{physical} pages for {} rows", done(&point, Kind::Read));
+    assert!(
+        (1000..=2600).contains(&physical),
+        "{physical} pages for {} rows",
+        done(&point, Kind::Read)
+    );
 }
 
 fn updates_are_as_many_rows(server: &Server) {
     let before: u64 = server.number("SELECT COUNT(DISTINCT c1) FROM rigel_blocks_1");
     let point = server.point("updates", "-t 2 --work-loop 50 --work-unit 16 --update 50%");
-    assert_eq!((done(&point, Kind::Read), done(&point, Kind::Write)), (100, 100));
+    assert_eq!(
+        (done(&point, Kind::Read), done(&point, Kind::Write)),
+        (100, 100)
+    );
     assert_eq!(counted(&point, |sample| sample.commits), 100);
     assert!(counted(&point, |sample| sample.log_bytes) > 100 * 16 * 420);
-    assert_ne!(server.number("SELECT COUNT(DISTINCT c1) FROM rigel_blocks_1"), before);
+    assert_ne!(
+        server.number("SELECT COUNT(DISTINCT c1) FROM rigel_blocks_1"),
+        before
+    );
     // The same length as before: no page was split.
-    assert!(server.number("SELECT MIN(LENGTH(c1) + LENGTH(c19)) FROM rigel_blocks_2 WHERE id IS NOT NULL") == 840);
-    let heavy = server.point("heavy", "-t 1 --work-loop 5 --work-unit 4 --update 100% --redo-stress heavy");
+    assert!(
+        server.number(
+            "SELECT MIN(LENGTH(c1) + LENGTH(c19)) FROM rigel_blocks_2 WHERE id IS NOT NULL"
+        ) == 840
+    );
+    let heavy = server.point(
+        "heavy",
+        "-t 1 --work-loop 5 --work-unit 4 --update 100% --redo-stress heavy",
+    );
     assert_eq!(done(&heavy, Kind::Write), 10);
 }
 
@@ -214,10 +325,17 @@ fn a_killed_load_is_resumed() {
         let server = Server::start("killed")?;
         let size = "--scale 12000 --scan-table 10 --load-degree 2";
         in_time("the load was killed", |_| {
-            let mut child = server.sql("load", size).stderr(Stdio::null()).spawn().unwrap();
-            let chunks = "SELECT COUNT(*) FROM information_schema.TABLES t WHERE t.TABLE_NAME = 'rigel_scan_1'";
+            let mut child = server
+                .sql("load", size)
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let chunks = "SELECT COUNT(*) FROM information_schema.TABLES t WHERE t.TABLE_NAME = \
+                          'rigel_scan_1'";
             wait_until("the tables are made", || server.number(chunks) > 0);
-            wait_until("two chunks are there", || server.number("SELECT COUNT(*) FROM rigel_chunks") >= 2);
+            wait_until("two chunks are there", || {
+                server.number("SELECT COUNT(*) FROM rigel_chunks") >= 2
+            });
             child.kill().unwrap();
             child.wait().unwrap();
             let is_cut = server.number("SELECT COUNT(*) FROM rigel_chunks") < 13;
@@ -226,11 +344,19 @@ fn a_killed_load_is_resumed() {
             }
             is_cut.then_some(())
         });
-        server.refused("run", "--run-time 1s", 2, "has no tables of rigel sql load, or not all of them");
+        server.refused(
+            "run",
+            "--run-time 1s",
+            2,
+            "has no tables of rigel sql load, or not all of them",
+        );
         server.refused("load", "--scale 3000", 2, "12000 rows");
         server.done("load", size);
         assert_eq!(server.number("SELECT COUNT(*) FROM rigel_chunks"), 13);
-        assert_eq!(server.number("SELECT COUNT(DISTINCT id) FROM rigel_blocks_1 FORCE INDEX (id)"), 12_000);
+        assert_eq!(
+            server.number("SELECT COUNT(DISTINCT id) FROM rigel_blocks_1 FORCE INDEX (id)"),
+            12_000
+        );
         assert!((12_000..=12_122).contains(&server.leaf_pages("rigel_blocks_1")));
         // A second load of complete tables changes nothing.
         server.done("load", size);
@@ -241,65 +367,141 @@ fn a_killed_load_is_resumed() {
 
 #[test]
 fn tables_of_others_are_left_alone_and_a_wrong_password_is_reported() {
-    test("tables_of_others_are_left_alone_and_a_wrong_password_is_reported", || {
-        let server = Server::start("guards")?;
-        server.execute(Some("shop"), "CREATE TABLE rigel_manifest (maker TEXT) COMMENT 'mine'");
-        for (verb, arguments) in [("load", SIZE), ("run", "--run-time 1s"), ("drop", "")] {
-            server.refused(verb, arguments, 2, "rigel_manifest that was not made by rigel sql load");
-        }
-        server.execute(Some("shop"), "RENAME TABLE rigel_manifest TO rigel_scan_2");
-        server.refused("load", SIZE, 2, "rigel_scan_2 that was not made by rigel sql load");
-        assert_eq!(server.tables(), ["rigel_scan_2"]);
-
-        server.execute(None, "CREATE USER ana@localhost IDENTIFIED BY 'right'");
-        let run = |password: Option<&str>, database: &str| {
-            let mut command = rigel(&server.place, &format!("sql drop {}", server.url("ana", database)));
-            command.env_remove("MYSQL_PWD").stdin(Stdio::null());
-            if let Some(word) = password {
-                command.env("MYSQL_PWD", word);
+    test(
+        "tables_of_others_are_left_alone_and_a_wrong_password_is_reported",
+        || {
+            let server = Server::start("guards")?;
+            server.execute(
+                Some("shop"),
+                "CREATE TABLE rigel_manifest (maker TEXT) COMMENT 'mine'",
+            );
+            for (verb, arguments) in [("load", SIZE), ("run", "--run-time 1s"), ("drop", "")] {
+                server.refused(
+                    verb,
+                    arguments,
+                    2,
+                    "rigel_manifest that was not made by rigel sql load",
+                );
             }
-            let output = command.output().unwrap();
-            String::from_utf8_lossy(&output.stderr).into_owned()
-        };
-        assert!(run(Some("wrong"), "shop").contains("does not accept the password"), "{}", run(Some("wrong"), "shop"));
-        assert!(run(None, "shop").contains("MYSQL_PWD"), "{}", run(None, "shop"));
-        assert!(run(Some("right"), "shop").contains("grant this user access"), "{}", run(Some("right"), "shop"));
+            server.execute(Some("shop"), "RENAME TABLE rigel_manifest TO rigel_scan_2");
+            server.refused(
+                "load",
+                SIZE,
+                2,
+                "rigel_scan_2 that was not made by rigel sql load",
+            );
+            assert_eq!(server.tables(), ["rigel_scan_2"]);
 
-        // A load creates a missing database, which stays.
-        let load = format!("sql load {} --scale 1000 --scan-table 1", server.url("root", "new"));
-        assert!(rigel(&server.place, &load).output().unwrap().status.success());
-        let drop = format!("sql drop {}", server.url("root", "new"));
-        assert!(rigel(&server.place, &drop).output().unwrap().status.success());
-        let left: Vec<String> = server.try_connect(Some("new")).unwrap().query("SHOW TABLES").unwrap();
-        assert!(left.is_empty(), "{left:?}");
-        Ok(())
-    });
+            server.execute(None, "CREATE USER ana@localhost IDENTIFIED BY 'right'");
+            let run = |password: Option<&str>, database: &str| {
+                let mut command = rigel(
+                    &server.place,
+                    &format!("sql drop {}", server.url("ana", database)),
+                );
+                command.env_remove("MYSQL_PWD").stdin(Stdio::null());
+                if let Some(word) = password {
+                    command.env("MYSQL_PWD", word);
+                }
+                let output = command.output().unwrap();
+                String::from_utf8_lossy(&output.stderr).into_owned()
+            };
+            assert!(
+                run(Some("wrong"), "shop").contains("does not accept the password"),
+                "{}",
+                run(Some("wrong"), "shop")
+            );
+            assert!(
+                run(None, "shop").contains("MYSQL_PWD"),
+                "{}",
+                run(None, "shop")
+            );
+            assert!(
+                run(Some("right"), "shop").contains("grant this user access"),
+                "{}",
+                run(Some("right"), "shop")
+            );
+
+            // A load creates a missing database, which stays.
+            let load = format!(
+                "sql load {} --scale 1000 --scan-table 1",
+                server.url("root", "new")
+            );
+            assert!(
+                rigel(&server.place, &load)
+                    .output()
+                    .unwrap()
+                    .status
+                    .success()
+            );
+            let drop = format!("sql drop {}", server.url("root", "new"));
+            assert!(
+                rigel(&server.place, &drop)
+                    .output()
+                    .unwrap()
+                    .status
+                    .success()
+            );
+            let left: Vec<String> = server
+                .try_connect(Some("new"))
+                .unwrap()
+                .query("SHOW TABLES")
+                .unwrap();
+            assert!(left.is_empty(), "{left:?}");
+            Ok(())
+        },
+    );
 }
 
 #[test]
 fn a_killed_server_breaks_the_run_and_keeps_the_results() {
-    test("a_killed_server_breaks_the_run_and_keeps_the_results", || {
-        let mut server = Server::start("broken")?;
-        server.done("load", "--scale 1000 --scan-table 1");
-        server.wait_for_purge();
-        // An operation visits 64 rows, a few pages each: with two sessions of one operation each, some are complete.
-        let gets = "SELECT VARIABLE_VALUE + 0 FROM information_schema.GLOBAL_STATUS \
-                    WHERE VARIABLE_NAME = 'INNODB_BUFFER_POOL_READ_REQUESTS'";
-        let pages = || server.connect().query_first::<f64, _>(gets).unwrap().unwrap();
-        let before = pages();
-        let run = server.sql("run", "-t 2 --run-time 1h --warm-up 0s --no-progress --out run");
-        let mut run = { run }.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        let journal = server.place.0.join("run/journal.jsonl");
-        wait_until("sessions read", || journal.exists() && pages() > before + 50_000.0);
-        server.child.kill().unwrap();
-        server.child.wait().unwrap();
-        wait_until("the run is over", || run.try_wait().unwrap().is_some());
-        let output = run.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(1), "{output:?}");
-        let point = journal::read(&server.place.0.join("run")).unwrap().points.remove(0);
-        assert!(matches!(&point.end, End::Broken(why) if why.contains("the connection was lost")), "{:?}", point.end);
-        assert!(done(&point, Kind::Read) > 0, "{said}");
-        Ok(())
-    });
+    test(
+        "a_killed_server_breaks_the_run_and_keeps_the_results",
+        || {
+            let mut server = Server::start("broken")?;
+            server.done("load", "--scale 1000 --scan-table 1");
+            server.wait_for_purge();
+            // An operation visits 64 rows, a few pages each: with two sessions of one operation
+            // each, some are complete.
+            let gets = "SELECT VARIABLE_VALUE + 0 FROM information_schema.GLOBAL_STATUS WHERE \
+                        VARIABLE_NAME = 'INNODB_BUFFER_POOL_READ_REQUESTS'";
+            let pages = || {
+                server
+                    .connect()
+                    .query_first::<f64, _>(gets)
+                    .unwrap()
+                    .unwrap()
+            };
+            let before = pages();
+            let run = server.sql(
+                "run",
+                "-t 2 --run-time 1h --warm-up 0s --no-progress --out run",
+            );
+            let mut run = { run }
+                .stderr(Stdio::piped())
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap();
+            let journal = server.place.0.join("run/journal.jsonl");
+            wait_until("sessions read", || {
+                journal.exists() && pages() > before + 50_000.0
+            });
+            server.child.kill().unwrap();
+            server.child.wait().unwrap();
+            wait_until("the run is over", || run.try_wait().unwrap().is_some());
+            let output = run.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.code() == Some(1), "{output:?}");
+            let point = journal::read(&server.place.0.join("run"))
+                .unwrap()
+                .points
+                .remove(0);
+            assert!(
+                matches!(&point.end, End::Broken(why) if why.contains("the connection was lost")),
+                "{:?}",
+                point.end
+            );
+            assert!(done(&point, Kind::Read) > 0, "{said}");
+            Ok(())
+        },
+    );
 }

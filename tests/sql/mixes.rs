@@ -1,11 +1,16 @@
-//! Mixes of sessions: exact fractions, rows changed as requested, pauses respected, cancelled statements reported.
+//! Mixes of sessions: exact fractions, rows changed as requested, pauses respected, cancelled
+//! statements reported.
 
 use super::common::{Place, test, wait_until};
 use super::{client, count, ends, measured, number, postgres_18, serve};
 use serde_json::Value;
 
 fn kinds(document: &Value) -> [u64; 3] {
-    let of = |kind: &str| document["points"][0]["sql"]["kinds"][kind].as_u64().unwrap_or(0);
+    let of = |kind: &str| {
+        document["points"][0]["sql"]["kinds"][kind]
+            .as_u64()
+            .unwrap_or(0)
+    };
     [of("read"), of("write"), of("scan")]
 }
 
@@ -16,28 +21,43 @@ fn sessions_do_exactly_the_requested_work() {
         let server = serve(&postgres_18()?, &place, &[]);
         let url = server.url();
         let mut database = client(url);
-        ends(&place, &format!("sql load {url} --scale 4000 -s 2 --scan-table 3000"), 0);
+        ends(
+            &place,
+            &format!("sql load {url} --scale 4000 -s 2 --scan-table 3000"),
+            0,
+        );
         let mut runs = 0;
         let mut run = |arguments: &str| {
             runs += 1;
-            measured(&place, &format!("sql run {url} --warm-up 0s --out run{runs} {arguments}"))
+            measured(
+                &place,
+                &format!("sql run {url} --warm-up 0s --out run{runs} {arguments}"),
+            )
         };
 
         // Four sessions of a hundred operations, a tenth of which update eight rows each.
         let document = run("-t 2 --work-loop 100 --update 10% --update-work-unit 8");
         assert_eq!(kinds(&document), [360, 40, 0]);
-        let log = |document: &Value| count(&document["points"][0]["sql"]["server"]["log_bytes"]["per_operation"]);
+        let log = |document: &Value| {
+            count(&document["points"][0]["sql"]["server"]["log_bytes"]["per_operation"])
+        };
         // A row of one kilobyte is logged completely: at least a tenth of eight of them.
         assert!(log(&document) > 800.0, "{}", log(&document));
         let mut changed = |column: &str| {
-            let rows = |table| format!("(SELECT count(*) FROM rigel.{table} WHERE {column} ~ '^[0-9]{{20}}x')");
-            number(&mut database, &format!("SELECT {} + {}", rows("blocks_1"), rows("blocks_2")))
+            let rows = |table| {
+                format!("(SELECT count(*) FROM rigel.{table} WHERE {column} ~ '^[0-9]{{20}}x')")
+            };
+            number(
+                &mut database,
+                &format!("SELECT {} + {}", rows("blocks_1"), rows("blocks_2")),
+            )
         };
         let touched = changed("c1");
         // By chance a few of the 40 overlap.
         assert!((200..=320).contains(&touched), "{touched}");
         assert_eq!((changed("c2"), changed("c19")), (0, touched));
-        let document = run("-t 2 --work-loop 20 --update 100% --update-work-unit 8 --redo-stress heavy");
+        let document =
+            run("-t 2 --work-loop 20 --update 100% --update-work-unit 8 --redo-stress heavy");
         assert_eq!(kinds(&document), [0, 80, 0]);
         assert!(changed("c2") > 300, "{}", changed("c2"));
 
@@ -47,12 +67,17 @@ fn sessions_do_exactly_the_requested_work() {
         let document = run("-t 1 --work-loop 40 --scan 25%");
         assert_eq!(kinds(&document), [60, 0, 20]);
         // A session's counts are available once the server has noticed that it is gone.
-        wait_until("twenty scans are counted", || number(&mut client(url), scans) - before >= 20);
+        wait_until("twenty scans are counted", || {
+            number(&mut client(url), scans) - before >= 20
+        });
         assert_eq!(number(&mut client(url), scans) - before, 20);
 
         // All in a range of 64 blocks; each operation visits all of them.
         let document = run("-t 1 --work-loop 20 --hot-spot 8MiB+512KiB/1");
-        assert_eq!(document["points"][0]["classes"][0]["coverage"]["distinct"], 128);
+        assert_eq!(
+            document["points"][0]["classes"][0]["coverage"]["distinct"],
+            128
+        );
         // All in the first table.
         let searched = "SELECT idx_scan FROM pg_stat_user_tables WHERE relname = 'blocks_2'";
         let before = number(&mut client(url), searched);
@@ -61,29 +86,51 @@ fn sessions_do_exactly_the_requested_work() {
 
         // Twenty operations with a pause between every two.
         let document = run("-t 1 --work-loop 20 --think 50ms..50ms/1");
-        assert!(count(&document["points"][0]["measured_s"]) >= 19.0 * 0.05, "{document}");
-        assert!(!document["findings"].to_string().contains("littles-law"), "{}", document["findings"]);
+        assert!(
+            count(&document["points"][0]["measured_s"]) >= 19.0 * 0.05,
+            "{document}"
+        );
+        assert!(
+            !document["findings"].to_string().contains("littles-law"),
+            "{}",
+            document["findings"]
+        );
         Ok(())
     });
 }
 
 #[test]
 fn a_statement_that_the_server_ends_is_a_failed_operation() {
-    test("a_statement_that_the_server_ends_is_a_failed_operation", || {
-        let place = Place::in_memory("sql-timeout");
-        let server = serve(&postgres_18()?, &place, &[]);
-        ends(&place, &format!("sql load {} --scale 2000 --scan-table 4000", server.url()), 0);
-        let line = "-t 1 --scan 100% --work-loop 5 --statement-timeout 1ms --warm-up 0s --no-progress --out run";
-        let output = super::program(&place, &format!("sql run {} {line}", server.url())).output().unwrap();
-        let said = super::said(&output);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains("5 I/Os failed"), "{said}");
-        let printed = String::from_utf8(output.stdout).unwrap();
-        assert!(printed.contains("57014"), "{printed}");
-        let output = super::program(&place, "report run --json").output().unwrap();
-        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let failed = &document["points"][0]["classes"][0]["failed"];
-        assert!(failed.to_string().contains("57014") && failed.to_string().contains('5'), "{failed}");
-        Ok(())
-    });
+    test(
+        "a_statement_that_the_server_ends_is_a_failed_operation",
+        || {
+            let place = Place::in_memory("sql-timeout");
+            let server = serve(&postgres_18()?, &place, &[]);
+            ends(
+                &place,
+                &format!("sql load {} --scale 2000 --scan-table 4000", server.url()),
+                0,
+            );
+            let line = "-t 1 --scan 100% --work-loop 5 --statement-timeout 1ms --warm-up 0s \
+                        --no-progress --out run";
+            let output = super::program(&place, &format!("sql run {} {line}", server.url()))
+                .output()
+                .unwrap();
+            let said = super::said(&output);
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert!(said.contains("5 I/Os failed"), "{said}");
+            let printed = String::from_utf8(output.stdout).unwrap();
+            assert!(printed.contains("57014"), "{printed}");
+            let output = super::program(&place, "report run --json")
+                .output()
+                .unwrap();
+            let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let failed = &document["points"][0]["classes"][0]["failed"];
+            assert!(
+                failed.to_string().contains("57014") && failed.to_string().contains('5'),
+                "{failed}"
+            );
+            Ok(())
+        },
+    );
 }

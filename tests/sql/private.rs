@@ -1,7 +1,9 @@
 //! A private server made for a run: it works, and nothing of it is left, however the run ends.
 
 use super::common::{self, Place, entries, in_time, test, wait_until};
-use super::{assert_agree, begun, count, ends, lines, measured, postgres_15, postgres_18, signal, witness};
+use super::{
+    assert_agree, begun, count, ends, lines, measured, postgres_15, postgres_18, signal, witness,
+};
 use rigel::model::{Nanos, Until};
 use rigel::record::{End, journal};
 use std::io::{BufRead, BufReader};
@@ -14,54 +16,99 @@ fn made_and_removed(name: &str, bin: &Path, version: &str) {
     let place = Place::new(name);
     std::fs::create_dir(place.0.join("storage")).unwrap();
     let work = "--scale 12000 --buffer-cache 8MiB -t 2 --run-time 2s --warm-up 0s --out run";
-    let document = measured(&place, &format!("sql run --on storage --server-bin {} {work}", bin.display()));
+    let document = measured(
+        &place,
+        &format!("sql run --on storage --server-bin {} {work}", bin.display()),
+    );
     assert_eq!(entries(&place.0.join("storage")), NOTHING);
 
     let server = &document["target"]["server"];
-    assert!(server["version"].as_str().unwrap().starts_with(version), "{server}");
-    assert!(server["plan"].to_string().contains("Index Scan using blocks_1_id"), "{server}");
+    assert!(
+        server["version"].as_str().unwrap().starts_with(version),
+        "{server}"
+    );
+    assert!(
+        server["plan"]
+            .to_string()
+            .contains("Index Scan using blocks_1_id"),
+        "{server}"
+    );
     assert_eq!(server["local"], true);
-    let [point] = document["points"].as_array().unwrap().as_slice() else { panic!("{document}") };
+    let [point] = document["points"].as_array().unwrap().as_slice() else {
+        panic!("{document}")
+    };
     let sql = &point["sql"];
-    assert!(count(&sql["operations"]) > 0.0 && sql["sessions"] == 2, "{sql}");
+    assert!(
+        count(&sql["operations"]) > 0.0 && sql["sessions"] == 2,
+        "{sql}"
+    );
     // Exactly the work unit: neither one row less nor one more.
-    assert!((count(&sql["visited"]["per_operation"]) - 64.0).abs() < f64::EPSILON, "{sql}");
+    assert!(
+        (count(&sql["visited"]["per_operation"]) - 64.0).abs() < f64::EPSILON,
+        "{sql}"
+    );
     assert_eq!(point["classes"][0]["failed"], serde_json::json!({}));
-    assert_agree(witness(point, "blocks of the tables visited"), "client and server");
+    assert_agree(
+        witness(point, "blocks of the tables visited"),
+        "client and server",
+    );
     let reads = witness(point, "blocks read past the buffer cache");
     assert!(reads.0 > 0.0);
     if server["direct"] == true {
         assert_agree(reads, "the server and the kernel");
     }
     let said = document["findings"].to_string();
-    // Through the page cache, the report says either that storage delivered the blocks, or that it did not.
-    assert!(server["direct"] == true || reads.1 >= reads.0 * 0.99 || said.contains("page cache served"), "{said}");
+    // Through the page cache, the report says either that storage delivered the blocks, or that it
+    // did not.
+    assert!(
+        server["direct"] == true || reads.1 >= reads.0 * 0.99 || said.contains("page cache served"),
+        "{said}"
+    );
 
     let report = super::program(&place, "report run").output().unwrap();
     let text = String::from_utf8(report.stdout).unwrap();
     let visited = text.lines().find(|line| line.starts_with("blocks visited"));
-    assert!(visited.is_some_and(|line| line.split_whitespace().nth(2) == Some("64.00")), "{text}");
+    assert!(
+        visited.is_some_and(|line| line.split_whitespace().nth(2) == Some("64.00")),
+        "{text}"
+    );
     // A journal names no programs. Where nothing is left to measure, no server is made.
     let refused = ends(&place, "sql run --resume run", 2);
-    assert!(refused.contains(&format!("was made with --server-bin {}", bin.display())), "{refused}");
-    let over = ends(&place, &format!("sql run --resume run --server-bin {}", bin.display()), 0);
-    assert!(over.contains("nothing of this run is left") && !over.contains("a private PostgreSQL"), "{over}");
+    assert!(
+        refused.contains(&format!("was made with --server-bin {}", bin.display())),
+        "{refused}"
+    );
+    let over = ends(
+        &place,
+        &format!("sql run --resume run --server-bin {}", bin.display()),
+        0,
+    );
+    assert!(
+        over.contains("nothing of this run is left") && !over.contains("a private PostgreSQL"),
+        "{over}"
+    );
 }
 
 #[test]
 fn a_private_server_of_version_15_is_made_measured_and_removed() {
-    test("a_private_server_of_version_15_is_made_measured_and_removed", || {
-        made_and_removed("sql-private-15", &postgres_15()?, "PostgreSQL 15.");
-        Ok(())
-    });
+    test(
+        "a_private_server_of_version_15_is_made_measured_and_removed",
+        || {
+            made_and_removed("sql-private-15", &postgres_15()?, "PostgreSQL 15.");
+            Ok(())
+        },
+    );
 }
 
 #[test]
 fn a_private_server_of_version_18_reads_what_the_kernel_counts() {
-    test("a_private_server_of_version_18_reads_what_the_kernel_counts", || {
-        made_and_removed("sql-private-18", &postgres_18()?, "PostgreSQL 18.");
-        Ok(())
-    });
+    test(
+        "a_private_server_of_version_18_reads_what_the_kernel_counts",
+        || {
+            made_and_removed("sql-private-18", &postgres_18()?, "PostgreSQL 18.");
+            Ok(())
+        },
+    );
 }
 
 /// The first process of the server in `storage`, which listens on no port.
@@ -75,14 +122,18 @@ fn postmaster(storage: &Path) -> u32 {
 }
 
 fn is_gone(process: u32) -> bool {
-    !std::fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.trim() == "postgres")
+    !std::fs::read_to_string(format!("/proc/{process}/comm"))
+        .is_ok_and(|name| name.trim() == "postgres")
 }
 
 /// A run of one minute on a private server that responds.
 fn under_way(place: &Place, bin: &Path, more: &str) -> (Child, u32) {
     let storage = place.0.join("storage");
     std::fs::create_dir_all(&storage).unwrap();
-    let line = format!("sql run --on storage --server-bin {} --no-progress --out run {more}", bin.display());
+    let line = format!(
+        "sql run --on storage --server-bin {} --no-progress --out run {more}",
+        bin.display()
+    );
     let mut child = begun(place, &line);
     let mut first = String::new();
     // Read exactly one line: the test reads the rest.
@@ -95,37 +146,58 @@ fn under_way(place: &Place, bin: &Path, more: &str) -> (Child, u32) {
 
 #[test]
 fn ctrl_c_while_measuring_keeps_the_results_and_removes_the_server() {
-    test("ctrl_c_while_measuring_keeps_the_results_and_removes_the_server", || {
-        let (bin, name) = (postgres_18()?, "sql-interrupted");
-        let (place, server, output, run) = in_time("anything was measured", |factor| {
-            let place = Place::new(&format!("{name}-{factor}"));
-            let (child, server) = under_way(&place, &bin, "--scale 2000 -t 2 --run-time 1h --warm-up 0s");
-            wait_until("it measures", || lines(&place.0.join("run")) > 0);
-            common::wait(700 * u64::from(factor));
-            signal(&child, "INT");
-            let output = child.wait_with_output().unwrap();
-            let run = journal::read(&place.0.join("run")).unwrap();
-            let some = run.points.iter().any(|point| point.streams[0].total().done > 0);
-            some.then_some((place, server, output, run))
-        });
-        let said = super::said(&output);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains("the run ended before it was complete"), "{said}");
-        let hint = format!("rigel sql run --resume run --server-bin {}", bin.display());
-        assert!(said.contains(&hint), "{said}");
-        assert_eq!(entries(&place.0.join("storage")), NOTHING);
-        assert!(is_gone(server), "{server} is still there");
-        assert_eq!(run.points.iter().map(|point| &point.end).collect::<Vec<_>>(), [&End::Stopped]);
-        Ok(())
-    });
+    test(
+        "ctrl_c_while_measuring_keeps_the_results_and_removes_the_server",
+        || {
+            let (bin, name) = (postgres_18()?, "sql-interrupted");
+            let (place, server, output, run) = in_time("anything was measured", |factor| {
+                let place = Place::new(&format!("{name}-{factor}"));
+                let (child, server) =
+                    under_way(&place, &bin, "--scale 2000 -t 2 --run-time 1h --warm-up 0s");
+                wait_until("it measures", || lines(&place.0.join("run")) > 0);
+                common::wait(700 * u64::from(factor));
+                signal(&child, "INT");
+                let output = child.wait_with_output().unwrap();
+                let run = journal::read(&place.0.join("run")).unwrap();
+                let some = run
+                    .points
+                    .iter()
+                    .any(|point| point.streams[0].total().done > 0);
+                some.then_some((place, server, output, run))
+            });
+            let said = super::said(&output);
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert!(
+                said.contains("the run ended before it was complete"),
+                "{said}"
+            );
+            let hint = format!("rigel sql run --resume run --server-bin {}", bin.display());
+            assert!(said.contains(&hint), "{said}");
+            assert_eq!(entries(&place.0.join("storage")), NOTHING);
+            assert!(is_gone(server), "{server} is still there");
+            assert_eq!(
+                run.points
+                    .iter()
+                    .map(|point| &point.end)
+                    .collect::<Vec<_>>(),
+                [&End::Stopped]
+            );
+            Ok(())
+        },
+    );
 }
 
 /// Three points of at most two seconds each.
 const THREE: &str = "--scale 2000 --sessions 1,2,3 --run-time 2s --precision 0.1% --warm-up 0s";
 
-/// A run of three points on a private server, ended by `name` after its first point. `None` if it was over before.
+/// A run of three points on a private server, ended by `name` after its first point. `None` if it
+/// was over before.
 fn cut_short(place: &Place, bin: &Path, name: &str, factor: u32) -> Option<journal::Run> {
-    let (mut child, _) = under_way(place, bin, &THREE.replace("2s", &format!("{}s", 2 * factor)));
+    let (mut child, _) = under_way(
+        place,
+        bin,
+        &THREE.replace("2s", &format!("{}s", 2 * factor)),
+    );
     wait_until("a point is complete", || lines(&place.0.join("run")) > 1);
     signal(&child, name);
     let status = child.wait().unwrap();
@@ -137,47 +209,86 @@ fn cut_short(place: &Place, bin: &Path, name: &str, factor: u32) -> Option<journ
 #[track_caller]
 fn goes_on(place: &Place, bin: &Path, before: &journal::Run) -> String {
     // The journal itself stands for its directory.
-    let line = format!("sql run --resume run/journal.jsonl --no-progress --server-bin {}", bin.display());
+    let line = format!(
+        "sql run --resume run/journal.jsonl --no-progress --server-bin {}",
+        bin.display()
+    );
     let said = ends(place, &line, 0);
-    assert!(said.contains("resuming on a private server in 'storage'"), "{said}");
-    assert!(said.contains("a private PostgreSQL 18.") && said.contains("loaded: 2"), "{said}");
+    assert!(
+        said.contains("resuming on a private server in 'storage'"),
+        "{said}"
+    );
+    assert!(
+        said.contains("a private PostgreSQL 18.") && said.contains("loaded: 2"),
+        "{said}"
+    );
     let after = journal::read(&place.0.join("run")).unwrap();
     assert_eq!(after.points[..before.points.len()], before.points);
     assert_eq!((after.complete().len(), after.latest().len()), (3, 3));
-    assert!(after.points.iter().all(|point| point.streams[0].total().done > 0));
+    assert!(
+        after
+            .points
+            .iter()
+            .all(|point| point.streams[0].total().done > 0)
+    );
     assert!(place.0.join("run/report.html").exists());
     said
 }
 
 #[test]
 fn a_run_on_a_private_server_is_resumed_on_another_one_like_it() {
-    test("a_run_on_a_private_server_is_resumed_on_another_one_like_it", || {
-        let (bin, older) = (postgres_18()?, postgres_15()?);
-        let (place, before) = in_time("the run was interrupted", |factor| {
-            let place = Place::new(&format!("sql-resumed-{factor}"));
-            cut_short(&place, &bin, "INT", factor).map(|run| (place, run))
-        });
-        let other = ends(&place, &format!("sql run --resume run --server-bin {}", older.display()), 2);
-        assert!(other.contains("this run cannot be resumed: the server was PostgreSQL 18."), "{other}");
-        let set = format!("sql run --resume run --server-bin {} --server-set fsync=off", bin.display());
-        let set = ends(&place, &set, 2);
-        assert!(set.contains("the private server of this run was made with --server-bin"), "{set}");
-        for (line, named) in [
-            ("sql run --resume run --buffer-cache 64MiB", "--buffer-cache"),
-            ("sql run --resume run --on storage", "--on"),
-            ("sql run --resume run --rate 100", "--rate"),
-            ("curve --resume run", "resume it with `rigel sql run --resume run --server-bin"),
-            ("layers --resume run", "this run was made by rigel sql run"),
-        ] {
-            let refused = ends(&place, line, 2);
-            assert!(refused.contains(named), "{line}: {refused}");
-        }
-        assert_eq!(entries(&place.0.join("storage")), NOTHING);
-        assert_eq!(journal::read(&place.0.join("run")).unwrap().points, before.points);
-        goes_on(&place, &bin, &before);
-        assert_eq!(entries(&place.0.join("storage")), NOTHING);
-        Ok(())
-    });
+    test(
+        "a_run_on_a_private_server_is_resumed_on_another_one_like_it",
+        || {
+            let (bin, older) = (postgres_18()?, postgres_15()?);
+            let (place, before) = in_time("the run was interrupted", |factor| {
+                let place = Place::new(&format!("sql-resumed-{factor}"));
+                cut_short(&place, &bin, "INT", factor).map(|run| (place, run))
+            });
+            let other = ends(
+                &place,
+                &format!("sql run --resume run --server-bin {}", older.display()),
+                2,
+            );
+            assert!(
+                other.contains("this run cannot be resumed: the server was PostgreSQL 18."),
+                "{other}"
+            );
+            let set = format!(
+                "sql run --resume run --server-bin {} --server-set fsync=off",
+                bin.display()
+            );
+            let set = ends(&place, &set, 2);
+            assert!(
+                set.contains("the private server of this run was made with --server-bin"),
+                "{set}"
+            );
+            for (line, named) in [
+                (
+                    "sql run --resume run --buffer-cache 64MiB",
+                    "--buffer-cache",
+                ),
+                ("sql run --resume run --on storage", "--on"),
+                ("sql run --resume run --rate 100", "--rate"),
+                (
+                    "curve --resume run",
+                    "resume it with `rigel sql run --resume run --server-bin",
+                ),
+                ("layers --resume run", "this run was made by rigel sql run"),
+            ] {
+                let refused = ends(&place, line, 2);
+                assert!(refused.contains(named), "{line}: {refused}");
+            }
+            assert_eq!(entries(&place.0.join("storage")), NOTHING);
+            assert_eq!(
+                journal::read(&place.0.join("run")).unwrap().points,
+                before.points
+            );
+            goes_on(&place, &bin, &before);
+            assert_eq!(entries(&place.0.join("storage")), NOTHING);
+            Ok(())
+        },
+    );
 }
 
 #[test]
@@ -190,7 +301,10 @@ fn a_killed_run_on_a_private_server_is_resumed() {
         });
         let said = goes_on(&place, &bin, &before);
         // The folder of the killed run's server takes space until it is removed.
-        assert!(said.contains("`rigel sql clean storage` removes it"), "{said}");
+        assert!(
+            said.contains("`rigel sql clean storage` removes it"),
+            "{said}"
+        );
         assert_eq!(entries(&place.0.join("storage")).len(), 1);
         ends(&place, "sql clean storage", 0);
         assert_eq!(entries(&place.0.join("storage")), NOTHING);
@@ -200,35 +314,58 @@ fn a_killed_run_on_a_private_server_is_resumed() {
 
 #[test]
 fn a_run_on_a_private_mariadb_is_resumed_with_the_same_settings() {
-    test("a_run_on_a_private_mariadb_is_resumed_with_the_same_settings", || {
-        common::need("mariadbd", &["--version"])?;
-        let (place, before) = in_time("the run was interrupted", |factor| {
-            let place = Place::new(&format!("sql-resumed-mariadb-{factor}"));
-            std::fs::create_dir(place.0.join("storage")).unwrap();
-            let points = THREE.replace("2s", &format!("{}s", 2 * factor));
-            let line = format!("sql run --on storage --server mariadb --buffer-cache 8MiB {points} --out run");
-            let child = begun(&place, &format!("{line} --no-progress --server-set innodb_io_capacity=500"));
-            wait_until("a point is complete", || lines(&place.0.join("run")) > 1);
-            signal(&child, "INT");
-            let output = child.wait_with_output().unwrap();
-            let run = journal::read(&place.0.join("run")).unwrap();
-            let hint = "`rigel sql run --resume run --server-set innodb_io_capacity=500`";
-            assert!(output.status.success() || super::said(&output).contains(hint), "{}", super::said(&output));
-            (run.complete().len() < 3).then_some((place, run))
-        });
-        let unset = ends(&place, "sql run --resume run", 2);
-        assert!(unset.contains("was made with --server-set innodb_io_capacity=500"), "{unset}");
-        // From another directory: paths are those of the first call.
-        std::fs::create_dir(place.0.join("elsewhere")).unwrap();
-        let mut again = super::program(&place, "sql run --no-progress --server-set innodb_io_capacity=500");
-        again.args(["--resume", "../run"]).current_dir(place.0.join("elsewhere"));
-        let output = again.output().unwrap();
-        assert!(output.status.success(), "{}", super::said(&output));
-        let after = journal::read(&place.0.join("run")).unwrap();
-        assert_eq!((&after.points[..before.points.len()], after.complete().len()), (&before.points[..], 3));
-        assert_eq!(entries(&place.0.join("storage")), NOTHING);
-        Ok(())
-    });
+    test(
+        "a_run_on_a_private_mariadb_is_resumed_with_the_same_settings",
+        || {
+            common::need("mariadbd", &["--version"])?;
+            let (place, before) = in_time("the run was interrupted", |factor| {
+                let place = Place::new(&format!("sql-resumed-mariadb-{factor}"));
+                std::fs::create_dir(place.0.join("storage")).unwrap();
+                let points = THREE.replace("2s", &format!("{}s", 2 * factor));
+                let line = format!(
+                    "sql run --on storage --server mariadb --buffer-cache 8MiB {points} --out run"
+                );
+                let child = begun(
+                    &place,
+                    &format!("{line} --no-progress --server-set innodb_io_capacity=500"),
+                );
+                wait_until("a point is complete", || lines(&place.0.join("run")) > 1);
+                signal(&child, "INT");
+                let output = child.wait_with_output().unwrap();
+                let run = journal::read(&place.0.join("run")).unwrap();
+                let hint = "`rigel sql run --resume run --server-set innodb_io_capacity=500`";
+                assert!(
+                    output.status.success() || super::said(&output).contains(hint),
+                    "{}",
+                    super::said(&output)
+                );
+                (run.complete().len() < 3).then_some((place, run))
+            });
+            let unset = ends(&place, "sql run --resume run", 2);
+            assert!(
+                unset.contains("was made with --server-set innodb_io_capacity=500"),
+                "{unset}"
+            );
+            // From another directory: paths are those of the first call.
+            std::fs::create_dir(place.0.join("elsewhere")).unwrap();
+            let mut again = super::program(
+                &place,
+                "sql run --no-progress --server-set innodb_io_capacity=500",
+            );
+            again
+                .args(["--resume", "../run"])
+                .current_dir(place.0.join("elsewhere"));
+            let output = again.output().unwrap();
+            assert!(output.status.success(), "{}", super::said(&output));
+            let after = journal::read(&place.0.join("run")).unwrap();
+            assert_eq!(
+                (&after.points[..before.points.len()], after.complete().len()),
+                (&before.points[..], 3)
+            );
+            assert_eq!(entries(&place.0.join("storage")), NOTHING);
+            Ok(())
+        },
+    );
 }
 
 #[test]
@@ -237,7 +374,11 @@ fn ctrl_c_while_loading_leaves_nothing() {
         let (bin, name) = (postgres_18()?, "sql-interrupted-loading");
         let (place, server, output) = in_time("the load was interrupted", |factor| {
             let place = Place::new(&format!("{name}-{factor}"));
-            let (child, server) = under_way(&place, &bin, &format!("--scale {}000 -t 2", 60 * factor.min(8)));
+            let (child, server) = under_way(
+                &place,
+                &bin,
+                &format!("--scale {}000 -t 2", 60 * factor.min(8)),
+            );
             signal(&child, "INT");
             let output = child.wait_with_output().unwrap();
             // It has a journal if it was already measuring.
@@ -258,15 +399,25 @@ fn what_a_killed_run_leaves_is_cleaned_up() {
         let place = Place::new("sql-killed");
         let (mut child, server) = under_way(&place, &postgres_18()?, "--scale 20000 -t 2");
         let in_use = ends(&place, "sql clean storage", 1);
-        assert!(in_use.contains(&format!("in use by rigel {}", child.id())), "{in_use}");
+        assert!(
+            in_use.contains(&format!("in use by rigel {}", child.id())),
+            "{in_use}"
+        );
         signal(&child, "KILL");
         child.wait().unwrap();
-        let output = super::program(&place, "sql clean storage").output().unwrap();
+        let output = super::program(&place, "sql clean storage")
+            .output()
+            .unwrap();
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success() && printed.contains("a postgres server of rigel"), "{output:?}");
+        assert!(
+            output.status.success() && printed.contains("a postgres server of rigel"),
+            "{output:?}"
+        );
         assert_eq!(entries(&place.0.join("storage")), NOTHING);
         wait_until("the server is gone", || is_gone(server));
-        assert!(ends(&place, "sql clean storage", 0).contains("there are no private servers left here"));
+        assert!(
+            ends(&place, "sql clean storage", 0).contains("there are no private servers left here")
+        );
         Ok(())
     });
 }
@@ -326,7 +477,10 @@ fn the_files_of_slob_and_pgio_run_unchanged() {
         std::fs::write(place.0.join("pgio.conf"), PGIO).unwrap();
         std::fs::create_dir(place.0.join("storage")).unwrap();
         let run = |arguments: &str, out: &str| {
-            let line = format!("sql run --on storage --server-bin {} {arguments} --out {out}", bin.display());
+            let line = format!(
+                "sql run --on storage --server-bin {} {arguments} --out {out}",
+                bin.display()
+            );
             let line = format!("{line} --warm-up 0s --no-progress --json");
             let output = super::program(&place, &line).output().unwrap();
             let said = super::said(&output);
@@ -337,22 +491,45 @@ fn the_files_of_slob_and_pgio_run_unchanged() {
         };
         let (document, said) = run("--conf slob.conf -s 2 -t 2", "slob");
         let tables = &document["target"]["server"]["tables"];
-        assert_eq!((&tables["schemas"], &tables["scale"]), (&2.into(), &10_000.into()));
+        assert_eq!(
+            (&tables["schemas"], &tables["scale"]),
+            (&2.into(), &10_000.into())
+        );
         let sql = &document["points"][0]["sql"];
         assert_eq!(sql["sessions"], 4);
         let kinds = |kind: &str| count(&sql["kinds"][kind]);
         // A quarter of each deck of four cards: at most one card of each session is missing.
-        assert!((kinds("write") * 4.0 - (kinds("write") + kinds("read"))).abs() <= 16.0, "{sql}");
-        let asked = journal::read(&place.0.join("slob")).unwrap().points[0].asked.as_ref().unwrap().until;
+        assert!(
+            (kinds("write") * 4.0 - (kinds("write") + kinds("read"))).abs() <= 16.0,
+            "{sql}"
+        );
+        let asked = journal::read(&place.0.join("slob")).unwrap().points[0]
+            .asked
+            .as_ref()
+            .unwrap()
+            .until;
         assert_eq!(asked, Until::Elapsed(Nanos::from_secs(2)), "RUN_TIME is 2");
-        assert!(said.contains("slob.conf: ") && said.contains("SYSDBA_PASSWD"), "{said}");
-        assert!(!said.contains("change_on_install") && !document.to_string().contains("change_on_install"), "{said}");
+        assert!(
+            said.contains("slob.conf: ") && said.contains("SYSDBA_PASSWD"),
+            "{said}"
+        );
+        assert!(
+            !said.contains("change_on_install")
+                && !document.to_string().contains("change_on_install"),
+            "{said}"
+        );
 
         let (document, said) = run("--conf pgio.conf", "pgio");
         let sql = &document["points"][0]["sql"];
-        assert!((count(&sql["visited"]["per_operation"]) - 255.0).abs() < f64::EPSILON, "{sql}");
+        assert!(
+            (count(&sql["visited"]["per_operation"]) - 255.0).abs() < f64::EPSILON,
+            "{sql}"
+        );
         assert_eq!(sql["sessions"], 2);
-        assert!(said.contains("pgio.conf: ") && said.contains("CREATE_BASE_TABLE"), "{said}");
+        assert!(
+            said.contains("pgio.conf: ") && said.contains("CREATE_BASE_TABLE"),
+            "{said}"
+        );
         Ok(())
     });
 }

@@ -2,7 +2,8 @@
 
 use super::common::{Missing, Place, in_time, need, test, text, wait_until};
 use super::{
-    assert_agree, begun, client, count, ends, lines, measured, number, postgres_15, postgres_18, serve, signal,
+    assert_agree, begun, client, count, ends, lines, measured, number, postgres_15, postgres_18,
+    serve, signal,
 };
 use super::{program, said, witness};
 use rigel::record::journal;
@@ -12,57 +13,102 @@ use std::path::{Path, PathBuf};
 
 #[test]
 fn a_curve_of_sessions_has_intervals_and_can_be_resumed() {
-    test("a_curve_of_sessions_has_intervals_and_can_be_resumed", || {
-        let place = Place::in_memory("sql-curve");
-        let server = serve(&postgres_18()?, &place, &[]);
-        let url = server.url();
-        ends(&place, &format!("sql load {url} --scale 4000"), 0);
-        let (output, out) = in_time("the curve was cut short", |factor| {
-            let out = format!("run{factor}");
-            // A less precise point ends sooner.
-            let terms = format!("--point-max {}s --precision {}% --work-unit 8", 10 * factor, (50 / factor).max(1));
-            let child = begun(&place, &format!("curve {url} --sessions 1,2,4 {terms} --no-progress --out {out}"));
-            wait_until("the first point is done", || lines(&place.0.join(&out)) >= 2);
-            signal(&child, "INT");
-            let output = child.wait_with_output().unwrap();
-            let done = journal::read(&place.0.join(&out)).unwrap().complete().len();
-            (done < 3).then_some((output, out))
-        });
-        let words = said(&output);
-        assert!(output.status.code() == Some(1) && words.contains(&format!("rigel curve --resume {out}")), "{words}");
-        let document = measured(&place, &format!("curve --resume {out}"));
-        let points = document["points"].as_array().unwrap();
-        assert_eq!(points.iter().map(|point| point["sessions"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 4]);
-        for point in points {
-            // On a busy machine windows can differ so much that there is no interval; then no interval is wrong.
-            let known = &point["classes"][0]["confidence"];
-            if known["iops"].is_object() && known["p50_us"].is_object() {
-                let (rate, error) = (count(&known["iops"]["value"]), count(&known["iops"]["error"]));
-                assert!(0.0 < error && error < rate, "{point}");
-                let median = count(&point["classes"][0]["p50_us"]);
-                // An unknown end of an interval is null.
-                let end = |name: &str, open: f64| known["p50_us"][name].as_f64().unwrap_or(open);
-                assert!(end("low", 0.0) <= median && median <= end("high", f64::INFINITY), "{point}");
+    test(
+        "a_curve_of_sessions_has_intervals_and_can_be_resumed",
+        || {
+            let place = Place::in_memory("sql-curve");
+            let server = serve(&postgres_18()?, &place, &[]);
+            let url = server.url();
+            ends(&place, &format!("sql load {url} --scale 4000"), 0);
+            let (output, out) = in_time("the curve was cut short", |factor| {
+                let out = format!("run{factor}");
+                // A less precise point ends sooner.
+                let terms = format!(
+                    "--point-max {}s --precision {}% --work-unit 8",
+                    10 * factor,
+                    (50 / factor).max(1)
+                );
+                let child = begun(
+                    &place,
+                    &format!("curve {url} --sessions 1,2,4 {terms} --no-progress --out {out}"),
+                );
+                wait_until("the first point is done", || {
+                    lines(&place.0.join(&out)) >= 2
+                });
+                signal(&child, "INT");
+                let output = child.wait_with_output().unwrap();
+                let done = journal::read(&place.0.join(&out)).unwrap().complete().len();
+                (done < 3).then_some((output, out))
+            });
+            let words = said(&output);
+            assert!(
+                output.status.code() == Some(1)
+                    && words.contains(&format!("rigel curve --resume {out}")),
+                "{words}"
+            );
+            let document = measured(&place, &format!("curve --resume {out}"));
+            let points = document["points"].as_array().unwrap();
+            assert_eq!(
+                points
+                    .iter()
+                    .map(|point| point["sessions"].as_u64().unwrap())
+                    .collect::<Vec<_>>(),
+                [1, 2, 4]
+            );
+            for point in points {
+                // On a busy machine windows can differ so much that there is no interval; then no
+                // interval is wrong.
+                let known = &point["classes"][0]["confidence"];
+                if known["iops"].is_object() && known["p50_us"].is_object() {
+                    let (rate, error) = (
+                        count(&known["iops"]["value"]),
+                        count(&known["iops"]["error"]),
+                    );
+                    assert!(0.0 < error && error < rate, "{point}");
+                    let median = count(&point["classes"][0]["p50_us"]);
+                    // An unknown end of an interval is null.
+                    let end =
+                        |name: &str, open: f64| known["p50_us"][name].as_f64().unwrap_or(open);
+                    assert!(
+                        end("low", 0.0) <= median && median <= end("high", f64::INFINITY),
+                        "{point}"
+                    );
+                }
+                assert_agree(
+                    witness(point, "blocks of the tables visited"),
+                    "client and server",
+                );
+                assert!(
+                    (count(&point["sql"]["visited"]["per_operation"]) - 8.0).abs() < f64::EPSILON,
+                    "{point}"
+                );
             }
-            assert_agree(witness(point, "blocks of the tables visited"), "client and server");
-            assert!((count(&point["sql"]["visited"]["per_operation"]) - 8.0).abs() < f64::EPSILON, "{point}");
-        }
 
-        let document = measured(
-            &place,
-            &format!("curve {url} --rate 20..60/20 --in-flight 4 --work-unit 8 --point-max 2s --out open"),
-        );
-        let points = document["points"].as_array().unwrap();
-        let offered: Vec<u64> = points.iter().map(|point| point["rate_per_s"].as_u64().unwrap()).collect();
-        assert_eq!(offered, [20, 40, 60]);
-        for point in points {
-            let class = &point["classes"][0];
-            let due = count(&class["offered"]) * count(&point["measured_s"]);
-            let (done, unserved) = (count(&class["done"]), count(&class["unserved"]));
-            assert!(due > 0.0 && (due - (done + unserved)).abs() < 0.5, "{class}");
-        }
-        Ok(())
-    });
+            let document = measured(
+                &place,
+                &format!(
+                    "curve {url} --rate 20..60/20 --in-flight 4 --work-unit 8 --point-max 2s \
+                     --out open"
+                ),
+            );
+            let points = document["points"].as_array().unwrap();
+            let offered: Vec<u64> = points
+                .iter()
+                .map(|point| point["rate_per_s"].as_u64().unwrap())
+                .collect();
+            assert_eq!(offered, [20, 40, 60]);
+            for point in points {
+                let class = &point["classes"][0];
+                let due = count(&class["offered"]) * count(&point["measured_s"]);
+                let (done, unserved) = (count(&class["done"]), count(&class["unserved"]));
+                assert!(
+                    due > 0.0 && (due - (done + unserved)).abs() < 0.5,
+                    "{class}"
+                );
+            }
+            Ok(())
+        },
+    );
 }
 
 #[test]
@@ -70,37 +116,84 @@ fn sessions_go_to_several_databases_in_turn() {
     test("sessions_go_to_several_databases_in_turn", || {
         let place = Place::in_memory("sql-turns");
         let server = serve(&postgres_15()?, &place, &[]);
-        client(server.url()).batch_execute("CREATE DATABASE other").unwrap();
-        let urls = [server.url().to_string(), server.url().replace("/postgres", "/other")];
-        ends(&place, &format!("sql load {} --scale 2000", urls.join(" ")), 0);
+        client(server.url())
+            .batch_execute("CREATE DATABASE other")
+            .unwrap();
+        let urls = [
+            server.url().to_string(),
+            server.url().replace("/postgres", "/other"),
+        ];
+        ends(
+            &place,
+            &format!("sql load {} --scale 2000", urls.join(" ")),
+            0,
+        );
         let searched = |url: &String| {
-            let text = "SELECT idx_scan FROM pg_stat_user_tables WHERE schemaname = 'rigel' AND relname = 'blocks_1'";
+            let text = "SELECT idx_scan FROM pg_stat_user_tables WHERE schemaname = 'rigel' AND \
+                        relname = 'blocks_1'";
             number(&mut client(url), text)
         };
         let before = urls.each_ref().map(searched);
-        let line = format!("sql run {} -t 4 --work-loop 25 --warm-up 0s --out run", urls.join(" "));
+        let line = format!(
+            "sql run {} -t 4 --work-loop 25 --warm-up 0s --out run",
+            urls.join(" ")
+        );
         let document = measured(&place, &line);
         let since = || [0, 1].map(|of| searched(&urls[of]) - before[of]);
         // A session's counts are available once the server has noticed that it is gone.
         wait_until("all are counted", || since().iter().sum::<i64>() >= 100);
         assert_eq!(since(), [50, 50]);
         let point = &document["points"][0];
-        assert_agree(witness(point, "blocks of the tables visited"), "client and both databases");
+        assert_agree(
+            witness(point, "blocks of the tables visited"),
+            "client and both databases",
+        );
 
         // One of them has no tables.
         ends(&place, &format!("sql drop {}", urls[1]), 0);
-        let words = ends(&place, &format!("sql run {} -t 1 --run-time 1s", urls.join(" ")), 2);
-        assert!(words.contains("/other' has no tables of rigel sql load"), "{words}");
+        let words = ends(
+            &place,
+            &format!("sql run {} -t 1 --run-time 1s", urls.join(" ")),
+            2,
+        );
+        assert!(
+            words.contains("/other' has no tables of rigel sql load"),
+            "{words}"
+        );
         Ok(())
     });
 }
 
 /// A self-signed certificate for `name`, and its key.
-fn certificate(place: &Place, name: &str, made_out_to: &str) -> Result<(PathBuf, PathBuf), Missing> {
-    let (certificate, key) = (place.0.join(format!("{name}.pem")), place.0.join(format!("{name}.key")));
+fn certificate(
+    place: &Place,
+    name: &str,
+    made_out_to: &str,
+) -> Result<(PathBuf, PathBuf), Missing> {
+    let (certificate, key) = (
+        place.0.join(format!("{name}.pem")),
+        place.0.join(format!("{name}.key")),
+    );
     let subject = format!("subjectAltName={made_out_to}");
-    let arguments = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=rigel"];
-    let files = ["-addext", &subject, "-keyout", text(&key), "-out", text(&certificate)];
+    let arguments = [
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=rigel",
+    ];
+    let files = [
+        "-addext",
+        &subject,
+        "-keyout",
+        text(&key),
+        "-out",
+        text(&certificate),
+    ];
     need("openssl", &[&arguments[..], &files[..]].concat())?;
     Ok((certificate, key))
 }
@@ -118,7 +211,9 @@ fn present(server: &Server, (certificate, key): &(PathBuf, PathBuf)) {
     let mut database = client(server.url());
     database.batch_execute("ALTER SYSTEM SET ssl = on").unwrap();
     database.batch_execute("SELECT pg_reload_conf()").unwrap();
-    wait_until("the server has it", || number(&mut database, "SELECT (current_setting('ssl') = 'on')::int") == 1);
+    wait_until("the server has it", || {
+        number(&mut database, "SELECT (current_setting('ssl') = 'on')::int") == 1
+    });
 }
 
 #[test]
@@ -127,7 +222,12 @@ fn connections_are_protected_as_requested() {
         let place = Place::in_memory("sql-tls");
         // An address of this machine on which nobody else listens.
         let number = std::process::id();
-        let address = format!("127.{}.{}.{}", 64 + number % 128, number / 256 % 256, 1 + number % 250);
+        let address = format!(
+            "127.{}.{}.{}",
+            64 + number % 128,
+            number / 256 % 256,
+            1 + number % 250
+        );
         let right = certificate(&place, "right", &format!("IP:{address}"))?;
         let wrong = certificate(&place, "wrong", "DNS:elsewhere.example")?;
         let server = serve(&postgres_15()?, &place, &[("listen_addresses", &address)]);
@@ -135,27 +235,45 @@ fn connections_are_protected_as_requested() {
         std::fs::write(server.directory().join("data/pg_hba.conf"), rules).unwrap();
         present(&server, &right);
         let reached = |how: &str| {
-            let output =
-                program(&place, &format!("sql drop postgres://rigel@{address}/postgres?{how}")).output().unwrap();
+            let output = program(
+                &place,
+                &format!("sql drop postgres://rigel@{address}/postgres?{how}"),
+            )
+            .output()
+            .unwrap();
             (output.status.success(), said(&output))
         };
-        let rooted = |mode: &str, root: &Path| reached(&format!("sslmode={mode}&sslrootcert={}", root.display()));
+        let rooted = |mode: &str, root: &Path| {
+            reached(&format!("sslmode={mode}&sslrootcert={}", root.display()))
+        };
         for how in ["", "sslmode=prefer", "sslmode=require"] {
             assert!(reached(how).0, "{how}: {}", reached(how).1);
         }
         for mode in ["require", "verify-ca", "verify-full"] {
-            assert!(rooted(mode, &right.0).0, "{mode}: {}", rooted(mode, &right.0).1);
+            assert!(
+                rooted(mode, &right.0).0,
+                "{mode}: {}",
+                rooted(mode, &right.0).1
+            );
             let (done, words) = rooted(mode, &wrong.0);
-            assert!(!done && words.contains("cannot be reached"), "{mode}, of another authority: {words}");
+            assert!(
+                !done && words.contains("cannot be reached"),
+                "{mode}, of another authority: {words}"
+            );
         }
         let (done, words) = reached("sslmode=disable");
         assert!(!done && words.contains("no encryption"), "{words}");
         let (done, words) = rooted("verify-full", Path::new("absent.pem"));
-        assert!(!done && words.contains("sslrootcert 'absent.pem' cannot be used"), "{words}");
+        assert!(
+            !done && words.contains("sslrootcert 'absent.pem' cannot be used"),
+            "{words}"
+        );
 
         // From the right authority, but for another name. The server gets a new certificate.
         present(&server, &wrong);
-        wait_until("the other certificate is presented", || rooted("verify-ca", &wrong.0).0);
+        wait_until("the other certificate is presented", || {
+            rooted("verify-ca", &wrong.0).0
+        });
         let (done, words) = rooted("verify-full", &wrong.0);
         assert!(!done && words.contains("not valid for name"), "{words}");
         Ok(())

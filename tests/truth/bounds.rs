@@ -1,9 +1,10 @@
 //! Bounds of a record, derived from the log of the measured device.
 //!
-//! Nothing here is a tolerance. A read is issued before the device has it, and its completion is seen after the device
-//! has answered it, whatever the machine does in between: so it took at least as long as the device took. In a closed
-//! loop with one outstanding read, the next read comes only after that, so it took at most until then. If the machine
-//! stops, the log has the gap too, and the bounds are wider by the gap.
+//! Nothing here is a tolerance. A read is issued before the device has it, and its completion is
+//! seen after the device has answered it, whatever the machine does in between: so it took at least
+//! as long as the device took. In a closed loop with one outstanding read, the next read comes only
+//! after that, so it took at most until then. If the machine stops, the log has the gap too, and
+//! the bounds are wider by the gap.
 //!
 //! All times are nanoseconds since the point was requested, by the log's clock.
 
@@ -50,14 +51,24 @@ pub(crate) struct Log {
 
 impl Log {
     /// Measures a point. Returns its record and the device's log.
-    pub(crate) fn of(device: &Device, measure: impl FnOnce() -> PointRecord) -> (PointRecord, Self) {
+    pub(crate) fn of(
+        device: &Device,
+        measure: impl FnOnce() -> PointRecord,
+    ) -> (PointRecord, Self) {
         device.take();
         let began = Instant::now();
         let record = measure();
         let ended = nanos(began, Instant::now());
         let mut reads = device.take();
         reads.sort_by_key(|read| read.offset);
-        (record, Self { reads, began, ended })
+        (
+            record,
+            Self {
+                reads,
+                began,
+                ended,
+            },
+        )
     }
 
     fn came(&self, read: &Served) -> u64 {
@@ -71,45 +82,72 @@ impl Log {
     /// The reads of each stream; each stream reads block after block.
     fn streams(&self) -> impl Iterator<Item = &[Served]> {
         let block = |read: &Served| read.offset / u64::from(LENGTH);
-        self.reads.chunk_by(move |a, b| block(a) / APART == block(b) / APART).inspect(move |reads| {
-            let numbers = reads.iter().map(|read| block(read) % APART);
-            assert!(numbers.eq(0..reads.len() as u64), "a read was lost or made twice");
-        })
+        self.reads
+            .chunk_by(move |a, b| block(a) / APART == block(b) / APART)
+            .inspect(move |reads| {
+                let numbers = reads.iter().map(|read| block(read) % APART);
+                assert!(
+                    numbers.eq(0..reads.len() as u64),
+                    "a read was lost or made twice"
+                );
+            })
     }
 
-    /// The operations of closed-loop streams with one outstanding read each, without the first `warm_up` reads of each,
-    /// which do not count.
+    /// The operations of closed-loop streams with one outstanding read each, without the first
+    /// `warm_up` reads of each, which do not count.
     pub(crate) fn closed(&self, warm_up: usize) -> Vec<Operation> {
-        // Measuring begins before the device has the first counted read, and after the last but one uncounted read: the
-        // last one may already have been due.
+        // Measuring begins before the device has the first counted read, and after the last but one
+        // uncounted read: the last one may already have been due.
         let began = Between {
             least: if warm_up < 2 {
                 0
             } else {
-                self.streams().map(|reads| self.went(&reads[warm_up - 2])).max().unwrap_or(0)
+                self.streams()
+                    .map(|reads| self.went(&reads[warm_up - 2]))
+                    .max()
+                    .unwrap_or(0)
             },
-            most: self.streams().filter_map(|reads| Some(self.came(reads.get(warm_up)?))).min().unwrap_or(self.ended),
+            most: self
+                .streams()
+                .filter_map(|reads| Some(self.came(reads.get(warm_up)?)))
+                .min()
+                .unwrap_or(self.ended),
         };
-        self.streams().flat_map(|reads| (warm_up..reads.len()).map(move |at| self.chained(reads, at, began))).collect()
+        self.streams()
+            .flat_map(|reads| (warm_up..reads.len()).map(move |at| self.chained(reads, at, began)))
+            .collect()
     }
 
     /// One operation of a chain, in which each operation is due when the previous one completes.
     fn chained(&self, reads: &[Served], at: usize, began: Between) -> Operation {
         let read = &reads[at];
-        let over =
-            Between { least: self.went(read), most: reads.get(at + 1).map_or(self.ended, |next| self.came(next)) };
+        let over = Between {
+            least: self.went(read),
+            most: reads.get(at + 1).map_or(self.ended, |next| self.came(next)),
+        };
         let (due, response) = match at.checked_sub(1) {
             // Due when the point begins.
             None => (
                 Between { least: 0, most: 0 },
-                Between { least: over.least - began.most, most: over.most - began.least },
+                Between {
+                    least: over.least - began.most,
+                    most: over.most - began.least,
+                },
             ),
             Some(before) => {
-                let due = Between { least: self.went(&reads[before]), most: self.came(read) };
+                let due = Between {
+                    least: self.went(&reads[before]),
+                    most: self.came(read),
+                };
                 (due.since(began), over.since(due))
             }
         };
-        Operation { due, response, service: response, failed: read.failed }
+        Operation {
+            due,
+            response,
+            service: response,
+            failed: read.failed,
+        }
     }
 
     /// The operations of one open-loop stream with one slot, due every `gap`, without a warm-up.
@@ -117,17 +155,36 @@ impl Log {
         let due = |at: usize| (at as u64 + 1) * gap.0;
         let reads = self.streams().next().expect("something was read");
         assert_eq!(reads.len(), self.reads.len(), "one stream");
-        let latest = reads.iter().enumerate().map(|(at, read)| self.came(read).saturating_sub(due(at)));
-        let began = Between { least: 0, most: latest.min().expect("something was read") };
+        let latest = reads
+            .iter()
+            .enumerate()
+            .map(|(at, read)| self.came(read).saturating_sub(due(at)));
+        let began = Between {
+            least: 0,
+            most: latest.min().expect("something was read"),
+        };
         let operation = |(at, read): (usize, &Served)| {
-            let over =
-                Between { least: self.went(read), most: reads.get(at + 1).map_or(self.ended, |next| self.came(next)) };
-            let due = Between { least: began.least + due(at), most: began.most + due(at) };
-            let free = at.checked_sub(1).map_or(0, |before| self.went(&reads[before]));
-            let started = Between { least: due.least.max(free), most: self.came(read) };
+            let over = Between {
+                least: self.went(read),
+                most: reads.get(at + 1).map_or(self.ended, |next| self.came(next)),
+            };
+            let due = Between {
+                least: began.least + due(at),
+                most: began.most + due(at),
+            };
+            let free = at
+                .checked_sub(1)
+                .map_or(0, |before| self.went(&reads[before]));
+            let started = Between {
+                least: due.least.max(free),
+                most: self.came(read),
+            };
             let exact = due.least - began.least;
             Operation {
-                due: Between { least: exact, most: exact },
+                due: Between {
+                    least: exact,
+                    most: exact,
+                },
                 response: over.since(due),
                 service: over.since(started),
                 failed: read.failed,
@@ -136,12 +193,23 @@ impl Log {
         reads.iter().enumerate().map(operation).collect()
     }
 
-    /// Checks that all time of a closed loop is accounted for: the response times of each slot are contiguous, from the
-    /// beginning of the measurement to the end of the last read. For fixed work without a warm-up.
+    /// Checks that all time of a closed loop is accounted for: the response times of each slot are
+    /// contiguous, from the beginning of the measurement to the end of the last read. For fixed
+    /// work without a warm-up.
     #[track_caller]
     pub(crate) fn assert_conserved(&self, record: &PointRecord, depth: u32, what: &str) {
-        let first = self.reads.iter().map(|read| self.came(read)).min().expect("something was read");
-        let last = self.reads.iter().map(|read| self.went(read)).max().expect("something was read");
+        let first = self
+            .reads
+            .iter()
+            .map(|read| self.came(read))
+            .min()
+            .expect("something was read");
+        let last = self
+            .reads
+            .iter()
+            .map(|read| self.went(read))
+            .max()
+            .expect("something was read");
         let measured = record.measured.0;
         assert!(
             (last - first..=self.ended).contains(&measured),
@@ -149,9 +217,15 @@ impl Log {
         );
         let total = record.streams[0].total();
         let (sum, places) = (total.response.sum, u64::from(depth));
-        assert!(sum <= places * measured, "{what}: {sum} ns of response times in {measured} ns at {depth}");
+        assert!(
+            sum <= places * measured,
+            "{what}: {sum} ns of response times in {measured} ns at {depth}"
+        );
         if depth == 1 && total.failures() == 0 {
-            assert_eq!(sum, measured, "{what}: one read after the other fills the time");
+            assert_eq!(
+                sum, measured,
+                "{what}: one read after the other fills the time"
+            );
         }
         assert!(
             at_once(&self.reads) <= depth as usize,
@@ -159,29 +233,50 @@ impl Log {
         );
     }
 
-    /// Checks, for every time, that at least as many operations took longer as in the device's log. For streams with
-    /// several outstanding reads, where it is unknown which read made room for which.
+    /// Checks, for every time, that at least as many operations took longer as in the device's log.
+    /// For streams with several outstanding reads, where it is unknown which read made room for
+    /// which.
     #[track_caller]
     pub(crate) fn assert_none_shorter(&self, record: &PointRecord, what: &str) {
-        let mut took: Vec<u64> = self.reads.iter().map(|read| self.went(read) - self.came(read)).collect();
+        let mut took: Vec<u64> = self
+            .reads
+            .iter()
+            .map(|read| self.went(read) - self.came(read))
+            .collect();
         took.sort_unstable();
         let response = record.streams[0].total().response;
-        assert!(response.sum >= took.iter().sum() && response.max >= took[took.len() - 1], "{what}: {response:?}");
-        let measured = response.histogram.buckets().flat_map(|(_, high, count)| (0..count).map(move |_| high));
+        assert!(
+            response.sum >= took.iter().sum() && response.max >= took[took.len() - 1],
+            "{what}: {response:?}"
+        );
+        let measured = response
+            .histogram
+            .buckets()
+            .flat_map(|(_, high, count)| (0..count).map(move |_| high));
         for (rank, (measured, took)) in measured.zip(&took).enumerate() {
-            assert!(measured >= *took, "{what}: number {rank} of {}: {measured}, the device {took}", self.reads.len());
+            assert!(
+                measured >= *took,
+                "{what}: number {rank} of {}: {measured}, the device {took}",
+                self.reads.len()
+            );
         }
     }
 }
 
 impl Between {
     fn since(self, earlier: Self) -> Self {
-        Self { least: self.least.saturating_sub(earlier.most), most: self.most.saturating_sub(earlier.least) }
+        Self {
+            least: self.least.saturating_sub(earlier.most),
+            most: self.most.saturating_sub(earlier.least),
+        }
     }
 
     #[track_caller]
     fn assert_holds(self, value: u64, what: &str) {
-        assert!((self.least..=self.most).contains(&value), "{what}: {value}, and the log allows {self:?}");
+        assert!(
+            (self.least..=self.most).contains(&value),
+            "{what}: {value}, and the log allows {self:?}"
+        );
     }
 }
 
@@ -196,34 +291,72 @@ fn count(
     certain: impl Fn(&Operation) -> bool,
     possible: impl Fn(&Operation) -> bool,
 ) -> Between {
-    let of = |is: &dyn Fn(&Operation) -> bool| operations.iter().filter(|operation| is(operation)).count() as u64;
-    Between { least: of(&certain), most: of(&possible) }
+    let of = |is: &dyn Fn(&Operation) -> bool| {
+        operations.iter().filter(|operation| is(operation)).count() as u64
+    };
+    Between {
+        least: of(&certain),
+        most: of(&possible),
+    }
 }
 
-/// Checks that the record, with one class and one kind of operation, contains these operations with their times, each
-/// in the window in which it was due.
+/// Checks that the record, with one class and one kind of operation, contains these operations with
+/// their times, each in the window in which it was due.
 #[track_caller]
 pub(crate) fn assert_holds(record: &PointRecord, operations: &[Operation], what: &str) {
     let windows = &record.streams[0].kinds[0].windows;
     let width = record.window.0;
-    assert!(windows.len() as u64 * width >= record.measured.0, "{what}: empty windows are there as well");
+    assert!(
+        windows.len() as u64 * width >= record.measured.0,
+        "{what}: empty windows are there as well"
+    );
     for edge in 0..=windows.len() {
         let at = edge as u64 * width;
         let (before, after) = windows.split_at(edge);
         let failed = |windows: &[Window]| windows.iter().map(Window::failures).sum::<u64>();
-        let early = count(operations, |op| op.failed && op.due.most < at, |op| op.failed && op.due.least < at);
+        let early = count(
+            operations,
+            |op| op.failed && op.due.most < at,
+            |op| op.failed && op.due.least < at,
+        );
         early.assert_holds(failed(before), &format!("{what}: failed before {at}"));
-        let late = count(operations, |op| op.failed && op.due.least >= at, |op| op.failed && op.due.most >= at);
+        let late = count(
+            operations,
+            |op| op.failed && op.due.least >= at,
+            |op| op.failed && op.due.most >= at,
+        );
         late.assert_holds(failed(after), &format!("{what}: failed from {at} on"));
     }
-    let done = operations.iter().filter(|operation| !operation.failed).count() as u64;
+    let done = operations
+        .iter()
+        .filter(|operation| !operation.failed)
+        .count() as u64;
     let total = record.streams[0].total();
-    assert_eq!((total.done, total.failures()), (done, operations.len() as u64 - done), "{what}: done and failed");
-    assert_times_hold(windows, width, operations, |window| &window.response, |op| op.response, what);
-    assert_times_hold(windows, width, operations, Window::service, |op| op.service, &format!("service, {what}"));
+    assert_eq!(
+        (total.done, total.failures()),
+        (done, operations.len() as u64 - done),
+        "{what}: done and failed"
+    );
+    assert_times_hold(
+        windows,
+        width,
+        operations,
+        |window| &window.response,
+        |op| op.response,
+        what,
+    );
+    assert_times_hold(
+        windows,
+        width,
+        operations,
+        Window::service,
+        |op| op.service,
+        &format!("service, {what}"),
+    );
 }
 
-/// Checks the number of operations in each window, and the number of those longer than each time, against the log.
+/// Checks the number of operations in each window, and the number of those longer than each time,
+/// against the log.
 #[track_caller]
 fn assert_times_hold(
     windows: &[Window],
@@ -233,22 +366,35 @@ fn assert_times_hold(
     of_operation: fn(&Operation) -> Between,
     what: &str,
 ) {
-    let done: Vec<Operation> = operations.iter().filter(|operation| !operation.failed).copied().collect();
+    let done: Vec<Operation> = operations
+        .iter()
+        .filter(|operation| !operation.failed)
+        .copied()
+        .collect();
     let mut total = Latencies::default();
-    windows.iter().for_each(|window| total.merge(of_window(window)));
-    let all = |end: fn(Between) -> u64| done.iter().map(move |operation| end(of_operation(operation)));
+    windows
+        .iter()
+        .for_each(|window| total.merge(of_window(window)));
+    let all = |end: fn(Between) -> u64| {
+        done.iter()
+            .map(move |operation| end(of_operation(operation)))
+    };
     let between = |of: fn(&mut dyn Iterator<Item = u64>) -> u64| Between {
         least: of(&mut all(|between| between.least)),
         most: of(&mut all(|between| between.most)),
     };
     between(|times| times.sum()).assert_holds(total.sum, &format!("{what}: sum"));
-    between(|times| times.min().unwrap_or(u64::MAX)).assert_holds(total.min, &format!("{what}: least"));
+    between(|times| times.min().unwrap_or(u64::MAX))
+        .assert_holds(total.min, &format!("{what}: least"));
     between(|times| times.max().unwrap_or(0)).assert_holds(total.max, &format!("{what}: greatest"));
 
     // At bucket limits, the exact number of longer operations is known.
-    let ends = all(|between| between.least).chain(all(|between| between.most)).map(bucket_of);
-    let mut limits: Vec<u64> =
-        ends.flat_map(|bucket| [lower_edge(bucket).saturating_sub(1), upper_edge(bucket)]).collect();
+    let ends = all(|between| between.least)
+        .chain(all(|between| between.most))
+        .map(bucket_of);
+    let mut limits: Vec<u64> = ends
+        .flat_map(|bucket| [lower_edge(bucket).saturating_sub(1), upper_edge(bucket)])
+        .collect();
     limits.sort_unstable();
     limits.dedup();
     for edge in 0..=windows.len() {
@@ -256,8 +402,13 @@ fn assert_times_hold(
         let (before, after) = windows.split_at(edge);
         for limit in &limits {
             let longer = |windows: &[Window]| {
-                let buckets = windows.iter().flat_map(|window| of_window(window).histogram.buckets());
-                buckets.filter(|(low, ..)| low > limit).map(|(.., count)| count).sum::<u64>()
+                let buckets = windows
+                    .iter()
+                    .flat_map(|window| of_window(window).histogram.buckets());
+                buckets
+                    .filter(|(low, ..)| low > limit)
+                    .map(|(.., count)| count)
+                    .sum::<u64>()
             };
             let certain = |op: &Operation| of_operation(op).least;
             let possible = |op: &Operation| of_operation(op).most;
@@ -266,18 +417,25 @@ fn assert_times_hold(
                 |op| op.due.most < at && certain(op) > *limit,
                 |op| op.due.least < at && possible(op) > *limit,
             );
-            early.assert_holds(longer(before), &format!("{what}: longer than {limit}, due before {at}"));
+            early.assert_holds(
+                longer(before),
+                &format!("{what}: longer than {limit}, due before {at}"),
+            );
             let late = count(
                 &done,
                 |op| op.due.least >= at && certain(op) > *limit,
                 |op| op.due.most >= at && possible(op) > *limit,
             );
-            late.assert_holds(longer(after), &format!("{what}: longer than {limit}, due from {at} on"));
+            late.assert_holds(
+                longer(after),
+                &format!("{what}: longer than {limit}, due from {at} on"),
+            );
         }
     }
 }
 
-/// Checks that the figures of a closed loop follow from its record and are within the bounds of the log.
+/// Checks that the figures of a closed loop follow from its record and are within the bounds of the
+/// log.
 #[track_caller]
 pub(crate) fn assert_figures_hold(
     summary: &PointSummary,
@@ -287,23 +445,48 @@ pub(crate) fn assert_figures_hold(
     what: &str,
 ) {
     let class = &summary.classes[0];
-    let done: Vec<&Operation> = operations.iter().filter(|operation| !operation.failed).collect();
+    let done: Vec<&Operation> = operations
+        .iter()
+        .filter(|operation| !operation.failed)
+        .collect();
     let rate = done.len() as f64 / record.measured.as_secs_f64();
     assert_eq!(class.done, done.len() as u64, "{what}");
-    assert!((class.iops / rate - 1.0).abs() < 1e-9, "{what}: {} IOPS, and {rate} by the record", class.iops);
-    assert!(class.littles_law <= f64::from(depth) * (1.0 + 1e-9), "{what}: {} outstanding", class.littles_law);
+    assert!(
+        (class.iops / rate - 1.0).abs() < 1e-9,
+        "{what}: {} IOPS, and {rate} by the record",
+        class.iops
+    );
+    assert!(
+        class.littles_law <= f64::from(depth) * (1.0 + 1e-9),
+        "{what}: {} outstanding",
+        class.littles_law
+    );
     let latency = class.latency.expect("reads were done");
     let sorted = |end: fn(&Operation) -> u64| {
         let mut times: Vec<u64> = done.iter().map(|operation| end(operation)).collect();
         times.sort_unstable();
         times
     };
-    let (least, most) = (sorted(|op| op.response.least), sorted(|op| op.response.most));
-    for (q, figure) in [(0.5, latency.p50_us), (0.9, latency.p90_us), (0.99, latency.p99_us), (0.999, latency.p999_us)]
-    {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count")]
+    let (least, most) = (
+        sorted(|op| op.response.least),
+        sorted(|op| op.response.most),
+    );
+    for (q, figure) in [
+        (0.5, latency.p50_us),
+        (0.9, latency.p90_us),
+        (0.99, latency.p99_us),
+        (0.999, latency.p999_us),
+    ] {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of a count"
+        )]
         let rank = ((q * done.len() as f64).ceil() as usize).max(1) - 1;
-        let (least, most) = (least[rank] as f64 * (1.0 - HALF_A_BUCKET), most[rank] as f64 * (1.0 + HALF_A_BUCKET));
+        let (least, most) = (
+            least[rank] as f64 * (1.0 - HALF_A_BUCKET),
+            most[rank] as f64 * (1.0 + HALF_A_BUCKET),
+        );
         let figure = figure * 1e3;
         assert!(
             (least..=most).contains(&figure),

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A control group of this process that caps its threads on some devices; removed on drop.
 pub(crate) struct Group {
     directory: PathBuf,
-    /// Version 1 caps threads; version 2 only whole processes, and this process must return to its former group.
+    /// Version 1 caps threads; version 2 only whole processes, and this process must return to its
+    /// former group.
     home: Option<PathBuf>,
 }
 
@@ -16,23 +17,42 @@ impl Group {
     pub(crate) fn new() -> Result<Self, Missing> {
         // Several may exist at the same time.
         static GROUPS: AtomicUsize = AtomicUsize::new(0);
-        let (v1, v2) = (Path::new("/sys/fs/cgroup/blkio"), Path::new("/sys/fs/cgroup"));
-        let name = format!("rigel-truth-{}-{}", std::process::id(), GROUPS.fetch_add(1, Ordering::Relaxed));
+        let (v1, v2) = (
+            Path::new("/sys/fs/cgroup/blkio"),
+            Path::new("/sys/fs/cgroup"),
+        );
+        let name = format!(
+            "rigel-truth-{}-{}",
+            std::process::id(),
+            GROUPS.fetch_add(1, Ordering::Relaxed)
+        );
         if v1.join("cgroup.procs").exists() {
             let directory = v1.join(name);
             make(&directory)?;
-            return Ok(Self { directory, home: None });
+            return Ok(Self {
+                directory,
+                home: None,
+            });
         }
         let controllers = fs::read_to_string(v2.join("cgroup.controllers")).unwrap_or_default();
-        if !controllers.split_whitespace().any(|controller| controller == "io") {
+        if !controllers
+            .split_whitespace()
+            .any(|controller| controller == "io")
+        {
             return Err(Missing("no control group can cap a device's I/O".into()));
         }
         write(&v2.join("cgroup.subtree_control"), "+io")?;
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        let own = own.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+        let own = own
+            .lines()
+            .find_map(|line| line.strip_prefix("0::/"))
+            .unwrap_or_default();
         let directory = v2.join(name);
         make(&directory)?;
-        let group = Self { directory, home: Some(v2.join(own)) };
+        let group = Self {
+            directory,
+            home: Some(v2.join(own)),
+        };
         write(&group.directory.join("cgroup.procs"), "0")?;
         Ok(group)
     }
@@ -43,14 +63,24 @@ impl Group {
         let number = fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap();
         let number = number.trim();
         match self.home {
-            None => write(&self.directory.join("blkio.throttle.read_iops_device"), &format!("{number} {rate}")),
-            Some(_) => write(&self.directory.join("io.max"), &format!("{number} riops={rate}")),
+            None => write(
+                &self.directory.join("blkio.throttle.read_iops_device"),
+                &format!("{number} {rate}"),
+            ),
+            Some(_) => write(
+                &self.directory.join("io.max"),
+                &format!("{number} riops={rate}"),
+            ),
         }
     }
 
     /// Caps the calling thread, and every thread that it starts, from now on.
     pub(crate) fn enter(&self) -> Result<(), Missing> {
-        if self.home.is_none() { write(&self.directory.join("tasks"), "0") } else { Ok(()) }
+        if self.home.is_none() {
+            write(&self.directory.join("tasks"), "0")
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -74,5 +104,6 @@ fn make(directory: &Path) -> Result<(), Missing> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Missing> {
-    fs::write(path, text).map_err(|error| Missing(format!("'{text}' into {}: {error}", path.display())))
+    fs::write(path, text)
+        .map_err(|error| Missing(format!("'{text}' into {}: {error}", path.display())))
 }

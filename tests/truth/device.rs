@@ -1,16 +1,18 @@
 //! A device with programmed times that logs every read: one file in a filesystem of this process.
 //!
-//! Input: a [`Behaviour`]. Output: a path to read from with direct I/O, and a [`Served`] in the log for each read: when
-//! it came, when it was answered, and what was done to it. The log reads the machine's monotonic clock directly, not
-//! through Rigel's code. Each serving thread takes one request, sleeps until the answer is due, and sends it. So the
-//! device serves as many reads at once as it has threads, and the others wait in the kernel's queue, first come first
-//! served. Nothing is stored: every read returns the same bytes, none of them zero, and writes are refused.
+//! Input: a [`Behaviour`]. Output: a path to read from with direct I/O, and a [`Served`] in the log
+//! for each read: when it came, when it was answered, and what was done to it. The log reads the
+//! machine's monotonic clock directly, not through Rigel's code. Each serving thread takes one
+//! request, sleeps until the answer is due, and sends it. So the device serves as many reads at
+//! once as it has threads, and the others wait in the kernel's queue, first come first
+//! served. Nothing is stored: every read returns the same bytes, none of them zero, and writes are
+//! refused.
 //!
 //! The benchmark `against_fio` includes this file: it uses nothing of the tests.
 
 use fuser::{
-    Config, Errno, FileAttr, FileHandle, FileType, Filesystem, Generation, INodeNo, InitFlags, KernelConfig, LockOwner,
-    MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEntry, Request,
+    Config, Errno, FileAttr, FileHandle, FileType, Filesystem, Generation, INodeNo, InitFlags,
+    KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEntry, Request,
 };
 use std::ffi::OsStr;
 use std::io;
@@ -22,7 +24,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-/// Sleeping ends this long before an answer is due, and the thread spins for the rest: sleeping threads wake up late.
+/// Sleeping ends this long before an answer is due, and the thread spins for the rest: sleeping
+/// threads wake up late.
 const SPIN: Duration = Duration::from_micros(20);
 /// Poll interval while reads wait for others to come.
 const POLL: Duration = Duration::from_millis(1);
@@ -35,7 +38,8 @@ const OUTSTANDING_MAX: u16 = 256;
 const NAME: &str = "file";
 const FILE: INodeNo = INodeNo(2);
 
-/// What the device does with a read. All choices depend on the number of the read, from 0 in order of arrival.
+/// What the device does with a read. All choices depend on the number of the read, from 0 in order
+/// of arrival.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Behaviour {
     /// Duration of a read. With zero it is answered as soon as it is seen.
@@ -44,7 +48,8 @@ pub(crate) struct Behaviour {
     pub(crate) slow: (u64, Duration),
     /// One of this many reads fails with `EIO`, after its normal duration; 0 = none.
     pub(crate) errors: u64,
-    /// When the read with this number comes, the device stalls for this long, whatever it is serving.
+    /// When the read with this number comes, the device stalls for this long, whatever it is
+    /// serving.
     pub(crate) stall: Option<(u64, Duration)>,
     /// This many first reads are answered only when all of them have come.
     pub(crate) together: u64,
@@ -55,13 +60,23 @@ pub(crate) struct Behaviour {
 impl Behaviour {
     /// A device on which every read takes `service`.
     pub(crate) const fn fixed(service: Duration) -> Self {
-        Self { service, slow: (0, Duration::ZERO), errors: 0, stall: None, together: 0, servers: 4 }
+        Self {
+            service,
+            slow: (0, Duration::ZERO),
+            errors: 0,
+            stall: None,
+            together: 0,
+            servers: 4,
+        }
     }
 }
 
 /// One read, as the device saw it.
 #[derive(Debug, Clone, Copy)]
-#[allow(dead_code, reason = "the tests and the benchmark each use a part of it")]
+#[allow(
+    dead_code,
+    reason = "the tests and the benchmark each use a part of it"
+)]
 pub(crate) struct Served {
     pub(crate) offset: u64,
     pub(crate) bytes: u32,
@@ -79,14 +94,20 @@ pub(crate) struct Served {
 
 /// Maximum number of reads that the device served at the same time.
 pub(crate) fn at_once(log: &[Served]) -> usize {
-    let mut moments: Vec<(Instant, i64)> = log.iter().flat_map(|read| [(read.came, 1), (read.went, -1)]).collect();
+    let mut moments: Vec<(Instant, i64)> = log
+        .iter()
+        .flat_map(|read| [(read.came, 1), (read.went, -1)])
+        .collect();
     moments.sort_unstable();
     let mut now = 0;
     let counts = moments.iter().map(|(_, change)| {
         now += change;
         now
     });
-    counts.max().and_then(|most| usize::try_from(most).ok()).unwrap_or(0)
+    counts
+        .max()
+        .and_then(|most| usize::try_from(most).ok())
+        .unwrap_or(0)
 }
 
 /// State shared by the threads of a device and its owner.
@@ -112,25 +133,42 @@ impl Device {
     /// Mounts a device of `bytes` in its own directory in `place`.
     pub(crate) fn mount(place: &Path, bytes: u64, behaviour: Behaviour) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        assert!(behaviour.together <= behaviour.servers as u64, "reads that wait in the queue do not come");
+        assert!(
+            behaviour.together <= behaviour.servers as u64,
+            "reads that wait in the queue do not come"
+        );
         if !Path::new("/dev/fuse").exists() {
-            return Err(io::Error::other("no /dev/fuse: the kernel has no FUSE, or a container hides it"));
+            return Err(io::Error::other(
+                "no /dev/fuse: the kernel has no FUSE, or a container hides it",
+            ));
         }
         let mount = place.join(format!("device-{}", NUMBER.fetch_add(1, Relaxed)));
         std::fs::create_dir_all(&mount)?;
         let shared = Arc::new(Shared::default());
-        let server = Server { bytes, behaviour, shared: Arc::clone(&shared) };
+        let server = Server {
+            bytes,
+            behaviour,
+            shared: Arc::clone(&shared),
+        };
         let mut config = Config::default();
-        // Read-only, otherwise the kernel discards the attributes at every read to get a new access time.
+        // Read-only, otherwise the kernel discards the attributes at every read to get a new access
+        // time.
         config.mount_options = vec![MountOption::RO, MountOption::FSName("rigel-truth".into())];
         config.n_threads = Some(behaviour.servers);
         let session = fuser::Session::new(server, &mount, &config).and_then(fuser::Session::spawn);
-        let session =
-            session.map_err(|error| io::Error::new(error.kind(), format!("mounting a FUSE filesystem: {error}")))?;
-        Ok(Self { path: mount.join(NAME), shared, mount, _session: session })
+        let session = session.map_err(|error| {
+            io::Error::new(error.kind(), format!("mounting a FUSE filesystem: {error}"))
+        })?;
+        Ok(Self {
+            path: mount.join(NAME),
+            shared,
+            mount,
+            _session: session,
+        })
     }
 
-    /// Returns the log since the last call, sorted by time of answer. Read numbers restart at 0. Nobody may be reading.
+    /// Returns the log since the last call, sorted by time of answer. Read numbers restart at 0.
+    /// Nobody may be reading.
     pub(crate) fn take(&self) -> Vec<Served> {
         self.shared.taken.store(0, Relaxed);
         *lock(&self.shared.go) = None;
@@ -140,8 +178,13 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // The kernel closes the files of a ring after the ring: until then a plain unmount finds the device busy.
-        let _ = Command::new("umount").arg("--lazy").arg(&self.mount).stderr(Stdio::null()).status();
+        // The kernel closes the files of a ring after the ring: until then a plain unmount finds
+        // the device busy.
+        let _ = Command::new("umount")
+            .arg("--lazy")
+            .arg(&self.mount)
+            .stderr(Stdio::null())
+            .status();
     }
 }
 
@@ -170,7 +213,11 @@ struct Server {
 
 impl Server {
     fn attributes(&self, inode: INodeNo) -> FileAttr {
-        let (kind, size) = if inode == FILE { (FileType::RegularFile, self.bytes) } else { (FileType::Directory, 0) };
+        let (kind, size) = if inode == FILE {
+            (FileType::RegularFile, self.bytes)
+        } else {
+            (FileType::Directory, 0)
+        };
         FileAttr {
             ino: inode,
             size,
@@ -190,15 +237,20 @@ impl Server {
         }
     }
 
-    /// Waits as long as required for the read with this number, which came at `came`. Returns whether the stall delayed
-    /// it.
+    /// Waits as long as required for the read with this number, which came at `came`. Returns
+    /// whether the stall delayed it.
     fn serve(&self, number: u64, came: Instant, service: Duration) -> bool {
-        let Behaviour { stall, together, .. } = self.behaviour;
+        let Behaviour {
+            stall, together, ..
+        } = self.behaviour;
         if let Some((_, length)) = stall.filter(|(at, _)| *at == number) {
             *lock(&self.shared.go) = Some(came + length);
         }
         wait_until(came + service);
-        while number < together && self.shared.taken.load(Relaxed) < together && came.elapsed() < PATIENCE {
+        while number < together
+            && self.shared.taken.load(Relaxed) < together
+            && came.elapsed() < PATIENCE
+        {
             sleep(POLL);
         }
         let go = lock(&self.shared.go).filter(|go| came < *go);
@@ -210,10 +262,14 @@ impl Server {
 impl Filesystem for Server {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         // Without it, direct reads of one file are serialised.
-        config.add_capabilities(InitFlags::FUSE_ASYNC_DIO).map_err(|_| io::Error::other("no FUSE_ASYNC_DIO"))?;
+        config
+            .add_capabilities(InitFlags::FUSE_ASYNC_DIO)
+            .map_err(|_| io::Error::other("no FUSE_ASYNC_DIO"))?;
         let wrong = |_| io::Error::other("the number of outstanding reads");
         config.set_max_background(OUTSTANDING_MAX).map_err(wrong)?;
-        config.set_congestion_threshold(OUTSTANDING_MAX).map_err(wrong)?;
+        config
+            .set_congestion_threshold(OUTSTANDING_MAX)
+            .map_err(wrong)?;
         Ok(())
     }
 
@@ -245,14 +301,31 @@ impl Filesystem for Server {
         let number = shared.taken.fetch_add(1, Relaxed);
         let is_one_in = |count: u64| count > 0 && number % count == count - 1;
         let (slow, failed) = (is_one_in(behaviour.slow.0), is_one_in(behaviour.errors));
-        let held = self.serve(number, came, if slow { behaviour.slow.1 } else { behaviour.service });
-        let served = Served { offset, bytes: size, came, went: Instant::now(), slow, failed, held };
+        let held = self.serve(
+            number,
+            came,
+            if slow {
+                behaviour.slow.1
+            } else {
+                behaviour.service
+            },
+        );
+        let served = Served {
+            offset,
+            bytes: size,
+            came,
+            went: Instant::now(),
+            slow,
+            failed,
+            held,
+        };
         // Log before the answer, otherwise the reader could look too early.
         lock(&shared.log).push(served);
         if failed {
             reply.error(Errno::EIO);
         } else {
-            let size = usize::try_from(u64::from(size).min(self.bytes.saturating_sub(offset))).expect("32 bits fit");
+            let size = usize::try_from(u64::from(size).min(self.bytes.saturating_sub(offset)))
+                .expect("32 bits fit");
             reply.data(&vec![0xa5; size]);
         }
     }

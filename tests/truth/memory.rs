@@ -14,10 +14,31 @@ fn a_run_needs_little_memory_beside_its_buffers() {
     for (name, small, large) in [("uring", 256, 16), ("libaio", 256, 16), ("psync", 64, 16)] {
         let out = place.0.join(name);
         let mut child = Command::new(env!("CARGO_BIN_EXE_rigel"))
-            .args(["orion", "-run", "advanced", "-matrix", "point", "-duration", "60", "--no-progress"])
+            .args([
+                "orion",
+                "-run",
+                "advanced",
+                "-matrix",
+                "point",
+                "-duration",
+                "60",
+                "--no-progress",
+            ])
             .args(["-cache_size", "0"])
-            .args(["-num_small", &small.to_string(), "-num_large", &large.to_string()])
-            .args(["--engine", name, "--target", text(&file.path), "--out", text(&out)])
+            .args([
+                "-num_small",
+                &small.to_string(),
+                "-num_large",
+                &large.to_string(),
+            ])
+            .args([
+                "--engine",
+                name,
+                "--target",
+                text(&file.path),
+                "--out",
+                text(&out),
+            ])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -26,9 +47,16 @@ fn a_run_needs_little_memory_beside_its_buffers() {
         wait_until("all buffers are in use", || peak_so_far(&child) > buffers);
         // Some time of work with all of them.
         wait(1000);
-        assert!(need("kill", &["-INT", &child.id().to_string()]).is_ok(), "{name} still runs");
+        assert!(
+            need("kill", &["-INT", &child.id().to_string()]).is_ok(),
+            "{name} still runs"
+        );
         let (status, peak) = peak_of(&mut child);
         assert_eq!(status.code(), Some(1), "{name} was interrupted");
-        assert!(peak < MOST + buffers, "{name}: {} MiB beside the buffers", (peak - buffers) / MIB);
+        assert!(
+            peak < MOST + buffers,
+            "{name}: {} MiB beside the buffers",
+            (peak - buffers) / MIB
+        );
     }
 }

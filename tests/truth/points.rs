@@ -20,22 +20,48 @@ pub(crate) fn engine_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The engine `name` on the volume of `paths`, for reads of `length` bytes at `depth`.
-pub(crate) fn engine(name: &str, paths: &[PathBuf], layout: Layout, length: u32, depth: u32) -> Box<dyn Engine> {
+pub(crate) fn engine(
+    name: &str,
+    paths: &[PathBuf],
+    layout: Layout,
+    length: u32,
+    depth: u32,
+) -> Box<dyn Engine> {
     let size = |path: &PathBuf| {
         use std::io::{Seek, SeekFrom};
-        fs::File::open(path).unwrap().seek(SeekFrom::End(0)).unwrap()
+        fs::File::open(path)
+            .unwrap()
+            .seek(SeekFrom::End(0))
+            .unwrap()
     };
     let sizes: Vec<u64> = paths.iter().map(size).collect();
     let map = VolumeMap::new(&sizes, layout, length.into()).unwrap();
-    let members: Vec<_> = paths.iter().map(|path| Opened::open(path).unwrap()).collect();
+    let members: Vec<_> = paths
+        .iter()
+        .map(|path| Opened::open(path).unwrap())
+        .collect();
     let volume = Volume::to_read(&members, map, true).unwrap();
-    engine::choose(name, volume, &vec![length; depth as usize]).unwrap().0
+    engine::choose(name, volume, &vec![length; depth as usize])
+        .unwrap()
+        .0
 }
 
 /// A closed loop of reads.
-pub(crate) fn reads(pattern: Pattern, length: u32, depth: u32, warm_up: WarmUp, until: Until) -> Point {
-    let stream =
-        Stream { sql: None, name: "small".into(), load: Load::Closed { depth }, mix: Mix::READS, pattern, length };
+pub(crate) fn reads(
+    pattern: Pattern,
+    length: u32,
+    depth: u32,
+    warm_up: WarmUp,
+    until: Until,
+) -> Point {
+    let stream = Stream {
+        sql: None,
+        name: "small".into(),
+        load: Load::Closed { depth },
+        mix: Mix::READS,
+        pattern,
+        length,
+    };
     Point {
         coordinates: Coordinates::cell(depth, 0),
         streams: vec![stream],
@@ -47,6 +73,10 @@ pub(crate) fn reads(pattern: Pattern, length: u32, depth: u32, warm_up: WarmUp, 
 }
 
 pub(crate) fn measure(engine: &dyn Engine, point: &Point) -> PointRecord {
-    let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &|_| false };
+    let terms = Terms {
+        workers: 1,
+        stop: &AtomicBool::new(false),
+        enough: &|_| false,
+    };
     rigel::drive::point(engine, point, &terms, &mut |_| ()).unwrap()
 }

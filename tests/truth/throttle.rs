@@ -1,4 +1,5 @@
-//! A device whose rate is capped by the kernel: our measurements agree with the kernel's counters, read by read.
+//! A device whose rate is capped by the kernel: our measurements agree with the kernel's counters,
+//! read by read.
 
 use super::bounds::nanos;
 use super::capped::Group;
@@ -18,12 +19,15 @@ const DEPTH: u32 = 16;
 /// Reads per second.
 const CAP: u32 = 2000;
 
-/// Number of reads of a block device since it exists, from the kernel's counters. Includes reads that the kernel merged
-/// with others.
+/// Number of reads of a block device since it exists, from the kernel's counters. Includes reads
+/// that the kernel merged with others.
 fn reads_done(device: &Path) -> u64 {
     let name = device.file_name().unwrap().to_string_lossy();
     let stat = std::fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
-    stat.split_whitespace().take(2).map(|field| field.parse::<u64>().unwrap()).sum()
+    stat.split_whitespace()
+        .take(2)
+        .map(|field| field.parse::<u64>().unwrap())
+        .sum()
 }
 
 /// The kernel's count of the reads of a device, and the moments before and after it was read.
@@ -33,13 +37,15 @@ struct Look {
     after: u64,
 }
 
-/// The kernel's counts during a point; times in nanoseconds and reads since the point was requested.
+/// The kernel's counts during a point; times in nanoseconds and reads since the point was
+/// requested.
 struct Counted {
     looks: Vec<Look>,
     ended: u64,
 }
 
-/// Measures a point while another thread polls the kernel's count, until it equals the recorded number.
+/// Measures a point while another thread polls the kernel's count, until it equals the recorded
+/// number.
 fn counted(device: &Path, measure: impl FnOnce() -> PointRecord) -> (PointRecord, Counted) {
     let start = reads_done(device);
     let began = Instant::now();
@@ -51,7 +57,11 @@ fn counted(device: &Path, measure: impl FnOnce() -> PointRecord) -> (PointRecord
             while !over.load(Ordering::Relaxed) {
                 let before = now();
                 let count = reads_done(device) - start;
-                looks.lock().unwrap().push(Look { before, count, after: now() });
+                looks.lock().unwrap().push(Look {
+                    before,
+                    count,
+                    after: now(),
+                });
                 wait(1);
             }
         });
@@ -63,9 +73,21 @@ fn counted(device: &Path, measure: impl FnOnce() -> PointRecord) -> (PointRecord
     let ended = now();
     let made = record.streams[0].warm_up_done + record.streams[0].total().done;
     // A read can complete before the kernel has counted it.
-    wait_until("the kernel has counted every read", || reads_done(device) - start >= made);
-    assert_eq!(reads_done(device) - start, made, "reads that the kernel counted, and those in the record");
-    (record, Counted { looks: looks.into_inner().unwrap(), ended })
+    wait_until("the kernel has counted every read", || {
+        reads_done(device) - start >= made
+    });
+    assert_eq!(
+        reads_done(device) - start,
+        made,
+        "reads that the kernel counted, and those in the record"
+    );
+    (
+        record,
+        Counted {
+            looks: looks.into_inner().unwrap(),
+            ended,
+        },
+    )
 }
 
 #[test]
@@ -83,9 +105,13 @@ fn a_capped_rate_is_measured_as_the_kernel_counts_it() {
         }
         // One device each, so they can run at the same time without affecting each other.
         std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                runs.iter().map(|(name, device)| scope.spawn(|| capped(&group, name, &device.path()))).collect();
-            threads.into_iter().try_for_each(|thread| thread.join().expect("the rate is the kernel's"))
+            let threads: Vec<_> = runs
+                .iter()
+                .map(|(name, device)| scope.spawn(|| capped(&group, name, &device.path())))
+                .collect();
+            threads
+                .into_iter()
+                .try_for_each(|thread| thread.join().expect("the rate is the kernel's"))
         })
     });
 }
@@ -95,7 +121,10 @@ fn capped(group: &Group, name: &str, device: &Path) -> Result<(), Missing> {
     group.enter()?;
     let engine = engine(name, &[device.to_path_buf()], Layout::Concat, LENGTH, DEPTH);
     let tenth = Nanos::from_millis(100);
-    let warm_up = WarmUp { least: tenth, most: tenth };
+    let warm_up = WarmUp {
+        least: tenth,
+        most: tenth,
+    };
     let point = reads(Pattern::Uniform, LENGTH, DEPTH, warm_up, Until::Ops(OPS));
     let (record, kernel) = counted(device, || measure(engine.as_ref(), &point));
     let stream = &record.streams[0];
@@ -103,21 +132,45 @@ fn capped(group: &Group, name: &str, device: &Path) -> Result<(), Missing> {
     let (warm_up, done) = (stream.warm_up_done, stream.total().done);
     assert_eq!(done, OPS, "{what}");
 
-    // When the kernel had counted more than the warm-up, measuring had begun. When its count was lower by more than the
-    // outstanding reads, it had not. A read can complete before the kernel has counted it, but only as many as are
-    // outstanding.
+    // When the kernel had counted more than the warm-up, measuring had begun. When its count was
+    // lower by more than the outstanding reads, it had not. A read can complete before the
+    // kernel has counted it, but only as many as are outstanding.
     let places = u64::from(DEPTH);
-    let after = kernel.looks.iter().find(|look| look.count > warm_up).map_or(kernel.ended, |look| look.after);
-    let before = kernel.looks.iter().rev().find(|look| look.count + 2 * places < warm_up).map_or(0, |look| look.before);
-    let unfinished =
-        kernel.looks.iter().rev().find(|look| look.count + places < warm_up + done).map_or(0, |look| look.before);
+    let after = kernel
+        .looks
+        .iter()
+        .find(|look| look.count > warm_up)
+        .map_or(kernel.ended, |look| look.after);
+    let before = kernel
+        .looks
+        .iter()
+        .rev()
+        .find(|look| look.count + 2 * places < warm_up)
+        .map_or(0, |look| look.before);
+    let unfinished = kernel
+        .looks
+        .iter()
+        .rev()
+        .find(|look| look.count + places < warm_up + done)
+        .map_or(0, |look| look.before);
     let (least, most) = (unfinished.saturating_sub(after), kernel.ended - before);
     let measured = record.measured.0;
-    assert!((least..=most).contains(&measured), "{what}: measured {measured} ns, by the kernel {least} to {most}");
+    assert!(
+        (least..=most).contains(&measured),
+        "{what}: measured {measured} ns, by the kernel {least} to {most}"
+    );
     let rate = done as f64 / record.measured.as_secs_f64();
     let class = &summarise(&record).classes[0];
-    assert!((class.iops / rate - 1.0).abs() < 1e-9, "{what}: {} IOPS, and {rate} by the record", class.iops);
-    assert!(class.littles_law <= f64::from(DEPTH) * (1.0 + 1e-9), "{what}: {} outstanding", class.littles_law);
+    assert!(
+        (class.iops / rate - 1.0).abs() < 1e-9,
+        "{what}: {} IOPS, and {rate} by the record",
+        class.iops
+    );
+    assert!(
+        class.littles_law <= f64::from(DEPTH) * (1.0 + 1e-9),
+        "{what}: {} outstanding",
+        class.littles_law
+    );
     Ok(())
 }
 
@@ -130,24 +183,48 @@ fn every_read_of_a_calibration_is_in_its_records() {
         let device = Device::new(&file)?;
         group.cap(&device.path(), CAP)?;
         // A separate thread, because a thread that enters a group stays there.
-        std::thread::scope(|scope| scope.spawn(|| calibration(&group, &device.path())).join().expect("all are counted"))
+        std::thread::scope(|scope| {
+            scope
+                .spawn(|| calibration(&group, &device.path()))
+                .join()
+                .expect("all are counted")
+        })
     });
 }
 
-/// The depths of a calibration, each as short as possible. Its results are tested on models, in tests/it/search.rs.
+/// The depths of a calibration, each as short as possible. Its results are tested on models, in
+/// tests/it/search.rs.
 fn calibration(group: &Group, device: &Path) -> Result<(), Missing> {
     group.enter()?;
-    let engine = engine("uring", &[device.to_path_buf()], Layout::Concat, LENGTH, 256);
-    let request = CalibrateRequest { point_most: Nanos::from_millis(200), depth_max: 16, ..CalibrateRequest::DEFAULT };
+    let engine = engine(
+        "uring",
+        &[device.to_path_buf()],
+        Layout::Concat,
+        LENGTH,
+        256,
+    );
+    let request = CalibrateRequest {
+        point_most: Nanos::from_millis(200),
+        depth_max: 16,
+        ..CalibrateRequest::DEFAULT
+    };
     let mut summaries: Vec<PointSummary> = Vec::new();
-    while let Some(point) =
-        request.next(engine.usable(), 5, &summaries).filter(|point| point.coordinates.step() == Step::Depth)
+    while let Some(point) = request
+        .next(engine.usable(), 5, &summaries)
+        .filter(|point| point.coordinates.step() == Step::Depth)
     {
         let (record, counted) = counted(device, || crate::common::run(engine.as_ref(), &point));
         let what = point.coordinates.name();
-        assert!(record.measured.0 + record.warm_up.0 <= counted.ended, "{what}: {:?}", record.measured);
+        assert!(
+            record.measured.0 + record.warm_up.0 <= counted.ended,
+            "{what}: {:?}",
+            record.measured
+        );
         summaries.push(summarise(&record));
     }
-    assert!(summaries.len() > 1, "the search went on after the first depth");
+    assert!(
+        summaries.len() > 1,
+        "the search went on after the first depth"
+    );
     Ok(())
 }

@@ -1,15 +1,17 @@
-//! `MySQL` and `MariaDB`: how much `InnoDB` may write in the background, and how many I/Os it may have outstanding.
+//! `MySQL` and `MariaDB`: how much `InnoDB` may write in the background, and how many I/Os it may
+//! have outstanding.
 
 use super::setting::{
-    Advice, Ground, Opinion, Product, ProductAdvice, other_block, size, three_digits, unsteady_or_unknown, whole,
+    Advice, Ground, Opinion, Product, ProductAdvice, other_block, size, three_digits,
+    unsteady_or_unknown, whole,
 };
 use crate::analyse::{AtLoad, Estimate};
 
 /// Default `innodb_page_size`. It can only be set when the server is set up.
 const PAGE: u32 = 16 << 10;
 
-/// Maximum fraction of the write rate that background work may take; the rest is for reads. It is a choice, and the
-/// output says so.
+/// Maximum fraction of the write rate that background work may take; the rest is for reads. It is a
+/// choice, and the output says so.
 pub(super) const HEADROOM: f64 = 0.5;
 
 /// Ratio of `innodb_io_capacity` to `innodb_io_capacity_max`, as in the product's own defaults.
@@ -36,24 +38,55 @@ pub(super) fn section(ground: &Ground, product: Product) -> ProductAdvice {
     let settings = vec![
         // The maximum comes first: a capacity above it would be cut down to it.
         capacity(ground, product, "innodb_io_capacity_max", HEADROOM),
-        capacity(ground, product, "innodb_io_capacity", HEADROOM * CAPACITY_OF_MAX),
-        threads(ground, product, "innodb_read_io_threads", ground.knee().map(|(knee, _)| knee), found.at_knee),
-        threads(ground, product, "innodb_write_io_threads", found.writes.map(|at| at.depth.into()), found.writes),
+        capacity(
+            ground,
+            product,
+            "innodb_io_capacity",
+            HEADROOM * CAPACITY_OF_MAX,
+        ),
+        threads(
+            ground,
+            product,
+            "innodb_read_io_threads",
+            ground.knee().map(|(knee, _)| knee),
+            found.at_knee,
+        ),
+        threads(
+            ground,
+            product,
+            "innodb_write_io_threads",
+            found.writes.map(|at| at.depth.into()),
+            found.writes,
+        ),
     ];
     let mut apply = match product {
         Product::Mariadb => {
-            vec!["# MariaDB: in a .cnf file that the server reads, then restart".into(), "[mariadb]".into()]
+            vec![
+                "# MariaDB: in a .cnf file that the server reads, then restart".into(),
+                "[mariadb]".into(),
+            ]
         }
-        _ => vec!["-- MySQL 8.0 and later; the number of threads takes effect at the next restart".to_string()],
+        _ => vec![
+            "-- MySQL 8.0 and later; the number of threads takes effect at the next restart"
+                .to_string(),
+        ],
     };
-    apply.extend(settings.iter().filter_map(|setting| setting.statement.clone()));
+    apply.extend(
+        settings
+            .iter()
+            .filter_map(|setting| setting.statement.clone()),
+    );
     apply.extend(
         settings
             .iter()
             .filter(|setting| setting.value.is_none())
             .map(|setting| format!("{} {}: not measured", product.comment(), setting.setting)),
     );
-    ProductAdvice { database: product, settings, apply }
+    ProductAdvice {
+        database: product,
+        settings,
+        apply,
+    }
 }
 
 fn statement(product: Product, setting: &str, value: Option<&String>) -> Option<String> {
@@ -70,7 +103,10 @@ fn source(product: Product, setting: &str) -> &'static str {
         (Product::Mariadb, false) => "MariaDB documentation, InnoDB System Variables",
         (Product::Mariadb, true) => "MariaDB documentation, Configure the InnoDB I/O Threads",
         (_, false) => "MySQL 8.4 Reference Manual, 17.8.7 Configuring InnoDB I/O Capacity",
-        (_, true) => "MySQL 8.4 Reference Manual, 17.8.5 Configuring the Number of Background InnoDB I/O Threads",
+        (_, true) => {
+            "MySQL 8.4 Reference Manual, 17.8.5 Configuring the Number of Background InnoDB I/O \
+             Threads"
+        }
     }
 }
 
@@ -92,14 +128,20 @@ fn capacity(ground: &Ground, product: Product, setting: &'static str, share: f64
     let write = |rate: f64| three_digits(rate.max(CAPACITY_MIN));
     let is_max = setting.ends_with("max");
     let (part, for_what) = if is_max {
-        ("half", "for the case that flushing falls behind; the other half is left for reads")
+        (
+            "half",
+            "for the case that flushing falls behind; the other half is left for reads",
+        )
     } else {
-        ("a quarter", "half of innodb_io_capacity_max, as in the product's default")
+        (
+            "a quarter",
+            "half of innodb_io_capacity_max, as in the product's default",
+        )
     };
     let seconds = ground.write_seconds().map_or_else(String::new, |seconds| {
         format!(
-            "The rate was measured for {seconds:.0} s: an SSD's cache accepts more at first than the SSD sustains \
-             for hours (--precision 0.1% --point-max 60s measures longer). "
+            "The rate was measured for {seconds:.0} s: an SSD's cache accepts more at first than \
+             the SSD sustains for hours (--precision 0.1% --point-max 60s measures longer). "
         )
     });
     let great = if writes.iops.value * share > CAPACITY_USUAL_MAX {
@@ -109,21 +151,23 @@ fn capacity(ground: &Ground, product: Product, setting: &'static str, share: f64
     };
     let advice = Advice {
         derivation: format!(
-            "{part} of the maximum rate of random writes of {}, {:.0}/s at depth {}: {for_what}. The share is a \
-             choice, not a measurement. The product's default: {}",
+            "{part} of the maximum rate of random writes of {}, {:.0}/s at depth {}: {for_what}. \
+             The share is a choice, not a measurement. The product's default: {}",
             size(writes.io_bytes),
             writes.iops.value,
             writes.depth,
             default_capacity(product, setting),
         ),
         misleads: format!(
-            "{seconds}{great}The lowest value that keeps up is best: pages that are written early are written \
-             again. The doublewrite buffer writes each page twice, and redo and reads share the storage"
+            "{seconds}{great}The lowest value that keeps up is best: pages that are written early \
+             are written again. The doublewrite buffer writes each page twice, and redo and reads \
+             share the storage"
         ),
         opinions: vec![Opinion {
             value: write(writes.iops.value),
-            why: "the full write rate of the storage, if the manual's \"IOPS of the system\" is taken literally: \
-                  it leaves nothing for reads, and the manual also says to keep it low"
+            why: "the full write rate of the storage, if the manual's \"IOPS of the system\" is \
+                  taken literally: it leaves nothing for reads, and the manual also says to keep \
+                  it low"
                 .into(),
         }],
         warnings: unsteady_or_unknown(&[Some(writes)])
@@ -132,11 +176,14 @@ fn capacity(ground: &Ground, product: Product, setting: &'static str, share: f64
             .collect(),
         ..blank.valued(with_pages(writes).scaled(share), write)
     };
-    Advice { statement: statement(product, setting, advice.value.as_ref()), ..advice }
+    Advice {
+        statement: statement(product, setting, advice.value.as_ref()),
+        ..advice
+    }
 }
 
-/// The write rate, with its interval widened for pages larger than the measured size: a page may take as long as all
-/// the blocks in it.
+/// The write rate, with its interval widened for pages larger than the measured size: a page may
+/// take as long as all the blocks in it.
 pub(super) fn with_pages(writes: AtLoad) -> Estimate {
     let smaller = (f64::from(writes.io_bytes) / f64::from(PAGE)).min(1.0);
     let mut rate = writes.iops;
@@ -163,14 +210,18 @@ fn threads(
         return blank.not_measured(known, ground.command(options));
     };
     let enough = (depth / REQUESTS_A_THREAD).ceil().max(1.0);
-    let what =
-        if setting.contains("_write_") { "the depth of the maximum write rate" } else { "the depth at the knee" };
+    let what = if setting.contains("_write_") {
+        "the depth of the maximum write rate"
+    } else {
+        "the depth at the knee"
+    };
     let default = match (product, setting.contains("_read_")) {
         (Product::Mysql, true) => "half the CPUs and at least 4 since 8.4, 4 before",
         _ => "4",
     };
     let how = if product == Product::Mariadb {
-        "since 10.5 it is not a number of threads: the maximum number of I/Os in flight is 256 times the value"
+        "since 10.5 it is not a number of threads: the maximum number of I/Os in flight is 256 \
+         times the value"
     } else {
         "with native AIO each thread serves up to 256 requests, so more than a few have no effect"
     };
@@ -178,22 +229,40 @@ fn threads(
     let advice = Advice {
         range: Some([whole(enough), write(enough)]),
         derivation: format!(
-            "{what}, {depth}, over {REQUESTS_A_THREAD}, rounded up: {enough}; {how}. Less than {THREADS_DEFAULT} gains \
-             nothing. The product's default: {default}"
+            "{what}, {depth}, over {REQUESTS_A_THREAD}, rounded up: {enough}; {how}. Less than \
+             {THREADS_DEFAULT} gains nothing. The product's default: {default}"
         ),
-        misleads: "query threads read their own pages; these serve read-ahead, flushing and merging. Pending \
-                   requests near the limit in SHOW ENGINE INNODB STATUS show that it is too low"
+        misleads: "query threads read their own pages; these serve read-ahead, flushing and \
+                   merging. Pending requests near the limit in SHOW ENGINE INNODB STATUS show \
+                   that it is too low"
             .into(),
         opinions: vec![Opinion {
             value: whole(depth.clamp(THREADS_DEFAULT, THREADS_MAX)),
-            why: "with innodb_use_native_aio = OFF, where a thread has one request at a time: the depth, at most 64"
+            why: "with innodb_use_native_aio = OFF, where a thread has one request at a time: the \
+                  depth, at most 64"
                 .into(),
         }],
         warnings: {
-            let open = if setting.contains("_read_") { ground.knee_warning() } else { None };
-            unsteady_or_unknown(&[figure]).into_iter().chain(open).collect()
+            let open = if setting.contains("_read_") {
+                ground.knee_warning()
+            } else {
+                None
+            };
+            unsteady_or_unknown(&[figure])
+                .into_iter()
+                .chain(open)
+                .collect()
         },
-        ..blank.valued(Estimate { value: enough, interval: None }, write)
+        ..blank.valued(
+            Estimate {
+                value: enough,
+                interval: None,
+            },
+            write,
+        )
     };
-    Advice { statement: statement(product, setting, advice.value.as_ref()), ..advice }
+    Advice {
+        statement: statement(product, setting, advice.value.as_ref()),
+        ..advice
+    }
 }

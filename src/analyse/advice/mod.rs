@@ -1,10 +1,11 @@
 //! Advice on database settings, from the results of a calibration.
 //!
-//! Each setting has its formula, its range, its source, the cases in which it misleads, and the statement that would
-//! apply it.
+//! Each setting has its formula, its range, its source, the cases in which it misleads, and the
+//! statement that would apply it.
 //!
-//! Input: a calibration and the header of its run. Output: one section of advice per product. A figure that was not
-//! measured is never made up: the setting says so, and names the command that measures it. Nothing is applied.
+//! Input: a calibration and the header of its run. Output: one section of advice per product. A
+//! figure that was not measured is never made up: the setting says so, and names the command that
+//! measures it. Nothing is applied.
 
 mod innodb;
 mod linux;
@@ -34,11 +35,16 @@ pub fn advise(found: &Calibration, header: &Header, products: &[Product]) -> Vec
     products.iter().map(section).collect()
 }
 
-/// Names of all findings above a note, each once: from the check before the run, the run as a whole, and its points.
+/// Names of all findings above a note, each once: from the check before the run, the run as a
+/// whole, and its points.
 #[must_use]
 pub fn warnings_of(found: &Calibration, header: &Header) -> Vec<String> {
     let of_points = found.points.iter().flat_map(|point| &point.findings);
-    let all = header.findings.iter().chain(&found.findings).chain(of_points);
+    let all = header
+        .findings
+        .iter()
+        .chain(&found.findings)
+        .chain(of_points);
     let mut names: Vec<String> = Vec::new();
     for finding in all.filter(|finding| finding.severity != Severity::Note) {
         if !names.contains(&finding.name) {

@@ -1,12 +1,14 @@
 //! Oracle: the row of `DBA_RSRC_IO_CALIBRATE` that corresponds to this measurement.
 
-use super::setting::{Advice, Ground, Opinion, Product, ProductAdvice, size, unsteady_or_unknown, whole};
+use super::setting::{
+    Advice, Ground, Opinion, Product, ProductAdvice, size, unsteady_or_unknown, whole,
+};
 use crate::analyse::{AtLoad, Estimate};
 use crate::model::Request;
 
 const VIEW: &str = "Oracle Database Reference, DBA_RSRC_IO_CALIBRATE";
-const DOP: &str =
-    "Oracle VLDB and Partitioning Guide, Automatic Degree of Parallelism; Reference, DBA_RSRC_IO_CALIBRATE";
+const DOP: &str = "Oracle VLDB and Partitioning Guide, Automatic Degree of Parallelism; \
+                   Reference, DBA_RSRC_IO_CALIBRATE";
 
 /// The `MAX_PMBPS` that Auto DOP assumes if nothing was calibrated, since 12.1.
 const PMBPS_DEFAULT: &str = "200";
@@ -20,7 +22,13 @@ pub(super) fn section(ground: &Ground) -> ProductAdvice {
             "MAX_IOPS",
             found.maximum,
             |at| at.iops,
-            |at| format!("the maximum rate of random reads of {}, at depth {}", size(at.io_bytes), at.depth),
+            |at| {
+                format!(
+                    "the maximum rate of random reads of {}, at depth {}",
+                    size(at.io_bytes),
+                    at.depth
+                )
+            },
         ),
         figure(
             ground,
@@ -40,7 +48,12 @@ pub(super) fn section(ground: &Ground) -> ProductAdvice {
             "MAX_PMBPS",
             found.stream,
             |at| at.mb_per_s,
-            |at| format!("one sequential stream of {} reads, one after the other, in 10^6 bytes/s", size(at.io_bytes)),
+            |at| {
+                format!(
+                    "one sequential stream of {} reads, one after the other, in 10^6 bytes/s",
+                    size(at.io_bytes)
+                )
+            },
         ),
         figure(
             ground,
@@ -49,8 +62,8 @@ pub(super) fn section(ground: &Ground) -> ProductAdvice {
             |at| at.mean_us.scaled(1e-3),
             |at| {
                 format!(
-                    "mean response time at the rate of MAX_IOPS, {:.3} ms, in whole milliseconds as Oracle has it: 0 on most \
-                 flash",
+                    "mean response time at the rate of MAX_IOPS, {:.3} ms, in whole milliseconds \
+                     as Oracle has it: 0 on most flash",
                     at.mean_us.value / 1e3
                 )
             },
@@ -61,7 +74,11 @@ pub(super) fn section(ground: &Ground) -> ProductAdvice {
         explain(setting);
     }
     let apply = apply(&settings);
-    ProductAdvice { database: Product::Oracle, settings, apply }
+    ProductAdvice {
+        database: Product::Oracle,
+        settings,
+        apply,
+    }
 }
 
 fn figure(
@@ -71,11 +88,22 @@ fn figure(
     of: impl Fn(AtLoad) -> Estimate,
     how: impl Fn(AtLoad) -> String,
 ) -> Advice {
-    let blank = Advice::blank(Product::Oracle, setting, if setting == "MAX_PMBPS" { DOP } else { VIEW });
+    let blank = Advice::blank(
+        Product::Oracle,
+        setting,
+        if setting == "MAX_PMBPS" { DOP } else { VIEW },
+    );
     let Some(at) = at else {
-        return blank.not_measured("such reads were not measured", ground.command("--as oracle"));
+        return blank.not_measured(
+            "such reads were not measured",
+            ground.command("--as oracle"),
+        );
     };
-    Advice { derivation: how(at), warnings: unsteady_or_unknown(&[Some(at)]), ..blank.valued(of(at), whole) }
+    Advice {
+        derivation: how(at),
+        warnings: unsteady_or_unknown(&[Some(at)]),
+        ..blank.valued(of(at), whole)
+    }
 }
 
 /// `NUM_PHYSICAL_DISKS` is an input to the measurement (`--num-disks`), not a result.
@@ -94,20 +122,22 @@ fn disks(ground: &Ground) -> Advice {
 fn explain(setting: &mut Advice) {
     match setting.setting {
         "MAX_PMBPS" => {
-            setting.misleads = "it is the only figure that Auto DOP uses: time = bytes / MAX_PMBPS, so a higher \
-                                figure gives fewer parallel servers. A process that also processes the data is \
-                                slower than this stream"
+            setting.misleads = "it is the only figure that Auto DOP uses: time = bytes / \
+                                MAX_PMBPS, so a higher figure gives fewer parallel servers. A \
+                                process that also processes the data is slower than this stream"
                 .into();
             setting.opinions.push(Opinion {
                 value: PMBPS_DEFAULT.into(),
-                why: "the usual manual setting if the figure of CALIBRATE_IO makes too many or too few statements \
-                      parallel; since 12.1 a default is used without a calibration, so no setting is required"
+                why: "the usual manual setting if the figure of CALIBRATE_IO makes too many or \
+                      too few statements parallel; since 12.1 a default is used without a \
+                      calibration, so no setting is required"
                     .into(),
             });
         }
         "MAX_MBPS" => {
-            setting.misleads =
-                "PARALLEL_DEGREE_LIMIT = IO caps the degree at MAX_MBPS / MAX_PMBPS; no other use is known".into();
+            setting.misleads = "PARALLEL_DEGREE_LIMIT = IO caps the degree at MAX_MBPS / \
+                                MAX_PMBPS; no other use is known"
+                .into();
         }
         "NUM_PHYSICAL_DISKS" => setting.misleads = "informational".into(),
         _ => setting.misleads = "shown in DBA_RSRC_IO_CALIBRATE; Auto DOP does not use it".into(),
@@ -115,8 +145,20 @@ fn explain(setting: &mut Advice) {
 }
 
 fn apply(settings: &[Advice]) -> Vec<String> {
-    let value = |name: &str| settings.iter().find(|setting| setting.setting == name)?.value.clone();
-    let names = ["MAX_IOPS", "MAX_MBPS", "MAX_PMBPS", "LATENCY", "NUM_PHYSICAL_DISKS"];
+    let value = |name: &str| {
+        settings
+            .iter()
+            .find(|setting| setting.setting == name)?
+            .value
+            .clone()
+    };
+    let names = [
+        "MAX_IOPS",
+        "MAX_MBPS",
+        "MAX_PMBPS",
+        "LATENCY",
+        "NUM_PHYSICAL_DISKS",
+    ];
     let values: Option<Vec<String>> = names.iter().map(|name| value(name)).collect();
     let mut lines: Vec<String> = [
         "-- Oracle. Supported: let the database measure itself, as SYSDBA, at a quiet time:",
@@ -129,12 +171,18 @@ fn apply(settings: &[Advice]) -> Vec<String> {
         lines.push("-- The row is incomplete: some of it was not measured.".into());
         return lines;
     };
-    // Every line is a comment, so that a block pasted with the others does not write into a table of the dictionary.
-    let row = format!("--   VALUES (SYSTIMESTAMP, SYSTIMESTAMP, {});", values.join(", "));
+    // Every line is a comment, so that a block pasted with the others does not write into a table
+    // of the dictionary.
+    let row = format!(
+        "--   VALUES (SYSTIMESTAMP, SYSTIMESTAMP, {});",
+        values.join(", ")
+    );
     lines.extend(
         [
-            "-- The other way writes to the table below the view. No manual describes it; practitioners cite",
-            "-- note 1269321.1 of Oracle Support. Ask there first, then remove the dashes on purpose.",
+            "-- The other way writes to the table below the view. No manual describes it; \
+             practitioners cite",
+            "-- note 1269321.1 of Oracle Support. Ask there first, then remove the dashes on \
+             purpose.",
             "-- WHENEVER SQLERROR EXIT ROLLBACK",
             "-- CREATE TABLE rigel_old_io_calibrate AS SELECT * FROM sys.resource_io_calibrate$;",
             "-- DELETE FROM sys.resource_io_calibrate$;",

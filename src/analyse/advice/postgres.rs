@@ -1,15 +1,16 @@
 //! `PostgreSQL`: the cost of a random page, and the number of reads to keep in flight.
 
 use super::setting::{
-    Advice, Ground, Opinion, Product, ProductAdvice, exact, other_block, quotient, size, time, unsteady_or_unknown,
-    whole,
+    Advice, Ground, Opinion, Product, ProductAdvice, exact, other_block, quotient, size, time,
+    unsteady_or_unknown, whole,
 };
 use crate::analyse::{AtLoad, Estimate, Limits};
 
 /// `BLCKSZ` of nearly every build.
 const BLOCK: u32 = 8192;
 
-/// Fraction of random reads that find their block in a cache; the documentation up to 17 says so of the default.
+/// Fraction of random reads that find their block in a cache; the documentation up to 17 says so of
+/// the default.
 const CACHED: f64 = 0.9;
 
 /// Maximum value of `effective_io_concurrency`.
@@ -32,14 +33,20 @@ pub(super) fn section(ground: &Ground) -> ProductAdvice {
     ];
     let mut apply = vec!["-- PostgreSQL, as a superuser, in psql".to_string()];
     for setting in &settings {
-        let Some(statement) = &setting.statement else { continue };
+        let Some(statement) = &setting.statement else {
+            continue;
+        };
         if setting.setting == "io_workers" {
             apply.push("-- 18 only, and only with io_method = worker:".into());
         }
         apply.push(statement.clone());
     }
     apply.push("SELECT pg_reload_conf();".into());
-    ProductAdvice { database: Product::Postgres, settings, apply }
+    ProductAdvice {
+        database: Product::Postgres,
+        settings,
+        apply,
+    }
 }
 
 fn statement(setting: &str, value: Option<&String>) -> Option<String> {
@@ -64,7 +71,8 @@ pub(super) fn ratio_at_depth_1(random: AtLoad, stream: AtLoad) -> Estimate {
     quotient(random.mean_us, block_us(stream, random.io_bytes))
 }
 
-/// The same ratio on saturated storage: the storage time per random read and per block of a large read.
+/// The same ratio on saturated storage: the storage time per random read and per block of a large
+/// read.
 pub(super) fn ratio_at_knee(random: AtLoad, large: AtLoad) -> Estimate {
     quotient(large.mb_per_s, random.mb_per_s)
 }
@@ -74,7 +82,10 @@ fn random_page_cost(ground: &Ground) -> Advice {
     let setting = "random_page_cost";
     let blank = Advice::blank(Product::Postgres, setting, COSTS);
     let (Some(random), Some(large)) = (found.at_knee, found.large) else {
-        return blank.not_measured("the knee or large reads were not measured", ground.command("--as postgres"));
+        return blank.not_measured(
+            "the knee or large reads were not measured",
+            ground.command("--as postgres"),
+        );
     };
     let at_knee = ratio_at_knee(random, large);
     let mut opinions = Vec::new();
@@ -83,8 +94,9 @@ fn random_page_cost(ground: &Ground) -> Advice {
         opinions.push(Opinion {
             value: cost(ratio.value),
             why: format!(
-                "at depth 1: {} for a random read over {} for a block of one sequential stream, {}. A plain index \
-                 scan waits for one block at a time, so a query alone on the storage sees this ratio",
+                "at depth 1: {} for a random read over {} for a block of one sequential stream, \
+                 {}. A plain index scan waits for one block at a time, so a query alone on the \
+                 storage sees this ratio",
                 time(alone.mean_us.value),
                 time(block_us(stream, alone.io_bytes).value),
                 interval(ratio),
@@ -93,8 +105,9 @@ fn random_page_cost(ground: &Ground) -> Advice {
     }
     opinions.push(Opinion {
         value: cost(at_knee.value * (1.0 - CACHED)),
-        why: "the ratio at the knee if 90 % of random reads find their block in a cache, which the documentation \
-              up to 17 assumes for its default: 4 is 40 x (1 - 0.9). seq_page_cost stays 1"
+        why: "the ratio at the knee if 90 % of random reads find their block in a cache, which \
+              the documentation up to 17 assumes for its default: 4 is 40 x (1 - 0.9). \
+              seq_page_cost stays 1"
             .into(),
     });
     opinions.push(common_advice(ground));
@@ -102,9 +115,10 @@ fn random_page_cost(ground: &Ground) -> Advice {
     let other_block = other_block(random, BLOCK, "--as postgres");
     let advice = Advice {
         derivation: format!(
-            "at the knee, depth {}: {} of the storage's time for a random read of {} ({:.0} IOPS), {} for a block \
-             of a large read ({:.0} MB/s); their ratio is {}. Recommended instead of depth 1, because the reads of \
-             many sessions overlap, and a page costs the storage's time",
+            "at the knee, depth {}: {} of the storage's time for a random read of {} ({:.0} \
+             IOPS), {} for a block of a large read ({:.0} MB/s); their ratio is {}. Recommended \
+             instead of depth 1, because the reads of many sessions overlap, and a page costs the \
+             storage's time",
             random.depth,
             time(1e6 / random.iops.value),
             size(random.io_bytes),
@@ -113,40 +127,50 @@ fn random_page_cost(ground: &Ground) -> Advice {
             large.mb_per_s.value,
             interval(at_knee),
         ),
-        misleads: "it applies to reads that reach the storage: if the page cache or shared_buffers serve most of \
-                   them it is too high, and sequential scans are chosen too often. The planner has one figure for \
-                   all tables; a tablespace may have its own. effective_cache_size matters as much"
+        misleads: "it applies to reads that reach the storage: if the page cache or \
+                   shared_buffers serve most of them it is too high, and sequential scans are \
+                   chosen too often. The planner has one figure for all tables; a tablespace may \
+                   have its own. effective_cache_size matters as much"
             .into(),
         opinions,
         warnings: warnings.into_iter().chain(other_block).collect(),
         ..blank.valued(at_knee, cost)
     };
-    Advice { statement: statement(setting, advice.value.as_ref()), ..advice }
+    Advice {
+        statement: statement(setting, advice.value.as_ref()),
+        ..advice
+    }
 }
 
 fn interval(ratio: Estimate) -> String {
-    ratio
-        .interval
-        .and_then(Limits::both)
-        .map_or_else(|| format!("{:.2}", ratio.value), |i| format!("{:.2} [{:.2}, {:.2}]", ratio.value, i.low, i.high))
+    ratio.interval.and_then(Limits::both).map_or_else(
+        || format!("{:.2}", ratio.value),
+        |i| format!("{:.2} [{:.2}, {:.2}]", ratio.value, i.low, i.high),
+    )
 }
 
 fn common_advice(ground: &Ground) -> Opinion {
     let why = match ground.rotational() {
         Some(true) => {
-            "the common advice for solid-state storage, in the documentation up to 17. A disk below reports that \
-             it is rotational, so the advice does not apply to it (virtual disks often report this wrongly)"
+            "the common advice for solid-state storage, in the documentation up to 17. A disk \
+             below reports that it is rotational, so the advice does not apply to it (virtual \
+             disks often report this wrongly)"
         }
         _ => {
-            "the common advice for solid-state storage, in the documentation up to 17. It assumes that reads \
-             overlap or hit a cache, where every page costs the same; the ratios here are for reads that all reach \
-             the storage. To decide between them, use EXPLAIN (ANALYZE, BUFFERS) on your own queries"
+            "the common advice for solid-state storage, in the documentation up to 17. It assumes \
+             that reads overlap or hit a cache, where every page costs the same; the ratios here \
+             are for reads that all reach the storage. To decide between them, use EXPLAIN \
+             (ANALYZE, BUFFERS) on your own queries"
         }
     };
-    Opinion { value: "1.1".into(), why: why.into() }
+    Opinion {
+        value: "1.1".into(),
+        why: why.into(),
+    }
 }
 
-/// The maximum setting before 13 whose prefetch distance, `n` (1 + 1/2 + … + 1/n), is not above `depth`.
+/// The maximum setting before 13 whose prefetch distance, `n` (1 + 1/2 + … + 1/n), is not above
+/// `depth`.
 pub(super) fn before_13(depth: f64) -> f64 {
     let mut harmonic = 0.0;
     let mut count = 0.0;
@@ -167,42 +191,65 @@ fn concurrency(ground: &Ground, setting: &'static str) -> Advice {
     let write = |depth: f64| whole(depth.clamp(1.0, CONCURRENCY_MAX));
     let maintenance = setting.starts_with("maintenance");
     let large = ground.found.large.map_or_else(String::new, |large| {
-        format!("; reads of {} need a depth of {}", size(large.io_bytes), large.depth)
+        format!(
+            "; reads of {} need a depth of {}",
+            size(large.io_bytes),
+            large.depth
+        )
     });
-    let default = if maintenance { "16 since 18, 10 before" } else { "16 since 18, 1 before" };
+    let default = if maintenance {
+        "16 since 18, 10 before"
+    } else {
+        "16 since 18, 1 before"
+    };
     let mut opinions = vec![Opinion {
         value: write(knee / 4.0),
-        why: "for example with four sessions at once: the knee is that of the whole machine, the setting that of \
-              one session. Divide by the number of sessions that scan at the same time"
+        why: "for example with four sessions at once: the knee is that of the whole machine, the \
+              setting that of one session. Divide by the number of sessions that scan at the same \
+              time"
             .into(),
     }];
     if !maintenance {
         opinions.push(Opinion {
             value: write(before_13(knee)),
-            why: "before 13, which counted disks: a value of n meant n (1 + 1/2 + ... + 1/n) reads in flight".into(),
+            why: "before 13, which counted disks: a value of n meant n (1 + 1/2 + ... + 1/n) \
+                  reads in flight"
+                .into(),
         });
     }
     let advice = Advice {
         range: Some([write(low), write(high)]),
         derivation: format!(
-            "the depth at the knee, {knee}: with fewer outstanding, throughput was lower; with more, only latency \
-             grows{large}. The product's default: {default}"
+            "the depth at the knee, {knee}: with fewer outstanding, throughput was lower; with \
+             more, only latency grows{large}. The product's default: {default}"
         ),
         misleads: if maintenance {
-            "like effective_io_concurrency, for VACUUM, ANALYZE and recovery: several autovacuum workers share the \
-             storage"
+            "like effective_io_concurrency, for VACUUM, ANALYZE and recovery: several autovacuum \
+             workers share the storage"
                 .into()
         } else {
-            "one session with this value saturates the storage; with many, reads queue and every query waits \
-             longer. Up to 17 only bitmap heap scans use it; since 18 most scans do, and a read may be as long as \
-             io_combine_limit, so fewer are enough"
+            "one session with this value saturates the storage; with many, reads queue and every \
+             query waits longer. Up to 17 only bitmap heap scans use it; since 18 most scans do, \
+             and a read may be as long as io_combine_limit, so fewer are enough"
                 .to_string()
         },
         opinions,
-        warnings: unsteady_or_unknown(&[ground.found.at_knee]).into_iter().chain(ground.knee_warning()).collect(),
-        ..blank.valued(Estimate { value: knee, interval: None }, write)
+        warnings: unsteady_or_unknown(&[ground.found.at_knee])
+            .into_iter()
+            .chain(ground.knee_warning())
+            .collect(),
+        ..blank.valued(
+            Estimate {
+                value: knee,
+                interval: None,
+            },
+            write,
+        )
     };
-    Advice { statement: statement(setting, advice.value.as_ref()), ..advice }
+    Advice {
+        statement: statement(setting, advice.value.as_ref()),
+        ..advice
+    }
 }
 
 fn io_workers(ground: &Ground) -> Advice {
@@ -215,33 +262,49 @@ fn io_workers(ground: &Ground) -> Advice {
     let advice = Advice {
         range: Some([write(low), write(high)]),
         derivation: format!(
-            "the smaller of {WORKERS_MAX}, the highest allowed value, and the depth at the knee, {knee}: a worker \
-             has one read in flight, so the server never has more than the number of workers. The product's default: 3"
+            "the smaller of {WORKERS_MAX}, the highest allowed value, and the depth at the knee, \
+             {knee}: a worker has one read in flight, so the server never has more than the \
+             number of workers. The product's default: 3"
         ),
         misleads: format!(
-            "with io_method = io_uring or sync it has no effect. Workers take CPU, for checksums and for copying from \
-             the page cache: this machine has {cpus}. 19 has io_min_workers and io_max_workers instead"
+            "with io_method = io_uring or sync it has no effect. Workers take CPU, for checksums \
+             and for copying from the page cache: this machine has {cpus}. 19 has io_min_workers \
+             and io_max_workers instead"
         ),
         opinions: vec![Opinion {
             value: whole(f64::from(cpus / 4).clamp(3.0, WORKERS_MAX)),
-            why: "a quarter of the CPUs and at least the default, the usual advice if the data is mostly in the \
-                  page cache and workers copy more than they wait"
+            why: "a quarter of the CPUs and at least the default, the usual advice if the data is \
+                  mostly in the page cache and workers copy more than they wait"
                 .into(),
         }],
-        warnings: unsteady_or_unknown(&[ground.found.at_knee]).into_iter().chain(ground.knee_warning()).collect(),
-        ..blank.valued(Estimate { value: knee, interval: None }, write)
+        warnings: unsteady_or_unknown(&[ground.found.at_knee])
+            .into_iter()
+            .chain(ground.knee_warning())
+            .collect(),
+        ..blank.valued(
+            Estimate {
+                value: knee,
+                interval: None,
+            },
+            write,
+        )
     };
-    Advice { statement: statement("io_workers", advice.value.as_ref()), ..advice }
+    Advice {
+        statement: statement("io_workers", advice.value.as_ref()),
+        ..advice
+    }
 }
 
-/// Not derived: the size at which MB/s saturates lies between the two measured sizes, or beyond them.
+/// Not derived: the size at which MB/s saturates lies between the two measured sizes, or beyond
+/// them.
 fn io_combine_limit(ground: &Ground) -> Advice {
     let found = ground.found;
     let known = match (found.at_knee, found.large) {
         (Some(small), Some(large)) => format!(
-            "the size above which throughput no longer grows was not measured: {} reads reach {:.0} MB/s at most, \
-             {} reads {:.0} MB/s, sizes between were not measured. If reads of 128 KiB reach the throughput of 1 \
-             MiB, keep the default of 128kB; if not, try a higher value, up to io_max_combine_limit (1MB)",
+            "the size above which throughput no longer grows was not measured: {} reads reach \
+             {:.0} MB/s at most, {} reads {:.0} MB/s, sizes between were not measured. If reads \
+             of 128 KiB reach the throughput of 1 MiB, keep the default of 128kB; if not, try a \
+             higher value, up to io_max_combine_limit (1MB)",
             size(small.io_bytes),
             found.maximum.unwrap_or(small).mb_per_s.value,
             size(large.io_bytes),
@@ -253,7 +316,10 @@ fn io_combine_limit(ground: &Ground) -> Advice {
     let has_128k = found.large.is_some_and(|large| large.io_bytes == 128 << 10);
     let command = ground.command(if has_128k { "" } else { "--as postgres" });
     Advice {
-        misleads: "the kernel splits reads larger than max_sectors_kb, and a larger read makes others wait".into(),
-        ..Advice::blank(Product::Postgres, "io_combine_limit", IO).not_measured(known, command.trim_end().into())
+        misleads: "the kernel splits reads larger than max_sectors_kb, and a larger read makes \
+                   others wait"
+            .into(),
+        ..Advice::blank(Product::Postgres, "io_combine_limit", IO)
+            .not_measured(known, command.trim_end().into())
     }
 }

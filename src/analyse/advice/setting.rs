@@ -26,7 +26,14 @@ pub enum Product {
 
 impl Product {
     /// All products, in output order.
-    pub const ALL: [Product; 6] = [Self::Postgres, Self::Mysql, Self::Mariadb, Self::Oracle, Self::Scylla, Self::Linux];
+    pub const ALL: [Product; 6] = [
+        Self::Postgres,
+        Self::Mysql,
+        Self::Mariadb,
+        Self::Oracle,
+        Self::Scylla,
+        Self::Linux,
+    ];
 
     /// The product's name as its makers write it.
     #[must_use]
@@ -67,9 +74,11 @@ pub struct Advice {
     pub database: Product,
     /// Name of the setting.
     pub setting: &'static str,
-    /// The value, as it is written in a configuration; `None` if the figures it needs were not measured.
+    /// The value, as it is written in a configuration; `None` if the figures it needs were not
+    /// measured.
     pub value: Option<String>,
-    /// The minimum and maximum values that the measurement allows, as they are written in a configuration.
+    /// The minimum and maximum values that the measurement allows, as they are written in a
+    /// configuration.
     pub range: Option<[String; 2]>,
     /// The value before rounding and clamping to what the product accepts, in the product's unit.
     pub estimate: Option<Estimate>,
@@ -112,7 +121,10 @@ impl Advice {
     pub(super) fn valued(self, estimate: Estimate, write: impl Fn(f64) -> String) -> Self {
         Self {
             value: Some(write(estimate.value)),
-            range: estimate.interval.and_then(Limits::both).map(|Interval { low, high }| [write(low), write(high)]),
+            range: estimate
+                .interval
+                .and_then(Limits::both)
+                .map(|Interval { low, high }| [write(low), write(high)]),
             estimate: Some(estimate),
             ..self
         }
@@ -120,7 +132,11 @@ impl Advice {
 
     /// The same advice without a value: `known` says what is known, `command` what measures it.
     pub(super) fn not_measured(self, known: impl Into<String>, command: String) -> Self {
-        Self { derivation: known.into(), measure_by: Some(command), ..self }
+        Self {
+            derivation: known.into(),
+            measure_by: Some(command),
+            ..self
+        }
     }
 }
 
@@ -142,8 +158,8 @@ pub(super) struct Ground<'a> {
 }
 
 impl Ground<'_> {
-    /// The command that measures what this run did not; `options` follow the target. It never names existing data as a
-    /// target for writes, but a scratch file beside it.
+    /// The command that measures what this run did not; `options` follow the target. It never names
+    /// existing data as a target for writes, but a scratch file beside it.
     pub(super) fn command(&self, options: &str) -> String {
         let target = match &self.header.target {
             Target::Scratch { directory, .. } => quoted(directory),
@@ -157,26 +173,41 @@ impl Ground<'_> {
         format!("rigel calibrate {target} {options}")
     }
 
-    /// The depth at the knee, and its range: from one above the next lower measured depth, which achieved less, to the
-    /// knee.
+    /// The depth at the knee, and its range: from one above the next lower measured depth, which
+    /// achieved less, to the knee.
     pub(super) fn knee(&self) -> Option<(f64, [f64; 2])> {
         let knee = self.found.curve.knee?;
-        let depths = self.found.points.iter().filter(|point| point.step() == Step::Depth);
-        let below =
-            depths.filter_map(|point| point.coordinates.depth().map(f64::from)).filter(|depth| *depth < knee.load);
+        let depths = self
+            .found
+            .points
+            .iter()
+            .filter(|point| point.step() == Step::Depth);
+        let below = depths
+            .filter_map(|point| point.coordinates.depth().map(f64::from))
+            .filter(|depth| *depth < knee.load);
         let low = below.fold(0.0, f64::max) + 1.0;
         Some((knee.load, [low, knee.load]))
     }
 
     /// The warning that there may be a knee beyond the measured depths.
     pub(super) fn knee_warning(&self) -> Option<String> {
-        let open = self.found.curve.knee.is_some_and(|knee| !knee.bounded_above);
+        let open = self
+            .found
+            .curve
+            .knee
+            .is_some_and(|knee| !knee.bounded_above);
         open.then(|| "knee-not-reached: throughput still rose at the maximum depth measured".into())
     }
 
     /// True if a disk of the target reports that it spins; `None` if no disk is known.
     pub(super) fn rotational(&self) -> Option<bool> {
-        let mut devices = self.header.facts.members.iter().flat_map(|member| &member.devices).peekable();
+        let mut devices = self
+            .header
+            .facts
+            .members
+            .iter()
+            .flat_map(|member| &member.devices)
+            .peekable();
         devices.peek()?;
         Some(devices.any(|device| device.rotational))
     }
@@ -185,12 +216,19 @@ impl Ground<'_> {
     pub(super) fn write_seconds(&self) -> Option<f64> {
         let depth = self.found.writes?.depth;
         let points = &self.found.points;
-        points.iter().find(|point| point.coordinates == Coordinates::Write { depth }).map(|point| point.measured_s)
+        points
+            .iter()
+            .find(|point| point.coordinates == Coordinates::Write { depth })
+            .map(|point| point.measured_s)
     }
 
     /// The highest MB/s of any measured write. No write is as large as the large reads.
     pub(super) fn most_written(&self) -> Option<f64> {
-        let log = self.found.log_writes.iter().map(|log| log.at.mb_per_s.value);
+        let log = self
+            .found
+            .log_writes
+            .iter()
+            .map(|log| log.at.mb_per_s.value);
         let random = self.found.writes.map(|at| at.mb_per_s.value);
         log.chain(random).reduce(f64::max)
     }
@@ -202,10 +240,20 @@ pub(super) fn unsteady_or_unknown(figures: &[Option<AtLoad>]) -> Vec<String> {
     let unsteady = known
         .clone()
         .filter(|at| at.steady == Some(false))
-        .map(|at| format!("unsteady: I/O of {} at depth {} was not steady", size(at.io_bytes), at.depth));
-    let unknown = known
-        .filter(|at| at.iops.interval.is_none())
-        .map(|at| format!("no-interval: I/O of {} at depth {} was measured too briefly", size(at.io_bytes), at.depth));
+        .map(|at| {
+            format!(
+                "unsteady: I/O of {} at depth {} was not steady",
+                size(at.io_bytes),
+                at.depth
+            )
+        });
+    let unknown = known.filter(|at| at.iops.interval.is_none()).map(|at| {
+        format!(
+            "no-interval: I/O of {} at depth {} was measured too briefly",
+            size(at.io_bytes),
+            at.depth
+        )
+    });
     let mut warnings: Vec<String> = Vec::new();
     for warning in unsteady.chain(unknown) {
         if !warnings.contains(&warning) {
@@ -215,7 +263,8 @@ pub(super) fn unsteady_or_unknown(figures: &[Option<AtLoad>]) -> Vec<String> {
     warnings
 }
 
-/// The warning that the product's block size is not the measured one; `None` if it is. `options` would measure it.
+/// The warning that the product's block size is not the measured one; `None` if it is. `options`
+/// would measure it.
 pub(super) fn other_block(measured: AtLoad, block: u32, options: &str) -> Option<String> {
     (measured.io_bytes != block).then(|| {
         format!(
@@ -239,21 +288,36 @@ fn quoted(path: &Path) -> String {
 
 /// A number without an error, as an estimate.
 pub(super) fn exact(value: f64) -> Estimate {
-    Estimate { value, interval: Some(Limits { low: value, high: Some(value) }) }
+    Estimate {
+        value,
+        interval: Some(Limits {
+            low: value,
+            high: Some(value),
+        }),
+    }
 }
 
-/// `a / b`. The interval is that of independent figures by the delta method on logarithms: the distances of the limits
-/// add up as squares. `None` if either has no interval with both limits, or a lower limit that is not above zero.
+/// `a / b`. The interval is that of independent figures by the delta method on logarithms: the
+/// distances of the limits add up as squares. `None` if either has no interval with both limits, or
+/// a lower limit that is not above zero.
 pub(super) fn quotient(a: Estimate, b: Estimate) -> Estimate {
     let value = a.value / b.value;
     let ends = |of: Estimate| {
-        let interval = of.interval.and_then(Limits::both).filter(|interval| interval.low > 0.0)?;
-        Some(((of.value / interval.low).ln(), (interval.high / of.value).ln()))
+        let interval = of
+            .interval
+            .and_then(Limits::both)
+            .filter(|interval| interval.low > 0.0)?;
+        Some((
+            (of.value / interval.low).ln(),
+            (interval.high / of.value).ln(),
+        ))
     };
-    let interval = ends(a).zip(ends(b)).map(|((a_down, a_up), (b_down, b_up))| Limits {
-        low: value * (-a_down.hypot(b_up)).exp(),
-        high: Some(value * a_up.hypot(b_down).exp()),
-    });
+    let interval = ends(a)
+        .zip(ends(b))
+        .map(|((a_down, a_up), (b_down, b_up))| Limits {
+            low: value * (-a_down.hypot(b_up)).exp(),
+            high: Some(value * a_up.hypot(b_down).exp()),
+        });
     Estimate { value, interval }
 }
 

@@ -4,15 +4,21 @@ use super::setting::*;
 use super::*;
 use crate::analyse::{AtLoad, Estimate, Knee, Limits, LogWrites, Mean, calibration};
 use crate::model::{
-    BlockDevice, Bound, Bytes, CalibrateRequest, Finding, FindingName, Invocation, Ratio, Request, Target, TargetFacts,
-    VolumeMember,
+    BlockDevice, Bound, Bytes, CalibrateRequest, Finding, FindingName, Invocation, Ratio, Request,
+    Target, TargetFacts, VolumeMember,
 };
 use crate::record::journal::EngineChoice;
 use std::path::PathBuf;
 
 /// One load, with figures known to 1 %.
 fn at(depth: u32, io_bytes: u32, iops: f64) -> AtLoad {
-    let known = |value: f64| Estimate { value, interval: Some(Limits { low: value * 0.99, high: Some(value * 1.01) }) };
+    let known = |value: f64| Estimate {
+        value,
+        interval: Some(Limits {
+            low: value * 0.99,
+            high: Some(value * 1.01),
+        }),
+    };
     let response_us = f64::from(depth) / iops * 1e6;
     AtLoad {
         depth,
@@ -27,20 +33,29 @@ fn at(depth: u32, io_bytes: u32, iops: f64) -> AtLoad {
     }
 }
 
-/// A device that serves 8 operations at a time, each in 100 us plus 1 ns per byte, seen by a closed loop of reads of 8
-/// KiB and 1 MiB; and 40,000 writes of 16 KiB per second.
+/// A device that serves 8 operations at a time, each in 100 us plus 1 ns per byte, seen by a closed
+/// loop of reads of 8 KiB and 1 MiB; and 40,000 writes of 16 KiB per second.
 pub(crate) fn example() -> Calibration {
-    let rate = |depth: u32, bytes: u32| f64::from(depth.min(8)) / (100e-6 + f64::from(bytes) * 1e-9);
+    let rate =
+        |depth: u32, bytes: u32| f64::from(depth.min(8)) / (100e-6 + f64::from(bytes) * 1e-9);
     let read = |depth, bytes| Some(at(depth, bytes, rate(depth, bytes)));
     let mut found = calibration(&[], Bound::CALIBRATE_IO, Ratio::of(2, 100));
-    let most = Mean { value: rate(8, 8192), error: 1.0, effective_n: 20.0, degrees: 4.0 };
+    let most = Mean {
+        value: rate(8, 8192),
+        error: 1.0,
+        effective_n: 20.0,
+        degrees: 4.0,
+    };
     found.low_load = read(1, 8192);
     found.at_knee = read(8, 8192);
     found.maximum = read(16, 8192);
     found.large = read(8, 1 << 20);
     found.stream = read(1, 1 << 20);
     found.writes = Some(at(16, 16 << 10, 40_000.0));
-    found.log_writes = vec![LogWrites { bytes: 4096, at: at(1, 4096, 1000.0) }];
+    found.log_writes = vec![LogWrites {
+        bytes: 4096,
+        at: at(1, 4096, 1000.0),
+    }];
     found.curve.knee = Some(Knee {
         load: 8.0,
         throughput: most,
@@ -55,7 +70,10 @@ pub(crate) fn example() -> Calibration {
 
 /// The header of a run on a file on one disk.
 pub(crate) fn header() -> Header {
-    let device = BlockDevice { name: "nvme0n1".into(), ..BlockDevice::default() };
+    let device = BlockDevice {
+        name: "nvme0n1".into(),
+        ..BlockDevice::default()
+    };
     let member = VolumeMember {
         path: "/data/file".into(),
         kind: crate::model::FileKind::File,
@@ -73,13 +91,30 @@ pub(crate) fn header() -> Header {
         version: "0.0.0".into(),
         started: "2026-01-02T03:04:05+00:00".into(),
         command: Vec::new(),
-        target: Target::Paths { members: vec!["/data/file".into()], layout: crate::model::Layout::Concat },
-        engine: EngineChoice { name: "uring".into(), buffered: false },
+        target: Target::Paths {
+            members: vec!["/data/file".into()],
+            layout: crate::model::Layout::Concat,
+        },
+        engine: EngineChoice {
+            name: "uring".into(),
+            buffered: false,
+        },
         engine_about: String::new(),
         points: Vec::new(),
-        invocation: Invocation::of(Request::Calibrate(CalibrateRequest { num_disks: 4, ..CalibrateRequest::DEFAULT })),
-        host: crate::model::Host { cpus: 32, ..crate::model::Host::default() },
-        facts: TargetFacts { server: None, name: "/data/file".into(), usable: Bytes(4 << 30), members: vec![member] },
+        invocation: Invocation::of(Request::Calibrate(CalibrateRequest {
+            num_disks: 4,
+            ..CalibrateRequest::DEFAULT
+        })),
+        host: crate::model::Host {
+            cpus: 32,
+            ..crate::model::Host::default()
+        },
+        facts: TargetFacts {
+            server: None,
+            name: "/data/file".into(),
+            usable: Bytes(4 << 30),
+            members: vec![member],
+        },
         findings: Vec::new(),
     }
 }
@@ -89,7 +124,10 @@ fn settings(found: &Calibration, product: Product) -> Vec<Advice> {
 }
 
 fn setting(found: &Calibration, product: Product, name: &str) -> Advice {
-    settings(found, product).into_iter().find(|setting| setting.setting == name).expect(name)
+    settings(found, product)
+        .into_iter()
+        .find(|setting| setting.setting == name)
+        .expect(name)
 }
 
 fn value(found: &Calibration, product: Product, name: &str) -> String {
@@ -97,30 +135,58 @@ fn value(found: &Calibration, product: Product, name: &str) -> String {
 }
 
 fn apply(found: &Calibration, product: Product) -> String {
-    advise(found, &header(), &[product]).remove(0).apply.join("\n")
+    advise(found, &header(), &[product])
+        .remove(0)
+        .apply
+        .join("\n")
 }
 
 #[test]
 fn a_quotient_has_the_interval_of_both_its_parts() {
     let known = |value: f64, share: f64| Estimate {
         value,
-        interval: Some(Limits { low: value * (-share).exp(), high: Some(value * share.exp()) }),
+        interval: Some(Limits {
+            low: value * (-share).exp(),
+            high: Some(value * share.exp()),
+        }),
     };
     let found = quotient(known(12.0, 0.03), known(4.0, 0.04));
     let interval = found.interval.and_then(Limits::both).unwrap();
     assert!((found.value - 3.0).abs() < 1e-12);
-    assert!((interval.low.ln() - (3_f64.ln() - 0.05)).abs() < 1e-12, "{interval:?}");
-    assert!((interval.high.ln() - (3_f64.ln() + 0.05)).abs() < 1e-12, "{interval:?}");
-    let unknown = Estimate { value: 4.0, interval: None };
-    assert_eq!(quotient(exact(12.0), unknown), Estimate { value: 3.0, interval: None });
-    let zero = Estimate { value: 4.0, interval: Some(Limits { low: 0.0, high: Some(8.0) }) };
+    assert!(
+        (interval.low.ln() - (3_f64.ln() - 0.05)).abs() < 1e-12,
+        "{interval:?}"
+    );
+    assert!(
+        (interval.high.ln() - (3_f64.ln() + 0.05)).abs() < 1e-12,
+        "{interval:?}"
+    );
+    let unknown = Estimate {
+        value: 4.0,
+        interval: None,
+    };
+    assert_eq!(
+        quotient(exact(12.0), unknown),
+        Estimate {
+            value: 3.0,
+            interval: None
+        }
+    );
+    let zero = Estimate {
+        value: 4.0,
+        interval: Some(Limits {
+            low: 0.0,
+            high: Some(8.0),
+        }),
+    };
     assert_eq!(quotient(exact(12.0), zero).interval, None);
 }
 
 #[test]
 fn a_random_page_costs_its_time_over_that_of_a_sequential_one() {
     let found = example();
-    // 100 us and 8.192 us, over 1148.576 us for the 128 blocks of 1 MiB; at depth 8 both are done eight at a time.
+    // 100 us and 8.192 us, over 1148.576 us for the 128 blocks of 1 MiB; at depth 8 both are done
+    // eight at a time.
     let truth = 108.192 / (1148.576 / 128.0);
     let random_page_cost = setting(&found, Product::Postgres, "random_page_cost");
     let estimate = random_page_cost.estimate.unwrap();
@@ -128,12 +194,20 @@ fn a_random_page_costs_its_time_over_that_of_a_sequential_one() {
     assert!(estimate.interval.unwrap().contains(truth));
     let alone = postgres::ratio_at_depth_1(found.low_load.unwrap(), found.stream.unwrap());
     assert!((alone.value - truth).abs() < 1e-9, "{alone:?}");
-    assert_eq!(random_page_cost.statement.as_deref(), Some("ALTER SYSTEM SET random_page_cost = 12;"));
-    let others: Vec<&str> = random_page_cost.opinions.iter().map(|opinion| opinion.value.as_str()).collect();
+    assert_eq!(
+        random_page_cost.statement.as_deref(),
+        Some("ALTER SYSTEM SET random_page_cost = 12;")
+    );
+    let others: Vec<&str> = random_page_cost
+        .opinions
+        .iter()
+        .map(|opinion| opinion.value.as_str())
+        .collect();
     // At depth 1, with nine in ten cached, and the common advice.
     assert_eq!(others, ["12", "1.2", "1.1"]);
     let mut level = found.clone();
-    // Random reads that use the storage's whole bandwidth: a page costs the same wherever it lies, never less.
+    // Random reads that use the storage's whole bandwidth: a page costs the same wherever it lies,
+    // never less.
     level.at_knee = Some(at(64, 8192, 2e6));
     assert_eq!(value(&level, Product::Postgres, "random_page_cost"), "1.0");
 }
@@ -141,20 +215,41 @@ fn a_random_page_costs_its_time_over_that_of_a_sequential_one() {
 #[test]
 fn concurrency_is_the_depth_at_the_knee_within_the_servers_limits() {
     let mut found = example();
-    let names = ["effective_io_concurrency", "maintenance_io_concurrency", "io_workers"];
-    assert_eq!(names.map(|name| value(&found, Product::Postgres, name)), ["8", "8", "8"]);
+    let names = [
+        "effective_io_concurrency",
+        "maintenance_io_concurrency",
+        "io_workers",
+    ];
+    assert_eq!(
+        names.map(|name| value(&found, Product::Postgres, name)),
+        ["8", "8", "8"]
+    );
     found.curve.knee.as_mut().unwrap().load = 2048.0;
     found.curve.knee.as_mut().unwrap().bounded_above = false;
-    assert_eq!(names.map(|name| value(&found, Product::Postgres, name)), ["1000", "1000", "32"]);
+    assert_eq!(
+        names.map(|name| value(&found, Product::Postgres, name)),
+        ["1000", "1000", "32"]
+    );
     let open = setting(&found, Product::Postgres, "io_workers");
-    assert!(open.warnings.iter().any(|warning| warning.starts_with("knee-not-reached")), "{:?}", open.warnings);
+    assert!(
+        open.warnings
+            .iter()
+            .any(|warning| warning.starts_with("knee-not-reached")),
+        "{:?}",
+        open.warnings
+    );
     found.curve.knee = None;
-    assert!(names.iter().all(|name| setting(&found, Product::Postgres, name).value.is_none()));
+    assert!(
+        names
+            .iter()
+            .all(|name| setting(&found, Product::Postgres, name).value.is_none())
+    );
 }
 
 #[test]
 fn before_13_a_value_counted_disks() {
-    // The release notes of 13 give 1, 3, 5.5, 8.3 and 29.3 reads in flight for the values 1 to 4 and 10.
+    // The release notes of 13 give 1, 3, 5.5, 8.3 and 29.3 reads in flight for the values 1 to 4
+    // and 10.
     let found = [0.5, 1.0, 2.9, 3.0, 8.0, 8.34, 29.3].map(postgres::before_13);
     assert_eq!(found.map(whole), ["1", "1", "1", "2", "3", "4", "10"]);
 }
@@ -168,24 +263,46 @@ fn background_writes_leave_half_of_the_storage_to_reads() {
     }
     let max = setting(&found, Product::Mysql, "innodb_io_capacity_max");
     assert_eq!(max.range, Some(["19800".into(), "20200".into()]));
-    assert_eq!(max.statement.as_deref(), Some("SET PERSIST innodb_io_capacity_max = 20000;"));
-    // Pages of 16 KiB may take as long as the four blocks in each; a warning says that the block size differs.
+    assert_eq!(
+        max.statement.as_deref(),
+        Some("SET PERSIST innodb_io_capacity_max = 20000;")
+    );
+    // Pages of 16 KiB may take as long as the four blocks in each; a warning says that the block
+    // size differs.
     found.writes = Some(at(16, 4096, 40_000.0));
     let max = setting(&found, Product::Mysql, "innodb_io_capacity_max");
     assert_eq!(max.range, Some(["4950".into(), "20200".into()]));
-    assert!(max.warnings[0].starts_with("block-size"), "{:?}", max.warnings);
+    assert!(
+        max.warnings[0].starts_with("block-size"),
+        "{:?}",
+        max.warnings
+    );
     found.writes = Some(at(1, 16 << 10, 120.0));
-    assert_eq!(value(&found, Product::Mysql, "innodb_io_capacity"), "100", "the least that the server takes");
+    assert_eq!(
+        value(&found, Product::Mysql, "innodb_io_capacity"),
+        "100",
+        "the least that the server takes"
+    );
 }
 
 #[test]
 fn a_thread_serves_256_requests() {
     let mut found = example();
-    for (depth, threads) in [(1_u32, "4"), (1024, "4"), (1025, "5"), (2048, "8"), (1 << 20, "64")] {
+    for (depth, threads) in [
+        (1_u32, "4"),
+        (1024, "4"),
+        (1025, "5"),
+        (2048, "8"),
+        (1 << 20, "64"),
+    ] {
         found.curve.knee.as_mut().unwrap().load = f64::from(depth);
         found.writes = Some(at(depth, 16 << 10, 40_000.0));
         for name in ["innodb_read_io_threads", "innodb_write_io_threads"] {
-            assert_eq!(value(&found, Product::Mysql, name), threads, "{name} at depth {depth}");
+            assert_eq!(
+                value(&found, Product::Mysql, name),
+                threads,
+                "{name} at depth {depth}"
+            );
         }
     }
     assert!(apply(&found, Product::Mariadb).contains("\ninnodb_read_io_threads = 64"));
@@ -194,36 +311,73 @@ fn a_thread_serves_256_requests() {
 #[test]
 fn the_row_of_oracle_is_whole_or_not_there() {
     let mut found = example();
-    // 8 / 108.192 us; 8 MiB and 1 MiB in 1148.576 us; 16 / 73943 s, which is 0 whole milliseconds; and `--num-disks`.
+    // 8 / 108.192 us; 8 MiB and 1 MiB in 1148.576 us; 16 / 73943 s, which is 0 whole milliseconds;
+    // and `--num-disks`.
     let script = apply(&found, Product::Oracle);
-    assert!(script.contains("VALUES (SYSTIMESTAMP, SYSTIMESTAMP, 73943, 7303, 913, 0, 4);"), "{script}");
-    // The table has had another column since 18c: without column names the insert fails after the old row was deleted.
+    assert!(
+        script.contains("VALUES (SYSTIMESTAMP, SYSTIMESTAMP, 73943, 7303, 913, 0, 4);"),
+        "{script}"
+    );
+    // The table has had another column since 18c: without column names the insert fails after the
+    // old row was deleted.
     let names = "(START_TIME, END_TIME, MAX_IOPS, MAX_MBPS, MAX_PMBPS, LATENCY, NUM_DISKS)";
     assert!(script.contains(names), "{script}");
-    let place = |text: &str| script.find(text).unwrap_or_else(|| panic!("no {text} in {script}"));
-    assert!(place("WHENEVER SQLERROR EXIT ROLLBACK") < place("CREATE TABLE"), "{script}");
+    let place = |text: &str| {
+        script
+            .find(text)
+            .unwrap_or_else(|| panic!("no {text} in {script}"))
+    };
+    assert!(
+        place("WHENEVER SQLERROR EXIT ROLLBACK") < place("CREATE TABLE"),
+        "{script}"
+    );
     assert!(place("INSERT INTO") < place("COMMIT"), "{script}");
-    assert!(script.lines().all(|line| line.is_empty() || line.starts_with("--")), "{script}");
+    assert!(
+        script
+            .lines()
+            .all(|line| line.is_empty() || line.starts_with("--")),
+        "{script}"
+    );
     found.stream = None;
     assert!(!apply(&found, Product::Oracle).contains("INSERT"));
-    assert!(setting(&found, Product::Oracle, "MAX_PMBPS").measure_by.is_some());
+    assert!(
+        setting(&found, Product::Oracle, "MAX_PMBPS")
+            .measure_by
+            .is_some()
+    );
 }
 
 #[test]
 fn unmeasured_settings_are_gaps_in_the_file() {
     let mut found = example();
     let yaml = apply(&found, Product::Scylla);
-    assert!(yaml.contains("\n    read_iops: 73900\n    read_bandwidth: 7300000000\n"), "{yaml}");
-    assert!(yaml.contains("\n    # write_bandwidth: not measured"), "{yaml}");
+    assert!(
+        yaml.contains("\n    read_iops: 73900\n    read_bandwidth: 7300000000\n"),
+        "{yaml}"
+    );
+    assert!(
+        yaml.contains("\n    # write_bandwidth: not measured"),
+        "{yaml}"
+    );
     let bandwidth = setting(&found, Product::Scylla, "write_bandwidth");
-    assert!(bandwidth.derivation.contains("at least 655360000"), "{}", bandwidth.derivation);
+    assert!(
+        bandwidth.derivation.contains("at least 655360000"),
+        "{}",
+        bandwidth.derivation
+    );
     let line = apply(&found, Product::Linux);
-    assert!(line.contains("rbps=7300000000 rseqiops=? rrandiops=? "), "I/Os of 8 KiB are no I/Os of 4 KiB: {line}");
+    assert!(
+        line.contains("rbps=7300000000 rseqiops=? rrandiops=? "),
+        "I/Os of 8 KiB are no I/Os of 4 KiB: {line}"
+    );
     found.maximum = Some(at(16, 4096, 80_000.0));
     found.writes = Some(at(16, 4096, 50_000.0));
     let line = apply(&found, Product::Linux);
     assert!(line.contains("/sys/block/nvme0n1/dev"), "{line}");
-    assert!(line.contains("rrandiops=80000") && line.contains("wbps=? wseqiops=? wrandiops=50000"), "{line}");
+    assert!(
+        line.contains("rrandiops=80000") && line.contains("wbps=? wseqiops=? wrandiops=50000"),
+        "{line}"
+    );
 }
 
 #[test]
@@ -236,30 +390,58 @@ fn nothing_is_said_of_writes_that_were_not_measured() {
             let needs = setting.setting.starts_with('w')
                 || setting.setting.contains("_write_")
                 || setting.setting.contains("capacity");
-            assert_eq!(setting.value.is_none(), setting.measure_by.is_some(), "{}", setting.setting);
+            assert_eq!(
+                setting.value.is_none(),
+                setting.measure_by.is_some(),
+                "{}",
+                setting.setting
+            );
             if needs {
-                assert!(setting.value.is_none() && setting.statement.is_none(), "{}", setting.setting);
+                assert!(
+                    setting.value.is_none() && setting.statement.is_none(),
+                    "{}",
+                    setting.setting
+                );
             }
         }
     }
     let nothing = calibration(&[], Bound::CALIBRATE_IO, Ratio::of(2, 100));
     let sections = advise(&nothing, &header(), &Product::ALL);
-    let valued = sections.iter().flat_map(|section| &section.settings).filter(|setting| setting.value.is_some());
-    assert_eq!(valued.map(|setting| setting.setting).collect::<Vec<_>>(), ["NUM_PHYSICAL_DISKS"]);
+    let valued = sections
+        .iter()
+        .flat_map(|section| &section.settings)
+        .filter(|setting| setting.value.is_some());
+    assert_eq!(
+        valued.map(|setting| setting.setting).collect::<Vec<_>>(),
+        ["NUM_PHYSICAL_DISKS"]
+    );
 }
 
 #[test]
 fn no_command_that_writes_names_an_existing_target() {
     let found = example();
     let mut header = header();
-    let command = |header: &Header| Ground { found: &found, header }.command("--write");
+    let command = |header: &Header| {
+        Ground {
+            found: &found,
+            header,
+        }
+        .command("--write")
+    };
     assert_eq!(command(&header), "rigel calibrate /data --write");
-    let paths = |path: &str| Target::Paths { members: vec![PathBuf::from(path)], layout: crate::model::Layout::Concat };
+    let paths = |path: &str| Target::Paths {
+        members: vec![PathBuf::from(path)],
+        layout: crate::model::Layout::Concat,
+    };
     header.target = paths("/dev/mapper/data");
     assert_eq!(command(&header), "rigel calibrate DIRECTORY-ON-IT --write");
     header.target = paths("file");
     assert_eq!(command(&header), "rigel calibrate . --write");
-    header.target = Target::Scratch { directory: "/my data".into(), bytes: None, keep: false };
+    header.target = Target::Scratch {
+        directory: "/my data".into(),
+        bytes: None,
+        keep: false,
+    };
     assert_eq!(command(&header), "rigel calibrate '/my data' --write");
     header.target = Target::Null { bytes: Bytes(1) };
     assert_eq!(command(&header), "rigel calibrate null: --write");
@@ -269,15 +451,22 @@ fn no_command_that_writes_names_an_existing_target() {
 fn warnings_of_a_run_are_named_once_and_notes_are_none() {
     let mut found = example();
     let mut header = header();
-    header.findings =
-        vec![Finding::note(FindingName::Rotational, ""), Finding::warning(FindingName::Scheduler, "", "")];
-    found.findings =
-        vec![Finding::warning(FindingName::Steal, "", ""), Finding::warning(FindingName::Scheduler, "", "")];
+    header.findings = vec![
+        Finding::note(FindingName::Rotational, ""),
+        Finding::warning(FindingName::Scheduler, "", ""),
+    ];
+    found.findings = vec![
+        Finding::warning(FindingName::Steal, "", ""),
+        Finding::warning(FindingName::Scheduler, "", ""),
+    ];
     assert_eq!(warnings_of(&found, &header), ["scheduler", "steal"]);
     found.at_knee.as_mut().unwrap().steady = Some(false);
     found.large.as_mut().unwrap().iops.interval = None;
     let warnings = setting(&found, Product::Postgres, "random_page_cost").warnings;
-    assert!(warnings[0].starts_with("unsteady") && warnings[1].starts_with("no-interval"), "{warnings:?}");
+    assert!(
+        warnings[0].starts_with("unsteady") && warnings[1].starts_with("no-interval"),
+        "{warnings:?}"
+    );
 }
 
 #[test]

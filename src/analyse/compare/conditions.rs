@@ -1,9 +1,9 @@
 //! The conditions of runs, and how they differ.
 //!
-//! Input: the headers of runs. Output: every condition that differs, and which figures are then of different work and
-//! not compared. A different target is a condition like others, and the first one shown: comparing two storage systems
-//! is what comparing is for. Meaningless differences between runs (clock time, seed, file names of the journal) are
-//! not conditions.
+//! Input: the headers of runs. Output: every condition that differs, and which figures are then of
+//! different work and not compared. A different target is a condition like others, and the first
+//! one shown: comparing two storage systems is what comparing is for. Meaningless differences
+//! between runs (clock time, seed, file names of the journal) are not conditions.
 
 use super::subject::{Scope, Subject, Term};
 use crate::model::{BlockDevice, VolumeMember};
@@ -24,15 +24,21 @@ pub struct Condition {
     pub not_compared: Option<Scope>,
 }
 
-/// Differences of each run's conditions from the baseline's. A condition without a value in one of the two, such as a
-/// filesystem, is shown as `-`. Terms that only one of the two verbs has are left out.
+/// Differences of each run's conditions from the baseline's. A condition without a value in one of
+/// the two, such as a filesystem, is shown as `-`. Terms that only one of the two verbs has are
+/// left out.
 pub(super) fn conditions(subjects: &[Subject]) -> Vec<Condition> {
-    let Some((baseline, others)) = subjects.split_first() else { return Vec::new() };
+    let Some((baseline, others)) = subjects.split_first() else {
+        return Vec::new();
+    };
     let before = facts(baseline);
     let mut found = Vec::new();
     for (index, subject) in others.iter().enumerate() {
         for after in facts(subject) {
-            let Some(one) = before.iter().find(|one| one.name == after.name && one.value != after.value) else {
+            let Some(one) = before
+                .iter()
+                .find(|one| one.name == after.name && one.value != after.value)
+            else {
                 continue;
             };
             let (before, value) = match after.name {
@@ -40,11 +46,22 @@ pub(super) fn conditions(subjects: &[Subject]) -> Vec<Condition> {
                 _ => (one.value.clone(), after.value),
             };
             let not_compared = after.decides;
-            found.push(Condition { run: index + 1, name: after.name, before, after: value, not_compared });
+            found.push(Condition {
+                run: index + 1,
+                name: after.name,
+                before,
+                after: value,
+                not_compared,
+            });
         }
     }
     // Conditions of the target come first, then those that prevent a comparison.
-    found.sort_by_key(|condition| (!TARGET.contains(&condition.name), condition.not_compared.is_none()));
+    found.sort_by_key(|condition| {
+        (
+            !TARGET.contains(&condition.name),
+            condition.not_compared.is_none(),
+        )
+    });
     found
 }
 
@@ -56,29 +73,60 @@ const MOUNT: &str = "mount options";
 fn facts(subject: &Subject) -> Vec<Term> {
     let (header, host) = (subject.header, &subject.header.host);
     if subject.imported.is_some() {
-        // Other tools report nothing about the machine and the target that is known to mean the same.
+        // Other tools report nothing about the machine and the target that is known to mean the
+        // same.
         let mut terms = subject.terms.clone();
-        terms.extend([Term::known("target", &header.facts.name), Term::known("engine", &header.engine.name)]);
+        terms.extend([
+            Term::known("target", &header.facts.name),
+            Term::known("engine", &header.engine.name),
+        ]);
         return terms;
     }
     let facts = &header.facts;
-    let members = |of: fn(&VolumeMember) -> Option<String>| listed(facts.members.iter().filter_map(of));
+    let members =
+        |of: fn(&VolumeMember) -> Option<String>| listed(facts.members.iter().filter_map(of));
     let devices = |of: fn(&BlockDevice) -> Option<String>| {
-        listed(facts.members.iter().flat_map(|member| &member.devices).filter_map(of))
+        listed(
+            facts
+                .members
+                .iter()
+                .flat_map(|member| &member.devices)
+                .filter_map(of),
+        )
     };
     // For a model, the engine's description only repeats the target's name.
-    let about = if facts.members.is_empty() { header.engine.name.clone() } else { header.engine_about.clone() };
-    let cache = if header.engine.buffered { "through the page cache" } else { "direct" };
+    let about = if facts.members.is_empty() {
+        header.engine.name.clone()
+    } else {
+        header.engine_about.clone()
+    };
+    let cache = if header.engine.buffered {
+        "through the page cache"
+    } else {
+        "direct"
+    };
     let mut terms = subject.terms.clone();
     terms.extend([
         Term::known("target", &facts.name),
         Term::known("target size", &size(facts.usable.0)),
         Term::known("filesystem", &members(|member| member.filesystem.clone())),
         Term::known(MOUNT, &members(|member| member.mount_options.clone())),
-        Term::known("device", &devices(|device| device.model.clone().or_else(|| Some(device.name.clone())))),
-        Term::known("scheduler", &devices(|device| Some(device.scheduler.clone()))),
-        Term::known("write cache", &devices(|device| Some(device.write_cache.clone()))),
-        Term::known("nomerges", &devices(|device| Some(device.nomerges.to_string()))),
+        Term::known(
+            "device",
+            &devices(|device| device.model.clone().or_else(|| Some(device.name.clone()))),
+        ),
+        Term::known(
+            "scheduler",
+            &devices(|device| Some(device.scheduler.clone())),
+        ),
+        Term::known(
+            "write cache",
+            &devices(|device| Some(device.write_cache.clone())),
+        ),
+        Term::known(
+            "nomerges",
+            &devices(|device| Some(device.nomerges.to_string())),
+        ),
         Term::known("I/O goes", &cache),
         Term::known("engine", &header.engine.name),
         Term::known("engine makes use of", &about),
@@ -99,7 +147,11 @@ fn facts(subject: &Subject) -> Vec<Term> {
 /// Formats a size with its exact bytes where it was rounded, so that no two sizes look the same.
 fn size(bytes: u64) -> String {
     let shown = crate::model::Bytes(bytes);
-    if shown.to_string().contains('.') { format!("{shown} ({bytes} bytes)") } else { shown.to_string() }
+    if shown.to_string().contains('.') {
+        format!("{shown} ({bytes} bytes)")
+    } else {
+        shown.to_string()
+    }
 }
 
 /// The distinct values of a volume's members, in their order.
@@ -110,15 +162,27 @@ fn listed(values: impl Iterator<Item = String>) -> String {
             found.push(value);
         }
     }
-    if found.is_empty() { "-".into() } else { found.join(", ") }
+    if found.is_empty() {
+        "-".into()
+    } else {
+        found.join(", ")
+    }
 }
 
 /// The items that only one of two comma-separated lists contains.
 fn only_different(before: &str, after: &str) -> (String, String) {
     let rest = |of: &str, other: &str| {
         let others: Vec<&str> = other.split(',').map(str::trim).collect();
-        let own: Vec<&str> = of.split(',').map(str::trim).filter(|option| !others.contains(option)).collect();
-        if own.is_empty() { "-".to_string() } else { own.join(",") }
+        let own: Vec<&str> = of
+            .split(',')
+            .map(str::trim)
+            .filter(|option| !others.contains(option))
+            .collect();
+        if own.is_empty() {
+            "-".to_string()
+        } else {
+            own.join(",")
+        }
     };
     (rest(before, after), rest(after, before))
 }
@@ -129,8 +193,14 @@ mod tests {
 
     #[test]
     fn only_differing_mount_options_are_reported() {
-        assert_eq!(only_different("rw,relatime,discard", "rw,noatime"), ("relatime,discard".into(), "noatime".into()));
-        assert_eq!(only_different("rw", "rw,noatime"), ("-".into(), "noatime".into()));
+        assert_eq!(
+            only_different("rw,relatime,discard", "rw,noatime"),
+            ("relatime,discard".into(), "noatime".into())
+        );
+        assert_eq!(
+            only_different("rw", "rw,noatime"),
+            ("-".into(), "noatime".into())
+        );
     }
 
     #[test]

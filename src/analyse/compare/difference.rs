@@ -1,22 +1,24 @@
 //! Whether a figure of one run differs from that of another, and by how much.
 //!
-//! Input: two figures with their known errors. Output: their ratio with its 95 % interval, and the probability that
-//! the difference is due to chance. All calculations use logarithms, where a ratio is a difference: twice as fast and
-//! half as fast are then equally far away.
+//! Input: two figures with their known errors. Output: their ratio with its 95 % interval, and the
+//! probability that the difference is due to chance. All calculations use logarithms, where a ratio
+//! is a difference: twice as fast and half as fast are then equally far away.
 //!
-//! A mean has its standard error, by the delta method. A quantile has only an interval, with two different arms. On
-//! the logarithm, each arm divided by Student's t serves as the standard error to that side; the lower limit of the
-//! ratio uses the lower arm of one figure and the upper arm of the other (the method of variance estimates recovery:
-//! Zou and Donner, Statistics in Medicine 27, 2008). The interval of a quantile extends to the outer edges of its
-//! buckets, so that of the ratio is rather too wide than too narrow.
+//! A mean has its standard error, by the delta method. A quantile has only an interval, with two
+//! different arms. On the logarithm, each arm divided by Student's t serves as the standard error
+//! to that side; the lower limit of the ratio uses the lower arm of one figure and the upper arm of
+//! the other (the method of variance estimates recovery: Zou and Donner, Statistics in Medicine 27,
+//! 2008). The interval of a quantile extends to the outer edges of its buckets, so that of the
+//! ratio is rather too wide than too narrow.
 
 use crate::analyse::figures::confidence::Estimate;
 use crate::analyse::figures::statistics::{Interval, Limits, Mean, Spread, t_quantile, welch};
 use serde::Serialize;
 use std::f64::consts::FRAC_PI_2;
 
-/// Minimum error of a figure, as a fraction of it. The first and last operation of a measurement count as a whole or
-/// not at all, and its length is rounded; a model without randomness would have no error at all.
+/// Minimum error of a figure, as a fraction of it. The first and last operation of a measurement
+/// count as a whole or not at all, and its length is rounded; a model without randomness would have
+/// no error at all.
 const ERROR_MIN: f64 = 0.001;
 
 /// The unit of a figure.
@@ -50,7 +52,8 @@ pub struct Figure {
     error: Option<LogError>,
 }
 
-/// The standard error of a figure's logarithm to either side; `above` is `None` if the upper limit is unknown.
+/// The standard error of a figure's logarithm to either side; `above` is `None` if the upper limit
+/// is unknown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct LogError {
     below: f64,
@@ -62,17 +65,32 @@ impl Figure {
     /// A figure with an unknown error.
     #[must_use]
     pub fn unknown(value: f64) -> Self {
-        Self { estimate: Estimate { value, interval: None }, error: None }
+        Self {
+            estimate: Estimate {
+                value,
+                interval: None,
+            },
+            error: None,
+        }
     }
 
     /// A figure with the error of `mean`.
     #[must_use]
     pub fn of_mean(value: f64, mean: Option<Mean>) -> Self {
-        let Some(mean) = mean.filter(|mean| mean.value > 0.0) else { return Self::unknown(value) };
+        let Some(mean) = mean.filter(|mean| mean.value > 0.0) else {
+            return Self::unknown(value);
+        };
         let error = (mean.error / mean.value).max(ERROR_MIN);
         Self {
-            estimate: Estimate { value, interval: Some(mean.interval().into()) },
-            error: Some(LogError { below: error, above: Some(error), degrees: mean.degrees }),
+            estimate: Estimate {
+                value,
+                interval: Some(mean.interval().into()),
+            },
+            error: Some(LogError {
+                below: error,
+                above: Some(error),
+                degrees: mean.degrees,
+            }),
         }
     }
 
@@ -80,11 +98,23 @@ impl Figure {
     #[must_use]
     pub fn of_quantile(value: f64, known: Option<(Limits, f64)>) -> Self {
         let usable = |(interval, _): &(Limits, f64)| interval.low > 0.0 && interval.contains(value);
-        let Some((interval, degrees)) = known.filter(usable) else { return Self::unknown(value) };
+        let Some((interval, degrees)) = known.filter(usable) else {
+            return Self::unknown(value);
+        };
         let error = |arm: f64| (arm.ln() / t_quantile(degrees)).max(ERROR_MIN);
         let above = interval.high.map(|high| error(high / value));
-        let error = LogError { below: error(value / interval.low), above, degrees };
-        Self { estimate: Estimate { value, interval: Some(interval) }, error: Some(error) }
+        let error = LogError {
+            below: error(value / interval.low),
+            above,
+            degrees,
+        };
+        Self {
+            estimate: Estimate {
+                value,
+                interval: Some(interval),
+            },
+            error: Some(error),
+        }
     }
 
     /// True if its interval is a confidence interval, from a known error.
@@ -96,7 +126,13 @@ impl Figure {
     /// A figure between two values that were tried; its random error is unknown.
     #[must_use]
     pub fn within(value: f64, interval: Option<Interval>) -> Self {
-        Self { estimate: Estimate { value, interval: interval.map(Limits::from) }, error: None }
+        Self {
+            estimate: Estimate {
+                value,
+                interval: interval.map(Limits::from),
+            },
+            error: None,
+        }
     }
 }
 
@@ -119,8 +155,8 @@ pub enum Judgement {
 pub struct Change {
     /// The figure divided by the baseline's.
     pub ratio: f64,
-    /// The 95 % interval: from 0 if the baseline's upper limit is unknown, and without an upper limit if the other's
-    /// is unknown.
+    /// The 95 % interval: from 0 if the baseline's upper limit is unknown, and without an upper
+    /// limit if the other's is unknown.
     pub interval: Option<Limits>,
     /// The judgement by this interval alone.
     pub judgement: Judgement,
@@ -129,8 +165,8 @@ pub struct Change {
     errors: Option<Errors>,
 }
 
-/// The standard errors of a ratio's logarithm, downwards and upwards. `None` on a side without a limit, where the true
-/// ratio may be any distance away.
+/// The standard errors of a ratio's logarithm, downwards and upwards. `None` on a side without a
+/// limit, where the true ratio may be any distance away.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Errors {
     down: Option<Spread>,
@@ -138,7 +174,8 @@ struct Errors {
 }
 
 impl Change {
-    /// The change from `before` to `after`; `more_is_better` as for a rate. `None` unless both are above zero.
+    /// The change from `before` to `after`; `more_is_better` as for a rate. `None` unless both are
+    /// above zero.
     #[must_use]
     pub fn of(before: &Figure, after: &Figure, more_is_better: bool) -> Option<Self> {
         let (one, other) = (before.estimate, after.estimate);
@@ -147,8 +184,12 @@ impl Change {
         }
         let ratio = other.value / one.value;
         let errors = before.error.zip(after.error).map(|(one, other)| Errors {
-            down: one.above.map(|above| welch((above, one.degrees), (other.below, other.degrees))),
-            up: other.above.map(|above| welch((one.below, one.degrees), (above, other.degrees))),
+            down: one
+                .above
+                .map(|above| welch((above, one.degrees), (other.below, other.degrees))),
+            up: other
+                .above
+                .map(|above| welch((one.below, one.degrees), (above, other.degrees))),
         });
         let errors = errors.filter(|errors| errors.down.is_some() || errors.up.is_some());
         let arm = |spread: Spread| (t_quantile(spread.degrees) * spread.error).exp();
@@ -162,38 +203,61 @@ impl Change {
             Some(interval) if (interval.low > 1.0) == more_is_better => Judgement::Better,
             Some(_) => Judgement::Worse,
         };
-        Some(Self { ratio, interval, judgement, errors })
+        Some(Self {
+            ratio,
+            interval,
+            judgement,
+            errors,
+        })
     }
 
-    /// The probability that chance alone makes the ratio differ from `limit` this far to this side, if `limit` is the
-    /// true ratio; 0.5 if the error to this side is unknown. `None` if no error is known.
+    /// The probability that chance alone makes the ratio differ from `limit` this far to this side,
+    /// if `limit` is the true ratio; 0.5 if the error to this side is unknown. `None` if no
+    /// error is known.
     #[must_use]
     pub(super) fn chance(&self, limit: f64) -> Option<f64> {
         let Errors { down, up } = self.errors?;
         let distance = (self.ratio / limit).ln();
         let spread = if distance > 0.0 { down } else { up };
-        Some(spread.map_or(0.5, |spread| beyond(distance.abs() / spread.error, spread.degrees)))
+        Some(spread.map_or(0.5, |spread| {
+            beyond(distance.abs() / spread.error, spread.degrees)
+        }))
     }
 }
 
-/// The probability that Student's t exceeds `t`, which must not be negative. With t = √ν tan θ it is an integral of
-/// cos^(ν-1) (Abramowitz and Stegun 26.7.3 and 26.7.4 are its closed forms), here by Simpson's rule. More than a
-/// thousand degrees of freedom count as a thousand.
+/// The probability that Student's t exceeds `t`, which must not be negative. With t = √ν tan θ it
+/// is an integral of cos^(ν-1) (Abramowitz and Stegun 26.7.3 and 26.7.4 are its closed forms), here
+/// by Simpson's rule. More than a thousand degrees of freedom count as a thousand.
 fn beyond(t: f64, degrees: f64) -> f64 {
     const STEPS: u32 = 2000;
     let degrees = degrees.clamp(1.0, 1000.0);
     let integral = |from: f64| {
         let step = (FRAC_PI_2 - from) / f64::from(STEPS);
-        let value = |index: u32| (from + f64::from(index) * step).cos().max(0.0).powf(degrees - 1.0);
-        let weight = |index: u32| if index == 0 || index == STEPS { 1.0 } else { f64::from(2 + 2 * (index % 2)) };
-        (0..=STEPS).map(|index| weight(index) * value(index)).sum::<f64>() * step / 3.0
+        let value = |index: u32| {
+            (from + f64::from(index) * step)
+                .cos()
+                .max(0.0)
+                .powf(degrees - 1.0)
+        };
+        let weight = |index: u32| {
+            if index == 0 || index == STEPS {
+                1.0
+            } else {
+                f64::from(2 + 2 * (index % 2))
+            }
+        };
+        (0..=STEPS)
+            .map(|index| weight(index) * value(index))
+            .sum::<f64>()
+            * step
+            / 3.0
     };
     integral((t / degrees.sqrt()).atan()) / integral(0.0) / 2.0
 }
 
-/// The rejected hypotheses, given the probability that chance deviates as far as each does. The probability of
-/// rejecting any true one is at most `level`, whatever their dependence: Holm's stepwise Bonferroni (Scandinavian
-/// Journal of Statistics 6, 1979).
+/// The rejected hypotheses, given the probability that chance deviates as far as each does. The
+/// probability of rejecting any true one is at most `level`, whatever their dependence: Holm's
+/// stepwise Bonferroni (Scandinavian Journal of Statistics 6, 1979).
 #[must_use]
 pub(super) fn holm(chances: &[f64], level: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..chances.len()).collect();
@@ -215,7 +279,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn mean(value: f64, error: f64, degrees: f64) -> Mean {
-        Mean { value, error, effective_n: degrees + 1.0, degrees }
+        Mean {
+            value,
+            error,
+            effective_n: degrees + 1.0,
+            degrees,
+        }
     }
 
     fn of_mean(mean: Mean) -> Figure {
@@ -224,10 +293,18 @@ mod tests {
 
     #[test]
     fn the_chance_beyond_students_t_is_that_of_the_tables() {
-        for (t, degrees, chance) in
-            [(12.706, 1.0, 0.025), (2.776, 4.0, 0.025), (4.604, 4.0, 0.005), (2.093, 19.0, 0.025), (0.0, 7.0, 0.5)]
-        {
-            assert!((beyond(t, degrees) / chance - 1.0).abs() < 2e-3, "{t} {degrees}: {}", beyond(t, degrees));
+        for (t, degrees, chance) in [
+            (12.706, 1.0, 0.025),
+            (2.776, 4.0, 0.025),
+            (4.604, 4.0, 0.005),
+            (2.093, 19.0, 0.025),
+            (0.0, 7.0, 0.5),
+        ] {
+            assert!(
+                (beyond(t, degrees) / chance - 1.0).abs() < 2e-3,
+                "{t} {degrees}: {}",
+                beyond(t, degrees)
+            );
         }
         assert!((beyond(1.96, f64::INFINITY) / 0.025 - 1.0).abs() < 0.01);
     }
@@ -241,14 +318,20 @@ mod tests {
 
     #[test]
     fn a_difference_is_better_or_worse_depending_on_the_quantity() {
-        let (slow, fast) = (of_mean(mean(100.0, 1.0, 19.0)), of_mean(mean(120.0, 1.0, 19.0)));
+        let (slow, fast) = (
+            of_mean(mean(100.0, 1.0, 19.0)),
+            of_mean(mean(120.0, 1.0, 19.0)),
+        );
         let judge = |before, after, more| Change::of(before, after, more).unwrap().judgement;
         assert_eq!(judge(&slow, &fast, true), Judgement::Better);
         assert_eq!(judge(&slow, &fast, false), Judgement::Worse);
         assert_eq!(judge(&fast, &slow, true), Judgement::Worse);
         let near = of_mean(mean(101.0, 1.0, 19.0));
         assert_eq!(judge(&slow, &near, true), Judgement::NoDifferenceShown);
-        assert_eq!(judge(&slow, &Figure::unknown(120.0), true), Judgement::NotKnown);
+        assert_eq!(
+            judge(&slow, &Figure::unknown(120.0), true),
+            Judgement::NotKnown
+        );
         assert_eq!(Change::of(&slow, &Figure::unknown(0.0), true), None);
     }
 
@@ -256,26 +339,52 @@ mod tests {
     fn an_estimate_known_only_as_a_range_is_not_judged() {
         let between = |low, high| Figure::within(low, Some(Interval { low, high }));
         let change = Change::of(&between(90.0, 95.0), &between(96.0, 100.0), true).unwrap();
-        assert_eq!((change.judgement, change.interval), (Judgement::NotKnown, None));
+        assert_eq!(
+            (change.judgement, change.interval),
+            (Judgement::NotKnown, None)
+        );
     }
 
     #[test]
     fn an_upper_end_that_is_not_known_says_nothing_to_its_side() {
-        let p99 = |value: f64, high| Figure::of_quantile(value, Some((Limits { low: value * 0.9, high }, 9.0)));
+        let p99 = |value: f64, high| {
+            Figure::of_quantile(
+                value,
+                Some((
+                    Limits {
+                        low: value * 0.9,
+                        high,
+                    },
+                    9.0,
+                )),
+            )
+        };
         let (known, open) = (p99(100.0, Some(110.0)), p99(100.0, None));
         // The same figure, and it is unknown how much higher either may be.
-        assert_eq!(Change::of(&open, &open, false).unwrap().judgement, Judgement::NotKnown);
+        assert_eq!(
+            Change::of(&open, &open, false).unwrap().judgement,
+            Judgement::NotKnown
+        );
         // A certainly higher figure is worse, however high it may be.
         let worse = Change::of(&known, &p99(200.0, None), false).unwrap();
-        assert_eq!((worse.judgement, worse.interval.unwrap().high), (Judgement::Worse, None));
+        assert_eq!(
+            (worse.judgement, worse.interval.unwrap().high),
+            (Judgement::Worse, None)
+        );
         assert!(worse.chance(1.0).unwrap() < 0.01);
         // A figure that looks higher is not worse if the other may be higher still.
         let unclear = Change::of(&open, &p99(200.0, Some(220.0)), false).unwrap();
-        assert_eq!((unclear.judgement, unclear.chance(1.0)), (Judgement::NoDifferenceShown, Some(0.5)));
+        assert_eq!(
+            (unclear.judgement, unclear.chance(1.0)),
+            (Judgement::NoDifferenceShown, Some(0.5))
+        );
         assert!(unclear.interval.unwrap().low <= 0.0);
         // A figure that looks lower but may be higher is not better.
         let unclear = Change::of(&known, &p99(50.0, None), false).unwrap();
-        assert_eq!((unclear.judgement, unclear.chance(1.0)), (Judgement::NoDifferenceShown, Some(0.5)));
+        assert_eq!(
+            (unclear.judgement, unclear.chance(1.0)),
+            (Judgement::NoDifferenceShown, Some(0.5))
+        );
     }
 
     proptest! {

@@ -1,7 +1,7 @@
 //! Comparisons of runs.
 //!
-//! Input: two or more runs, with the conditions under which each was measured. Output: the conditions that differ, and
-//! for each figure its ratio and whether the difference is real.
+//! Input: two or more runs, with the conditions under which each was measured. Output: the
+//! conditions that differ, and for each figure its ratio and whether the difference is real.
 
 pub(super) mod comparison;
 pub(super) mod conditions;

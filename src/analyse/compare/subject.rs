@@ -19,7 +19,8 @@ pub struct Subject<'a> {
     pub points: Vec<PointSummary>,
     /// Its figures over time, if it is a soak or an imported series.
     pub over_time: OverTime,
-    /// Throughput within this fraction of the maximum counts as equal to it when the knee is searched.
+    /// Throughput within this fraction of the maximum counts as equal to it when the knee is
+    /// searched.
     pub tolerance: f64,
     /// True if every planned point ran to its end.
     pub whole: bool,
@@ -36,7 +37,8 @@ pub struct Term {
     pub name: &'static str,
     /// Its value, in words.
     pub value: String,
-    /// The figures that are of different work if this value differs; `None` if the term is only a circumstance.
+    /// The figures that are of different work if this value differs; `None` if the term is only a
+    /// circumstance.
     pub decides: Option<Scope>,
 }
 
@@ -64,11 +66,19 @@ impl Scope {
 impl Term {
     /// A term that may differ between compared runs.
     pub fn known(name: &'static str, value: &impl ToString) -> Self {
-        Self { name, value: value.to_string(), decides: None }
+        Self {
+            name,
+            value: value.to_string(),
+            decides: None,
+        }
     }
 
     /// A term that determines the work behind the figures of `scope`.
     pub fn deciding(scope: Scope, name: &'static str, value: &impl ToString) -> Self {
-        Self { name, value: value.to_string(), decides: Some(scope) }
+        Self {
+            name,
+            value: value.to_string(),
+            decides: Some(scope),
+        }
     }
 }

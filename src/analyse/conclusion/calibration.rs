@@ -12,7 +12,8 @@ pub(super) fn conclusion(header: &Header, found: &Calibration) -> Conclusion {
     if let Some(low) = found.low_load {
         let _ = write!(
             text,
-            "One session that reads one block at a time gets {} reads of {} per second, half of them within {}{}",
+            "One session that reads one block at a time gets {} reads of {} per second, half of \
+             them within {}{}",
             count(low.iops.value),
             size(low.io_bytes),
             time(low.p50_us.value),
@@ -31,7 +32,8 @@ pub(super) fn conclusion(header: &Header, found: &Calibration) -> Conclusion {
     if text.is_empty() {
         text.push_str("The run measured too little for a conclusion about this storage.");
     }
-    // Missing the bound is a failure only if the user gave one; the default is from Oracle's procedure.
+    // Missing the bound is a failure only if the user gave one; the default is from Oracle's
+    // procedure.
     let asked = matches!(header.request(), Request::Calibrate(request) if request.bound_given);
     let cautions: Vec<String> = throttle(&found.findings, &found.points, &found.curve)
         .into_iter()
@@ -42,17 +44,33 @@ pub(super) fn conclusion(header: &Header, found: &Calibration) -> Conclusion {
         caution: (!cautions.is_empty()).then(|| cautions.join(" ")),
         failure: failures(&found.points).or_else(|| kept_none(found).filter(|_| asked)),
     };
-    objections.conclude(text.trim_start(), &warnings(header, &found.findings, &found.points))
+    objections.conclude(
+        text.trim_start(),
+        &warnings(header, &found.findings, &found.points),
+    )
 }
 
 fn at_most(found: &Calibration) -> String {
-    match (found.maximum, found.at_knee.filter(|_| found.curve.knee.is_some_and(|knee| knee.bounded_above))) {
+    match (
+        found.maximum,
+        found
+            .at_knee
+            .filter(|_| found.curve.knee.is_some_and(|knee| knee.bounded_above)),
+    ) {
         (_, Some(knee)) if knee.depth == 1 => "; more at a time only increase latency.".into(),
         (_, Some(knee)) => {
-            format!("; {} at a time get {}, and more only increase latency.", knee.depth, count(knee.iops.value))
+            format!(
+                "; {} at a time get {}, and more only increase latency.",
+                knee.depth,
+                count(knee.iops.value)
+            )
         }
         (Some(most), _) => {
-            format!("; {} at a time get {}, and throughput was still rising there.", most.depth, count(most.iops.value))
+            format!(
+                "; {} at a time get {}, and throughput was still rising there.",
+                most.depth,
+                count(most.iops.value)
+            )
         }
         _ => ".".into(),
     }
@@ -61,6 +79,10 @@ fn at_most(found: &Calibration) -> String {
 /// Says that no offered rate kept the bound, if rates were offered.
 fn kept_none(found: &Calibration) -> Option<String> {
     let rates = || found.points.iter().any(|point| point.step() == Step::Rate);
-    (found.sustained.kept.is_none() && rates())
-        .then(|| format!("No offered rate met the bound of {}.", bound_in_words(&found.bound)))
+    (found.sustained.kept.is_none() && rates()).then(|| {
+        format!(
+            "No offered rate met the bound of {}.",
+            bound_in_words(&found.bound)
+        )
+    })
 }

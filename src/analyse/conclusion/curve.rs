@@ -13,8 +13,13 @@ use std::fmt::Write;
 pub(super) fn conclusion(header: &Header, found: &CurveResult) -> Conclusion {
     let naming = found.naming();
     // For a single point of sessions, their sentence says everything.
-    let mut text = found.busiest().map_or_else(String::new, |(_, point, sql)| sessions(point, sql));
-    if let Some(most) = found.maximum.filter(|_| text.is_empty() || found.points.len() > 1) {
+    let mut text = found
+        .busiest()
+        .map_or_else(String::new, |(_, point, sql)| sessions(point, sql));
+    if let Some(most) = found
+        .maximum
+        .filter(|_| text.is_empty() || found.points.len() > 1)
+    {
         let _ = write!(text, " {}", closed(found, &most, naming));
     }
     text.push_str(&offered(found, naming));
@@ -26,31 +31,56 @@ pub(super) fn conclusion(header: &Header, found: &CurveResult) -> Conclusion {
         Some(format!("No load met the bound of {bound}."))
     });
     let caution = throttle(&found.findings, &found.points, &found.shape);
-    Objections { caution, failure }.conclude(text.trim_start(), &warnings(header, &found.findings, &found.points))
+    Objections { caution, failure }.conclude(
+        text.trim_start(),
+        &warnings(header, &found.findings, &found.points),
+    )
 }
 
 fn closed(found: &CurveResult, most: &AtLoad, naming: Naming) -> String {
     let Naming { rate, place, .. } = naming;
     let maximum = count(most.iops.value);
     let (p50, p99) = (time(most.p50_us.value), time(most.p99_us.value));
-    match found.shape.knee.filter(|_| found.points.iter().filter(|point| point.step() == Step::Depth).count() > 1) {
+    match found.shape.knee.filter(|_| {
+        found
+            .points
+            .iter()
+            .filter(|point| point.step() == Step::Depth)
+            .count()
+            > 1
+    }) {
         Some(knee) if knee.bounded_above => {
-            let at = found.points.iter().find(|point| point.is_at_depth(knee.load));
-            let there = at.and_then(|point| point.classes.first()).map_or(knee.throughput.value, |class| class.iops);
-            format!("With {} {place} it does {} {rate}; more only increase latency.", knee.load, count(there))
+            let at = found
+                .points
+                .iter()
+                .find(|point| point.is_at_depth(knee.load));
+            let there = at
+                .and_then(|point| point.classes.first())
+                .map_or(knee.throughput.value, |class| class.iops);
+            format!(
+                "With {} {place} it does {} {rate}; more only increase latency.",
+                knee.load,
+                count(there)
+            )
         }
         Some(_) => format!(
-            "At {} {place} it does {maximum} {rate}, and throughput was still rising there: median {p50}, p99 {p99}.",
+            "At {} {place} it does {maximum} {rate}, and throughput was still rising there: \
+             median {p50}, p99 {p99}.",
             most.depth
         ),
-        None => format!("With {} {place} it does {maximum} {rate}: median {p50}, p99 {p99}.", most.depth),
+        None => format!(
+            "With {} {place} it does {maximum} {rate}: median {p50}, p99 {p99}.",
+            most.depth
+        ),
     }
 }
 
 /// Says which offered rates were served, and which were not.
 fn offered(found: &CurveResult, naming: Naming) -> String {
     let sustained = &found.sustained;
-    let within = found.bound.as_ref().map_or_else(String::new, |bound| format!(" within {}", bound_in_words(bound)));
+    let within = found.bound.as_ref().map_or_else(String::new, |bound| {
+        format!(" within {}", bound_in_words(bound))
+    });
     let one = naming.one;
     let mut text = match (sustained.kept, sustained.kept_rate, sustained.broken_rate) {
         (Some(at), Some(rate), broken) => {
@@ -61,35 +91,62 @@ fn offered(found: &CurveResult, naming: Naming) -> String {
             let (p50, p99) = (time(at.p50_us.value), time(at.p99_us.value));
             let rate = count(rate as f64);
             format!(
-                " It serves {rate} {one} per second that arrive at random times{within}, median {p50} and p99 {p99}{but}."
+                " It serves {rate} {one} per second that arrive at random times{within}, median \
+                 {p50} and p99 {p99}{but}."
             )
         }
         (_, _, Some(broken)) => {
-            format!(" No offered rate was served{within}, not even {} {one} per second.", count(broken as f64))
+            format!(
+                " No offered rate was served{within}, not even {} {one} per second.",
+                count(broken as f64)
+            )
         }
         _ => String::new(),
     };
     if let (Some(closed), Some(_)) = (sustained.closed, &found.bound) {
         let (depth, iops) = (closed.depth, count(closed.iops.value));
-        let _ = write!(text, " With a constant {depth} {}, {iops} {} stay{within}.", naming.place, naming.rate);
+        let _ = write!(
+            text,
+            " With a constant {depth} {}, {iops} {} stay{within}.",
+            naming.place, naming.rate
+        );
     }
     text
 }
 
 /// Describes the sessions of the busiest point and where their time goes.
 fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
-    let mut text = format!("{} sessions visit {} blocks per second", sql.sessions, count(sql.visited.per_s));
+    let mut text = format!(
+        "{} sessions visit {} blocks per second",
+        sql.sessions,
+        count(sql.visited.per_s)
+    );
     let server = sql.server.as_ref();
     if let Some(physical) = server.and_then(|server| server.physical) {
-        let _ = write!(text, ", {} of them read past the buffer cache", count(physical.per_s));
+        let _ = write!(
+            text,
+            ", {} of them read past the buffer cache",
+            count(physical.per_s)
+        );
     }
     if let Some(latency) = point.classes.first().and_then(|class| class.latency) {
         let (p50, p99) = (time(latency.p50_us), time(latency.p99_us));
-        let _ = write!(text, "; an operation takes {p50}, p99 {p99}, and a block {} of it", time(sql.block_mean_us));
+        let _ = write!(
+            text,
+            "; an operation takes {p50}, p99 {p99}, and a block {} of it",
+            time(sql.block_mean_us)
+        );
     }
     let _ = write!(text, ".{}", spent(sql));
-    if let Some(share) = server.and_then(|server| server.page_cache_share).filter(|share| *share > 0.01) {
-        let _ = write!(text, " The page cache served {} of the blocks read, and not storage.", percent(share));
+    if let Some(share) = server
+        .and_then(|server| server.page_cache_share)
+        .filter(|share| *share > 0.01)
+    {
+        let _ = write!(
+            text,
+            " The page cache served {} of the blocks read, and not storage.",
+            percent(share)
+        );
     }
     text
 }
@@ -105,7 +162,11 @@ fn spent(sql: &SqlSummary) -> String {
             wait.event,
             percent(cpu.share)
         ),
-        (Some(wait), None) => format!(" The sessions spend {} of their time in {}.", percent(wait.share), wait.event),
+        (Some(wait), None) => format!(
+            " The sessions spend {} of their time in {}.",
+            percent(wait.share),
+            wait.event
+        ),
         (None, Some(_)) => " The sessions never waited: the CPU is their limit.".into(),
         (None, None) => String::new(),
     }

@@ -37,37 +37,65 @@ pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
     };
     if let Some(latency) = found.quickest().and_then(|quickest| quickest.class.latency) {
         let (mean, p99) = (time(latency.mean_us), time(latency.p99_us));
-        let _ = write!(text, " A small I/O takes at least {mean} on average, p99 {p99}.");
+        let _ = write!(
+            text,
+            " A small I/O takes at least {mean} on average, p99 {p99}."
+        );
     }
     text.push_str(&cost_of_large(found).unwrap_or_default());
     let planned = header.points.len();
     let failure = failures(&found.points).or_else(|| {
-        let complete = found.points.iter().filter(|point| point.end == End::Complete).count();
-        (complete < planned).then(|| format!("{} of {planned} data points are not complete.", planned - complete))
+        let complete = found
+            .points
+            .iter()
+            .filter(|point| point.end == End::Complete)
+            .count();
+        (complete < planned).then(|| {
+            format!(
+                "{} of {planned} data points are not complete.",
+                planned - complete
+            )
+        })
     });
     let caution = throttle(&found.findings, &found.points, &found.shape);
-    Objections { caution, failure }.conclude(&text, &warnings(header, &found.findings, &found.points))
+    Objections { caution, failure }
+        .conclude(&text, &warnings(header, &found.findings, &found.points))
 }
 
 /// Names the I/O that ran at the same time; empty if none did.
 fn with_others(number: u32, kind: &str) -> String {
-    if number == 0 { String::new() } else { format!(" together with {number} {kind}") }
+    if number == 0 {
+        String::new()
+    } else {
+        format!(" together with {number} {kind}")
+    }
 }
 
-/// The cost of large I/O for small I/O, where it is clear: the same number of small I/Os, alone and beside the maximum
-/// number of large ones.
+/// The cost of large I/O for small I/O, where it is clear: the same number of small I/Os, alone and
+/// beside the maximum number of large ones.
 fn cost_of_large(found: &MatrixResult) -> Option<String> {
-    let most_large = found.loads().filter(|(small, _)| *small > 0).map(|(_, large)| large).max()?;
+    let most_large = found
+        .loads()
+        .filter(|(small, _)| *small > 0)
+        .map(|(_, large)| large)
+        .max()?;
     let at = |small: u32, large: u32| {
-        let mut cells = found.cells("small").filter(|cell| (cell.small(), cell.large()) == (small, large));
+        let mut cells = found
+            .cells("small")
+            .filter(|cell| (cell.small(), cell.large()) == (small, large));
         cells.next().map(|cell| cell.class)
     };
-    let small = found.cells("small").filter(|cell| cell.large() == most_large).map(|cell| cell.small()).max()?;
+    let small = found
+        .cells("small")
+        .filter(|cell| cell.large() == most_large)
+        .map(|cell| cell.small())
+        .max()?;
     let (alone, beside) = (at(small, 0)?, at(small, most_large)?);
     let plural = |number: u32| if number == 1 { "" } else { "s" };
     (most_large > 0 && beside.iops < CLEARLY_LESS * alone.iops).then(|| {
         format!(
-            " Together with {most_large} large I/O{}, {small} small one{} do{} {} per second instead of {}.",
+            " Together with {most_large} large I/O{}, {small} small one{} do{} {} per second \
+             instead of {}.",
             plural(most_large),
             plural(small),
             if small == 1 { "es" } else { "" },

@@ -43,8 +43,8 @@ pub(super) struct Objections {
 }
 
 impl Objections {
-    /// Builds the conclusion: `found`, then the objections, then the first warning. `warnings` must be in order of
-    /// importance.
+    /// Builds the conclusion: `found`, then the objections, then the first warning. `warnings` must
+    /// be in order of importance.
     pub(super) fn conclude(&self, found: &str, warnings: &[&Finding]) -> Conclusion {
         let mut sentence = found.to_string();
         for objection in [&self.caution, &self.failure].into_iter().flatten() {
@@ -64,9 +64,21 @@ impl Objections {
         let objected = self.caution.is_some() || self.failure.is_some();
         match kinds.first() {
             Some(first) => {
-                let same = warnings.iter().filter(|finding| finding.name == first.name).count() - 1;
-                let others = if same > 0 { format!(", and {same} more of this kind") } else { String::new() };
-                let _ = write!(sentence, " Warning: {}{others}.{more}", first.what.trim_end_matches('.'));
+                let same = warnings
+                    .iter()
+                    .filter(|finding| finding.name == first.name)
+                    .count()
+                    - 1;
+                let others = if same > 0 {
+                    format!(", and {same} more of this kind")
+                } else {
+                    String::new()
+                };
+                let _ = write!(
+                    sentence,
+                    " Warning: {}{others}.{more}",
+                    first.what.trim_end_matches('.')
+                );
             }
             None if !objected => sentence.push_str(" No check of the run raised a warning."),
             None => {}
@@ -80,17 +92,31 @@ impl Objections {
     }
 }
 
-/// The warnings that a conclusion names: first those of the run as a whole, then those of its points, then those of
-/// the checks before the run. Failed operations are left out, as they have a sentence of their own.
-pub(super) fn warnings<'a>(header: &'a Header, of_run: &'a [Finding], points: &'a [PointSummary]) -> Vec<&'a Finding> {
+/// The warnings that a conclusion names: first those of the run as a whole, then those of its
+/// points, then those of the checks before the run. Failed operations are left out, as they have a
+/// sentence of their own.
+pub(super) fn warnings<'a>(
+    header: &'a Header,
+    of_run: &'a [Finding],
+    points: &'a [PointSummary],
+) -> Vec<&'a Finding> {
     let of_points = points.iter().flat_map(|point| &point.findings);
     let all = of_run.iter().chain(of_points).chain(&header.findings);
-    all.filter(|finding| finding.severity != Severity::Note && !finding.is(FindingName::Failures)).collect()
+    all.filter(|finding| finding.severity != Severity::Note && !finding.is(FindingName::Failures))
+        .collect()
 }
 
 /// The sentence of finding `cap` if the cap is a throttle; a fully busy device is normal.
-pub(super) fn throttle(findings: &[Finding], points: &[PointSummary], shape: &CurveShape) -> Option<String> {
-    if is_throttled(points, shape) { sentence_of(FindingName::Cap, findings) } else { None }
+pub(super) fn throttle(
+    findings: &[Finding],
+    points: &[PointSummary],
+    shape: &CurveShape,
+) -> Option<String> {
+    if is_throttled(points, shape) {
+        sentence_of(FindingName::Cap, findings)
+    } else {
+        None
+    }
 }
 
 /// The finding of this name as a sentence.
@@ -101,7 +127,10 @@ pub(super) fn sentence_of(name: FindingName, findings: &[Finding]) -> Option<Str
 
 /// Says that I/Os failed, if any did.
 pub(super) fn failures(points: &[PointSummary]) -> Option<String> {
-    let failed = points.iter().flat_map(|point| &point.findings).find(|finding| finding.is(FindingName::Failures))?;
+    let failed = points
+        .iter()
+        .flat_map(|point| &point.findings)
+        .find(|finding| finding.is(FindingName::Failures))?;
     Some(format!("I/Os failed: {}.", failed.what))
 }
 
@@ -117,13 +146,26 @@ mod tests {
         let found = none.conclude("It is.", &[&warning, &warning]);
         assert_eq!(
             (found.status, found.sentence.as_str()),
-            (Status::Warning, "It is. Warning: a warning, and 1 more of this kind.")
+            (
+                Status::Warning,
+                "It is. Warning: a warning, and 1 more of this kind."
+            )
         );
         let other = Finding::warning(FindingName::Drift, "another", "a hint");
-        assert!(none.conclude("It is.", &[&warning, &other]).sentence.ends_with("There is one more warning."));
-        let caution = Objections { caution: Some("Mind it.".into()), failure: None };
+        assert!(
+            none.conclude("It is.", &[&warning, &other])
+                .sentence
+                .ends_with("There is one more warning.")
+        );
+        let caution = Objections {
+            caution: Some("Mind it.".into()),
+            failure: None,
+        };
         assert_eq!(caution.conclude("It is.", &[]).status, Status::Warning);
-        let failure = Objections { caution: None, failure: Some("It broke.".into()) };
+        let failure = Objections {
+            caution: None,
+            failure: Some("It broke.".into()),
+        };
         assert_eq!(failure.conclude("It is.", &[&warning]).status, Status::Bad);
     }
 }

@@ -12,22 +12,37 @@ impl SoakResult {
     pub fn conclusion(&self, header: &Header) -> Conclusion {
         let mut findings = header.findings.iter().chain(&self.findings);
         let has_warnings = findings.any(|finding| finding.severity != Severity::Note);
-        Conclusion { status: status(&self.found, has_warnings), sentence: self.found.verdict.clone() }
+        Conclusion {
+            status: status(&self.found, has_warnings),
+            sentence: self.found.verdict.clone(),
+        }
     }
 }
 
 fn status(found: &Predictability, has_warnings: bool) -> Status {
-    let missed = found.objectives.iter().any(|result| result.met == Some(false));
-    let not_done = found.rounds.missing > 0 && found.rounds.broken == 0 && found.rounds.failed_operations == 0;
-    let measured = found.rate.as_ref().is_some_and(|rate| rate.least.value > 0.0);
+    let missed = found
+        .objectives
+        .iter()
+        .any(|result| result.met == Some(false));
+    let not_done =
+        found.rounds.missing > 0 && found.rounds.broken == 0 && found.rounds.failed_operations == 0;
+    let measured = found
+        .rate
+        .as_ref()
+        .is_some_and(|rate| rate.least.value > 0.0);
     let only_late = found.troubles.is_empty() || not_done && measured;
     if missed || !only_late {
         return Status::Bad;
     }
     match found.word {
         SeriesClass::Slowed => Status::Bad,
-        SeriesClass::Drifting | SeriesClass::Stepped | SeriesClass::Erratic | SeriesClass::Failing => Status::Warning,
-        SeriesClass::Steady | SeriesClass::Daily | SeriesClass::TooFew if has_warnings => Status::Warning,
+        SeriesClass::Drifting
+        | SeriesClass::Stepped
+        | SeriesClass::Erratic
+        | SeriesClass::Failing => Status::Warning,
+        SeriesClass::Steady | SeriesClass::Daily | SeriesClass::TooFew if has_warnings => {
+            Status::Warning
+        }
         SeriesClass::Steady | SeriesClass::Daily => Status::Good,
         SeriesClass::TooFew => Status::Plain,
     }
@@ -50,8 +65,14 @@ mod tests {
         };
         assert_eq!(status_of(&|_| (), false), Status::Good);
         assert_eq!(status_of(&|_| (), true), Status::Warning);
-        assert_eq!(status_of(&|round| round.end = RoundEnd::Broken("gone".into()), false), Status::Bad);
+        assert_eq!(
+            status_of(&|round| round.end = RoundEnd::Broken("gone".into()), false),
+            Status::Bad
+        );
         assert_eq!(status_of(&|round| round.failed = 3, false), Status::Bad);
-        assert_eq!(status_of(&|round| round.rate = Some(0.0), false), Status::Bad);
+        assert_eq!(
+            status_of(&|round| round.rate = Some(0.0), false),
+            Status::Bad
+        );
     }
 }

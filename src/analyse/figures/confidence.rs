@@ -1,4 +1,5 @@
-//! How precisely the figures of one class of a point are known: intervals from its windows, and the check of a bound.
+//! How precisely the figures of one class of a point are known: intervals from its windows, and the
+//! check of a bound.
 
 use super::quantile::Quantile;
 use super::statistics::{Limits, Mean};
@@ -19,13 +20,19 @@ impl Estimate {
     /// The figure in another unit. `factor` must not be negative.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
-        Self { value: self.value * factor, interval: self.interval.map(|interval| interval.scaled(factor)) }
+        Self {
+            value: self.value * factor,
+            interval: self.interval.map(|interval| interval.scaled(factor)),
+        }
     }
 
-    /// Half the width of the interval as a fraction of the figure; `None` if one of the limits is unknown.
+    /// Half the width of the interval as a fraction of the figure; `None` if one of the limits is
+    /// unknown.
     #[must_use]
     pub fn precision(self) -> Option<f64> {
-        self.interval.and_then(Limits::both).map(|interval| interval.relative(self.value))
+        self.interval
+            .and_then(Limits::both)
+            .map(|interval| interval.relative(self.value))
     }
 }
 
@@ -51,13 +58,21 @@ impl Confidence {
         let windows: Vec<Window> = (0..record.whole_windows())
             .map(|at| {
                 let mut together = Window::default();
-                stream.windows_at(at).for_each(|window| together.merge(window));
+                stream
+                    .windows_at(at)
+                    .for_each(|window| together.merge(window));
                 together
             })
             .collect();
         let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
-        let sums: Vec<f64> = windows.iter().map(|window| window.response.sum as f64 / 1e3).collect();
-        let histograms: Vec<&Histogram> = windows.iter().map(|window| &window.response.histogram).collect();
+        let sums: Vec<f64> = windows
+            .iter()
+            .map(|window| window.response.sum as f64 / 1e3)
+            .collect();
+        let histograms: Vec<&Histogram> = windows
+            .iter()
+            .map(|window| &window.response.histogram)
+            .collect();
         let quantile = |q| {
             let found = Quantile::of_windows(&histograms, q)?;
             found.interval.map(|interval| interval.scaled(1e-3))
@@ -82,23 +97,36 @@ pub struct BoundCheck {
 }
 
 impl BoundCheck {
-    /// Counts the operations within the bound. Failed and unserved operations are not within it. To be certain,
-    /// neither are those in a histogram bucket that contains the bound.
+    /// Counts the operations within the bound. Failed and unserved operations are not within it. To
+    /// be certain, neither are those in a histogram bucket that contains the bound.
     #[must_use]
     pub fn of(response: &Histogram, missed: u64, bound: Bound) -> Self {
-        let within: u64 =
-            response.buckets().filter(|(_, high, _)| *high <= bound.latency.0).map(|(_, _, count)| count).sum();
+        let within: u64 = response
+            .buckets()
+            .filter(|(_, high, _)| *high <= bound.latency.0)
+            .map(|(_, _, count)| count)
+            .sum();
         let all = response.count() + missed;
-        let share = if all > 0 { within as f64 / all as f64 } else { 0.0 };
-        Self { share, kept: all > 0 && share >= bound.quantile }
+        let share = if all > 0 {
+            within as f64 / all as f64
+        } else {
+            0.0
+        };
+        Self {
+            share,
+            kept: all > 0 && share >= bound.quantile,
+        }
     }
 }
 
-/// True if these windows of a running measurement are enough: throughput and median response time are known to within
-/// `precision`.
+/// True if these windows of a running measurement are enough: throughput and median response time
+/// are known to within `precision`.
 #[must_use]
 pub fn is_precise(windows: &[Window], precision: f64) -> bool {
     let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
-    let histograms: Vec<&Histogram> = windows.iter().map(|window| &window.response.histogram).collect();
+    let histograms: Vec<&Histogram> = windows
+        .iter()
+        .map(|window| &window.response.histogram)
+        .collect();
     super::quantile::precise(&counts, &histograms, precision)
 }

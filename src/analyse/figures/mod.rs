@@ -1,7 +1,7 @@
 //! Figures: what all of the analysis computes with, and how a number becomes text.
 //!
-//! Input: numbers, such as the operations of each window. Output: means, quantiles and medians with their error, checks
-//! of a bound, and numbers as text. This folder imports no other of `analyse`.
+//! Input: numbers, such as the operations of each window. Output: means, quantiles and medians with
+//! their error, checks of a bound, and numbers as text. This folder imports no other of `analyse`.
 
 pub(super) mod confidence;
 pub(super) mod quantile;

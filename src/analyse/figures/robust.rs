@@ -11,8 +11,13 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// A quantile, interpolated between neighbours (Hyndman and Fan, American Statistician 50, 1996, type 7).
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in the series")]
+/// A quantile, interpolated between neighbours (Hyndman and Fan, American Statistician 50, 1996,
+/// type 7).
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a place in the series"
+)]
 pub(in crate::analyse) fn quantile(values: &[f64], quantile: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -24,60 +29,78 @@ pub(in crate::analyse) fn quantile(values: &[f64], quantile: f64) -> Option<f64>
 
 /// The median absolute deviation, scaled to the standard deviation of normal noise.
 pub(in crate::analyse) fn spread(values: &[f64]) -> f64 {
-    let Some(middle) = median(values) else { return 0.0 };
+    let Some(middle) = median(values) else {
+        return 0.0;
+    };
     let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
     MAD_TO_DEVIATION * median(&distances).unwrap_or(0.0)
 }
 
-/// The standard deviation of independent noise, from the median difference of neighbours, so that levels, slopes,
-/// steps and a few outliers do not count. If most neighbours are equal, it is a quarter of the root mean square of the
-/// differences over √2, without the largest twentieth of them.
+/// The standard deviation of independent noise, from the median difference of neighbours, so that
+/// levels, slopes, steps and a few outliers do not count. If most neighbours are equal, it is a
+/// quarter of the root mean square of the differences over √2, without the largest twentieth of
+/// them.
 pub(in crate::analyse) fn spread_of_differences(values: &[f64]) -> f64 {
-    let mut differences: Vec<f64> = values.windows(2).map(|two| (two[1] - two[0]).abs()).collect();
+    let mut differences: Vec<f64> = values
+        .windows(2)
+        .map(|two| (two[1] - two[0]).abs())
+        .collect();
     let middle = median(&differences).unwrap_or(0.0);
     if middle > 0.0 {
         return MAD_TO_DEVIATION * middle / std::f64::consts::SQRT_2;
     }
     differences.sort_by(f64::total_cmp);
     differences.truncate(differences.len() - differences.len().div_ceil(20));
-    let squares = differences.iter().map(|difference| difference * difference).sum::<f64>();
+    let squares = differences
+        .iter()
+        .map(|difference| difference * difference)
+        .sum::<f64>();
     (squares / differences.len().max(1) as f64 / 2.0).sqrt() / 4.0
 }
 
-/// Correlation of neighbours, independent of changes of level (Chakar, Lebarbier, Levy-Leduc, Robin, "A robust
-/// approach for estimating change-points in the mean of an AR(1) process", Bernoulli 23, 2017): from the medians of
-/// differences over one and over two places.
+/// Correlation of neighbours, independent of changes of level (Chakar, Lebarbier, Levy-Leduc,
+/// Robin, "A robust approach for estimating change-points in the mean of an AR(1) process",
+/// Bernoulli 23, 2017): from the medians of differences over one and over two places.
 pub(in crate::analyse) fn autocorrelation_of_differences(values: &[f64]) -> f64 {
-    let over =
-        |places: usize| -> Vec<f64> { values.windows(places + 1).map(|some| (some[places] - some[0]).abs()).collect() };
+    let over = |places: usize| -> Vec<f64> {
+        values
+            .windows(places + 1)
+            .map(|some| (some[places] - some[0]).abs())
+            .collect()
+    };
     match (median(&over(1)), median(&over(2))) {
-        (Some(one), Some(two)) if one > 0.0 => ((two / one).powi(2) - 1.0).clamp(0.0, CORRELATION_MAX),
+        (Some(one), Some(two)) if one > 0.0 => {
+            ((two / one).powi(2) - 1.0).clamp(0.0, CORRELATION_MAX)
+        }
         _ => 0.0,
     }
 }
 
-/// The median of the half of the values that lie closest together. It is the usual level, even if nearly half of the
-/// values are far off to one side (Andrews et al., Robust Estimates of Location, 1972: the shorth).
+/// The median of the half of the values that lie closest together. It is the usual level, even if
+/// nearly half of the values are far off to one side (Andrews et al., Robust Estimates of Location,
+/// 1972: the shorth).
 pub(in crate::analyse) fn usual(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let half = sorted.len() / 2 + 1;
     let closest = sorted
         .windows(half.min(sorted.len()).max(1))
-        .min_by(|one, other| (one[one.len() - 1] - one[0]).total_cmp(&(other[other.len() - 1] - other[0])))?;
+        .min_by(|one, other| {
+            (one[one.len() - 1] - one[0]).total_cmp(&(other[other.len() - 1] - other[0]))
+        })?;
     median(closest)
 }
 
-/// The value that a normal variable exceeds with the probability `tail`, at most a half (Abramowitz and Stegun,
-/// 26.2.23; to 0.0005).
+/// The value that a normal variable exceeds with the probability `tail`, at most a half (Abramowitz
+/// and Stegun, 26.2.23; to 0.0005).
 pub(in crate::analyse) fn normal_quantile(tail: f64) -> f64 {
     let t = (-2.0 * tail.clamp(1e-300, 0.5).ln()).sqrt();
     let above = 2.515_517 + 0.802_853 * t + 0.010_328 * t * t;
     t - above / (1.0 + 1.432_788 * t + 0.189_269 * t * t + 0.001_308 * t * t * t)
 }
 
-/// The normal deviate, at least zero, with the same probability as this Student's t (Wallace, Annals of Mathematical
-/// Statistics 30, 1959).
+/// The normal deviate, at least zero, with the same probability as this Student's t (Wallace,
+/// Annals of Mathematical Statistics 30, 1959).
 pub(in crate::analyse) fn z_of_t(t: f64, degrees: f64) -> f64 {
     let factor = (8.0 * degrees + 1.0) / (8.0 * degrees + 3.0);
     factor * (degrees * (t * t / degrees).ln_1p()).sqrt()

@@ -1,5 +1,5 @@
-//! Effects of the host on a point: CPU time stolen by the hypervisor, and time that Rigel's own threads waited for a
-//! CPU. Both are part of the latencies, and neither comes from the storage.
+//! Effects of the host on a point: CPU time stolen by the hypervisor, and time that Rigel's own
+//! threads waited for a CPU. Both are part of the latencies, and neither comes from the storage.
 
 use super::load::host_load;
 use crate::analyse::figures::quantity::rounded_percent;
@@ -14,8 +14,13 @@ const DESCHEDULED: f64 = 0.02;
 
 /// Warnings about effects of the host on the figures of a point.
 pub(super) fn warnings(record: &PointRecord) -> Vec<Finding> {
-    let (Some(first), Some(last)) = (record.samples.first(), record.samples.last()) else { return Vec::new() };
-    stolen(record, first, last).into_iter().chain(descheduled(record, first)).collect()
+    let (Some(first), Some(last)) = (record.samples.first(), record.samples.last()) else {
+        return Vec::new();
+    };
+    stolen(record, first, last)
+        .into_iter()
+        .chain(descheduled(record, first))
+        .collect()
 }
 
 fn stolen(record: &PointRecord, first: &Sample, last: &Sample) -> Option<Finding> {
@@ -33,8 +38,8 @@ fn stolen(record: &PointRecord, first: &Sample, last: &Sample) -> Option<Finding
     })
 }
 
-/// Warns if Rigel's threads waited for a CPU, by the kernel's count of each thread's time ready to run without one.
-/// The count of a finished thread is lost, so the maximum of all samples is used.
+/// Warns if Rigel's threads waited for a CPU, by the kernel's count of each thread's time ready to
+/// run without one. The count of a finished thread is lost, so the maximum of all samples is used.
 fn descheduled(record: &PointRecord, first: &Sample) -> Option<Finding> {
     let before = first.own_threads?;
     let (sample, after) = record
@@ -50,12 +55,13 @@ fn descheduled(record: &PointRecord, first: &Sample) -> Option<Finding> {
         Finding::warning(
             FindingName::Descheduled,
             format!(
-                "at {} Rigel's own threads waited for a CPU {} of the time: response times include this wait, \
-                 which is not the storage's",
+                "at {} Rigel's own threads waited for a CPU {} of the time: response times \
+                 include this wait, which is not the storage's",
                 record.coordinates,
                 rounded_percent(share)
             ),
-            "stop other processes, give this process more CPUs, or request fewer outstanding I/Os per thread",
+            "stop other processes, give this process more CPUs, or request fewer outstanding I/Os \
+             per thread",
         )
     })
 }
@@ -69,7 +75,10 @@ mod tests {
     fn record(run_delay_us: u64, stolen: u64) -> PointRecord {
         let sample = |at, threads: u32, run_delay_us, stolen| Sample {
             at: Nanos::from_secs(at),
-            own_threads: Some(OwnThreads { count: threads, run_delay_us }),
+            own_threads: Some(OwnThreads {
+                count: threads,
+                run_delay_us,
+            }),
             cpu_ticks: [0, 0, 0, 100 * at, 0, 0, 0, stolen],
             ..Sample::default()
         };
@@ -85,7 +94,11 @@ mod tests {
             asked: None,
             streams: Vec::new(),
             // In the last sample the threads have ended, and their counts are gone.
-            samples: vec![sample(0, 1, 100, 0), sample(1, 5, 100 + run_delay_us, 0), sample(2, 1, 110, stolen)],
+            samples: vec![
+                sample(0, 1, 100, 0),
+                sample(1, 5, 100 + run_delay_us, 0),
+                sample(2, 1, 110, stolen),
+            ],
         }
     }
 
@@ -94,13 +107,19 @@ mod tests {
         // Four threads, one second: 3 % of their time.
         let found = warnings(&record(120_000, 0));
         assert_eq!(found.len(), 1);
-        assert!(found[0].name == "descheduled" && found[0].what.contains("3.0 %"), "{found:?}");
+        assert!(
+            found[0].name == "descheduled" && found[0].what.contains("3.0 %"),
+            "{found:?}"
+        );
         assert_eq!(warnings(&record(40_000, 0)), []);
     }
 
     #[test]
     fn stolen_time_raises_a_warning() {
         let found = warnings(&record(0, 10));
-        assert!(found[0].is(FindingName::CpuStolen) && found[0].what.contains("4.8 %"), "{found:?}");
+        assert!(
+            found[0].is(FindingName::CpuStolen) && found[0].what.contains("4.8 %"),
+            "{found:?}"
+        );
     }
 }

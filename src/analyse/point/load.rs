@@ -12,7 +12,8 @@ pub struct DeviceLoad {
     pub megabytes_per_s: f64,
     /// Fraction of time with at least one request in flight.
     pub busy: f64,
-    /// Mean number of requests in flight: the sum of their times divided by the elapsed time, by Little's law.
+    /// Mean number of requests in flight: the sum of their times divided by the elapsed time, by
+    /// Little's law.
     #[serde(default)]
     pub queue: f64,
 }
@@ -37,7 +38,8 @@ pub fn device_loads(before: &Sample, after: &Sample) -> Vec<(String, DeviceLoad)
     }
     let load = |name: &String, after: &Counters| {
         let before = before.devices.get(name)?;
-        let grown = |counter: fn(&Counters) -> u64| counter(after).saturating_sub(counter(before)) as f64;
+        let grown =
+            |counter: fn(&Counters) -> u64| counter(after).saturating_sub(counter(before)) as f64;
         let load = DeviceLoad {
             iops: grown(|c| c.reads + c.writes) / seconds,
             megabytes_per_s: grown(|c| c.read_sectors + c.write_sectors) * 512.0 / 1e6 / seconds,
@@ -46,14 +48,21 @@ pub fn device_loads(before: &Sample, after: &Sample) -> Vec<(String, DeviceLoad)
         };
         Some((name.clone(), load))
     };
-    after.devices.iter().filter_map(|(name, counters)| load(name, counters)).collect()
+    after
+        .devices
+        .iter()
+        .filter_map(|(name, counters)| load(name, counters))
+        .collect()
 }
 
 /// The load of the host; all zero if no time passed between the samples.
 #[must_use]
 pub fn host_load(before: &Sample, after: &Sample) -> HostLoad {
     let mut ticks = [0.0; 8];
-    for (tick, (after, before)) in ticks.iter_mut().zip(after.cpu_ticks.iter().zip(before.cpu_ticks)) {
+    for (tick, (after, before)) in ticks
+        .iter_mut()
+        .zip(after.cpu_ticks.iter().zip(before.cpu_ticks))
+    {
         // Idle and iowait are known to go backwards by a tick.
         *tick = after.saturating_sub(before) as f64;
     }
@@ -61,11 +70,15 @@ pub fn host_load(before: &Sample, after: &Sample) -> HostLoad {
     let share = |part: f64| if all > 0.0 { part / all } else { 0.0 };
     let [_, _, _, idle, waiting, _, _, stolen] = ticks;
     let seconds = after.at.since(before.at).as_secs_f64();
-    let pressure = after.io_pressure_us.zip(before.io_pressure_us).filter(|_| seconds > 0.0);
+    let pressure = after
+        .io_pressure_us
+        .zip(before.io_pressure_us)
+        .filter(|_| seconds > 0.0);
     HostLoad {
         busy: share(all - idle - waiting - stolen),
         stolen: share(stolen),
-        io_pressure: pressure.map(|(after, before)| (after.saturating_sub(before) as f64 / 1e6 / seconds).min(1.0)),
+        io_pressure: pressure
+            .map(|(after, before)| (after.saturating_sub(before) as f64 / 1e6 / seconds).min(1.0)),
     }
 }
 
@@ -76,12 +89,23 @@ mod tests {
 
     fn sample(at: u64, counters: Counters) -> Sample {
         let devices = [("sda".to_string(), counters)].into();
-        Sample { at: Nanos::from_secs(at), devices, ..Sample::default() }
+        Sample {
+            at: Nanos::from_secs(at),
+            devices,
+            ..Sample::default()
+        }
     }
 
     #[test]
     fn counters_become_rates() {
-        let before = sample(1, Counters { reads: 100, busy_ms: 5000, ..Counters::default() });
+        let before = sample(
+            1,
+            Counters {
+                reads: 100,
+                busy_ms: 5000,
+                ..Counters::default()
+            },
+        );
         let grown = Counters {
             reads: 300,
             writes: 100,
@@ -95,13 +119,27 @@ mod tests {
         let loads = device_loads(&before, &sample(3, grown));
         assert_eq!(
             loads,
-            [("sda".to_string(), DeviceLoad { iops: 150.0, megabytes_per_s: 5.12, busy: 0.5, queue: 1.75 })]
+            [(
+                "sda".to_string(),
+                DeviceLoad {
+                    iops: 150.0,
+                    megabytes_per_s: 5.12,
+                    busy: 0.5,
+                    queue: 1.75
+                }
+            )]
         );
     }
 
     #[test]
     fn nothing_is_made_of_no_time_or_of_counters_that_ran_backwards() {
-        let some = sample(1, Counters { reads: 100, ..Counters::default() });
+        let some = sample(
+            1,
+            Counters {
+                reads: 100,
+                ..Counters::default()
+            },
+        );
         assert_eq!(device_loads(&some, &some), []);
         assert_eq!(host_load(&some, &some), HostLoad::default());
         let reset = sample(2, Counters::default());
@@ -114,6 +152,13 @@ mod tests {
         let mut after = sample(2, Counters::default());
         (before.io_pressure_us, after.io_pressure_us) = (Some(500_000), Some(750_000));
         after.cpu_ticks = [10, 0, 10, 60, 10, 0, 0, 10];
-        assert_eq!(host_load(&before, &after), HostLoad { busy: 0.2, stolen: 0.1, io_pressure: Some(0.25) });
+        assert_eq!(
+            host_load(&before, &after),
+            HostLoad {
+                busy: 0.2,
+                stolen: 0.1,
+                io_pressure: Some(0.25)
+            }
+        );
     }
 }

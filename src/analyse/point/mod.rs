@@ -1,8 +1,8 @@
 //! One point: what its record means.
 //!
-//! Input: the record of a point and the samples of its host. Output: its summary, with the load of the host, the
-//! counters of a database, and the findings that one point shows. It knows no other point and not why this one was
-//! measured.
+//! Input: the record of a point and the samples of its host. Output: its summary, with the load of
+//! the host, the counters of a database, and the findings that one point shows. It knows no other
+//! point and not why this one was measured.
 
 pub(super) mod host;
 pub(super) mod load;

@@ -1,11 +1,14 @@
-//! The results of a point of database sessions: the client's counts, the server's counts, wait events, and whether the
-//! counts agree.
+//! The results of a point of database sessions: the client's counts, the server's counts, wait
+//! events, and whether the counts agree.
 //!
-//! The server publishes its counts late: a `PostgreSQL` session about once a second, and the rest when it ends. So the
-//! server's counters, from before the first session to after the last, are divided by all operations of the point: the
-//! figures per operation are exact. Figures per second are those times the measured operations per second.
+//! The server publishes its counts late: a `PostgreSQL` session about once a second, and the rest
+//! when it ends. So the server's counters, from before the first session to after the last, are
+//! divided by all operations of the point: the figures per operation are exact. Figures per second
+//! are those times the measured operations per second.
 
-use crate::model::{Counters, Finding, FindingName, Kind, MIB, Nanos, ReadWay, Sample, ServerSample};
+use crate::model::{
+    Counters, Finding, FindingName, Kind, MIB, Nanos, ReadWay, Sample, ServerSample,
+};
 use crate::record::{Latencies, PointRecord, StreamRecord};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -13,7 +16,8 @@ use std::collections::BTreeMap;
 /// Allowed relative difference of two counts of the same blocks.
 const AGREEMENT: f64 = 0.01;
 
-/// Allowed number of blocks besides those of our statements, such as the catalogue's or a checkpoint's.
+/// Allowed number of blocks besides those of our statements, such as the catalogue's or a
+/// checkpoint's.
 const BLOCKS_BESIDE: f64 = 200.0;
 
 /// The results of one point of sessions.
@@ -85,7 +89,8 @@ pub struct ServerFigures {
     pub active: Option<f64>,
 }
 
-/// The load of the disks below the server's data during the point, warm-up included, from all their users.
+/// The load of the disks below the server's data during the point, warm-up included, from all their
+/// users.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct DiskFigures {
     /// Completed reads per second.
@@ -163,15 +168,26 @@ pub fn sql(record: &PointRecord) -> Option<SqlSummary> {
     let total = stream.total();
     let operations = total.done + stream.warm_up_done;
     let per_s = total.done as f64 / seconds;
-    let blocks: u64 = stream.kinds.iter().map(|kind| kind.total().done * work.blocks(kind.kind)).sum();
+    let blocks: u64 = stream
+        .kinds
+        .iter()
+        .map(|kind| kind.total().done * work.blocks(kind.kind))
+        .sum();
     let per_operation = |count: f64| count / total.done.max(1) as f64;
     let server = server(record, stream, operations, per_s);
     Some(SqlSummary {
         sessions: stream.loads.iter().map(|load| load.slots()).sum(),
         operations,
         operations_per_s: per_s,
-        kinds: stream.kinds.iter().map(|kind| (kind.kind.name(), kind.total().done)).collect(),
-        visited: ServerRate { per_operation: per_operation(blocks as f64), per_s: blocks as f64 / seconds },
+        kinds: stream
+            .kinds
+            .iter()
+            .map(|kind| (kind.kind.name(), kind.total().done))
+            .collect(),
+        visited: ServerRate {
+            per_operation: per_operation(blocks as f64),
+            per_s: blocks as f64 / seconds,
+        },
         block_mean_us: total.response.sum as f64 / 1e3 / blocks.max(1) as f64,
         client_cpu_us: per_operation(record.cpu.as_micros_f64()),
         disk: disk(record),
@@ -186,21 +202,38 @@ pub fn sql(record: &PointRecord) -> Option<SqlSummary> {
 /// The first and the last sample of the point, with their server counters.
 fn ends(record: &PointRecord) -> Option<(&Sample, &Sample, &ServerSample, &ServerSample)> {
     let (first, last) = (record.samples.first()?, record.samples.last()?);
-    Some((first, last, first.server.as_deref()?, last.server.as_deref()?))
+    Some((
+        first,
+        last,
+        first.server.as_deref()?,
+        last.server.as_deref()?,
+    ))
 }
 
 /// The increase of a counter between two samples.
-fn counted(a: &ServerSample, b: &ServerSample, of: impl Fn(&ServerSample) -> Option<u64>) -> Option<u64> {
+fn counted(
+    a: &ServerSample,
+    b: &ServerSample,
+    of: impl Fn(&ServerSample) -> Option<u64>,
+) -> Option<u64> {
     Some(of(b)?.saturating_sub(of(a)?))
 }
 
-fn server(record: &PointRecord, stream: &StreamRecord, operations: u64, per_s: f64) -> Option<ServerFigures> {
+fn server(
+    record: &PointRecord,
+    stream: &StreamRecord,
+    operations: u64,
+    per_s: f64,
+) -> Option<ServerFigures> {
     let (_, _, first, last) = ends(record)?;
     let block = f64::from(stream.length);
     let count = |of: fn(&ServerSample) -> Option<u64>| counted(first, last, of);
     let figure = |count: u64| {
         let per_operation = count as f64 / operations.max(1) as f64;
-        ServerRate { per_operation, per_s: per_operation * per_s }
+        ServerRate {
+            per_operation,
+            per_s: per_operation * per_s,
+        }
     };
     let physical = count(|sample| sample.physical);
     let storage_read = count(|sample| sample.storage_read);
@@ -208,7 +241,10 @@ fn server(record: &PointRecord, stream: &StreamRecord, operations: u64, per_s: f
     let read_time = count(|sample| sample.read_time.map(|time| time.0));
     let cpu_us = cpu.map(|nanos| {
         let per_operation = nanos as f64 / 1e3 / operations.max(1) as f64;
-        ServerRate { per_operation, per_s: per_operation * per_s / 1e6 }
+        ServerRate {
+            per_operation,
+            per_s: per_operation * per_s / 1e6,
+        }
     });
     Some(ServerFigures {
         logical: count(|sample| sample.logical).map(figure),
@@ -217,9 +253,9 @@ fn server(record: &PointRecord, stream: &StreamRecord, operations: u64, per_s: f
         log_bytes: count(|sample| sample.log_bytes).map(figure),
         log_syncs: count(|sample| sample.log_syncs).map(figure),
         commits: count(|sample| sample.commits).map(figure),
-        read_mean_us: read_time
-            .zip(physical)
-            .and_then(|(time, reads)| (reads > 0 && time > 0).then(|| time as f64 / 1e3 / reads as f64)),
+        read_mean_us: read_time.zip(physical).and_then(|(time, reads)| {
+            (reads > 0 && time > 0).then(|| time as f64 / 1e3 / reads as f64)
+        }),
         physical_per_cpu_s: physical
             .zip(cpu)
             .filter(|(_, cpu)| *cpu > 0)
@@ -230,7 +266,8 @@ fn server(record: &PointRecord, stream: &StreamRecord, operations: u64, per_s: f
             .zip(storage_read)
             .filter(|(reads, _)| *reads > 0)
             .map(|(reads, bytes)| (1.0 - bytes as f64 / (reads as f64 * block)).max(0.0)),
-        active: (last.looks > 0).then(|| last.waits.values().sum::<u64>() as f64 / last.looks as f64),
+        active: (last.looks > 0)
+            .then(|| last.waits.values().sum::<u64>() as f64 / last.looks as f64),
     })
 }
 
@@ -248,7 +285,13 @@ fn disk(record: &PointRecord) -> Option<DiskFigures> {
     };
     let reads = count(|counters| counters.reads);
     let busy = last.devices.iter().filter_map(|(name, counters)| {
-        Some(counters.busy_ms.saturating_sub(first.devices.get(name)?.busy_ms) as f64 / 1e3 / seconds)
+        Some(
+            counters
+                .busy_ms
+                .saturating_sub(first.devices.get(name)?.busy_ms) as f64
+                / 1e3
+                / seconds,
+        )
     });
     Some(DiskFigures {
         reads_per_s: reads / seconds,
@@ -260,7 +303,9 @@ fn disk(record: &PointRecord) -> Option<DiskFigures> {
 }
 
 fn waits(record: &PointRecord) -> Vec<Wait> {
-    let Some((_, _, _, last)) = ends(record) else { return Vec::new() };
+    let Some((_, _, _, last)) = ends(record) else {
+        return Vec::new();
+    };
     let all: u64 = last.waits.values().sum();
     let wait = |(event, count): (&String, &u64)| Wait {
         event: event.clone(),
@@ -272,8 +317,8 @@ fn waits(record: &PointRecord) -> Vec<Wait> {
     waits
 }
 
-/// Counts by power of two of a microsecond, given by its upper edge. A histogram bucket that contains an edge counts
-/// where its middle lies; it is less than a hundredth wide.
+/// Counts by power of two of a microsecond, given by its upper edge. A histogram bucket that
+/// contains an edge counts where its middle lies; it is less than a hundredth wide.
 fn powers_of_two(latencies: &Latencies) -> Vec<(u64, u64)> {
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
     for (low, high, count) in latencies.histogram.buckets() {
@@ -284,17 +329,33 @@ fn powers_of_two(latencies: &Latencies) -> Vec<(u64, u64)> {
 }
 
 fn timeline(record: &PointRecord) -> Vec<ServerMoment> {
-    let (from, end) = (record.warm_up, record.warm_up.plus(record.measured).plus(Nanos::from_millis(200)));
+    let (from, end) = (
+        record.warm_up,
+        record
+            .warm_up
+            .plus(record.measured)
+            .plus(Nanos::from_millis(200)),
+    );
     let inside = |sample: &&Sample| sample.at >= from && sample.at <= end;
     // The last sample was taken after all sessions had ended and published their remaining counts.
-    let before_the_end = record.samples.split_last().map_or(&[][..], |(_, before)| before);
-    let samples: Vec<(&Sample, &ServerSample)> =
-        before_the_end.iter().filter(inside).filter_map(|sample| Some((sample, sample.server.as_deref()?))).collect();
+    let before_the_end = record
+        .samples
+        .split_last()
+        .map_or(&[][..], |(_, before)| before);
+    let samples: Vec<(&Sample, &ServerSample)> = before_the_end
+        .iter()
+        .filter(inside)
+        .filter_map(|sample| Some((sample, sample.server.as_deref()?)))
+        .collect();
     let moment = |pair: &[(&Sample, &ServerSample)]| {
-        let [(a, first), (b, last)] = pair else { unreachable!("windows of two") };
+        let [(a, first), (b, last)] = pair else {
+            unreachable!("windows of two")
+        };
         let seconds = b.at.since(a.at).as_secs_f64();
         let looks = last.looks.saturating_sub(first.looks).max(1) as f64;
-        let rate = |of: fn(&ServerSample) -> Option<u64>| counted(first, last, of).map(|count| count as f64 / seconds);
+        let rate = |of: fn(&ServerSample) -> Option<u64>| {
+            counted(first, last, of).map(|count| count as f64 / seconds)
+        };
         let waits = last.waits.iter().filter_map(|(event, count)| {
             let fresh = count.saturating_sub(first.waits.get(event).copied().unwrap_or(0));
             (fresh > 0).then(|| (event.clone(), fresh as f64 / looks))
@@ -312,18 +373,22 @@ fn timeline(record: &PointRecord) -> Vec<ServerMoment> {
 
 /// The counts of the same blocks: by the client, the server, its processes in the kernel, the disk.
 fn witnesses(record: &PointRecord, stream: &StreamRecord) -> Vec<Witnessed> {
-    let Some((a, b, first, last)) = ends(record) else { return Vec::new() };
+    let Some((a, b, first, last)) = ends(record) else {
+        return Vec::new();
+    };
     let block = u64::from(stream.length);
     let mut witnesses = Vec::new();
     if stream.sql.is_some_and(|work| work.way == ReadWay::File) {
         // The server does not count blocks that do not go through its buffer cache.
         let asked = stream.coverage.slices.iter().sum();
-        witnesses.extend(counted(first, last, |sample| sample.storage_read).map(|bytes| Witnessed {
-            what: "blocks read from files",
-            first: ("client", asked),
-            second: ("the server's processes from storage", bytes / block),
-            may_differ: Some("blocks in the page cache are not read from storage"),
-        }));
+        witnesses.extend(
+            counted(first, last, |sample| sample.storage_read).map(|bytes| Witnessed {
+                what: "blocks read from files",
+                first: ("client", asked),
+                second: ("the server's processes from storage", bytes / block),
+                may_differ: Some("blocks in the page cache are not read from storage"),
+            }),
+        );
         return witnesses;
     }
     if let Some(visited) = counted(first, last, |sample| sample.visited) {
@@ -344,7 +409,13 @@ fn witnesses(record: &PointRecord, stream: &StreamRecord) -> Vec<Witnessed> {
             may_differ: None,
         });
     }
-    let sectors = |sample: &Sample| sample.devices.values().map(|counters| counters.read_sectors).sum::<u64>();
+    let sectors = |sample: &Sample| {
+        sample
+            .devices
+            .values()
+            .map(|counters| counters.read_sectors)
+            .sum::<u64>()
+    };
     if let Some(physical) = physical.filter(|_| !a.devices.is_empty()) {
         let disk = sectors(b).saturating_sub(sectors(a)) * 512 / block;
         witnesses.push(Witnessed {
@@ -357,7 +428,8 @@ fn witnesses(record: &PointRecord, stream: &StreamRecord) -> Vec<Witnessed> {
     witnesses
 }
 
-/// Why the server visits a different number of blocks than the client requests; `None` if it should not.
+/// Why the server visits a different number of blocks than the client requests; `None` if it should
+/// not.
 fn visited_otherwise(stream: &StreamRecord) -> Option<&'static str> {
     let has = |wanted: Kind| stream.kinds.iter().any(|kind| kind.kind == wanted);
     if stream.total().failures() > 0 {
@@ -375,22 +447,33 @@ fn visited_otherwise(stream: &StreamRecord) -> Option<&'static str> {
 #[must_use]
 pub fn warnings(summary: &SqlSummary, at: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for witness in summary.witnesses.iter().filter(|witness| witness.may_differ.is_none() && !witness.agrees()) {
+    for witness in summary
+        .witnesses
+        .iter()
+        .filter(|witness| witness.may_differ.is_none() && !witness.agrees())
+    {
         let (what, (first, one), (second, other)) = (witness.what, witness.first, witness.second);
-        let share = summary.server.as_ref().and_then(|server| server.page_cache_share);
+        let share = summary
+            .server
+            .as_ref()
+            .and_then(|server| server.page_cache_share);
         let finding = match share.filter(|_| what.contains("past") && other < one) {
             Some(share) => Finding::warning(
                 FindingName::PageCache,
                 format!(
-                    "at {at} the page cache served {:.1} % of the blocks that the server read: {one} blocks, \
-                     {other} of them from storage",
+                    "at {at} the page cache served {:.1} % of the blocks that the server read: \
+                     {one} blocks, {other} of them from storage",
                     share * 100.0
                 ),
-                "use a server with direct I/O (PostgreSQL 16 or newer, debug_io_direct=data), give it less memory, or load larger tables",
+                "use a server with direct I/O (PostgreSQL 16 or newer, debug_io_direct=data), \
+                 give it less memory, or load larger tables",
             ),
             None => Finding::warning(
                 FindingName::Witnesses,
-                format!("at {at} {what}: {first} counted {one} and {second} {other}, {:.1} %", witness.ratio() * 100.0),
+                format!(
+                    "at {at} {what}: {first} counted {one} and {second} {other}, {:.1} %",
+                    witness.ratio() * 100.0
+                ),
                 "check what else uses the server: other sessions, a vacuum, a checkpoint",
             ),
         };
@@ -413,12 +496,26 @@ mod tests {
 
     /// 1,000 reads of 64 rows measured in ten seconds, after 100 in the warm-up, by four sessions.
     fn record(updates: Ratio) -> PointRecord {
-        let tables = Tables { schemas: 1, scale: 10_000, scan_blocks: 128, block: 8192 };
-        let mut window = Window { done: 100, ..Window::default() };
+        let tables = Tables {
+            schemas: 1,
+            scale: 10_000,
+            scan_blocks: 128,
+            block: 8192,
+        };
+        let mut window = Window {
+            done: 100,
+            ..Window::default()
+        };
         (0..100).for_each(|_| window.response.histogram.record(40_000_000));
         window.response.sum = 100 * 40_000_000;
-        let work = SqlWork { updates, ..SqlWork::reads(tables) };
-        let kinds = work.kinds().into_iter().map(|kind| KindRecord { kind, windows: vec![window.clone(); 10] });
+        let work = SqlWork {
+            updates,
+            ..SqlWork::reads(tables)
+        };
+        let kinds = work.kinds().into_iter().map(|kind| KindRecord {
+            kind,
+            windows: vec![window.clone(); 10],
+        });
         let stream = StreamRecord {
             name: "small".into(),
             length: 8192,
@@ -429,7 +526,10 @@ mod tests {
             unserved: Vec::new(),
             delay: None,
             warm_up_done: 100,
-            coverage: Coverage { slices: vec![1100 * 64], ..Coverage::default() },
+            coverage: Coverage {
+                slices: vec![1100 * 64],
+                ..Coverage::default()
+            },
         };
         PointRecord {
             coordinates: Coordinates::at_depth(4),
@@ -446,10 +546,20 @@ mod tests {
         }
     }
 
-    /// The counters after `second` seconds; the last ones are final and include what was not published before.
+    /// The counters after `second` seconds; the last ones are final and include what was not
+    /// published before.
     fn sample(second: u64) -> Sample {
-        let blocks = if second == 11 { 1100 * 64 } else { second * 100 * 60 };
-        let reads = Counters { reads: blocks, read_sectors: blocks * 16, read_ms: blocks, ..Counters::default() };
+        let blocks = if second == 11 {
+            1100 * 64
+        } else {
+            second * 100 * 60
+        };
+        let reads = Counters {
+            reads: blocks,
+            read_sectors: blocks * 16,
+            read_ms: blocks,
+            ..Counters::default()
+        };
         Sample {
             at: Nanos::from_secs(second),
             devices: [("vda".to_string(), reads)].into(),
@@ -460,7 +570,11 @@ mod tests {
                 read_time: Some(Nanos(blocks * 250_000)),
                 storage_read: Some(blocks * 8192),
                 cpu: Some(Nanos(blocks * 20_000)),
-                waits: [("IO:DataFileRead".into(), second * 30), ("CPU".into(), second * 10)].into(),
+                waits: [
+                    ("IO:DataFileRead".into(), second * 30),
+                    ("CPU".into(), second * 10),
+                ]
+                .into(),
                 looks: second * 10,
                 ..ServerSample::default()
             })),
@@ -472,20 +586,50 @@ mod tests {
     #[expect(clippy::float_cmp, reason = "ratios of small whole numbers")]
     fn figures_of_an_operation_are_of_all_operations_and_those_a_second_of_the_measurement() {
         let found = sql(&record(Ratio::ZERO)).unwrap();
-        assert_eq!((found.sessions, found.operations, found.operations_per_s), (4, 1100, 100.0));
-        assert_eq!(found.visited, ServerRate { per_operation: 64.0, per_s: 6400.0 });
+        assert_eq!(
+            (found.sessions, found.operations, found.operations_per_s),
+            (4, 1100, 100.0)
+        );
+        assert_eq!(
+            found.visited,
+            ServerRate {
+                per_operation: 64.0,
+                per_s: 6400.0
+            }
+        );
         assert_eq!((found.block_mean_us, found.client_cpu_us), (625.0, 100.0));
         let server = found.server.unwrap();
-        assert_eq!(server.physical, Some(ServerRate { per_operation: 64.0, per_s: 6400.0 }));
+        assert_eq!(
+            server.physical,
+            Some(ServerRate {
+                per_operation: 64.0,
+                per_s: 6400.0
+            })
+        );
         assert_eq!(server.logical.unwrap().per_operation, 128.0);
-        assert_eq!((server.read_mean_us, server.page_cache_share), (Some(250.0), Some(0.0)));
+        assert_eq!(
+            (server.read_mean_us, server.page_cache_share),
+            (Some(250.0), Some(0.0))
+        );
         // 64 blocks at 20 us: 1.28 ms per operation, a hundred operations per second.
-        assert!((server.cpu_us.unwrap().per_s - 0.128).abs() < 1e-9, "{server:?}");
-        assert!((server.physical_per_cpu_s.unwrap() - 50_000.0).abs() < 1e-6, "{server:?}");
-        assert_eq!((server.active, found.waits[0].share, found.waits[0].sessions), (Some(4.0), 0.75, 3.0));
+        assert!(
+            (server.cpu_us.unwrap().per_s - 0.128).abs() < 1e-9,
+            "{server:?}"
+        );
+        assert!(
+            (server.physical_per_cpu_s.unwrap() - 50_000.0).abs() < 1e-6,
+            "{server:?}"
+        );
+        assert_eq!(
+            (server.active, found.waits[0].share, found.waits[0].sessions),
+            (Some(4.0), 0.75, 3.0)
+        );
         assert_eq!(found.histogram_us, [(65_536, 1000)]);
         let disk = found.disk.unwrap();
-        assert_eq!((disk.reads_per_s, disk.read_mean_us), (6000.0, Some(1000.0)));
+        assert_eq!(
+            (disk.reads_per_s, disk.read_mean_us),
+            (6000.0, Some(1000.0))
+        );
     }
 
     #[test]
@@ -493,7 +637,14 @@ mod tests {
     fn the_timeline_excludes_counts_published_at_the_end() {
         let found = sql(&record(Ratio::ZERO)).unwrap();
         assert_eq!(found.timeline.len(), 9, "{:?}", found.timeline);
-        assert!(found.timeline.iter().all(|moment| moment.physical_per_s == Some(6000.0)), "{:?}", found.timeline);
+        assert!(
+            found
+                .timeline
+                .iter()
+                .all(|moment| moment.physical_per_s == Some(6000.0)),
+            "{:?}",
+            found.timeline
+        );
         assert_eq!(found.timeline[0].waits["IO:DataFileRead"], 3.0);
     }
 
@@ -501,21 +652,43 @@ mod tests {
     fn witnesses_agree_or_it_is_said_who_does_not() {
         let mut record = record(Ratio::ZERO);
         let found = sql(&record).unwrap();
-        assert!(found.witnesses.iter().all(Witnessed::agrees) && warnings(&found, "here").is_empty(), "{found:?}");
+        assert!(
+            found.witnesses.iter().all(Witnessed::agrees) && warnings(&found, "here").is_empty(),
+            "{found:?}"
+        );
         // Storage gave half of what the server read; the page cache gave the rest.
         let last = record.samples.last_mut().unwrap().server.as_mut().unwrap();
         last.storage_read = Some(550 * 64 * 8192);
         let found = sql(&record).unwrap();
         let findings = warnings(&found, "here");
-        assert_eq!((findings.len(), findings[0].name.as_str()), (1, "page-cache"));
+        assert_eq!(
+            (findings.len(), findings[0].name.as_str()),
+            (1, "page-cache")
+        );
         assert!(findings[0].what.contains("50.0 %"), "{}", findings[0].what);
         // The server saw fewer visits than the client made.
-        record.samples.last_mut().unwrap().server.as_mut().unwrap().visited = Some(1000 * 64);
+        record
+            .samples
+            .last_mut()
+            .unwrap()
+            .server
+            .as_mut()
+            .unwrap()
+            .visited = Some(1000 * 64);
         let findings = warnings(&sql(&record).unwrap(), "here");
-        assert!(findings.iter().any(|finding| finding.is(FindingName::Witnesses)), "{findings:?}");
+        assert!(
+            findings
+                .iter()
+                .any(|finding| finding.is(FindingName::Witnesses)),
+            "{findings:?}"
+        );
         // An update visits a block more than once, which is no disagreement.
         let mixed = sql(&self::record(Ratio::from_percent(50.0).unwrap())).unwrap();
-        assert!(mixed.witnesses[0].may_differ.is_some_and(|why| why.contains("update")));
+        assert!(
+            mixed.witnesses[0]
+                .may_differ
+                .is_some_and(|why| why.contains("update"))
+        );
     }
 
     #[test]

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 /// Minimum number of windows for a judgement.
 const WINDOWS_MIN: usize = 5;
 
-/// SNIA's bounds (Performance Test Specification, steady state): range and slope within these fractions of the mean.
+/// SNIA's bounds (Performance Test Specification, steady state): range and slope within these
+/// fractions of the mean.
 const RANGE: f64 = 0.20;
 const SLOPE: f64 = 0.10;
 
@@ -14,14 +15,16 @@ const SLOPE: f64 = 0.10;
 pub struct Steady {
     /// True if both bounds are kept.
     pub steady: bool,
-    /// Maximum minus minimum, as a fraction of the mean; SNIA allows 20 % (within 10 % of the mean on either side).
+    /// Maximum minus minimum, as a fraction of the mean; SNIA allows 20 % (within 10 % of the mean
+    /// on either side).
     pub range: f64,
-    /// Rise or fall of the fitted line from the first window to the last, as a fraction of the mean; SNIA allows 10 %.
+    /// Rise or fall of the fitted line from the first window to the last, as a fraction of the
+    /// mean; SNIA allows 10 %.
     pub slope: f64,
 }
 
-/// Judges counts of complete windows of equal width: a second each in a report, or less during a run. `None` if there
-/// are too few or all counts are zero.
+/// Judges counts of complete windows of equal width: a second each in a report, or less during a
+/// run. `None` if there are too few or all counts are zero.
 #[must_use]
 pub fn steady(counts: &[u64]) -> Option<Steady> {
     let n = counts.len();
@@ -30,19 +33,26 @@ pub fn steady(counts: &[u64]) -> Option<Steady> {
     if n < WINDOWS_MIN || mean <= 0.0 {
         return None;
     }
-    let (least, greatest) = values.iter().fold((f64::MAX, 0.0f64), |(low, high), v| (low.min(*v), high.max(*v)));
+    let (least, greatest) = values.iter().fold((f64::MAX, 0.0f64), |(low, high), v| {
+        (low.min(*v), high.max(*v))
+    });
     let middle = (n as f64 - 1.0) / 2.0;
     let (mut xy, mut xx) = (0.0, 0.0);
     for (x, y) in values.iter().enumerate() {
         xy += (x as f64 - middle) * (y - mean);
         xx += (x as f64 - middle).powi(2);
     }
-    // Chance alone spreads counts, and more so the more there are: the maximum of n lies about sqrt(2 ln n) standard
-    // deviations above the mean, the minimum as far below. Two more deviations are seldom exceeded.
+    // Chance alone spreads counts, and more so the more there are: the maximum of n lies about
+    // sqrt(2 ln n) standard deviations above the mean, the minimum as far below. Two more
+    // deviations are seldom exceeded.
     let spread = 2.0 * (2.0 * (n as f64).ln()).sqrt() + 2.0;
     let allowed = RANGE.max(spread / mean.sqrt());
     let (range, slope) = ((greatest - least) / mean, xy / xx * (n as f64 - 1.0) / mean);
-    Some(Steady { steady: range <= allowed && slope.abs() <= SLOPE.max(allowed / 2.0), range, slope })
+    Some(Steady {
+        steady: range <= allowed && slope.abs() <= SLOPE.max(allowed / 2.0),
+        range,
+        slope,
+    })
 }
 
 #[cfg(test)]

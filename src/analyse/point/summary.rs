@@ -1,12 +1,14 @@
 //! Summary of a data point: rates, latencies with their bands, steadiness, coverage, and findings.
 //!
-//! Everything is computed from the record, whenever it is needed. Names carry their unit; MB are 10^6 bytes, MiB 2^20.
+//! Everything is computed from the record, whenever it is needed. Names carry their unit; MB are
+//! 10^6 bytes, MiB 2^20.
 
 use super::sql::SqlSummary;
 use super::steady::{Steady, steady};
 use crate::analyse::figures::confidence::{BoundCheck, Confidence, Estimate};
 use crate::model::{
-    Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Pattern, Sample, Step, Until,
+    Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Pattern, Sample,
+    Step, Until,
 };
 use crate::record::{End, Latencies, PointRecord, StreamRecord};
 use serde::Serialize;
@@ -27,8 +29,8 @@ pub struct PointSummary {
     pub warm_up_s: f64,
     /// Measured time in seconds.
     pub measured_s: f64,
-    /// CPU time of this process per operation, user and system. `None` if nothing completed, and for an open loop,
-    /// whose thread busy-waits for the next operation.
+    /// CPU time of this process per operation, user and system. `None` if nothing completed, and
+    /// for an open loop, whose thread busy-waits for the next operation.
     pub cpu_us_per_io: Option<f64>,
     /// Summary of each class.
     pub classes: Vec<ClassSummary>,
@@ -63,8 +65,9 @@ pub struct ClassSummary {
     /// Operations due per second, in an open loop: done, failed and unserved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offered: Option<f64>,
-    /// Open loop: true if at most min(in-flight limit, 1 % of due operations) were never started, and the queue did
-    /// not grow throughout. That many may be waiting at any moment, including the end of the measurement.
+    /// Open loop: true if at most min(in-flight limit, 1 % of due operations) were never started,
+    /// and the queue did not grow throughout. That many may be waiting at any moment,
+    /// including the end of the measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub met: Option<bool>,
     /// Completed operations per second.
@@ -77,7 +80,8 @@ pub struct ClassSummary {
     /// Confidence intervals of the figures; `None` if there are too few windows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
-    /// Open loop: the times from issue to completion, without the time that operations waited to be issued.
+    /// Open loop: the times from issue to completion, without the time that operations waited to
+    /// be issued.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<LatencySummary>,
     /// Open loop: the times from due, with a free slot, to issue: what the tool added.
@@ -110,7 +114,8 @@ pub struct ReportedFigures {
     pub p999_us: Option<f64>,
 }
 
-/// Response times in microseconds. The true quantile lies within 0.4 % of the figure: half the width of a bucket.
+/// Response times in microseconds. The true quantile lies within 0.4 % of the figure: half the
+/// width of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LatencySummary {
     /// Mean.
@@ -140,7 +145,8 @@ pub struct CoverageSummary {
     pub watched: u64,
     /// Distinct watched blocks touched.
     pub distinct: u64,
-    /// Expected number of distinct blocks for as many uniform draws: `M (1 - e^(-N/M))`; `None` for other patterns.
+    /// Expected number of distinct blocks for as many uniform draws: `M (1 - e^(-N/M))`; `None`
+    /// for other patterns.
     pub expected: Option<f64>,
     /// Standard deviation of `expected`.
     pub expected_deviation: Option<f64>,
@@ -162,7 +168,8 @@ pub struct DeviceBytes {
 /// Allowed relative difference between the kernel's count and ours.
 const WITNESS_TOLERANCE: f64 = 0.02;
 
-/// Allowed deviation of coverage from theory, in standard deviations: chance exceeds six once in 500 million.
+/// Allowed deviation of coverage from theory, in standard deviations: chance exceeds six once in
+/// 500 million.
 const COVERAGE_TOLERANCE: f64 = 6.0;
 
 /// Fraction of available CPU time in use above which the CPU is the limit.
@@ -171,8 +178,8 @@ const CPU_TOLERANCE: f64 = 0.95;
 /// Allowed p99 of the scheduling delay, as a fraction of the median response time.
 const DELAY_TOLERANCE: f64 = 0.5;
 
-/// Range of an open loop's mean response times per second, as a fraction of their mean, above which a warning is
-/// raised.
+/// Range of an open loop's mean response times per second, as a fraction of their mean, above which
+/// a warning is raised.
 const RESPONSE_RANGE: f64 = 3.0;
 
 /// Scheduling delay in microseconds that is short compared with any storage.
@@ -197,18 +204,25 @@ impl PointSummary {
 }
 
 impl ClassSummary {
-    /// Completed operations per second with their interval. No interval for an offered load that was not met: windows
-    /// count operations by due time, and the last ones were never served, so the windows are not samples of one rate.
+    /// Completed operations per second with their interval. No interval for an offered load that
+    /// was not met: windows count operations by due time, and the last ones were never served,
+    /// so the windows are not samples of one rate.
     #[must_use]
     pub fn rate(&self) -> Estimate {
         let known = self.confidence.filter(|_| self.met != Some(false));
-        Estimate { value: self.iops, interval: known.map(|confidence| confidence.iops.interval().into()) }
+        Estimate {
+            value: self.iops,
+            interval: known.map(|confidence| confidence.iops.interval().into()),
+        }
     }
 
-    /// True if the load was met without failures, and within the bound on response time if there is one.
+    /// True if the load was met without failures, and within the bound on response time if there is
+    /// one.
     #[must_use]
     pub fn sustained(&self) -> bool {
-        self.met != Some(false) && self.failed.is_empty() && self.within.is_none_or(|within| within.kept)
+        self.met != Some(false)
+            && self.failed.is_empty()
+            && self.within.is_none_or(|within| within.kept)
     }
 }
 
@@ -221,7 +235,11 @@ pub fn summarise(record: &PointRecord) -> PointSummary {
 /// Summarises a point, and checks its response times against `bound`.
 #[must_use]
 pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSummary {
-    let classes: Vec<ClassSummary> = record.streams.iter().map(|stream| class(stream, record, bound)).collect();
+    let classes: Vec<ClassSummary> = record
+        .streams
+        .iter()
+        .map(|stream| class(stream, record, bound))
+        .collect();
     let done: u64 = classes.iter().map(|class| class.done).sum();
     let witness = witness(record, &classes);
     let mut findings = Vec::new();
@@ -232,14 +250,18 @@ pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSumm
     findings.extend(super::host::warnings(record));
     findings.extend(witness.and_then(|witness| witness_warning(witness, record.coordinates)));
     let sql = super::sql::sql(record).map(Box::new);
-    findings.extend(sql.iter().flat_map(|sql| super::sql::warnings(sql, &record.coordinates.to_string())));
+    findings.extend(
+        sql.iter()
+            .flat_map(|sql| super::sql::warnings(sql, &record.coordinates.to_string())),
+    );
     PointSummary {
         coordinates: record.coordinates,
         end: record.end.clone(),
         started: record.started.clone(),
         warm_up_s: record.warm_up.as_secs_f64(),
         measured_s: record.measured.as_secs_f64(),
-        cpu_us_per_io: (done > 0 && !is_open(record)).then(|| record.cpu.as_micros_f64() / done as f64),
+        cpu_us_per_io: (done > 0 && !is_open(record))
+            .then(|| record.cpu.as_micros_f64() / done as f64),
         classes,
         witness,
         sql,
@@ -249,7 +271,11 @@ pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSumm
 
 /// True if any stream is an open loop.
 fn is_open(record: &PointRecord) -> bool {
-    record.streams.iter().flat_map(|stream| &stream.loads).any(|load| matches!(load, Load::Open { .. }))
+    record
+        .streams
+        .iter()
+        .flat_map(|stream| &stream.loads)
+        .any(|load| matches!(load, Load::Open { .. }))
 }
 
 fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> ClassSummary {
@@ -257,20 +283,41 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
     let seconds = measured.as_secs_f64();
     let rate = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
     let done_of = |kind| {
-        let windows = stream.kinds.iter().filter(|record| record.kind == kind).flat_map(|record| &record.windows);
+        let windows = stream
+            .kinds
+            .iter()
+            .filter(|record| record.kind == kind)
+            .flat_map(|record| &record.windows);
         windows.map(|window| window.done).sum::<u64>()
     };
     let iops = rate(total.done as f64);
     let blocks: u64 = match stream.sql {
         None => total.done,
-        Some(work) => stream.kinds.iter().map(|kind| kind.total().done * work.blocks(kind.kind)).sum(),
+        Some(work) => stream
+            .kinds
+            .iter()
+            .map(|kind| kind.total().done * work.blocks(kind.kind))
+            .sum(),
     };
     let latency = latency(&total.response);
     let unserved = stream.unserved.iter().sum();
-    let open = stream.loads.iter().any(|load| matches!(load, Load::Open { .. }));
-    let in_flight: u64 = stream.loads.iter().map(|load| u64::from(load.slots())).sum();
+    let open = stream
+        .loads
+        .iter()
+        .any(|load| matches!(load, Load::Open { .. }));
+    let in_flight: u64 = stream
+        .loads
+        .iter()
+        .map(|load| u64::from(load.slots()))
+        .sum();
     let due = total.done + total.failures() + unserved;
-    let closed = |load: &Load| if let Load::Closed { depth } = load { *depth } else { 0 };
+    let closed = |load: &Load| {
+        if let Load::Closed { depth } = load {
+            *depth
+        } else {
+            0
+        }
+    };
     ClassSummary {
         name: stream.name.clone(),
         io_bytes: stream.length,
@@ -288,27 +335,42 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         confidence: Confidence::of(stream, record),
         service: total.service.as_ref().and_then(self::latency),
         scheduling_delay: stream.delay.as_ref().and_then(self::latency),
-        within: bound.map(|bound| BoundCheck::of(&total.response.histogram, unserved + total.failures(), bound)),
-        steady: steady(&if open { response_spans(stream, record) } else { spans(stream, record) }),
+        within: bound.map(|bound| {
+            BoundCheck::of(
+                &total.response.histogram,
+                unserved + total.failures(),
+                bound,
+            )
+        }),
+        steady: steady(&if open {
+            response_spans(stream, record)
+        } else {
+            spans(stream, record)
+        }),
         coverage: coverage(stream),
         reported: None,
         failed: total.failed,
     }
 }
 
-/// True if the queue of an open loop grew throughout. Either more than a hundredth of the due operations ended after
-/// the measurement, and the last quarter took on average more than 1.5 times as long as the first; or more than half
-/// of all ended after it.
+/// True if the queue of an open loop grew throughout. Either more than a hundredth of the due
+/// operations ended after the measurement, and the last quarter took on average more than 1.5 times
+/// as long as the first; or more than half of all ended after it.
 fn is_outrun(stream: &StreamRecord, record: &PointRecord, due: u64) -> bool {
     const GROWTH: f64 = 1.5;
     let whole = record.whole_windows();
     let mut late = 0;
     for at in 0..whole {
-        // An operation that took longer than from the start of its due window to the end of the measurement certainly
-        // ended after it.
+        // An operation that took longer than from the start of its due window to the end of the
+        // measurement certainly ended after it.
         let left = record.measured.since(Nanos(record.window.0 * at as u64));
-        let of_window = stream.windows_at(at).flat_map(|window| window.response.histogram.buckets());
-        late += of_window.filter(|(low, ..)| *low > left.0).map(|(.., count)| count).sum::<u64>();
+        let of_window = stream
+            .windows_at(at)
+            .flat_map(|window| window.response.histogram.buckets());
+        late += of_window
+            .filter(|(low, ..)| *low > left.0)
+            .map(|(.., count)| count)
+            .sum::<u64>();
     }
     let mean = |windows: Range<usize>| {
         let (sum, count) = responses(stream, windows);
@@ -321,11 +383,16 @@ fn is_outrun(stream: &StreamRecord, record: &PointRecord, due: u64) -> bool {
 fn responses(stream: &StreamRecord, windows: Range<usize>) -> (u64, u64) {
     windows
         .flat_map(|at| stream.windows_at(at))
-        .fold((0, 0), |(sum, count), window| (sum + window.response.sum, count + window.response.histogram.count()))
+        .fold((0, 0), |(sum, count), window| {
+            (
+                sum + window.response.sum,
+                count + window.response.histogram.count(),
+            )
+        })
 }
 
-/// Mean response time of each span in nanoseconds. It shows whether an open loop was steady, since its throughput is
-/// the offered rate.
+/// Mean response time of each span in nanoseconds. It shows whether an open loop was steady, since
+/// its throughput is the offered rate.
 fn response_spans(stream: &StreamRecord, record: &PointRecord) -> Vec<u64> {
     let mean = |windows| {
         let (sum, count) = responses(stream, windows);
@@ -336,14 +403,21 @@ fn response_spans(stream: &StreamRecord, record: &PointRecord) -> Vec<u64> {
 
 /// Completed operations of each span.
 fn spans(stream: &StreamRecord, record: &PointRecord) -> Vec<u64> {
-    let done = |windows: Range<usize>| windows.flat_map(|at| stream.windows_at(at)).map(|window| window.done).sum();
+    let done = |windows: Range<usize>| {
+        windows
+            .flat_map(|at| stream.windows_at(at))
+            .map(|window| window.done)
+            .sum()
+    };
     whole_spans(record).map(done).collect()
 }
 
-/// The windows of each complete span: each second, or each fifth of a measurement shorter than five seconds.
+/// The windows of each complete span: each second, or each fifth of a measurement shorter than five
+/// seconds.
 fn whole_spans(record: &PointRecord) -> impl Iterator<Item = Range<usize>> {
     const SECOND: u64 = 1_000_000_000;
-    let in_a_second = usize::try_from(SECOND / record.window.0.clamp(1, SECOND)).expect("windows of a second fit");
+    let in_a_second = usize::try_from(SECOND / record.window.0.clamp(1, SECOND))
+        .expect("windows of a second fit");
     let whole = record.whole_windows();
     let width = in_a_second.min((whole / 5).max(1));
     (0..whole / width).map(move |span| span * width..(span + 1) * width)
@@ -352,15 +426,24 @@ fn whole_spans(record: &PointRecord) -> impl Iterator<Item = Range<usize>> {
 /// Summarises latencies; `None` if there are none.
 #[must_use]
 pub fn latency(latencies: &Latencies) -> Option<LatencySummary> {
-    let Latencies { histogram, sum, sum_squares, min, max } = latencies;
+    let Latencies {
+        histogram,
+        sum,
+        sum_squares,
+        min,
+        max,
+    } = latencies;
     let count = histogram.count();
     if count == 0 {
         return None;
     }
     let mean = *sum as f64 / count as f64;
     let quantile = |q| {
-        let band = histogram.quantile(q).map_or(0.0, crate::record::Band::middle);
-        // The extremes are exact, and no quantile lies outside them. (`clamp` would panic on a damaged record.)
+        let band = histogram
+            .quantile(q)
+            .map_or(0.0, crate::record::Band::middle);
+        // The extremes are exact, and no quantile lies outside them. (`clamp` would panic on a
+        // damaged record.)
         band.max(*min as f64).min(*max as f64) / 1e3
     };
     Some(LatencySummary {
@@ -378,7 +461,11 @@ pub fn latency(latencies: &Latencies) -> Option<LatencySummary> {
 fn coverage(stream: &StreamRecord) -> CoverageSummary {
     let coverage = &stream.coverage;
     // A database operation visits a range of rows, so the blocks are not independent draws.
-    let uniform = stream.sql.is_none() && stream.patterns.iter().all(|pattern| *pattern == Pattern::Uniform);
+    let uniform = stream.sql.is_none()
+        && stream
+            .patterns
+            .iter()
+            .all(|pattern| *pattern == Pattern::Uniform);
     CoverageSummary {
         blocks: coverage.extent,
         watched: coverage.tracked,
@@ -393,14 +480,17 @@ fn coverage(stream: &StreamRecord) -> CoverageSummary {
 /// The kernel's count of bytes between the first and the last sample, over all devices.
 fn witness(record: &PointRecord, classes: &[ClassSummary]) -> Option<DeviceBytes> {
     let (first, last) = (record.samples.first()?, record.samples.last()?);
-    let bytes = |sample: &Sample, of: fn(&Counters) -> u64| sample.devices.values().map(of).sum::<u64>() * 512;
+    let bytes = |sample: &Sample, of: fn(&Counters) -> u64| {
+        sample.devices.values().map(of).sum::<u64>() * 512
+    };
     let sectors = |counters: &Counters| counters.read_sectors + counters.write_sectors;
     // For databases, `SqlSummary` compares the server's own counts instead.
     if first.devices.is_empty() || record.streams.iter().any(|stream| stream.sql.is_some()) {
         return None;
     }
     let asked = record.streams.iter().zip(classes);
-    let asked = asked.map(|(stream, class)| (class.done + stream.warm_up_done) * u64::from(stream.length));
+    let asked =
+        asked.map(|(stream, class)| (class.done + stream.warm_up_done) * u64::from(stream.length));
     Some(DeviceBytes {
         device_bytes: bytes(last, sectors).saturating_sub(bytes(first, sectors)),
         asked_bytes: asked.sum(),
@@ -410,10 +500,17 @@ fn witness(record: &PointRecord, classes: &[ClassSummary]) -> Option<DeviceBytes
 fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Finding>) {
     let cell = format!("{} I/O at {}", class.name, record.coordinates);
     if !class.failed.is_empty() {
-        let causes: Vec<String> = class.failed.iter().map(|(cause, count)| format!("{count} x {cause}")).collect();
+        let causes: Vec<String> = class
+            .failed
+            .iter()
+            .map(|(cause, count)| format!("{count} x {cause}"))
+            .collect();
         findings.push(Finding::warning(
             FindingName::Failures,
-            format!("{cell}: {} failed; the figures are for the others", causes.join(", ")),
+            format!(
+                "{cell}: {} failed; the figures are for the others",
+                causes.join(", ")
+            ),
             "see the log of the kernel (dmesg) and of the device",
         ));
     }
@@ -421,19 +518,31 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
     if class.done == 0 && class.failed.is_empty() && class.outstanding > 0 {
         findings.push(Finding::warning(
             FindingName::NothingDone,
-            format!("{cell}: no operation completed in {:.1} s", record.measured.as_secs_f64()),
+            format!(
+                "{cell}: no operation completed in {:.1} s",
+                record.measured.as_secs_f64()
+            ),
             "measure longer: one operation takes longer than the measurement",
         ));
     }
-    // If a rate was not met, the operations due last were never served, so steadiness cannot be judged. Response times
-    // near the limit vary more than SNIA allows for throughput: only a queue that comes and goes is reported.
-    let tolerated = |steady: &Steady| steady.steady || class.offered.is_some() && steady.range < RESPONSE_RANGE;
-    if let Some(steady) = class.steady.filter(|steady| !tolerated(steady) && class.met != Some(false)) {
+    // If a rate was not met, the operations due last were never served, so steadiness cannot be
+    // judged. Response times near the limit vary more than SNIA allows for throughput: only a
+    // queue that comes and goes is reported.
+    let tolerated =
+        |steady: &Steady| steady.steady || class.offered.is_some() && steady.range < RESPONSE_RANGE;
+    if let Some(steady) = class
+        .steady
+        .filter(|steady| !tolerated(steady) && class.met != Some(false))
+    {
         findings.push(Finding::warning(
             FindingName::Unsteady,
             format!(
                 "{cell} was not steady: {} ranged over {:.0} % of its mean, and {}",
-                if class.offered.is_some() { "response time" } else { "throughput" },
+                if class.offered.is_some() {
+                    "response time"
+                } else {
+                    "throughput"
+                },
                 steady.range * 100.0,
                 trend(steady.slope)
             ),
@@ -441,10 +550,13 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
         ));
     }
     if !class.failed.is_empty() || class.done == 0 {
-        // Failed operations took time and a place in the pattern, but are in none of the figures below.
+        // Failed operations took time and a place in the pattern, but are in none of the figures
+        // below.
         return;
     }
-    if let (Some(expected), Some(deviation)) = (class.coverage.expected, class.coverage.expected_deviation) {
+    if let (Some(expected), Some(deviation)) =
+        (class.coverage.expected, class.coverage.expected_deviation)
+    {
         let off = class.coverage.distinct as f64 - expected;
         if off.abs() > COVERAGE_TOLERANCE * deviation.max(1.0) {
             findings.push(Finding::warning(
@@ -457,30 +569,65 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
             ));
         }
     }
+    check_littles_law(class, record, &cell, findings);
+}
+
+/// Compares the outstanding operations with rate times latency.
+fn check_littles_law(
+    class: &ClassSummary,
+    record: &PointRecord,
+    cell: &str,
+    findings: &mut Vec<Finding>,
+) {
     let outstanding = f64::from(class.outstanding);
     let off = (class.littles_law - outstanding).abs();
-    // Operations in flight at the edges count as a whole or not at all, and stalls there may last long: the time of
-    // each slot may be wrong by the longest operation.
-    let edge = class.latency.map_or(f64::INFINITY, |latency| latency.max_us / 1e6 / record.measured.as_secs_f64());
-    // Operations that were due before the measurement and delayed its beginning are in none of its windows.
-    let stream = record.streams.iter().find(|stream| stream.name == class.name);
-    let idle = |at: &usize| stream.is_some_and(|stream| stream.windows_at(*at).all(|window| window.done == 0));
+    // Operations in flight at the edges count as a whole or not at all, and stalls there may last
+    // long: the time of each slot may be wrong by the longest operation.
+    let edge = class.latency.map_or(f64::INFINITY, |latency| {
+        latency.max_us / 1e6 / record.measured.as_secs_f64()
+    });
+    // Operations that were due before the measurement and delayed its beginning are in none of its
+    // windows.
+    let stream = record
+        .streams
+        .iter()
+        .find(|stream| stream.name == class.name);
+    let idle = |at: &usize| {
+        stream.is_some_and(|stream| stream.windows_at(*at).all(|window| window.done == 0))
+    };
     let whole = record.whole_windows();
     let edge = edge + (0..whole).take_while(idle).count() as f64 / whole.max(1) as f64;
-    // Sessions that pause, and those that finish their share of fixed work before others, have nothing outstanding.
-    let pauses = stream.and_then(|stream| stream.sql).is_some_and(|work| work.think.is_some())
-        || record.asked.as_ref().is_some_and(|point| matches!(point.until, Until::Ops(_) | Until::Work { .. }));
-    let off = if pauses { (class.littles_law - outstanding).max(0.0) } else { off };
-    if record.end == End::Complete && outstanding > 0.0 && off > (LITTLE_TOLERANCE + edge) * outstanding {
+    // Sessions that pause, and those that finish their share of fixed work before others, have
+    // nothing outstanding.
+    let pauses = stream
+        .and_then(|stream| stream.sql)
+        .is_some_and(|work| work.think.is_some())
+        || record
+            .asked
+            .as_ref()
+            .is_some_and(|point| matches!(point.until, Until::Ops(_) | Until::Work { .. }));
+    let off = if pauses {
+        (class.littles_law - outstanding).max(0.0)
+    } else {
+        off
+    };
+    if record.end == End::Complete
+        && outstanding > 0.0
+        && off > (LITTLE_TOLERANCE + edge) * outstanding
+    {
         findings.push(Finding::warning(
             FindingName::LittlesLaw,
-            format!("{cell}: rate times latency is {:.2}, but {outstanding} were outstanding", class.littles_law),
+            format!(
+                "{cell}: rate times latency is {:.2}, but {outstanding} were outstanding",
+                class.littles_law
+            ),
             "report this as a bug: one of the three figures is wrong",
         ));
     }
 }
 
-/// Describes a slope relative to the mean. A fall by more than the mean would be a meaningless percentage.
+/// Describes a slope relative to the mean. A fall by more than the mean would be a meaningless
+/// percentage.
 fn trend(slope: f64) -> String {
     let word = if slope < 0.0 { "fell" } else { "rose" };
     if slope.abs() <= 1.0 {
@@ -497,20 +644,21 @@ fn check_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) 
         findings.push(Finding::note(
             FindingName::RateNotMet,
             format!(
-                "{cell}: {offered:.0} operations per second were due, {:.0} were served; {} never started",
+                "{cell}: {offered:.0} operations per second were due, {:.0} were served; {} never \
+                 started",
                 class.iops, class.unserved
             ),
         ));
     }
     let medians = class.scheduling_delay.zip(class.latency);
-    if let Some((delay, response)) =
-        medians.filter(|(delay, response)| delay.p99_us > (DELAY_TOLERANCE * response.p50_us).max(DELAY_LEAST_US))
-    {
+    if let Some((delay, response)) = medians.filter(|(delay, response)| {
+        delay.p99_us > (DELAY_TOLERANCE * response.p50_us).max(DELAY_LEAST_US)
+    }) {
         findings.push(Finding::warning(
             FindingName::SchedulingDelay,
             format!(
-                "{cell}: Rigel itself issued 1 % of the I/Os {:.0} us late or more; the median response time is \
-                 {:.0} us",
+                "{cell}: Rigel itself issued 1 % of the I/Os {:.0} us late or more; the median \
+                 response time is {:.0} us",
                 delay.p99_us, response.p50_us
             ),
             "give it more CPU; service times do not include the delay",
@@ -522,21 +670,21 @@ fn check_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) 
 fn cpu_warning(record: &PointRecord) -> Option<Finding> {
     let available = record.measured.as_secs_f64() * f64::from(record.cpus);
     let busy = record.cpu.as_secs_f64() / available;
-    // Open-loop workers busy-wait, so their CPU use is not a limit. Nor is a model's time that of the CPU: no samples
-    // of the host are taken for it.
+    // Open-loop workers busy-wait, so their CPU use is not a limit. Nor is a model's time that of
+    // the CPU: no samples of the host are taken for it.
     let real = !record.samples.is_empty();
     (real && available > 0.0 && busy > CPU_TOLERANCE && !is_open(record)).then(|| {
         Finding::warning(
             FindingName::CpuLimit,
             format!(
-                "at {} Rigel's own threads kept {} of the CPUs busy for {:.0} % of the time: the storage may be \
-                 able to do more",
+                "at {} Rigel's own threads kept {} of the CPUs busy for {:.0} % of the time: the \
+                 storage may be able to do more",
                 record.coordinates,
                 record.cpus,
                 busy * 100.0
             ),
-            "use more threads with --workers, if there are more CPUs; otherwise the figures are the limit of this \
-             machine",
+            "use more threads with --workers, if there are more CPUs; otherwise the figures are \
+             the limit of this machine",
         )
     })
 }
@@ -551,20 +699,24 @@ fn witness_warning(witness: DeviceBytes, cell: Coordinates) -> Option<Finding> {
         return Some(Finding::warning(
             FindingName::NotFromDevice,
             format!(
-                "at {cell} the device transferred only {:.1} % of the bytes; the rest did not come from it",
+                "at {cell} the device transferred only {:.1} % of the bytes; the rest did not \
+                 come from it",
                 share * 100.0
             ),
-            "a cache, a hole or another layer served the I/O: measure a completely written file, with direct I/O",
+            "a cache, a hole or another layer served the I/O: measure a completely written file, \
+             with direct I/O",
         ));
     }
     (share > 1.0 + WITNESS_TOLERANCE).then(|| {
         Finding::warning(
             FindingName::DeviceLoad,
             format!(
-                "at {cell} the device transferred {:.1} % of the requested bytes: it has other load",
+                "at {cell} the device transferred {:.1} % of the requested bytes: it has other \
+                 load",
                 share * 100.0
             ),
-            "measure when the device is otherwise idle; the figures are for the capacity left by the other load",
+            "measure when the device is otherwise idle; the figures are for the capacity left by \
+             the other load",
         )
     })
 }
@@ -582,7 +734,8 @@ mod tests {
         assert_eq!(trend(2.6), "rose from 0.0 times its mean to 2.3 times");
     }
 
-    /// A point of 10 s with one operation after the other of 1 ms, on every block of a small volume in turn.
+    /// A point of 10 s with one operation after the other of 1 ms, on every block of a small volume
+    /// in turn.
     fn record() -> PointRecord {
         let mut recorder = Recorder::new(false, &[Kind::Read], std::sync::Arc::default());
         recorder.measure_from(Nanos(0));
@@ -590,7 +743,15 @@ mod tests {
         for i in 0..10_000 {
             let due = Nanos::from_millis(i);
             let done = due.plus(Nanos::from_millis(1));
-            recorder.record(Kind::Read, OperationTimes { due, start: due, done }, Outcome::Done);
+            recorder.record(
+                Kind::Read,
+                OperationTimes {
+                    due,
+                    start: due,
+                    done,
+                },
+                Outcome::Done,
+            );
             map.touch(i % 100);
         }
         let mut stream = StreamRecord {
@@ -599,7 +760,10 @@ mod tests {
             length: 8192,
             loads: vec![Load::Closed { depth: 1 }],
             patterns: vec![Pattern::Uniform],
-            kinds: vec![KindRecord { kind: Kind::Read, windows: Vec::new() }],
+            kinds: vec![KindRecord {
+                kind: Kind::Read,
+                windows: Vec::new(),
+            }],
             unserved: Vec::new(),
             delay: None,
             warm_up_done: 0,
@@ -622,7 +786,11 @@ mod tests {
     }
 
     fn names(record: &PointRecord) -> Vec<String> {
-        summarise(record).findings.into_iter().map(|finding| finding.name).collect()
+        summarise(record)
+            .findings
+            .into_iter()
+            .map(|finding| finding.name)
+            .collect()
     }
 
     #[test]
@@ -635,7 +803,13 @@ mod tests {
         assert_eq!(summary.cpu_us_per_io, Some(5.0));
         let latency = class.latency.unwrap();
         // All operations are equal, so every figure is exactly the same.
-        for figure in [latency.mean_us, latency.min_us, latency.p50_us, latency.p999_us, latency.max_us] {
+        for figure in [
+            latency.mean_us,
+            latency.min_us,
+            latency.p50_us,
+            latency.p999_us,
+            latency.max_us,
+        ] {
             assert!((figure - 1000.0).abs() < 1e-9, "{latency:?}");
         }
         assert!(latency.deviation_us < 1e-3);
@@ -646,7 +820,10 @@ mod tests {
     #[test]
     fn a_corner_of_the_volume_is_no_coverage() {
         let mut record = record();
-        record.streams[0].coverage = Coverage { distinct: 10, ..record.streams[0].coverage.clone() };
+        record.streams[0].coverage = Coverage {
+            distinct: 10,
+            ..record.streams[0].coverage.clone()
+        };
         assert_eq!(names(&record), ["coverage"]);
     }
 
@@ -659,13 +836,28 @@ mod tests {
 
     #[test]
     fn sessions_that_pause_have_less_outstanding() {
-        let tables = Tables { schemas: 1, scale: 10_000, scan_blocks: 0, block: 8192 };
-        let think = Some(Think { every: 1, least: Nanos(1), most: Nanos(1) });
+        let tables = Tables {
+            schemas: 1,
+            scale: 10_000,
+            scan_blocks: 0,
+            block: 8192,
+        };
+        let think = Some(Think {
+            every: 1,
+            least: Nanos(1),
+            most: Nanos(1),
+        });
         let mut record = record();
-        record.streams[0].sql = Some(SqlWork { think, ..SqlWork::reads(tables) });
+        record.streams[0].sql = Some(SqlWork {
+            think,
+            ..SqlWork::reads(tables)
+        });
         record.streams[0].loads = vec![Load::Closed { depth: 2 }];
         assert!(!names(&record).contains(&"littles-law".to_string()));
-        record.streams[0].kinds[0].windows.iter_mut().for_each(|window| window.response.sum *= 4);
+        record.streams[0].kinds[0]
+            .windows
+            .iter_mut()
+            .for_each(|window| window.response.sum *= 4);
         assert!(names(&record).contains(&"littles-law".to_string()));
     }
 
@@ -673,7 +865,8 @@ mod tests {
     fn a_stall_at_the_edge_is_no_contradiction() {
         let mut record = record();
         let latencies = &mut record.streams[0].kinds[0].windows[9].response;
-        // The last of ten thousand operations took 200 ms, most of it after the end of the measurement.
+        // The last of ten thousand operations took 200 ms, most of it after the end of the
+        // measurement.
         latencies.sum += 199_000_000;
         latencies.max = 200_000_000;
         assert_eq!(names(&record), Vec::<String>::new());
@@ -685,7 +878,14 @@ mod tests {
     #[test]
     fn the_kernel_is_heard_as_a_witness() {
         let sample = |sectors| Sample {
-            devices: [("sda".to_string(), Counters { read_sectors: sectors, ..Counters::default() })].into(),
+            devices: [(
+                "sda".to_string(),
+                Counters {
+                    read_sectors: sectors,
+                    ..Counters::default()
+                },
+            )]
+            .into(),
             ..Sample::default()
         };
         let mut record = record();
@@ -715,7 +915,9 @@ mod tests {
         record.streams[0].kinds[0].windows[5] = Window::default();
         // A second without operations also breaks the law: 9 s of work in 10 s.
         assert_eq!(names(&record), ["unsteady", "littles-law"]);
-        record.streams[0].kinds[0].windows[3].failed.insert("short transfer".into(), 7);
+        record.streams[0].kinds[0].windows[3]
+            .failed
+            .insert("short transfer".into(), 7);
         assert_eq!(names(&record), ["failures", "unsteady"]);
         record.streams[0].kinds[0].windows.clear();
         assert_eq!(names(&record), ["nothing-done"]);

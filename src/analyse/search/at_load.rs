@@ -36,11 +36,20 @@ impl AtLoad {
         let iops = class.rate();
         Some(Self {
             // Use the depth of the class: another stream of the point may be deeper.
-            depth: if class.outstanding > 0 { class.outstanding } else { point.coordinates.outstanding() },
+            depth: if class.outstanding > 0 {
+                class.outstanding
+            } else {
+                point.coordinates.outstanding()
+            },
             io_bytes: class.io_bytes,
             iops,
             mb_per_s: iops.scaled(f64::from(class.io_bytes) / 1e6),
-            mean_us: estimate(latency.mean_us, known.and_then(|c| c.mean_us).map(|mean| mean.interval().into())),
+            mean_us: estimate(
+                latency.mean_us,
+                known
+                    .and_then(|c| c.mean_us)
+                    .map(|mean| mean.interval().into()),
+            ),
             p50_us: estimate(latency.p50_us, known.and_then(|c| c.p50_us)),
             p99_us: estimate(latency.p99_us, known.and_then(|c| c.p99_us)),
             p999_us: estimate(latency.p999_us, known.and_then(|c| c.p999_us)),

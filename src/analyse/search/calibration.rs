@@ -1,7 +1,8 @@
-//! The result of a calibration: the storage's limits and latencies, each with its interval, and warnings.
+//! The result of a calibration: the storage's limits and latencies, each with its interval, and
+//! warnings.
 //!
-//! Input: the records of a `calibrate` or `curve` run, and its latency bound. Every figure is of one point or of
-//! several named ones; nothing is interpolated.
+//! Input: the records of a `calibrate` or `curve` run, and its latency bound. Every figure is of
+//! one point or of several named ones; nothing is interpolated.
 
 use super::at_load::AtLoad;
 use super::knee::Cap;
@@ -74,18 +75,26 @@ pub struct Calibration {
 /// Evaluates the records of a run against `bound`, with figures wanted to within `precision`.
 #[must_use]
 pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> Calibration {
-    let points: Vec<PointSummary> = records.iter().map(|record| summarise_within(record, Some(bound))).collect();
+    let points: Vec<PointSummary> = records
+        .iter()
+        .map(|record| summarise_within(record, Some(bound)))
+        .collect();
     let of = |step: Step| {
         let chosen = points.iter().filter(move |point| point.step() == step);
         chosen.filter_map(|point| Some((point, point.classes.first()?)))
     };
     let greatest = |step| of(step).max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops));
-    let at = |found: Option<(&PointSummary, &ClassSummary)>| found.and_then(|(point, class)| AtLoad::of(point, class));
+    let at = |found: Option<(&PointSummary, &ClassSummary)>| {
+        found.and_then(|(point, class)| AtLoad::of(point, class))
+    };
     let shallow = |step| of(step).find(|(point, _)| point.coordinates.outstanding() == 1);
     let curve = curve_shape(of(Step::Depth).map(|(_, class)| class), precision.get());
     let depth = |load: f64| of(Step::Depth).find(|(point, _)| point.is_at_depth(load));
     let log_writes = points.iter().filter_map(|point| match point.coordinates {
-        Coordinates::Log { bytes } => Some(LogWrites { bytes, at: AtLoad::of(point, point.classes.first()?)? }),
+        Coordinates::Log { bytes } => Some(LogWrites {
+            bytes,
+            at: AtLoad::of(point, point.classes.first()?)?,
+        }),
         _ => None,
     });
     let cache = CacheTest::of(records, &points);
@@ -111,30 +120,51 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     }
 }
 
-/// With a cap, replaces the maximum by the mean of all level points: which of them is the highest is chance.
+/// With a cap, replaces the maximum by the mean of all level points: which of them is the highest
+/// is chance.
 fn pooled(at: AtLoad, cap: Option<Cap>) -> AtLoad {
     let Some(cap) = cap else { return at };
-    let iops = Estimate { value: cap.throughput, interval: Some(cap.interval.into()) };
-    AtLoad { iops, mb_per_s: iops.scaled(f64::from(at.io_bytes) / 1e6), ..at }
+    let iops = Estimate {
+        value: cap.throughput,
+        interval: Some(cap.interval.into()),
+    };
+    AtLoad {
+        iops,
+        mb_per_s: iops.scaled(f64::from(at.io_bytes) / 1e6),
+        ..at
+    }
 }
 
 /// The rates that were met and those that were not, in the first class of these points.
 pub(in crate::analyse) fn sustained(points: &[PointSummary]) -> Sustained {
     let rates = || {
-        points.iter().filter_map(|point| match (point.coordinates.rate(), point.classes.first()) {
-            (Some(rate), Some(class)) => Some((rate, point, class)),
-            _ => None,
-        })
+        points.iter().filter_map(
+            |point| match (point.coordinates.rate(), point.classes.first()) {
+                (Some(rate), Some(class)) => Some((rate, point, class)),
+                _ => None,
+            },
+        )
     };
-    let best = rates().filter(|(.., class)| class.sustained()).max_by_key(|(rate, ..)| *rate);
-    let kept_depths = points.iter().filter(|point| point.step() == Step::Depth).filter_map(|point| {
-        let class = point.classes.first()?;
-        class.within.is_some_and(|within| within.kept).then_some((point, class))
-    });
+    let best = rates()
+        .filter(|(.., class)| class.sustained())
+        .max_by_key(|(rate, ..)| *rate);
+    let kept_depths = points
+        .iter()
+        .filter(|point| point.step() == Step::Depth)
+        .filter_map(|point| {
+            let class = point.classes.first()?;
+            class
+                .within
+                .is_some_and(|within| within.kept)
+                .then_some((point, class))
+        });
     Sustained {
         kept: best.and_then(|(_, point, class)| AtLoad::of(point, class)),
         kept_rate: best.map(|(rate, ..)| rate),
-        broken_rate: rates().filter(|(.., class)| !class.sustained()).map(|(rate, ..)| rate).min(),
+        broken_rate: rates()
+            .filter(|(.., class)| !class.sustained())
+            .map(|(rate, ..)| rate)
+            .min(),
         closed: kept_depths
             .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))
             .and_then(|(point, class)| AtLoad::of(point, class)),

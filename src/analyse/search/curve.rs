@@ -1,5 +1,5 @@
-//! The results of a latency-throughput curve: maximum throughput, shape, the offered rates that were met, and
-//! warnings.
+//! The results of a latency-throughput curve: maximum throughput, shape, the offered rates that
+//! were met, and warnings.
 //!
 //! Input: the records of a `curve` run, and the latency bound if there was one.
 
@@ -41,7 +41,8 @@ impl CurveResult {
         self.bound.is_none() || self.sustained.kept.is_some() || self.sustained.closed.is_some()
     }
 
-    /// The point of database sessions with the highest throughput, and its index; `None` for raw I/O.
+    /// The point of database sessions with the highest throughput, and its index; `None` for raw
+    /// I/O.
     #[must_use]
     pub fn busiest(&self) -> Option<(usize, &PointSummary, &SqlSummary)> {
         let points = self.points.iter().enumerate();
@@ -52,7 +53,11 @@ impl CurveResult {
     /// The names of this curve's operations and units.
     #[must_use]
     pub fn naming(&self) -> Naming {
-        if self.points.iter().any(|point| point.sql.is_some()) { Naming::SESSIONS } else { Naming::RAW }
+        if self.points.iter().any(|point| point.sql.is_some()) {
+            Naming::SESSIONS
+        } else {
+            Naming::RAW
+        }
     }
 }
 
@@ -69,9 +74,17 @@ pub struct Naming {
 
 impl Naming {
     /// Names for raw I/O.
-    pub const RAW: Naming = Naming { rate: "IOPS", one: "I/Os", place: "outstanding" };
+    pub const RAW: Naming = Naming {
+        rate: "IOPS",
+        one: "I/Os",
+        place: "outstanding",
+    };
     /// Names for database sessions, where an operation is a statement over a work unit.
-    pub const SESSIONS: Naming = Naming { rate: "op/s", one: "operations", place: "sessions" };
+    pub const SESSIONS: Naming = Naming {
+        rate: "op/s",
+        one: "operations",
+        place: "sessions",
+    };
 }
 
 /// The highest delay that the tool itself added.
@@ -79,14 +92,18 @@ impl Naming {
 pub struct SchedulingDelay {
     /// Offered operations per second.
     pub rate: u64,
-    /// 99th percentile of the time from when an operation was due and had a free slot, to its issue.
+    /// 99th percentile of the time from when an operation was due and had a free slot, to its
+    /// issue.
     pub p99_us: f64,
 }
 
 /// Evaluates the records of a curve, with figures wanted to within `precision`.
 #[must_use]
 pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) -> CurveResult {
-    let points: Vec<PointSummary> = records.iter().map(|record| summarise_within(record, bound)).collect();
+    let points: Vec<PointSummary> = records
+        .iter()
+        .map(|record| summarise_within(record, bound))
+        .collect();
     let closed = || {
         let chosen = points.iter().filter(|point| point.step() == Step::Depth);
         chosen.filter_map(|point| Some((point, point.classes.first()?)))
@@ -97,7 +114,10 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
         bound: bound.map(|bound| bound.to_string()),
         maximum: greatest.and_then(|(point, class)| AtLoad::of(point, class)),
         sustained: sustained(&points),
-        scheduling_delay: points.iter().filter_map(delay).max_by(|one, other| one.p99_us.total_cmp(&other.p99_us)),
+        scheduling_delay: points
+            .iter()
+            .filter_map(delay)
+            .max_by(|one, other| one.p99_us.total_cmp(&other.p99_us)),
         findings: run_checks::warnings(records, &points, &shape, &CacheTest::default(), precision),
         shape,
         points,
@@ -106,6 +126,12 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
 
 fn delay(point: &PointSummary) -> Option<SchedulingDelay> {
     let rate = point.coordinates.rate()?;
-    let delay = point.classes.first().and_then(|class: &ClassSummary| class.scheduling_delay)?;
-    Some(SchedulingDelay { rate, p99_us: delay.p99_us })
+    let delay = point
+        .classes
+        .first()
+        .and_then(|class: &ClassSummary| class.scheduling_delay)?;
+    Some(SchedulingDelay {
+        rate,
+        p99_us: delay.p99_us,
+    })
 }

@@ -1,8 +1,9 @@
 //! The load at which throughput stops rising, and the cap of throughput if there is one.
 //!
-//! Input: throughput with its error, and mean response time, at some loads of a closed loop. Output: the knee, the
-//! maximum throughput, and a hard limit if there is one. Only measured loads are judged, nothing between them: how
-//! precisely the knee is located depends on the choice of loads.
+//! Input: throughput with its error, and mean response time, at some loads of a closed loop.
+//! Output: the knee, the maximum throughput, and a hard limit if there is one. Only measured loads
+//! are judged, nothing between them: how precisely the knee is located depends on the choice of
+//! loads.
 
 use crate::analyse::figures::statistics::{Interval, Mean, t_quantile};
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,8 @@ pub struct CurvePoint {
 /// The load beyond which latency grows and throughput does not.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
-    /// Outstanding I/Os at the knee: the lowest measured load whose throughput is as good as the maximum.
+    /// Outstanding I/Os at the knee: the lowest measured load whose throughput is as good as the
+    /// maximum.
     pub load: f64,
     /// Throughput at the knee.
     pub throughput: Mean,
@@ -29,14 +31,15 @@ pub struct Knee {
     pub maximum: Mean,
     /// The load of the maximum: the knee's or a larger one.
     pub maximum_load: f64,
-    /// True if a smaller load was measured and gave less, or if the knee is at a load of one, the smallest possible.
+    /// True if a smaller load was measured and gave less, or if the knee is at a load of one, the
+    /// smallest possible.
     pub bounded_below: bool,
     /// True if a larger load was measured where latency grew instead of throughput.
     pub bounded_above: bool,
-    /// The load where the asymptotes of throughput cross: throughput at a load of one, times the load, and the
-    /// maximum. N* = `X_max` R(1): Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance, 1984,
-    /// ch. 5. It is a second opinion, and lies below the knee if the rise is not straight. `None` if a load of one was
-    /// not measured.
+    /// The load where the asymptotes of throughput cross: throughput at a load of one, times the
+    /// load, and the maximum. N* = `X_max` R(1): Lazowska, Zahorjan, Graham and Sevcik,
+    /// Quantitative System Performance, 1984, ch. 5. It is a second opinion, and lies below
+    /// the knee if the rise is not straight. `None` if a load of one was not measured.
     pub asymptotes: Option<f64>,
 }
 
@@ -48,22 +51,33 @@ impl Knee {
     }
 }
 
-/// The knee of a curve; the points may be in any order. It is the lowest load whose throughput is within `tolerance`
-/// (0.02 for 2 %) of the maximum, or at least the lower limit of the maximum's 95 % interval, whichever is lower; but
-/// it is never below nine tenths of the maximum. `None` if no point has a throughput above zero.
+/// The knee of a curve; the points may be in any order. It is the lowest load whose throughput is
+/// within `tolerance` (0.02 for 2 %) of the maximum, or at least the lower limit of the maximum's
+/// 95 % interval, whichever is lower; but it is never below nine tenths of the maximum. `None` if
+/// no point has a throughput above zero.
 #[must_use]
 pub fn knee(points: &[CurvePoint], tolerance: f64) -> Option<Knee> {
     const LEAST: f64 = 0.9;
     let points = sorted(points);
-    let greatest = points.iter().max_by(|one, other| one.throughput.value.total_cmp(&other.throughput.value))?;
+    let greatest = points
+        .iter()
+        .max_by(|one, other| one.throughput.value.total_cmp(&other.throughput.value))?;
     let maximum = greatest.throughput;
     // However imprecise the maximum is, a tenth less is not as good.
-    let enough = maximum.interval().low.min((1.0 - tolerance) * maximum.value).max(LEAST * maximum.value);
-    let at = points.iter().position(|point| point.throughput.value >= enough)?;
+    let enough = maximum
+        .interval()
+        .low
+        .min((1.0 - tolerance) * maximum.value)
+        .max(LEAST * maximum.value);
+    let at = points
+        .iter()
+        .position(|point| point.throughput.value >= enough)?;
     let knee = points[at];
-    // On a level curve response time grows in proportion to load (Little's law); half of that growth is more than
-    // chance.
-    let slower = |point: &&CurvePoint| point.response / knee.response - 1.0 > (point.load / knee.load - 1.0) / 2.0;
+    // On a level curve response time grows in proportion to load (Little's law); half of that
+    // growth is more than chance.
+    let slower = |point: &&CurvePoint| {
+        point.response / knee.response - 1.0 > (point.load / knee.load - 1.0) / 2.0
+    };
     let first = points.iter().find(|point| point.load <= 1.0);
     Some(Knee {
         load: knee.load,
@@ -71,7 +85,10 @@ pub fn knee(points: &[CurvePoint], tolerance: f64) -> Option<Knee> {
         maximum,
         maximum_load: greatest.load,
         bounded_below: at > 0 || knee.load <= 1.0,
-        bounded_above: points[at + 1..].iter().filter(|point| point.load > knee.load).any(|point| slower(&point)),
+        bounded_above: points[at + 1..]
+            .iter()
+            .filter(|point| point.load > knee.load)
+            .any(|point| slower(&point)),
         asymptotes: first.map(|first| maximum.value * first.response),
     })
 }
@@ -89,24 +106,32 @@ pub struct Cap {
     pub to: f64,
 }
 
-/// The hard limit of throughput, if there is one. From the knee, or the load after it, to the highest load:
+/// The hard limit of throughput, if there is one. From the knee, or the load after it, to the
+/// highest load:
 ///
 /// - throughput is the same within 1 % or within its interval, and shows no larger trend;
 /// - there are at least three loads, spanning a factor of four;
 /// - response time rises in proportion to load;
-/// - at least two points, a factor of two apart, are known to 5 %; others must agree within their interval.
+/// - at least two points, a factor of two apart, are known to 5 %; others must agree within their
+///   interval.
 ///
-/// A throttle looks like this, and so does a fixed number of servers. A device that becomes slower under load or still
-/// gains a little does not.
+/// A throttle looks like this, and so does a fixed number of servers. A device that becomes slower
+/// under load or still gains a little does not.
 ///
-/// The value is the mean of the level points, weighted by inverse variance. Its error is at least what their scatter
-/// gives (Birge, Physical Review 40, 1932).
+/// The value is the mean of the level points, weighted by inverse variance. Its error is at least
+/// what their scatter gives (Birge, Physical Review 40, 1932).
 #[must_use]
 pub fn cap(points: &[CurvePoint]) -> Option<Cap> {
     const KNEE: f64 = 0.02;
     let knee = knee(points, KNEE)?;
-    let beyond: Vec<CurvePoint> = sorted(points).into_iter().filter(|point| point.load >= knee.load).collect();
-    let after = beyond.iter().take_while(|point| point.load <= knee.load).count();
+    let beyond: Vec<CurvePoint> = sorted(points)
+        .into_iter()
+        .filter(|point| point.load >= knee.load)
+        .collect();
+    let after = beyond
+        .iter()
+        .take_while(|point| point.load <= knee.load)
+        .count();
     level(&beyond).or_else(|| level(&beyond[after..]))
 }
 
@@ -119,46 +144,80 @@ fn level(points: &[CurvePoint]) -> Option<Cap> {
     const PROVEN_SPAN_MIN: f64 = 2.0;
     const PROPORTIONAL: f64 = 0.15;
     let (first, last) = (points.first()?, points.last()?);
-    let loads = 1 + points.windows(2).filter(|two| two[0].load < two[1].load).count();
+    let loads = 1 + points
+        .windows(2)
+        .filter(|two| two[0].load < two[1].load)
+        .count();
     if loads < LOADS_MIN || last.load < SPAN_MIN * first.load {
         return None;
     }
     let (value, error) = pooled(points);
     let half = |point: &CurvePoint| point.throughput.interval().half_width();
-    let is_level = |point: &CurvePoint| (point.throughput.value - value).abs() <= half(point).max(LEVEL * value);
+    let is_level = |point: &CurvePoint| {
+        (point.throughput.value - value).abs() <= half(point).max(LEVEL * value)
+    };
     // An imprecise point must agree with the others, but proves nothing.
-    let known: Vec<f64> = points.iter().filter(|point| half(point) <= KNOWN * value).map(|point| point.load).collect();
-    let proven = known.first().zip(known.last()).is_some_and(|(first, last)| *last >= PROVEN_SPAN_MIN * first);
+    let known: Vec<f64> = points
+        .iter()
+        .filter(|point| half(point) <= KNOWN * value)
+        .map(|point| point.load)
+        .collect();
+    let proven = known
+        .first()
+        .zip(known.last())
+        .is_some_and(|(first, last)| *last >= PROVEN_SPAN_MIN * first);
     let is_proportional = |point: &CurvePoint| {
         let growth = (point.response / first.response) / (point.load / first.load);
         (growth - 1.0).abs() <= PROPORTIONAL
     };
     let (rise, rise_error) = rise(points);
     let no_trend = rise.abs() <= (LEVEL * value).max(t_quantile(f64::INFINITY) * rise_error);
-    if !proven || !no_trend || !points.iter().all(|point| is_level(point) && is_proportional(point)) {
+    if !proven
+        || !no_trend
+        || !points
+            .iter()
+            .all(|point| is_level(point) && is_proportional(point))
+    {
         return None;
     }
     let degrees = points.iter().map(|point| point.throughput.degrees).sum();
     let half = t_quantile(degrees) * error;
-    let interval = Interval { low: value - half, high: value + half };
-    Some(Cap { throughput: value, interval, from: first.load, to: last.load })
+    let interval = Interval {
+        low: value - half,
+        high: value + half,
+    };
+    Some(Cap {
+        throughput: value,
+        interval,
+        from: first.load,
+        to: last.load,
+    })
 }
 
-/// The mean throughput, weighted by inverse variance, and its standard error, at least as large as the scatter gives.
+/// The mean throughput, weighted by inverse variance, and its standard error, at least as large as
+/// the scatter gives.
 fn pooled(points: &[CurvePoint]) -> (f64, f64) {
     // Without a minimum error, a point with error 0 would have all the weight.
     const ERROR_MIN: f64 = 1e-4;
     let weigh = |mean: &Mean| mean.error.max(ERROR_MIN * mean.value).powi(-2);
     let weights: f64 = points.iter().map(|point| weigh(&point.throughput)).sum();
-    let sum: f64 = points.iter().map(|point| weigh(&point.throughput) * point.throughput.value).sum();
+    let sum: f64 = points
+        .iter()
+        .map(|point| weigh(&point.throughput) * point.throughput.value)
+        .sum();
     let value = sum / weights;
-    let scatter: f64 =
-        points.iter().map(|point| weigh(&point.throughput) * (point.throughput.value - value).powi(2)).sum();
-    (value, (scatter / (points.len() as f64 - 1.0)).max(1.0).sqrt() / weights.sqrt())
+    let scatter: f64 = points
+        .iter()
+        .map(|point| weigh(&point.throughput) * (point.throughput.value - value).powi(2))
+        .sum();
+    (
+        value,
+        (scatter / (points.len() as f64 - 1.0)).max(1.0).sqrt() / weights.sqrt(),
+    )
 }
 
-/// The rise of throughput from the lowest to the highest load, by a line fitted over the logarithm of load, and its
-/// standard error.
+/// The rise of throughput from the lowest to the highest load, by a line fitted over the logarithm
+/// of load, and its standard error.
 fn rise(points: &[CurvePoint]) -> (f64, f64) {
     let logs: Vec<f64> = points.iter().map(|point| point.load.ln()).collect();
     let middle = logs.iter().sum::<f64>() / logs.len() as f64;
@@ -175,7 +234,9 @@ fn rise(points: &[CurvePoint]) -> (f64, f64) {
 
 /// The usable points in ascending order of load.
 fn sorted(points: &[CurvePoint]) -> Vec<CurvePoint> {
-    let usable = |point: &&CurvePoint| point.load > 0.0 && point.throughput.value > 0.0 && point.response > 0.0;
+    let usable = |point: &&CurvePoint| {
+        point.load > 0.0 && point.throughput.value > 0.0 && point.response > 0.0
+    };
     let mut points: Vec<CurvePoint> = points.iter().filter(usable).copied().collect();
     points.sort_by(|one, other| one.load.total_cmp(&other.load));
     points
@@ -192,8 +253,17 @@ mod tests {
     fn curve(loads: &[f64], error: f64, throughput: impl Fn(f64) -> f64) -> Vec<CurvePoint> {
         let point = |load: &f64| {
             let value = throughput(*load);
-            let throughput = Mean { value, error: error * value, effective_n: 20.0, degrees: 9.0 };
-            CurvePoint { load: *load, throughput, response: load / value }
+            let throughput = Mean {
+                value,
+                error: error * value,
+                effective_n: 20.0,
+                degrees: 9.0,
+            };
+            CurvePoint {
+                load: *load,
+                throughput,
+                response: load / value,
+            }
         };
         loads.iter().map(point).collect()
     }
@@ -211,7 +281,10 @@ mod tests {
             points.reverse();
             let knee = knee(&points, TOLERANCE).unwrap();
             assert!((knee.load - count).abs() < 1e-9, "{count}: {knee:?}");
-            assert!((knee.maximum.value - count * 1000.0).abs() < 1e-6 && knee.bracketed(), "{knee:?}");
+            assert!(
+                (knee.maximum.value - count * 1000.0).abs() < 1e-6 && knee.bracketed(),
+                "{knee:?}"
+            );
             assert!((knee.asymptotes.unwrap() - count).abs() < 1e-9, "{knee:?}");
         }
     }
@@ -220,19 +293,39 @@ mod tests {
     fn a_knee_at_either_end_is_not_bracketed() {
         let knee_of = |loads: &[f64]| knee(&curve(loads, 0.001, servers(16.0)), TOLERANCE).unwrap();
         let rising = knee_of(&POWERS[..5]);
-        assert!((rising.load - 16.0).abs() < 1e-9 && rising.bounded_below && !rising.bounded_above, "{rising:?}");
+        assert!(
+            (rising.load - 16.0).abs() < 1e-9 && rising.bounded_below && !rising.bounded_above,
+            "{rising:?}"
+        );
         let level = knee_of(&POWERS[5..]);
-        assert!((level.load - 32.0).abs() < 1e-9 && !level.bounded_below && level.bounded_above, "{level:?}");
+        assert!(
+            (level.load - 32.0).abs() < 1e-9 && !level.bounded_below && level.bounded_above,
+            "{level:?}"
+        );
         assert_eq!(level.asymptotes, None);
-        // Loads so close that throughput rises by less than the tolerance between them, and latency hardly grows.
-        let close = knee(&curve(&[60.0, 61.0], 0.001, |load| load.powf(0.8)), TOLERANCE).unwrap();
-        assert!((close.load - 60.0).abs() < 1e-9 && !close.bounded_above, "{close:?}");
+        // Loads so close that throughput rises by less than the tolerance between them, and latency
+        // hardly grows.
+        let close = knee(
+            &curve(&[60.0, 61.0], 0.001, |load| load.powf(0.8)),
+            TOLERANCE,
+        )
+        .unwrap();
+        assert!(
+            (close.load - 60.0).abs() < 1e-9 && !close.bounded_above,
+            "{close:?}"
+        );
     }
 
     #[test]
     fn loads_without_a_significant_difference_count_as_equal() {
-        let noisy = |load: f64| [1000.0, 1900.0, 3700.0, 3900.0][POWERS.iter().position(|l| *l >= load).unwrap()];
-        let load = |error| knee(&curve(&POWERS[..4], error, noisy), TOLERANCE).unwrap().load;
+        let noisy = |load: f64| {
+            [1000.0, 1900.0, 3700.0, 3900.0][POWERS.iter().position(|l| *l >= load).unwrap()]
+        };
+        let load = |error| {
+            knee(&curve(&POWERS[..4], error, noisy), TOLERANCE)
+                .unwrap()
+                .load
+        };
         assert!((load(0.001) - 8.0).abs() < 1e-9);
         assert!((load(0.03) - 4.0).abs() < 1e-9);
     }
@@ -249,39 +342,84 @@ mod tests {
         for error in [0.0, 0.002, 0.01] {
             let cap = cap(&curve(&POWERS, error, |load| (load * 1300.0).min(5000.0))).unwrap();
             assert!((cap.throughput / 5000.0 - 1.0).abs() < 0.001, "{cap:?}");
-            assert!(cap.interval.contains(5000.0) && cap.interval.relative(5000.0) < 0.01, "{cap:?}");
-            assert!((cap.from - 4.0).abs() < 1e-9 && (cap.to - 256.0).abs() < 1e-9, "{cap:?}");
+            assert!(
+                cap.interval.contains(5000.0) && cap.interval.relative(5000.0) < 0.01,
+                "{cap:?}"
+            );
+            assert!(
+                (cap.from - 4.0).abs() < 1e-9 && (cap.to - 256.0).abs() < 1e-9,
+                "{cap:?}"
+            );
         }
         // The knee is not quite at the cap yet.
-        let cap = cap(&curve(&POWERS, 0.001, |load| if load < 6.0 { load * 1230.0 } else { 5000.0 })).unwrap();
-        assert!((cap.from - 8.0).abs() < 1e-9 && cap.interval.contains(5000.0), "{cap:?}");
+        let cap = cap(&curve(&POWERS, 0.001, |load| {
+            if load < 6.0 { load * 1230.0 } else { 5000.0 }
+        }))
+        .unwrap();
+        assert!(
+            (cap.from - 8.0).abs() < 1e-9 && cap.interval.contains(5000.0),
+            "{cap:?}"
+        );
     }
 
     #[test]
     fn a_cap_is_no_more_certain_than_its_points_agree() {
-        let jagged = |load: f64| if load.log2() % 2.0 < 0.5 { 4980.0 } else { 5020.0 };
+        let jagged = |load: f64| {
+            if load.log2() % 2.0 < 0.5 {
+                4980.0
+            } else {
+                5020.0
+            }
+        };
         let cap = cap(&curve(&POWERS[2..], 0.0001, jagged)).unwrap();
-        assert!(cap.interval.contains(5000.0) && cap.interval.half_width() > 10.0, "{cap:?}");
+        assert!(
+            cap.interval.contains(5000.0) && cap.interval.half_width() > 10.0,
+            "{cap:?}"
+        );
     }
 
     #[test]
     fn a_curve_that_rises_or_falls_has_no_cap() {
-        let law = |sigma: f64, kappa: f64| move |n: f64| 1000.0 * n / (1.0 + sigma * (n - 1.0) + kappa * n * (n - 1.0));
-        let none = |throughput: &dyn Fn(f64) -> f64| assert_eq!(cap(&curve(&POWERS, 0.002, throughput)), None);
+        let law = |sigma: f64, kappa: f64| {
+            move |n: f64| 1000.0 * n / (1.0 + sigma * (n - 1.0) + kappa * n * (n - 1.0))
+        };
+        let none = |throughput: &dyn Fn(f64) -> f64| {
+            assert_eq!(cap(&curve(&POWERS, 0.002, throughput)), None);
+        };
         none(&law(0.05, 0.0));
         none(&law(0.02, 0.0005));
         none(&law(0.0, 0.0));
         // Half a percent per doubling, which no single step would show.
-        none(&|load| if load < 8.0 { load * 1000.0 } else { 8000.0 * (1.0 + 0.005 * (load / 8.0).log2()) });
+        none(&|load| {
+            if load < 8.0 {
+                load * 1000.0
+            } else {
+                8000.0 * (1.0 + 0.005 * (load / 8.0).log2())
+            }
+        });
         // The same downwards.
-        none(&|load| if load < 8.0 { load * 1000.0 } else { 8000.0 * (1.0 - 0.005 * (load / 8.0).log2()) });
+        none(&|load| {
+            if load < 8.0 {
+                load * 1000.0
+            } else {
+                8000.0 * (1.0 - 0.005 * (load / 8.0).log2())
+            }
+        });
     }
 
     #[test]
     fn too_little_shows_no_cap() {
         let level = |load: f64| (load * 1000.0).min(5000.0);
-        assert_eq!(cap(&curve(&[4.0, 5.0, 8.0, 16.0], 0.001, level)), None, "a factor of 3.2");
-        assert_eq!(cap(&curve(&[4.0, 5.0, 40.0], 0.001, level)), None, "two loads");
+        assert_eq!(
+            cap(&curve(&[4.0, 5.0, 8.0, 16.0], 0.001, level)),
+            None,
+            "a factor of 3.2"
+        );
+        assert_eq!(
+            cap(&curve(&[4.0, 5.0, 40.0], 0.001, level)),
+            None,
+            "two loads"
+        );
         assert_eq!(cap(&curve(&POWERS, 0.05, level)), None, "hardly known");
         let mut points = curve(&POWERS, 0.001, level);
         points.iter_mut().for_each(|point| point.response = 0.001);

@@ -50,39 +50,69 @@ impl MatrixCell<'_> {
 impl MatrixResult {
     /// Outstanding small and large I/Os of each point.
     pub fn loads(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.points.iter().map(|point| point.coordinates.small_and_large())
+        self.points
+            .iter()
+            .map(|point| point.coordinates.small_and_large())
     }
 
     /// Evaluates the records of a matrix.
     #[must_use]
     pub fn of(records: &[PointRecord]) -> Self {
         let points: Vec<PointSummary> = records.iter().map(summarise).collect();
-        let alone = points.iter().filter(|point| point.coordinates.small_alone().is_some());
+        let alone = points
+            .iter()
+            .filter(|point| point.coordinates.small_alone().is_some());
         let shape = curve_shape(alone.filter_map(|point| point.classes.first()), TOLERANCE);
         let findings = warnings_of_matrix(records, &points, &shape);
-        Self { points, shape, findings }
+        Self {
+            points,
+            shape,
+            findings,
+        }
     }
 
     /// The classes with this name in complete points that completed at least one operation.
     pub fn cells<'a>(&'a self, name: &'a str) -> impl Iterator<Item = MatrixCell<'a>> {
-        self.points.iter().enumerate().filter(|(_, point)| point.end == End::Complete).filter_map(
-            move |(index, point)| {
-                let at = point.classes.iter().position(|class| class.name == name && class.done > 0)?;
-                Some(MatrixCell { index, point, at, class: &point.classes[at] })
-            },
-        )
+        self.points
+            .iter()
+            .enumerate()
+            .filter(|(_, point)| point.end == End::Complete)
+            .filter_map(move |(index, point)| {
+                let at = point
+                    .classes
+                    .iter()
+                    .position(|class| class.name == name && class.done > 0)?;
+                Some(MatrixCell {
+                    index,
+                    point,
+                    at,
+                    class: &point.classes[at],
+                })
+            })
     }
 
-    /// The cell with the maximum throughput of this class; the first of several equal ones, as in Orion.
+    /// The cell with the maximum throughput of this class; the first of several equal ones, as in
+    /// Orion.
     #[must_use]
     pub fn most<'a>(&'a self, name: &'a str) -> Option<MatrixCell<'a>> {
-        self.cells(name).reduce(|best, new| if new.class.iops > best.class.iops { new } else { best })
+        self.cells(name).reduce(|best, new| {
+            if new.class.iops > best.class.iops {
+                new
+            } else {
+                best
+            }
+        })
     }
 
     /// The cell with the minimum mean response time of small I/O.
     #[must_use]
     pub fn quickest(&self) -> Option<MatrixCell<'_>> {
-        let mean = |cell: &MatrixCell<'_>| cell.class.latency.map_or(f64::INFINITY, |latency| latency.mean_us);
-        self.cells("small").reduce(|best, new| if mean(&new) < mean(&best) { new } else { best })
+        let mean = |cell: &MatrixCell<'_>| {
+            cell.class
+                .latency
+                .map_or(f64::INFINITY, |latency| latency.mean_us)
+        };
+        self.cells("small")
+            .reduce(|best, new| if mean(&new) < mean(&best) { new } else { best })
     }
 }

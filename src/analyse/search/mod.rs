@@ -1,7 +1,7 @@
 //! The points of one run together: a curve, a calibration, a matrix, layers.
 //!
-//! Input: the records and summaries of a run's points. Output: maximum throughput, the knee, the latency at each load,
-//! the cost of each layer, and the findings that only several points show.
+//! Input: the records and summaries of a run's points. Output: maximum throughput, the knee, the
+//! latency at each load, the cost of each layer, and the findings that only several points show.
 
 pub(super) mod at_load;
 pub(super) mod calibration;

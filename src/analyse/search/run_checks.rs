@@ -1,7 +1,8 @@
-//! Checks of a run for effects that distort it: a cache that served reads, a cap, burst credit that ran out, stalls of
-//! all I/O, drift from beginning to end, and figures that stayed imprecise.
+//! Checks of a run for effects that distort it: a cache that served reads, a cap, burst credit that
+//! ran out, stalls of all I/O, drift from beginning to end, and figures that stayed imprecise.
 //!
-//! Each is a [`Finding`] with its evidence and its hint. Findings about a single point are in that point's summary.
+//! Each is a [`Finding`] with its evidence and its hint. Findings about a single point are in that
+//! point's summary.
 
 use super::at_load::AtLoad;
 use super::shape::CurveShape;
@@ -12,7 +13,8 @@ use crate::model::{Bytes, Coordinates, Finding, FindingName, Nanos, Ratio, Sever
 use crate::record::PointRecord;
 use serde::Serialize;
 
-/// Reads are from a cache if their median is below this fraction of the median over the whole volume.
+/// Reads are from a cache if their median is below this fraction of the median over the whole
+/// volume.
 const FASTER: f64 = 0.7;
 
 /// A second pass over the same blocks is faster than by chance if it is faster by this factor.
@@ -27,14 +29,15 @@ const STEP: f64 = 1.25;
 /// Minimum duration of a stalled operation, in microseconds.
 const STALL_US: f64 = 20_000.0;
 
-/// Minimum duration of a stalled operation, as a multiple of its point's p99: the tail of a busy device does not reach
-/// that far.
+/// Minimum duration of a stalled operation, as a multiple of its point's p99: the tail of a busy
+/// device does not reach that far.
 const STALL_TIMES: f64 = 50.0;
 
 /// The results of reading the same blocks again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CacheTest {
-    /// Megabytes (10^6) per second of the first pass over one part of the volume, in large sequential reads.
+    /// Megabytes (10^6) per second of the first pass over one part of the volume, in large
+    /// sequential reads.
     pub first_pass_mb_per_s: Option<f64>,
     /// Megabytes (10^6) per second of the second pass.
     pub second_pass_mb_per_s: Option<f64>,
@@ -42,7 +45,8 @@ pub struct CacheTest {
     pub working_sets: Vec<WorkingSet>,
     /// Median response time of random reads at depth 1 over the whole volume.
     pub whole_p50_us: Option<f64>,
-    /// Bytes of the largest working set that a cache served; `None` if no set was faster than the whole volume.
+    /// Bytes of the largest working set that a cache served; `None` if no set was faster than the
+    /// whole volume.
     pub cache_at_least: Option<u64>,
     /// Bytes of the smallest larger working set, which no cache served; `None` if there was none.
     pub cache_below: Option<u64>,
@@ -57,14 +61,16 @@ pub struct WorkingSet {
     pub p50_us: f64,
 }
 
-/// True if random reads within a part of the volume are so much faster than over the whole that a cache must serve
-/// them.
+/// True if random reads within a part of the volume are so much faster than over the whole that a
+/// cache must serve them.
 #[must_use]
 pub fn answers_from_cache(part: &ClassSummary, whole: &ClassSummary) -> bool {
     // The median of a handful of operations means nothing.
     const OPERATIONS_MIN: u64 = 500;
     let median = |class: &ClassSummary| class.latency.map(|latency| latency.p50_us);
-    let Some((fast, slow)) = median(part).zip(median(whole)) else { return false };
+    let Some((fast, slow)) = median(part).zip(median(whole)) else {
+        return false;
+    };
     let known = whole.confidence.and_then(|confidence| confidence.p50_us);
     let apart = known.is_none_or(|interval| fast < interval.low);
     part.done.min(whole.done) >= OPERATIONS_MIN && apart && fast < FASTER * slow
@@ -74,13 +80,23 @@ impl CacheTest {
     /// The cache test of a run; `points` are the summaries of `records`.
     #[must_use]
     pub fn of(records: &[PointRecord], points: &[PointSummary]) -> Self {
-        let first = |at: Coordinates| points.iter().find(|point| point.coordinates == at)?.classes.first();
+        let first = |at: Coordinates| {
+            points
+                .iter()
+                .find(|point| point.coordinates == at)?
+                .classes
+                .first()
+        };
         // A pass that completed no read before its time limit has no rate.
         let read = |class: &&ClassSummary| class.done > 0;
         let pass = |pass| {
-            first(Coordinates::Pass { pass }).filter(read).map(|class| class.iops * f64::from(class.io_bytes) / 1e6)
+            first(Coordinates::Pass { pass })
+                .filter(read)
+                .map(|class| class.iops * f64::from(class.io_bytes) / 1e6)
         };
-        let alone = points.iter().find(|point| point.coordinates.depth() == Some(1));
+        let alone = points
+            .iter()
+            .find(|point| point.coordinates.depth() == Some(1));
         let whole = alone.and_then(|point| point.classes.first());
         let mut sets: Vec<(u64, &ClassSummary)> = points
             .iter()
@@ -100,12 +116,21 @@ impl CacheTest {
             first_pass_mb_per_s: pass(1),
             second_pass_mb_per_s: pass(2),
             whole_p50_us: whole.and_then(p50),
-            cache_below: cache_at_least
-                .and_then(|least| sets.iter().map(|(bytes, _)| *bytes).filter(|bytes| *bytes > least).min()),
+            cache_below: cache_at_least.and_then(|least| {
+                sets.iter()
+                    .map(|(bytes, _)| *bytes)
+                    .filter(|bytes| *bytes > least)
+                    .min()
+            }),
             cache_at_least,
             working_sets: sets
                 .iter()
-                .filter_map(|(bytes, class)| Some(WorkingSet { bytes: *bytes, p50_us: p50(class)? }))
+                .filter_map(|(bytes, class)| {
+                    Some(WorkingSet {
+                        bytes: *bytes,
+                        p50_us: p50(class)?,
+                    })
+                })
                 .collect(),
         }
     }
@@ -122,13 +147,14 @@ impl CacheTest {
             found.push(Finding::warning(
                 FindingName::Cache,
                 format!(
-                    "random reads within the first {} take {} at the median, over the whole volume {}: {size} \
-                     serves them",
+                    "random reads within the first {} take {} at the median, over the whole \
+                     volume {}: {size} serves them",
                     Bytes(least),
                     Nanos::from_micros_f64(fast),
                     Nanos::from_micros_f64(whole)
                 ),
-                "measure a volume many times as large as the cache, or as large as the active part of the database",
+                "measure a volume many times as large as the cache, or as large as the active \
+                 part of the database",
             ));
         }
         if let (Some(first), Some(second)) = (self.first_pass_mb_per_s, self.second_pass_mb_per_s)
@@ -138,8 +164,8 @@ impl CacheTest {
                 severity: Severity::Note,
                 name: FindingName::SecondPass.name().into(),
                 what: format!(
-                    "the first pass over one part ran at {first:.0} MB/s, the second over the same blocks at \
-                     {second:.0}: a lower layer cached them"
+                    "the first pass over one part ran at {first:.0} MB/s, the second over the \
+                     same blocks at {second:.0}: a lower layer cached them"
                 ),
                 hint: String::new(),
             });
@@ -157,7 +183,9 @@ pub(super) fn warnings(
     precision: Ratio,
 ) -> Vec<Finding> {
     let mut found = cache.warnings();
-    found.extend(ran_out(records).or_else(|| credit_within(records, points).map(|credit| credit.warning())));
+    found.extend(
+        ran_out(records).or_else(|| credit_within(records, points).map(|credit| credit.warning())),
+    );
     found.extend(stalled(points));
     found.extend(capped(points, curve));
     found.extend(drifted(points));
@@ -172,22 +200,36 @@ pub(super) fn warnings(
     found
 }
 
-/// Warnings and notes about a matrix as a whole: credit that ran out, stalls, and a cap of small loads without large
-/// ones.
+/// Warnings and notes about a matrix as a whole: credit that ran out, stalls, and a cap of small
+/// loads without large ones.
 #[must_use]
-pub(super) fn warnings_of_matrix(records: &[PointRecord], points: &[PointSummary], shape: &CurveShape) -> Vec<Finding> {
-    ran_out(records).into_iter().chain(stalled(points)).chain(capped(points, shape)).collect()
+pub(super) fn warnings_of_matrix(
+    records: &[PointRecord],
+    points: &[PointSummary],
+    shape: &CurveShape,
+) -> Vec<Finding> {
+    ran_out(records)
+        .into_iter()
+        .chain(stalled(points))
+        .chain(capped(points, shape))
+        .collect()
 }
 
-/// The longest of the operations that took far longer than their point's p99, and the number of other points with such
-/// operations.
+/// The longest of the operations that took far longer than their point's p99, and the number of
+/// other points with such operations.
 fn stalled(points: &[PointSummary]) -> Option<Finding> {
     let worst_of = |point: &PointSummary| {
         let latencies = point.classes.iter().filter_map(|class| class.latency);
-        let held_up = latencies.filter(|it| it.max_us >= STALL_US && it.max_us >= STALL_TIMES * it.p99_us);
-        held_up.map(|it| (it.max_us, it.p99_us)).max_by(|one, other| one.0.total_cmp(&other.0))
+        let held_up =
+            latencies.filter(|it| it.max_us >= STALL_US && it.max_us >= STALL_TIMES * it.p99_us);
+        held_up
+            .map(|it| (it.max_us, it.p99_us))
+            .max_by(|one, other| one.0.total_cmp(&other.0))
     };
-    let mut stalls: Vec<_> = points.iter().filter_map(|point| Some((worst_of(point)?, point.coordinates))).collect();
+    let mut stalls: Vec<_> = points
+        .iter()
+        .filter_map(|point| Some((worst_of(point)?, point.coordinates)))
+        .collect();
     stalls.sort_by(|((one, _), _), ((other, _), _)| other.total_cmp(one));
     let ((max_us, p99_us), at) = *stalls.first()?;
     let others = match stalls.len() - 1 {
@@ -202,8 +244,8 @@ fn stalled(points: &[PointSummary]) -> Option<Finding> {
             Nanos::from_micros_f64(max_us),
             max_us / p99_us
         ),
-        "find the time in the timeline of the HTML page, then see the log of the kernel (dmesg) and of the device: \
-         a reset, a path failover, a snapshot, another tenant",
+        "find the time in the timeline of the HTML page, then see the log of the kernel (dmesg) \
+         and of the device: a reset, a path failover, a snapshot, another tenant",
     ))
 }
 
@@ -222,59 +264,76 @@ impl Credit {
         Finding::warning(
             FindingName::BurstCredit,
             format!(
-                "random reads within {} began at {:.0} IOPS and ended at {:.0}, the same as the whole volume: \
-                 burst credit has run out",
+                "random reads within {} began at {:.0} IOPS and ended at {:.0}, the same as the \
+                 whole volume: burst credit has run out",
                 Bytes(self.bytes),
                 self.before,
                 self.after
             ),
-            "use the later figures as the sustained performance; run again now, while there is no credit left",
+            "use the later figures as the sustained performance; run again now, while there is no \
+             credit left",
         )
     }
 }
 
-/// Reads within a part of the volume that began fast and slowed down to the rate of the whole volume: a cache would
-/// have stayed fast, burst credit does not.
+/// Reads within a part of the volume that began fast and slowed down to the rate of the whole
+/// volume: a cache would have stayed fast, burst credit does not.
 fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Credit> {
     const AS_THE_WHOLE: f64 = 1.15;
     const WINDOWS_MIN: usize = 5;
-    let alone = points.iter().find(|point| point.coordinates.depth() == Some(1))?;
+    let alone = points
+        .iter()
+        .find(|point| point.coordinates.depth() == Some(1))?;
     let whole = alone.classes.first()?.iops;
     records.iter().find_map(|record| {
-        let Coordinates::Within { bytes } = record.coordinates else { return None };
+        let Coordinates::Within { bytes } = record.coordinates else {
+            return None;
+        };
         let windows = record.whole_windows();
         let stream = record.streams.first().filter(|_| windows >= WINDOWS_MIN)?;
         let rate = |range: std::ops::Range<usize>| {
             let seconds = record.window.as_secs_f64() * range.len() as f64;
-            range.flat_map(|at| stream.windows_at(at)).map(|window| window.done).sum::<u64>() as f64 / seconds
+            range
+                .flat_map(|at| stream.windows_at(at))
+                .map(|window| window.done)
+                .sum::<u64>() as f64
+                / seconds
         };
         let (before, after) = (rate(0..windows / 5), rate(windows / 2..windows));
         // If an operation takes longer than a window, the windows show nothing.
-        (before > 0.0 && before >= STEP * after && after <= AS_THE_WHOLE * whole).then_some(Credit {
-            bytes,
-            before,
-            after,
-        })
+        (before > 0.0 && before >= STEP * after && after <= AS_THE_WHOLE * whole).then_some(
+            Credit {
+                bytes,
+                before,
+                after,
+            },
+        )
     })
 }
 
-/// True if throughput has a hard limit that a throttle sets. Then half of the I/Os are much faster than the mean that
-/// Little's law gives, because they wait in turns; a busy device does not make them wait in turns.
+/// True if throughput has a hard limit that a throttle sets. Then half of the I/Os are much faster
+/// than the mean that Little's law gives, because they wait in turns; a busy device does not make
+/// them wait in turns.
 #[must_use]
 pub(in crate::analyse) fn is_throttled(points: &[PointSummary], curve: &CurveShape) -> bool {
     const IN_TURNS: f64 = 0.5;
-    let at = curve.cap.and_then(|cap| points.iter().find(|point| point.is_at_depth(cap.from)));
+    let at = curve
+        .cap
+        .and_then(|cap| points.iter().find(|point| point.is_at_depth(cap.from)));
     let latency = at.and_then(|point| point.classes.first()?.latency);
     latency.is_some_and(|latency| latency.p50_us < IN_TURNS * latency.mean_us)
 }
 
-/// Notes a p99 far above the median with one outstanding read, where there is nothing to queue behind.
+/// Notes a p99 far above the median with one outstanding read, where there is nothing to queue
+/// behind.
 pub(super) fn tail(low_load: AtLoad) -> Option<Finding> {
     const TIMES: f64 = 10.0;
     let times = low_load.p99_us.value / low_load.p50_us.value;
     (times >= TIMES).then(|| {
         let p99 = Nanos::from_micros_f64(low_load.p99_us.value);
-        let what = format!("at depth 1, 1 % of the reads take {p99} or longer, {times:.0} times the median");
+        let what = format!(
+            "at depth 1, 1 % of the reads take {p99} or longer, {times:.0} times the median"
+        );
         Finding::note(FindingName::Tail, what)
     })
 }
@@ -286,7 +345,8 @@ fn capped(points: &[PointSummary], curve: &CurveShape) -> Option<Finding> {
     let latency = at.classes.first()?.latency?;
     let why = if is_throttled(points, curve) {
         format!(
-            "half of the I/Os take {} or less, but the mean is {}: they wait for a throttle, not for the device",
+            "half of the I/Os take {} or less, but the mean is {}: they wait for a throttle, not \
+             for the device",
             Nanos::from_micros_f64(latency.p50_us),
             Nanos::from_micros_f64(latency.mean_us)
         )
@@ -298,13 +358,16 @@ fn capped(points: &[PointSummary], curve: &CurveShape) -> Option<Finding> {
         severity: Severity::Note,
         name: FindingName::Cap.name().into(),
         what: format!(
-            "throughput stays at {:.0} IOPS (± {}) from depth {} to {}, and response time grows in proportion: {why}",
+            "throughput stays at {:.0} IOPS (± {}) from depth {} to {}, and response time grows \
+             in proportion: {why}",
             cap.throughput,
             rounded_percent(half),
             cap.from,
             cap.to
         ),
-        hint: "look for a matching limit: the volume's provisioned IOPS, the machine type's, a cgroup's io.max".into(),
+        hint: "look for a matching limit: the volume's provisioned IOPS, the machine type's, a \
+               cgroup's io.max"
+            .into(),
     })
 }
 
@@ -312,15 +375,24 @@ fn capped(points: &[PointSummary], curve: &CurveShape) -> Option<Finding> {
 fn drifted(points: &[PointSummary]) -> Option<Finding> {
     let again = points.iter().find(|point| point.step() == Step::Again)?;
     let depth = again.coordinates.outstanding();
-    let early = points.iter().find(|point| point.coordinates.depth() == Some(depth))?;
-    let rate = |point: &PointSummary| point.classes.first()?.confidence.map(|confidence| confidence.iops);
+    let early = points
+        .iter()
+        .find(|point| point.coordinates.depth() == Some(depth))?;
+    let rate = |point: &PointSummary| {
+        point
+            .classes
+            .first()?
+            .confidence
+            .map(|confidence| confidence.iops)
+    };
     let (before, after) = (rate(early)?, rate(again)?);
     let (factor, interval) = ratio(&after, &before)?;
     (!interval.contains(1.0) && (factor - 1.0).abs() > DRIFT).then(|| {
         Finding::warning(
             FindingName::Drift,
             format!(
-                "depth {depth} gave {:.0} IOPS at first and {:.0} at the end: the storage changed during the run",
+                "depth {depth} gave {:.0} IOPS at first and {:.0} at the end: the storage changed \
+                 during the run",
                 before.value, after.value
             ),
             "measure again, at a quieter time, and compare the two runs with `rigel compare`",
@@ -328,37 +400,49 @@ fn drifted(points: &[PointSummary]) -> Option<Finding> {
     })
 }
 
-/// Warns of a step down within a point to a level that no later point exceeds: credit that was used up. If later
-/// points exceed it, another user's load came and went.
+/// Warns of a step down within a point to a level that no later point exceeds: credit that was used
+/// up. If later points exceed it, another user's load came and went.
 fn ran_out(records: &[PointRecord]) -> Option<Finding> {
     const LASTS: f64 = 1.15;
     let rate_of = |record: &PointRecord| {
         let seconds = record.measured.as_secs_f64();
-        record.streams.first().map_or(0.0, |stream| stream.total().done as f64 / seconds.max(f64::MIN_POSITIVE))
+        record.streams.first().map_or(0.0, |stream| {
+            stream.total().done as f64 / seconds.max(f64::MIN_POSITIVE)
+        })
     };
     records.iter().enumerate().find_map(|(index, record)| {
-        // Windows count operations by due time: if a rate was not met, the last ones were never served.
-        let stream = record.streams.first().filter(|stream| stream.unserved.iter().sum::<u64>() == 0)?;
+        // Windows count operations by due time: if a rate was not met, the last ones were never
+        // served.
+        let stream = record
+            .streams
+            .first()
+            .filter(|stream| stream.unserved.iter().sum::<u64>() == 0)?;
         let whole = record.whole_windows();
-        let counts: Vec<f64> =
-            (0..whole).map(|at| stream.windows_at(at).map(|window| window.done).sum::<u64>() as f64).collect();
+        let counts: Vec<f64> = (0..whole)
+            .map(|at| stream.windows_at(at).map(|window| window.done).sum::<u64>() as f64)
+            .collect();
         let step = step_down(&counts)?;
         let rate = |count: f64| count / record.window.as_secs_f64();
         let length = |record: &PointRecord| record.streams.first().map(|stream| stream.length);
-        let mut later = records[index + 1..].iter().filter(|later| length(later) == length(record)).peekable();
-        let lasts = later.peek().is_some() && later.all(|later| rate_of(later) <= LASTS * rate(step.after));
+        let mut later = records[index + 1..]
+            .iter()
+            .filter(|later| length(later) == length(record))
+            .peekable();
+        let lasts =
+            later.peek().is_some() && later.all(|later| rate_of(later) <= LASTS * rate(step.after));
         let after = record.window.as_secs_f64() * step.at as f64;
         lasts.then(|| {
             Finding::warning(
                 FindingName::BurstCredit,
                 format!(
-                    "at {} throughput fell after {after:.1} s from {:.0} IOPS to {:.0}, and no later point \
-                     exceeded that: burst credit has run out",
+                    "at {} throughput fell after {after:.1} s from {:.0} IOPS to {:.0}, and no \
+                     later point exceeded that: burst credit has run out",
                     record.coordinates,
                     rate(step.before),
                     rate(step.after)
                 ),
-                "use the later figures as the sustained performance; run again now, while there is no credit left",
+                "use the later figures as the sustained performance; run again now, while there \
+                 is no credit left",
             )
         })
     })
@@ -381,7 +465,10 @@ fn step_down(counts: &[f64]) -> Option<StepDown> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let missed = |values: &[f64]| {
         let mean = mean(values);
-        values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
+        values
+            .iter()
+            .map(|value| (value - mean).powi(2))
+            .sum::<f64>()
     };
     let last = counts.len().checked_sub(WINDOWS_MIN)?;
     let at = (WINDOWS_MIN..=last).min_by(|one, other| {
@@ -391,9 +478,11 @@ fn step_down(counts: &[f64]) -> Option<StepDown> {
     // The window of the step belongs to neither side, whichever side it was counted on.
     let (early, late) = (&counts[..at - 1], &counts[at + 1..]);
     let (before, after) = (mean(early), mean(late));
-    let level = |values: &[f64], mean: f64| (missed(values) / values.len() as f64).sqrt() <= LEVEL * mean;
+    let level =
+        |values: &[f64], mean: f64| (missed(values) / values.len() as f64).sqrt() <= LEVEL * mean;
     // A rate of zero is a stall, not the rate without credit.
-    let is_step = after > 0.0 && before >= STEP * after && level(early, before) && level(late, after);
+    let is_step =
+        after > 0.0 && before >= STEP * after && level(early, before) && level(late, after);
     is_step.then_some(StepDown { at, before, after })
 }
 
@@ -401,15 +490,22 @@ fn step_down(counts: &[f64]) -> Option<StepDown> {
 fn unreached(points: &[PointSummary], step: Step, name: &str) -> Option<Finding> {
     const GAIN: f64 = 1.02;
     let of_step = points.iter().filter(|point| point.step() == step);
-    let mut loads: Vec<(u32, f64)> =
-        of_step.filter_map(|point| Some((point.coordinates.outstanding(), point.classes.first()?.iops))).collect();
+    let mut loads: Vec<(u32, f64)> = of_step
+        .filter_map(|point| Some((point.coordinates.outstanding(), point.classes.first()?.iops)))
+        .collect();
     loads.sort_by_key(|(depth, _)| *depth);
-    let [.., (_, before), (depth, last)] = loads[..] else { return None };
+    let [.., (_, before), (depth, last)] = loads[..] else {
+        return None;
+    };
     (last > GAIN * before).then(|| {
         Finding::warning(
             FindingName::NotReached,
-            format!("throughput of {name} was still rising at depth {depth}, the maximum tried: the limit is higher"),
-            "measure higher depths with `rigel curve --size 1MiB --depth 32..256`, --mix write=100 for writes",
+            format!(
+                "throughput of {name} was still rising at depth {depth}, the maximum tried: the \
+                 limit is higher"
+            ),
+            "measure higher depths with `rigel curve --size 1MiB --depth 32..256`, --mix \
+             write=100 for writes",
         )
     })
 }
@@ -420,8 +516,8 @@ fn unfitted(curve: &CurveShape) -> Option<Finding> {
     Some(Finding::note(
         FindingName::Usl,
         format!(
-            "the Universal Scalability Law does not fit this curve (a point is {} off): the knee is derived from \
-             the measured points only",
+            "the Universal Scalability Law does not fit this curve (a point is {} off): the knee \
+             is derived from the measured points only",
             rounded_percent(law.greatest_residual)
         ),
     ))
@@ -430,24 +526,38 @@ fn unfitted(curve: &CurveShape) -> Option<Finding> {
 /// Notes points whose figures are less precise than requested.
 fn imprecise(points: &[PointSummary], precision: Ratio) -> Option<Finding> {
     let known = |point: &PointSummary| {
-        let reaches = matches!(point.step(), Step::Depth | Step::Large | Step::Stream | Step::Write | Step::Again);
+        let reaches = matches!(
+            point.step(),
+            Step::Depth | Step::Large | Step::Stream | Step::Write | Step::Again
+        );
         let class = point.classes.first().filter(|_| reaches)?;
-        class.rate().precision().map(|known| (known, point.coordinates))
+        class
+            .rate()
+            .precision()
+            .map(|known| (known, point.coordinates))
     };
-    let mut wide: Vec<_> =
-        points.iter().filter_map(known).filter(|(known, _)| known.is_finite() && *known > precision.get()).collect();
+    let mut wide: Vec<_> = points
+        .iter()
+        .filter_map(known)
+        .filter(|(known, _)| known.is_finite() && *known > precision.get())
+        .collect();
     wide.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let (worst, at) = *wide.first()?;
     let (asked, worst) = (rounded_percent(precision.get()), rounded_percent(worst));
     let what = match wide.len() {
         1 => format!("one point missed the requested precision of {asked}: {worst} ({at})"),
-        many => format!("{many} points missed the requested precision of {asked}, the worst with {worst} ({at})"),
+        many => format!(
+            "{many} points missed the requested precision of {asked}, the worst with {worst} \
+             ({at})"
+        ),
     };
     Some(Finding {
         severity: Severity::Note,
         name: FindingName::Precision.name().into(),
         what,
-        hint: "give a point more time with --point-max, or measure when the storage has less other load".into(),
+        hint: "give a point more time with --point-max, or measure when the storage has less \
+               other load"
+            .into(),
     })
 }
 
@@ -460,13 +570,19 @@ mod tests {
         let series = |parts: &[(usize, f64)]| -> Vec<f64> {
             parts
                 .iter()
-                .flat_map(|(count, value)| (0..*count).map(move |i| value * (1.0 + 0.02 * (i % 3) as f64)))
+                .flat_map(|(count, value)| {
+                    (0..*count).map(move |i| value * (1.0 + 0.02 * (i % 3) as f64))
+                })
                 .collect()
         };
         let step = step_down(&series(&[(12, 500.0), (20, 200.0)])).unwrap();
         assert_eq!(step.at, 12);
         assert!((step.before / step.after - 2.5).abs() < 0.1);
-        for none in [&[(30, 500.0)][..], &[(12, 200.0), (20, 500.0)], &[(12, 500.0), (4, 100.0), (12, 500.0)]] {
+        for none in [
+            &[(30, 500.0)][..],
+            &[(12, 200.0), (20, 500.0)],
+            &[(12, 500.0), (4, 100.0), (12, 500.0)],
+        ] {
             assert!(step_down(&series(none)).is_none(), "{none:?}");
         }
         assert!(step_down(&[500.0; 6]).is_none());

@@ -10,10 +10,19 @@ pub(super) fn objectives(rounds: &[Round], terms: &PredictabilityTerms) -> Vec<O
     terms.objectives.iter().enumerate().map(of).collect()
 }
 
-fn one(rounds: &[Round], terms: &PredictabilityTerms, index: usize, objective: Objective) -> ObjectiveResult {
+fn one(
+    rounds: &[Round],
+    terms: &PredictabilityTerms,
+    index: usize,
+    objective: Objective,
+) -> ObjectiveResult {
     let stands_for = |round: &Round| {
         let seconds = terms.every_seconds.unwrap_or(round.seconds);
-        if seconds.is_finite() { seconds.max(1.0) } else { 1.0 }
+        if seconds.is_finite() {
+            seconds.max(1.0)
+        } else {
+            1.0
+        }
     };
     let (mut kept, mut missed, mut broken, mut unknown) = (0, 0, 0, 0);
     let (mut kept_seconds, mut missed_seconds) = (0.0, 0.0);
@@ -23,10 +32,14 @@ fn one(rounds: &[Round], terms: &PredictabilityTerms, index: usize, objective: O
         let seconds = stands_for(round);
         match round.has_kept(index) {
             None => unknown += 1,
-            Some(true) => (kept, kept_seconds, in_breach) = (kept + 1, kept_seconds + seconds, false),
+            Some(true) => {
+                (kept, kept_seconds, in_breach) = (kept + 1, kept_seconds + seconds, false);
+            }
             Some(false) => {
                 let missing = |next: &Round| next.missing_after(Some(round));
-                let next = rounds.get(at + 1).filter(|next| terms.every_seconds.is_some() && missing(next) > 0);
+                let next = rounds
+                    .get(at + 1)
+                    .filter(|next| terms.every_seconds.is_some() && missing(next) > 0);
                 let seconds = next.map_or(seconds, |next| seconds * f64::from(missing(next) + 1));
                 let end = next.map_or(round.finish(), |next| next.begin.max(round.finish()));
                 (missed, missed_seconds) = (missed + 1, missed_seconds + seconds);
@@ -37,7 +50,12 @@ fn one(rounds: &[Round], terms: &PredictabilityTerms, index: usize, objective: O
                         breach.rounds += 1;
                         breach.seconds += seconds;
                     }
-                    None => breaches.push(Breach { begin: round.begin, end, rounds: 1, seconds }),
+                    None => breaches.push(Breach {
+                        begin: round.begin,
+                        end,
+                        rounds: 1,
+                        seconds,
+                    }),
                 }
                 in_breach = true;
             }
@@ -59,7 +77,10 @@ fn one(rounds: &[Round], terms: &PredictabilityTerms, index: usize, objective: O
         budget_used: (budget_seconds > 0.0).then(|| missed_seconds / budget_seconds),
         // The sums of seconds have rounding errors in the last digit.
         met: share_kept.map(|share| share >= terms.share - 1e-9),
-        longest_breach: breaches.iter().copied().reduce(|a, b| if b.seconds > a.seconds { b } else { a }),
+        longest_breach: breaches
+            .iter()
+            .copied()
+            .reduce(|a, b| if b.seconds > a.seconds { b } else { a }),
         breaches,
     }
 }

@@ -1,11 +1,13 @@
-//! Causes of failed operations and broken rounds in a series, each with its count and its first and last date.
+//! Causes of failed operations and broken rounds in a series, each with its count and its first and
+//! last date.
 
 use super::rounds::{Round, RoundEnd};
 use crate::model::{Finding, FindingName, Moment};
 use crate::record::PointRecord;
 use std::collections::BTreeMap;
 
-/// Maximum number of distinct causes of each kind. Later ones count as "other causes", so that memory does not grow.
+/// Maximum number of distinct causes of each kind. Later ones count as "other causes", so that
+/// memory does not grow.
 const CAUSES_MOST: usize = 20;
 const OTHERS: &str = "other causes";
 
@@ -32,7 +34,11 @@ impl Causes {
         }
         // Only the first class counts, as in the round itself.
         let stream = record.streams.first().filter(|_| round.failed > 0);
-        for (cause, count) in stream.map(|stream| stream.total().failed).into_iter().flatten() {
+        for (cause, count) in stream
+            .map(|stream| stream.total().failed)
+            .into_iter()
+            .flatten()
+        {
             see(&mut self.failed, &cause, count, round.begin);
         }
     }
@@ -45,8 +51,8 @@ impl Causes {
                 FindingName::Failures,
                 "operations failed",
                 &self.failed,
-                "see the log of the kernel (dmesg), the device or the database; the figures are for the other \
-                 operations",
+                "see the log of the kernel (dmesg), the device or the database; the figures are \
+                 for the other operations",
             ),
             (
                 FindingName::BrokenRounds,
@@ -55,16 +61,28 @@ impl Causes {
                 "check what happened to the target at that time",
             ),
         ];
-        let found = sorts.into_iter().filter(|(_, _, causes, _)| !causes.is_empty());
+        let found = sorts
+            .into_iter()
+            .filter(|(_, _, causes, _)| !causes.is_empty());
         found
-            .map(|(name, what, causes, hint)| Finding::warning(name, format!("{what}: {}", listed(causes)), hint))
+            .map(|(name, what, causes, hint)| {
+                Finding::warning(name, format!("{what}: {}", listed(causes)), hint)
+            })
             .collect()
     }
 }
 
 fn see(causes: &mut BTreeMap<String, Seen>, cause: &str, count: u64, at: Moment) {
-    let cause = if causes.contains_key(cause) || causes.len() < CAUSES_MOST { cause } else { OTHERS };
-    let seen = causes.entry(cause.to_string()).or_insert(Seen { count: 0, first: at, last: at });
+    let cause = if causes.contains_key(cause) || causes.len() < CAUSES_MOST {
+        cause
+    } else {
+        OTHERS
+    };
+    let seen = causes.entry(cause.to_string()).or_insert(Seen {
+        count: 0,
+        first: at,
+        last: at,
+    });
     seen.count += count;
     seen.last = at;
 }
@@ -74,7 +92,11 @@ fn listed(causes: &BTreeMap<String, Seen>) -> String {
     let mut causes: Vec<_> = causes.iter().collect();
     causes.sort_by_key(|(_, seen)| std::cmp::Reverse(seen.count));
     let one = |(cause, Seen { count, first, last }): (&String, &Seen)| {
-        let until = if first == last { String::new() } else { format!(" to {}", last.short()) };
+        let until = if first == last {
+            String::new()
+        } else {
+            format!(" to {}", last.short())
+        };
         format!("{count} x {cause} ({}{until})", first.short())
     };
     causes.into_iter().map(one).collect::<Vec<_>>().join("; ")

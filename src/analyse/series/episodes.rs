@@ -9,10 +9,11 @@ use serde::Serialize;
 
 /// Minimum distance of a slow round's rate below the usual level: 10 %.
 pub const SLOWDOWN: f64 = 0.10;
-/// Levels between steps show a slowdown if they are this many times the noise below the usual level, if that is more
-/// than `SLOWDOWN`.
+/// Levels between steps show a slowdown if they are this many times the noise below the usual
+/// level, if that is more than `SLOWDOWN`.
 const NOISE: f64 = 4.0;
-/// The same factor for medians of five rounds, which are used if the level changed too gradually for steps.
+/// The same factor for medians of five rounds, which are used if the level changed too gradually
+/// for steps.
 const NOISE_GRADUAL: f64 = 6.0;
 /// Consecutive rounds at the usual level that end a slowdown.
 const BACK: usize = 2;
@@ -38,8 +39,9 @@ pub struct Episode {
     pub last_slow: Moment,
     /// Number of slow rounds that were measured.
     pub rounds: usize,
-    /// The usual rate at the time of the slowest round: the centre of the half of all rounds that lie closest
-    /// together, adjusted by slope and hour of the day. Always above the worst rate.
+    /// The usual rate at the time of the slowest round: the centre of the half of all rounds that
+    /// lie closest together, adjusted by slope and hour of the day. Always above the worst
+    /// rate.
     pub usual: f64,
     /// The rate below which a round counted as slow at that time.
     pub edge: f64,
@@ -61,16 +63,27 @@ impl Episode {
     }
 }
 
-/// The slowdowns in the rounds with a rate, after slope and daily pattern are removed. Only where the level changed
-/// beyond chance; from there, a slowdown extends as far as single rounds are below the usual level. `logarithms` are
-/// those of the rates.
-pub(super) fn episodes(known: &[&Round], logarithms: &[f64], explained: &Explained) -> Vec<Episode> {
+/// The slowdowns in the rounds with a rate, after slope and daily pattern are removed. Only where
+/// the level changed beyond chance; from there, a slowdown extends as far as single rounds are
+/// below the usual level. `logarithms` are those of the rates.
+pub(super) fn episodes(
+    known: &[&Round],
+    logarithms: &[f64],
+    explained: &Explained,
+) -> Vec<Episode> {
     let values = &explained.levelled;
-    let Some(level) = usual(values) else { return Vec::new() };
+    let Some(level) = usual(values) else {
+        return Vec::new();
+    };
     let tenth = (1.0 - SLOWDOWN).ln();
     let short_term = spread_of_differences(values);
     let (levels_around, times) = if explained.steps.is_empty() {
-        ((0..values.len()).map(|at| middle_of_five(values, at)).collect(), NOISE_GRADUAL * short_term)
+        (
+            (0..values.len())
+                .map(|at| middle_of_five(values, at))
+                .collect(),
+            NOISE_GRADUAL * short_term,
+        )
     } else {
         (levels(explained), NOISE * explained.noise)
     };
@@ -79,25 +92,44 @@ pub(super) fn episodes(known: &[&Round], logarithms: &[f64], explained: &Explain
     let mut episodes = Vec::new();
     let mut at = 0;
     while let Some(from) = (at..values.len()).find(|index| levels_around[*index] < seen_below) {
-        let to = (from..values.len()).find(|index| levels_around[*index] >= seen_below).unwrap_or(values.len());
+        let to = (from..values.len())
+            .find(|index| levels_around[*index] >= seen_below)
+            .unwrap_or(values.len());
         at = to;
         let is_slow = |index: &usize| values[*index] < edge;
-        let Some(within) = (from..to).find(is_slow) else { continue };
-        let first = (0..within).rev().take_while(is_slow).last().unwrap_or(within);
-        let is_back = |index: &usize| values[*index..].iter().take(BACK).all(|value| *value >= edge);
+        let Some(within) = (from..to).find(is_slow) else {
+            continue;
+        };
+        let first = (0..within)
+            .rev()
+            .take_while(is_slow)
+            .last()
+            .unwrap_or(within);
+        let is_back = |index: &usize| {
+            values[*index..]
+                .iter()
+                .take(BACK)
+                .all(|value| *value >= edge)
+        };
         let last = (from..to).rev().find(is_slow).unwrap_or(first);
         let end = (last..values.len()).find(is_back).unwrap_or(values.len());
         at = at.max(end);
         let slow = (first..end).filter(is_slow).count();
-        // Rounds that were slow from the beginning have no start; a permanent change of level is reported as a step.
+        // Rounds that were slow from the beginning have no start; a permanent change of level is
+        // reported as a step.
         let is_step = to == values.len() && level_changed(explained, from);
         if first == 0 || from == 0 || slow < SEGMENT_MIN || is_step {
             continue;
         }
-        let Some(worst) = (first..end).min_by(|a, b| values[*a].total_cmp(&values[*b])) else { continue };
+        let Some(worst) = (first..end).min_by(|a, b| values[*a].total_cmp(&values[*b])) else {
+            continue;
+        };
         // The contribution of slope and hour of the day at that time.
         let then = logarithms[worst] - values[worst];
-        let around = [&known[first.saturating_sub(AROUND)..first], &known[end..(end + AROUND).min(known.len())]];
+        let around = [
+            &known[first.saturating_sub(AROUND)..first],
+            &known[end..(end + AROUND).min(known.len())],
+        ];
         episodes.push(Episode {
             begin: known[first].begin,
             first_round: known[first].number,
@@ -118,7 +150,11 @@ pub(super) fn episodes(known: &[&Round], logarithms: &[f64], explained: &Explain
 /// The level of each value's segment between steps.
 fn levels(explained: &Explained) -> Vec<f64> {
     let values = &explained.levelled;
-    let ends = explained.steps.iter().map(|step| step.at).chain([values.len()]);
+    let ends = explained
+        .steps
+        .iter()
+        .map(|step| step.at)
+        .chain([values.len()]);
     let mut levels = Vec::with_capacity(values.len());
     for end in ends {
         let part = &values[levels.len()..end];
@@ -129,6 +165,11 @@ fn levels(explained: &Explained) -> Vec<f64> {
 
 /// True if about here the last step begins: one level from here to the end.
 fn level_changed(explained: &Explained, from: usize) -> bool {
-    let behind: Vec<usize> = explained.steps.iter().map(|step| step.at).filter(|at| at + SEGMENT_MIN > from).collect();
+    let behind: Vec<usize> = explained
+        .steps
+        .iter()
+        .map(|step| step.at)
+        .filter(|at| at + SEGMENT_MIN > from)
+        .collect();
     matches!(behind[..], [at] if at < from + SEGMENT_MIN)
 }

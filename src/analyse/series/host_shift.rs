@@ -39,8 +39,14 @@ pub enum HostCounter {
 }
 
 impl HostCounter {
-    const ALL: [Self; 6] =
-        [Self::OthersMbPerS, Self::Stolen, Self::CpuBusy, Self::IoPressure, Self::DeviceBusy, Self::Queue];
+    const ALL: [Self; 6] = [
+        Self::OthersMbPerS,
+        Self::Stolen,
+        Self::CpuBusy,
+        Self::IoPressure,
+        Self::DeviceBusy,
+        Self::Queue,
+    ];
 
     fn of(self, host: &RoundHost) -> Option<f64> {
         match self {
@@ -53,8 +59,8 @@ impl HostCounter {
         }
     }
 
-    /// Smallest shift that is worth reporting; for counters without a maximum it grows with a fifth of the value
-    /// before.
+    /// Smallest shift that is worth reporting; for counters without a maximum it grows with a fifth
+    /// of the value before.
     fn least(self, before: f64) -> f64 {
         match self {
             Self::OthersMbPerS => 1.0 + 0.2 * before,
@@ -92,11 +98,17 @@ impl HostShift {
     /// A sentence such as `I/O of others went from 0.2 MB/s to 85.0 MB/s`.
     #[must_use]
     pub fn sentence(&self) -> String {
-        format!("{} went from {} to {}", self.what.name(), self.what.show(self.before), self.what.show(self.after))
+        format!(
+            "{} went from {} to {}",
+            self.what.name(),
+            self.what.show(self.before),
+            self.what.show(self.after)
+        )
     }
 }
 
-/// The counters that changed from `before` to `after`; `None` if the host is unknown on either side.
+/// The counters that changed from `before` to `after`; `None` if the host is unknown on either
+/// side.
 pub(super) fn host_shifts(before: &[&Round], after: &[&Round]) -> Option<Vec<HostShift>> {
     let before = &before[before.len().saturating_sub(ROUNDS_MAX)..];
     let after = &after[..after.len().min(ROUNDS_MAX)];
@@ -106,12 +118,21 @@ pub(super) fn host_shifts(before: &[&Round], after: &[&Round]) -> Option<Vec<Hos
     }
     let shift = |what: HostCounter| {
         let values = |rounds: &[&Round]| -> Vec<f64> {
-            rounds.iter().filter_map(|round| what.of(round.host.as_ref()?)).filter(|value| value.is_finite()).collect()
+            rounds
+                .iter()
+                .filter_map(|round| what.of(round.host.as_ref()?))
+                .filter(|value| value.is_finite())
+                .collect()
         };
         let (earlier, later) = (values(before), values(after));
         let (was, is) = (median(&earlier)?, median(&later)?);
-        let noise = NOISE * spread(&earlier).max(spread(&later)) / (earlier.len().min(later.len()) as f64).sqrt();
-        ((is - was).abs() > noise.max(what.least(was))).then_some(HostShift { what, before: was, after: is })
+        let noise = NOISE * spread(&earlier).max(spread(&later))
+            / (earlier.len().min(later.len()) as f64).sqrt();
+        ((is - was).abs() > noise.max(what.least(was))).then_some(HostShift {
+            what,
+            before: was,
+            after: is,
+        })
     };
     Some(HostCounter::ALL.into_iter().filter_map(shift).collect())
 }

@@ -1,9 +1,13 @@
-//! Other tools' figures in our terms: which of our loads each load corresponds to, its latencies, and time series.
+//! Other tools' figures in our terms: which of our loads each load corresponds to, its latencies,
+//! and time series.
 //!
-//! Input: imported figures. Output: figures for reports and comparisons. What the tool does not report is `None`.
+//! Input: imported figures. Output: figures for reports and comparisons. What the tool does not
+//! report is `None`.
 
 use super::rounds::{Round, RoundEnd};
-use crate::analyse::point::summary::{ClassSummary, CoverageSummary, LatencySummary, PointSummary, ReportedFigures};
+use crate::analyse::point::summary::{
+    ClassSummary, CoverageSummary, LatencySummary, PointSummary, ReportedFigures,
+};
 use crate::model::{Coordinates, MIB, Moment, Step};
 use crate::record::End;
 use crate::record::imported::{
@@ -35,11 +39,15 @@ impl ImportedSummary {
     /// `fio 3.33`.
     #[must_use]
     pub fn tool_and_version(&self) -> String {
-        self.version.as_ref().map_or_else(|| self.tool.clone(), |version| format!("{} {version}", self.tool))
+        self.version.as_ref().map_or_else(
+            || self.tool.clone(),
+            |version| format!("{} {version}", self.tool),
+        )
     }
 }
 
-/// Figures of one class and kind of operation at one load. `None` means that the tool does not report it.
+/// Figures of one class and kind of operation at one load. `None` means that the tool does not
+/// report it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LoadFigures {
     /// The tool's name of the load.
@@ -119,7 +127,12 @@ pub fn imported(told: &Imported) -> ImportedSummary {
         tool: told.tool.clone(),
         version: told.version.clone(),
         told: told.told.clone(),
-        notes: told.notes.iter().cloned().chain(gaps(&told.figures)).collect(),
+        notes: told
+            .notes
+            .iter()
+            .cloned()
+            .chain(gaps(&told.figures))
+            .collect(),
         loads,
         series,
     }
@@ -135,7 +148,10 @@ fn load_figures(points: &[LoadPoint]) -> Vec<LoadFigures> {
         for flow in &point.flows {
             found.push(figures(point, flow, place));
         }
-        for both in classes(point).into_iter().filter(|both| !point.flows.contains(both)) {
+        for both in classes(point)
+            .into_iter()
+            .filter(|both| !point.flows.contains(both))
+        {
             found.push(figures(point, &both, place));
         }
     }
@@ -144,9 +160,12 @@ fn load_figures(points: &[LoadPoint]) -> Vec<LoadFigures> {
 
 fn figures(point: &LoadPoint, flow: &Flow, place: Option<Coordinates>) -> LoadFigures {
     let us = |ns: Option<f64>| ns.map(|ns| ns / 1e3);
-    // If the time to submit was not added, the completion times are the next best, and are labelled as such.
+    // If the time to submit was not added, the completion times are the next best, and are labelled
+    // as such.
     let total = flow.latency("total").or_else(|| flow.latency("completion"));
-    let (timed, quantile) = (quantiles(flow), |share| us(quantiles(flow).and_then(|timed| timed.quantile(share))));
+    let (timed, quantile) = (quantiles(flow), |share| {
+        us(quantiles(flow).and_then(|timed| timed.quantile(share)))
+    });
     let outstanding = match (&point.load, flow.class.as_str()) {
         (ReportedLoad::Cell { small, .. }, "small") => Some(*small),
         (ReportedLoad::Cell { large, .. }, _) => Some(*large),
@@ -182,14 +201,18 @@ fn figures(point: &LoadPoint, flow: &Flow, place: Option<Coordinates>) -> LoadFi
 /// The times with quantiles: those of whole operations, or else those without submission.
 fn quantiles(flow: &Flow) -> Option<&ReportedLatency> {
     let has = |timed: &&ReportedLatency| timed.histogram.is_some() || !timed.quantiles.is_empty();
-    ["total", "completion"].iter().find_map(|of| flow.latency(of).filter(has))
+    ["total", "completion"]
+        .iter()
+        .find_map(|of| flow.latency(of).filter(has))
 }
 
 fn words(load: &ReportedLoad) -> String {
     match load {
         ReportedLoad::Cell { small, large } => Coordinates::cell(*small, *large).to_string(),
         ReportedLoad::Closed { depth } => format!("depth {depth}"),
-        ReportedLoad::Open { rate, in_flight } => format!("{rate}/s, {in_flight} in flight at most"),
+        ReportedLoad::Open { rate, in_flight } => {
+            format!("{rate}/s, {in_flight} in flight at most")
+        }
         ReportedLoad::Other(words) => words.clone(),
     }
 }
@@ -205,14 +228,21 @@ fn classes(point: &LoadPoint) -> Vec<Flow> {
     }
     classes
         .into_iter()
-        .map(|(name, flows)| if flows.len() == 1 { flows[0].clone() } else { both(name, &flows) })
+        .map(|(name, flows)| {
+            if flows.len() == 1 {
+                flows[0].clone()
+            } else {
+                both(name, &flows)
+            }
+        })
         .collect()
 }
 
 fn both(class: String, flows: &[&Flow]) -> Flow {
     let sum = |of: fn(&Flow) -> Option<f64>| flows.iter().map(|flow| of(flow)).sum::<Option<f64>>();
     let timed = |of: &str| {
-        let all: Option<Vec<ReportedLatency>> = flows.iter().map(|flow| flow.latency(of).cloned()).collect();
+        let all: Option<Vec<ReportedLatency>> =
+            flows.iter().map(|flow| flow.latency(of).cloned()).collect();
         all.map(|all| ReportedLatency::together(of, &all))
     };
     let size = flows[0].io_bytes;
@@ -220,17 +250,26 @@ fn both(class: String, flows: &[&Flow]) -> Flow {
         class,
         kind: "mixed".into(),
         io_bytes: size.filter(|_| flows.iter().all(|flow| flow.io_bytes == size)),
-        done: flows.iter().try_fold(0u64, |sum, flow| sum.checked_add(flow.done?)),
+        done: flows
+            .iter()
+            .try_fold(0u64, |sum, flow| sum.checked_add(flow.done?)),
         iops: sum(|flow| flow.iops),
         bytes_per_s: sum(|flow| flow.bytes_per_s),
-        latencies: ["total", "completion", "submission"].into_iter().filter_map(timed).collect(),
+        latencies: ["total", "completion", "submission"]
+            .into_iter()
+            .filter_map(timed)
+            .collect(),
     }
 }
 
 /// The workload of a load: two loads with different workloads are not on one curve.
 fn work(point: &LoadPoint) -> (Option<&str>, Option<u64>, Option<u32>) {
     let writes = point.writes_percent.map(f64::to_bits);
-    (point.pattern.as_deref(), writes, point.flows.first().and_then(|flow| flow.io_bytes))
+    (
+        point.pattern.as_deref(),
+        writes,
+        point.flows.first().and_then(|flow| flow.io_bytes),
+    )
 }
 
 /// True if all loads have the same workload, as those of a curve do.
@@ -241,8 +280,9 @@ pub fn is_one_work(points: &[LoadPoint]) -> bool {
 
 /// The corresponding load of ours for each load; `None` if there is none.
 ///
-/// Loads of one workload are points of a curve. Loads of several workloads are steps of `calibrate`: small random
-/// reads, large random reads, one stream of large sequential reads, small random writes.
+/// Loads of one workload are points of a curve. Loads of several workloads are steps of
+/// `calibrate`: small random reads, large random reads, one stream of large sequential reads, small
+/// random writes.
 #[must_use]
 pub fn places(points: &[LoadPoint]) -> Vec<Option<Coordinates>> {
     let is_curve = is_one_work(points);
@@ -259,9 +299,15 @@ fn place(point: &LoadPoint, is_curve: bool) -> Option<Coordinates> {
     match point.load {
         ReportedLoad::Cell { small, large } => Some(Coordinates::cell(small, large)),
         ReportedLoad::Open { rate, in_flight } if is_curve || is_small_read => {
-            Some(Coordinates::Rate { rate_per_s: rate, in_flight_max: in_flight, large_beside: 0 })
+            Some(Coordinates::Rate {
+                rate_per_s: rate,
+                in_flight_max: in_flight,
+                large_beside: 0,
+            })
         }
-        ReportedLoad::Closed { depth } if is_curve || is_small_read => Some(Coordinates::at_depth(depth)),
+        ReportedLoad::Closed { depth } if is_curve || is_small_read => {
+            Some(Coordinates::at_depth(depth))
+        }
         ReportedLoad::Closed { depth } => match kind {
             (true, Some("uniform"), Some(0.0)) => Some(Coordinates::Large { depth }),
             (true, Some("sequential"), Some(0.0)) if depth == 1 => Some(Coordinates::Stream),
@@ -272,19 +318,29 @@ fn place(point: &LoadPoint, is_curve: bool) -> Option<Coordinates> {
     }
 }
 
-/// The points with a corresponding load of ours, summarised like ours. They have no intervals and no coverage, because
-/// other tools record neither.
+/// The points with a corresponding load of ours, summarised like ours. They have no intervals and
+/// no coverage, because other tools record neither.
 #[must_use]
 pub fn summaries(all: &[Imported]) -> Vec<PointSummary> {
     let mut found = Vec::new();
     for told in all {
-        let Figures::Loads(points) = &told.figures else { continue };
+        let Figures::Loads(points) = &told.figures else {
+            continue;
+        };
         let is_curve = is_one_work(points);
         for (point, place) in points.iter().zip(places(points)) {
             let Some(place) = place else { continue };
-            let name =
-                |flow: &Flow| if is_curve && place.step() != Step::Cell { "small".into() } else { flow.class.clone() };
-            let classes = classes(point).iter().map(|flow| class(name(flow), point, flow)).collect();
+            let name = |flow: &Flow| {
+                if is_curve && place.step() != Step::Cell {
+                    "small".into()
+                } else {
+                    flow.class.clone()
+                }
+            };
+            let classes = classes(point)
+                .iter()
+                .map(|flow| class(name(flow), point, flow))
+                .collect();
             found.push(summary(point, place, classes));
         }
     }
@@ -295,7 +351,9 @@ fn summary(point: &LoadPoint, place: Coordinates, classes: Vec<ClassSummary>) ->
     PointSummary {
         coordinates: place,
         end: End::Complete,
-        started: point.began.map_or_else(String::new, |began| began.to_string()),
+        started: point
+            .began
+            .map_or_else(String::new, |began| began.to_string()),
         warm_up_s: 0.0,
         measured_s: point.seconds.unwrap_or(0.0),
         cpu_us_per_io: None,
@@ -321,7 +379,14 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
             max_us: known.max_us?,
         })
     };
-    let of_kind = |kind: &str| point.flows.iter().filter(|flow| flow.kind == kind).filter_map(|flow| flow.done).sum();
+    let of_kind = |kind: &str| {
+        point
+            .flows
+            .iter()
+            .filter(|flow| flow.kind == kind)
+            .filter_map(|flow| flow.done)
+            .sum()
+    };
     ClassSummary {
         name,
         io_bytes: flow.io_bytes.unwrap_or(0),
@@ -331,7 +396,11 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
         writes: of_kind("write"),
         failed: BTreeMap::new(),
         unserved: 0,
-        offered: if let ReportedLoad::Open { rate, .. } = point.load { Some(rate as f64) } else { None },
+        offered: if let ReportedLoad::Open { rate, .. } = point.load {
+            Some(rate as f64)
+        } else {
+            None
+        },
         met: None,
         iops: flow.iops.unwrap_or(0.0),
         mib_per_s: known.mib_per_s.unwrap_or(0.0),
@@ -365,37 +434,60 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
 /// An interval between samples is a gap if it exceeds the usual interval by this factor.
 const GAP: f64 = 1.5;
 
-/// Usual seconds between samples: the median of the intervals above zero, the upper one if there are two.
+/// Usual seconds between samples: the median of the intervals above zero, the upper one if there
+/// are two.
 fn usual_interval(series: &ImportedSeries) -> Option<f64> {
-    let between = series.samples.windows(2).map(|two| two[1].begin.since(two[0].begin));
+    let between = series
+        .samples
+        .windows(2)
+        .map(|two| two[1].begin.since(two[0].begin));
     let mut intervals: Vec<i64> = between.filter(|seconds| *seconds > 0).collect();
     intervals.sort_unstable();
-    intervals.get(intervals.len() / 2).map(|seconds| *seconds as f64)
+    intervals
+        .get(intervals.len() / 2)
+        .map(|seconds| *seconds as f64)
 }
 
-/// Duration of each sample. A sample without one lasts until the next sample begins, but over a gap no longer than
-/// usual, because nothing was counted there. The last sample lasts as long as the one before it.
+/// Duration of each sample. A sample without one lasts until the next sample begins, but over a gap
+/// no longer than usual, because nothing was counted there. The last sample lasts as long as the
+/// one before it.
 fn lengths(series: &ImportedSeries) -> Vec<f64> {
     let usual = usual_interval(series).unwrap_or(0.0);
     let until_next = |at: usize| {
         let (this, next) = (series.samples.get(at)?, series.samples.get(at + 1)?);
         let seconds = Some(next.begin.since(this.begin) as f64).filter(|seconds| *seconds > 0.0)?;
-        Some(if seconds > GAP * usual { usual } else { seconds })
+        Some(if seconds > GAP * usual {
+            usual
+        } else {
+            seconds
+        })
     };
     let told = series.samples.iter().enumerate();
     let length = |(at, sample): (usize, &Counted)| {
-        sample.seconds.or_else(|| until_next(at)).or_else(|| until_next(at.checked_sub(1)?)).unwrap_or(0.0)
+        sample
+            .seconds
+            .or_else(|| until_next(at))
+            .or_else(|| until_next(at.checked_sub(1)?))
+            .unwrap_or(0.0)
     };
     told.map(length).collect()
 }
 
 /// A note about gaps in the longest series; `None` if there is no gap.
 fn gaps(figures: &Figures) -> Option<String> {
-    let Figures::Series(all) = figures else { return None };
+    let Figures::Series(all) = figures else {
+        return None;
+    };
     let series = all.iter().max_by_key(|series| series.samples.len())?;
     let usual = usual_interval(series)?;
-    let ends = series.samples.iter().zip(lengths(series)).map(|(sample, seconds)| after(sample.begin, seconds));
-    let spans = ends.zip(series.samples.iter().skip(1)).map(|(end, next)| (end, next.begin));
+    let ends = series
+        .samples
+        .iter()
+        .zip(lengths(series))
+        .map(|(sample, seconds)| after(sample.begin, seconds));
+    let spans = ends
+        .zip(series.samples.iter().skip(1))
+        .map(|(end, next)| (end, next.begin));
     let is_gap = |(from, to): &(Moment, Moment)| to.since(*from) as f64 >= (GAP - 1.0) * usual;
     let gaps: Vec<(Moment, Moment)> = spans.filter(is_gap).collect();
     let (from, to) = gaps.iter().max_by_key(|(from, to)| to.since(*from))?;
@@ -418,7 +510,13 @@ pub fn rounds(series: &ImportedSeries) -> Vec<Round> {
     let is_per_second = series.unit.ends_with("/s");
     let round = |(at, (sample, seconds)): (usize, (&Counted, f64))| {
         let rate = sample.rate();
-        let counted = || if is_per_second { rate.map_or(0.0, |rate| rate * seconds) } else { 0.0 };
+        let counted = || {
+            if is_per_second {
+                rate.map_or(0.0, |rate| rate * seconds)
+            } else {
+                0.0
+            }
+        };
         Round {
             number: u32::try_from(at + 1).unwrap_or(u32::MAX),
             begin: sample.begin,
@@ -436,12 +534,21 @@ pub fn rounds(series: &ImportedSeries) -> Vec<Round> {
             host: None,
         }
     };
-    series.samples.iter().zip(lengths(series)).enumerate().map(round).collect()
+    series
+        .samples
+        .iter()
+        .zip(lengths(series))
+        .enumerate()
+        .map(round)
+        .collect()
 }
 
 fn series_figures(series: &ImportedSeries) -> SeriesSummary {
-    let mut values: Vec<(f64, Moment)> =
-        series.samples.iter().filter_map(|sample| Some((sample.rate()?, sample.begin))).collect();
+    let mut values: Vec<(f64, Moment)> = series
+        .samples
+        .iter()
+        .filter_map(|sample| Some((sample.rate()?, sample.begin)))
+        .collect();
     values.sort_by(|one, other| one.0.total_cmp(&other.0));
     let middle = values.len() / 2;
     let median = match values.len() {
@@ -469,22 +576,42 @@ mod tests {
 
     fn cloud_day() -> Imported {
         let text = include_str!("../../../docs/examples/cloud-day.csv");
-        table::read(Source { name: "cloud-day.csv", text }, &table::Columns::default()).unwrap()
+        table::read(
+            Source {
+                name: "cloud-day.csv",
+                text,
+            },
+            &table::Columns::default(),
+        )
+        .unwrap()
     }
 
     fn of_fio(text: &str) -> Imported {
-        fio::read(Source { name: "f.json", text }).unwrap()
+        fio::read(Source {
+            name: "f.json",
+            text,
+        })
+        .unwrap()
     }
 
     #[test]
     fn a_series_becomes_rounds_with_all_its_figures() {
-        let Figures::Series(series) = cloud_day().figures else { unreachable!("a csv has series") };
+        let Figures::Series(series) = cloud_day().figures else {
+            unreachable!("a csv has series")
+        };
         let rounds = rounds(&series[0]);
         assert_eq!(rounds.len(), 51);
         let (first, final_one) = (&rounds[0], &rounds[50]);
         assert_eq!((first.number, final_one.number), (1, 51));
-        assert_eq!((first.begin.short().as_str(), first.seconds), ("2016-04-23 10:17", 1018.0));
-        assert!((first.done - 6_385_274.0).abs() < 0.5 && first.rate == Some(6272.0) && first.asked.is_none());
+        assert_eq!(
+            (first.begin.short().as_str(), first.seconds),
+            ("2016-04-23 10:17", 1018.0)
+        );
+        assert!(
+            (first.done - 6_385_274.0).abs() < 0.5
+                && first.rate == Some(6272.0)
+                && first.asked.is_none()
+        );
         let summed = imported(&cloud_day());
         let least = summed.series[0].least.unwrap();
         assert!((least.0 - 416.0).abs() < 0.5, "{least:?}");
@@ -494,61 +621,124 @@ mod tests {
     fn samples_without_a_length_last_until_the_next_one() {
         let text = "time,value\n2016-04-23T10:00,5\n2016-04-23T10:10,6\n2016-04-23T10:30,7\n";
         let found = table::read(Source { name: "f", text }, &table::Columns::default()).unwrap();
-        let Figures::Series(series) = found.figures else { unreachable!("a csv has series") };
-        let seconds: Vec<f64> = rounds(&series[0]).iter().map(|round| round.seconds).collect();
+        let Figures::Series(series) = found.figures else {
+            unreachable!("a csv has series")
+        };
+        let seconds: Vec<f64> = rounds(&series[0])
+            .iter()
+            .map(|round| round.seconds)
+            .collect();
         assert_eq!(seconds, [600.0, 1200.0, 1200.0]);
     }
 
     #[test]
     fn a_sample_before_a_gap_has_the_usual_duration_and_the_gap_is_noted() {
-        let of = |text: &str| table::read(Source { name: "f", text }, &table::Columns::default()).unwrap();
-        let times = ["1T10:00", "1T10:15", "1T10:30", "1T16:30", "1T16:45", "1T17:00", "2T05:00", "2T05:15"];
+        let of = |text: &str| {
+            table::read(Source { name: "f", text }, &table::Columns::default()).unwrap()
+        };
+        let times = [
+            "1T10:00", "1T10:15", "1T10:30", "1T16:30", "1T16:45", "1T17:00", "2T05:00", "2T05:15",
+        ];
         let text = times.map(|time| format!("2026-03-0{time},5\n")).concat();
         let found = of(&text);
-        let Figures::Series(series) = &found.figures else { unreachable!("a csv has series") };
-        assert!(rounds(&series[0]).iter().all(|round| (round.seconds - 900.0).abs() < 0.5));
+        let Figures::Series(series) = &found.figures else {
+            unreachable!("a csv has series")
+        };
+        assert!(
+            rounds(&series[0])
+                .iter()
+                .all(|round| (round.seconds - 900.0).abs() < 0.5)
+        );
         let notes = imported(&found).notes.join("; ");
-        let expected = "there are 2 gaps without samples, the longest from 2026-03-01 17:15 to 2026-03-02 05:00";
+        let expected = "there are 2 gaps without samples, the longest from 2026-03-01 17:15 to \
+                        2026-03-02 05:00";
         assert!(notes.contains(expected), "{notes}");
-        let without = imported(&of(&text[..text.find("2026-03-02").unwrap()])).notes.join("; ");
-        assert!(without.contains("there are no samples from 2026-03-01 10:45 to 2026-03-01 16:30"), "{without}");
-        assert!(imported(&cloud_day()).notes.iter().all(|note| !note.contains("there are no samples")));
+        let without = imported(&of(&text[..text.find("2026-03-02").unwrap()]))
+            .notes
+            .join("; ");
+        assert!(
+            without.contains("there are no samples from 2026-03-01 10:45 to 2026-03-01 16:30"),
+            "{without}"
+        );
+        assert!(
+            imported(&cloud_day())
+                .notes
+                .iter()
+                .all(|note| !note.contains("there are no samples"))
+        );
     }
 
     #[test]
     fn loads_have_their_place_among_ours() {
         let places_of = |text: &str| {
-            let Figures::Loads(points) = of_fio(text).figures else { unreachable!("fio has loads") };
-            places(&points).into_iter().map(|place| place.map(|place| place.name())).collect::<Vec<_>>()
+            let Figures::Loads(points) = of_fio(text).figures else {
+                unreachable!("fio has loads")
+            };
+            places(&points)
+                .into_iter()
+                .map(|place| place.map(|place| place.name()))
+                .collect::<Vec<_>>()
         };
-        let named = |names: &[&str]| names.iter().map(|name| Some((*name).to_string())).collect::<Vec<_>>();
-        assert_eq!(places_of(include_str!("../../../tests/imports/fio_depth8_plus.json")), named(&["depth:8"]));
-        assert_eq!(places_of(include_str!("../../../tests/imports/fio_rate.json")), named(&["rate:500"]));
+        let named = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| Some((*name).to_string()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            places_of(include_str!("../../../tests/imports/fio_depth8_plus.json")),
+            named(&["depth:8"])
+        );
+        assert_eq!(
+            places_of(include_str!("../../../tests/imports/fio_rate.json")),
+            named(&["rate:500"])
+        );
         // A small read, a small write, and large reads at depth 2, which correspond to no step.
         let several = places_of(include_str!("../../../tests/imports/fio_three.json"));
-        assert_eq!((&several[..2], &several[2]), (&named(&["depth:1", "write:1"])[..], &None));
+        assert_eq!(
+            (&several[..2], &several[2]),
+            (&named(&["depth:1", "write:1"])[..], &None)
+        );
     }
 
     #[test]
     fn a_summary_has_only_the_imported_figures() {
-        let points = summaries(&[of_fio(include_str!("../../../tests/imports/fio_depth8_plus.json"))]);
+        let points = summaries(&[of_fio(include_str!(
+            "../../../tests/imports/fio_depth8_plus.json"
+        ))]);
         let class = &points[0].classes[0];
         let latency = class.latency.unwrap();
         assert!((class.iops - 55_479.760_12).abs() < 1e-6 && class.confidence.is_none());
-        assert!((latency.mean_us - 143.702_359).abs() < 1e-3, "with the time to submit: {latency:?}");
+        assert!(
+            (latency.mean_us - 143.702_359).abs() < 1e-3,
+            "with the time to submit: {latency:?}"
+        );
         assert!((latency.p99_us / 240.640 - 1.0).abs() < 1.0 / 64.0);
         let points = summaries(&[of_fio(include_str!("../../../tests/imports/fio_each.json"))]);
         let class = &points[0].classes[0];
-        assert_eq!((class.latency, class.reported.unwrap().p99_us), (None, None));
+        assert_eq!(
+            (class.latency, class.reported.unwrap().p99_us),
+            (None, None)
+        );
     }
 
     #[test]
     fn reads_and_writes_of_a_mix_are_put_together_from_their_bins() {
-        let told = imported(&of_fio(include_str!("../../../tests/imports/fio_mixed_lat.json")));
-        let [read, write, both] = &told.loads[..] else { panic!("{:?}", told.loads) };
-        assert_eq!((read.kind.as_str(), write.kind.as_str(), both.kind.as_str()), ("read", "write", "mixed"));
+        let told = imported(&of_fio(include_str!(
+            "../../../tests/imports/fio_mixed_lat.json"
+        )));
+        let [read, write, both] = &told.loads[..] else {
+            panic!("{:?}", told.loads)
+        };
+        assert_eq!(
+            (read.kind.as_str(), write.kind.as_str(), both.kind.as_str()),
+            ("read", "write", "mixed")
+        );
         let p99 = |load: &LoadFigures| load.p99_us.unwrap();
         assert!(p99(both) >= p99(read).min(p99(write)) && p99(both) <= p99(read).max(p99(write)));
-        assert!((both.littles_law.unwrap() / 4.0 - 1.0).abs() < 0.1, "{both:?}");
+        assert!(
+            (both.littles_law.unwrap() / 4.0 - 1.0).abs() < 0.1,
+            "{both:?}"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Series of hours or days: the rounds of a soak, or the samples of another tool.
 //!
-//! Input: records of rounds, imported figures, objectives. Output: how predictable throughput and latency are, what
-//! changed when, which objectives were met, and the verdict.
+//! Input: records of rounds, imported figures, objectives. Output: how predictable throughput and
+//! latency are, what changed when, which objectives were met, and the verdict.
 
 pub(super) mod budget;
 pub(super) mod causes;

@@ -1,8 +1,10 @@
-//! The analysis of a series of rounds: how predictable throughput and latency are, and what changed when.
+//! The analysis of a series of rounds: how predictable throughput and latency are, and what changed
+//! when.
 //!
-//! Input: rounds, ascending by time, and their terms. Output: figures of the whole, changes with their dates and
-//! sizes, slowdowns, objectives with their budgets, and a verdict in a sentence. Pure, and never fails: it leaves out
-//! what it cannot know. docs/methods/predictability.md has every formula with its source.
+//! Input: rounds, ascending by time, and their terms. Output: figures of the whole, changes with
+//! their dates and sizes, slowdowns, objectives with their budgets, and a verdict in a sentence.
+//! Pure, and never fails: it leaves out what it cannot know. docs/methods/predictability.md has
+//! every formula with its source.
 
 use super::budget::objectives;
 use super::change_points::{Explained, LogSeries, StepFound, VALUES_MIN, WORTH_TELLING, explain};
@@ -13,7 +15,8 @@ use super::least_squares::Wave;
 use super::rounds::{Round, RoundEnd};
 use super::series_figures::series_figures;
 use super::types::{
-    ChangePoint, DailyPattern, Outlier, Predictability, PredictabilityTerms, Quantity, RoundCounts, SeriesClass, Trend,
+    ChangePoint, DailyPattern, Outlier, Predictability, PredictabilityTerms, Quantity, RoundCounts,
+    SeriesClass, Trend,
 };
 use super::verdict::{troubles, verdict};
 use crate::analyse::figures::robust::median;
@@ -27,13 +30,20 @@ const SEEN: f64 = 0.25;
 #[must_use]
 pub fn order(rounds: &mut [Round]) -> Option<Finding> {
     let goes_back = |two: &&[Round]| two[1].begin < two[0].begin;
-    let first = rounds.windows(2).find(goes_back).map(|two| (two[1].number, two[0].begin.since(two[1].begin)))?;
+    let first = rounds
+        .windows(2)
+        .find(goes_back)
+        .map(|two| (two[1].number, two[0].begin.since(two[1].begin)))?;
     let times = rounds.windows(2).filter(goes_back).count();
     rounds.sort_by_key(|round| round.begin);
-    let more = if times > 1 { format!(", and {} more times", times - 1) } else { String::new() };
+    let more = if times > 1 {
+        format!(", and {} more times", times - 1)
+    } else {
+        String::new()
+    };
     let what = format!(
-        "round {} has a start time {} s before that of the previous round{more}: the clock was set back. Rounds \
-         are in the order of their times",
+        "round {} has a start time {} s before that of the previous round{more}: the clock was \
+         set back. Rounds are in the order of their times",
         first.0, first.1
     );
     Some(Finding::note(FindingName::ClockBack, what))
@@ -50,9 +60,14 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
         in_order.sort_by_key(|round| round.begin);
         &in_order
     };
-    let counting: Vec<&Round> = rounds.iter().filter(|round| round.counts() && known(round.rate).is_some()).collect();
+    let counting: Vec<&Round> = rounds
+        .iter()
+        .filter(|round| round.counts() && known(round.rate).is_some())
+        .collect();
     let figures = |value: fn(&Round) -> Option<f64>| {
-        let known = counting.iter().filter_map(|round| Some((*round, known(value(round))?)));
+        let known = counting
+            .iter()
+            .filter_map(|round| Some((*round, known(value(round))?)));
         series_figures(&known.collect::<Vec<_>>())
     };
     let p99_us = figures(|round| round.p99_us);
@@ -61,7 +76,11 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
         word: SeriesClass::TooFew,
         verdict: String::new(),
         resolution: resolution(rounds),
-        judged_by: if tells { Quantity::P99Us } else { Quantity::Rate },
+        judged_by: if tells {
+            Quantity::P99Us
+        } else {
+            Quantity::Rate
+        },
         troubles: Vec::new(),
         rounds: counts(rounds, counting.len(), terms.planned),
         cut: cut_rounds(&counting),
@@ -86,7 +105,9 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
 
 /// The resolution that fits the median distance between the starts of rounds.
 fn resolution(rounds: &[Round]) -> Resolution {
-    let distances = rounds.windows(2).map(|two| two[1].begin.since(two[0].begin) as f64);
+    let distances = rounds
+        .windows(2)
+        .map(|two| two[1].begin.since(two[0].begin) as f64);
     median(&distances.collect::<Vec<_>>()).map_or(Resolution::Minutes, Resolution::of_steps)
 }
 
@@ -95,17 +116,28 @@ pub(in crate::analyse) fn known(value: Option<f64>) -> Option<f64> {
     value.filter(|value| value.is_finite() && *value >= 0.0)
 }
 
-/// The replacement for 0 before taking logarithms: a thousandth of the median of the positive values, or half their
-/// minimum if that is less.
+/// The replacement for 0 before taking logarithms: a thousandth of the median of the positive
+/// values, or half their minimum if that is less.
 fn floor(values: &[f64]) -> f64 {
-    let positive: Vec<f64> = values.iter().copied().filter(|value| *value > 0.0).collect();
+    let positive: Vec<f64> = values
+        .iter()
+        .copied()
+        .filter(|value| *value > 0.0)
+        .collect();
     let least = positive.iter().copied().fold(f64::INFINITY, f64::min);
-    median(&positive).map_or(1.0, |middle| (middle / 1000.0).min(least / 2.0)).max(f64::MIN_POSITIVE)
+    median(&positive)
+        .map_or(1.0, |middle| (middle / 1000.0).min(least / 2.0))
+        .max(f64::MIN_POSITIVE)
 }
 
 fn counts(rounds: &[Round], measured: usize, planned: Option<u32>) -> RoundCounts {
     let last = rounds.iter().map(|round| round.number).max().unwrap_or(0);
-    let first = rounds.iter().map(|round| round.number).min().unwrap_or(1).min(1);
+    let first = rounds
+        .iter()
+        .map(|round| round.number)
+        .min()
+        .unwrap_or(1)
+        .min(1);
     let with = |end: fn(&RoundEnd) -> bool| rounds.iter().filter(|round| end(&round.end)).count();
     let mut numbers: Vec<u32> = rounds.iter().map(|round| round.number).collect();
     numbers.sort_unstable();
@@ -127,16 +159,31 @@ fn tell(found: &mut Predictability, of: Quantity, counting: &[&Round]) {
         Quantity::Rate => known(round.rate),
         Quantity::P99Us => known(round.p99_us),
     };
-    let known: Vec<&Round> = counting.iter().copied().filter(|round| value(round).is_some()).collect();
+    let known: Vec<&Round> = counting
+        .iter()
+        .copied()
+        .filter(|round| value(round).is_some())
+        .collect();
     let Some(first) = known.first() else { return };
     let values: Vec<f64> = known.iter().filter_map(|round| value(round)).collect();
     let floor = floor(&values);
     let series = LogSeries {
-        seconds: known.iter().map(|round| round.begin.since(first.begin) as f64).collect(),
-        of_day: known.iter().map(|round| f64::from(round.begin.second_of_day())).collect(),
-        values: values.iter().map(|value| if *value > 0.0 { value.ln() } else { floor.ln() }).collect(),
+        seconds: known
+            .iter()
+            .map(|round| round.begin.since(first.begin) as f64)
+            .collect(),
+        of_day: known
+            .iter()
+            .map(|round| f64::from(round.begin.second_of_day()))
+            .collect(),
+        values: values
+            .iter()
+            .map(|value| if *value > 0.0 { value.ln() } else { floor.ln() })
+            .collect(),
     };
-    let Some(explained) = explain(&series) else { return };
+    let Some(explained) = explain(&series) else {
+        return;
+    };
     if explained.too_many || !are_seen(&explained, &series.values) {
         found.changed_too_often.push(of);
         return;
@@ -146,60 +193,121 @@ fn tell(found: &mut Predictability, of: Quantity, counting: &[&Round]) {
         found.episodes = episodes(&known, &series.values, &explained);
     }
     // Changes inside slowdowns are not reported again.
-    let within = |change: &ChangePoint| found.episodes.iter().any(|episode| episode.covers(change.at));
+    let within = |change: &ChangePoint| {
+        found
+            .episodes
+            .iter()
+            .any(|episode| episode.covers(change.at))
+    };
     let inside = changes.iter().filter(|change| within(change)).count();
-    found.changes.extend(changes.into_iter().filter(|change| inside <= 2 * found.episodes.len() || !within(change)));
+    found.changes.extend(
+        changes
+            .into_iter()
+            .filter(|change| inside <= 2 * found.episodes.len() || !within(change)),
+    );
     found.trends.extend(explained.slope.and_then(|slope| {
         let half = t_quantile(slope.degrees) * slope.error;
         let days = series.seconds.last()? / 86_400.0;
-        let interval = Interval { low: (slope.value - half).exp(), high: (slope.value + half).exp() };
-        let trend = Trend { of, factor_per_day: slope.value.exp(), interval, factor: (slope.value * days).exp() };
-        [trend.factor_per_day, trend.factor, interval.high].iter().all(|value| value.is_finite()).then_some(trend)
+        let interval = Interval {
+            low: (slope.value - half).exp(),
+            high: (slope.value + half).exp(),
+        };
+        let trend = Trend {
+            of,
+            factor_per_day: slope.value.exp(),
+            interval,
+            factor: (slope.value * days).exp(),
+        };
+        [trend.factor_per_day, trend.factor, interval.high]
+            .iter()
+            .all(|value| value.is_finite())
+            .then_some(trend)
     }));
-    found.daily.extend(explained.daily.map(|wave| daily(of, wave, &series, &explained)));
+    found.daily.extend(
+        explained
+            .daily
+            .map(|wave| daily(of, wave, &series, &explained)),
+    );
     let outlier = |at: &usize| {
         let from = at.saturating_sub(2).min(known.len().saturating_sub(5));
-        let around: Vec<f64> =
-            known[from..(from + 5).min(known.len())].iter().filter_map(|round| value(round)).collect();
-        let (value, around) = (value(known[*at])?, median(&around).filter(|around| *around > 0.0)?);
-        Some(Outlier { of, at: known[*at].begin, round: known[*at].number, value, factor: value / around })
+        let around: Vec<f64> = known[from..(from + 5).min(known.len())]
+            .iter()
+            .filter_map(|round| value(round))
+            .collect();
+        let (value, around) = (
+            value(known[*at])?,
+            median(&around).filter(|around| *around > 0.0)?,
+        );
+        Some(Outlier {
+            of,
+            at: known[*at].begin,
+            round: known[*at].number,
+            value,
+            factor: value / around,
+        })
     };
-    found.outliers.extend(explained.outliers.iter().filter_map(outlier));
+    found
+        .outliers
+        .extend(explained.outliers.iter().filter_map(outlier));
 }
 
-/// True if each change that would be reported is visible in the values: the medians before and after it differ in the
-/// same direction, by at least a quarter of its size. If not, its counterpart was not found, or a slope was fitted to
-/// compensate for steps that all have the same direction.
+/// True if each change that would be reported is visible in the values: the medians before and
+/// after it differ in the same direction, by at least a quarter of its size. If not, its
+/// counterpart was not found, or a slope was fitted to compensate for steps that all have the same
+/// direction.
 fn are_seen(explained: &Explained, values: &[f64]) -> bool {
     told_together(explained).iter().all(|part| {
         let (from, until) = around(explained, part, values.len());
         let size: f64 = part.iter().map(|step| step.size.value).sum();
         let (first, last) = (part[0].at, part[part.len() - 1].at);
         let seen = |values: &[f64]| {
-            let (before, after) = median(&values[from..first]).zip(median(&values[last..until])).unwrap_or_default();
+            let (before, after) = median(&values[from..first])
+                .zip(median(&values[last..until]))
+                .unwrap_or_default();
             (after - before) / size >= SEEN
         };
         seen(&explained.levelled) && (part.len() == 1 || seen(values))
     })
 }
 
-/// The steps that are worth reporting, grouped into changes: three or more consecutive steps in the same direction are
-/// one change.
+/// The steps that are worth reporting, grouped into changes: three or more consecutive steps in the
+/// same direction are one change.
 fn told_together(explained: &Explained) -> Vec<Vec<StepFound>> {
-    let steps: Vec<_> = explained.steps.iter().copied().filter(|step| step.size.value.abs() >= WORTH_TELLING).collect();
+    let steps: Vec<_> = explained
+        .steps
+        .iter()
+        .copied()
+        .filter(|step| step.size.value.abs() >= WORTH_TELLING)
+        .collect();
     let same_way = steps.chunk_by(|one, other| (one.size.value > 0.0) == (other.size.value > 0.0));
-    same_way.flat_map(|group| group.chunks(if group.len() < 3 { 1 } else { group.len() }).map(<[_]>::to_vec)).collect()
+    same_way
+        .flat_map(|group| {
+            group
+                .chunks(if group.len() < 3 { 1 } else { group.len() })
+                .map(<[_]>::to_vec)
+        })
+        .collect()
 }
 
 /// The range of values around these steps: from the previous step to the next one.
 fn around(explained: &Explained, part: &[StepFound], n: usize) -> (usize, usize) {
     let (first, last) = (part[0].at, part[part.len() - 1].at);
-    let before = explained.steps.iter().rev().find(|step| step.at < first).map_or(0, |step| step.at);
-    let after = explained.steps.iter().find(|step| step.at > last).map_or(n, |step| step.at);
+    let before = explained
+        .steps
+        .iter()
+        .rev()
+        .find(|step| step.at < first)
+        .map_or(0, |step| step.at);
+    let after = explained
+        .steps
+        .iter()
+        .find(|step| step.at > last)
+        .map_or(n, |step| step.at);
     (before, after)
 }
 
-/// The reported changes; three or more consecutive steps in the same direction are one gradual change.
+/// The reported changes; three or more consecutive steps in the same direction are one gradual
+/// change.
 fn changes(explained: &Explained, of: Quantity, known: &[&Round]) -> Vec<ChangePoint> {
     let change = |part: Vec<StepFound>| {
         let (first, last) = (part[0], part[part.len() - 1]);
@@ -213,7 +321,10 @@ fn changes(explained: &Explained, of: Quantity, known: &[&Round]) -> Vec<ChangeP
             round: known[first.at].number,
             until,
             factor: sum.exp(),
-            interval: until.is_none().then(|| Interval { low: (sum - half).exp(), high: (sum + half).exp() }),
+            interval: until.is_none().then(|| Interval {
+                low: (sum - half).exp(),
+                high: (sum + half).exp(),
+            }),
             host: host_shifts(&known[before..first.at], &known[last.at..after]),
         }
     };
@@ -222,12 +333,26 @@ fn changes(explained: &Explained, of: Quantity, known: &[&Round]) -> Vec<ChangeP
 
 fn daily(of: Quantity, wave: Wave, series: &LogSeries, explained: &Explained) -> DailyPattern {
     let (greatest, least) = wave.extremes();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an hour of the day, below 24")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an hour of the day, below 24"
+    )]
     let hour = |second: f64| (second / 3600.0) as u32;
     let level = |at: usize| -> f64 {
-        explained.steps.iter().filter(|step| step.at <= at).map(|step| step.size.value).sum::<f64>()
+        explained
+            .steps
+            .iter()
+            .filter(|step| step.at <= at)
+            .map(|step| step.size.value)
+            .sum::<f64>()
     };
-    let flat: Vec<f64> = explained.levelled.iter().enumerate().map(|(at, value)| value - level(at)).collect();
+    let flat: Vec<f64> = explained
+        .levelled
+        .iter()
+        .enumerate()
+        .map(|(at, value)| value - level(at))
+        .collect();
     let middle = median(&flat).unwrap_or(0.0);
     let of_hour = |wanted: u32| {
         let of_hour: Vec<f64> = (0..flat.len())

@@ -1,7 +1,9 @@
-//! One round of a series of hours or days, reduced to the figures that are compared with other rounds.
+//! One round of a series of hours or days, reduced to the figures that are compared with other
+//! rounds.
 //!
-//! A soak's journal holds thousands of whole records. Each is reduced to a [`Round`] as it is read, so that a report
-//! of a week holds only one record at a time. Rounds are made from other tools' figures, too.
+//! A soak's journal holds thousands of whole records. Each is reduced to a [`Round`] as it is read,
+//! so that a report of a week holds only one record at a time. Rounds are made from other tools'
+//! figures, too.
 
 use crate::analyse::figures::confidence::BoundCheck;
 use crate::analyse::point::load::{device_loads, host_load};
@@ -24,7 +26,8 @@ pub struct Round {
     pub failed: u64,
     /// Requested operations, if the work is fixed.
     pub asked: Option<u64>,
-    /// Operations per second; for other tools' figures, their values. `None` if nothing was measured.
+    /// Operations per second; for other tools' figures, their values. `None` if nothing was
+    /// measured.
     pub rate: Option<f64>,
     /// Mean response time.
     pub mean_us: Option<f64>,
@@ -97,8 +100,8 @@ impl Round {
         self.rate.filter(|_| self.counts())
     }
 
-    /// True if it kept the objective at `index`; `None` if unknown. A broken round kept none, and a stopped one says
-    /// nothing.
+    /// True if it kept the objective at `index`; `None` if unknown. A broken round kept none, and a
+    /// stopped one says nothing.
     #[must_use]
     pub fn has_kept(&self, index: usize) -> Option<bool> {
         match self.end {
@@ -111,7 +114,9 @@ impl Round {
     /// Number of skipped rounds between `before`, or the beginning, and this one.
     #[must_use]
     pub fn missing_after(&self, before: Option<&Round>) -> u32 {
-        self.number.saturating_sub(before.map_or(0, |before| before.number)).saturating_sub(1)
+        self.number
+            .saturating_sub(before.map_or(0, |before| before.number))
+            .saturating_sub(1)
     }
 
     /// The end of the measurement.
@@ -122,19 +127,28 @@ impl Round {
     }
 }
 
-/// The round of a record. Only the first class counts. `None` if the record is not a round or has no valid start time.
+/// The round of a record. Only the first class counts. `None` if the record is not a round or has
+/// no valid start time.
 #[must_use]
 pub fn round(record: &PointRecord, objectives: &[Objective]) -> Option<Round> {
-    let Coordinates::Round { round: number, .. } = record.coordinates else { return None };
+    let Coordinates::Round { round: number, .. } = record.coordinates else {
+        return None;
+    };
     numbered_round(number, record, objectives)
 }
 
 /// The figures of any point, as those of round `number`. `None` if its start is not a time.
 #[must_use]
-pub fn numbered_round(number: u32, record: &PointRecord, objectives: &[Objective]) -> Option<Round> {
+pub fn numbered_round(
+    number: u32,
+    record: &PointRecord,
+    objectives: &[Objective],
+) -> Option<Round> {
     let begin: Moment = record.started.parse().ok()?;
     let stream = record.streams.first();
-    let total = stream.map(crate::record::StreamRecord::total).unwrap_or_default();
+    let total = stream
+        .map(crate::record::StreamRecord::total)
+        .unwrap_or_default();
     let unserved: u64 = stream.map_or(0, |stream| stream.unserved.iter().sum());
     let seconds = record.measured.as_secs_f64();
     let asked = record.asked.as_ref().and_then(|point| match point.until {
@@ -149,11 +163,15 @@ pub fn numbered_round(number: u32, record: &PointRecord, objectives: &[Objective
         End::Broken(why) => RoundEnd::Broken(why.clone()),
     };
     let is_broken = matches!(end, RoundEnd::Broken(_));
-    // The operations before a round broke may be fast, but a broken round has no figures and keeps no objective.
+    // The operations before a round broke may be fast, but a broken round has no figures and keeps
+    // no objective.
     let rate = (seconds > 0.0 && !is_broken).then(|| total.done as f64 / seconds);
     let of = |objective: &Objective| {
         let found = kept(*objective, &total, unserved, rate);
-        ObjectiveCheck { kept: found.kept && !is_broken, ..found }
+        ObjectiveCheck {
+            kept: found.kept && !is_broken,
+            ..found
+        }
     };
     let latency = crate::analyse::point::summary::latency(&total.response).filter(|_| !is_broken);
     Some(Round {
@@ -174,17 +192,35 @@ pub fn numbered_round(number: u32, record: &PointRecord, objectives: &[Objective
     })
 }
 
-fn kept(Objective(measure): Objective, total: &Window, unserved: u64, rate: Option<f64>) -> ObjectiveCheck {
+fn kept(
+    Objective(measure): Objective,
+    total: &Window,
+    unserved: u64,
+    rate: Option<f64>,
+) -> ObjectiveCheck {
     let missed = unserved + total.failures();
-    let whole = |kept| ObjectiveCheck { kept: kept && total.done > 0 && missed == 0, share: None };
+    let whole = |kept| ObjectiveCheck {
+        kept: kept && total.done > 0 && missed == 0,
+        share: None,
+    };
     match measure {
         Measure::Quantile(quantile, latency) => {
-            let within = BoundCheck::of(&total.response.histogram, missed, Bound { latency, quantile });
-            ObjectiveCheck { kept: within.kept, share: Some(within.share) }
+            let within = BoundCheck::of(
+                &total.response.histogram,
+                missed,
+                Bound { latency, quantile },
+            );
+            ObjectiveCheck {
+                kept: within.kept,
+                share: Some(within.share),
+            }
         }
         Measure::Mean(limit) => whole(total.response.sum <= limit.0.saturating_mul(total.done)),
         Measure::Max(limit) => whole(total.response.max <= limit.0),
-        Measure::Rate(least) => ObjectiveCheck { kept: rate.is_some_and(|rate| rate >= least), share: None },
+        Measure::Rate(least) => ObjectiveCheck {
+            kept: rate.is_some_and(|rate| rate >= least),
+            share: None,
+        },
     }
 }
 
@@ -192,10 +228,16 @@ fn host(record: &PointRecord) -> Option<RoundHost> {
     let (first, last) = (record.samples.first()?, record.samples.last()?);
     let load = host_load(first, last);
     let devices = device_loads(first, last);
-    let busiest = devices.iter().max_by(|(_, one), (_, other)| one.busy.total_cmp(&other.busy));
+    let busiest = devices
+        .iter()
+        .max_by(|(_, one), (_, other)| one.busy.total_cmp(&other.busy));
     let seconds = last.at.since(first.at).as_secs_f64();
     let moved = |sample: &Sample| -> u64 {
-        sample.devices.values().map(|device| (device.read_sectors + device.write_sectors) * 512).sum()
+        sample
+            .devices
+            .values()
+            .map(|device| (device.read_sectors + device.write_sectors) * 512)
+            .sum()
     };
     let asked: u64 = record
         .streams
@@ -204,7 +246,9 @@ fn host(record: &PointRecord) -> Option<RoundHost> {
         .map(|stream| (stream.total().done + stream.warm_up_done) * u64::from(stream.length))
         .sum();
     let is_raw = record.streams.iter().all(|stream| stream.sql.is_none());
-    let others = moved(last).saturating_sub(moved(first)).saturating_sub(asked);
+    let others = moved(last)
+        .saturating_sub(moved(first))
+        .saturating_sub(asked);
     Some(RoundHost {
         device: busiest.map(|(name, _)| name.clone()),
         device_busy: busiest.map(|(_, load)| load.busy),
@@ -212,11 +256,13 @@ fn host(record: &PointRecord) -> Option<RoundHost> {
         cpu_busy: load.busy,
         stolen: load.stolen,
         io_pressure: load.io_pressure,
-        others_mb_per_s: (is_raw && !devices.is_empty() && seconds > 0.0).then(|| others as f64 / 1e6 / seconds),
+        others_mb_per_s: (is_raw && !devices.is_empty() && seconds > 0.0)
+            .then(|| others as f64 / 1e6 / seconds),
     })
 }
 
-/// Rounds every five minutes with small differences, for tests; every second one misses the second of two objectives.
+/// Rounds every five minutes with small differences, for tests; every second one misses the second
+/// of two objectives.
 #[cfg(test)]
 pub(crate) fn example(n: u32) -> Vec<Round> {
     let begin: Moment = "2026-01-02T00:00:00+00:00".parse().unwrap();
@@ -236,8 +282,14 @@ pub(crate) fn example(n: u32) -> Vec<Round> {
             max_us: Some(4000.0 + f64::from(at % 19)),
             end: RoundEnd::Whole,
             kept: vec![
-                ObjectiveCheck { kept: true, share: None },
-                ObjectiveCheck { kept: !at.is_multiple_of(2), share: None },
+                ObjectiveCheck {
+                    kept: true,
+                    share: None,
+                },
+                ObjectiveCheck {
+                    kept: !at.is_multiple_of(2),
+                    share: None,
+                },
             ],
             host: Some(RoundHost {
                 device: Some("nvme0n1".into()),

@@ -1,7 +1,7 @@
 //! The results of a soak.
 //!
-//! Input: the records of a soak, one after the other, so that a journal of weeks is never in memory as a whole.
-//! Output: a [`SoakResult`].
+//! Input: the records of a soak, one after the other, so that a journal of weeks is never in memory
+//! as a whole. Output: a [`SoakResult`].
 
 use super::causes::Causes;
 use super::predictability::{order, predictability};
@@ -33,7 +33,10 @@ impl SoakReader {
     /// A reader for a soak with these `objectives`, without rounds yet.
     #[must_use]
     pub fn new(objectives: &[Objective]) -> Self {
-        Self { objectives: objectives.to_vec(), ..Self::default() }
+        Self {
+            objectives: objectives.to_vec(),
+            ..Self::default()
+        }
     }
 
     /// Adds a record; records that are not rounds are ignored.
@@ -54,8 +57,15 @@ impl SoakReader {
             planned: Some(request.rounds()),
             is_open: matches!(request.load, Load::Open { .. }),
         };
-        let findings = order(&mut self.rounds).into_iter().chain(self.causes.findings()).collect();
+        let findings = order(&mut self.rounds)
+            .into_iter()
+            .chain(self.causes.findings())
+            .collect();
         let found = predictability(&self.rounds, &terms);
-        SoakResult { rounds: self.rounds, found, findings }
+        SoakResult {
+            rounds: self.rounds,
+            found,
+            findings,
+        }
     }
 }

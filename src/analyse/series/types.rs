@@ -37,8 +37,9 @@ pub struct Predictability {
     pub resolution: Resolution,
     /// The judged quantity: response time of an open loop, if known, else throughput.
     pub judged_by: Quantity,
-    /// Problems so frequent that no figure of the other rounds makes up for them: rounds without a figure, failed
-    /// operations, rounds in which no operation completed. As sentences, with which the verdict begins.
+    /// Problems so frequent that no figure of the other rounds makes up for them: rounds without a
+    /// figure, failed operations, rounds in which no operation completed. As sentences, with
+    /// which the verdict begins.
     pub troubles: Vec<String>,
     /// Rounds by outcome.
     pub rounds: RoundCounts,
@@ -50,8 +51,8 @@ pub struct Predictability {
     pub p50_us: Option<SeriesFigures>,
     /// Figures of the 99th percentile of response time, in microseconds.
     pub p99_us: Option<SeriesFigures>,
-    /// Quantities that changed too often to separate the changes. Nothing else is reported on them: no changes,
-    /// trends, daily patterns, slowdowns or outliers.
+    /// Quantities that changed too often to separate the changes. Nothing else is reported on
+    /// them: no changes, trends, daily patterns, slowdowns or outliers.
     pub changed_too_often: Vec<Quantity>,
     /// Permanent changes of level, ascending by quantity and time.
     pub changes: Vec<ChangePoint>,
@@ -83,11 +84,11 @@ pub enum SeriesClass {
     Stepped,
     /// It slowed down for a while, or is still slow.
     Slowed,
-    /// It varies from round to round without a detected pattern: throughput by more than 10 %, p99 by more than a
-    /// quarter.
+    /// It varies from round to round without a detected pattern: throughput by more than 10 %, p99
+    /// by more than a quarter.
     Erratic,
-    /// Too many rounds could not be measured, operations failed, or some rounds completed no operation; the measured
-    /// rounds show no other pattern.
+    /// Too many rounds could not be measured, operations failed, or some rounds completed no
+    /// operation; the measured rounds show no other pattern.
     Failing,
 }
 
@@ -140,7 +141,8 @@ pub struct ChangePoint {
     pub at: Moment,
     /// Number of that round.
     pub round: u32,
-    /// Start of the last step, if it changed in several steps the same way; `None` for a change in one step.
+    /// Start of the last step, if it changed in several steps the same way; `None` for a change in
+    /// one step.
     pub until: Option<Moment>,
     /// Ratio of the value after to the value before.
     pub factor: f64,
@@ -176,7 +178,8 @@ pub struct DailyPattern {
     pub trough_hour: u32,
     /// Ratio of the minimum to the day's level.
     pub trough_factor: f64,
-    /// Median of the rounds that began in each hour, relative to the day's level; `None` if no round began.
+    /// Median of the rounds that began in each hour, relative to the day's level; `None` if no
+    /// round began.
     pub hours: Vec<Option<f64>>,
 }
 
@@ -197,9 +200,10 @@ pub struct Outlier {
 
 /// How well an objective was kept.
 ///
-/// A round stands for its interval: the time between rounds or, where there is none, its measured time. A broken round
-/// has missed every objective. A stopped round and a skipped one say nothing. But if a round missed the objective and
-/// the next ones were skipped, it stands for their time too: a stall longer than a round leaves no other trace.
+/// A round stands for its interval: the time between rounds or, where there is none, its measured
+/// time. A broken round has missed every objective. A stopped round and a skipped one say nothing.
+/// But if a round missed the objective and the next ones were skipped, it stands for their time
+/// too: a stall longer than a round leaves no other trace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ObjectiveResult {
     /// The objective.
@@ -220,7 +224,8 @@ pub struct ObjectiveResult {
     pub budget_seconds: f64,
     /// Seconds for which it was missed.
     pub missed_seconds: f64,
-    /// The fraction of the budget that is used; above 1 if it is exceeded. `None` if there is no budget.
+    /// The fraction of the budget that is used; above 1 if it is exceeded. `None` if there is no
+    /// budget.
     pub budget_used: Option<f64>,
     /// True if it was kept for the required fraction of time; `None` if nothing is known.
     pub met: Option<bool>,
@@ -235,7 +240,8 @@ pub struct ObjectiveResult {
 pub struct Breach {
     /// Start of its first round.
     pub begin: Moment,
-    /// End of its last round; if the next rounds were skipped, the start of the first one that ran.
+    /// End of its last round; if the next rounds were skipped, the start of the first one that
+    /// ran.
     pub end: Moment,
     /// Rounds that missed it.
     pub rounds: usize,

@@ -1,19 +1,21 @@
-//! Converts the connection string of `psql` into a URL: libpq's `host=… dbname=…`, a URL, or options of psql.
+//! Converts the connection string of `psql` into a URL: libpq's `host=… dbname=…`, a URL, or
+//! options of psql.
 //!
-//! Input: the text of `CONNECT_STRING`. Output: a URL without any password, and the parts that were left out. Opens
-//! nothing. No input text appears in a remark: it may be a password.
+//! Input: the text of `CONNECT_STRING`. Output: a URL without any password, and the parts that were
+//! left out. Opens nothing. No input text appears in a remark: it may be a password.
 
 use std::fmt::Write;
 
 /// A converted connection string.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Connection {
-    /// `postgres://user@host:port/database?sslmode=…`, with the parts that were present; `None` if the server could not
-    /// be determined.
+    /// `postgres://user@host:port/database?sslmode=…`, with the parts that were present; `None` if
+    /// the server could not be determined.
     pub(super) url: Option<String>,
     /// The database in it.
     pub(super) database: Option<String>,
-    /// Sentences about parts that are not in the URL; each begins with a word that follows the key.
+    /// Sentences about parts that are not in the URL; each begins with a word that follows the
+    /// key.
     pub(super) remarks: Vec<String>,
 }
 
@@ -111,7 +113,10 @@ impl Parts {
     /// `None` if the text is invalid.
     fn read(&mut self, text: &str) -> Option<()> {
         let text = text.trim();
-        if let Some(rest) = ["postgres://", "postgresql://"].iter().find_map(|scheme| text.strip_prefix(scheme)) {
+        if let Some(rest) = ["postgres://", "postgresql://"]
+            .iter()
+            .find_map(|scheme| text.strip_prefix(scheme))
+        {
             return self.url(rest);
         }
         if text.split_whitespace().any(|word| word.starts_with('-')) {
@@ -150,7 +155,12 @@ impl Parts {
             _ => (server, ""),
         };
         let host = host.trim_start_matches('[').trim_end_matches(']');
-        for (name, value) in [("host", host), ("port", port), ("user", user), ("dbname", database)] {
+        for (name, value) in [
+            ("host", host),
+            ("port", port),
+            ("user", user),
+            ("dbname", database),
+        ] {
             if !value.is_empty() {
                 self.set(name, &decoded(value)?)?;
             }
@@ -162,8 +172,8 @@ impl Parts {
         Some(())
     }
 
-    /// Parses any number of `name = value`; a value may be in single quotes, and a backslash escapes the next
-    /// character.
+    /// Parses any number of `name = value`; a value may be in single quotes, and a backslash
+    /// escapes the next character.
     fn settings(&mut self, text: &str) -> Option<()> {
         let mut rest = text.trim_start();
         while !rest.is_empty() {
@@ -215,7 +225,9 @@ impl Parts {
                 "-U" | "--username" => "user",
                 "-d" | "--dbname" => "dbname",
                 _ => {
-                    let known = PSQL.iter().find(|(short, long, _)| [*short, *long].contains(&option))?;
+                    let known = PSQL
+                        .iter()
+                        .find(|(short, long, _)| [*short, *long].contains(&option))?;
                     if known.2 && value.is_none() {
                         words.next()?;
                     }
@@ -228,7 +240,9 @@ impl Parts {
             }
             match value? {
                 // psql also accepts a URL or settings in place of a database name.
-                value if name == "dbname" && (value.contains("://") || value.contains('=')) => self.read(value)?,
+                value if name == "dbname" && (value.contains("://") || value.contains('=')) => {
+                    self.read(value)?;
+                }
                 value => self.set(name, value)?,
             }
         }
@@ -252,12 +266,15 @@ impl Parts {
             }
             "host" if is_host(value) => &mut self.host,
             "port" if value.parse().is_ok_and(|port: u16| port > 0) => &mut self.port,
-            "user" | "dbname" if value.contains("://") || value.contains(['=', '\0']) => return None,
+            "user" | "dbname" if value.contains("://") || value.contains(['=', '\0']) => {
+                return None;
+            }
             "user" => &mut self.user,
             "dbname" => &mut self.database,
             "sslmode" if value.chars().all(|c| c.is_ascii_lowercase() || c == '-') => &mut self.tls,
             _ => {
-                self.dropped.push(LIBPQ.iter().find(|known| **known == name)?);
+                self.dropped
+                    .push(LIBPQ.iter().find(|known| **known == name)?);
                 return Some(());
             }
         };
@@ -275,8 +292,12 @@ impl Parts {
         self.dropped.dedup();
         for name in &self.dropped {
             remarks.push(match *name {
-                "--password" => "asks for a password (--password): rigel asks too, if none is set".into(),
-                "passfile" => "names a password file (passfile), which is ignored: set PGPASSFILE".into(),
+                "--password" => {
+                    "asks for a password (--password): rigel asks too, if none is set".into()
+                }
+                "passfile" => {
+                    "names a password file (passfile), which is ignored: set PGPASSFILE".into()
+                }
                 "--no-password" | "--no-psqlrc" | "--quiet" | "--no-align" | "--tuples-only" => {
                     format!("has {name}, which only psql needs")
                 }
@@ -284,14 +305,27 @@ impl Parts {
             });
         }
         if let Some(why) = self.obscure {
-            remarks.push(format!("{why}: give the server on the command line, postgres://USER@HOST:PORT/DATABASE"));
-            return Connection { url: None, database: None, remarks };
+            remarks.push(format!(
+                "{why}: give the server on the command line, postgres://USER@HOST:PORT/DATABASE"
+            ));
+            return Connection {
+                url: None,
+                database: None,
+                remarks,
+            };
         }
-        if let (Some(_), Some(_)) = (&self.database, database.filter(|name| self.database.as_deref() != Some(name))) {
+        if let (Some(_), Some(_)) = (
+            &self.database,
+            database.filter(|name| self.database.as_deref() != Some(name)),
+        ) {
             remarks.push("names another database than DBNAME, and takes precedence".into());
         }
         self.database = self.database.or_else(|| database.map(String::from));
-        Connection { url: Some(self.print()), database: self.database, remarks }
+        Connection {
+            url: Some(self.print()),
+            database: self.database,
+            remarks,
+        }
     }
 
     fn print(&self) -> String {
@@ -303,7 +337,9 @@ impl Parts {
         };
         write("", &self.user, "@");
         match &self.host {
-            Some(address) if address.parse::<std::net::Ipv6Addr>().is_ok() => url.extend(["[", address, "]"]),
+            Some(address) if address.parse::<std::net::Ipv6Addr>().is_ok() => {
+                url.extend(["[", address, "]"]);
+            }
             host => write("", host, ""),
         }
         let mut write = |before: &str, part: &Option<String>| {
@@ -330,7 +366,8 @@ fn is_host(text: &str) -> bool {
     if text.contains(':') {
         return text.parse::<std::net::Ipv6Addr>().is_ok();
     }
-    text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+    text.chars()
+        .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }
 
 /// Percent-encodes all characters except letters, digits and `-._~`.
@@ -356,7 +393,9 @@ fn decoded(text: &str) -> Option<String> {
             let code = std::str::from_utf8(after.get(..2)?).ok()?;
             rest = &after[2..];
             // A sign before the digit would be accepted as part of the number.
-            u8::from_str_radix(code, 16).ok().filter(|_| !code.starts_with('+'))?
+            u8::from_str_radix(code, 16)
+                .ok()
+                .filter(|_| !code.starts_with('+'))?
         } else {
             *first
         });
@@ -381,20 +420,44 @@ mod tests {
             ("", "postgres:///base"),
             ("-h db1 -p 5433 -U bob", "postgres://bob@db1:5433/base"),
             ("-hdb1 -p5433 -Ubob pgio", "postgres://bob@db1:5433/pgio"),
-            ("--host=db1 --port 5433 --username=bob --dbname pgio", "postgres://bob@db1:5433/pgio"),
-            ("-h /run/postgresql pgio bob", "postgres://bob@%2Frun%2Fpostgresql/pgio"),
+            (
+                "--host=db1 --port 5433 --username=bob --dbname pgio",
+                "postgres://bob@db1:5433/pgio",
+            ),
+            (
+                "-h /run/postgresql pgio bob",
+                "postgres://bob@%2Frun%2Fpostgresql/pgio",
+            ),
             ("-d postgresql://bob@db1/pgio", "postgres://bob@db1/pgio"),
-            ("host=db1 port=5432 user=bob dbname=pgio", "postgres://bob@db1:5432/pgio"),
-            ("host = db1 dbname='my base' user='o\\'hara'", "postgres://o%27hara@db1/my%20base"),
+            (
+                "host=db1 port=5432 user=bob dbname=pgio",
+                "postgres://bob@db1:5432/pgio",
+            ),
+            (
+                "host = db1 dbname='my base' user='o\\'hara'",
+                "postgres://o%27hara@db1/my%20base",
+            ),
             ("host=::1 dbname=pgio", "postgres://[::1]/pgio"),
             ("host=/run/a:b", "postgres://%2Frun%2Fa%3Ab/base"),
-            ("postgresql://bob@db1:5432/pgio", "postgres://bob@db1:5432/pgio"),
+            (
+                "postgresql://bob@db1:5432/pgio",
+                "postgres://bob@db1:5432/pgio",
+            ),
             ("postgres://db1", "postgres://db1/base"),
             ("postgres://[::1]:5432/pgio", "postgres://[::1]:5432/pgio"),
             ("postgres://[::1]/pgio", "postgres://[::1]/pgio"),
-            ("postgres://%2Frun%2Fpostgresql/pgio", "postgres://%2Frun%2Fpostgresql/pgio"),
-            ("postgres:///pgio?host=/run/postgresql&user=bob", "postgres://bob@%2Frun%2Fpostgresql/pgio"),
-            ("host=db1 sslmode=verify-full", "postgres://db1/base?sslmode=verify-full"),
+            (
+                "postgres://%2Frun%2Fpostgresql/pgio",
+                "postgres://%2Frun%2Fpostgresql/pgio",
+            ),
+            (
+                "postgres:///pgio?host=/run/postgresql&user=bob",
+                "postgres://bob@%2Frun%2Fpostgresql/pgio",
+            ),
+            (
+                "host=db1 sslmode=verify-full",
+                "postgres://db1/base?sslmode=verify-full",
+            ),
         ] {
             assert_eq!(url(text).as_deref(), Some(wanted), "{text}");
         }
@@ -413,9 +476,15 @@ mod tests {
         ] {
             let found = connection(text, None);
             let said = format!("{found:?}");
-            assert!(!said.contains("hush") && !said.contains("hu sh") && !said.contains("sh@"), "{said}");
+            assert!(
+                !said.contains("hush") && !said.contains("hu sh") && !said.contains("sh@"),
+                "{said}"
+            );
             assert!(found.remarks[0].contains("set PGPASSWORD"), "{said}");
-            assert!(found.url.is_some_and(|url| url.ends_with("db1/pgio")), "{text}");
+            assert!(
+                found.url.is_some_and(|url| url.ends_with("db1/pgio")),
+                "{text}"
+            );
         }
     }
 
@@ -444,20 +513,35 @@ mod tests {
             let found = connection(text, Some("base"));
             assert_eq!((&found.url, &found.database), (&None, &None), "{text}");
             let said = found.remarks.join("\n");
-            assert!(said.contains("postgres://USER@HOST:PORT/DATABASE") && !said.contains("hush"), "{text}: {said}");
+            assert!(
+                said.contains("postgres://USER@HOST:PORT/DATABASE") && !said.contains("hush"),
+                "{text}: {said}"
+            );
         }
     }
 
     #[test]
     fn ignored_parameters_are_named() {
-        let found = connection("host=db1 dbname=pgio application_name=x connect_timeout=3 passfile=/x", Some("other"));
+        let found = connection(
+            "host=db1 dbname=pgio application_name=x connect_timeout=3 passfile=/x",
+            Some("other"),
+        );
         let said = found.remarks.join("\n");
-        for name in ["application_name", "connect_timeout", "passfile", "another database than DBNAME"] {
+        for name in [
+            "application_name",
+            "connect_timeout",
+            "passfile",
+            "another database than DBNAME",
+        ] {
             assert!(said.contains(name), "{name}: {said}");
         }
         assert_eq!(found.database.as_deref(), Some("pgio"));
         let found = connection("-X -v ON_ERROR_STOP=1 -W pgio", Some("pgio"));
-        assert_eq!((found.url.as_deref(), found.remarks.len()), (Some("postgres:///pgio"), 3), "{found:?}");
+        assert_eq!(
+            (found.url.as_deref(), found.remarks.len()),
+            (Some("postgres:///pgio"), 3),
+            "{found:?}"
+        );
     }
 
     proptest! {

@@ -1,8 +1,8 @@
 //! Parses a file of shell assignments as data: `KEY=VALUE`, `export KEY=VALUE`, comments, quotes.
 //!
-//! Input: the text of a file. Output: its assignments with their lines, or a refusal that names the line of anything
-//! that only a shell could execute. Executes and expands nothing. A refusal never shows a value, because it may be a
-//! password.
+//! Input: the text of a file. Output: its assignments with their lines, or a refusal that names the
+//! line of anything that only a shell could execute. Executes and expands nothing. A refusal never
+//! shows a value, because it may be a password.
 
 use crate::model::Error;
 use std::iter::Peekable;
@@ -32,15 +32,16 @@ pub(super) struct Script {
 struct ShellWord {
     line: usize,
     text: String,
-    /// Number of leading bytes that were neither quoted nor escaped; `None` if that is all of them.
+    /// Number of leading bytes that were neither quoted nor escaped; `None` if that is all of
+    /// them.
     plain: Option<usize>,
 }
 
 /// Words that begin a command in sourced files; settings cannot begin with them.
 const COMMANDS: [&str; 29] = [
-    ".", ":", "[", "[[", "alias", "case", "cd", "declare", "do", "done", "echo", "elif", "else", "eval", "exec",
-    "exit", "fi", "for", "function", "if", "local", "printf", "readonly", "set", "source", "then", "typeset", "unset",
-    "while",
+    ".", ":", "[", "[[", "alias", "case", "cd", "declare", "do", "done", "echo", "elif", "else",
+    "eval", "exec", "exit", "fi", "for", "function", "if", "local", "printf", "readonly", "set",
+    "source", "then", "typeset", "unset", "while",
 ];
 
 const AS_DATA: &str = "this file is read as data and never executed";
@@ -61,7 +62,10 @@ pub(super) fn read(text: &str, is_key: impl Fn(&str) -> bool) -> Result<Script, 
     // Other systems end lines with a carriage return and begin a file with a byte order mark.
     let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     let mut script = Script::default();
-    let reader = Reader { chars: text.chars().peekable(), line: 1 };
+    let reader = Reader {
+        chars: text.chars().peekable(),
+        line: 1,
+    };
     for command in reader.commands()? {
         script.take(command, &is_key)?;
     }
@@ -69,7 +73,11 @@ pub(super) fn read(text: &str, is_key: impl Fn(&str) -> bool) -> Result<Script, 
 }
 
 impl Script {
-    fn take(&mut self, command: Vec<ShellWord>, is_key: &impl Fn(&str) -> bool) -> Result<(), Error> {
+    fn take(
+        &mut self,
+        command: Vec<ShellWord>,
+        is_key: &impl Fn(&str) -> bool,
+    ) -> Result<(), Error> {
         let is_export = command[0].text == "export" && command[0].plain.is_none();
         let mut before: Option<String> = None;
         for word in command.into_iter().skip(usize::from(is_export)) {
@@ -81,7 +89,11 @@ impl Script {
                 before = Some(word.text.clone());
                 self.exported.push((line, word.text));
             } else {
-                return Err(no_assignment(&word, before.filter(|key| is_key(key)), is_key));
+                return Err(no_assignment(
+                    &word,
+                    before.filter(|key| is_key(key)),
+                    is_key,
+                ));
             }
         }
         Ok(())
@@ -89,20 +101,38 @@ impl Script {
 }
 
 /// The error for `word`; `before` is the key of the preceding assignment, if any.
-fn no_assignment(word: &ShellWord, before: Option<String>, is_key: &impl Fn(&str) -> bool) -> Error {
+fn no_assignment(
+    word: &ShellWord,
+    before: Option<String>,
+    is_key: &impl Fn(&str) -> bool,
+) -> Error {
     let (line, text) = (word.line, word.text.as_str());
     if let Some(key) = before {
         let what = format!("the word after {key} is not KEY=VALUE");
-        let hint = format!("write {key}=VALUE without spaces around =, and quote a value that contains spaces");
+        let hint = format!(
+            "write {key}=VALUE without spaces around =, and quote a value that contains spaces"
+        );
         return refusal(line, &what, &hint);
     }
     if is_key(text) {
-        return refusal(line, &format!("{text} has no ="), &format!("write {text}=VALUE, without spaces around ="));
+        return refusal(
+            line,
+            &format!("{text} has no ="),
+            &format!("write {text}=VALUE, without spaces around ="),
+        );
     }
     if COMMANDS.contains(&text) {
-        return needs_shell(line, &format!("'{text}'"), "leave only lines of the form KEY=VALUE");
+        return needs_shell(
+            line,
+            &format!("'{text}'"),
+            "leave only lines of the form KEY=VALUE",
+        );
     }
-    refusal(line, "a word is not KEY=VALUE", "leave only lines of the form KEY=VALUE, and # before comments")
+    refusal(
+        line,
+        "a word is not KEY=VALUE",
+        "leave only lines of the form KEY=VALUE, and # before comments",
+    )
 }
 
 /// True for a valid shell name.
@@ -115,14 +145,24 @@ fn is_name(text: &str) -> bool {
 impl ShellWord {
     /// `None` for a word that is not an assignment.
     fn assignment(&self) -> Result<Option<Assignment>, Error> {
-        let Some((key, value)) = self.text.split_once('=') else { return Ok(None) };
+        let Some((key, value)) = self.text.split_once('=') else {
+            return Ok(None);
+        };
         if self.plain.is_some_and(|plain| plain <= key.len()) {
             return Ok(None);
         }
         if key.strip_suffix('+').is_some_and(is_name) {
-            return Err(needs_shell(self.line, "+=", "write the whole value: KEY=VALUE"));
+            return Err(needs_shell(
+                self.line,
+                "+=",
+                "write the whole value: KEY=VALUE",
+            ));
         }
-        let assignment = || Assignment { line: self.line, key: key.into(), value: value.into() };
+        let assignment = || Assignment {
+            line: self.line,
+            key: key.into(),
+            value: value.into(),
+        };
         Ok(is_name(key).then(assignment))
     }
 }
@@ -142,7 +182,11 @@ impl Reader<'_> {
                 None | Some('\n' | ';') => {
                     let end = self.next();
                     if end == Some(';') && words.is_empty() {
-                        return Err(refusal(self.line, "there is nothing before ';'", "remove it"));
+                        return Err(refusal(
+                            self.line,
+                            "there is nothing before ';'",
+                            "remove it",
+                        ));
                     }
                     if !words.is_empty() {
                         commands.push(std::mem::take(&mut words));
@@ -169,8 +213,17 @@ impl Reader<'_> {
 
     /// One word; `None` if a backslash only joins two lines.
     fn word(&mut self) -> Result<Option<ShellWord>, Error> {
-        let mut word = ShellWord { line: self.line, text: String::new(), plain: None };
-        while let Some(c) = self.chars.peek().copied().filter(|c| !is_blank(*c) && !matches!(c, '\n' | ';')) {
+        let mut word = ShellWord {
+            line: self.line,
+            text: String::new(),
+            plain: None,
+        };
+        while let Some(c) = self
+            .chars
+            .peek()
+            .copied()
+            .filter(|c| !is_blank(*c) && !matches!(c, '\n' | ';'))
+        {
             self.next();
             let so_far = word.text.len();
             match c {
@@ -204,16 +257,20 @@ impl Reader<'_> {
             '$' if self.expands(true) => Err(dollar(line)),
             '`' => Err(backquote(line)),
             '&' | '|' | '<' | '>' | '(' | ')' => {
-                let hint = "leave only KEY=VALUE; if it is part of a value, put the value in single quotes";
+                let hint = "leave only KEY=VALUE; if it is part of a value, put the value in \
+                            single quotes";
                 Err(needs_shell(line, &format!("'{c}'"), hint))
             }
             '*' | '?' | '[' | '{' => {
-                let hint = "write the value itself; if the character is part of it, use single quotes";
+                let hint =
+                    "write the value itself; if the character is part of it, use single quotes";
                 Err(needs_shell(line, &format!("the pattern '{c}'"), hint))
             }
-            '~' if before.is_empty() || before.ends_with(['=', ':']) => {
-                Err(needs_shell(line, "'~'", "write the whole path, or put the value in single quotes"))
-            }
+            '~' if before.is_empty() || before.ends_with(['=', ':']) => Err(needs_shell(
+                line,
+                "'~'",
+                "write the whole path, or put the value in single quotes",
+            )),
             _ => Ok(()),
         }
     }
@@ -221,7 +278,9 @@ impl Reader<'_> {
     /// True if the `$` just read begins an expansion.
     fn expands(&mut self, outside_quotes: bool) -> bool {
         self.chars.peek().is_some_and(|c| {
-            c.is_ascii_alphanumeric() || "_({[@*#?$!-".contains(*c) || outside_quotes && matches!(c, '\'' | '"')
+            c.is_ascii_alphanumeric()
+                || "_({[@*#?$!-".contains(*c)
+                || outside_quotes && matches!(c, '\'' | '"')
         })
     }
 
@@ -266,7 +325,11 @@ fn is_blank(c: char) -> bool {
 }
 
 fn dollar(line: usize) -> Error {
-    needs_shell(line, "an expansion with '$'", "write the value itself; in single quotes, $ has no special meaning")
+    needs_shell(
+        line,
+        "an expansion with '$'",
+        "write the value itself; in single quotes, $ has no special meaning",
+    )
 }
 
 fn backquote(line: usize) -> Error {
@@ -278,7 +341,11 @@ fn backquote(line: usize) -> Error {
 }
 
 fn open_quote(line: usize, quote: char) -> Error {
-    refusal(line, &format!("the quote {quote} is not closed"), &format!("put {quote} at the end of the value"))
+    refusal(
+        line,
+        &format!("the quote {quote} is not closed"),
+        &format!("put {quote} at the end of the value"),
+    )
 }
 
 #[cfg(test)]
@@ -291,7 +358,11 @@ mod tests {
 
     fn pairs(text: &str) -> Vec<(usize, String, String)> {
         let script = read(text, is_key).unwrap_or_else(|error| panic!("{text:?}: {error}"));
-        script.assignments.into_iter().map(|found| (found.line, found.key, found.value)).collect()
+        script
+            .assignments
+            .into_iter()
+            .map(|found| (found.line, found.key, found.value))
+            .collect()
     }
 
     fn value(text: &str) -> String {
@@ -329,7 +400,9 @@ mod tests {
             ("A=x~y", "x~y"),
             ("A=\\*", "*"),
         ] {
-            let text = text.strip_suffix("# no comment").map_or(text.to_string(), |text| format!("{text}#"));
+            let text = text
+                .strip_suffix("# no comment")
+                .map_or(text.to_string(), |text| format!("{text}#"));
             assert_eq!(value(&text), wanted, "{text:?}");
         }
     }
@@ -337,11 +410,24 @@ mod tests {
     #[test]
     fn assignments_keep_their_lines_also_after_values_of_several_lines() {
         let text = "#!/bin/bash\n\nA=1 B=2\nA='x\ny'; B=\"\n\"\nexport A=5 B\n\\\nB=6";
-        let wanted = [(3, "A", "1"), (3, "B", "2"), (4, "A", "x\ny"), (5, "B", "\n"), (7, "A", "5"), (9, "B", "6")];
-        assert_eq!(pairs(text), wanted.map(|(line, key, value)| (line, key.into(), value.into())));
+        let wanted = [
+            (3, "A", "1"),
+            (3, "B", "2"),
+            (4, "A", "x\ny"),
+            (5, "B", "\n"),
+            (7, "A", "5"),
+            (9, "B", "6"),
+        ];
+        assert_eq!(
+            pairs(text),
+            wanted.map(|(line, key, value)| (line, key.into(), value.into()))
+        );
         assert_eq!(read(text, is_key).unwrap().exported, [(7, "B".to_string())]);
         assert_eq!(read("", is_key), Ok(Script::default()));
-        assert_eq!(read("export\n# A=1\n;".trim_end_matches(';'), is_key), Ok(Script::default()));
+        assert_eq!(
+            read("export\n# A=1\n;".trim_end_matches(';'), is_key),
+            Ok(Script::default())
+        );
     }
 
     #[test]
@@ -381,7 +467,10 @@ mod tests {
             let error = read(&format!("A=1\n{text}\n"), is_key).unwrap_err();
             assert_eq!(error.exit_status(), 2);
             assert!(error.to_string().starts_with("line 2: "), "{text}: {error}");
-            assert!(error.to_string().contains("needs a shell"), "{text}: {error}");
+            assert!(
+                error.to_string().contains("needs a shell"),
+                "{text}: {error}"
+            );
             assert!(error.to_string().contains("\n  hint: "), "{text}: {error}");
         }
     }
@@ -404,7 +493,11 @@ mod tests {
         ] {
             let error = read(&format!("\n\n{text}"), is_key).unwrap_err();
             let first = error.to_string();
-            assert_eq!(first.lines().next(), Some(format!("line 3: {said}").as_str()), "{text:?}");
+            assert_eq!(
+                first.lines().next(),
+                Some(format!("line 3: {said}").as_str()),
+                "{text:?}"
+            );
             assert_eq!(error.exit_status(), 2);
         }
     }

@@ -41,8 +41,8 @@ export UPDATE_PCT SCAN_PCT RUN_TIME
 export WORK_LOOP
 "#;
 
-const PGIO: &str = "UPDATE_PCT=0\r\nRUN_TIME=120\r\nNUM_SCHEMAS=8\r\nNUM_THREADS=2\r\nWORK_UNIT=255\r\n\
-                    UPDATE_WORK_UNIT=8\r\nSCALE=1048576\r\n\r\nDBNAME=pgio\r\n\
+const PGIO: &str = "UPDATE_PCT=0\r\nRUN_TIME=120\r\nNUM_SCHEMAS=8\r\nNUM_THREADS=2\r\n\
+                    WORK_UNIT=255\r\nUPDATE_WORK_UNIT=8\r\nSCALE=1048576\r\n\r\nDBNAME=pgio\r\n\
                     CONNECT_STRING=\"-h db1 -U bench pgio\"\r\nCREATE_BASE_TABLE=TRUE\r\n";
 
 fn read(text: &str) -> Conf {
@@ -67,18 +67,40 @@ fn a_slob_conf_of_a_dba_is_read_whole() {
         redo: Some(Redo::Heavy),
         load_degree: Some(8),
         threads_per_schema: Some(4),
-        hot_spot: Some(HotSpotSetting { bytes: Bytes(512 * MIB), offset: Bytes(1024 * MIB), every: 10 }),
+        hot_spot: Some(HotSpotSetting {
+            bytes: Bytes(512 * MIB),
+            offset: Bytes(1024 * MIB),
+            every: 10,
+        }),
         hot_schema_every: Some(4),
-        think: Some(Think { every: 20, least: Nanos::from_millis(100), most: Nanos::from_millis(1250) }),
+        think: Some(Think {
+            every: 20,
+            least: Nanos::from_millis(100),
+            most: Nanos::from_millis(1250),
+        }),
         ..Settings::default()
     };
     assert_eq!((conf.dialect, conf.settings), (ConfDialect::Slob, wanted));
-    let keys: Vec<String> = conf.remarks.iter().map(|remark| remark.split(' ').nth(2).unwrap_or("").into()).collect();
-    let oracle = ["DATABASE_STATISTICS_TYPE", "ADMIN_SQLNET_SERVICE", "SQLNET_SERVICE_BASE", "SQLNET_SERVICE_MAX"];
+    let keys: Vec<String> = conf
+        .remarks
+        .iter()
+        .map(|remark| remark.split(' ').nth(2).unwrap_or("").into())
+        .collect();
+    let oracle = [
+        "DATABASE_STATISTICS_TYPE",
+        "ADMIN_SQLNET_SERVICE",
+        "SQLNET_SERVICE_BASE",
+        "SQLNET_SERVICE_MAX",
+    ];
     let others = ["DBA_PRIV_USER", "SYSDBA_PASSWD", "OBFUSCATE_COLUMNS"];
     assert_eq!(keys, [&["WORK_UNIT"][..], &oracle, &others].concat());
-    assert!(conf.remarks[0].contains("exactly 32 rows per operation here; SLOB touches 31, pgio 33"));
-    assert!(conf.remarks[6].starts_with("line 21: SYSDBA_PASSWD ") && conf.remarks[6].contains("set PGPASSWORD"));
+    assert!(
+        conf.remarks[0].contains("exactly 32 rows per operation here; SLOB touches 31, pgio 33")
+    );
+    assert!(
+        conf.remarks[6].starts_with("line 21: SYSDBA_PASSWD ")
+            && conf.remarks[6].contains("set PGPASSWORD")
+    );
     assert!(!format!("{:?}", read(SLOB)).contains("hush"));
 }
 
@@ -100,19 +122,42 @@ fn a_pgio_conf_is_read_whole_also_with_carriage_returns() {
         ..Settings::default()
     };
     assert_eq!((conf.dialect, conf.settings), (ConfDialect::Pgio, wanted));
-    let lines: Vec<&str> = conf.remarks.iter().filter_map(|remark| remark.split(':').next()).collect();
+    let lines: Vec<&str> = conf
+        .remarks
+        .iter()
+        .filter_map(|remark| remark.split(':').next())
+        .collect();
     assert_eq!(lines, ["line 5", "line 11"], "{:?}", conf.remarks);
 }
 
 #[test]
 fn nothing_said_is_nothing_set_and_the_defaults_are_slobs() {
     let conf = read("\n# nothing\n");
-    assert_eq!(conf, Conf { dialect: ConfDialect::Slob, settings: Settings::default(), remarks: vec![] });
+    assert_eq!(
+        conf,
+        Conf {
+            dialect: ConfDialect::Slob,
+            settings: Settings::default(),
+            remarks: vec![]
+        }
+    );
     let settings = read("UPDATE_PCT=50").settings.or(slob_defaults());
-    assert_eq!((settings.updates, settings.work_unit), (percent(50.0), Some(64)));
+    assert_eq!(
+        (settings.updates, settings.work_unit),
+        (percent(50.0), Some(64))
+    );
     assert_eq!(settings.scale.map(|scale| scale.blocks(8192)), Some(10_240));
-    assert_eq!((slob_defaults().schemas, pgio_defaults().schemas), (None, Some(1)));
-    assert_eq!(Settings { schemas: None, ..pgio_defaults() }, slob_defaults());
+    assert_eq!(
+        (slob_defaults().schemas, pgio_defaults().schemas),
+        (None, Some(1))
+    );
+    assert_eq!(
+        Settings {
+            schemas: None,
+            ..pgio_defaults()
+        },
+        slob_defaults()
+    );
 }
 
 #[test]
@@ -126,7 +171,11 @@ fn sizes_are_blocks_or_binary_bytes() {
         ("16g", TableSize::Bytes(Bytes(16 << 30))),
         ("32T", TableSize::Bytes(Bytes(32 << 40))),
     ] {
-        assert_eq!(read(&format!("SCALE='{text}'")).settings.scale, Some(wanted), "{text}");
+        assert_eq!(
+            read(&format!("SCALE='{text}'")).settings.scale,
+            Some(wanted),
+            "{text}"
+        );
     }
     assert_eq!(TableSize::Bytes(Bytes(20_000)).blocks(8192), 2);
     assert_eq!(TableSize::Blocks(7).blocks(8192), 7);
@@ -135,18 +184,37 @@ fn sizes_are_blocks_or_binary_bytes() {
 
 #[test]
 fn disabled_settings_are_not_set() {
-    let off =
-        "DO_HOTSPOT=FALSE\nHOTSPOT_MB=8\nHOT_SCHEMA_FREQUENCY=0\nTHINK_TM_FREQUENCY=0\nTHINK_TM_MIN=9\nWORK_LOOP=0";
+    let off = "DO_HOTSPOT=FALSE\nHOTSPOT_MB=8\nHOT_SCHEMA_FREQUENCY=0\nTHINK_TM_FREQUENCY=0\n\
+               THINK_TM_MIN=9\nWORK_LOOP=0";
     assert_eq!(read(off).settings, Settings::default());
-    assert_eq!(read("HOTSPOT_MB=8\nHOTSPOT_OFFSET_MB=1").settings.hot_spot, None);
+    assert_eq!(
+        read("HOTSPOT_MB=8\nHOTSPOT_OFFSET_MB=1").settings.hot_spot,
+        None
+    );
     for word in ["TRUE", "true", "Yes", "1"] {
-        let spot = HotSpotSetting { bytes: Bytes(8 << 20), offset: Bytes(16 << 20), every: 3 };
-        assert_eq!(read(&format!("DO_HOTSPOT={word}")).settings.hot_spot, Some(spot), "{word}");
+        let spot = HotSpotSetting {
+            bytes: Bytes(8 << 20),
+            offset: Bytes(16 << 20),
+            every: 3,
+        };
+        assert_eq!(
+            read(&format!("DO_HOTSPOT={word}")).settings.hot_spot,
+            Some(spot),
+            "{word}"
+        );
     }
     let conf = read("DO_HOTSPOT=TRUE\nHOTSPOT_FREQUENCY=0");
     assert_eq!(conf.settings.hot_spot, None);
-    assert!(conf.remarks[0].starts_with("line 2: HOTSPOT_FREQUENCY is 0"), "{:?}", conf.remarks);
-    let think = Think { every: 2, least: Nanos::from_millis(100), most: Nanos::from_millis(500) };
+    assert!(
+        conf.remarks[0].starts_with("line 2: HOTSPOT_FREQUENCY is 0"),
+        "{:?}",
+        conf.remarks
+    );
+    let think = Think {
+        every: 2,
+        least: Nanos::from_millis(100),
+        most: Nanos::from_millis(500),
+    };
     assert_eq!(read("THINK_TM_FREQUENCY=2").settings.think, Some(think));
 }
 
@@ -156,7 +224,10 @@ fn values_that_slob_refuses_are_remarked() {
         ("UPDATE_PCT=75", "SLOB refuses 51 to 99"),
         ("UPDATE_PCT=51", "SLOB refuses 51 to 99"),
         ("UPDATE_PCT=12.5", "SLOB accepts whole percentages"),
-        ("UPDATE_PCT=.5\nNUM_SCHEMAS=1", "pgio accepts whole percentages"),
+        (
+            "UPDATE_PCT=.5\nNUM_SCHEMAS=1",
+            "pgio accepts whole percentages",
+        ),
         ("SCAN_PCT=0.5", "SLOB accepts whole percentages"),
         ("SCALE=9999", "SLOB's minimum of 10,000 blocks"),
         ("SCALE=78M", "SLOB's minimum of 10,000 blocks"),
@@ -164,14 +235,26 @@ fn values_that_slob_refuses_are_remarked() {
         ("export LD_LIBRARY_PATH", "LD_LIBRARY_PATH is exported"),
     ] {
         let remarks = read(text).remarks;
-        assert!(remarks.len() == 1 && remarks[0].contains(said), "{text}: {remarks:?}");
+        assert!(
+            remarks.len() == 1 && remarks[0].contains(said),
+            "{text}: {remarks:?}"
+        );
     }
-    for text in ["UPDATE_PCT=50", "UPDATE_PCT=100", "UPDATE_PCT=75\nNUM_SCHEMAS=1", "SCALE=10000", "SCALE=80M"] {
+    for text in [
+        "UPDATE_PCT=50",
+        "UPDATE_PCT=100",
+        "UPDATE_PCT=75\nNUM_SCHEMAS=1",
+        "SCALE=10000",
+        "SCALE=80M",
+    ] {
         assert_eq!(read(text).remarks, [""; 0], "{text}");
     }
     let conf = read("UPDATE_PCT=10\nRUN_TIME=5\nUPDATE_PCT=20");
     assert_eq!(conf.settings.updates, percent(20.0));
-    assert_eq!(conf.remarks, ["line 3: UPDATE_PCT was already set on line 1; the last value counts"]);
+    assert_eq!(
+        conf.remarks,
+        ["line 3: UPDATE_PCT was already set on line 1; the last value counts"]
+    );
 }
 
 #[test]
@@ -218,11 +301,24 @@ fn a_value_that_makes_no_sense_is_refused_by_line_key_and_value() {
     ] {
         let error = parse(&format!("# a line\n{text}\n")).unwrap_err();
         assert_eq!(error.exit_status(), 2, "{text}");
-        assert!(error.to_string().starts_with(&format!("line 2: {text} is not ")), "{text}: {error}");
-        assert!(error.to_string().contains("\n  hint: write "), "{text}: {error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with(&format!("line 2: {text} is not ")),
+            "{text}: {error}"
+        );
+        assert!(
+            error.to_string().contains("\n  hint: write "),
+            "{text}: {error}"
+        );
     }
-    let error = parse("THINK_TM_FREQUENCY=1\nTHINK_TM_MIN=.6").unwrap_err().to_string();
-    assert!(error.starts_with("line 2: THINK_TM_MIN=0.6 is more than THINK_TM_MAX=0.5"), "{error}");
+    let error = parse("THINK_TM_FREQUENCY=1\nTHINK_TM_MIN=.6")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("line 2: THINK_TM_MIN=0.6 is more than THINK_TM_MAX=0.5"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -236,22 +332,42 @@ fn an_unknown_key_is_refused_with_the_nearest_that_is_known() {
     ] {
         let error = parse(&format!("\n{text}")).unwrap_err().to_string();
         let key = text.split('=').next().unwrap_or_default();
-        assert!(error.starts_with(&format!("line 2: {key} is not a key of slob.conf or pgio.conf")), "{error}");
-        assert!(error.contains(&format!("did you mean {near}?")) && !error.contains("hush"), "{error}");
+        assert!(
+            error.starts_with(&format!(
+                "line 2: {key} is not a key of slob.conf or pgio.conf"
+            )),
+            "{error}"
+        );
+        assert!(
+            error.contains(&format!("did you mean {near}?")) && !error.contains("hush"),
+            "{error}"
+        );
     }
     let error = parse("PGPASSWORD=hush").unwrap_err().to_string();
-    assert!(!error.contains("did you mean") && !error.contains("hush"), "{error}");
+    assert!(
+        !error.contains("did you mean") && !error.contains("hush"),
+        "{error}"
+    );
     assert_eq!(
-        [distance("", "ab"), distance("abc", "abc"), distance("abc", "adc"), distance("ab", "ba")],
+        [
+            distance("", "ab"),
+            distance("abc", "abc"),
+            distance("abc", "adc"),
+            distance("ab", "ba")
+        ],
         [2, 0, 1, 2]
     );
 }
 
 #[test]
 fn keys_of_both_kits_in_one_file_are_refused() {
-    let error = parse("REDO_STRESS=LITE\nNUM_SCHEMAS=2").unwrap_err().to_string();
+    let error = parse("REDO_STRESS=LITE\nNUM_SCHEMAS=2")
+        .unwrap_err()
+        .to_string();
     assert!(
-        error.starts_with("line 2: NUM_SCHEMAS is a key of pgio, and REDO_STRESS on line 1 a key of SLOB"),
+        error.starts_with(
+            "line 2: NUM_SCHEMAS is a key of pgio, and REDO_STRESS on line 1 a key of SLOB"
+        ),
         "{error}"
     );
 }
@@ -259,7 +375,10 @@ fn keys_of_both_kits_in_one_file_are_refused() {
 #[test]
 fn a_shell_is_refused_with_the_line() {
     let error = parse("UPDATE_PCT=10\nSCALE=$SIZE").unwrap_err().to_string();
-    assert!(error.starts_with("line 2: ") && error.contains("never executed"), "{error}");
+    assert!(
+        error.starts_with("line 2: ") && error.contains("never executed"),
+        "{error}"
+    );
     let error = parse("UPDATE_PCT = 10").unwrap_err().to_string();
     assert!(error.contains("write UPDATE_PCT=VALUE"), "{error}");
 }
@@ -272,18 +391,38 @@ fn the_server_comes_from_the_connect_string_and_the_database_from_either() {
     };
     let both = |url: &str, name: &str| (Some(url.to_string()), Some(name.to_string()));
     assert_eq!(server("DBNAME=pgio"), both("postgres:///pgio", "pgio"));
-    assert_eq!(server("DBNAME=a\nCONNECT_STRING='host=db1'"), both("postgres://db1/a", "a"));
-    assert_eq!(server("DBNAME=a\nCONNECT_STRING='host=db1 dbname=b'"), both("postgres://db1/b", "a"));
-    assert_eq!(server("CONNECT_STRING=b"), (Some("postgres:///b".into()), None));
+    assert_eq!(
+        server("DBNAME=a\nCONNECT_STRING='host=db1'"),
+        both("postgres://db1/a", "a")
+    );
+    assert_eq!(
+        server("DBNAME=a\nCONNECT_STRING='host=db1 dbname=b'"),
+        both("postgres://db1/b", "a")
+    );
+    assert_eq!(
+        server("CONNECT_STRING=b"),
+        (Some("postgres:///b".into()), None)
+    );
     // Never fall back to another server than the intended one.
-    assert_eq!(server("DBNAME=a\nCONNECT_STRING='host=db1,db2'"), (None, None));
-    for name in ["host=db1 password=hush", "postgres://u:hush@h/d", &"x".repeat(64)] {
+    assert_eq!(
+        server("DBNAME=a\nCONNECT_STRING='host=db1,db2'"),
+        (None, None)
+    );
+    for name in [
+        "host=db1 password=hush",
+        "postgres://u:hush@h/d",
+        &"x".repeat(64),
+    ] {
         let error = parse(&format!("DBNAME='{name}'")).unwrap_err().to_string();
-        assert!(error.starts_with("line 1: DBNAME is not") && !error.contains("hush"), "{error}");
+        assert!(
+            error.starts_with("line 1: DBNAME is not") && !error.contains("hush"),
+            "{error}"
+        );
     }
     let conf = read("\nCONNECT_STRING='postgres://u:hush@h/d'");
     assert!(
-        conf.remarks[0].starts_with("line 2: CONNECT_STRING has a password") && !format!("{conf:?}").contains("hush")
+        conf.remarks[0].starts_with("line 2: CONNECT_STRING has a password")
+            && !format!("{conf:?}").contains("hush")
     );
 }
 
@@ -299,42 +438,61 @@ fn scale() -> impl Strategy<Value = Option<TableSize>> {
 
 fn share() -> impl Strategy<Value = Option<Ratio>> {
     // As in a file: a decimal percentage.
-    prop::option::of((0u32..=100_000_000).prop_map(|parts| percent(f64::from(parts) / 1e6).expect("at most 100")))
+    prop::option::of(
+        (0u32..=100_000_000)
+            .prop_map(|parts| percent(f64::from(parts) / 1e6).expect("at most 100")),
+    )
 }
 
 fn slob() -> impl Strategy<Value = Settings> {
-    let shares = (share(), share(), prop::option::of(1..=RUN_TIME_MAX.0), prop::option::of(1u64..=1 << 53));
+    let shares = (
+        share(),
+        share(),
+        prop::option::of(1..=RUN_TIME_MAX.0),
+        prop::option::of(1u64..=1 << 53),
+    );
     let sizes = (scale(), scale(), count(), any::<Option<bool>>());
     let spot = prop::option::of((1u64..=1 << 20, 0u64..=1 << 20, 1u32..));
     let think = prop::option::of((1u32.., 0..=THINK_TIME_MAX.0, 0..=THINK_TIME_MAX.0));
-    (shares, sizes, (count(), count()), (spot, prop::option::of(1u32..), think)).prop_map(
-        |((updates, scans, run_time, work_loop), (scale, scan_table, work_unit, heavy), (load, threads), hot)| {
-            Settings {
-                updates,
-                scans,
-                run_time: run_time.map(Nanos),
-                work_loop,
-                scale,
-                scan_table,
-                work_unit,
-                redo: heavy.map(|heavy| if heavy { Redo::Heavy } else { Redo::Lite }),
-                load_degree: load,
-                threads_per_schema: threads,
-                hot_spot: hot.0.map(|(size, offset, every)| HotSpotSetting {
-                    bytes: Bytes(size * MIB),
-                    offset: Bytes(offset * MIB),
-                    every,
-                }),
-                hot_schema_every: hot.1,
-                think: hot.2.map(|(every, one, other)| Think {
-                    every,
-                    least: Nanos(one.min(other)),
-                    most: Nanos(one.max(other)),
-                }),
-                ..Settings::default()
-            }
-        },
+    (
+        shares,
+        sizes,
+        (count(), count()),
+        (spot, prop::option::of(1u32..), think),
     )
+        .prop_map(
+            |(
+                (updates, scans, run_time, work_loop),
+                (scale, scan_table, work_unit, heavy),
+                (load, threads),
+                hot,
+            )| {
+                Settings {
+                    updates,
+                    scans,
+                    run_time: run_time.map(Nanos),
+                    work_loop,
+                    scale,
+                    scan_table,
+                    work_unit,
+                    redo: heavy.map(|heavy| if heavy { Redo::Heavy } else { Redo::Lite }),
+                    load_degree: load,
+                    threads_per_schema: threads,
+                    hot_spot: hot.0.map(|(size, offset, every)| HotSpotSetting {
+                        bytes: Bytes(size * MIB),
+                        offset: Bytes(offset * MIB),
+                        every,
+                    }),
+                    hot_schema_every: hot.1,
+                    think: hot.2.map(|(every, one, other)| Think {
+                        every,
+                        least: Nanos(one.min(other)),
+                        most: Nanos(one.max(other)),
+                    }),
+                    ..Settings::default()
+                }
+            },
+        )
 }
 
 proptest! {

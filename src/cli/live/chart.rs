@@ -14,23 +14,50 @@ pub(super) const LABEL: u16 = 12;
 const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
 /// Writes `text`, truncated at `right`; nothing if there is no space. Returns its end.
-pub(super) fn put(buffer: &mut Buffer, x: u16, y: u16, right: u16, text: &str, style: Style) -> u16 {
+pub(super) fn put(
+    buffer: &mut Buffer,
+    x: u16,
+    y: u16,
+    right: u16,
+    text: &str,
+    style: Style,
+) -> u16 {
     let area = buffer.area;
     let right = right.min(area.right());
     if x >= right || x < area.left() || y < area.top() || y >= area.bottom() {
         return x;
     }
-    buffer.set_stringn(x, y, text, usize::from(right - x), style).0
+    buffer
+        .set_stringn(x, y, text, usize::from(right - x), style)
+        .0
 }
 
-/// Writes `text` right-aligned at `right`. A text that is too long begins at `left` and is truncated.
-pub(super) fn put_right(buffer: &mut Buffer, left: u16, right: u16, y: u16, text: &str, style: Style) {
+/// Writes `text` right-aligned at `right`. A text that is too long begins at `left` and is
+/// truncated.
+pub(super) fn put_right(
+    buffer: &mut Buffer,
+    left: u16,
+    right: u16,
+    y: u16,
+    text: &str,
+    style: Style,
+) {
     let width = u16::try_from(text.chars().count()).unwrap_or(u16::MAX);
-    put(buffer, right.saturating_sub(width).max(left), y, right, text, style);
+    put(
+        buffer,
+        right.saturating_sub(width).max(left),
+        y,
+        right,
+        text,
+        style,
+    );
 }
 
 /// The latest of `columns` that fit into a chart of `width`, each with its position from the left.
-fn placed<'a, T>(columns: impl DoubleEndedIterator<Item = &'a T>, width: u16) -> impl Iterator<Item = (u16, &'a T)>
+fn placed<'a, T>(
+    columns: impl DoubleEndedIterator<Item = &'a T>,
+    width: u16,
+) -> impl Iterator<Item = (u16, &'a T)>
 where
     T: 'a,
 {
@@ -40,7 +67,11 @@ where
 /// The part of `area` right of the labels.
 pub(super) fn plot(area: Rect) -> Rect {
     let label = LABEL.min(area.width);
-    Rect { x: area.x + label, width: area.width - label, ..area }
+    Rect {
+        x: area.x + label,
+        width: area.width - label,
+        ..area
+    }
 }
 
 /// Number of columns that a chart shows.
@@ -51,7 +82,11 @@ pub(super) fn shown(area: Rect) -> usize {
 /// Draws a bar from below, `share` of the height.
 fn bar(buffer: &mut Buffer, x: u16, area: Rect, share: f64, style: Style) {
     let most = f64::from(area.height) * 8.0;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to eighths of a height")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 0 to eighths of a height"
+    )]
     let mut left = (share.clamp(0.0, 1.0) * most).round() as usize;
     if share > 0.0 {
         left = left.max(1);
@@ -75,12 +110,23 @@ pub(super) fn rates<'a>(
 ) {
     let plot = plot(area);
     for (at, column) in placed(columns, plot.width) {
-        let style = if column.warming { look.bar().patch(ColourMode::faint()) } else { look.bar() };
-        bar(buffer, plot.x + at, plot, column.rate / top.max(1e-9), style);
+        let style = if column.warming {
+            look.bar().patch(ColourMode::faint())
+        } else {
+            look.bar()
+        };
+        bar(
+            buffer,
+            plot.x + at,
+            plot,
+            column.rate / top.max(1e-9),
+            style,
+        );
     }
 }
 
-/// Draws one percentile of the response time per column, chosen by `which`, on a logarithmic scale over `low..=high`.
+/// Draws one percentile of the response time per column, chosen by `which`, on a logarithmic scale
+/// over `low..=high`.
 pub(super) fn times<'a>(
     buffer: &mut Buffer,
     area: Rect,
@@ -90,13 +136,23 @@ pub(super) fn times<'a>(
     look: ColourMode,
 ) {
     let plot = plot(area);
-    let span = (high.as_micros_f64() / low.as_micros_f64().max(1e-3)).ln().max(1e-9);
+    let span = (high.as_micros_f64() / low.as_micros_f64().max(1e-3))
+        .ln()
+        .max(1e-9);
     for (at, column) in placed(columns, plot.width) {
-        let Some(latency) = column.latency.as_ref().map(which) else { continue };
+        let Some(latency) = column.latency.as_ref().map(which) else {
+            continue;
+        };
         let above = (latency.as_micros_f64().max(1e-3) / low.as_micros_f64().max(1e-3)).ln();
         // The minimum needs a visible height too, otherwise it would look like no data.
         let eighth = 1.0 / (8.0 * f64::from(plot.height.max(1)));
-        bar(buffer, plot.x + at, plot, eighth + (1.0 - eighth) * above / span, look.bar());
+        bar(
+            buffer,
+            plot.x + at,
+            plot,
+            eighth + (1.0 - eighth) * above / span,
+            look.bar(),
+        );
     }
 }
 
@@ -110,11 +166,19 @@ pub(super) fn spark(buffer: &mut Buffer, area: Rect, values: &[f64], top: f64, s
 /// Draws a gauge of one line.
 pub(super) fn gauge(buffer: &mut Buffer, area: Rect, share: f64, look: ColourMode) {
     let eighths = (share.clamp(0.0, 1.0) * f64::from(area.width) * 8.0).round();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "eighths of a width")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "eighths of a width"
+    )]
     let eighths = eighths as u16;
     for at in 0..area.width {
         let is_full = eighths >= (at + 1) * 8;
-        let (symbol, style) = if is_full { ("█", look.bar()) } else { ("░", ColourMode::faint()) };
+        let (symbol, style) = if is_full {
+            ("█", look.bar())
+        } else {
+            ("░", ColourMode::faint())
+        };
         put(buffer, area.x + at, area.y, area.right(), symbol, style);
     }
 }
@@ -127,49 +191,80 @@ struct BinScale {
     rows: usize,
 }
 
-/// A scale on which all data of `columns` fit into `height` rows. Row edges are at powers of ten if rows are that wide.
-/// `None` if there are no data.
+/// A scale on which all data of `columns` fit into `height` rows. Row edges are at powers of ten if
+/// rows are that wide. `None` if there are no data.
 fn scale<'a>(columns: impl Iterator<Item = &'a LiveColumn>, height: usize) -> Option<BinScale> {
     let mut seen = [false; BINS];
-    columns.for_each(|column| seen.iter_mut().zip(column.bins).for_each(|(seen, count)| *seen |= count > 0));
-    let (low, high) = (seen.iter().position(|seen| *seen)?, seen.iter().rposition(|seen| *seen)?);
+    columns.for_each(|column| {
+        seen.iter_mut()
+            .zip(column.bins)
+            .for_each(|(seen, count)| *seen |= count > 0);
+    });
+    let (low, high) = (
+        seen.iter().position(|seen| *seen)?,
+        seen.iter().rposition(|seen| *seen)?,
+    );
     let fits = |together: &usize| (high / together + 1) - low / together <= height;
     let together = [1, 2, 4, 8, 16, 32, 64].into_iter().find(fits)?;
     let (low, high) = (low / together, high / together);
-    // Unused rows are divided between both sides, so that the picture stays stable when a bin appears or disappears.
+    // Unused rows are divided between both sides, so that the picture stays stable when a bin
+    // appears or disappears.
     let spare = height - (high + 1 - low);
     let low = low.saturating_sub(spare / 2);
     let rows = height.min(BINS.div_ceil(together) - low);
-    Some(BinScale { first: low * together, together, rows })
+    Some(BinScale {
+        first: low * together,
+        together,
+        rows,
+    })
 }
 
-/// Draws response times over time as a heat map. Rows are bins of response time, the slowest on top, shaded by their
-/// number of operations on a logarithmic scale.
+/// Draws response times over time as a heat map. Rows are bins of response time, the slowest on
+/// top, shaded by their number of operations on a logarithmic scale.
 pub(super) fn heat<'a, I>(buffer: &mut Buffer, area: Rect, columns: I, look: ColourMode)
 where
     I: DoubleEndedIterator<Item = &'a LiveColumn> + Clone,
 {
     let plot = plot(area);
     let visible = columns.rev().take(usize::from(plot.width));
-    let Some(scale) = scale(visible.clone(), usize::from(area.height)) else { return };
+    let Some(scale) = scale(visible.clone(), usize::from(area.height)) else {
+        return;
+    };
     let row_of = |column: &LiveColumn, row: usize| -> u64 {
         let from = scale.first + row * scale.together;
-        column.bins[from..(from + scale.together).min(BINS)].iter().map(|count| u64::from(*count)).sum()
+        column.bins[from..(from + scale.together).min(BINS)]
+            .iter()
+            .map(|count| u64::from(*count))
+            .sum()
     };
-    let counts = visible.clone().flat_map(|column| (0..scale.rows).map(move |row| row_of(column, row)));
+    let counts = visible
+        .clone()
+        .flat_map(|column| (0..scale.rows).map(move |row| row_of(column, row)));
     let most = (1.0 + counts.max().unwrap_or(0) as f64).ln();
     for row in 0..scale.rows {
         let y = area.bottom() - 1 - u16::try_from(row).unwrap_or(0);
         if let Some(label) = label(scale, row) {
-            put_right(buffer, area.x, plot.x.saturating_sub(1), y, &label, ColourMode::faint());
+            put_right(
+                buffer,
+                area.x,
+                plot.x.saturating_sub(1),
+                y,
+                &label,
+                ColourMode::faint(),
+            );
         }
         for (at, column) in (0..plot.width).rev().zip(visible.clone()) {
             let count = row_of(column, row);
             let x = plot.x + at;
             if count > 0 {
                 let share = (1.0 + count as f64).ln() / most.max(1e-9);
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of SHADES")]
-                let (symbol, style) = look.shade(((share * SHADES as f64).ceil() as usize).saturating_sub(1));
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a share of SHADES"
+                )]
+                let (symbol, style) =
+                    look.shade(((share * SHADES as f64).ceil() as usize).saturating_sub(1));
                 put(buffer, x, y, x + 1, symbol, style);
             } else if column.first {
                 put(buffer, x, y, x + 1, "│", ColourMode::faint());
@@ -178,21 +273,31 @@ where
     }
 }
 
-/// Label of a row: its lower edge, if that is a power of ten, or if the row is the first or the last.
+/// Label of a row: its lower edge, if that is a power of ten, or if the row is the first or the
+/// last.
 fn label(scale: BinScale, row: usize) -> Option<String> {
     let bin = scale.first + row * scale.together;
-    let is_decade = bin.is_multiple_of(BINS_A_DECADE) || (bin % BINS_A_DECADE) + scale.together > BINS_A_DECADE;
-    let is_near = |other: usize| (other * scale.together + scale.first).is_multiple_of(BINS_A_DECADE);
-    let is_end = row == 0 && !is_near(1) || row + 1 == scale.rows && !row.checked_sub(1).is_some_and(is_near);
+    let is_decade =
+        bin.is_multiple_of(BINS_A_DECADE) || (bin % BINS_A_DECADE) + scale.together > BINS_A_DECADE;
+    let is_near =
+        |other: usize| (other * scale.together + scale.first).is_multiple_of(BINS_A_DECADE);
+    let is_end = row == 0 && !is_near(1)
+        || row + 1 == scale.rows && !row.checked_sub(1).is_some_and(is_near);
     (is_decade || is_end).then(|| edge(edge_of(bin)))
 }
 
 /// Formats an edge in a few characters: `10us`, `178us`, `1ms`, `1.78s`.
 fn edge(at: Nanos) -> String {
     let text = at.to_string();
-    let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let unit = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .unwrap_or(text.len());
     let (number, unit) = text.split_at(unit);
-    let number = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    let number = if number.contains('.') {
+        number.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        number
+    };
     format!("{number}{unit}")
 }
 
@@ -214,13 +319,19 @@ mod tests {
                 let columns = [column(&[low]), column(&[high])];
                 let found = scale(columns.iter(), height).unwrap();
                 assert!(found.first <= low && found.rows <= height, "{found:?}");
-                assert!(high < found.first + found.rows * found.together, "{low} to {high} in {height}: {found:?}");
+                assert!(
+                    high < found.first + found.rows * found.together,
+                    "{low} to {high} in {height}: {found:?}"
+                );
             }
         }
     }
 
     #[test]
     fn edges_are_short() {
-        assert_eq!([0, 8, 10, 24, 26].map(|bin| edge(edge_of(bin))), ["1us", "10us", "17.8us", "1ms", "1.78ms"]);
+        assert_eq!(
+            [0, 8, 10, 24, 26].map(|bin| edge(edge_of(bin))),
+            ["1us", "10us", "17.8us", "1ms", "1.78ms"]
+        );
     }
 }

@@ -25,20 +25,26 @@ pub(super) struct LiveColumn {
     pub(super) failed: u64,
     /// Response times; `None` if nothing completed.
     pub(super) latency: Option<Percentiles>,
-    /// Operations by response time, in [`BINS_A_DECADE`] bins per power of ten, from one microsecond.
+    /// Operations by response time, in [`BINS_A_DECADE`] bins per power of ten, from one
+    /// microsecond.
     pub(super) bins: [u32; BINS],
 }
 
 /// Bins per power of ten.
 pub(super) const BINS_A_DECADE: usize = 8;
 
-/// Number of bins, from a microsecond to a hundred seconds. The outermost bins include everything beyond.
+/// Number of bins, from a microsecond to a hundred seconds. The outermost bins include everything
+/// beyond.
 pub(super) const BINS: usize = 8 * BINS_A_DECADE;
 
 /// The bin of a response time.
 pub(super) fn bin_of(latency: Nanos) -> usize {
     let decades = (latency.as_micros_f64().max(1.0)).log10();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and below BINS")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "not negative, and below BINS"
+    )]
     let bin = (decades * BINS_A_DECADE as f64) as usize;
     bin.min(BINS - 1)
 }
@@ -62,7 +68,14 @@ pub(super) struct Percentiles {
 impl LiveColumn {
     /// A column without any operations.
     pub(super) fn empty() -> Self {
-        Self { warming: false, first: false, rate: 0.0, failed: 0, latency: None, bins: [0; BINS] }
+        Self {
+            warming: false,
+            first: false,
+            rate: 0.0,
+            failed: 0,
+            latency: None,
+            bins: [0; BINS],
+        }
     }
 
     /// The column for a window.
@@ -73,12 +86,26 @@ impl LiveColumn {
             let bin = &mut bins[bin_of(Nanos(low.midpoint(high)))];
             *bin = bin.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
         }
-        let quantile = |q| histogram.quantile(q).map(|band| Nanos(band.low.midpoint(band.high)));
+        let quantile = |q| {
+            histogram
+                .quantile(q)
+                .map(|band| Nanos(band.low.midpoint(band.high)))
+        };
         let max = Nanos(window.response.max);
         // The middle of a bucket may be above the maximum value in it.
         let latency = quantile(0.5).zip(quantile(0.99));
-        let latency = latency.map(|(p50, p99)| Percentiles { p50: p50.min(max), p99: p99.min(max), max });
+        let latency = latency.map(|(p50, p99)| Percentiles {
+            p50: p50.min(max),
+            p99: p99.min(max),
+            max,
+        });
         let rate = window.done as f64 / width.as_secs_f64().max(1e-9);
-        Self { rate, failed: window.failures(), latency, bins, ..Self::empty() }
+        Self {
+            rate,
+            failed: window.failures(),
+            latency,
+            bins,
+            ..Self::empty()
+        }
     }
 }

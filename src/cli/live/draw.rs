@@ -1,7 +1,7 @@
 //! Draws a frame of the live view: chooses the panels that fit, and fills them.
 //!
-//! Input: a [`LiveState`], the time, and an area of any size. Output: cells. On a small terminal the least important
-//! panels are left out first. Nothing is drawn outside of the area.
+//! Input: a [`LiveState`], the time, and an area of any size. Output: cells. On a small terminal
+//! the least important panels are left out first. Nothing is drawn outside of the area.
 
 use super::chart::{self, put, put_right};
 use super::column::{LiveColumn, Percentiles, Span};
@@ -51,7 +51,13 @@ pub(super) struct FrameOptions {
 }
 
 /// Draws a frame.
-pub(super) fn draw(buffer: &mut Buffer, area: Rect, state: &LiveState, now: Nanos, view: FrameOptions) {
+pub(super) fn draw(
+    buffer: &mut Buffer,
+    area: Rect,
+    state: &LiveState,
+    now: Nanos,
+    view: FrameOptions,
+) {
     if area.width == 0 || area.height == 0 {
         return;
     }
@@ -72,7 +78,11 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, state: &LiveState, now: Nano
         let mut rows = rest.0;
         rows.height -= 1;
         let right = (rows.width * 36 / 100).clamp(43, 52);
-        let side = Rect { x: rows.right() - right, width: right, ..rows };
+        let side = Rect {
+            x: rows.right() - right,
+            width: right,
+            ..rows
+        };
         rows.width -= right + 3;
         charts(buffer, rows, state, look);
         let mut side = FreeRows(side);
@@ -94,7 +104,10 @@ struct FreeRows(Rect);
 impl FreeRows {
     /// Takes rows from the top, or as many as there are.
     fn take(&mut self, rows: u16) -> Rect {
-        let taken = Rect { height: rows.min(self.0.height), ..self.0 };
+        let taken = Rect {
+            height: rows.min(self.0.height),
+            ..self.0
+        };
         self.0.y += taken.height;
         self.0.height -= taken.height;
         taken
@@ -104,7 +117,11 @@ impl FreeRows {
     fn take_last(&mut self, rows: u16) -> Rect {
         let height = rows.min(self.0.height);
         self.0.height -= height;
-        Rect { y: self.0.bottom(), height, ..self.0 }
+        Rect {
+            y: self.0.bottom(),
+            height,
+            ..self.0
+        }
     }
 }
 
@@ -114,13 +131,21 @@ fn narrow(buffer: &mut Buffer, mut rest: FreeRows, state: &LiveState, look: Colo
     // The most important panels come first; remaining rows go to the heat map.
     let throughput = 1 + if rows >= 15 { 3 } else { u16::from(rows >= 5) };
     let times = if rows >= 7 { 4 } else { 1 };
-    let host = if rows >= 8 { host_rows(state).min(3) } else { u16::from(rows >= 4) };
+    let host = if rows >= 8 {
+        host_rows(state).min(3)
+    } else {
+        u16::from(rows >= 4)
+    };
     let done = u16::try_from(state.done.len()).unwrap_or(u16::MAX);
     let list_rows = if rows >= 13 { done.clamp(1, 4) + 1 } else { 0 };
     throughput_panel(buffer, rest.take(throughput), state, look);
     times_panel(buffer, rest.take(times), state, look);
     let host = rest.take_last(host);
-    let points = rest.take_last(if rest.0.height >= list_rows + 4 || rows < 17 { list_rows } else { 0 });
+    let points = rest.take_last(if rest.0.height >= list_rows + 4 || rows < 17 {
+        list_rows
+    } else {
+        0
+    });
     if rest.0.height >= 4 {
         heat_panel(buffer, rest.0, state, look);
     }
@@ -146,11 +171,22 @@ fn header(buffer: &mut Buffer, area: Rect, state: &LiveState, now: Nanos, look: 
     let width = u16::try_from(time.chars().count()).unwrap_or(u16::MAX);
     // The time is more important than the end of a long name, but less than its beginning.
     let is_room = area.width >= width + 12;
-    let right = if is_room { area.right() - width - 1 } else { area.right() };
+    let right = if is_room {
+        area.right() - width - 1
+    } else {
+        area.right()
+    };
     let x = put(buffer, area.x, area.y, right, "rigel ", look.title());
     put(buffer, x, area.y, right, &state.title, ColourMode::strong());
     if is_room {
-        put_right(buffer, area.x, area.right(), area.y, &time, ColourMode::faint());
+        put_right(
+            buffer,
+            area.x,
+            area.right(),
+            area.y,
+            &time,
+            ColourMode::faint(),
+        );
     }
 }
 
@@ -159,13 +195,40 @@ fn overall(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode)
     let text = match &state.stage {
         Activity::Filling { done, of, .. } => format!("{} of {}", whole(*done), Bytes(*of)),
         _ if state.number == 0 => String::from("before the first point"),
-        _ => format!("point {} of {}", state.number, state.points.max(state.number)),
+        _ => format!(
+            "point {} of {}",
+            state.number,
+            state.points.max(state.number)
+        ),
     };
-    let x = put(buffer, area.x, area.y, area.right(), &text, ColourMode::strong()) + 2;
+    let x = put(
+        buffer,
+        area.x,
+        area.y,
+        area.right(),
+        &text,
+        ColourMode::strong(),
+    ) + 2;
     let share = state.share();
     let room = area.right().saturating_sub(x + 7);
-    chart::gauge(buffer, Rect { x, width: room, ..area }, share, look);
-    put_right(buffer, x, area.right(), area.y, &format!("{:.0} %", share * 100.0), ColourMode::strong());
+    chart::gauge(
+        buffer,
+        Rect {
+            x,
+            width: room,
+            ..area
+        },
+        share,
+        look,
+    );
+    put_right(
+        buffer,
+        x,
+        area.right(),
+        area.y,
+        &format!("{:.0} %", share * 100.0),
+        ColourMode::strong(),
+    );
 }
 
 /// Rounds bytes down to whole MiB, so that the width of the figure stays constant.
@@ -177,19 +240,33 @@ fn whole(bytes: u64) -> String {
 fn load(buffer: &mut Buffer, area: Rect, state: &LiveState, now: Nanos, look: ColourMode) {
     let mut x = area.x;
     if state.draining {
-        let text = if area.width < 60 { "stopping" } else { "stopping: the results so far are kept" };
+        let text = if area.width < 60 {
+            "stopping"
+        } else {
+            "stopping: the results so far are kept"
+        };
         x = put(buffer, x, area.y, area.right(), text, look.warning()) + 2;
     }
     let (strong, faint) = match (&state.stage, &state.point) {
         (Activity::Running, Some(point)) => (point.name.clone(), running(point)),
-        (Activity::Doing(what) | Activity::Filling { what, .. }, _) => (what.clone(), String::new()),
-        (Activity::Waiting { what, until }, _) => {
-            (what.clone(), format!("in {}", clock(until.since(now).as_secs_f64())))
+        (Activity::Doing(what) | Activity::Filling { what, .. }, _) => {
+            (what.clone(), String::new())
         }
+        (Activity::Waiting { what, until }, _) => (
+            what.clone(),
+            format!("in {}", clock(until.since(now).as_secs_f64())),
+        ),
         (Activity::Beginning, _) => (format!("starting point {}", state.number), String::new()),
         _ => ("preparing".to_string(), String::new()),
     };
-    let x = put(buffer, x, area.y, area.right(), &strong, ColourMode::strong()) + 2;
+    let x = put(
+        buffer,
+        x,
+        area.y,
+        area.right(),
+        &strong,
+        ColourMode::strong(),
+    ) + 2;
     put(buffer, x, area.y, area.right(), &faint, ColourMode::faint());
 }
 
@@ -200,15 +277,28 @@ fn running(point: &PointNow) -> String {
     let stands = match (point.measuring_since, point.most()) {
         (None, _) => format!("warming up for {}", seconds(point.elapsed)),
         _ if let Some((done, ops)) = point.work() => {
-            format!("{done} of {ops} operations done in {}", seconds(point.measured()))
+            format!(
+                "{done} of {ops} operations done in {}",
+                seconds(point.measured())
+            )
         }
         (_, Some(most)) if point.precision().is_some() => {
-            format!("measured {} of {} at most", seconds(point.measured()), seconds(most))
+            format!(
+                "measured {} of {} at most",
+                seconds(point.measured()),
+                seconds(most)
+            )
         }
-        (_, Some(most)) => format!("measured {} of {}", seconds(point.measured()), seconds(most)),
+        (_, Some(most)) => format!(
+            "measured {} of {}",
+            seconds(point.measured()),
+            seconds(most)
+        ),
         (_, None) => format!("measured {}", seconds(point.measured())),
     };
-    let beside = point.beside.iter().fold(String::new(), |text, class| format!("{text}, and also {class}"));
+    let beside = point.beside.iter().fold(String::new(), |text, class| {
+        format!("{text}, and also {class}")
+    });
     let mean = point.mean.filter(|_| point.span == Span::Round);
     let mean = mean.map_or_else(String::new, |mean| format!(", mean {mean} now"));
     format!("{loads}, {stands}{mean}{beside}")
@@ -221,7 +311,11 @@ fn keys(buffer: &mut Buffer, area: Rect, view: FrameOptions) {
         x = put(buffer, x, area.y, area.right(), "paused", look.warning()) + 2;
     }
     let freeze = if view.frozen { "resume" } else { "pause" };
-    let stop = if area.width < 60 { "stop" } else { "stop, keep results" };
+    let stop = if area.width < 60 {
+        "stop"
+    } else {
+        "stop, keep results"
+    };
     for (key, what) in [("q", stop), ("p", freeze), ("?", "help")] {
         x = put(buffer, x, area.y, area.right(), key, ColourMode::strong()) + 1;
         x = put(buffer, x, area.y, area.right(), what, ColourMode::faint()) + 3;
@@ -229,18 +323,42 @@ fn keys(buffer: &mut Buffer, area: Rect, view: FrameOptions) {
 }
 
 /// Draws the title of a panel: its name, its main text, and a fainter text beside it.
-fn title(buffer: &mut Buffer, area: Rect, name: &str, strong: &str, faint: &str, look: ColourMode) -> u16 {
+fn title(
+    buffer: &mut Buffer,
+    area: Rect,
+    name: &str,
+    strong: &str,
+    faint: &str,
+    look: ColourMode,
+) -> u16 {
     // A narrow terminal shows figures instead of names.
     let name = if area.width <= 40 { "" } else { name };
     let gap = if name.is_empty() { 0 } else { 2 };
     let x = put(buffer, area.x, area.y, area.right(), name, look.title()) + gap;
-    let x = put(buffer, x, area.y, area.right(), strong, ColourMode::strong());
+    let x = put(
+        buffer,
+        x,
+        area.y,
+        area.right(),
+        strong,
+        ColourMode::strong(),
+    );
     let gap = u16::from(!strong.is_empty());
-    put(buffer, x + gap, area.y, area.right(), faint, ColourMode::faint())
+    put(
+        buffer,
+        x + gap,
+        area.y,
+        area.right(),
+        faint,
+        ColourMode::faint(),
+    )
 }
 
 /// The columns that a chart in `area` shows.
-fn visible(state: &LiveState, area: Rect) -> impl DoubleEndedIterator<Item = &LiveColumn> + Clone + use<'_> {
+fn visible(
+    state: &LiveState,
+    area: Rect,
+) -> impl DoubleEndedIterator<Item = &LiveColumn> + Clone + use<'_> {
     let from = state.columns.len().saturating_sub(chart::shown(area));
     state.columns.range(from..)
 }
@@ -250,7 +368,10 @@ fn throughput_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: Co
         return;
     }
     let unit = state.unit;
-    let now = state.columns.back().map_or_else(|| "-".to_string(), |column| unit.rate(column.rate));
+    let now = state
+        .columns
+        .back()
+        .map_or_else(|| "-".to_string(), |column| unit.rate(column.rate));
     let failed: u64 = visible(state, area).map(|column| column.failed).sum();
     let interval = state.point.as_ref().and_then(PointNow::interval);
     let asked = state.point.as_ref().and_then(PointNow::precision);
@@ -264,30 +385,69 @@ fn throughput_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: Co
     if let Some(asked) = asked.filter(|_| interval.is_some()) {
         let _ = std::fmt::Write::write_fmt(&mut words, format_args!(", target {}", percent(asked)));
     }
-    let is_in_round = state.span == Some(Span::Round) && state.columns.back().is_some_and(|column| column.warming);
+    let is_in_round = state.span == Some(Span::Round)
+        && state.columns.back().is_some_and(|column| column.warming);
     if is_in_round && area.width >= 50 {
         words = "faint: the last seconds of the current round".into();
     }
     let mut x = title(buffer, area, "Throughput", &now, &words, look) + 2;
     if failed > 0 {
-        x = put(buffer, x, area.y, area.right(), &format!("{failed} failed"), look.warning()) + 2;
+        x = put(
+            buffer,
+            x,
+            area.y,
+            area.right(),
+            &format!("{failed} failed"),
+            look.warning(),
+        ) + 2;
     }
     if let (Some(point), Some(_)) = (&state.point, asked) {
         let narrowing: Vec<f64> = point.narrowing.iter().copied().collect();
         let top = narrowing.iter().copied().fold(0.0, f64::max);
         let width = area.right().saturating_sub(x).min(16);
-        chart::spark(buffer, Rect { x, width, height: 1, ..area }, &narrowing, top, look.bar());
+        chart::spark(
+            buffer,
+            Rect {
+                x,
+                width,
+                height: 1,
+                ..area
+            },
+            &narrowing,
+            top,
+            look.bar(),
+        );
     }
-    let plot = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    let plot = Rect {
+        y: area.y + 1,
+        height: area.height - 1,
+        ..area
+    };
     if plot.height == 0 || area.width <= chart::LABEL + 4 {
         return;
     }
-    let top = visible(state, area).map(|column| column.rate).fold(0.0, f64::max);
+    let top = visible(state, area)
+        .map(|column| column.rate)
+        .fold(0.0, f64::max);
     if top > 0.0 {
         let end = plot.x + chart::LABEL - 1;
-        put_right(buffer, plot.x, end, plot.y, &unit.rate(top), ColourMode::faint());
+        put_right(
+            buffer,
+            plot.x,
+            end,
+            plot.y,
+            &unit.rate(top),
+            ColourMode::faint(),
+        );
         if plot.height > 1 {
-            put_right(buffer, plot.x, end, plot.bottom() - 1, "0", ColourMode::faint());
+            put_right(
+                buffer,
+                plot.x,
+                end,
+                plot.bottom() - 1,
+                "0",
+                ColourMode::faint(),
+            );
         }
         chart::rates(buffer, plot, visible(state, area), top, look);
     }
@@ -305,20 +465,43 @@ fn times_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourM
     let seen = || visible(state, area).filter_map(|column| column.latency);
     let range = seen().map(|p| p.p50).min().zip(seen().map(|p| p.max).max());
     let now = visible(state, area).rev().find_map(|column| column.latency);
-    let figure = |which: fn(&Percentiles) -> Nanos| now.as_ref().map_or("-".to_string(), |p| which(p).to_string());
+    let figure = |which: fn(&Percentiles) -> Nanos| {
+        now.as_ref()
+            .map_or("-".to_string(), |p| which(p).to_string())
+    };
     if area.height < 4 || area.width <= chart::LABEL + 4 {
         let [max, p99, p50] = PERCENTILES.map(|(name, which)| format!("{name} {}", figure(which)));
-        title(buffer, area, "Response time", &format!("{p50}  {p99}  {max}"), "", look);
+        title(
+            buffer,
+            area,
+            "Response time",
+            &format!("{p50}  {p99}  {max}"),
+            "",
+            look,
+        );
         return;
     }
-    let words = range.map_or_else(String::new, |(low, high)| format!("{low} to {high}, log scale"));
+    let words = range.map_or_else(String::new, |(low, high)| {
+        format!("{low} to {high}, log scale")
+    });
     title(buffer, area, "Response time", "", &words, look);
     let each = (area.height - 1) / 3;
     for (at, (name, which)) in (0u16..).zip(PERCENTILES) {
-        let row = Rect { y: area.y + 1 + at * each, height: each, ..area };
+        let row = Rect {
+            y: area.y + 1 + at * each,
+            height: each,
+            ..area
+        };
         let y = row.bottom() - 1;
         let x = put(buffer, row.x, y, row.right(), name, ColourMode::faint());
-        put_right(buffer, x, row.x + chart::LABEL - 1, y, &figure(which), ColourMode::strong());
+        put_right(
+            buffer,
+            x,
+            row.x + chart::LABEL - 1,
+            y,
+            &figure(which),
+            ColourMode::strong(),
+        );
         if let Some(range) = range {
             chart::times(buffer, row, visible(state, area), which, range, look);
         }
@@ -330,9 +513,13 @@ fn heat_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMo
         return;
     }
     let columns = state.columns.len().min(chart::shown(area));
-    let rounds = visible(state, area).filter(|column| !column.warming).count();
+    let rounds = visible(state, area)
+        .filter(|column| !column.warming)
+        .count();
     let words = match state.span {
-        Some(Span::Round) if rounds == 0 => "a column is a round; no round is complete yet".to_string(),
+        Some(Span::Round) if rounds == 0 => {
+            "a column is a round; no round is complete yet".to_string()
+        }
         Some(Span::Round) => format!("a column is a round; {rounds} are shown"),
         Some(Span::Window(width)) if columns > 0 => {
             let span = Nanos(width.0.saturating_mul(columns as u64));
@@ -341,12 +528,20 @@ fn heat_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMo
         _ => "no measurements yet".to_string(),
     };
     title(buffer, area, "Response times over time", "", &words, look);
-    let plot = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    let plot = Rect {
+        y: area.y + 1,
+        height: area.height - 1,
+        ..area
+    };
     chart::heat(buffer, plot, visible(state, area), look);
 }
 
 fn span_text(span: Nanos) -> String {
-    if span < Nanos::from_secs(120) { format!("{:.0} s", span.as_secs_f64()) } else { clock(span.as_secs_f64()) }
+    if span < Nanos::from_secs(120) {
+        format!("{:.0} s", span.as_secs_f64())
+    } else {
+        clock(span.as_secs_f64())
+    }
 }
 
 /// Number of rows of the host panel.
@@ -364,7 +559,14 @@ fn host_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMo
         title(buffer, rows.take(1), "Host", "", "last second", look);
     }
     let Some(now) = state.hosts.back() else {
-        put(buffer, area.x, rows.0.y.min(area.bottom() - 1), area.right(), "no data yet", ColourMode::faint());
+        put(
+            buffer,
+            area.x,
+            rows.0.y.min(area.bottom() - 1),
+            area.right(),
+            "no data yet",
+            ColourMode::faint(),
+        );
         return;
     };
     let cpu = rows.take_last(1);
@@ -374,13 +576,24 @@ fn host_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMo
             break;
         }
         let busy: Vec<f64> = state.hosts.iter().map(|host| busy_of(host, name)).collect();
-        let figures =
-            format!("{:>3.0} % busy, queue {:.1}, {:.0} MB/s", load.busy * 100.0, load.queue, load.megabytes_per_s);
+        let figures = format!(
+            "{:>3.0} % busy, queue {:.1}, {:.0} MB/s",
+            load.busy * 100.0,
+            load.queue,
+            load.megabytes_per_s
+        );
         line(buffer, row, name, &figures, &busy, look);
     }
-    let pressure = now.host.io_pressure.map_or_else(String::new, |share| format!("  I/O {}", percent(share)));
+    let pressure = now
+        .host
+        .io_pressure
+        .map_or_else(String::new, |share| format!("  I/O {}", percent(share)));
     let steal = now.host.stolen;
-    let figures = format!("{:>3.0} % busy  steal {}{pressure}", now.host.busy * 100.0, percent(steal));
+    let figures = format!(
+        "{:>3.0} % busy  steal {}{pressure}",
+        now.host.busy * 100.0,
+        percent(steal)
+    );
     let busy: Vec<f64> = state.hosts.iter().map(|host| host.host.busy).collect();
     line(buffer, cpu, "CPU", &figures, &busy, look);
     if steal > STEAL {
@@ -389,13 +602,30 @@ fn host_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMo
 }
 
 fn busy_of(host: &super::state::HostNow, name: &str) -> f64 {
-    host.devices.iter().find(|(known, _)| known == name).map_or(0.0, |(_, load)| load.busy)
+    host.devices
+        .iter()
+        .find(|(known, _)| known == name)
+        .map_or(0.0, |(_, load)| load.busy)
 }
 
 /// Draws a row of the host panel: name, figures, and a chart of its utilization.
 fn line(buffer: &mut Buffer, row: Rect, name: &str, figures: &str, busy: &[f64], look: ColourMode) {
-    let x = put(buffer, row.x, row.y, row.right(), name, ColourMode::strong());
-    let x = put(buffer, (row.x + 8).max(x + 1), row.y, row.right(), figures, Style::new()) + 1;
+    let x = put(
+        buffer,
+        row.x,
+        row.y,
+        row.right(),
+        name,
+        ColourMode::strong(),
+    );
+    let x = put(
+        buffer,
+        (row.x + 8).max(x + 1),
+        row.y,
+        row.right(),
+        figures,
+        Style::new(),
+    ) + 1;
     let width = row.right().saturating_sub(x);
     if width >= 3 {
         chart::spark(buffer, Rect { x, width, ..row }, busy, 1.0, look.bar());
@@ -411,9 +641,23 @@ fn list(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
     let head = rows.take(1);
     let name = (area.width.saturating_sub(FIGURES)).clamp(8, 30);
     let ends = [name + 13, name + 21, name + FIGURES].map(|end| area.x + end);
-    title(buffer, head, "Points", "", &format!("{} done", state.done.len()), look);
+    title(
+        buffer,
+        head,
+        "Points",
+        "",
+        &format!("{} done", state.done.len()),
+        look,
+    );
     for (end, what) in ends.into_iter().zip(["rate", "p50", "p99"]) {
-        put_right(buffer, area.x + name, end, head.y, what, ColourMode::faint());
+        put_right(
+            buffer,
+            area.x + name,
+            end,
+            head.y,
+            what,
+            ColourMode::faint(),
+        );
     }
     let from = state.done.len().saturating_sub(usize::from(rows.0.height));
     for done in state.done.range(from..) {
@@ -421,12 +665,23 @@ fn list(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
         done_row(buffer, row, done, name, ends);
     }
     if state.done.is_empty() {
-        put(buffer, area.x, head.y + 1, area.right(), "none yet", ColourMode::faint());
+        put(
+            buffer,
+            area.x,
+            head.y + 1,
+            area.right(),
+            "none yet",
+            ColourMode::faint(),
+        );
     }
 }
 
 fn done_row(buffer: &mut Buffer, row: Rect, done: &DonePoint, name: u16, ends: [u16; 3]) {
-    let style = if done.complete { ColourMode::strong() } else { ColourMode::faint() };
+    let style = if done.complete {
+        ColourMode::strong()
+    } else {
+        ColourMode::faint()
+    };
     put(buffer, row.x, row.y, row.x + name, &done.name, style);
     let figures = if let Some((p50, p99)) = done.latency {
         [done.unit.rate(done.rate), p50.to_string(), p99.to_string()]
@@ -441,7 +696,11 @@ fn done_row(buffer: &mut Buffer, row: Rect, done: &DonePoint, name: u16, ends: [
             end.min(row.right()),
             row.y,
             &figure,
-            if done.complete { plain } else { ColourMode::faint() },
+            if done.complete {
+                plain
+            } else {
+                ColourMode::faint()
+            },
         );
     }
 }
@@ -449,11 +708,17 @@ fn done_row(buffer: &mut Buffer, row: Rect, done: &DonePoint, name: u16, ends: [
 /// Draws the help in the centre.
 fn help(buffer: &mut Buffer, area: Rect, look: ColourMode) {
     let width = 53.min(area.width);
-    let height = u16::try_from(HELP.len() + 2).unwrap_or(u16::MAX).min(area.height);
+    let height = u16::try_from(HELP.len() + 2)
+        .unwrap_or(u16::MAX)
+        .min(area.height);
     let x = area.x + (area.width - width) / 2;
     let y = area.y + (area.height - height) / 2;
     let blank = " ".repeat(usize::from(width));
-    let style = if look == ColourMode::Plain { ColourMode::strong() } else { look.bar() };
+    let style = if look == ColourMode::Plain {
+        ColourMode::strong()
+    } else {
+        look.bar()
+    };
     for y in y..y + height {
         put(buffer, x, y, x + width, &blank, Style::reset());
     }

@@ -5,8 +5,8 @@ use ratatui::style::{Color, Modifier, Style};
 /// Number of shades of the heat map.
 pub(super) const SHADES: usize = 8;
 
-/// The colours of cividis (Nuñez, Anderton and Renslow 2018), blue to yellow. People with any colour vision see them as
-/// one scale from dark to light.
+/// The colours of cividis (Nuñez, Anderton and Renslow 2018), blue to yellow. People with any
+/// colour vision see them as one scale from dark to light.
 const CIVIDIS: [(u8, u8, u8); SHADES] = [
     (0, 44, 104),
     (43, 68, 110),
@@ -35,7 +35,8 @@ pub(super) enum ColourMode {
 impl ColourMode {
     /// Chosen by the environment: `NO_COLOR` (no-color.org), `TERM` and `COLORTERM`.
     pub(super) fn of(no_color: Option<&str>, term: &str, colorterm: &str) -> Self {
-        let is_without = ["vt100", "vt102", "vt220", "vt320", "xterm-mono"].contains(&term) || term.ends_with("-m");
+        let is_without = ["vt100", "vt102", "vt220", "vt320", "xterm-mono"].contains(&term)
+            || term.ends_with("-m");
         if no_color.is_some_and(|value| !value.is_empty()) || is_without {
             Self::Plain
         } else if ["truecolor", "24bit"].contains(&colorterm) {
@@ -45,7 +46,8 @@ impl ColourMode {
         }
     }
 
-    /// The symbol and style of a cell of the heat map; `level` from 0, the lowest, to [`SHADES`] - 1.
+    /// The symbol and style of a cell of the heat map; `level` from 0, the lowest, to [`SHADES`] -
+    /// 1.
     pub(super) fn shade(self, level: usize) -> (&'static str, Style) {
         let level = level.min(SHADES - 1);
         let (red, green, blue) = CIVIDIS[level];
@@ -57,12 +59,17 @@ impl ColourMode {
     }
 
     fn colour(self, colour: Color, otherwise: Modifier) -> Style {
-        if self == Self::Plain { Style::new().add_modifier(otherwise) } else { Style::new().fg(colour) }
+        if self == Self::Plain {
+            Style::new().add_modifier(otherwise)
+        } else {
+            Style::new().fg(colour)
+        }
     }
 
     /// Style of a panel's name.
     pub(super) fn title(self) -> Style {
-        self.colour(Color::Cyan, Modifier::empty()).add_modifier(Modifier::BOLD)
+        self.colour(Color::Cyan, Modifier::empty())
+            .add_modifier(Modifier::BOLD)
     }
 
     /// Style of the most important text.
@@ -77,7 +84,8 @@ impl ColourMode {
 
     /// Style of a warning.
     pub(super) fn warning(self) -> Style {
-        self.colour(Color::Yellow, Modifier::REVERSED).add_modifier(Modifier::BOLD)
+        self.colour(Color::Yellow, Modifier::REVERSED)
+            .add_modifier(Modifier::BOLD)
     }
 
     /// Style of bars.
@@ -92,10 +100,22 @@ mod tests {
 
     #[test]
     fn a_terminal_without_colours_gets_shades() {
-        assert_eq!(ColourMode::of(Some("1"), "xterm-256color", "truecolor"), ColourMode::Plain);
-        assert_eq!(ColourMode::of(Some(""), "xterm-256color", "truecolor"), ColourMode::Full);
+        assert_eq!(
+            ColourMode::of(Some("1"), "xterm-256color", "truecolor"),
+            ColourMode::Plain
+        );
+        assert_eq!(
+            ColourMode::of(Some(""), "xterm-256color", "truecolor"),
+            ColourMode::Full
+        );
         assert_eq!(ColourMode::of(None, "vt100", ""), ColourMode::Plain);
-        assert_eq!(ColourMode::of(None, "screen-256color", ""), ColourMode::Indexed);
-        assert_eq!([0, 2, 4, 7, 99].map(|level| ColourMode::Plain.shade(level).0), ["░", "▒", "▓", "█", "█"]);
+        assert_eq!(
+            ColourMode::of(None, "screen-256color", ""),
+            ColourMode::Indexed
+        );
+        assert_eq!(
+            [0, 2, 4, 7, 99].map(|level| ColourMode::Plain.shade(level).0),
+            ["░", "▒", "▓", "█", "█"]
+        );
     }
 }

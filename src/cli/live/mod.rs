@@ -1,8 +1,9 @@
 //! The live view: a screen that shows a run while it measures.
 //!
-//! Input: events, through [`View::tell`]. Output: frames on the terminal at stderr, and a stop request when a key is
-//! pressed. A thread of low priority draws and reads keys, so that the view stays responsive while the run sends no
-//! events. Measuring threads only record events. At the end, and also after a panic, the terminal is restored.
+//! Input: events, through [`View::tell`]. Output: frames on the terminal at stderr, and a stop
+//! request when a key is pressed. A thread of low priority draws and reads keys, so that the view
+//! stays responsive while the run sends no events. Measuring threads only record events. At the
+//! end, and also after a panic, the terminal is restored.
 
 mod chart;
 mod column;
@@ -39,8 +40,8 @@ pub(super) struct View {
     shared: Arc<Shared>,
 }
 
-/// State shared by the drawing thread and the thread that watches the run. Lock order: the screen first, then the
-/// state.
+/// State shared by the drawing thread and the thread that watches the run. Lock order: the screen
+/// first, then the state.
 struct Shared {
     state: Mutex<LiveState>,
     /// `None` once the view is closed.
@@ -58,11 +59,21 @@ impl View {
     pub(super) fn open(title: &str, points: usize) -> Result<Self, String> {
         screen::refuse_unusable()?;
         let stop = stop::stop_flag().map_err(|error| error.to_string())?;
-        let screen = Screen::open().map_err(|error| format!("the terminal cannot be set up: {error}"))?;
+        let screen =
+            Screen::open().map_err(|error| format!("the terminal cannot be set up: {error}"))?;
         let state = Mutex::new(LiveState::new(title, points));
-        let shared = Arc::new(Shared { state, screen: Mutex::new(Some(screen)), stop, clock: Clock::real() });
-        let view = Self { shared: Arc::clone(&shared) };
-        let spawned = thread::Builder::new().name("live view".into()).spawn(move || keep_drawing(&shared));
+        let shared = Arc::new(Shared {
+            state,
+            screen: Mutex::new(Some(screen)),
+            stop,
+            clock: Clock::real(),
+        });
+        let view = Self {
+            shared: Arc::clone(&shared),
+        };
+        let spawned = thread::Builder::new()
+            .name("live view".into())
+            .spawn(move || keep_drawing(&shared));
         spawned.map_err(|error| format!("cannot start a thread: {error}"))?;
         Ok(view)
     }
@@ -107,7 +118,11 @@ fn keep_drawing(shared: &Shared) {
     observe::set_this_thread_aside();
     // If that is not permitted, it draws anyway.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
-    let mut view = draw::FrameOptions { look: look_of_terminal(), frozen: false, help: false };
+    let mut view = draw::FrameOptions {
+        look: look_of_terminal(),
+        frozen: false,
+        help: false,
+    };
     let mut still: Option<(LiveState, Nanos)> = None;
     let mut keys = Keys::new();
     let mut next = Nanos(0);
@@ -115,7 +130,9 @@ fn keep_drawing(shared: &Shared) {
         let was_key = keys.wait(&shared.clock, next.since(shared.clock.now()));
         let mut screen = lock(&shared.screen);
         // Keys typed after the end are for another program.
-        let Some(screen) = screen.as_mut() else { return };
+        let Some(screen) = screen.as_mut() else {
+            return;
+        };
         let pressed = if was_key { keys.read() } else { Vec::new() };
         for key in &pressed {
             match key {
@@ -153,5 +170,9 @@ fn keep_drawing(shared: &Shared) {
 fn look_of_terminal() -> ColourMode {
     let variable = |name: &str| std::env::var(name).ok();
     let term = variable("TERM").unwrap_or_default();
-    ColourMode::of(variable("NO_COLOR").as_deref(), &term, &variable("COLORTERM").unwrap_or_default())
+    ColourMode::of(
+        variable("NO_COLOR").as_deref(),
+        &term,
+        &variable("COLORTERM").unwrap_or_default(),
+    )
 }

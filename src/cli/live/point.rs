@@ -12,7 +12,8 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Number of latest windows that may still lack operations that a worker holds.
 const UNSETTLED: usize = 2;
 
-/// Number of latest windows read again once a second: a slow operation belongs to the window in which it was due.
+/// Number of latest windows read again once a second: a slow operation belongs to the window in
+/// which it was due.
 const REVISITED: usize = 25;
 
 /// Interval at which they are read again.
@@ -49,7 +50,8 @@ pub(super) struct PointNow {
     counts: Counts,
     /// Relative half-width of the confidence interval of throughput, over time.
     pub(super) narrowing: VecDeque<f64>,
-    /// Counters of every class at the last window: completed operations, and the sum of their response times.
+    /// Counters of every class at the last window: completed operations, and the sum of their
+    /// response times.
     last: (Nanos, Vec<(u64, u64)>),
     /// Operations of the first class completed during warm-up.
     warmed: u64,
@@ -69,8 +71,14 @@ impl PointNow {
         let first = point.streams.first();
         Self {
             name: point.coordinates.to_string(),
-            loads: point.streams.iter().map(|stream| load(&stream.load, stream.sql.is_some())).collect(),
-            unit: first.map_or(ThroughputUnit::Iops, |stream| ThroughputUnit::of(stream.sql.is_some(), stream.length)),
+            loads: point
+                .streams
+                .iter()
+                .map(|stream| load(&stream.load, stream.sql.is_some()))
+                .collect(),
+            unit: first.map_or(ThroughputUnit::Iops, |stream| {
+                ThroughputUnit::of(stream.sql.is_some(), stream.length)
+            }),
             width: point.window,
             span: match point.coordinates.step() {
                 Step::Round => Span::Round,
@@ -96,17 +104,21 @@ impl PointNow {
         samples > std::mem::replace(&mut self.samples, samples)
     }
 
-    /// Updates the point from `live`. Appends its completed windows to `columns`, whose last entries are its earlier
-    /// windows.
+    /// Updates the point from `live`. Appends its completed windows to `columns`, whose last
+    /// entries are its earlier windows.
     pub(super) fn look(&mut self, point: &Point, live: &Live, columns: &mut VecDeque<LiveColumn>) {
         (self.elapsed, self.measuring_since) = (live.elapsed, live.measuring_since);
         self.count(point, live, columns);
         if self.span == Span::Round {
             return;
         }
-        let Some(since) = live.measuring_since else { return };
+        let Some(since) = live.measuring_since else {
+            return;
+        };
         let over = whole(live.elapsed.since(since), self.width).saturating_sub(1);
-        let Some(seconds) = live.seconds.first() else { return };
+        let Some(seconds) = live.seconds.first() else {
+            return;
+        };
         let again = if live.elapsed >= self.revisited.plus(REVISIT) {
             self.revisited = live.elapsed;
             REVISITED
@@ -118,7 +130,11 @@ impl PointNow {
         let mut windows = seconds.since(first);
         windows.resize_with(over.saturating_sub(first), Window::default);
         self.settle(first, &windows);
-        for (at, window) in windows.iter().enumerate().map(|(at, window)| (first + at, window)) {
+        for (at, window) in windows
+            .iter()
+            .enumerate()
+            .map(|(at, window)| (first + at, window))
+        {
             let mut column = LiveColumn::of(window, self.width);
             match self.windows.checked_sub(at) {
                 Some(back) if back > 0 => {
@@ -127,7 +143,8 @@ impl PointNow {
                     columns[place] = column;
                 }
                 _ => {
-                    column.first = self.windows == 0 && columns.back().is_none_or(|before| !before.warming);
+                    column.first =
+                        self.windows == 0 && columns.back().is_none_or(|before| !before.warming);
                     columns.push_back(column);
                     self.windows += 1;
                 }
@@ -151,10 +168,14 @@ impl PointNow {
         }
     }
 
-    /// Evaluates the running counters: of the first class during warm-up and in rounds, of the other classes always.
+    /// Evaluates the running counters: of the first class during warm-up and in rounds, of the
+    /// other classes always.
     fn count(&mut self, point: &Point, live: &Live, columns: &mut VecDeque<LiveColumn>) {
-        let counts: Vec<(u64, u64)> =
-            live.classes.iter().map(|class| (class.done.load(Relaxed), class.response.load(Relaxed))).collect();
+        let counts: Vec<(u64, u64)> = live
+            .classes
+            .iter()
+            .map(|class| (class.done.load(Relaxed), class.response.load(Relaxed)))
+            .collect();
         let span = live.elapsed.since(self.last.0);
         let is_first = self.last.1.len() != counts.len();
         if !is_first && span < self.width.min(Nanos::from_secs(1)) {
@@ -170,7 +191,10 @@ impl PointNow {
             .enumerate()
             .map(|(at, (done, response))| {
                 let (done_before, response_before) = before.get(at).copied().unwrap_or_default();
-                (done.saturating_sub(done_before), response.saturating_sub(response_before))
+                (
+                    done.saturating_sub(done_before),
+                    response.saturating_sub(response_before),
+                )
             })
             .collect();
         if live.measuring_since.is_none() {
@@ -180,7 +204,12 @@ impl PointNow {
             && let Some((done, response)) = grown.first()
         {
             let first = is_first;
-            columns.push_back(LiveColumn { warming: true, first, rate: *done as f64 / seconds, ..LiveColumn::empty() });
+            columns.push_back(LiveColumn {
+                warming: true,
+                first,
+                rate: *done as f64 / seconds,
+                ..LiveColumn::empty()
+            });
             self.mean = response.checked_div(*done).map(Nanos);
         }
         if self.span == Span::Round {
@@ -190,13 +219,21 @@ impl PointNow {
             let stream = point.streams.iter().find(|stream| stream.name == name)?;
             let unit = ThroughputUnit::of(stream.sql.is_some(), stream.length);
             let mean = Nanos(response.checked_div(*done)?);
-            Some(format!("{name} {} mean {mean}", unit.rate(*done as f64 / seconds)))
+            Some(format!(
+                "{name} {} mean {mean}",
+                unit.rate(*done as f64 / seconds)
+            ))
         };
-        self.beside = drive::classes(point).into_iter().zip(&grown).skip(1).filter_map(told).collect();
+        self.beside = drive::classes(point)
+            .into_iter()
+            .zip(&grown)
+            .skip(1)
+            .filter_map(told)
+            .collect();
     }
 
-    /// Throughput of the first class so far in operations per second, and the relative half-width of its 95 % interval.
-    /// `None` if there are too few windows.
+    /// Throughput of the first class so far in operations per second, and the relative half-width
+    /// of its 95 % interval. `None` if there are too few windows.
     pub(super) fn interval(&self) -> Option<(f64, f64)> {
         let mean = Mean::of_batches(&self.counts.values)?;
         let half = mean.interval().relative(mean.value);
@@ -206,40 +243,61 @@ impl PointNow {
 
     /// Duration of the measurement so far.
     pub(super) fn measured(&self) -> Nanos {
-        self.measuring_since.map_or(Nanos(0), |since| self.elapsed.since(since))
+        self.measuring_since
+            .map_or(Nanos(0), |since| self.elapsed.since(since))
     }
 
     /// Requested relative half-width of the interval.
     pub(super) fn precision(&self) -> Option<f64> {
-        if let Until::Precise { precision, .. } = self.until { Some(precision.get()) } else { None }
+        if let Until::Precise { precision, .. } = self.until {
+            Some(precision.get())
+        } else {
+            None
+        }
     }
 
     /// Maximum duration of the measurement; `None` for fixed work without a limit.
     pub(super) fn most(&self) -> Option<Nanos> {
         match self.until {
-            Until::Elapsed(most) | Until::Work { most, .. } | Until::Precise { most, .. } => Some(most),
+            Until::Elapsed(most) | Until::Work { most, .. } | Until::Precise { most, .. } => {
+                Some(most)
+            }
             Until::Ops(_) => None,
         }
     }
 
     /// Operations of fixed work: completed and requested.
     pub(super) fn work(&self) -> Option<(u64, u64)> {
-        let (Until::Ops(ops) | Until::Work { ops, .. }) = self.until else { return None };
-        let done = self.last.1.first().map_or(0, |(done, _)| done.saturating_sub(self.warmed));
+        let (Until::Ops(ops) | Until::Work { ops, .. }) = self.until else {
+            return None;
+        };
+        let done = self
+            .last
+            .1
+            .first()
+            .map_or(0, |(done, _)| done.saturating_sub(self.warmed));
         Some((done.min(ops), ops))
     }
 
     /// Completed fraction of the point.
     pub(super) fn share(&self) -> f64 {
-        let of_time = self.most().map_or(0.0, |most| self.measured().as_secs_f64() / most.as_secs_f64().max(1e-9));
-        let of_work = self.work().map_or(0.0, |(done, ops)| done as f64 / ops.max(1) as f64);
+        let of_time = self.most().map_or(0.0, |most| {
+            self.measured().as_secs_f64() / most.as_secs_f64().max(1e-9)
+        });
+        let of_work = self
+            .work()
+            .map_or(0.0, |(done, ops)| done as f64 / ops.max(1) as f64);
         of_time.max(of_work).min(1.0)
     }
 }
 
 /// Removes all but the last seconds of a running round from the columns.
 fn keep_last_seconds(columns: &mut VecDeque<LiveColumn>) {
-    let seconds = columns.iter().rev().take_while(|column| column.warming).count();
+    let seconds = columns
+        .iter()
+        .rev()
+        .take_while(|column| column.warming)
+        .count();
     let from = columns.len() - seconds;
     if seconds > SECONDS_OF_ROUND {
         columns.drain(from..from + seconds - SECONDS_OF_ROUND);
@@ -262,8 +320,8 @@ fn whole(span: Nanos, width: Nanos) -> usize {
     usize::try_from(span.0 / width.0.max(1)).unwrap_or(usize::MAX)
 }
 
-/// Counts of windows of equal width in at most [`Counts::MOST`] numbers: beyond that, neighbouring values are added
-/// together.
+/// Counts of windows of equal width in at most [`Counts::MOST`] numbers: beyond that, neighbouring
+/// values are added together.
 #[derive(Debug, Clone)]
 struct Counts {
     values: Vec<f64>,
@@ -277,7 +335,12 @@ struct Counts {
 
 impl Default for Counts {
     fn default() -> Self {
-        Self { values: Vec::new(), together: 1, open: (0, 0.0), windows: 0 }
+        Self {
+            values: Vec::new(),
+            together: 1,
+            open: (0, 0.0),
+            windows: 0,
+        }
     }
 }
 
@@ -293,7 +356,11 @@ impl Counts {
         self.values.push(self.open.1);
         self.open = (0, 0.0);
         if self.values.len() == Self::MOST {
-            self.values = self.values.chunks(2).map(|pair| pair.iter().sum()).collect();
+            self.values = self
+                .values
+                .chunks(2)
+                .map(|pair| pair.iter().sum())
+                .collect();
             self.together *= 2;
         }
     }
@@ -307,7 +374,11 @@ mod tests {
     fn counts_of_a_week_take_no_more_room_than_those_of_an_hour() {
         let mut counts = Counts::default();
         (0..604_800).for_each(|at| counts.push(f64::from(100 + at % 2)));
-        assert!(counts.values.len() < Counts::MOST, "{}", counts.values.len());
+        assert!(
+            counts.values.len() < Counts::MOST,
+            "{}",
+            counts.values.len()
+        );
         let mean = Mean::of_batches(&counts.values).unwrap().value / counts.together as f64;
         assert!((mean - 100.5).abs() < 1e-6, "{mean}");
         assert_eq!(counts.windows, 604_800);
@@ -318,6 +389,16 @@ mod tests {
         assert_eq!(load(&Load::Closed { depth: 8 }, false), "8 outstanding");
         assert_eq!(load(&Load::Closed { depth: 8 }, true), "8 sessions");
         let arrivals = crate::model::Arrivals::Poisson;
-        assert_eq!(load(&Load::Open { rate: 1200.0, arrivals, in_flight_max: 9 }, false), "1200/s offered");
+        assert_eq!(
+            load(
+                &Load::Open {
+                    rate: 1200.0,
+                    arrivals,
+                    in_flight_max: 9
+                },
+                false
+            ),
+            "1200/s offered"
+        );
     }
 }

@@ -7,7 +7,8 @@ use ratatui::buffer::Buffer;
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
-    self, Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    self, Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode,
 };
 use ratatui::layout::Rect;
 use ratatui::{Terminal, TerminalOptions, Viewport};
@@ -20,7 +21,12 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 const SEQUENCE: Nanos = Nanos::from_millis(50);
 
 /// Size to assume if the terminal does not report its size.
-const UNKNOWN: Rect = Rect { x: 0, y: 0, width: 80, height: 24 };
+const UNKNOWN: Rect = Rect {
+    x: 0,
+    y: 0,
+    width: 80,
+    height: 24,
+};
 
 /// True while the terminal is in use by the live view.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -42,8 +48,8 @@ pub(super) fn refuse_unusable() -> Result<(), String> {
     Err(why.to_string())
 }
 
-/// True if this process group is in the foreground of the terminal. Otherwise the kernel stops it when it touches the
-/// terminal.
+/// True if this process group is in the foreground of the terminal. Otherwise the kernel stops it
+/// when it touches the terminal.
 fn is_in_foreground() -> bool {
     rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
 }
@@ -80,18 +86,25 @@ impl Screen {
         restore_on_panic();
         enable_raw_mode()?;
         TAKEN.store(true, SeqCst);
-        let taken = execute!(io::stderr(), EnterAlternateScreen, Hide).and_then(|()| Self::of_size(size()));
+        let taken =
+            execute!(io::stderr(), EnterAlternateScreen, Hide).and_then(|()| Self::of_size(size()));
         if taken.is_err() {
             restore();
         }
         taken
     }
 
-    /// Creates an empty screen. Does not ask the terminal for its cursor position: the answer would arrive as keys.
+    /// Creates an empty screen. Does not ask the terminal for its cursor position: the answer would
+    /// arrive as keys.
     fn of_size(area: Rect) -> io::Result<Self> {
         execute!(io::stderr(), Clear(ClearType::All))?;
         let backend = CrosstermBackend::new(BufWriter::new(io::stderr()));
-        let terminal = Terminal::with_options(backend, TerminalOptions { viewport: Viewport::Fixed(area) })?;
+        let terminal = Terminal::with_options(
+            backend,
+            TerminalOptions {
+                viewport: Viewport::Fixed(area),
+            },
+        )?;
         Ok(Self { terminal, area })
     }
 
@@ -111,8 +124,15 @@ impl Screen {
 }
 
 fn size() -> Rect {
-    let size = terminal::size().map(|(width, height)| Rect { x: 0, y: 0, width, height });
-    size.ok().filter(|area| area.width > 0 && area.height > 0).unwrap_or(UNKNOWN)
+    let size = terminal::size().map(|(width, height)| Rect {
+        x: 0,
+        y: 0,
+        width,
+        height,
+    });
+    size.ok()
+        .filter(|area| area.width > 0 && area.height > 0)
+        .unwrap_or(UNKNOWN)
 }
 
 /// Action of a key.
@@ -128,7 +148,8 @@ pub(super) enum Key {
     Help,
 }
 
-/// Reads keys. Does not use crossterm's events, whose reader never returns after the terminal has hung up.
+/// Reads keys. Does not use crossterm's events, whose reader never returns after the terminal has
+/// hung up.
 pub(super) struct Keys {
     is_there: bool,
 }
@@ -147,7 +168,10 @@ impl Keys {
         let stdin = io::stdin();
         let mut stdins = [PollFd::new(&stdin, PollFlags::IN)];
         let seconds = i64::try_from(most.0 / 1_000_000_000).unwrap_or(0);
-        let timeout = Timespec { tv_sec: seconds, tv_nsec: (most.0 % 1_000_000_000).cast_signed() };
+        let timeout = Timespec {
+            tv_sec: seconds,
+            tv_nsec: (most.0 % 1_000_000_000).cast_signed(),
+        };
         let is_ready = poll(&mut stdins, Some(&timeout)).is_ok_and(|ready| ready > 0);
         let events = stdins[0].revents();
         // After a hang-up the terminal would be ready forever.
@@ -191,7 +215,8 @@ fn keys(bytes: &[u8]) -> Vec<Key> {
     found
 }
 
-/// Skips an escape sequence after its escape byte: `[` and the bytes up to a letter or `~`, or a key with Alt.
+/// Skips an escape sequence after its escape byte: `[` and the bytes up to a letter or `~`, or a
+/// key with Alt.
 fn after_sequence(bytes: &[u8]) -> &[u8] {
     match bytes {
         [b'[', rest @ ..] => {

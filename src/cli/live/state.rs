@@ -1,7 +1,8 @@
 //! State of the live view: updated by events, independent of the terminal.
 //!
-//! Input: events and their times. Output: [`LiveState`], plain data that [`draw`](super::draw) shows. Its size is
-//! bounded, so a run of weeks needs no more memory than one of minutes. It does not read a clock: callers pass `now`.
+//! Input: events and their times. Output: [`LiveState`], plain data that [`draw`](super::draw)
+//! shows. Its size is bounded, so a run of weeks needs no more memory than one of minutes. It does
+//! not read a clock: callers pass `now`.
 
 use super::column::{LiveColumn, Span};
 use super::point::PointNow;
@@ -41,7 +42,8 @@ pub(in crate::cli) struct LiveState {
     left: Option<(f64, Nanos)>,
     /// The running point.
     pub(super) point: Option<PointNow>,
-    /// Windows of all points, the latest last. For a soak its rounds, and the last seconds of the running one.
+    /// Windows of all points, the latest last. For a soak its rounds, and the last seconds of the
+    /// running one.
     pub(super) columns: VecDeque<LiveColumn>,
     /// Time span of a column; `None` before the first point.
     pub(super) span: Option<Span>,
@@ -114,12 +116,20 @@ pub(super) struct HostNow {
 impl LiveState {
     /// The state before any event.
     pub(super) fn new(title: &str, points: usize) -> Self {
-        Self { title: title.into(), points, ..Self::default() }
+        Self {
+            title: title.into(),
+            points,
+            ..Self::default()
+        }
     }
 
     /// Files or tables are being filled; `left` is the remaining time in seconds.
     pub(in crate::cli) fn fill(&mut self, what: &str, done: u64, of: u64, left: f64, now: Nanos) {
-        self.stage = Activity::Filling { what: what.into(), done, of };
+        self.stage = Activity::Filling {
+            what: what.into(),
+            done,
+            of,
+        };
         self.left = Some((left, now));
     }
 
@@ -131,7 +141,10 @@ impl LiveState {
 
     /// Waits until `until`.
     pub(in crate::cli) fn wait(&mut self, what: &str, until: Nanos) {
-        self.stage = Activity::Waiting { what: what.into(), until };
+        self.stage = Activity::Waiting {
+            what: what.into(),
+            until,
+        };
     }
 
     /// Point `number` of `points` begins.
@@ -155,7 +168,13 @@ impl LiveState {
     }
 
     /// A point is running.
-    pub(in crate::cli) fn live(&mut self, point: &Point, live: &Live, samples: &[Sample], now: Nanos) {
+    pub(in crate::cli) fn live(
+        &mut self,
+        point: &Point,
+        live: &Live,
+        samples: &[Sample],
+        now: Nanos,
+    ) {
         self.looked = now;
         self.stage = Activity::Running;
         let running = self.point.get_or_insert_with(|| PointNow::new(point));
@@ -171,7 +190,10 @@ impl LiveState {
             && running.is_fresh(samples.len())
         {
             let devices = analyse::device_loads(before, after);
-            self.hosts.push_back(HostNow { devices, host: analyse::host_load(before, after) });
+            self.hosts.push_back(HostNow {
+                devices,
+                host: analyse::host_load(before, after),
+            });
             while self.hosts.len() > HOSTS_MAX {
                 self.hosts.pop_front();
             }
@@ -186,11 +208,16 @@ impl LiveState {
             self.point = None;
             self.forget_seconds();
         }
-        let Some((class, stream)) = summary.classes.first().zip(record.streams.first()) else { return };
+        let Some((class, stream)) = summary.classes.first().zip(record.streams.first()) else {
+            return;
+        };
         let unit = ThroughputUnit::of(stream.sql.is_some(), stream.length);
         if is_round {
             self.unit = unit;
-            self.columns.push_back(LiveColumn { rate: class.iops, ..LiveColumn::of(&stream.total(), record.measured) });
+            self.columns.push_back(LiveColumn {
+                rate: class.iops,
+                ..LiveColumn::of(&stream.total(), record.measured)
+            });
             while self.columns.len() > COLUMNS_MAX {
                 self.columns.pop_front();
             }
@@ -213,7 +240,9 @@ impl LiveState {
 
     /// Removes the seconds of a round: its own column replaces them.
     fn forget_seconds(&mut self) {
-        while self.span == Some(Span::Round) && self.columns.back().is_some_and(|column| column.warming) {
+        while self.span == Some(Span::Round)
+            && self.columns.back().is_some_and(|column| column.warming)
+        {
             self.columns.pop_back();
         }
     }
@@ -229,7 +258,9 @@ impl LiveState {
         if let Activity::Filling { done, of, .. } = self.stage {
             return done as f64 / of.max(1) as f64;
         }
-        let ended = self.number.saturating_sub(usize::from(self.point.is_some() || self.stage == Activity::Beginning));
+        let ended = self.number.saturating_sub(usize::from(
+            self.point.is_some() || self.stage == Activity::Beginning,
+        ));
         let running = self.point.as_ref().map_or(0.0, PointNow::share);
         ((ended as f64 + running) / self.points.max(1) as f64).min(1.0)
     }

@@ -7,7 +7,9 @@ use super::state::{Activity, HostNow, LiveState};
 use crate::analyse::{DeviceLoad, HostLoad, summarise};
 use crate::drive::{self, Live, LiveClass, Terms};
 use crate::engine::sim::Sim;
-use crate::model::{Coordinates, Kind, Load, Mix, Nanos, Outcome, Pattern, Point, Sample, Stream, Until, WarmUp};
+use crate::model::{
+    Coordinates, Kind, Load, Mix, Nanos, Outcome, Pattern, Point, Sample, Stream, Until, WarmUp,
+};
 use crate::record::{OperationTimes, Recorder, SharedWindows};
 use crate::report::golden;
 use ratatui::Terminal;
@@ -19,7 +21,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 const WINDOW: Nanos = Nanos::from_millis(200);
 
-const PLAIN: FrameOptions = FrameOptions { look: ColourMode::Plain, frozen: false, help: false };
+const PLAIN: FrameOptions = FrameOptions {
+    look: ColourMode::Plain,
+    frozen: false,
+    help: false,
+};
 
 fn point(depth: u32) -> Point {
     let stream = Stream {
@@ -52,7 +58,11 @@ fn curve() -> (LiveState, Nanos) {
     for (number, depth) in (1..).zip([1, 4, 8, 16]) {
         let point = point(depth);
         state.begin(number, 7, now);
-        let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &|_| false };
+        let terms = Terms {
+            workers: 1,
+            stop: &AtomicBool::new(false),
+            enough: &|_| false,
+        };
         let watch = &mut |live: &Live| state.live(&point, live, &[Sample::default()], now);
         let record = drive::point(&engine, &point, &terms, watch).unwrap();
         now = now.plus(Nanos::from_secs(5));
@@ -63,14 +73,32 @@ fn curve() -> (LiveState, Nanos) {
     state.set_left(22.0, now);
     for at in 0..40u32 {
         let busy = f64::from(at) / 40.0;
-        let load = DeviceLoad { iops: 80_000.0, megabytes_per_s: 655.4, busy, queue: 7.9 };
-        let host = HostLoad { busy: 0.24, stolen: 0.002, io_pressure: Some(0.13) };
-        state.hosts.push_back(HostNow { devices: vec![("nvme0n1".into(), load)], host });
+        let load = DeviceLoad {
+            iops: 80_000.0,
+            megabytes_per_s: 655.4,
+            busy,
+            queue: 7.9,
+        };
+        let host = HostLoad {
+            busy: 0.24,
+            stolen: 0.002,
+            io_pressure: Some(0.13),
+        };
+        state.hosts.push_back(HostNow {
+            devices: vec![("nvme0n1".into(), load)],
+            host,
+        });
     }
     (state, now)
 }
 
-fn terminal(width: u16, height: u16, state: &LiveState, now: Nanos, view: FrameOptions) -> Terminal<TestBackend> {
+fn terminal(
+    width: u16,
+    height: u16,
+    state: &LiveState,
+    now: Nanos,
+    view: FrameOptions,
+) -> Terminal<TestBackend> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal
         .draw(|frame| {
@@ -97,9 +125,25 @@ fn screen(width: u16, height: u16, state: &LiveState, now: Nanos, view: FrameOpt
 fn a_screen_of_every_size_is_as_it_was_looked_at() {
     let (state, now) = curve();
     for (width, height) in [(120, 40), (100, 20), (80, 24), (40, 10), (20, 5)] {
-        golden::check(&format!("live/{width}x{height}.txt"), &screen(width, height, &state, now, PLAIN));
+        golden::check(
+            &format!("live/{width}x{height}.txt"),
+            &screen(width, height, &state, now, PLAIN),
+        );
     }
-    golden::check("live/help.txt", &screen(80, 24, &state, now, FrameOptions { help: true, frozen: true, ..PLAIN }));
+    golden::check(
+        "live/help.txt",
+        &screen(
+            80,
+            24,
+            &state,
+            now,
+            FrameOptions {
+                help: true,
+                frozen: true,
+                ..PLAIN
+            },
+        ),
+    );
 }
 
 #[test]
@@ -125,11 +169,23 @@ fn with_colours_shades_are_colours_and_without_none_is_there() {
     let colours = |look| {
         let terminal = terminal(120, 40, &state, now, FrameOptions { look, ..PLAIN });
         let cells = terminal.backend().buffer().content().to_vec();
-        cells.iter().map(|cell| cell.fg).filter(|colour| *colour != Color::Reset).collect::<Vec<_>>()
+        cells
+            .iter()
+            .map(|cell| cell.fg)
+            .filter(|colour| *colour != Color::Reset)
+            .collect::<Vec<_>>()
     };
     assert_eq!(colours(ColourMode::Plain), []);
-    assert!(colours(ColourMode::Indexed).iter().any(|colour| matches!(colour, Color::Indexed(227))));
-    assert!(colours(ColourMode::Full).iter().any(|colour| matches!(colour, Color::Rgb(254, 232, 56))));
+    assert!(
+        colours(ColourMode::Indexed)
+            .iter()
+            .any(|colour| matches!(colour, Color::Indexed(227)))
+    );
+    assert!(
+        colours(ColourMode::Full)
+            .iter()
+            .any(|colour| matches!(colour, Color::Rgb(254, 232, 56)))
+    );
 }
 
 #[test]
@@ -137,8 +193,8 @@ fn no_size_and_no_state_makes_it_panic() {
     let (whole, now) = curve();
     let empty = LiveState::new("", 0);
     for state in [&whole, &empty] {
-        for (width, height) in
-            (0..60).flat_map(|width| [0, 1, 2, 3, 4, 5, 7, 12, 19, 33].map(|height| (width * 3, height)))
+        for (width, height) in (0..60)
+            .flat_map(|width| [0, 1, 2, 3, 4, 5, 7, 12, 19, 33].map(|height| (width * 3, height)))
         {
             if width > 0 && height > 0 {
                 drop(terminal(
@@ -146,7 +202,11 @@ fn no_size_and_no_state_makes_it_panic() {
                     height,
                     state,
                     now,
-                    FrameOptions { look: ColourMode::Full, frozen: true, help: width % 2 == 0 },
+                    FrameOptions {
+                        look: ColourMode::Full,
+                        frozen: true,
+                        help: width % 2 == 0,
+                    },
                 ));
             }
         }
@@ -164,17 +224,33 @@ impl Told {
         let seconds = Arc::new(SharedWindows::new(WINDOW));
         let mut recorder = Recorder::new(false, &[Kind::Read], Arc::clone(&seconds));
         recorder.measure_from(Nanos(0));
-        Self { seconds: [seconds], recorder }
+        Self {
+            seconds: [seconds],
+            recorder,
+        }
     }
 
     fn over(&mut self, due_ms: u64, done_ms: u64) {
         let [due, done] = [due_ms, done_ms].map(Nanos::from_millis);
-        self.recorder.record(Kind::Read, OperationTimes { due, start: due, done }, Outcome::Done);
+        self.recorder.record(
+            Kind::Read,
+            OperationTimes {
+                due,
+                start: due,
+                done,
+            },
+            Outcome::Done,
+        );
     }
 
     fn look(&self, state: &mut LiveState, at_ms: u64) {
         let elapsed = Nanos::from_millis(at_ms);
-        let live = Live { elapsed, measuring_since: Some(Nanos(0)), classes: &[], seconds: &self.seconds };
+        let live = Live {
+            elapsed,
+            measuring_since: Some(Nanos(0)),
+            classes: &[],
+            seconds: &self.seconds,
+        };
         state.live(&point(1), &live, &[], elapsed);
     }
 }
@@ -189,9 +265,23 @@ fn a_stall_shows_where_it_began_once_it_is_over() {
     // Nothing ends for two seconds.
     told.look(&mut state, 1500);
     told.look(&mut state, 2900);
-    let rates = |state: &LiveState| state.columns.iter().map(|column| column.rate).collect::<Vec<_>>();
+    let rates = |state: &LiveState| {
+        state
+            .columns
+            .iter()
+            .map(|column| column.rate)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(rates(&state)[..4], [100.0; 4]);
-    assert!(state.columns.iter().skip(5).all(|column| column.latency.is_none()), "{:?}", rates(&state));
+    assert!(
+        state
+            .columns
+            .iter()
+            .skip(5)
+            .all(|column| column.latency.is_none()),
+        "{:?}",
+        rates(&state)
+    );
     told.over(1000, 3000);
     told.over(3000, 3001);
     told.over(3210, 3211);
@@ -212,20 +302,32 @@ fn a_long_run_takes_no_more_memory_than_a_short_one() {
         }
     }
     assert_eq!(state.columns.len(), 512);
-    assert!(state.point.as_ref().is_some_and(|point| point.narrowing.len() <= 64));
+    assert!(
+        state
+            .point
+            .as_ref()
+            .is_some_and(|point| point.narrowing.len() <= 64)
+    );
     let (rate, half) = state.point.as_ref().and_then(PointNow::interval).unwrap();
     assert!((rate - 5.0).abs() < 0.01 && half < 0.01, "{rate} ± {half}");
     assert_eq!(state.stage, Activity::Running);
 }
 
-/// A soak of a model whose rounds of fixed work have windows far wider than the rounds; the last round is incomplete.
+/// A soak of a model whose rounds of fixed work have windows far wider than the rounds; the last
+/// round is incomplete.
 #[test]
 fn a_soak_shows_a_column_a_round_and_the_seconds_of_the_one_that_runs() {
     let engine = Sim::new("8,100us,slow=2ms@1%".parse().unwrap(), 1);
     let mut state = LiveState::new("soak sim:8,100us", 100);
     let round = |number| Point {
-        coordinates: Coordinates::Round { round: number, outstanding: 8 },
-        until: Until::Work { ops: 100_000, most: Nanos::from_secs(60) },
+        coordinates: Coordinates::Round {
+            round: number,
+            outstanding: 8,
+        },
+        until: Until::Work {
+            ops: 100_000,
+            most: Nanos::from_secs(60),
+        },
         window: Nanos::from_secs(15),
         ..point(8)
     };
@@ -233,14 +335,25 @@ fn a_soak_shows_a_column_a_round_and_the_seconds_of_the_one_that_runs() {
     for number in 1..=12 {
         let point = round(number);
         state.begin(number as usize, 100, now);
-        let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &|_| false };
+        let terms = Terms {
+            workers: 1,
+            stop: &AtomicBool::new(false),
+            enough: &|_| false,
+        };
         let watch = &mut |live: &Live| state.live(&point, live, &[Sample::default()], now);
         let record = drive::point(&engine, &point, &terms, watch).unwrap();
         state.end(&record, &summarise(&record));
         now = now.plus(Nanos::from_secs(60));
     }
     assert_eq!(state.columns.len(), 12);
-    assert!(state.columns.iter().all(|column| !column.warming && column.latency.is_some()), "{:?}", state.columns);
+    assert!(
+        state
+            .columns
+            .iter()
+            .all(|column| !column.warming && column.latency.is_some()),
+        "{:?}",
+        state.columns
+    );
     state.wait("round 13", now.plus(Nanos::from_secs(42)));
     let mut screens = screen(100, 20, &state, now, PLAIN);
     state.begin(13, 100, now);
@@ -249,10 +362,19 @@ fn a_soak_shows_a_column_a_round_and_the_seconds_of_the_one_that_runs() {
         classes[0].done.store(second * 900, Relaxed);
         classes[0].response.store(second * 900 * 850_000, Relaxed);
         let elapsed = Nanos::from_secs(second);
-        let live = Live { elapsed, measuring_since: Some(Nanos(0)), classes: &classes, seconds: &[] };
+        let live = Live {
+            elapsed,
+            measuring_since: Some(Nanos(0)),
+            classes: &classes,
+            seconds: &[],
+        };
         state.live(&round(13), &live, &[], now.plus(elapsed));
     }
-    assert_eq!(state.columns.len(), 12 + 30, "a long round does not push out those before it");
+    assert_eq!(
+        state.columns.len(),
+        12 + 30,
+        "a long round does not push out those before it"
+    );
     screens += &screen(100, 20, &state, now, PLAIN);
     golden::check("live/soak.txt", &screens);
 }
@@ -262,5 +384,8 @@ fn between_points_the_charts_name_their_point() {
     let (mut state, now) = curve();
     state.begin(5, 7, now);
     let screen = screen(120, 40, &state, now, PLAIN);
-    assert!(screen.contains("starting point 5") && screen.contains("a column is 200ms"), "{screen}");
+    assert!(
+        screen.contains("starting point 5") && screen.contains("a column is 200ms"),
+        "{screen}"
+    );
 }

@@ -41,7 +41,11 @@ impl ThroughputUnit {
         match self {
             Self::Bytes(length) => {
                 let mib = rate * f64::from(length) / MIB as f64;
-                if mib < 99.5 { format!("{mib:.1}") } else { format!("{mib:.0}") }
+                if mib < 99.5 {
+                    format!("{mib:.1}")
+                } else {
+                    format!("{mib:.0}")
+                }
             }
             Self::Iops | Self::Operations if rate < 9.95 => format!("{rate:.1}"),
             Self::Iops | Self::Operations => format!("{rate:.0}"),
@@ -56,9 +60,18 @@ impl ThroughputUnit {
 
 /// Formats seconds like a clock: `0:42`, `12:34`, `3:12:34`, `4d 03:12`.
 pub(super) fn clock(seconds: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "float casts saturate"
+    )]
     let whole = seconds.max(0.0).round() as u64;
-    let (days, hours, minutes, rest) = (whole / 86_400, whole / 3600 % 24, whole / 60 % 60, whole % 60);
+    let (days, hours, minutes, rest) = (
+        whole / 86_400,
+        whole / 3600 % 24,
+        whole / 60 % 60,
+        whole % 60,
+    );
     match (days, hours) {
         (0, 0) => format!("{minutes}:{rest:02}"),
         (0, hours) => format!("{hours}:{minutes:02}:{rest:02}"),
@@ -69,7 +82,11 @@ pub(super) fn clock(seconds: f64) -> String {
 /// Formats a fraction as a percentage with at most three digits.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    if percent < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+    if percent < 9.95 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
 }
 
 #[cfg(test)]
@@ -85,6 +102,9 @@ mod tests {
         assert_eq!(ThroughputUnit::of(true, 1 << 20).rate(99.0), "99 op/s");
         let clocks = [0.4, 42.0, 754.0, 11_554.0, 357_120.0].map(clock);
         assert_eq!(clocks, ["0:00", "0:42", "12:34", "3:12:34", "4d 03:12"]);
-        assert_eq!([0.0, 0.0123, 0.0996, 1.0].map(percent), ["0.0 %", "1.2 %", "10 %", "100 %"]);
+        assert_eq!(
+            [0.0, 0.0123, 0.0996, 1.0].map(percent),
+            ["0.0 %", "1.2 %", "10 %", "100 %"]
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! The benches of a run, and which of them measures a point.
 //!
-//! Input: a job. Output: one bench, or one for each layer of `rigel layers`, whose points differ in target and engine.
-//! Only this file knows that there may be several.
+//! Input: a job. Output: one bench, or one for each layer of `rigel layers`, whose points differ in
+//! target and engine. Only this file knows that there may be several.
 
 use super::job::{Job, header};
 use crate::model::{Coordinates, Error, Layer, Layout, Nanos, Point, Request, SqlWork, Target};
@@ -28,8 +28,14 @@ impl Benches {
     ///
     /// # Errors
     /// As [`Bench::prepare`].
-    pub(super) fn prepare(job: &Job, stop: &AtomicBool, listen: &mut Listen) -> Result<Self, Error> {
-        let each = parts(job).into_iter().map(|part| Ok((part.layer, prepare(job, &part, stop, listen)?)));
+    pub(super) fn prepare(
+        job: &Job,
+        stop: &AtomicBool,
+        listen: &mut Listen,
+    ) -> Result<Self, Error> {
+        let each = parts(job)
+            .into_iter()
+            .map(|part| Ok((part.layer, prepare(job, &part, stop, listen)?)));
         each.collect::<Result<_, Error>>().map(Self)
     }
 
@@ -47,18 +53,22 @@ impl Benches {
     }
 
     fn layer(&self, layer: Layer) -> Option<&Bench> {
-        self.0.iter().find(|(of, _)| *of == Some(layer)).map(|(_, bench)| bench)
+        self.0
+            .iter()
+            .find(|(of, _)| *of == Some(layer))
+            .map(|(_, bench)| bench)
     }
 
-    /// Stores in the request which engine was chosen for raw asynchronous I/O, so that a resumed run takes the same.
+    /// Stores in the request which engine was chosen for raw asynchronous I/O, so that a resumed
+    /// run takes the same.
     pub(super) fn name_engines(&self, request: &mut Request) {
         if let (Request::Layers(request), Some(raw)) = (request, self.layer(Layer::Async)) {
             request.asynchronous = raw.engine_name().into();
         }
     }
 
-    /// The first line of the journal. The files that raw I/O reads are members of the target, and every finding stands
-    /// in it once.
+    /// The first line of the journal. The files that raw I/O reads are members of the target, and
+    /// every finding stands in it once.
     pub(super) fn header(&self, job: &Job, points: Vec<Point>) -> Header {
         let mut header = header(self.main(), points, job);
         if let Some(raw) = self.layer(Layer::Async) {
@@ -67,7 +77,12 @@ impl Benches {
         }
         let of_server = job.private.iter().flat_map(|private| &private.findings);
         header.findings.clear();
-        for finding in self.0.iter().flat_map(|(_, bench)| &bench.findings).chain(of_server) {
+        for finding in self
+            .0
+            .iter()
+            .flat_map(|(_, bench)| &bench.findings)
+            .chain(of_server)
+        {
             if !header.findings.contains(finding) {
                 header.findings.push(finding.clone());
             }
@@ -80,25 +95,58 @@ impl Benches {
 fn parts(job: &Job) -> Vec<BenchPlan> {
     let request = &job.invocation.request;
     let Request::Layers(layers) = request else {
-        let sql = request.sql().map(|terms| (terms.work, terms.statement_timeout));
-        return vec![BenchPlan { layer: None, target: job.target.clone(), engine: job.engine.clone(), sql }];
+        let sql = request
+            .sql()
+            .map(|terms| (terms.work, terms.statement_timeout));
+        return vec![BenchPlan {
+            layer: None,
+            target: job.target.clone(),
+            engine: job.engine.clone(),
+            sql,
+        }];
     };
-    let files = job.private.as_ref().map_or(&[][..], |private| &private.files);
-    let raw = |engine: &str| (Target::Paths { members: files.to_vec(), layout: Layout::Concat }, engine.to_string());
+    let files = job
+        .private
+        .as_ref()
+        .map_or(&[][..], |private| &private.files);
+    let raw = |engine: &str| {
+        (
+            Target::Paths {
+                members: files.to_vec(),
+                layout: Layout::Concat,
+            },
+            engine.to_string(),
+        )
+    };
     let part = |layer: Layer| {
         let (target, engine) = match layer {
             Layer::Async => raw(&layers.asynchronous),
             Layer::Sync => raw("psync"),
-            Layer::File | Layer::Row | Layer::Single => (job.target.clone(), job.engine.name.clone()),
+            Layer::File | Layer::Row | Layer::Single => {
+                (job.target.clone(), job.engine.name.clone())
+            }
         };
         let sql = layers.work_of(layer).map(|work| (work, None));
-        BenchPlan { layer: Some(layer), target, engine: EngineChoice { name: engine, buffered: false }, sql }
+        BenchPlan {
+            layer: Some(layer),
+            target,
+            engine: EngineChoice {
+                name: engine,
+                buffered: false,
+            },
+            sql,
+        }
     };
     layers.layers().into_iter().map(part).collect()
 }
 
 /// The bench of a part.
-fn prepare(job: &Job, part: &BenchPlan, stop: &AtomicBool, listen: &mut Listen) -> Result<Bench, Error> {
+fn prepare(
+    job: &Job,
+    part: &BenchPlan,
+    stop: &AtomicBool,
+    listen: &mut Listen,
+) -> Result<Bench, Error> {
     let (request, options) = (&job.invocation.request, &job.invocation.options);
     let sql = job.access.as_ref().zip(part.sql);
     let asked = BenchRequest {
@@ -111,7 +159,11 @@ fn prepare(job: &Job, part: &BenchPlan, stop: &AtomicBool, listen: &mut Listen) 
         allow_holes: options.allow_holes,
         workers: options.workers,
         seed: options.seed,
-        sql: sql.map(|(access, (work, statement_timeout))| SqlRequest { access, work, statement_timeout }),
+        sql: sql.map(|(access, (work, statement_timeout))| SqlRequest {
+            access,
+            work,
+            statement_timeout,
+        }),
     };
     let points = |volume: VolumeShape<'_>| match (request, part.layer) {
         (Request::Layers(request), Some(layer)) => request.extremes_of(layer, options.seed),

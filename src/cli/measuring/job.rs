@@ -39,46 +39,84 @@ impl Job {
     pub(in crate::cli) fn points_expected(&self) -> usize {
         let expected = self.invocation.request.points_expected(0);
         match (&self.invocation.request, &self.resumed) {
-            (request, Some((_, run))) if request.is_known_beforehand() => expected - run.complete().len().min(expected),
+            (request, Some((_, run))) if request.is_known_beforehand() => {
+                expected - run.complete().len().min(expected)
+            }
             _ => expected,
         }
     }
 
     /// True if nothing of a resumed run is left to measure.
     pub(in crate::cli) fn is_over(&self) -> bool {
-        let Some((_, run)) = &self.resumed else { return false };
+        let Some((_, run)) = &self.resumed else {
+            return false;
+        };
         let request = &self.invocation.request;
         if request.is_known_beforehand() {
             return self.points_expected() == 0;
         }
-        let done = run.latest().into_iter().filter(|point| point.end == End::Complete);
-        let done: Vec<PointSummary> = done.map(|point| summarise_within(&point, request.bound())).collect();
-        request.next(run.header.facts.usable.0, self.invocation.options.seed, &done).is_none()
+        let done = run
+            .latest()
+            .into_iter()
+            .filter(|point| point.end == End::Complete);
+        let done: Vec<PointSummary> = done
+            .map(|point| summarise_within(&point, request.bound()))
+            .collect();
+        request
+            .next(
+                run.header.facts.usable.0,
+                self.invocation.options.seed,
+                &done,
+            )
+            .is_none()
     }
 
     /// Makes, starts and loads the private server of the run, if it has one.
-    pub(in crate::cli) fn serve(&mut self, way: ProgressMode, stop: &AtomicBool) -> Result<(), Error> {
+    pub(in crate::cli) fn serve(
+        &mut self,
+        way: ProgressMode,
+        stop: &AtomicBool,
+    ) -> Result<(), Error> {
         let request = &self.invocation.request;
-        let Target::Sql(SqlTarget { dbms, urls, private_in: Some(directory), private: Some(server) }) =
-            &mut self.target
+        let Target::Sql(SqlTarget {
+            dbms,
+            urls,
+            private_in: Some(directory),
+            private: Some(server),
+        }) = &mut self.target
         else {
             return Ok(());
         };
-        let Some(tables) = request.tables() else { return Ok(()) };
+        let Some(tables) = request.tables() else {
+            return Ok(());
+        };
         let directory = begun_in(&self.invocation.options.directory).join(&*directory);
         server.device = same_device(&directory, server.device)?;
-        let mut private = Private::make(*dbms, &directory, server, tables, request.writes(), way, stop)?;
+        let mut private = Private::make(
+            *dbms,
+            &directory,
+            server,
+            tables,
+            request.writes(),
+            way,
+            stop,
+        )?;
         if let Request::Layers(_) = request {
             private.share_files(tables)?;
         }
-        *urls = private.access.servers.iter().map(ToString::to_string).collect();
+        *urls = private
+            .access
+            .servers
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         self.access = Some(private.access.clone());
         self.private = Some(private);
         Ok(())
     }
 
-    /// Makes the directory of a new run. Where another run of this minute has the name of Orion's files, a number
-    /// follows the minute.
+    /// Makes the directory of a new run. Where another run of this minute has the name of Orion's
+    /// files, a number follows the minute.
     pub(in crate::cli) fn claim(&mut self) -> Result<(), Error> {
         self.results.claim()?;
         if let Some(files) = &mut self.invocation.files {
@@ -98,7 +136,10 @@ pub(in crate::cli) fn header(bench: &Bench, points: Vec<Point>, job: &Job) -> He
         started: clock::wall_time(),
         command: job.command.clone(),
         target: job.target.clone(),
-        engine: EngineChoice { name: bench.engine_name().into(), buffered: job.engine.buffered },
+        engine: EngineChoice {
+            name: bench.engine_name().into(),
+            buffered: job.engine.buffered,
+        },
         engine_about: bench.engine_about(),
         points,
         invocation: job.invocation.clone(),
@@ -108,21 +149,30 @@ pub(in crate::cli) fn header(bench: &Bench, points: Vec<Point>, job: &Job) -> He
     }
 }
 
-/// What stands before the relative paths of a run that was begun in `directory`: nothing if that is here, so that they
-/// can stay as they were typed.
+/// What stands before the relative paths of a run that was begun in `directory`: nothing if that is
+/// here, so that they can stay as they were typed.
 pub(in crate::cli) fn begun_in(directory: &Path) -> PathBuf {
     let here = std::env::current_dir().is_ok_and(|here| here == directory);
-    if here { PathBuf::new() } else { directory.to_path_buf() }
+    if here {
+        PathBuf::new()
+    } else {
+        directory.to_path_buf()
+    }
 }
 
-/// The device of a private server's directory. Refuses another one than that of the run so far, if it is known.
-pub(in crate::cli) fn same_device(directory: &Path, then: Option<(u32, u32)>) -> Result<Option<(u32, u32)>, Error> {
+/// The device of a private server's directory. Refuses another one than that of the run so far, if
+/// it is known.
+pub(in crate::cli) fn same_device(
+    directory: &Path,
+    then: Option<(u32, u32)>,
+) -> Result<Option<(u32, u32)>, Error> {
     let device = std::fs::metadata(directory).ok().map(|facts| facts.dev());
     let now = device.map(|device| (rustix::fs::major(device), rustix::fs::minor(device)));
     match then.zip(now).filter(|(then, now)| then != now) {
         Some(((major, minor), (major_now, minor_now))) => Err(Error::usage(
             format!(
-                "this run cannot be resumed: '{}' was on device {major}:{minor} and is on {major_now}:{minor_now}",
+                "this run cannot be resumed: '{}' was on device {major}:{minor} and is on \
+                 {major_now}:{minor_now}",
                 directory.display()
             ),
             "mount the storage that it was started on, or start another run",

@@ -15,11 +15,12 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Told of every round that ends, and beforehand of those that are in the journal already; first of all of none.
+/// Told of every round that ends, and beforehand of those that are in the journal already; first of
+/// all of none.
 pub(in crate::cli) type OnRound<'a> = dyn FnMut(&Header, Option<&PointRecord>) + 'a;
 
-/// A soak that was cut short, and the number of its last round; none if nothing of it is left to measure. Its rounds
-/// are read one by one, and none is kept.
+/// A soak that was cut short, and the number of its last round; none if nothing of it is left to
+/// measure. Its rounds are read one by one, and none is kept.
 pub(in crate::cli) fn resume(
     run: &Path,
     args: &MeasuringArgs,
@@ -40,16 +41,23 @@ pub(in crate::cli) fn resume(
         ended(&header, None);
         return Ok(None);
     }
-    let so_far = Run { header, points: Vec::new(), imported: Vec::new(), cut };
+    let so_far = Run {
+        header,
+        points: Vec::new(),
+        imported: Vec::new(),
+        cut,
+    };
     let job = job_again(run, args, None, journal, so_far)?;
     Ok(Some((job, last)))
 }
 
 /// True if the time of the soak's last round is over. The time of a model stands still meanwhile.
 fn is_over(header: &Header, last: u32) -> Result<bool, Error> {
-    let Request::Soak(request) = header.request() else { return Ok(false) };
-    let is_lapsed =
-        !matches!(header.target, Target::Sim(_)) && clock::gone_since(header.started.parse()?) >= request.lasting;
+    let Request::Soak(request) = header.request() else {
+        return Ok(false);
+    };
+    let is_lapsed = !matches!(header.target, Target::Sim(_))
+        && clock::gone_since(header.started.parse()?) >= request.lasting;
     Ok(last >= request.rounds() || is_lapsed)
 }
 
@@ -64,7 +72,12 @@ pub(in crate::cli) fn measure(
     let search = &job.invocation.request;
     let title = format!("soak {}", job.target);
     let way = args.outcome.progress();
-    let progress = Progress::new(&title, search.points_expected(0), search.point_seconds(), way);
+    let progress = Progress::new(
+        &title,
+        search.points_expected(0),
+        search.point_seconds(),
+        way,
+    );
     let progress = RefCell::new(progress);
     let tell = |event: &Event| progress.borrow_mut().on_event(event);
     let measured = prepare_and_measure(job, last, &stop, &tell, ended);
@@ -81,7 +94,10 @@ fn prepare_and_measure(
     ended: &mut OnRound,
 ) -> Result<(), Error> {
     let Request::Soak(request) = job.invocation.request.clone() else {
-        return Err(Error::usage("this run was made by another verb", "resume it with the verb that started it"));
+        return Err(Error::usage(
+            "this run was made by another verb",
+            "resume it with the verb that started it",
+        ));
     };
     let made = only(job, stop, &mut |event| tell(&event));
     let (bench, mut journal, header) = if let Some((journal, run)) = job.resumed.take() {
@@ -92,7 +108,9 @@ fn prepare_and_measure(
             }
             // After a reboot the target may come up later than this.
             Err(error) => {
-                tell(&Event::Trouble(&format!("{error}\n  the next round tries again")));
+                tell(&Event::Trouble(&format!(
+                    "{error}\n  the next round tries again"
+                )));
                 None
             }
         };
@@ -106,7 +124,12 @@ fn prepare_and_measure(
     };
     ended(&header, None);
     let began = header.started.parse()?;
-    let conductor = soak::Soak { request: &request, began, last, seed: job.invocation.options.seed };
+    let conductor = soak::Soak {
+        request: &request,
+        began,
+        last,
+        seed: job.invocation.options.seed,
+    };
     let job = &*job;
     let mut again = |listen: &mut Listen| {
         let bench = only(job, stop, listen)?;

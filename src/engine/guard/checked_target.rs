@@ -13,6 +13,12 @@ pub(super) struct CheckedTarget<'a> {
 impl CheckedTarget<'_> {
     /// A refusal: `found` follows the path, as in "is mounted on /mnt".
     pub(super) fn refusal(&self, found: impl std::fmt::Display, hint: impl Into<String>) -> Error {
-        Error::usage(format!("refused to write to '{}': it {found}", self.opened.path().display()), hint)
+        Error::usage(
+            format!(
+                "refused to write to '{}': it {found}",
+                self.opened.path().display()
+            ),
+            hint,
+        )
     }
 }

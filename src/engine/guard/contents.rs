@@ -18,15 +18,26 @@ pub(super) fn of(target: &Opened) -> std::io::Result<Option<&'static str>> {
     Ok(signature(&head, &tail, size))
 }
 
-/// udev's last finding on a device: udev knows some formats that this program does not. `database` is the directory of
-/// its files, which is missing in some containers.
-pub(super) fn known_to_udev(database: &Path, (major, minor): (u32, u32), is_partition: bool) -> Option<String> {
+/// udev's last finding on a device: udev knows some formats that this program does not. `database`
+/// is the directory of its files, which is missing in some containers.
+pub(super) fn known_to_udev(
+    database: &Path,
+    (major, minor): (u32, u32),
+    is_partition: bool,
+) -> Option<String> {
     let text = std::fs::read_to_string(database.join(format!("b{major}:{minor}"))).ok()?;
     let value = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix("E:")?.strip_prefix(name)?.strip_prefix('='));
+        let line = text.lines().find_map(|line| {
+            line.strip_prefix("E:")?
+                .strip_prefix(name)?
+                .strip_prefix('=')
+        });
         line.filter(|value| !value.is_empty())
     };
-    if let Some(content) = value("ID_FS_TYPE").or_else(|| value("ID_FS_USAGE")).or_else(|| value("ID_FS_AMBIVALENT")) {
+    if let Some(content) = value("ID_FS_TYPE")
+        .or_else(|| value("ID_FS_USAGE"))
+        .or_else(|| value("ID_FS_AMBIVALENT"))
+    {
         return Some(content.to_string());
     }
     // A partition inherits the name of the table that contains it.
@@ -59,12 +70,22 @@ mod tests {
     fn udev_is_heard_about_filesystems_and_tables() {
         let place = TempDir::new("guard-udev");
         let write = |name: &str, text: &str| std::fs::write(place.0.join(name), text).unwrap();
-        write("b8:0", "S:disk/by-id/x\nE:ID_MODEL=x\nE:ID_PART_TABLE_TYPE=sun\n");
-        write("b8:1", "E:ID_FS_USAGE=raid\nE:ID_FS_TYPE=promise_fasttrack_raid_member\nE:ID_PART_TABLE_TYPE=gpt\n");
+        write(
+            "b8:0",
+            "S:disk/by-id/x\nE:ID_MODEL=x\nE:ID_PART_TABLE_TYPE=sun\n",
+        );
+        write(
+            "b8:1",
+            "E:ID_FS_USAGE=raid\nE:ID_FS_TYPE=promise_fasttrack_raid_member\nE:\
+             ID_PART_TABLE_TYPE=gpt\n",
+        );
         write("b8:2", "E:ID_PART_TABLE_TYPE=gpt\nE:ID_FS_TYPE=\n");
         let known = |minor, is_partition| known_to_udev(&place.0, (8, minor), is_partition);
         assert_eq!(known(0, false).as_deref(), Some("a partition table (sun)"));
-        assert_eq!(known(1, true).as_deref(), Some("promise_fasttrack_raid_member"));
+        assert_eq!(
+            known(1, true).as_deref(),
+            Some("promise_fasttrack_raid_member")
+        );
         assert_eq!(known(2, true), None);
         assert_eq!(known(9, false), None);
     }

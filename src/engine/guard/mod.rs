@@ -1,16 +1,16 @@
 //! Protects existing data from a run that writes.
 //!
-//! Input: an open target, and the paths that the user has repeated to confirm that their content may be destroyed.
-//! Output: a [`Permit`], without which nothing is opened for writing, or a refusal with its reason and hint. It reads
-//! only and changes nothing.
+//! Input: an open target, and the paths that the user has repeated to confirm that their content
+//! may be destroyed. Output: a [`Permit`], without which nothing is opened for writing, or a
+//! refusal with its reason and hint. It reads only and changes nothing.
 //!
-//! Always refused: a target in use (mounted, swap, part of an array or of a logical volume, behind a loop device, held
-//! open by another process); a target with a filesystem, a partition table or a database; a file among the files of a
-//! database or of the system. Files made by Rigel may be written. Everything else may be written if the user gave its
-//! path twice.
+//! Always refused: a target in use (mounted, swap, part of an array or of a logical volume, behind
+//! a loop device, held open by another process); a target with a filesystem, a partition table or a
+//! database; a file among the files of a database or of the system. Files made by Rigel may be
+//! written. Everything else may be written if the user gave its path twice.
 //!
-//! All checks use the one descriptor that the target was opened by, and exactly that file or device is written later.
-//! It does not matter if the path leads elsewhere meanwhile.
+//! All checks use the one descriptor that the target was opened by, and exactly that file or device
+//! is written later. It does not matter if the path leads elsewhere meanwhile.
 
 mod checked_target;
 mod contents;
@@ -34,7 +34,8 @@ use std::path::{Path, PathBuf};
 /// Extended attribute of the files that Rigel makes. Its value is that of [`mark_of`].
 const MARK: &str = "user.rigel.scratch";
 
-/// Permission to write to one file or device. Holds the checked target open. Only the guard creates it.
+/// Permission to write to one file or device. Holds the checked target open. Only the guard creates
+/// it.
 #[derive(Debug)]
 pub struct Permit {
     target: Opened,
@@ -45,7 +46,10 @@ pub struct Permit {
 impl Permit {
     /// For a file that this process has just made and has held open since.
     pub(super) fn of_own(made: Opened) -> Self {
-        Self { target: made, is_ours: true }
+        Self {
+            target: made,
+            is_ours: true,
+        }
     }
 
     pub(super) fn target(&self) -> &Opened {
@@ -73,7 +77,10 @@ pub fn permit(target: Opened, destroy: &[PathBuf]) -> Result<Permit, Error> {
 /// The target is in use, contains data that somebody may need, or was not repeated in `destroy`.
 pub fn judge(target: &Opened, destroy: &[PathBuf]) -> Result<(), Error> {
     let family = TargetFamily::of(target, &Sys::default())?;
-    let target = CheckedTarget { opened: target, family };
+    let target = CheckedTarget {
+        opened: target,
+        family,
+    };
     target.refuse_mounted()?;
     target.refuse_swap()?;
     target.refuse_built_on()?;
@@ -90,26 +97,38 @@ pub fn judge(target: &Opened, destroy: &[PathBuf]) -> Result<(), Error> {
     }
 }
 
-/// Marks a file that Rigel has made, or has just written to, as Rigel's. A filesystem without extended attributes
-/// stores no mark; then the user must name the file twice like any other.
+/// Marks a file that Rigel has made, or has just written to, as Rigel's. A filesystem without
+/// extended attributes stores no mark; then the user must name the file twice like any other.
 pub(super) fn mark(file: &File) {
     if let Ok(facts) = file.metadata() {
         let value = mark_of(&facts);
-        let _ = rustix::fs::fsetxattr(file, MARK, value.as_bytes(), rustix::fs::XattrFlags::empty());
+        let _ = rustix::fs::fsetxattr(
+            file,
+            MARK,
+            value.as_bytes(),
+            rustix::fs::XattrFlags::empty(),
+        );
     }
 }
 
-/// The mark of a file with these facts. It becomes invalid on a copy, and when somebody writes to the file or truncates
-/// it. The ctime would not work: setting the mark changes it.
+/// The mark of a file with these facts. It becomes invalid on a copy, and when somebody writes to
+/// the file or truncates it. The ctime would not work: setting the mark changes it.
 fn mark_of(facts: &Metadata) -> String {
-    format!("{} {} {}.{:09}", facts.ino(), facts.len(), facts.mtime(), facts.mtime_nsec())
+    format!(
+        "{} {} {}.{:09}",
+        facts.ino(),
+        facts.len(),
+        facts.mtime(),
+        facts.mtime_nsec()
+    )
 }
 
 fn is_made_by_rigel(target: &Opened) -> Result<bool, Error> {
     let mut value = [0; 128];
     let expected = mark_of(&target.metadata()?);
     let length = rustix::fs::fgetxattr(target.file(), MARK, &mut value[..]);
-    Ok(target.kind() == FileKind::File && length.is_ok_and(|length| value[..length] == *expected.as_bytes()))
+    Ok(target.kind() == FileKind::File
+        && length.is_ok_and(|length| value[..length] == *expected.as_bytes()))
 }
 
 /// True if `named` leads to the open file or device; for a file, also under the same path.
@@ -126,11 +145,20 @@ impl CheckedTarget<'_> {
             // Match by number, or by the source if the filesystem invents its own number.
             let source = || Identity::at(&mount.source);
             let by_number = self.family.find(Identity::of_device(mount.device));
-            let Some(relative) = by_number.or_else(|| self.family.find(source()?)) else { continue };
+            let Some(relative) = by_number.or_else(|| self.family.find(source()?)) else {
+                continue;
+            };
             let point = mount.point.display();
             return Err(self.refusal(
-                format!("{} mounted on {point} ({})", relative.is("is"), mount.filesystem),
-                format!("give another device, or a directory below {point}, where Rigel makes a scratch file"),
+                format!(
+                    "{} mounted on {point} ({})",
+                    relative.is("is"),
+                    mount.filesystem
+                ),
+                format!(
+                    "give another device, or a directory below {point}, where Rigel makes a \
+                     scratch file"
+                ),
             ));
         }
         Ok(())
@@ -141,7 +169,10 @@ impl CheckedTarget<'_> {
         for swap in swaps.map_err(|why| blind(self.opened.path(), why))? {
             let identity = Identity::at(&swap);
             if let Some(relative) = identity.and_then(|identity| self.family.find(identity)) {
-                let hint = format!("give another target, or stop its use as swap: `swapoff {}`", quoted(&swap));
+                let hint = format!(
+                    "give another target, or stop its use as swap: `swapoff {}`",
+                    quoted(&swap)
+                );
                 return Err(self.refusal(format!("{} in use as swap", relative.is("is")), hint));
             }
         }
@@ -150,8 +181,14 @@ impl CheckedTarget<'_> {
 
     /// Refuses a target that is part of an array, a logical volume, or anything else built on it.
     fn refuse_built_on(&self) -> Result<(), Error> {
-        let built = self.family.members.iter().find_map(|relative| Some((relative, relative.built_on.as_ref()?)));
-        let Some((upper, lower)) = built else { return Ok(()) };
+        let built = self
+            .family
+            .members
+            .iter()
+            .find_map(|relative| Some((relative, relative.built_on.as_ref()?)));
+        let Some((upper, lower)) = built else {
+            return Ok(());
+        };
         let name = &upper.name;
         Err(match upper.relation {
             Relation::Holder if name.starts_with("loop") => self.refusal(
@@ -163,7 +200,10 @@ impl CheckedTarget<'_> {
                 format!("give /dev/{name} itself if it may be overwritten, or another device"),
             ),
             _ => self.refusal(
-                format!("shares storage with {lower}, which is part of {}", upper.description),
+                format!(
+                    "shares storage with {lower}, which is part of {}",
+                    upper.description
+                ),
                 "give another device",
             ),
         })
@@ -182,25 +222,35 @@ impl CheckedTarget<'_> {
 
     fn refuse_contents(&self) -> Result<(), Error> {
         let quoted = quoted(self.opened.path());
-        if let Some(found) = contents::of(self.opened).map_err(|error| unreadable(self.opened.path(), &error))? {
+        if let Some(found) =
+            contents::of(self.opened).map_err(|error| unreadable(self.opened.path(), &error))?
+        {
             let hint = match self.opened.kind() {
                 FileKind::File => {
-                    format!("give another file; if its content is not needed, remove it yourself: rm {quoted}")
+                    format!(
+                        "give another file; if its content is not needed, remove it yourself: rm \
+                         {quoted}"
+                    )
                 }
                 FileKind::Device => format!(
-                    "give another device; if its content is not needed, clear it yourself: wipefs --all {quoted} \
-                     (or, for a database's data: blkdiscard --force {quoted})"
+                    "give another device; if its content is not needed, clear it yourself: wipefs \
+                     --all {quoted} (or, for a database's data: blkdiscard --force {quoted})"
                 ),
             };
             return Err(self.refusal(format!("contains {found}"), hint));
         }
-        let Identity::Device(number) = self.opened.identity() else { return Ok(()) };
-        let known =
-            contents::known_to_udev(Path::new("/run/udev/data"), device_number(number), self.family.is_of_partition());
+        let Identity::Device(number) = self.opened.identity() else {
+            return Ok(());
+        };
+        let known = contents::known_to_udev(
+            Path::new("/run/udev/data"),
+            device_number(number),
+            self.family.is_of_partition(),
+        );
         known.map_or(Ok(()), |known| {
             let hint = format!(
-                "give another device; if its content is not needed, clear it yourself and make udev probe it \
-                 again: wipefs --all {quoted} && udevadm trigger --settle {quoted}"
+                "give another device; if its content is not needed, clear it yourself and make \
+                 udev probe it again: wipefs --all {quoted} && udevadm trigger --settle {quoted}"
             );
             Err(self.refusal(format!("contains {known}, according to udev"), hint))
         })
@@ -230,9 +280,10 @@ impl CheckedTarget<'_> {
             let found = contents::of(&file).map_err(|error| unreadable(path, &error))?;
             // A partition does not contain the partition table.
             if let Some(found) = found.filter(|_| !self.family.is_of_partition()) {
-                return Err(
-                    self.refusal(format!("is backed by '{shown}', which contains {found}"), "give another device")
-                );
+                return Err(self.refusal(
+                    format!("is backed by '{shown}', which contains {found}"),
+                    "give another device",
+                ));
             }
             if let Some((found, hint)) = place::objection(&file, is_made_by_rigel(&file)?)? {
                 return Err(self.refusal(format!("is backed by '{shown}', which {found}"), hint));
@@ -249,7 +300,10 @@ impl CheckedTarget<'_> {
         };
         let size = self.opened.bytes().unwrap_or_default();
         self.refusal(
-            format!("is a {what} of {} that Rigel did not make, and writing destroys its content", Bytes(size)),
+            format!(
+                "is a {what} of {} that Rigel did not make, and writing destroys its content",
+                Bytes(size)
+            ),
             format!(
                 "if its content is not needed, confirm by repeating its path: --destroy {}",
                 quoted(self.opened.path())
@@ -261,11 +315,18 @@ impl CheckedTarget<'_> {
 /// The paths in the text of /proc/swaps, after its header line.
 fn swaps(text: &[u8]) -> Result<Vec<PathBuf>, &'static str> {
     let mut lines = text.split(|byte| *byte == b'\n');
-    if !lines.next().is_some_and(|heading| heading.starts_with(b"Filename")) {
+    if !lines
+        .next()
+        .is_some_and(|heading| heading.starts_with(b"Filename"))
+    {
         return Err("swap devices cannot be listed: /proc/swaps cannot be read");
     }
-    let first =
-        |line: &[u8]| line.split(u8::is_ascii_whitespace).next().filter(|field| !field.is_empty()).map(unescape);
+    let first = |line: &[u8]| {
+        line.split(u8::is_ascii_whitespace)
+            .next()
+            .filter(|field| !field.is_empty())
+            .map(unescape)
+    };
     Ok(lines.filter_map(first).collect())
 }
 

@@ -1,7 +1,7 @@
 //! Access to a database: its URL, the user, and the protection of the connection.
 //!
-//! Input: URLs, and environment variables for passwords and certificates. Output: an [`Access`]. It never shows a
-//! password: not in a URL, in debug output, or in the journal.
+//! Input: URLs, and environment variables for passwords and certificates. Output: an [`Access`]. It
+//! never shows a password: not in a URL, in debug output, or in the journal.
 
 use crate::files;
 use crate::model::{Dbms, Error, Finding, FindingName};
@@ -11,14 +11,15 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 /// The hint where a server wants a password.
-pub(super) const PASSWORD_HINT: &str =
-    "set PGPASSWORD or MYSQL_PWD, use ~/.pgpass or --password-file, or run in a terminal to be asked";
+pub(super) const PASSWORD_HINT: &str = "set PGPASSWORD or MYSQL_PWD, use ~/.pgpass or \
+                                        --password-file, or run in a terminal to be asked";
 
 /// Problem and hint if a password would be sent to a server without TLS.
 pub(super) fn no_tls() -> (String, String) {
     (
         "offers no TLS, and the password would be readable on the network".into(),
-        "enable TLS on the server; or add sslmode=disable to the URL if the network is private".into(),
+        "enable TLS on the server; or add sslmode=disable to the URL if the network is private"
+            .into(),
     )
 }
 
@@ -45,7 +46,8 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Protection of a connection: encryption and certificate checks. Names and meanings are those of libpq's `sslmode`.
+/// Protection of a connection: encryption and certificate checks. Names and meanings are those of
+/// libpq's `sslmode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tls {
     /// No TLS.
@@ -67,7 +69,8 @@ pub struct Address {
     pub dbms: Dbms,
     /// The user.
     pub user: String,
-    /// Host name or address; for a socket its directory (`PostgreSQL`) or path (`MySQL`), with a leading slash.
+    /// Host name or address; for a socket its directory (`PostgreSQL`) or path (`MySQL`), with a
+    /// leading slash.
     pub host: String,
     /// TCP port, or the number in the socket's name.
     pub port: u16,
@@ -80,10 +83,21 @@ pub struct Address {
 }
 
 /// Keys allowed in the query of a URL.
-const KEYS: [&str; 9] = ["host", "port", "user", "dbname", "socket", "sslmode", "ssl-mode", "sslrootcert", "ssl-ca"];
+const KEYS: [&str; 9] = [
+    "host",
+    "port",
+    "user",
+    "dbname",
+    "socket",
+    "sslmode",
+    "ssl-mode",
+    "sslrootcert",
+    "ssl-ca",
+];
 
-const USAGE: &str = "write postgres://user@host:port/database or mysql://user@host:port/database, and give the \
-                     password in PGPASSWORD or MYSQL_PWD, in the file of --password-file, or at the prompt";
+const USAGE: &str = "write postgres://user@host:port/database or mysql://user@host:port/database, \
+                     and give the password in PGPASSWORD or MYSQL_PWD, in the file of \
+                     --password-file, or at the prompt";
 
 impl Address {
     /// True if `text` looks like the URL of a database.
@@ -95,17 +109,30 @@ impl Address {
     /// Parses a URL. `environment` returns variables such as `PGUSER`.
     ///
     /// # Errors
-    /// It is not such a URL, or contains a password, which every user of the machine could then read.
+    /// It is not such a URL, or contains a password, which every user of the machine could then
+    /// read.
     pub fn parse(url: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let known = dbms_of(url);
-        let (dbms, rest) =
-            known.ok_or_else(|| Error::usage(format!("'{}' is not the URL of a database", shown(url)), USAGE))?;
+        let (dbms, rest) = known.ok_or_else(|| {
+            Error::usage(
+                format!("'{}' is not the URL of a database", shown(url)),
+                USAGE,
+            )
+        })?;
         // Errors do not repeat the text: a misplaced part may belong to a password.
-        let host =
-            if may_hold_password(url) { "" } else { rest.split([':', '/', '?', '#']).next().unwrap_or_default() };
-        let named = if host.is_empty() { shown(url) } else { format!("{}://{host}", dbms.name()).into() };
+        let host = if may_hold_password(url) {
+            ""
+        } else {
+            rest.split([':', '/', '?', '#']).next().unwrap_or_default()
+        };
+        let named = if host.is_empty() {
+            shown(url)
+        } else {
+            format!("{}://{host}", dbms.name()).into()
+        };
         let wrong = |what: &str| Error::usage(format!("the URL '{named}' {what}"), USAGE);
-        // Use the last `@`: a password may contain an `@`, and characters that start other parts of a URL.
+        // Use the last `@`: a password may contain an `@`, and characters that start other parts of
+        // a URL.
         let (name, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (place, database) = rest.split_once('/').unwrap_or((rest, ""));
@@ -114,7 +141,10 @@ impl Address {
         let names_password = |part: &str| part.to_ascii_lowercase().starts_with("password=");
         if user.contains(':') || query.split('&').any(names_password) {
             return Err(Error::usage(
-                format!("the URL '{}' contains a password, which every user of this machine can read", shown(url)),
+                format!(
+                    "the URL '{}' contains a password, which every user of this machine can read",
+                    shown(url)
+                ),
                 "remove it, and use PGPASSWORD, MYSQL_PWD or --password-file",
             ));
         }
@@ -140,8 +170,13 @@ impl Address {
             tls: Tls::Prefer,
             authorities: None,
         };
-        let words =
-            ["PGSSLMODE", "PGSSLROOTCERT"].map(|name| if dbms == Dbms::Postgres { environment(name) } else { None });
+        let words = ["PGSSLMODE", "PGSSLROOTCERT"].map(|name| {
+            if dbms == Dbms::Postgres {
+                environment(name)
+            } else {
+                None
+            }
+        });
         for (key, value) in ["sslmode", "sslrootcert"].into_iter().zip(words) {
             if let Some(value) = value {
                 address.set(key, &value)?;
@@ -151,22 +186,44 @@ impl Address {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             let value = decoded(value)?;
             if !KEYS.contains(&key) {
-                return Err(wrong(&format!("has an unknown parameter after the ?; known are {}", KEYS.join(", "))));
+                return Err(wrong(&format!(
+                    "has an unknown parameter after the ?; known are {}",
+                    KEYS.join(", ")
+                )));
             }
             address.set(key, &value)?;
         }
-        if address.user.is_empty() {
-            let name = if dbms == Dbms::Postgres { "PGUSER" } else { "MYSQL_USER" };
-            address.user = environment(name).or_else(|| environment("USER")).unwrap_or_else(|| dbms.name().into());
-        }
-        if address.host.is_empty() {
-            address.host =
-                if dbms == Dbms::Postgres { "/var/run/postgresql" } else { "/run/mysqld/mysqld.sock" }.into();
-        }
-        if address.database.is_empty() {
-            address.database = if dbms == Dbms::Postgres { address.user.clone() } else { "rigel".into() };
-        }
+        address.fill_in(environment);
         Ok(address)
+    }
+
+    /// Fills in what the URL does not name: user, host and database, as the database's own programs do.
+    fn fill_in(&mut self, environment: &dyn Fn(&str) -> Option<String>) {
+        if self.user.is_empty() {
+            let name = if self.dbms == Dbms::Postgres {
+                "PGUSER"
+            } else {
+                "MYSQL_USER"
+            };
+            self.user = environment(name)
+                .or_else(|| environment("USER"))
+                .unwrap_or_else(|| self.dbms.name().into());
+        }
+        if self.host.is_empty() {
+            self.host = if self.dbms == Dbms::Postgres {
+                "/var/run/postgresql"
+            } else {
+                "/run/mysqld/mysqld.sock"
+            }
+            .into();
+        }
+        if self.database.is_empty() {
+            self.database = if self.dbms == Dbms::Postgres {
+                self.user.clone()
+            } else {
+                "rigel".into()
+            };
+        }
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), Error> {
@@ -174,7 +231,9 @@ impl Address {
             "host" | "socket" => self.host = value.into(),
             "port" => {
                 let number = value.parse().ok().filter(|port| *port > 0);
-                self.port = number.ok_or_else(|| Error::usage("port= in a URL is not a port", "give 1 to 65535"))?;
+                self.port = number.ok_or_else(|| {
+                    Error::usage("port= in a URL is not a port", "give 1 to 65535")
+                })?;
             }
             "user" => self.user = value.into(),
             "dbname" => self.database = value.into(),
@@ -196,7 +255,8 @@ impl Address {
             "sslrootcert" | "ssl-ca" => {
                 self.authorities = (value != "system").then(|| PathBuf::from(value));
                 if value == "system" {
-                    // As in libpq: a client that trusts all public authorities must at least check the name.
+                    // As in libpq: a client that trusts all public authorities must at least check
+                    // the name.
                     self.tls = Tls::VerifyFull;
                 }
             }
@@ -228,13 +288,16 @@ fn default_port(dbms: Dbms) -> u16 {
 
 fn is_ipv6(host: &str) -> bool {
     // The interface of a link-local address follows a %.
-    host.split('%').next().is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
+    host.split('%')
+        .next()
+        .is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
 }
 
 /// True if `text` begins like a URL: `scheme://`.
 #[must_use]
 pub fn has_scheme(text: &str) -> bool {
-    text.split_once("://").is_some_and(|(scheme, _)| !scheme.is_empty() && scheme.bytes().all(is_of_scheme))
+    text.split_once("://")
+        .is_some_and(|(scheme, _)| !scheme.is_empty() && scheme.bytes().all(is_of_scheme))
 }
 
 /// True if `text` contains a URL that may contain a password, with any scheme and in any form.
@@ -242,22 +305,37 @@ pub fn has_scheme(text: &str) -> bool {
 pub fn may_hold_password(text: &str) -> bool {
     let url = text.split_once("://");
     let signs = ["@", "%40", "password="];
-    url.is_some_and(|(_, rest)| signs.iter().any(|sign| rest.to_ascii_lowercase().contains(sign)))
+    url.is_some_and(|(_, rest)| {
+        signs
+            .iter()
+            .any(|sign| rest.to_ascii_lowercase().contains(sign))
+    })
 }
 
-/// `text` as errors may show it. If a URL may contain a password, only its scheme is shown, and its host if that part
-/// is unambiguous.
+/// `text` as errors may show it. If a URL may contain a password, only its scheme is shown, and its
+/// host if that part is unambiguous.
 #[must_use]
 pub fn shown(text: &str) -> Cow<'_, str> {
     let Some((scheme, rest)) = text.split_once("://").filter(|_| may_hold_password(text)) else {
         return Cow::Borrowed(text);
     };
-    let scheme = scheme.rsplit(|character: char| !u8::try_from(character).is_ok_and(is_of_scheme)).next();
+    let scheme = scheme
+        .rsplit(|character: char| !u8::try_from(character).is_ok_and(is_of_scheme))
+        .next();
     let (user, place) = rest.split_once('@').unwrap_or((rest, ""));
     // Without the port: it may be a misplaced password.
     let host = place.split([':', '/', '?', '#']).next().unwrap_or_default();
-    let is_plain = !user.contains(['/', '?', '#']) && !place.contains('@') && !host.starts_with('[');
-    Cow::Owned(format!("{}://{}", scheme.unwrap_or_default(), if is_plain && !host.is_empty() { host } else { "…" }))
+    let is_plain =
+        !user.contains(['/', '?', '#']) && !place.contains('@') && !host.starts_with('[');
+    Cow::Owned(format!(
+        "{}://{}",
+        scheme.unwrap_or_default(),
+        if is_plain && !host.is_empty() {
+            host
+        } else {
+            "…"
+        }
+    ))
 }
 
 fn is_of_scheme(byte: u8) -> bool {
@@ -297,9 +375,19 @@ impl fmt::Display for Address {
             Tls::VerifyCa => Some("verify-ca"),
             Tls::VerifyFull => Some("verify-full"),
         };
-        let authorities = self.authorities.as_ref().map(|path| encode(&path.to_string_lossy()));
-        let parts = [("sslmode", tls.map(String::from)), ("sslrootcert", authorities)];
-        for (number, (key, value)) in parts.into_iter().filter_map(|(k, v)| Some((k, v?))).enumerate() {
+        let authorities = self
+            .authorities
+            .as_ref()
+            .map(|path| encode(&path.to_string_lossy()));
+        let parts = [
+            ("sslmode", tls.map(String::from)),
+            ("sslrootcert", authorities),
+        ];
+        for (number, (key, value)) in parts
+            .into_iter()
+            .filter_map(|(k, v)| Some((k, v?)))
+            .enumerate()
+        {
             write!(f, "{}{key}={value}", if number == 0 { '?' } else { '&' })?;
         }
         Ok(())
@@ -324,7 +412,15 @@ fn decode(text: &str) -> Option<String> {
 /// Encodes characters with a meaning in URLs as `%2F` and the like.
 fn encode(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    text.bytes()
+        .map(|byte| {
+            if plain(byte) {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
+        })
+        .collect()
 }
 
 /// The servers of a run and their credentials.
@@ -347,19 +443,31 @@ impl Access {
         urls: impl IntoIterator<Item = &'a str>,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, Error> {
-        let servers =
-            urls.into_iter().map(|url| Address::parse(url, environment)).collect::<Result<Vec<_>, Error>>()?;
-        let first = servers.first().ok_or_else(|| Error::usage("no database is given", USAGE))?;
+        let servers = urls
+            .into_iter()
+            .map(|url| Address::parse(url, environment))
+            .collect::<Result<Vec<_>, Error>>()?;
+        let first = servers
+            .first()
+            .ok_or_else(|| Error::usage("no database is given", USAGE))?;
         if let Some(other) = servers.iter().find(|other| other.dbms != first.dbms) {
             return Err(Error::usage(
                 format!("'{first}' and '{other}' are different kinds of database"),
                 "measure them separately, and compare the runs",
             ));
         }
-        // A unique name, so that two runs on one server can be distinguished. Processes in different containers may
-        // have the same PID, so the name includes the time.
-        let application = format!("rigel-{}-{:x}", std::process::id(), crate::clock::fresh_seed() & 0xFFFF_FFFF);
-        Ok(Self { servers, password: None, application })
+        // A unique name, so that two runs on one server can be distinguished. Processes in
+        // different containers may have the same PID, so the name includes the time.
+        let application = format!(
+            "rigel-{}-{:x}",
+            std::process::id(),
+            crate::clock::fresh_seed() & 0xFFFF_FFFF
+        );
+        Ok(Self {
+            servers,
+            password: None,
+            application,
+        })
     }
 
     /// The kind of database of the servers.
@@ -368,11 +476,16 @@ impl Access {
         self.servers[0].dbms
     }
 
-    /// Protection of the connection to `address`. If a password leaves this machine, TLS is required: otherwise an
-    /// attacker could claim that the server has no TLS, and read the password.
+    /// Protection of the connection to `address`. If a password leaves this machine, TLS is
+    /// required: otherwise an attacker could claim that the server has no TLS, and read the
+    /// password.
     pub(super) fn tls(&self, address: &Address) -> Tls {
         let goes_out = self.password.is_some() && !address.is_local();
-        if goes_out && address.tls == Tls::Prefer { Tls::Require } else { address.tls }
+        if goes_out && address.tls == Tls::Prefer {
+            Tls::Require
+        } else {
+            address.tls
+        }
     }
 
     /// Warns if a password leaves this machine without TLS because the user requested so.
@@ -383,31 +496,45 @@ impl Access {
             Finding::warning(
                 FindingName::PasswordWithoutTls,
                 format!(
-                    "a password is sent to {} without TLS: anyone on the network path can read or guess it",
+                    "a password is sent to {} without TLS: anyone on the network path can read or \
+                     guess it",
                     address.host
                 ),
-                "use sslmode=require, or verify-full, which also verifies the server, instead of sslmode=disable",
+                "use sslmode=require, or verify-full, which also verifies the server, instead of \
+                 sslmode=disable",
             )
         })
     }
 }
 
-/// The password for `address` from `~/.pgpass` (or the file in `PGPASSFILE`). As in libpq, a file that others may read
-/// is ignored: then the second value says so.
+/// The password for `address` from `~/.pgpass` (or the file in `PGPASSFILE`). As in libpq, a file
+/// that others may read is ignored: then the second value says so.
 #[must_use]
 pub fn from_pgpass(path: &Path, address: &Address) -> (Option<Secret>, Option<String>) {
     use std::os::unix::fs::PermissionsExt;
-    let Ok(metadata) = std::fs::metadata(path) else { return (None, None) };
+    let Ok(metadata) = std::fs::metadata(path) else {
+        return (None, None);
+    };
     if metadata.permissions().mode() & 0o077 != 0 {
-        let why = format!("'{}' is not used, because others may read it: set its mode to 0600", path.display());
+        let why = format!(
+            "'{}' is not used, because others may read it: set its mode to 0600",
+            path.display()
+        );
         return (None, Some(why));
     }
-    let Ok(text) = files::read_text(path, files::HAND_WRITTEN_MAX) else { return (None, None) };
-    (text.lines().find_map(|line| password_in(line, address)).map(Secret::new), None)
+    let Ok(text) = files::read_text(path, files::HAND_WRITTEN_MAX) else {
+        return (None, None);
+    };
+    (
+        text.lines()
+            .find_map(|line| password_in(line, address))
+            .map(Secret::new),
+        None,
+    )
 }
 
-/// The password in a line `host:port:database:user:password` that matches `address`. `*` matches everything, and a
-/// backslash escapes the next character.
+/// The password in a line `host:port:database:user:password` that matches `address`. `*` matches
+/// everything, and a backslash escapes the next character.
 fn password_in(line: &str, address: &Address) -> Option<String> {
     if line.starts_with('#') {
         return None;
@@ -422,7 +549,11 @@ fn password_in(line: &str, address: &Address) -> Option<String> {
         }
     }
     let [host, port, database, user, password] = <[String; 5]>::try_from(fields).ok()?;
-    let named = if address.is_socket() { "localhost" } else { &address.host };
+    let named = if address.is_socket() {
+        "localhost"
+    } else {
+        &address.host
+    };
     let fits = |field: &str, value: &str| field == "*" || field == value;
     let all = (fits(&host, named) || host == address.host)
         && fits(&port, &address.port.to_string())
@@ -442,23 +573,44 @@ mod tests {
 
     #[test]
     fn a_url_is_read_in_its_usual_forms() {
-        let address =
-            parse("postgresql://ana@db.example:6432/shop?sslmode=verify-full&sslrootcert=/etc/ca.pem").unwrap();
-        assert_eq!((address.user.as_str(), address.host.as_str(), address.port), ("ana", "db.example", 6432));
-        assert_eq!((address.database.as_str(), address.tls), ("shop", Tls::VerifyFull));
+        let address = parse(
+            "postgresql://ana@db.example:6432/shop?sslmode=verify-full&sslrootcert=/etc/ca.pem",
+        )
+        .unwrap();
+        assert_eq!(
+            (address.user.as_str(), address.host.as_str(), address.port),
+            ("ana", "db.example", 6432)
+        );
+        assert_eq!(
+            (address.database.as_str(), address.tls),
+            ("shop", Tls::VerifyFull)
+        );
         assert_eq!(address.authorities, Some(PathBuf::from("/etc/ca.pem")));
         let socket = parse("postgres://rigel@%2Ftmp%2Fx/postgres").unwrap();
         assert!(socket.is_socket() && socket.host == "/tmp/x", "{socket:?}");
-        assert_eq!(parse("postgres:///postgres?host=/tmp/x&user=rigel").unwrap(), socket);
+        assert_eq!(
+            parse("postgres:///postgres?host=/tmp/x&user=rigel").unwrap(),
+            socket
+        );
         let six = parse("mysql://root@[::1]:3307/rigel").unwrap();
-        assert_eq!((six.host.as_str(), six.port, six.dbms), ("::1", 3307, Dbms::Mysql));
+        assert_eq!(
+            (six.host.as_str(), six.port, six.dbms),
+            ("::1", 3307, Dbms::Mysql)
+        );
         let words = |name: &str| (name == "PGUSER").then(|| "eva".to_string());
-        assert_eq!(Address::parse("postgres://h", &words).unwrap().to_string(), "postgres://eva@h/eva");
+        assert_eq!(
+            Address::parse("postgres://h", &words).unwrap().to_string(),
+            "postgres://eva@h/eva"
+        );
     }
 
     #[test]
     fn a_password_in_a_url_is_refused_and_not_repeated() {
-        for url in ["postgres://ana:s3cret@h/d", "postgres://ana@h/d?password=s3cret", "mysql://ana:s3cret@h/d"] {
+        for url in [
+            "postgres://ana:s3cret@h/d",
+            "postgres://ana@h/d?password=s3cret",
+            "mysql://ana:s3cret@h/d",
+        ] {
             let error = parse(url).unwrap_err();
             assert_eq!(error.exit_status(), 2);
             assert!(!error.to_string().contains("s3cret"), "{error}");
@@ -489,7 +641,10 @@ mod tests {
         for url in shapes {
             let error = parse(url).expect_err(url).to_string();
             let parts = ["s3c", "cret", "ret@", "s3@"];
-            assert!(!parts.iter().any(|part| error.contains(part)), "{url}: {error}");
+            assert!(
+                !parts.iter().any(|part| error.contains(part)),
+                "{url}: {error}"
+            );
         }
     }
 
@@ -513,14 +668,36 @@ mod tests {
         let of = |url: &str, password: Option<&str>| {
             let mut access = Access::parse([url], &|_| None).unwrap();
             access.password = password.map(|text| Secret::new(text.into()));
-            (access.tls(&access.servers[0]), access.clear_text_warning().is_some())
+            (
+                access.tls(&access.servers[0]),
+                access.clear_text_warning().is_some(),
+            )
         };
-        assert_eq!(of("postgres://ana@db1/d", Some("s3cret")), (Tls::Require, false));
+        assert_eq!(
+            of("postgres://ana@db1/d", Some("s3cret")),
+            (Tls::Require, false)
+        );
         assert_eq!(of("postgres://ana@db1/d", None), (Tls::Prefer, false));
-        assert_eq!(of("mysql://ana@192.0.2.1/d?sslmode=disable", Some("s3cret")), (Tls::Disable, true));
-        assert_eq!(of("mysql://ana@192.0.2.1/d?sslmode=disable", None), (Tls::Disable, false));
-        for here in ["127.3.2.1", "[::1]", "[::ffff:127.0.0.1]", "localhost", "%2Ftmp"] {
-            assert_eq!(of(&format!("postgres://ana@{here}/d"), Some("s3cret")), (Tls::Prefer, false), "{here}");
+        assert_eq!(
+            of("mysql://ana@192.0.2.1/d?sslmode=disable", Some("s3cret")),
+            (Tls::Disable, true)
+        );
+        assert_eq!(
+            of("mysql://ana@192.0.2.1/d?sslmode=disable", None),
+            (Tls::Disable, false)
+        );
+        for here in [
+            "127.3.2.1",
+            "[::1]",
+            "[::ffff:127.0.0.1]",
+            "localhost",
+            "%2Ftmp",
+        ] {
+            assert_eq!(
+                of(&format!("postgres://ana@{here}/d"), Some("s3cret")),
+                (Tls::Prefer, false),
+                "{here}"
+            );
         }
     }
 
@@ -543,13 +720,28 @@ mod tests {
     #[test]
     fn a_line_of_pgpass_fits_as_libpq_has_it() {
         let address = parse("postgres://ana@h:6432/shop").unwrap();
-        assert_eq!(password_in("h:6432:shop:ana:one", &address).as_deref(), Some("one"));
-        assert_eq!(password_in("*:*:*:ana:a\\:b:c", &address).as_deref(), Some("a:b:c"));
-        for line in ["#h:6432:shop:ana:one", "h:5432:shop:ana:one", "h:6432:shop:eva:one", "h:6432", ""] {
+        assert_eq!(
+            password_in("h:6432:shop:ana:one", &address).as_deref(),
+            Some("one")
+        );
+        assert_eq!(
+            password_in("*:*:*:ana:a\\:b:c", &address).as_deref(),
+            Some("a:b:c")
+        );
+        for line in [
+            "#h:6432:shop:ana:one",
+            "h:5432:shop:ana:one",
+            "h:6432:shop:eva:one",
+            "h:6432",
+            "",
+        ] {
             assert_eq!(password_in(line, &address), None, "{line}");
         }
         let socket = parse("postgres://ana@%2Ftmp/shop").unwrap();
-        assert_eq!(password_in("localhost:*:*:*:two", &socket).as_deref(), Some("two"));
+        assert_eq!(
+            password_in("localhost:*:*:*:two", &socket).as_deref(),
+            Some("two")
+        );
     }
 
     proptest! {

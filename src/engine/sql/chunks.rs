@@ -1,7 +1,8 @@
 //! Parallel loading in chunks over several connections, shared by both kinds of database.
 //!
-//! Input: tables, and the list of their loaded chunks. Output: every missing chunk is loaded once by one connection. An
-//! interrupted load can resume, because each chunk is loaded and recorded in one transaction.
+//! Input: tables, and the list of their loaded chunks. Output: every missing chunk is loaded once
+//! by one connection. An interrupted load can resume, because each chunk is loaded and recorded in
+//! one transaction.
 
 use super::loading::{LoadEvent, LoadListen};
 use super::tables::in_words;
@@ -14,7 +15,8 @@ use std::sync::{Mutex, PoisonError};
 /// Maker in a manifest; tables of another maker are left alone.
 pub(super) const MAKER: &str = "rigel sql load";
 
-/// Seed of the mapping from position to key: the same in every load, so that an interrupted load can resume.
+/// Seed of the mapping from position to key: the same in every load, so that an interrupted load
+/// can resume.
 pub(super) const ORDER: u64 = 0x5249_4745_4c31;
 
 /// Minimum number of rows for a meaningful correlation.
@@ -42,8 +44,8 @@ impl Chunk {
     }
 }
 
-/// The chunks of `tables`, with `rows` rows each, that are not in `there`. `names` are the names of the tables for
-/// reads by key, and of the tables for scans.
+/// The chunks of `tables`, with `rows` rows each, that are not in `there`. `names` are the names of
+/// the tables for reads by key, and of the tables for scans.
 pub(super) fn missing(
     tables: Tables,
     rows: u64,
@@ -54,10 +56,16 @@ pub(super) fn missing(
     let sorts = names.into_iter().zip([tables.scale, tables.scan_blocks]);
     let all = sorts.flat_map(|(name, of)| {
         (0..tables.schemas as usize).flat_map(move |table| {
-            (0..of).step_by(step).map(move |first| Chunk { table: name(table), first, end: of.min(first + rows), of })
+            (0..of).step_by(step).map(move |first| Chunk {
+                table: name(table),
+                first,
+                end: of.min(first + rows),
+                of,
+            })
         })
     });
-    all.filter(|chunk| !there.contains(&(chunk.table.clone(), chunk.first))).collect()
+    all.filter(|chunk| !there.contains(&(chunk.table.clone(), chunk.first)))
+        .collect()
 }
 
 /// A load in progress.
@@ -77,14 +85,28 @@ pub(super) struct Loading<'a> {
 
 impl<'a> Loading<'a> {
     /// Prepares the missing `chunks` of `tables`.
-    pub(super) fn new(tables: Tables, chunks: &'a [Chunk], stop: &'a AtomicBool, listen: &'a LoadListen<'a>) -> Self {
+    pub(super) fn new(
+        tables: Tables,
+        chunks: &'a [Chunk],
+        stop: &'a AtomicBool,
+        listen: &'a LoadListen<'a>,
+    ) -> Self {
         let rows = u64::from(tables.schemas) * (tables.scale + tables.scan_blocks);
         let rows_before = rows - chunks.iter().map(Chunk::rows).sum::<u64>();
         let done = AtomicU64::new(rows_before);
-        Self { chunks, next: AtomicUsize::new(0), done, rows_before, rows, stop, listen }
+        Self {
+            chunks,
+            next: AtomicUsize::new(0),
+            done,
+            rows_before,
+            rows,
+            stop,
+            listen,
+        }
     }
 
-    /// Loads over `degree` connections. After the first failure each connection stops at the end of its chunk.
+    /// Loads over `degree` connections. After the first failure each connection stops at the end of
+    /// its chunk.
     ///
     /// # Errors
     /// The error of a connection; or the load was stopped.
@@ -101,7 +123,10 @@ impl<'a> Loading<'a> {
             {
                 put(&mut connection, chunk)?;
                 let done = self.done.fetch_add(chunk.rows(), Ordering::Relaxed) + chunk.rows();
-                (self.listen)(LoadEvent::Rows { done, of: self.rows });
+                (self.listen)(LoadEvent::Rows {
+                    done,
+                    of: self.rows,
+                });
             }
             Ok(())
         };
@@ -111,7 +136,10 @@ impl<'a> Loading<'a> {
                 scope.spawn(|| {
                     if let Err(error) = work() {
                         self.next.store(self.chunks.len(), Ordering::Relaxed);
-                        wrong.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                        wrong
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .get_or_insert(error);
                     }
                 });
             }
@@ -121,7 +149,11 @@ impl<'a> Loading<'a> {
         }
         if self.stop.load(Ordering::Relaxed) {
             return Err(Error::failed(
-                format!("the load was stopped after {} of {} rows", self.done.load(Ordering::Relaxed), self.rows),
+                format!(
+                    "the load was stopped after {} of {} rows",
+                    self.done.load(Ordering::Relaxed),
+                    self.rows
+                ),
                 "the same command resumes it; rigel sql drop removes the tables",
             ));
         }
@@ -151,7 +183,9 @@ pub(super) fn each_table<C>(
     std::thread::scope(|scope| {
         let degree = (degree.max(1) as usize).min(schemas);
         let workers: Vec<_> = (0..degree).map(|_| scope.spawn(worker)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("a loader does not panic"))
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().expect("a loader does not panic"))
     })
 }
 
@@ -161,13 +195,17 @@ pub(super) fn refuse_others(address: &Address, found: Tables, wanted: Tables) ->
         return Ok(());
     }
     Err(Error::usage(
-        format!("'{address}' has {}, but {} are to be loaded", in_words(found), in_words(wanted)),
+        format!(
+            "'{address}' has {}, but {} are to be loaded",
+            in_words(found),
+            in_words(wanted)
+        ),
         format!("use the existing tables, or remove them first: rigel sql drop {address}"),
     ))
 }
 
-/// Refuses a table whose correlation of key and position is too high. Returns the worse of it and `worst`. Ignores
-/// tables of few rows, where it is meaningless.
+/// Refuses a table whose correlation of key and position is too high. Returns the worse of it and
+/// `worst`. Ignores tables of few rows, where it is meaningless.
 pub(super) fn refuse_ordered(
     address: &Address,
     name: &str,
@@ -184,25 +222,53 @@ pub(super) fn refuse_ordered(
             format!("remove the tables and load again: rigel sql drop {address}"),
         ));
     }
-    Ok(if correlation.abs() > worst.abs() { correlation } else { worst })
+    Ok(if correlation.abs() > worst.abs() {
+        correlation
+    } else {
+        worst
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TABLES: Tables = Tables { schemas: 2, scale: 20_000, scan_blocks: 100, block: 8192 };
+    const TABLES: Tables = Tables {
+        schemas: 2,
+        scale: 20_000,
+        scan_blocks: 100,
+        block: 8192,
+    };
 
     fn chunks(there: &[(&str, u64)]) -> Vec<Chunk> {
-        let there = there.iter().map(|(name, first)| ((*name).to_string(), *first)).collect();
-        missing(TABLES, 8192, [|table| format!("b{table}"), |table| format!("s{table}")], &there)
+        let there = there
+            .iter()
+            .map(|(name, first)| ((*name).to_string(), *first))
+            .collect();
+        missing(
+            TABLES,
+            8192,
+            [|table| format!("b{table}"), |table| format!("s{table}")],
+            &there,
+        )
     }
 
     #[test]
     fn chunks_hold_every_row_once_but_those_that_are_there() {
         let all = chunks(&[]);
-        assert_eq!((all.len(), all.iter().map(Chunk::rows).sum::<u64>()), (2 * 3 + 2, 2 * 20_100));
-        assert_eq!(all[2], Chunk { table: "b0".into(), first: 16_384, end: 20_000, of: 20_000 });
+        assert_eq!(
+            (all.len(), all.iter().map(Chunk::rows).sum::<u64>()),
+            (2 * 3 + 2, 2 * 20_100)
+        );
+        assert_eq!(
+            all[2],
+            Chunk {
+                table: "b0".into(),
+                first: 16_384,
+                end: 20_000,
+                of: 20_000
+            }
+        );
         let rest = chunks(&[("b0", 16_384), ("s1", 0), ("s1", 8192)]);
         assert_eq!(all.iter().filter(|chunk| !rest.contains(chunk)).count(), 2);
     }
@@ -227,11 +293,19 @@ mod tests {
             Err(Error::failed("full", ""))
         };
         let loading = Loading::new(TABLES, &all, &stop, &|_| ());
-        assert_eq!(loading.run(1, || Ok(()), fail), Err(Error::failed("full", "")));
+        assert_eq!(
+            loading.run(1, || Ok(()), fail),
+            Err(Error::failed("full", ""))
+        );
         assert_eq!(tried.into_inner(), 1);
 
         stop.store(true, Ordering::Relaxed);
-        let stopped = Loading::new(TABLES, &all, &stop, &|_| ()).run(2, || Ok(()), |(), _| Ok(())).unwrap_err();
-        assert!(stopped.to_string().contains("after 0 of 40200 rows"), "{stopped}");
+        let stopped = Loading::new(TABLES, &all, &stop, &|_| ())
+            .run(2, || Ok(()), |(), _| Ok(()))
+            .unwrap_err();
+        assert!(
+            stopped.to_string().contains("after 0 of 40200 rows"),
+            "{stopped}"
+        );
     }
 }

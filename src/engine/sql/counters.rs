@@ -2,8 +2,8 @@
 
 use crate::model::{Finding, FindingName, ServerFacts, ServerSample};
 
-/// The processes of all servers, without duplicates. Empty if any server is not on this machine: counters of some
-/// servers cannot be compared with the total.
+/// The processes of all servers, without duplicates. Empty if any server is not on this machine:
+/// counters of some servers cannot be compared with the total.
 pub(super) fn all_or_none(processes: impl Iterator<Item = Option<u32>>) -> Vec<u32> {
     let mut processes = processes.collect::<Option<Vec<u32>>>().unwrap_or_default();
     processes.sort_unstable();
@@ -24,7 +24,9 @@ pub(super) fn cache_warning(facts: &ServerFacts, name: &str) -> Option<Finding> 
 }
 
 /// Sum of the counters of all servers; `None` if one of them does not answer.
-pub(super) fn sum_of_all(mut samples: impl Iterator<Item = Option<ServerSample>>) -> Option<ServerSample> {
+pub(super) fn sum_of_all(
+    mut samples: impl Iterator<Item = Option<ServerSample>>,
+) -> Option<ServerSample> {
     let first = samples.next()??;
     samples.try_fold(first, |sum, next| Some(sum_of(sum, &next?)))
 }

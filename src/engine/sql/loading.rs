@@ -52,7 +52,11 @@ pub(super) fn random_text(rng: &mut Rng, characters: usize) -> impl Iterator<Ite
     let mut bits = 0;
     (0..characters).map(move |number| {
         // 64 bits contain ten characters of six bits.
-        bits = if number % 10 == 0 { rng.bits() } else { bits >> 6 };
+        bits = if number % 10 == 0 {
+            rng.bits()
+        } else {
+            bits >> 6
+        };
         ALPHABET[(bits & 63) as usize]
     })
 }

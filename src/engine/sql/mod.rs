@@ -1,7 +1,9 @@
-//! Databases as targets: tables with one row per block, which SQL creates, finds, reads, updates and removes.
+//! Databases as targets: tables with one row per block, which SQL creates, finds, reads, updates
+//! and removes.
 //!
-//! Input: an [`Access`] and a request. Output: tables, an [`Engine`] on them, and the server's own counters. Only
-//! objects that were made here are dropped or altered: a manifest in the database lists them.
+//! Input: an [`Access`] and a request. Output: tables, an [`Engine`] on them, and the server's own
+//! counters. Only objects that were made here are dropped or altered: a manifest in the database
+//! lists them.
 
 pub mod access;
 mod chunks;
@@ -24,7 +26,8 @@ use access::PASSWORD_HINT;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// The tables that Rigel has loaded into a database; `None` if there are none or they are incomplete.
+/// The tables that Rigel has loaded into a database; `None` if there are none or they are
+/// incomplete.
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -36,14 +39,18 @@ pub fn find(access: &Access) -> Result<Option<Tables>, Error> {
     }
 }
 
-/// The local files of the tables for reads by key, in block order. The server first writes all data to them.
+/// The local files of the tables for reads by key, in block order. The server first writes all data
+/// to them.
 ///
 /// # Errors
 /// The server cannot be reached, does not run on this machine, or its files cannot be found.
 pub fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Error> {
     match access.dbms() {
         Dbms::Postgres => postgres::files(access, tables),
-        Dbms::Mysql => Err(Error::usage("the files of a MySQL table cannot be located", "give a PostgreSQL server")),
+        Dbms::Mysql => Err(Error::usage(
+            "the files of a MySQL table cannot be located",
+            "give a PostgreSQL server",
+        )),
     }
 }
 
@@ -63,11 +70,12 @@ pub fn wants_password(access: &Access) -> Result<bool, Error> {
     }
 }
 
-/// Makes tables on every server of `access`, or resumes an interrupted load. Does nothing if the tables are complete.
+/// Makes tables on every server of `access`, or resumes an interrupted load. Does nothing if the
+/// tables are complete.
 ///
 /// # Errors
-/// A server cannot be reached or refuses, has different tables of ours or somebody else's objects under our names; or
-/// `stop` was set. Rows loaded so far stay, and the next call resumes.
+/// A server cannot be reached or refuses, has different tables of ours or somebody else's objects
+/// under our names; or `stop` was set. Rows loaded so far stay, and the next call resumes.
 pub fn load(
     access: &Access,
     request: &LoadRequest,
@@ -103,7 +111,11 @@ pub type OpenedDatabase = (Box<dyn Engine>, ServerFacts, Vec<Finding>);
 ///
 /// # Errors
 /// A server cannot be reached, or does not have the tables for `work`.
-pub fn open(access: Access, work: SqlWork, statement_timeout: Option<Nanos>) -> Result<OpenedDatabase, Error> {
+pub fn open(
+    access: Access,
+    work: SqlWork,
+    statement_timeout: Option<Nanos>,
+) -> Result<OpenedDatabase, Error> {
     let in_clear = access.clear_text_warning();
     let (engine, facts, mut findings): OpenedDatabase = match access.dbms() {
         Dbms::Postgres => {

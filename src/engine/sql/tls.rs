@@ -8,7 +8,9 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,23 +32,43 @@ pub(super) fn config(address: &Address) -> Result<ClientConfig, Error> {
                 "check that the file of sslrootcert contains certificates in PEM format",
             )
         })?;
-        Some(Trusted { inner, known, any_name: address.tls != Tls::VerifyFull })
+        Some(Trusted {
+            inner,
+            known,
+            any_name: address.tls != Tls::VerifyFull,
+        })
     } else {
         None
     };
-    let verifier = Arc::new(Verifier { provider: provider.clone(), trusted });
-    let versions = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let verifier = Arc::new(Verifier {
+        provider: provider.clone(),
+        trusted,
+    });
+    let versions =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = versions.expect("the provider has the default versions");
-    Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+    Ok(builder
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth())
 }
 
 /// The certificates in the file named by the user; empty if no file was named.
 fn certificates(address: &Address) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let Some(path) = &address.authorities else { return Ok(Vec::new()) };
+    let Some(path) = &address.authorities else {
+        return Ok(Vec::new());
+    };
     let unusable = |why: String| unusable(path, &why);
-    let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unusable(error.to_string()))?;
-    let known: Vec<_> = certificates.collect::<Result<_, _>>().map_err(|error| unusable(error.to_string()))?;
-    if known.is_empty() { Err(unusable("it contains no certificate".into())) } else { Ok(known) }
+    let certificates =
+        CertificateDer::pem_file_iter(path).map_err(|error| unusable(error.to_string()))?;
+    let known: Vec<_> = certificates
+        .collect::<Result<_, _>>()
+        .map_err(|error| unusable(error.to_string()))?;
+    if known.is_empty() {
+        Err(unusable("it contains no certificate".into()))
+    } else {
+        Ok(known)
+    }
 }
 
 fn unusable(path: &Path, why: &str) -> Error {
@@ -70,7 +92,9 @@ fn roots(address: &Address, known: &[CertificateDer<'static>]) -> Result<RootCer
         };
     };
     for certificate in known {
-        roots.add(certificate.clone()).map_err(|error| unusable(path, &error.to_string()))?;
+        roots
+            .add(certificate.clone())
+            .map_err(|error| unusable(path, &error.to_string()))?;
     }
     Ok(roots)
 }
@@ -79,7 +103,8 @@ fn roots(address: &Address, known: &[CertificateDer<'static>]) -> Result<RootCer
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
-    /// `None` accepts any certificate: the connection is encrypted, but the server is not authenticated.
+    /// `None` accepts any certificate: the connection is encrypted, but the server is not
+    /// authenticated.
     trusted: Option<Trusted>,
 }
 
@@ -127,12 +152,14 @@ impl ServerCertVerifier for Verifier {
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
     }
 }
 
-/// Requires a certificate of a known authority, or one that is itself in the file of authorities, such as a server's
-/// self-signed certificate.
+/// Requires a certificate of a known authority, or one that is itself in the file of authorities,
+/// such as a server's self-signed certificate.
 #[derive(Debug)]
 struct Trusted {
     inner: Arc<WebPkiServerVerifier>,
@@ -150,14 +177,18 @@ impl Trusted {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        // Otherwise a CA certificate, as made by `openssl req -x509`, would be refused as a server's certificate.
+        // Otherwise a CA certificate, as made by `openssl req -x509`, would be refused as a
+        // server's certificate.
         if self.known.iter().any(|known| known == certificate) {
             if !self.any_name {
                 verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
             }
             return Ok(ServerCertVerified::assertion());
         }
-        match self.inner.verify_server_cert(certificate, chain, name, ocsp, now) {
+        match self
+            .inner
+            .verify_server_cert(certificate, chain, name, ocsp, now)
+        {
             // The name is checked last, after the chain was found valid.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

@@ -12,7 +12,8 @@ pub struct CalibrateRequest {
     pub large: u32,
     /// The response time that a sustained rate must keep.
     pub bound: Bound,
-    /// A point ends when the half-width of its figures' 95 % intervals is below this fraction of their values.
+    /// A point ends when the half-width of its figures' 95 % intervals is below this fraction of
+    /// their values.
     pub precision: Ratio,
     /// Maximum time of a point, precise or not.
     pub point_most: Nanos,

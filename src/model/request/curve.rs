@@ -16,8 +16,8 @@ pub enum Loads {
 }
 
 impl Loads {
-    /// The maximum number of concurrent database sessions; `in_flight_max` is that of an open loop, and of the search
-    /// for the maximum.
+    /// The maximum number of concurrent database sessions; `in_flight_max` is that of an open loop,
+    /// and of the search for the maximum.
     #[must_use]
     pub fn most_sessions(&self, in_flight_max: u32) -> u32 {
         match self {
@@ -56,7 +56,8 @@ pub struct CurveRequest {
     /// The latency bound, if there is one.
     #[serde(default)]
     pub bound: Option<Bound>,
-    /// A point ends when the half-width of its figures' 95 % intervals is below this fraction of their values.
+    /// A point ends when the half-width of its figures' 95 % intervals is below this fraction of
+    /// their values.
     pub precision: Ratio,
     /// Maximum time of a point, precise or not.
     pub point_most: Nanos,

@@ -18,6 +18,7 @@ pub struct LayersRequest {
     pub work: SqlWork,
     /// True if [`Layer::Single`](crate::model::Layer::Single) is measured too.
     pub single: bool,
-    /// The engine of [`Layer::Async`](crate::model::Layer::Async): the best that the machine allows.
+    /// The engine of [`Layer::Async`](crate::model::Layer::Async): the best that the machine
+    /// allows.
     pub asynchronous: String,
 }

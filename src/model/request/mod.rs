@@ -1,7 +1,7 @@
 //! The request of a run: plain data, kept in the journal's header. `plan` makes points from it.
 //!
-//! Input: the options of a verb with their defaults filled in. Output: values that serialise, so that a run's reports
-//! can be made again and the run can be resumed.
+//! Input: the options of a verb with their defaults filled in. Output: values that serialise, so
+//! that a run's reports can be made again and the run can be resumed.
 
 mod calibrate;
 mod curve;
@@ -65,7 +65,13 @@ pub struct RunOptions {
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { destroy: Vec::new(), allow_holes: false, workers: 1, seed: 0, directory: PathBuf::new() }
+        Self {
+            destroy: Vec::new(),
+            allow_holes: false,
+            workers: 1,
+            seed: 0,
+            directory: PathBuf::new(),
+        }
     }
 }
 
@@ -78,8 +84,8 @@ pub struct OrionFiles {
     pub prefix: PathBuf,
 }
 
-/// How a run was called: request and options. The journal's header keeps it, so that reports can be made again and the
-/// run can be resumed.
+/// How a run was called: request and options. The journal's header keeps it, so that reports can be
+/// made again and the run can be resumed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Invocation {
     /// The request.
@@ -95,7 +101,15 @@ pub struct Invocation {
 
 impl Request {
     /// The key of each request in a journal's header.
-    const KEYS: [&'static str; 7] = ["orion", "calibrate", "curve", "sql", "layers", "soak", "import"];
+    const KEYS: [&'static str; 7] = [
+        "orion",
+        "calibrate",
+        "curve",
+        "sql",
+        "layers",
+        "soak",
+        "import",
+    ];
 
     /// The verb: the first word after `rigel`.
     #[must_use]
@@ -114,7 +128,11 @@ impl Request {
     /// The words after `rigel` for a command with `--resume`.
     #[must_use]
     pub fn command(&self) -> &'static str {
-        if let Self::Sql(_) = self { "sql run" } else { self.verb() }
+        if let Self::Sql(_) = self {
+            "sql run"
+        } else {
+            self.verb()
+        }
     }
 }
 
@@ -122,13 +140,17 @@ impl Invocation {
     /// A request with default options.
     #[must_use]
     pub fn of(request: Request) -> Self {
-        Self { request, options: RunOptions::default(), files: None }
+        Self {
+            request,
+            options: RunOptions::default(),
+            files: None,
+        }
     }
 }
 
 impl<'de> Deserialize<'de> for Invocation {
-    /// Implemented by hand because derived code would report "no variant found" whichever part of a request is
-    /// unreadable.
+    /// Implemented by hand because derived code would report "no variant found" whichever part of a
+    /// request is unreadable.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut map = Map::deserialize(deserializer)?;
         let (key, asked) = Request::KEYS
@@ -136,10 +158,16 @@ impl<'de> Deserialize<'de> for Invocation {
             .find_map(|key| map.remove_entry(key))
             .ok_or_else(|| D::Error::custom("this version does not know its verb"))?;
         let request = serde_json::from_value(Value::Object(Map::from_iter([(key.clone(), asked)])))
-            .map_err(|error| D::Error::custom(format!("the request of '{key}' cannot be read: {error}")))?;
+            .map_err(|error| {
+                D::Error::custom(format!("the request of '{key}' cannot be read: {error}"))
+            })?;
         let rest = Value::Object(map);
         let options = RunOptions::deserialize(&rest).map_err(D::Error::custom)?;
-        Ok(Self { request, options, files: OrionFiles::deserialize(&rest).ok() })
+        Ok(Self {
+            request,
+            options,
+            files: OrionFiles::deserialize(&rest).ok(),
+        })
     }
 }
 
@@ -154,25 +182,48 @@ mod tests {
 
     #[test]
     fn an_invocation_survives_serialization() {
-        let options = RunOptions { seed: 7, workers: 2, directory: "/there".into(), ..RunOptions::default() };
-        let files = Some(OrionFiles { stamp: "20260102_0304".into(), prefix: "run/orion_20260102_0304".into() });
+        let options = RunOptions {
+            seed: 7,
+            workers: 2,
+            directory: "/there".into(),
+            ..RunOptions::default()
+        };
+        let files = Some(OrionFiles {
+            stamp: "20260102_0304".into(),
+            prefix: "run/orion_20260102_0304".into(),
+        });
         let request = Request::Orion(OrionRequest::new(RunLevel::Oltp));
-        let invocation = Invocation { request, options, files };
+        let invocation = Invocation {
+            request,
+            options,
+            files,
+        };
         let kept = serde_json::to_value(&invocation).unwrap();
-        assert_eq!((&kept["seed"], &kept["orion"]["run"]), (&json!(7), &json!("oltp")));
+        assert_eq!(
+            (&kept["seed"], &kept["orion"]["run"]),
+            (&json!(7), &json!("oltp"))
+        );
         assert_eq!(read(kept), Ok(invocation));
     }
 
     #[test]
     fn options_that_no_journal_of_then_had_are_the_usual_ones() {
         let imported = read(json!({ "import": { "files": ["a.csv"] } })).unwrap();
-        assert_eq!(imported, Invocation::of(Request::Import(ImportRequest { files: vec!["a.csv".into()] })));
+        assert_eq!(
+            imported,
+            Invocation::of(Request::Import(ImportRequest {
+                files: vec!["a.csv".into()]
+            }))
+        );
     }
 
     #[test]
     fn a_request_that_cannot_be_read_is_an_error_that_names_its_verb() {
         let missing = read(json!({ "soak": { "every": 1 }, "seed": 1 })).unwrap_err();
-        assert!(missing.contains("'soak'") && missing.contains("missing field"), "{missing}");
+        assert!(
+            missing.contains("'soak'") && missing.contains("missing field"),
+            "{missing}"
+        );
         let other = read(json!({ "divine": {}, "seed": 1 })).unwrap_err();
         assert!(other.contains("does not know its verb"), "{other}");
     }

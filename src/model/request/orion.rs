@@ -21,7 +21,13 @@ pub enum RunLevel {
 
 impl RunLevel {
     /// Every level, in the order of the help.
-    pub const ALL: [Self; 5] = [Self::Oltp, Self::Dss, Self::Simple, Self::Normal, Self::Advanced];
+    pub const ALL: [Self; 5] = [
+        Self::Oltp,
+        Self::Dss,
+        Self::Simple,
+        Self::Normal,
+        Self::Advanced,
+    ];
 
     /// The word after `-run`.
     #[must_use]
@@ -56,7 +62,14 @@ pub enum Matrix {
 
 impl Matrix {
     /// Every matrix, in the order of the help.
-    pub const ALL: [Self; 6] = [Self::Basic, Self::Detailed, Self::Point, Self::Row, Self::Col, Self::Max];
+    pub const ALL: [Self; 6] = [
+        Self::Basic,
+        Self::Detailed,
+        Self::Point,
+        Self::Row,
+        Self::Col,
+        Self::Max,
+    ];
 
     /// The word after `-matrix`.
     #[must_use]
@@ -96,13 +109,14 @@ impl LargeType {
     }
 }
 
-/// The options of Orion with their defaults filled in. Kept in the journal's header, so that reports can be made
-/// again.
+/// The options of Orion with their defaults filled in. Kept in the journal's header, so that
+/// reports can be made again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrionRequest {
     /// `-run`.
     pub run: RunLevel,
-    /// `-testname`: prefix of every written file; with `.lun`, the name of the file that lists the targets.
+    /// `-testname`: prefix of every written file; with `.lun`, the name of the file that lists the
+    /// targets.
     pub testname: String,
     /// `-num_disks`: scales the range of loads, and nothing else.
     pub num_disks: u32,
@@ -118,7 +132,8 @@ pub struct OrionRequest {
     pub simulate: Layout,
     /// `-write`: percent of I/Os that are writes.
     pub write: u32,
-    /// `-cache_size`, in MiB: how much is read to warm caches before each data point; `None` if not given.
+    /// `-cache_size`, in MiB: how much is read to warm caches before each data point; `None` if
+    /// not given.
     pub cache_size: Option<u32>,
     /// `-duration`: seconds that each data point is measured.
     pub duration: u32,

@@ -15,7 +15,8 @@ pub struct SoakRequest {
     pub mix: Mix,
     /// The blocks to visit.
     pub pattern: Pattern,
-    /// The work of database sessions; `None` for raw I/O. Its stop condition and warm-up are not used.
+    /// The work of database sessions; `None` for raw I/O. Its stop condition and warm-up are not
+    /// used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<SqlTerms>,
     /// Operations per round; `None` if a round lasts until the next one begins.

@@ -26,18 +26,30 @@ pub(super) fn prose(text: &str) -> String {
         return html(text);
     }
     let set = |(index, part): (usize, &&str)| {
-        if index % 2 == 0 { html(part) } else { format!("<code>{}</code>", html(part)) }
+        if index % 2 == 0 {
+            html(part)
+        } else {
+            format!("<code>{}</code>", html(part))
+        }
     };
     parts.iter().enumerate().map(set).collect()
 }
 
 /// Converts text to a value for `id` and for links to it: letters, digits, `-` and `_`.
 pub(super) fn id(text: &str) -> String {
-    text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect()
+    text.chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '_' {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect()
 }
 
-/// Escapes JSON for the inside of a `<script type="application/json">`. No `<` remains, so that nothing in it can end
-/// the script or begin a comment.
+/// Escapes JSON for the inside of a `<script type="application/json">`. No `<` remains, so that
+/// nothing in it can end the script or begin a comment.
 pub(super) fn json(value: &Value) -> String {
     value
         .to_string()
@@ -55,7 +67,10 @@ mod tests {
 
     #[test]
     fn code_is_set_as_code_only_between_two_backquotes() {
-        assert_eq!(prose("run `rigel <x>` & see"), "run <code>rigel &lt;x&gt;</code> &amp; see");
+        assert_eq!(
+            prose("run `rigel <x>` & see"),
+            "run <code>rigel &lt;x&gt;</code> &amp; see"
+        );
         assert_eq!(prose("a ` b"), "a ` b");
     }
 

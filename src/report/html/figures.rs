@@ -1,4 +1,5 @@
-//! Contents of a chart, twice: as data for the script that draws it, and as a table for readers who cannot see it.
+//! Contents of a chart, twice: as data for the script that draws it, and as a table for readers who
+//! cannot see it.
 
 use crate::analyse::Limits;
 use crate::report::document::{Axis, Column, Heat, Lines, Mark, Plot, Series, Table, Unit};
@@ -6,7 +7,8 @@ use crate::report::unit;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// Maximum number of rows of a table made from a chart: more rows make the page large, and nobody reads them.
+/// Maximum number of rows of a table made from a chart: more rows make the page large, and nobody
+/// reads them.
 const ROWS_MAX: usize = 500;
 /// Maximum number of columns of a table made from a heat map.
 const COLUMNS_MAX: usize = 40;
@@ -33,10 +35,24 @@ pub(super) fn table(title: &str, plot: &Plot) -> (Table, Option<String>) {
 pub(super) fn marks(plot: &Plot) -> Vec<String> {
     let say = |lines: &Lines, mark: &Mark| {
         let axis = if mark.upright { &lines.x } else { &lines.y };
-        let end = mark.to.map(|to| format!(" to {}", unit::text(axis.unit, to))).unwrap_or_default();
-        format!("{}: {} {}{end}", mark.label, axis.label, unit::text(axis.unit, mark.at))
+        let end = mark
+            .to
+            .map(|to| format!(" to {}", unit::text(axis.unit, to)))
+            .unwrap_or_default();
+        format!(
+            "{}: {} {}{end}",
+            mark.label,
+            axis.label,
+            unit::text(axis.unit, mark.at)
+        )
     };
-    let of = |lines: &Lines| lines.marks.iter().map(|mark| say(lines, mark)).collect::<Vec<_>>();
+    let of = |lines: &Lines| {
+        lines
+            .marks
+            .iter()
+            .map(|mark| say(lines, mark))
+            .collect::<Vec<_>>()
+    };
     match plot {
         Plot::Lines(lines) => of(lines),
         Plot::Stack { panels } => {
@@ -57,7 +73,9 @@ fn panels(kind: &str, panels: &[Lines]) -> Value {
     for lines in panels {
         let mut of = Vec::new();
         for series in &lines.series {
-            let found = shared.iter().position(|(x, unit)| *x == series.x.as_slice() && *unit == lines.x.unit);
+            let found = shared
+                .iter()
+                .position(|(x, unit)| *x == series.x.as_slice() && *unit == lines.x.unit);
             let at = found.unwrap_or_else(|| {
                 shared.push((&series.x, lines.x.unit));
                 shared.len() - 1
@@ -72,19 +90,31 @@ fn panels(kind: &str, panels: &[Lines]) -> Value {
             "marks": lines.marks.iter().map(|mark| mark_data(lines, mark)).collect::<Vec<_>>(),
         }));
     }
-    let xs: Vec<Value> = shared.iter().map(|(x, unit)| x.iter().map(|value| number(*unit, *value)).collect()).collect();
+    let xs: Vec<Value> = shared
+        .iter()
+        .map(|(x, unit)| x.iter().map(|value| number(*unit, *value)).collect())
+        .collect();
     json!({ "kind": kind, "xs": xs, "panels": drawn })
 }
 
 fn axis(axis: &Axis) -> Value {
-    let range = axis.range.map(|(low, high)| [number(axis.unit, low), number(axis.unit, high)]);
+    let range = axis
+        .range
+        .map(|(low, high)| [number(axis.unit, low), number(axis.unit, high)]);
     json!({ "label": axis.label, "unit": axis.unit, "log": axis.log, "range": range })
 }
 
 fn series_data(lines: &Lines, series: &Series, x: usize) -> Value {
     let unit = vertical(lines, series).unit;
     let ends = |end: fn(Limits) -> Option<f64>| -> Vec<Value> {
-        series.band.iter().map(|band| band.and_then(end).map_or(Value::Null, |end| number(unit, end))).collect()
+        series
+            .band
+            .iter()
+            .map(|band| {
+                band.and_then(end)
+                    .map_or(Value::Null, |end| number(unit, end))
+            })
+            .collect()
     };
     let mut data = json!({
         "name": series.name,
@@ -112,7 +142,11 @@ fn series_data(lines: &Lines, series: &Series, x: usize) -> Value {
 }
 
 fn mark_data(lines: &Lines, mark: &Mark) -> Value {
-    let unit = if mark.upright { lines.x.unit } else { lines.y.unit };
+    let unit = if mark.upright {
+        lines.x.unit
+    } else {
+        lines.y.unit
+    };
     let to = mark.to.map(|to| number(unit, to));
     json!({ "at": number(unit, mark.at), "to": to, "upright": mark.upright, "label": mark.label, "tone": mark.tone })
 }
@@ -153,20 +187,37 @@ fn number(unit: Unit, value: f64) -> Value {
 
 /// The vertical axis of a series.
 fn vertical<'a>(lines: &'a Lines, series: &Series) -> &'a Axis {
-    lines.right.as_ref().filter(|_| series.at_right).unwrap_or(&lines.y)
+    lines
+        .right
+        .as_ref()
+        .filter(|_| series.at_right)
+        .unwrap_or(&lines.y)
 }
 
 fn number_column(name: String) -> Column {
-    Column { name, is_number: true, ..Column::default() }
+    Column {
+        name,
+        is_number: true,
+        ..Column::default()
+    }
 }
 
 fn table_of_panels(title: &str, panels: &[Lines]) -> (Table, Option<String>) {
-    let of_all = || panels.iter().flat_map(|lines| lines.series.iter().map(move |series| (lines, series)));
-    let mut xs: Vec<f64> = of_all().flat_map(|(_, series)| series.x.iter().copied()).collect();
+    let of_all = || {
+        panels
+            .iter()
+            .flat_map(|lines| lines.series.iter().map(move |series| (lines, series)))
+    };
+    let mut xs: Vec<f64> = of_all()
+        .flat_map(|(_, series)| series.x.iter().copied())
+        .collect();
     xs.sort_by(f64::total_cmp);
     xs.dedup();
     let step = xs.len().div_ceil(ROWS_MAX).max(1);
-    let x = panels.first().map(|lines| lines.x.clone()).unwrap_or_default();
+    let x = panels
+        .first()
+        .map(|lines| lines.x.clone())
+        .unwrap_or_default();
     let head = |(lines, series): (&Lines, &Series)| {
         let of = vertical(lines, series);
         let name = if series.name == of.label || of.label.is_empty() {
@@ -179,18 +230,33 @@ fn table_of_panels(title: &str, panels: &[Lines]) -> (Table, Option<String>) {
     let columns = std::iter::once(number_column(x.label.clone())).chain(of_all().map(head));
     let row = |at: f64| {
         let cells = of_all().map(|(lines, series)| cell(vertical(lines, series).unit, series, at));
-        std::iter::once(unit::text(x.unit, at)).chain(cells).collect()
+        std::iter::once(unit::text(x.unit, at))
+            .chain(cells)
+            .collect()
     };
     let rows: Vec<Vec<String>> = xs.iter().step_by(step).map(|at| row(*at)).collect();
-    let cut = (step > 1).then(|| format!("One of every {step} of the {} rows stands here.", xs.len()));
+    let cut =
+        (step > 1).then(|| format!("One of every {step} of the {} rows stands here.", xs.len()));
     let caption = format!("Figures of: {title}");
-    (Table { caption, columns: columns.collect(), rows, folded: false }, cut)
+    (
+        Table {
+            caption,
+            columns: columns.collect(),
+            rows,
+            folded: false,
+        },
+        cut,
+    )
 }
 
 /// Text of a series at a position, with its interval and its own words.
 fn cell(unit: Unit, series: &Series, at: f64) -> String {
-    let Ok(index) = series.x.binary_search_by(|x| x.total_cmp(&at)) else { return String::new() };
-    let Some(value) = series.y.get(index).copied().flatten() else { return String::new() };
+    let Ok(index) = series.x.binary_search_by(|x| x.total_cmp(&at)) else {
+        return String::new();
+    };
+    let Some(value) = series.y.get(index).copied().flatten() else {
+        return String::new();
+    };
     let mut text = unit::text(unit, value);
     if let Some(Limits { low, high }) = series.band.get(index).copied().flatten() {
         let low = unit::text(unit, low);
@@ -207,20 +273,45 @@ fn cell(unit: Unit, series: &Series, at: f64) -> String {
 
 fn table_of_field(title: &str, heat: &Heat) -> (Table, Option<String>) {
     let step = heat.columns.len().div_ceil(COLUMNS_MAX).max(1);
-    let corner = Column { name: format!("{} / {}", heat.y_label, heat.x_label), ..Column::default() };
-    let heads = heat.columns.iter().step_by(step).map(|name| number_column(name.clone()));
-    let text = |value: &Option<f64>| value.map_or(String::new(), |value| unit::text(heat.unit, value));
+    let corner = Column {
+        name: format!("{} / {}", heat.y_label, heat.x_label),
+        ..Column::default()
+    };
+    let heads = heat
+        .columns
+        .iter()
+        .step_by(step)
+        .map(|name| number_column(name.clone()));
+    let text =
+        |value: &Option<f64>| value.map_or(String::new(), |value| unit::text(heat.unit, value));
     // The topmost row of the drawing first.
     let rows = heat
         .rows
         .iter()
         .zip(&heat.values)
         .rev()
-        .map(|(name, values)| std::iter::once(name.clone()).chain(values.iter().step_by(step).map(text)).collect());
-    let cut = (step > 1).then(|| format!("One of every {step} of the {} columns stands here.", heat.columns.len()));
+        .map(|(name, values)| {
+            std::iter::once(name.clone())
+                .chain(values.iter().step_by(step).map(text))
+                .collect()
+        });
+    let cut = (step > 1).then(|| {
+        format!(
+            "One of every {step} of the {} columns stands here.",
+            heat.columns.len()
+        )
+    });
     let caption = format!("Figures of: {title}");
     let columns = std::iter::once(corner).chain(heads).collect();
-    (Table { caption, columns, rows: rows.collect(), folded: false }, cut)
+    (
+        Table {
+            caption,
+            columns,
+            rows: rows.collect(),
+            folded: false,
+        },
+        cut,
+    )
 }
 
 #[cfg(test)]
@@ -243,12 +334,23 @@ mod tests {
 
     #[test]
     fn series_over_the_same_values_share_them() {
-        let series = |x: &[f64]| Series { x: x.to_vec(), y: vec![Some(1.0); x.len()], ..Series::default() };
-        let lines =
-            Lines { series: vec![series(&[1.0, 2.0]), series(&[1.0, 2.0]), series(&[3.0])], ..Lines::default() };
+        let series = |x: &[f64]| Series {
+            x: x.to_vec(),
+            y: vec![Some(1.0); x.len()],
+            ..Series::default()
+        };
+        let lines = Lines {
+            series: vec![series(&[1.0, 2.0]), series(&[1.0, 2.0]), series(&[3.0])],
+            ..Lines::default()
+        };
         let data = data(&Plot::Lines(lines));
         assert_eq!(data["xs"], json!([[1, 2], [3]]));
-        let at: Vec<_> = data["panels"][0]["series"].as_array().unwrap().iter().map(|one| one["x"].clone()).collect();
+        let at: Vec<_> = data["panels"][0]["series"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["x"].clone())
+            .collect();
         assert_eq!(at, [0, 0, 1]);
     }
 
@@ -256,9 +358,19 @@ mod tests {
     fn a_long_table_is_cut_and_says_so() {
         let x: Vec<f64> = (0..1200).map(f64::from).collect();
         let y = x.iter().map(|x| Some(*x)).collect();
-        let lines = Lines { series: vec![Series { x, y, ..Series::default() }], ..Lines::default() };
+        let lines = Lines {
+            series: vec![Series {
+                x,
+                y,
+                ..Series::default()
+            }],
+            ..Lines::default()
+        };
         let (table, cut) = table("t", &Plot::Lines(lines));
-        assert_eq!((table.rows.len(), cut.as_deref()), (400, Some("One of every 3 of the 1200 rows stands here.")));
+        assert_eq!(
+            (table.rows.len(), cut.as_deref()),
+            (400, Some("One of every 3 of the 1200 rows stands here."))
+        );
         assert_eq!(table.rows[1], ["3", "3"]);
     }
 
@@ -267,11 +379,20 @@ mod tests {
         let series = Series {
             x: vec![1.0, 2.0],
             y: vec![Some(100.0), None],
-            band: vec![Some(Limits { low: 90.0, high: Some(1100.0) }), None],
+            band: vec![
+                Some(Limits {
+                    low: 90.0,
+                    high: Some(1100.0),
+                }),
+                None,
+            ],
             labels: vec!["at depth 4".into(), String::new()],
             ..Series::default()
         };
-        assert_eq!(cell(Unit::Microseconds, &series, 1.0), "100 µs (90.0 µs to 1.10 ms), at depth 4");
+        assert_eq!(
+            cell(Unit::Microseconds, &series, 1.0),
+            "100 µs (90.0 µs to 1.10 ms), at depth 4"
+        );
         assert_eq!(cell(Unit::Microseconds, &series, 2.0), "");
         assert_eq!(cell(Unit::Microseconds, &series, 1.5), "");
     }

@@ -5,8 +5,8 @@ use crate::report::document::{Heat, Unit};
 use crate::report::unit;
 use std::fmt::Write;
 
-/// Points of a scale from dark blue to yellow with evenly increasing lightness, so that it can be read in grey and by
-/// colour-blind people.
+/// Points of a scale from dark blue to yellow with evenly increasing lightness, so that it can be
+/// read in grey and by colour-blind people.
 const SCALE: [[f64; 3]; 9] = [
     [68.0, 1.0, 84.0],
     [71.0, 45.0, 123.0],
@@ -24,7 +24,8 @@ pub(super) fn grid(heat: &Heat) -> String {
     // Columns have a minimum width for a figure; if the page is too narrow, the table scrolls.
     let width = 3.4 + 2.7 * heat.columns.len() as f64;
     let mut html = format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table class=\"heat\" style=\"min-width:{width:.1}rem\">",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table \
+         class=\"heat\" style=\"min-width:{width:.1}rem\">",
         escape::html(&heat.label)
     );
     let (factor, _) = in_cells(heat);
@@ -47,10 +48,12 @@ pub(super) fn grid(heat: &Heat) -> String {
                 let whole = escape::html(&unit::text(heat.unit, *value));
                 let _ = write!(
                     html,
-                    "<td title=\"{whole}\" style=\"background:#{red:02x}{green:02x}{blue:02x};color:{ink}\">{text}</td>"
+                    "<td title=\"{whole}\" \
+                     style=\"background:#{red:02x}{green:02x}{blue:02x};color:{ink}\">{text}</td>"
                 );
             } else {
-                html += "<td class=\"none\" title=\"not measured\"><span class=\"unseen\">not measured</span></td>";
+                html += "<td class=\"none\" title=\"not measured\"><span class=\"unseen\">not \
+                         measured</span></td>";
             }
         }
         html += "</tr>";
@@ -64,27 +67,37 @@ pub(super) fn grid(heat: &Heat) -> String {
 
 /// Legend of the colours.
 pub(super) fn legend(heat: &Heat) -> String {
-    let Some((low, high)) = ends(heat) else { return String::new() };
+    let Some((low, high)) = ends(heat) else {
+        return String::new();
+    };
     let figure = |value: f64| escape::html(&unit::text(heat.unit, value));
     let missing = heat.values.iter().flatten().any(Option::is_none);
-    let missing = if missing { "<span><span class=\"none\"></span> not measured</span>" } else { "" };
+    let missing = if missing {
+        "<span><span class=\"none\"></span> not measured</span>"
+    } else {
+        ""
+    };
     format!(
-        "<p class=\"scale\"><span>{}{}</span><span class=\"ends\">{} <span class=\"ramp\" style=\"background:linear-gradient(90deg,{})\"></span> {}</span>{}{missing}</p>",
+        "<p class=\"scale\"><span>{}{}</span><span class=\"ends\">{} <span class=\"ramp\" \
+         style=\"background:linear-gradient(90deg,{})\"></span> {}</span>{}{missing}</p>",
         escape::html(&heat.label),
         if heat.written { in_cells(heat).1 } else { "" },
         figure(low),
         stops().join(","),
         figure(high),
         if heat.log && low < high {
-            format!("<span>(logarithmic: halfway is {})</span>", figure((low * high).sqrt()))
+            format!(
+                "<span>(logarithmic: halfway is {})</span>",
+                figure((low * high).sqrt())
+            )
         } else {
             String::new()
         },
     )
 }
 
-/// The divisor of values in cells, and its unit for the legend: a unit in each cell would take more space than the
-/// figure.
+/// The divisor of values in cells, and its unit for the legend: a unit in each cell would take more
+/// space than the figure.
 fn in_cells(heat: &Heat) -> (f64, &'static str) {
     let (low, high) = ends(heat).unwrap_or((0.0, 0.0));
     match heat.unit {
@@ -107,7 +120,10 @@ fn in_cell(unit: Unit, value: f64) -> String {
 
 /// The points of the scale in CSS syntax.
 pub(super) fn stops() -> Vec<String> {
-    SCALE.iter().map(|[red, green, blue]| format!("rgb({red},{green},{blue})")).collect()
+    SCALE
+        .iter()
+        .map(|[red, green, blue]| format!("rgb({red},{green},{blue})"))
+        .collect()
 }
 
 /// Minimum and maximum value; on a logarithmic scale only of values above zero.
@@ -129,24 +145,41 @@ fn place(value: f64, (low, high): (f64, f64), log: bool) -> f64 {
     if low >= high {
         return 0.5;
     }
-    let share = if log { (value / low).ln() / (high / low).ln() } else { (value - low) / (high - low) };
-    if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
+    let share = if log {
+        (value / low).ln() / (high / low).ln()
+    } else {
+        (value - low) / (high - low)
+    };
+    if share.is_nan() {
+        0.0
+    } else {
+        share.clamp(0.0, 1.0)
+    }
 }
 
 fn colour(place: f64) -> [u8; 3] {
     let along = place * (SCALE.len() - 1) as f64;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 8")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 0 to 8"
+    )]
     let below = (along as usize).min(SCALE.len() - 2);
     let share = along - below as f64;
     std::array::from_fn(|part| {
         let mixed = SCALE[below][part] * (1.0 - share) + SCALE[below + 1][part] * share;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 255")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "from 0 to 255"
+        )]
         let byte = mixed.round() as u8;
         byte
     })
 }
 
-/// True if black text has more contrast than white: the luminance is above 0.179 (WCAG 2, relative luminance).
+/// True if black text has more contrast than white: the luminance is above 0.179 (WCAG 2, relative
+/// luminance).
 fn is_light(colour: [u8; 3]) -> bool {
     luminance(colour) > 0.179
 }
@@ -154,7 +187,11 @@ fn is_light(colour: [u8; 3]) -> bool {
 fn luminance(colour: [u8; 3]) -> f64 {
     let linear = colour.map(|part| {
         let part = f64::from(part) / 255.0;
-        if part <= 0.040_45 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+        if part <= 0.040_45 {
+            part / 12.92
+        } else {
+            ((part + 0.055) / 1.055).powf(2.4)
+        }
     });
     0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 }
@@ -171,7 +208,11 @@ mod tests {
             let light = luminance(colour);
             assert!(light > before, "{step}");
             before = light;
-            let contrast = if is_light(colour) { (light + 0.05) / 0.05 } else { 1.05 / (light + 0.05) };
+            let contrast = if is_light(colour) {
+                (light + 0.05) / 0.05
+            } else {
+                1.05 / (light + 0.05)
+            };
             assert!(contrast >= 4.5, "{step}: {contrast}");
         }
     }

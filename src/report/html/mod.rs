@@ -1,8 +1,8 @@
-//! Renders a document as one self-contained HTML file: all text is in it as text; its script draws charts from data
-//! in it.
+//! Renders a document as one self-contained HTML file: all text is in it as text; its script draws
+//! charts from data in it.
 //!
-//! Input: a [`Document`]. Output: HTML that loads nothing. Without its script it is still complete, because a table
-//! below each chart has its figures.
+//! Input: a [`Document`]. Output: HTML that loads nothing. Without its script it is still complete,
+//! because a table below each chart has its figures.
 
 mod escape;
 mod figures;
@@ -34,22 +34,24 @@ const CHARTS_LICENCE: &str = include_str!("assets/uplot/LICENSE");
 pub fn render(document: &Document) -> String {
     let title = escape::html(&document.title);
     let style = format!("\n{CHARTS_STYLE}\n{STYLE}");
-    let scripts = [format!("/*\n{CHARTS_LICENCE}*/\n{CHARTS_SCRIPT}"), format!("\n{SCRIPT}")];
+    let scripts = [
+        format!("/*\n{CHARTS_LICENCE}*/\n{CHARTS_SCRIPT}"),
+        format!("\n{SCRIPT}"),
+    ];
     let sections: String = document.sections.iter().map(section).collect();
     format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta name=\"generator\" content=\"Rigel {version}\">\n\
-         <title>{title}</title>\n<link rel=\"icon\" href=\"data:,\">\n\
-         <style>{style}</style>\n</head>\n<body>\n\
-         <a class=\"skip\" href=\"#answer\">To the answer</a>\n\
-         <header>\n<h1>{heading}</h1>\n<button type=\"button\" id=\"theme\" hidden>Dark</button>\n</header>\n{about}\
-         <div class=\"page\">\n{contents}<main>\n{answer}{sections}</main>\n</div>\n\
-         <footer><p>Made by Rigel {version} from the journal of the run. This file is whole: it loads nothing. \
-         Charts are drawn by uPlot 1.6.32, © 2022 Leon Sorokin, under the MIT licence.</p></footer>\n\
-         <script>{}</script>\n<script>{}</script>\n</body>\n</html>\n",
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
+         http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n<meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" \
+         content=\"light dark\">\n<meta name=\"generator\" content=\"Rigel \
+         {version}\">\n<title>{title}</title>\n<link rel=\"icon\" \
+         href=\"data:,\">\n<style>{style}</style>\n</head>\n<body>\n<a class=\"skip\" \
+         href=\"#answer\">To the answer</a>\n<header>\n<h1>{heading}</h1>\n<button \
+         type=\"button\" id=\"theme\" hidden>Dark</button>\n</header>\n{about}<div \
+         class=\"page\">\n{contents}<main>\n{answer}{sections}</main>\n</div>\n<footer><p>Made by \
+         Rigel {version} from the journal of the run. This file is whole: it loads nothing. \
+         Charts are drawn by uPlot 1.6.32, © 2022 Leon Sorokin, under the MIT \
+         licence.</p></footer>\n<script>{}</script>\n<script>{}</script>\n</body>\n</html>\n",
         scripts[0],
         scripts[1],
         policy = policy(&style, &scripts),
@@ -64,14 +66,14 @@ pub fn render(document: &Document) -> String {
     )
 }
 
-/// Content security policy: a browser may run and load only the page's own style and scripts, identified by their
-/// hashes. This protects readers if any text of a journal ever gets past the escaping. Colours of single cells are in
-/// attributes, which cannot load anything.
+/// Content security policy: a browser may run and load only the page's own style and scripts,
+/// identified by their hashes. This protects readers if any text of a journal ever gets past the
+/// escaping. Colours of single cells are in attributes, which cannot load anything.
 fn policy(style: &str, scripts: &[String; 2]) -> String {
     let hash = |text: &str| format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(text)));
     format!(
-        "default-src 'none'; script-src {} {}; style-src {}; style-src-attr 'unsafe-inline'; img-src data:; \
-         base-uri 'none'; form-action 'none'",
+        "default-src 'none'; script-src {} {}; style-src {}; style-src-attr 'unsafe-inline'; \
+         img-src data:; base-uri 'none'; form-action 'none'",
         hash(&scripts[0]),
         hash(&scripts[1]),
         hash(style),
@@ -80,10 +82,17 @@ fn policy(style: &str, scripts: &[String; 2]) -> String {
 
 fn contents(sections: &[Section]) -> String {
     let link = |section: &Section| {
-        format!("<li><a href=\"#{}\">{}</a></li>", escape::id(&section.id), escape::html(&section.title))
+        format!(
+            "<li><a href=\"#{}\">{}</a></li>",
+            escape::id(&section.id),
+            escape::html(&section.title)
+        )
     };
     let links: String = sections.iter().map(link).collect();
-    format!("<nav aria-label=\"Contents\"><ul><li><a href=\"#answer\">Answer</a></li>{links}</ul></nav>\n")
+    format!(
+        "<nav aria-label=\"Contents\"><ul><li><a \
+         href=\"#answer\">Answer</a></li>{links}</ul></nav>\n"
+    )
 }
 
 /// CSS class, sign and word of a rating.
@@ -99,31 +108,51 @@ fn told(tone: Status) -> (&'static str, &'static str, &'static str) {
 fn answer(document: &Document) -> String {
     let (class, sign, word) = told(document.conclusion.status);
     let figures: String = document.headlines.iter().map(headline).collect();
-    let figures = if figures.is_empty() { figures } else { format!("<dl class=\"headlines\">{figures}</dl>\n") };
+    let figures = if figures.is_empty() {
+        figures
+    } else {
+        format!("<dl class=\"headlines\">{figures}</dl>\n")
+    };
     let (first, more) = first_sentence(&document.conclusion.sentence);
-    let more = if more.is_empty() { String::new() } else { format!("<p class=\"more\">{}</p>\n", escape::prose(more)) };
+    let more = if more.is_empty() {
+        String::new()
+    } else {
+        format!("<p class=\"more\">{}</p>\n", escape::prose(more))
+    };
     format!(
-        "<section id=\"answer\" aria-labelledby=\"answer-title\" tabindex=\"-1\">\n\
-         <h2 id=\"answer-title\" class=\"unseen\">Answer</h2>\n\
-         <p class=\"answer {class}\"><span class=\"tone\"><span aria-hidden=\"true\">{sign}</span> {word}</span> {}</p>\n\
-         {figures}{more}</section>\n",
+        "<section id=\"answer\" aria-labelledby=\"answer-title\" tabindex=\"-1\">\n<h2 \
+         id=\"answer-title\" class=\"unseen\">Answer</h2>\n<p class=\"answer {class}\"><span \
+         class=\"tone\"><span aria-hidden=\"true\">{sign}</span> {word}</span> \
+         {}</p>\n{figures}{more}</section>\n",
         escape::prose(first)
     )
 }
 
-/// Splits off the first sentence. A full stop ends a sentence if a space and a capital letter follow.
+/// Splits off the first sentence. A full stop ends a sentence if a space and a capital letter
+/// follow.
 fn first_sentence(text: &str) -> (&str, &str) {
     let is_end = |(at, _): &(usize, &str)| text[at + 2..].starts_with(char::is_uppercase);
-    text.match_indices(". ").find(is_end).map_or((text, ""), |(at, _)| (&text[..=at], &text[at + 2..]))
+    text.match_indices(". ")
+        .find(is_end)
+        .map_or((text, ""), |(at, _)| (&text[..=at], &text[at + 2..]))
 }
 
 fn headline(figure: &Headline) -> String {
     let optional = |class: &str, text: &str| {
-        if text.is_empty() { String::new() } else { format!("<dd class=\"{class}\">{}</dd>", escape::html(text)) }
+        if text.is_empty() {
+            String::new()
+        } else {
+            format!("<dd class=\"{class}\">{}</dd>", escape::html(text))
+        }
     };
-    let exact = if figure.exact.is_finite() { figure.exact.to_string() } else { String::new() };
+    let exact = if figure.exact.is_finite() {
+        figure.exact.to_string()
+    } else {
+        String::new()
+    };
     format!(
-        "<div data-name=\"{}\" data-value=\"{exact}\"><dt>{}</dt><dd class=\"value\">{}</dd>{}{}</div>",
+        "<div data-name=\"{}\" data-value=\"{exact}\"><dt>{}</dt><dd \
+         class=\"value\">{}</dd>{}{}</div>",
         escape::html(&figure.name),
         escape::html(&figure.label),
         escape::html(&figure.value),
@@ -141,7 +170,8 @@ fn section(section: &Section) -> String {
     };
     let blocks: String = section.blocks.iter().map(block).collect();
     format!(
-        "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{}</h2>\n{lead}{blocks}</section>\n",
+        "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 \
+         id=\"{id}-title\">{}</h2>\n{lead}{blocks}</section>\n",
         escape::html(&section.title)
     )
 }
@@ -154,13 +184,17 @@ fn block(block: &Block) -> String {
         Block::Text(text) => format!("<p>{}</p>\n", escape::prose(text)),
         Block::Code(code) => {
             format!(
-                "<div class=\"code\"><pre tabindex=\"0\" role=\"region\" aria-label=\"Text to copy\"><code>{}</code></pre></div>\n",
+                "<div class=\"code\"><pre tabindex=\"0\" role=\"region\" aria-label=\"Text to \
+                 copy\"><code>{}</code></pre></div>\n",
                 escape::html(code)
             )
         }
         Block::Beside(blocks) => {
             let inside: Vec<String> = blocks.iter().map(self::block).collect();
-            format!("<div class=\"beside\"><div>{}</div></div>\n", inside.join("</div><div>"))
+            format!(
+                "<div class=\"beside\"><div>{}</div></div>\n",
+                inside.join("</div><div>")
+            )
         }
     }
 }
@@ -175,11 +209,14 @@ fn list(findings: &[Finding]) -> String {
         let hint = if finding.hint.is_empty() {
             String::new()
         } else {
-            format!("<p class=\"hint\"><b>Hint</b> {}</p>", escape::prose(&finding.hint))
+            format!(
+                "<p class=\"hint\"><b>Hint</b> {}</p>",
+                escape::prose(&finding.hint)
+            )
         };
         format!(
-            "<li class=\"{class}\" data-name=\"{}\"><p><span class=\"tone\"><span aria-hidden=\"true\">{sign}</span> \
-             {word}</span> <b>{}</b> {}</p>{hint}</li>\n",
+            "<li class=\"{class}\" data-name=\"{}\"><p><span class=\"tone\"><span \
+             aria-hidden=\"true\">{sign}</span> {word}</span> <b>{}</b> {}</p>{hint}</li>\n",
             escape::html(&finding.name),
             escape::html(&finding.name),
             escape::prose(&finding.what)
@@ -192,7 +229,11 @@ fn list(findings: &[Finding]) -> String {
 fn whole_table(table: &Table) -> String {
     if table.folded {
         let rows = table.rows.len();
-        let count = if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
+        let count = if rows == 1 {
+            "1 row".to_owned()
+        } else {
+            format!("{rows} rows")
+        };
         return format!(
             "<details><summary>{} <span class=\"count\">{count}</span></summary>{}</details>\n",
             escape::html(&table.caption),
@@ -202,27 +243,57 @@ fn whole_table(table: &Table) -> String {
     self::table(table, false)
 }
 
-/// A table in its own box, which scrolls if the page is narrow. Its caption is hidden if a summary repeats it.
+/// A table in its own box, which scrolls if the page is narrow. Its caption is hidden if a summary
+/// repeats it.
 fn table(table: &Table, captioned: bool) -> String {
     let class = |column: usize| {
-        if table.columns.get(column).is_some_and(|column| column.is_number) { " class=\"number\"" } else { "" }
+        if table
+            .columns
+            .get(column)
+            .is_some_and(|column| column.is_number)
+        {
+            " class=\"number\""
+        } else {
+            ""
+        }
     };
     let mut html = String::from("<div class=\"scroll\" tabindex=\"0\" role=\"region\"");
-    let _ = write!(html, " aria-label=\"{}\"><table>", escape::html(&table.caption));
+    let _ = write!(
+        html,
+        " aria-label=\"{}\"><table>",
+        escape::html(&table.caption)
+    );
     if !table.caption.is_empty() {
         let hidden = if captioned { " class=\"unseen\"" } else { "" };
-        let _ = write!(html, "<caption{hidden}>{}</caption>", escape::html(&table.caption));
+        let _ = write!(
+            html,
+            "<caption{hidden}>{}</caption>",
+            escape::html(&table.caption)
+        );
     }
     html += "<thead><tr>";
     for (index, column) in table.columns.iter().enumerate() {
-        let _ = write!(html, "<th scope=\"col\"{}>{}</th>", class(index), escape::html(&column.name));
+        let _ = write!(
+            html,
+            "<th scope=\"col\"{}>{}</th>",
+            class(index),
+            escape::html(&column.name)
+        );
     }
     html += "</tr></thead><tbody>\n";
     for row in &table.rows {
         html += "<tr>";
         for (index, text) in row.iter().enumerate() {
-            let text = escape::html(&if table.columns[index].is_number { unbroken(text) } else { text.clone() });
-            let (tag, scope) = if index == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
+            let text = escape::html(&if table.columns[index].is_number {
+                unbroken(text)
+            } else {
+                text.clone()
+            });
+            let (tag, scope) = if index == 0 {
+                ("th", " scope=\"row\"")
+            } else {
+                ("td", "")
+            };
             let _ = write!(html, "<{tag}{scope}{}>{text}</{tag}>", class(index));
         }
         html += "</tr>\n";
@@ -232,7 +303,10 @@ fn table(table: &Table, captioned: bool) -> String {
 
 /// Keeps a figure and its unit on one line; its interval may go to the next line.
 fn unbroken(text: &str) -> String {
-    text.replace(' ', "\u{a0}").replace("\u{a0}(", " (").replace("\u{a0}[", " [").replace("\u{a0}±", " ±")
+    text.replace(' ', "\u{a0}")
+        .replace("\u{a0}(", " (")
+        .replace("\u{a0}[", " [")
+        .replace("\u{a0}±", " ±")
 }
 
 fn figure(chart: &Chart) -> String {
@@ -249,7 +323,8 @@ fn figure(chart: &Chart) -> String {
         Plot::Heat(_) => "heat",
     };
     let head = format!(
-        "<figure id=\"chart-{id}\" class=\"chart {kind}\">\n<figcaption><h3>{title}</h3>{description}</figcaption>\n"
+        "<figure id=\"chart-{id}\" class=\"chart \
+         {kind}\">\n<figcaption><h3>{title}</h3>{description}</figcaption>\n"
     );
     let drawing = match &chart.plot {
         // Its cells are already a table.
@@ -263,8 +338,8 @@ fn figure(chart: &Chart) -> String {
     }
     let label = escape::html(&format!("{}. {}", chart.title, chart.description));
     format!(
-        "{head}<div class=\"plot\" role=\"img\" aria-label=\"{label}\"></div>{drawing}\n{}\
-         <script type=\"application/json\">{}</script>\n</figure>\n",
+        "{head}<div class=\"plot\" role=\"img\" aria-label=\"{label}\"></div>{drawing}\n{}<script \
+         type=\"application/json\">{}</script>\n</figure>\n",
         as_table(chart),
         escape::json(&data)
     )
@@ -283,14 +358,20 @@ fn written(of: &super::document::Heat) -> String {
 
 fn as_table(chart: &Chart) -> String {
     let (table, cut) = figures::table(&chart.title, &chart.plot);
-    let cut = cut.map(|cut| format!("<p>{}</p>", escape::html(&cut))).unwrap_or_default();
-    let marks: Vec<String> = figures::marks(&chart.plot).iter().map(|mark| escape::html(mark)).collect();
+    let cut = cut
+        .map(|cut| format!("<p>{}</p>", escape::html(&cut)))
+        .unwrap_or_default();
+    let marks: Vec<String> = figures::marks(&chart.plot)
+        .iter()
+        .map(|mark| escape::html(mark))
+        .collect();
     let marks = match marks.join("</li><li>") {
         none if none.is_empty() => none,
         marks => format!("<p>Marked:</p><ul><li>{marks}</li></ul>"),
     };
     format!(
-        "<details class=\"figures\"><summary>Figures as a table</summary>{cut}{}{marks}</details>\n",
+        "<details class=\"figures\"><summary>Figures as a \
+         table</summary>{cut}{}{marks}</details>\n",
         self::table(&table, true)
     )
 }

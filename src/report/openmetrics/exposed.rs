@@ -117,16 +117,23 @@ impl Exposed {
         &self.about.objectives
     }
 
-    /// Adds a round and its record. Rounds come in the order of the journal; a resumed soak begins with those in the
-    /// journal, so that no counter falls.
+    /// Adds a round and its record. Rounds come in the order of the journal; a resumed soak begins
+    /// with those in the journal, so that no counter falls.
     pub fn add_round(&mut self, round: &Round, record: &PointRecord) {
         for stream in &record.streams {
             for kind in &stream.kinds {
                 let total = kind.total();
-                self.done.entry((stream.name.clone(), kind.kind)).or_default().merge(&total.response);
-                total.failed.iter().for_each(|(cause, count)| self.add_failures(cause, *count));
+                self.done
+                    .entry((stream.name.clone(), kind.kind))
+                    .or_default()
+                    .merge(&total.response);
+                total
+                    .failed
+                    .iter()
+                    .for_each(|(cause, count)| self.add_failures(cause, *count));
             }
-            *self.unserved.entry(stream.name.clone()).or_default() += stream.unserved.iter().sum::<u64>();
+            *self.unserved.entry(stream.name.clone()).or_default() +=
+                stream.unserved.iter().sum::<u64>();
         }
         match round.end {
             RoundEnd::Whole => self.ends.whole += 1,
@@ -151,16 +158,23 @@ impl Exposed {
             (Some(first), Some(last)) => device_loads(first, last),
             _ => Vec::new(),
         };
-        self.last = Some(Last { round: round.clone(), devices });
+        self.last = Some(Last {
+            round: round.clone(),
+            devices,
+        });
         self.served.clear();
     }
 
-    /// The content type and the body for this `Accept` header. A body is encoded only once per round, however often it
-    /// is requested: encoding takes time from the measurement.
+    /// The content type and the body for this `Accept` header. A body is encoded only once per
+    /// round, however often it is requested: encoding takes time from the measurement.
     #[must_use]
     pub fn answer(&mut self, accept: &str) -> (&'static str, Arc<[u8]>) {
         let format = Format::negotiate(accept);
-        let served = self.served.iter().find(|(known, _)| *known == format).map(|(_, body)| Arc::clone(body));
+        let served = self
+            .served
+            .iter()
+            .find(|(known, _)| *known == format)
+            .map(|(_, body)| Arc::clone(body));
         let body = served.unwrap_or_else(|| {
             let body: Arc<[u8]> = self.encode(format).into();
             self.served.push((format, Arc::clone(&body)));
@@ -196,20 +210,43 @@ impl Exposed {
     }
 
     fn soak(&self) -> Vec<Family> {
-        let About { verb, target, engine, started, planned, .. } = &self.about;
-        let labels = [("version", env!("CARGO_PKG_VERSION")), ("verb", verb), ("target", target), ("engine", engine)];
+        let About {
+            verb,
+            target,
+            engine,
+            started,
+            planned,
+            ..
+        } = &self.about;
+        let labels = [
+            ("version", env!("CARGO_PKG_VERSION")),
+            ("verb", verb),
+            ("target", target),
+            ("engine", engine),
+        ];
         vec![
             Family::new("", Sort::Info, "The program, and what it measures.").with(&labels, 1.0),
-            Family::new("soak_started_timestamp_seconds", Sort::Gauge, "When the soak began, since 1970.")
-                .with(&[], started.unix_seconds() as f64),
-            Family::new("soak_planned_seconds", Sort::Gauge, "How long the soak is to take.")
-                .with(&[], planned.map(Nanos::as_secs_f64)),
+            Family::new(
+                "soak_started_timestamp_seconds",
+                Sort::Gauge,
+                "When the soak began, since 1970.",
+            )
+            .with(&[], started.unix_seconds() as f64),
+            Family::new(
+                "soak_planned_seconds",
+                Sort::Gauge,
+                "How long the soak is to take.",
+            )
+            .with(&[], planned.map(Nanos::as_secs_f64)),
         ]
     }
 
     fn operations(&self) -> Vec<Family> {
-        let mut operations =
-            Family::new("operations", Sort::Counter, "Operations that did what was asked, in all rounds.");
+        let mut operations = Family::new(
+            "operations",
+            Sort::Counter,
+            "Operations that did what was asked, in all rounds.",
+        );
         let mut times = Family::new(
             "response_seconds",
             Sort::Histogram,
@@ -221,12 +258,19 @@ impl Exposed {
             operations.push(&labels, Value::Number(counted.count as f64));
             times.push(&labels, Value::Times(counted));
         }
-        let mut failures = Family::new("operation_failures", Sort::Counter, "Operations that failed, by cause.");
+        let mut failures = Family::new(
+            "operation_failures",
+            Sort::Counter,
+            "Operations that failed, by cause.",
+        );
         for (cause, count) in &self.failed {
             failures.push(&[("cause", cause)], Value::Number(*count as f64));
         }
-        let mut unserved =
-            Family::new("operations_unserved", Sort::Counter, "Operations that were due and never started.");
+        let mut unserved = Family::new(
+            "operations_unserved",
+            Sort::Counter,
+            "Operations that were due and never started.",
+        );
         for (class, count) in &self.unserved {
             unserved.push(&[("class", class)], Value::Number(*count as f64));
         }
@@ -234,27 +278,58 @@ impl Exposed {
     }
 
     fn rounds(&self) -> Vec<Family> {
-        let Ends { whole, cut, stopped, broken } = self.ends;
+        let Ends {
+            whole,
+            cut,
+            stopped,
+            broken,
+        } = self.ends;
         let mut ends = Family::new(
             "rounds",
             Sort::Counter,
-            "Rounds by how they ended: the work done, cut by the time limit, stopped by somebody, broken.",
+            "Rounds by how they ended: the work done, cut by the time limit, stopped by somebody, \
+             broken.",
         );
-        for (end, count) in [("whole", whole), ("cut", cut), ("stopped", stopped), ("broken", broken)] {
+        for (end, count) in [
+            ("whole", whole),
+            ("cut", cut),
+            ("stopped", stopped),
+            ("broken", broken),
+        ] {
             ends.push(&[("end", end)], Value::Number(count as f64));
         }
-        let missed = Family::new("rounds_missed", Sort::Counter, "Rounds that were due and did not take place.");
+        let missed = Family::new(
+            "rounds_missed",
+            Sort::Counter,
+            "Rounds that were due and did not take place.",
+        );
         vec![ends, missed.with(&[], self.missed as f64)]
     }
 
     fn objective_families(&self) -> Vec<Family> {
-        let mut kept = Family::new("objective_kept", Sort::Gauge, "1 if the last round kept the objective, else 0.");
-        let mut ratio =
-            Family::new("objective_kept_ratio", Sort::Gauge, "Share of the rounds, stopped ones aside, that kept it.");
-        let mut budget =
-            Family::new("error_budget_used_ratio", Sort::Gauge, "How much of the error budget is used; 1 is all.");
+        let mut kept = Family::new(
+            "objective_kept",
+            Sort::Gauge,
+            "1 if the last round kept the objective, else 0.",
+        );
+        let mut ratio = Family::new(
+            "objective_kept_ratio",
+            Sort::Gauge,
+            "Share of the rounds, stopped ones aside, that kept it.",
+        );
+        let mut budget = Family::new(
+            "error_budget_used_ratio",
+            Sort::Gauge,
+            "How much of the error budget is used; 1 is all.",
+        );
         let last = |at: usize| self.last.as_ref().and_then(|last| last.round.kept.get(at));
-        for (at, (objective, standing)) in self.about.objectives.iter().zip(&self.standings).enumerate() {
+        for (at, (objective, standing)) in self
+            .about
+            .objectives
+            .iter()
+            .zip(&self.standings)
+            .enumerate()
+        {
             let objective = objective.to_string();
             let labels = [("objective", objective.as_str())];
             kept = kept.with(&labels, last(at).map(|kept| f64::from(u8::from(kept.kept))));
@@ -266,7 +341,10 @@ impl Exposed {
 
     fn add_failures(&mut self, cause: &str, count: u64) {
         let is_known = self.failed.contains_key(cause) || self.failed.len() < CAUSES_MOST;
-        *self.failed.entry(if is_known { cause } else { OTHER }.to_string()).or_default() += count;
+        *self
+            .failed
+            .entry(if is_known { cause } else { OTHER }.to_string())
+            .or_default() += count;
     }
 }
 
@@ -274,22 +352,53 @@ impl Last {
     /// Metrics of the round's measurements.
     fn figures(&self) -> Vec<Family> {
         let round = &self.round;
-        let gauge = |name: &str, help, value: Option<f64>| Family::new(name, Sort::Gauge, help).with(&[], value);
-        let seconds = |microseconds: Option<f64>| microseconds.map(|microseconds| microseconds / 1e6);
-        // Not `quantile`: that is the label of a summary, whose quantiles cover everything ever counted.
-        let response = Family::new("round_response_seconds", Sort::Gauge, "Response time in the last round.")
-            .with(&[("statistic", "mean")], seconds(round.mean_us))
-            .with(&[("statistic", "p50")], seconds(round.p50_us))
-            .with(&[("statistic", "p99")], seconds(round.p99_us))
-            .with(&[("statistic", "max")], seconds(round.max_us));
-        let work = round.asked.filter(|asked| *asked > 0).map(|asked| round.done / asked as f64);
+        let gauge = |name: &str, help, value: Option<f64>| {
+            Family::new(name, Sort::Gauge, help).with(&[], value)
+        };
+        let seconds =
+            |microseconds: Option<f64>| microseconds.map(|microseconds| microseconds / 1e6);
+        // Not `quantile`: that is the label of a summary, whose quantiles cover everything ever
+        // counted.
+        let response = Family::new(
+            "round_response_seconds",
+            Sort::Gauge,
+            "Response time in the last round.",
+        )
+        .with(&[("statistic", "mean")], seconds(round.mean_us))
+        .with(&[("statistic", "p50")], seconds(round.p50_us))
+        .with(&[("statistic", "p99")], seconds(round.p99_us))
+        .with(&[("statistic", "max")], seconds(round.max_us));
+        let work = round
+            .asked
+            .filter(|asked| *asked > 0)
+            .map(|asked| round.done / asked as f64);
         let finished = round.finish().unix_seconds() as f64;
         vec![
-            gauge("round_number", "Number of the last round, from 1.", Some(round.number.into())),
-            gauge("round_finished_timestamp_seconds", "When the last round ended, since 1970.", Some(finished)),
-            gauge("round_duration_seconds", "How long the last round was measured.", Some(round.seconds)),
-            gauge("round_operations_per_second", "Operations a second in the last round.", round.rate),
-            gauge("round_work_done_ratio", "Share of its fixed work that the last round did.", work),
+            gauge(
+                "round_number",
+                "Number of the last round, from 1.",
+                Some(round.number.into()),
+            ),
+            gauge(
+                "round_finished_timestamp_seconds",
+                "When the last round ended, since 1970.",
+                Some(finished),
+            ),
+            gauge(
+                "round_duration_seconds",
+                "How long the last round was measured.",
+                Some(round.seconds),
+            ),
+            gauge(
+                "round_operations_per_second",
+                "Operations a second in the last round.",
+                round.rate,
+            ),
+            gauge(
+                "round_work_done_ratio",
+                "Share of its fixed work that the last round did.",
+                work,
+            ),
             response,
         ]
     }
@@ -301,15 +410,22 @@ impl Last {
             Sort::Gauge,
             "Share of the last round in which the disk had a request in flight.",
         );
-        let mut queue =
-            Family::new("device_queue", Sort::Gauge, "Requests in flight at the disk in the last round, on average.");
+        let mut queue = Family::new(
+            "device_queue",
+            Sort::Gauge,
+            "Requests in flight at the disk in the last round, on average.",
+        );
         for (name, load) in &self.devices {
             busy = busy.with(&[("device", name)], load.busy);
             queue = queue.with(&[("device", name)], load.queue);
         }
         let host = self.round.host.as_ref();
-        let gauge = |name: &str, help, value: Option<f64>| Family::new(name, Sort::Gauge, help).with(&[], value);
-        let others = host.and_then(|host| host.others_mb_per_s).map(|megabytes| megabytes * 1e6);
+        let gauge = |name: &str, help, value: Option<f64>| {
+            Family::new(name, Sort::Gauge, help).with(&[], value)
+        };
+        let others = host
+            .and_then(|host| host.others_mb_per_s)
+            .map(|megabytes| megabytes * 1e6);
         vec![
             busy,
             queue,

@@ -5,8 +5,9 @@ use crate::record::{Latencies, histogram::Band};
 /// Prefix of all names.
 pub(super) const PREFIX: &str = "rigel";
 
-/// Bucket limits of a classic histogram: in nanoseconds, and in seconds as `OpenMetrics` writes them. Prometheus itself
-/// formats the limits from protobuf in the same way, so a series is the same in every format.
+/// Bucket limits of a classic histogram: in nanoseconds, and in seconds as `OpenMetrics` writes
+/// them. Prometheus itself formats the limits from protobuf in the same way, so a series is the
+/// same in every format.
 pub(super) const LIMITS: [(u64, &str); 19] = [
     (10_000, "1e-05"),
     (20_000, "2e-05"),
@@ -29,7 +30,8 @@ pub(super) const LIMITS: [(u64, &str); 19] = [
     (10_000_000_000, "10.0"),
 ];
 
-/// Resolution of native histograms: each power of two is divided into 2^5 buckets, so each is 2.2 % wide.
+/// Resolution of native histograms: each power of two is divided into 2^5 buckets, so each is 2.2 %
+/// wide.
 pub(super) const SCHEMA: i32 = 5;
 
 /// Kind of the values of a family.
@@ -73,10 +75,10 @@ pub(super) enum Value {
 
 /// Response times in Prometheus's two kinds of histogram.
 ///
-/// Each of our buckets is counted as a whole at its middle. It is at most 0.78 % wide. So a time counts in the right
-/// Prometheus bucket or, within 0.4 % of a limit, in the neighbouring one: a limit is exact within 0.4 %, and a
-/// quantile from the native histogram within 2.2 % + 0.4 %. The same bucket always maps to the same Prometheus bucket,
-/// so no count ever falls.
+/// Each of our buckets is counted as a whole at its middle. It is at most 0.78 % wide. So a time
+/// counts in the right Prometheus bucket or, within 0.4 % of a limit, in the neighbouring one: a
+/// limit is exact within 0.4 %, and a quantile from the native histogram within 2.2 % + 0.4 %. The
+/// same bucket always maps to the same Prometheus bucket, so no count ever falls.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Times {
     /// Number of times.
@@ -87,7 +89,8 @@ pub(super) struct Times {
     pub(super) classic: Vec<u64>,
     /// Number of zero times.
     pub(super) zeros: u64,
-    /// Native buckets that are not empty, ascending: bucket i contains times above 2^((i-1)/32) up to 2^(i/32) seconds.
+    /// Native buckets that are not empty, ascending: bucket i contains times above 2^((i-1)/32) up
+    /// to 2^(i/32) seconds.
     pub(super) native: Vec<(i32, u64)>,
 }
 
@@ -120,7 +123,10 @@ impl Times {
 }
 
 /// The native bucket of a time above zero.
-#[expect(clippy::cast_possible_truncation, reason = "64 bits of nanoseconds have indices from -957 to 1095")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "64 bits of nanoseconds have indices from -957 to 1095"
+)]
 fn native_index(seconds: f64) -> i32 {
     (seconds.log2() * f64::from(1 << SCHEMA)).ceil() as i32
 }
@@ -128,13 +134,29 @@ fn native_index(seconds: f64) -> i32 {
 impl Family {
     /// Creates a family without metrics; its full name is `rigel_` and `name`.
     pub(super) fn new(name: &str, sort: Sort, help: &'static str) -> Self {
-        let unit = ["seconds", "ratio"].into_iter().find(|unit| name.ends_with(&format!("_{unit}")));
-        let name = if name.is_empty() { PREFIX.to_string() } else { format!("{PREFIX}_{name}") };
-        Self { name, sort, unit, help, metrics: Vec::new() }
+        let unit = ["seconds", "ratio"]
+            .into_iter()
+            .find(|unit| name.ends_with(&format!("_{unit}")));
+        let name = if name.is_empty() {
+            PREFIX.to_string()
+        } else {
+            format!("{PREFIX}_{name}")
+        };
+        Self {
+            name,
+            sort,
+            unit,
+            help,
+            metrics: Vec::new(),
+        }
     }
 
     /// Adds a metric if there is a value.
-    pub(super) fn with(mut self, labels: &[(&'static str, &str)], value: impl Into<Option<f64>>) -> Self {
+    pub(super) fn with(
+        mut self,
+        labels: &[(&'static str, &str)],
+        value: impl Into<Option<f64>>,
+    ) -> Self {
         if let Some(value) = value.into() {
             self.push(labels, Value::Number(value));
         }
@@ -143,7 +165,10 @@ impl Family {
 
     /// Adds a metric.
     pub(super) fn push(&mut self, labels: &[(&'static str, &str)], value: Value) {
-        let labels = labels.iter().map(|(name, value)| (*name, (*value).to_string())).collect();
+        let labels = labels
+            .iter()
+            .map(|(name, value)| (*name, (*value).to_string()))
+            .collect();
         self.metrics.push(Metric { labels, value });
     }
 
@@ -173,17 +198,38 @@ mod tests {
         values.iter().for_each(|value| histogram.record(*value));
         let sum = values.iter().sum();
         let (min, max) = (values.iter().min().copied(), values.iter().max().copied());
-        Latencies { histogram, sum, min: min.unwrap_or(u64::MAX), max: max.unwrap_or(0), ..Latencies::default() }
+        Latencies {
+            histogram,
+            sum,
+            min: min.unwrap_or(u64::MAX),
+            max: max.unwrap_or(0),
+            ..Latencies::default()
+        }
     }
 
     #[test]
     fn buckets_hold_what_the_specification_says() {
         // Bucket 0 ends at 1 s, bucket 32 at 2 s, bucket -32 at 0.5 s; upper limits belong to them.
-        for (seconds, index) in [(1.0, 0), (1.000_001, 1), (2.0, 32), (2.1, 35), (0.5, -32), (0.501, -31), (1e-9, -956)]
-        {
+        for (seconds, index) in [
+            (1.0, 0),
+            (1.000_001, 1),
+            (2.0, 32),
+            (2.1, 35),
+            (0.5, -32),
+            (0.501, -31),
+            (1e-9, -956),
+        ] {
             assert_eq!(native_index(seconds), index, "{seconds}");
         }
-        let times = Times::of(&latencies(&[0, 0, 1, 5_000, 150_000, 150_001, 20_000_000_000]));
+        let times = Times::of(&latencies(&[
+            0,
+            0,
+            1,
+            5_000,
+            150_000,
+            150_001,
+            20_000_000_000,
+        ]));
         assert_eq!((times.count, times.zeros), (7, 2));
         assert_eq!(times.classic[..5], [4, 4, 4, 4, 6]);
         assert_eq!(times.classic[18], 6, "20 s is above the last limit");
@@ -193,7 +239,10 @@ mod tests {
     #[test]
     fn limits_read_as_what_they_are() {
         for (nanoseconds, text) in LIMITS {
-            assert!((text.parse::<f64>().unwrap() * 1e9 - nanoseconds as f64).abs() < 1e-3, "{text}");
+            assert!(
+                (text.parse::<f64>().unwrap() * 1e9 - nanoseconds as f64).abs() < 1e-3,
+                "{text}"
+            );
         }
         assert!(LIMITS.windows(2).all(|two| two[0].0 < two[1].0));
     }

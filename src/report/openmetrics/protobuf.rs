@@ -1,13 +1,15 @@
-//! Metrics as Prometheus's protobuf: `io.prometheus.client.MetricFamily`, each preceded by its length.
+//! Metrics as Prometheus's protobuf: `io.prometheus.client.MetricFamily`, each preceded by its
+//! length.
 //!
-//! Field numbers are those of `metrics.proto` in the project `prometheus/client_model`. The encoding is written by
-//! hand: it needs only varints, doubles and nesting, while a generator would add a build step and two crates. A
-//! histogram contains both classic and native buckets, and the scraper uses the kind that it supports.
+//! Field numbers are those of `metrics.proto` in the project `prometheus/client_model`. The
+//! encoding is written by hand: it needs only varints, doubles and nesting, while a generator would
+//! add a build step and two crates. A histogram contains both classic and native buckets, and the
+//! scraper uses the kind that it supports.
 
 use super::family::{Family, LIMITS, Metric, SCHEMA, Sort, Times, Value};
 
-/// Encodes the families, each preceded by its length. `created` is the beginning of the counters, in seconds since
-/// 1970.
+/// Encodes the families, each preceded by its length. `created` is the beginning of the counters,
+/// in seconds since 1970.
 pub(super) fn encode(families: &[Family], created: i64) -> Vec<u8> {
     let mut bytes = Vec::new();
     for family in families {
@@ -28,7 +30,10 @@ fn family_message(family: &Family, created: i64) -> Message {
         Sort::Histogram => 4,
     };
     message.unsigned(3, sort);
-    family.metrics.iter().for_each(|metric| message.nested(4, &metric_message(family, metric, created)));
+    family
+        .metrics
+        .iter()
+        .for_each(|metric| message.nested(4, &metric_message(family, metric, created)));
     if let Some(unit) = family.unit {
         message.text(5, unit);
     }
@@ -81,7 +86,11 @@ fn histogram_message(times: &Times) -> Message {
     message.unsigned(7, times.zeros);
     let spans = spans(&times.native);
     // An empty span marks a native histogram that has no other span.
-    let spans = if spans.is_empty() { vec![(0, 0)] } else { spans };
+    let spans = if spans.is_empty() {
+        vec![(0, 0)]
+    } else {
+        spans
+    };
     for (offset, length) in spans {
         let mut span = Message::default();
         span.signed(1, offset);
@@ -97,7 +106,8 @@ fn histogram_message(times: &Times) -> Message {
     message
 }
 
-/// Runs of consecutive buckets: the gap between the previous run (or 0) and the first index, and the length.
+/// Runs of consecutive buckets: the gap between the previous run (or 0) and the first index, and
+/// the length.
 fn spans(buckets: &[(i32, u64)]) -> Vec<(i64, u64)> {
     let mut spans: Vec<(i64, u64)> = Vec::new();
     let mut next = 0;
@@ -175,13 +185,21 @@ mod tests {
         let mut message = Message::default();
         message.unsigned(1, 150);
         message.text(2, "testing");
-        assert_eq!(message.0, [0x08, 0x96, 0x01, 0x12, 0x07, 0x74, 0x65, 0x73, 0x74, 0x69, 0x6e, 0x67]);
+        assert_eq!(
+            message.0,
+            [
+                0x08, 0x96, 0x01, 0x12, 0x07, 0x74, 0x65, 0x73, 0x74, 0x69, 0x6e, 0x67
+            ]
+        );
         let signed = |value| {
             let mut message = Message::default();
             message.signed(1, value);
             message.0[1..].to_vec()
         };
-        assert_eq!([signed(0), signed(-1), signed(1), signed(-2)], [vec![0], vec![1], vec![2], vec![3]]);
+        assert_eq!(
+            [signed(0), signed(-1), signed(1), signed(-2)],
+            [vec![0], vec![1], vec![2], vec![3]]
+        );
         assert_eq!(signed(i64::MIN), [[0xff; 9].as_slice(), &[1]].concat());
     }
 

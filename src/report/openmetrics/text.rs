@@ -18,7 +18,10 @@ pub(super) fn encode(families: &[Family], created: i64, dialect: Dialect) -> Vec
     for family in families {
         head(&mut text, family, dialect);
         let created = (dialect == Dialect::OpenMetrics).then_some(created);
-        family.metrics.iter().for_each(|metric| samples(&mut text, family, metric, created));
+        family
+            .metrics
+            .iter()
+            .for_each(|metric| samples(&mut text, family, metric, created));
     }
     if dialect == Dialect::OpenMetrics {
         text.push_str("# EOF\n");
@@ -41,7 +44,10 @@ fn head(text: &mut String, family: &Family, dialect: Dialect) {
             if let Some(unit) = family.unit {
                 line(text, &format!("# UNIT {} {unit}", family.name));
             }
-            line(text, &format!("# HELP {} {}", family.name, help.replace('"', "\\\"")));
+            line(
+                text,
+                &format!("# HELP {} {}", family.name, help.replace('"', "\\\"")),
+            );
         }
         Dialect::Prometheus => {
             let sort = match family.sort {
@@ -57,26 +63,54 @@ fn head(text: &mut String, family: &Family, dialect: Dialect) {
 
 fn samples(text: &mut String, family: &Family, metric: &Metric, created: Option<i64>) {
     let labels = |more: Option<(&str, &str)>| {
-        let own = metric.labels.iter().map(|(name, value)| (*name, value.as_str()));
-        let pairs: Vec<String> =
-            own.chain(more).map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-        if pairs.is_empty() { String::new() } else { format!("{{{}}}", pairs.join(",")) }
+        let own = metric
+            .labels
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()));
+        let pairs: Vec<String> = own
+            .chain(more)
+            .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
+            .collect();
+        if pairs.is_empty() {
+            String::new()
+        } else {
+            format!("{{{}}}", pairs.join(","))
+        }
     };
     let name = &family.name;
     match &metric.value {
         Value::Number(value) => {
-            line(text, &format!("{}{} {}", family.full_name(), labels(None), number(*value)));
+            line(
+                text,
+                &format!("{}{} {}", family.full_name(), labels(None), number(*value)),
+            );
         }
-        Value::Times(Times { count, sum, classic, .. }) => {
+        Value::Times(Times {
+            count,
+            sum,
+            classic,
+            ..
+        }) => {
             for ((_, limit), counted) in LIMITS.iter().zip(classic) {
-                line(text, &format!("{name}_bucket{} {counted}", labels(Some(("le", limit)))));
+                line(
+                    text,
+                    &format!("{name}_bucket{} {counted}", labels(Some(("le", limit)))),
+                );
             }
-            line(text, &format!("{name}_bucket{} {count}", labels(Some(("le", "+Inf")))));
+            line(
+                text,
+                &format!("{name}_bucket{} {count}", labels(Some(("le", "+Inf")))),
+            );
             line(text, &format!("{name}_count{} {count}", labels(None)));
-            line(text, &format!("{name}_sum{} {}", labels(None), number(*sum)));
+            line(
+                text,
+                &format!("{name}_sum{} {}", labels(None), number(*sum)),
+            );
         }
     }
-    if let Some(created) = created.filter(|_| matches!(family.sort, Sort::Counter | Sort::Histogram)) {
+    if let Some(created) =
+        created.filter(|_| matches!(family.sort, Sort::Counter | Sort::Histogram))
+    {
         line(text, &format!("{name}_created{} {created}", labels(None)));
     }
 }
@@ -86,14 +120,21 @@ fn line(text: &mut String, line: &str) {
 }
 
 fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('\n', "\\n").replace('"', "\\\"")
+    value
+        .replace('\\', "\\\\")
+        .replace('\n', "\\n")
+        .replace('"', "\\\"")
 }
 
 fn number(value: f64) -> String {
     if value.is_nan() {
         "NaN".into()
     } else if value.is_infinite() {
-        if value > 0.0 { "+Inf".into() } else { "-Inf".into() }
+        if value > 0.0 {
+            "+Inf".into()
+        } else {
+            "-Inf".into()
+        }
     } else {
         value.to_string()
     }

@@ -1,7 +1,7 @@
 //! Connections to `MariaDB` and `MySQL`, and what their errors mean.
 //!
-//! Input: addresses. Output: connections with the settings of every session, the version of the server, and errors with
-//! a hint. The names of tables, columns and the index are here too.
+//! Input: addresses. Output: connections with the settings of every session, the version of the
+//! server, and errors with a hint. The names of tables, columns and the index are here too.
 
 use crate::engine::sql::access::{self, Access, Address, Tls};
 use crate::engine::sql::tables;
@@ -17,9 +17,9 @@ pub(super) const COLUMNS: usize = 19;
 /// The index on the key of a table for reads by key.
 pub(super) const INDEX: &str = "id";
 
-/// Settings of every session: one transaction per statement, visibility as in `PostgreSQL` and Oracle, one page after
-/// another. Conditions are checked on the index: otherwise the row after the last one is read too, which costs one more
-/// page per statement.
+/// Settings of every session: one transaction per statement, visibility as in `PostgreSQL` and
+/// Oracle, one page after another. Conditions are checked on the index: otherwise the row after the
+/// last one is read too, which costs one more page per statement.
 const SETTINGS: [&str; 4] = [
     "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1",
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
@@ -49,9 +49,10 @@ pub(super) fn scan_table(number: usize) -> String {
 
 /// Characters per column, for pages of `page` bytes.
 ///
-/// Two rows always fit into a page, because `InnoDB` allows no row longer than half a page. So rows are almost as long
-/// as allowed, and a short one is between each two: these three do not fit into one page. The server itself uses 132
-/// bytes of a page and at most 75 of a row; 65 more are left free so that no version finds a row too long.
+/// Two rows always fit into a page, because `InnoDB` allows no row longer than half a page. So rows
+/// are almost as long as allowed, and a short one is between each two: these three do not fit into
+/// one page. The server itself uses 132 bytes of a page and at most 75 of a row; 65 more are left
+/// free so that no version finds a row too long.
 pub(super) fn column_chars(page: u32) -> usize {
     ((page as usize - 132) / 2 - 140) / COLUMNS
 }
@@ -61,23 +62,33 @@ pub(super) fn column_chars(page: u32) -> usize {
 /// # Errors
 /// No server answers there, or it does not let this user in.
 pub(super) fn connect(access: &Access, address: &Address) -> Result<Conn, Error> {
-    try_connect(access, address, Some(&address.database)).map_err(|error| not_connected(access, address, &error))
+    try_connect(access, address, Some(&address.database))
+        .map_err(|error| not_connected(access, address, &error))
 }
 
 /// Connects to `address` without a database, which may not exist yet.
 ///
 /// # Errors
 /// As [`connect`].
-pub(in crate::engine::sql) fn connect_outside(access: &Access, address: &Address) -> Result<Conn, Error> {
+pub(in crate::engine::sql) fn connect_outside(
+    access: &Access,
+    address: &Address,
+) -> Result<Conn, Error> {
     try_connect(access, address, None).map_err(|error| not_connected(access, address, &error))
 }
 
 /// Connects, and returns the server's own error.
-pub(super) fn try_connect(access: &Access, address: &Address, database: Option<&str>) -> Result<Conn, mysql::Error> {
+pub(super) fn try_connect(
+    access: &Access,
+    address: &Address,
+    database: Option<&str>,
+) -> Result<Conn, mysql::Error> {
     let options = options(access, address, database);
     let secured = options.clone().ssl_opts(tls(address));
     let mut connection = match Conn::new(secured) {
-        Err(error) if is_without_tls(&error) && access.tls(address) == Tls::Prefer => Conn::new(options)?,
+        Err(error) if is_without_tls(&error) && access.tls(address) == Tls::Prefer => {
+            Conn::new(options)?
+        }
         other => other?,
     };
     for setting in SETTINGS {
@@ -94,7 +105,12 @@ fn options(access: &Access, address: &Address, database: Option<&str>) -> OptsBu
     let patience = u32::try_from(PATIENCE.as_millis()).expect("half a minute");
     let options = OptsBuilder::new()
         .user(Some(address.user.clone()))
-        .pass(access.password.as_ref().map(|password| password.reveal().to_string()))
+        .pass(
+            access
+                .password
+                .as_ref()
+                .map(|password| password.reveal().to_string()),
+        )
         .db_name(database)
         .prefer_socket(false)
         .tcp_connect_timeout(Some(PATIENCE))
@@ -108,21 +124,31 @@ fn options(access: &Access, address: &Address, database: Option<&str>) -> OptsBu
     if address.is_socket() {
         options.socket(Some(address.host.clone()))
     } else {
-        options.ip_or_hostname(Some(address.host.clone())).tcp_port(address.port)
+        options
+            .ip_or_hostname(Some(address.host.clone()))
+            .tcp_port(address.port)
     }
 }
 
-/// Certificate checks. The crate has its own list of authorities, Mozilla's; the named file adds to it.
+/// Certificate checks. The crate has its own list of authorities, Mozilla's; the named file adds to
+/// it.
 fn tls(address: &Address) -> Option<SslOpts> {
     if address.is_socket() || address.tls == Tls::Disable {
         return None;
     }
-    let wants_authority = matches!(address.tls, Tls::VerifyCa | Tls::VerifyFull) || address.authorities.is_some();
+    let wants_authority =
+        matches!(address.tls, Tls::VerifyCa | Tls::VerifyFull) || address.authorities.is_some();
     Some(
         SslOpts::default()
-            .with_root_cert_path(address.authorities.clone().map(std::borrow::Cow::<std::path::Path>::Owned))
+            .with_root_cert_path(
+                address
+                    .authorities
+                    .clone()
+                    .map(std::borrow::Cow::<std::path::Path>::Owned),
+            )
             .with_danger_accept_invalid_certs(!wants_authority)
-            // The crate trusts public authorities besides the named one, so the name is always checked.
+            // The crate trusts public authorities besides the named one, so the name is always
+            // checked.
             .with_danger_skip_domain_validation(!wants_authority),
     )
 }
@@ -130,20 +156,26 @@ fn tls(address: &Address) -> Option<SslOpts> {
 fn not_connected(access: &Access, address: &Address, error: &mysql::Error) -> Error {
     let said = in_words(error);
     let (what, hint) = match code(error) {
-        Some(1045 | 1698) if access.password.is_some() => {
-            ("does not accept the password".to_string(), "check user and password".to_string())
-        }
-        Some(1045 | 1698) => (format!("refuses the connection: {said}"), access::PASSWORD_HINT.into()),
+        Some(1045 | 1698) if access.password.is_some() => (
+            "does not accept the password".to_string(),
+            "check user and password".to_string(),
+        ),
+        Some(1045 | 1698) => (
+            format!("refuses the connection: {said}"),
+            access::PASSWORD_HINT.into(),
+        ),
         Some(1044) => (
             format!("refuses access to the database: {said}"),
             "grant this user access to it, or use another user or database".into(),
         ),
-        Some(NO_SUCH_DATABASE) => {
-            ("has no such database".into(), "give an existing one, or create it with rigel sql load".into())
-        }
-        Some(1040 | 1203 | 1226) => {
-            ("has no connections left".into(), "request fewer sessions, or raise max_connections on the server".into())
-        }
+        Some(NO_SUCH_DATABASE) => (
+            "has no such database".into(),
+            "give an existing one, or create it with rigel sql load".into(),
+        ),
+        Some(1040 | 1203 | 1226) => (
+            "has no connections left".into(),
+            "request fewer sessions, or raise max_connections on the server".into(),
+        ),
         None if access.password.is_some() && is_without_tls(error) => access::no_tls(),
         _ => (
             format!("cannot be reached: {said}"),
@@ -155,12 +187,19 @@ fn not_connected(access: &Access, address: &Address, error: &mysql::Error) -> Er
 
 /// True if TLS was requested and the server does not support it.
 fn is_without_tls(error: &mysql::Error) -> bool {
-    matches!(error, mysql::Error::DriverError(DriverError::TlsNotSupported))
+    matches!(
+        error,
+        mysql::Error::DriverError(DriverError::TlsNotSupported)
+    )
 }
 
 /// The server's error code; `None` if the error is not from the server.
 pub(super) fn code(error: &mysql::Error) -> Option<u16> {
-    if let mysql::Error::MySqlError(said) = error { Some(said.code) } else { None }
+    if let mysql::Error::MySqlError(said) = error {
+        Some(said.code)
+    } else {
+        None
+    }
 }
 
 /// The message of the server or the connection on one line.
@@ -181,13 +220,20 @@ pub(super) fn failed(address: &Address, what: &str, error: &mysql::Error) -> Err
             "grant this user ALL on the database of the URL, or use another user or database"
         }
         // The table, or a file of the server, is full.
-        Some(3 | 1021 | 1026 | 1114) => "free some space on the server; the same command then resumes",
-        Some(1969 | 3024) => "raise max_statement_time (MariaDB) or max_execution_time (MySQL) for this user",
+        Some(3 | 1021 | 1026 | 1114) => {
+            "free some space on the server; the same command then resumes"
+        }
+        Some(1969 | 3024) => {
+            "raise max_statement_time (MariaDB) or max_execution_time (MySQL) for this user"
+        }
         Some(1290) => "the server is read-only: give one that accepts writes",
         None => "the server closed the connection: see its log",
         Some(_) => "see the server's log",
     };
-    Error::failed(format!("'{address}' could not {what}: {}", in_words(error)), hint)
+    Error::failed(
+        format!("'{address}' could not {what}: {}", in_words(error)),
+        hint,
+    )
 }
 
 /// Product and version of a server.
@@ -204,15 +250,25 @@ impl MysqlVersion {
     pub(super) fn parse(text: &str) -> Self {
         let is_mariadb = text.contains("MariaDB");
         // Some servers prefix 5.5.5 for the sake of old replicas.
-        let text = text.strip_prefix("5.5.5-").filter(|_| is_mariadb).unwrap_or(text);
+        let text = text
+            .strip_prefix("5.5.5-")
+            .filter(|_| is_mariadb)
+            .unwrap_or(text);
         let number = text.split("-MariaDB").next().unwrap_or(text);
-        let mut parts = number.split(['.', '-']).map(|part| part.parse().unwrap_or(0));
+        let mut parts = number
+            .split(['.', '-'])
+            .map(|part| part.parse().unwrap_or(0));
         let numbers = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
         let name = format!("{} {number}", if is_mariadb { "MariaDB" } else { "MySQL" });
-        Self { is_mariadb, numbers, name }
+        Self {
+            is_mariadb,
+            numbers,
+            name,
+        }
     }
 
-    /// True if the server is older than the oldest version with the statements and statistics used here.
+    /// True if the server is older than the oldest version with the statements and statistics used
+    /// here.
     pub(super) fn is_old(&self) -> bool {
         self.numbers < if self.is_mariadb { (10, 2) } else { (5, 7) }
     }
@@ -220,8 +276,9 @@ impl MysqlVersion {
 
 /// Product and version of the server.
 pub(super) fn version(connection: &mut Conn, address: &Address) -> Result<MysqlVersion, Error> {
-    let text: Option<String> =
-        connection.query_first("SELECT VERSION()").map_err(|error| failed(address, "report its version", &error))?;
+    let text: Option<String> = connection
+        .query_first("SELECT VERSION()")
+        .map_err(|error| failed(address, "report its version", &error))?;
     let version = MysqlVersion::parse(&text.unwrap_or_default());
     if version.is_old() {
         return Err(Error::usage(

@@ -1,7 +1,8 @@
-//! Counters of `MariaDB` and `MySQL`, and the waits of their sessions, through a separate connection to one server.
+//! Counters of `MariaDB` and `MySQL`, and the waits of their sessions, through a separate
+//! connection to one server.
 //!
-//! Input: the connection IDs of our sessions. Output: the server's counters, which cover the whole server: neither
-//! product counts per table. The server's settings are never changed to see more.
+//! Input: the connection IDs of our sessions. Output: the server's counters, which cover the whole
+//! server: neither product counts per table. The server's settings are never changed to see more.
 
 use super::client::failed;
 use crate::clock::Clock;
@@ -37,18 +38,36 @@ struct MysqlProbe {
 impl MysqlMonitor {
     pub(super) fn new(mut client: Conn, address: &Address) -> Result<Self, Error> {
         // Some users lack the privilege, and some servers lack the feature.
-        let mut is_so = |text: &str| client.query_first::<u64, _>(text).ok().flatten().is_some_and(|count| count > 0);
+        let mut is_so = |text: &str| {
+            client
+                .query_first::<u64, _>(text)
+                .ok()
+                .flatten()
+                .is_some_and(|count| count > 0)
+        };
         let on = is_so("SELECT @@performance_schema");
         let sees_waits =
             on && is_so(
-                "SELECT COUNT(*) FROM performance_schema.setup_consumers \
-                 WHERE NAME = 'events_waits_current' AND ENABLED = 'YES'",
+                "SELECT COUNT(*) FROM performance_schema.setup_consumers WHERE NAME = \
+                 'events_waits_current' AND ENABLED = 'YES'",
             ) && client.query_drop(WAITS).is_ok();
         let times_reads = on && client.query_drop(READ_TIME).is_ok();
-        client.query_drop(COUNTERS).map_err(|error| failed(address, "report its statistics", &error))?;
+        client
+            .query_drop(COUNTERS)
+            .map_err(|error| failed(address, "report its statistics", &error))?;
         let process = process(&mut client, address);
-        let probe = MysqlProbe { client, sees_waits, times_reads, seen: BTreeMap::new(), looks: 0 };
-        Ok(Self { probe: Mutex::new(probe), sessions: Mutex::new(BTreeSet::new()), process })
+        let probe = MysqlProbe {
+            client,
+            sees_waits,
+            times_reads,
+            seen: BTreeMap::new(),
+            looks: 0,
+        };
+        Ok(Self {
+            probe: Mutex::new(probe),
+            sessions: Mutex::new(BTreeSet::new()),
+            process,
+        })
     }
 
     /// The server's process, if it runs on this machine.
@@ -83,7 +102,8 @@ impl MysqlMonitor {
         let clock = Clock::real();
         for _ in 0..100 {
             let there = self.probe().processes();
-            if !there.is_ok_and(|there| there.iter().any(|(number, ..)| sessions.contains(number))) {
+            if !there.is_ok_and(|there| there.iter().any(|(number, ..)| sessions.contains(number)))
+            {
                 break;
             }
             clock.wait_until(clock.now().plus(Nanos::from_millis(50)));
@@ -100,24 +120,32 @@ impl MysqlMonitor {
     }
 }
 
-/// The counters. `Com_commit` counts explicit COMMIT statements, which we do not use; `Com_update` counts ours, each a
-/// transaction. `Handler_commit` would also count reads, and count an update twice with a binary log.
-const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_buffer_pool_read_requests', \
-     'Innodb_pages_read', 'Innodb_pages_written', 'Innodb_os_log_written', 'Innodb_os_log_fsyncs', 'Com_commit', \
-     'Com_update')";
+/// The counters. `Com_commit` counts explicit COMMIT statements, which we do not use; `Com_update`
+/// counts ours, each a transaction. `Handler_commit` would also count reads, and count an update
+/// twice with a binary log.
+const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN \
+                        ('Innodb_buffer_pool_read_requests', 'Innodb_pages_read', \
+                        'Innodb_pages_written', 'Innodb_os_log_written', 'Innodb_os_log_fsyncs', \
+                        'Com_commit', 'Com_update')";
 
 /// Total time of reads of data files, in picoseconds.
-const READ_TIME: &str = "SELECT CAST(SUM_TIMER_READ AS UNSIGNED) FROM performance_schema.file_summary_by_event_name \
-     WHERE EVENT_NAME = 'wait/io/file/innodb/innodb_data_file' AND COUNT_READ > 0";
+const READ_TIME: &str = "SELECT CAST(SUM_TIMER_READ AS UNSIGNED) FROM \
+                         performance_schema.file_summary_by_event_name WHERE EVENT_NAME = \
+                         'wait/io/file/innodb/innodb_data_file' AND COUNT_READ > 0";
 
 /// The current waits of each connection, the innermost last.
-const WAITS: &str = "SELECT t.PROCESSLIST_ID, t.PROCESSLIST_COMMAND, w.EVENT_NAME FROM performance_schema.threads t \
-     LEFT JOIN performance_schema.events_waits_current w ON w.THREAD_ID = t.THREAD_ID AND w.END_EVENT_ID IS NULL \
-     WHERE t.PROCESSLIST_ID IS NOT NULL ORDER BY w.EVENT_ID";
+const WAITS: &str = "SELECT t.PROCESSLIST_ID, t.PROCESSLIST_COMMAND, w.EVENT_NAME FROM \
+                     performance_schema.threads t LEFT JOIN \
+                     performance_schema.events_waits_current w ON w.THREAD_ID = t.THREAD_ID AND \
+                     w.END_EVENT_ID IS NULL WHERE t.PROCESSLIST_ID IS NOT NULL ORDER BY w.EVENT_ID";
 
 impl MysqlProbe {
     fn look(&mut self, sessions: &BTreeSet<u64>) -> Result<(), mysql::Error> {
-        let events = if self.sees_waits { self.waits(sessions)? } else { self.states(sessions)? };
+        let events = if self.sees_waits {
+            self.waits(sessions)?
+        } else {
+            self.states(sessions)?
+        };
         for event in events {
             *self.seen.entry(event).or_default() += 1;
         }
@@ -131,7 +159,14 @@ impl MysqlProbe {
         let mut events = BTreeMap::new();
         for (number, command, event) in rows {
             if sessions.contains(&number) && command.as_deref().is_some_and(works) {
-                events.insert(number, event.as_deref().and_then(waiting).unwrap_or("CPU").to_string());
+                events.insert(
+                    number,
+                    event
+                        .as_deref()
+                        .and_then(waiting)
+                        .unwrap_or("CPU")
+                        .to_string(),
+                );
             }
         }
         Ok(events.into_values().collect())
@@ -139,9 +174,14 @@ impl MysqlProbe {
 
     /// The state of each active session, used if waits are not instrumented.
     fn states(&mut self, sessions: &BTreeSet<u64>) -> Result<Vec<String>, mysql::Error> {
-        let ours = self.processes()?.into_iter().filter(|(number, ..)| sessions.contains(number));
+        let ours = self
+            .processes()?
+            .into_iter()
+            .filter(|(number, ..)| sessions.contains(number));
         let working = ours.filter(|(_, command, _)| works(command));
-        Ok(working.map(|(.., state)| format!("state:{}", if state.is_empty() { "none" } else { &state })).collect())
+        Ok(working
+            .map(|(.., state)| format!("state:{}", if state.is_empty() { "none" } else { &state }))
+            .collect())
     }
 
     /// ID, command and state of every connection that this user may see, which includes its own.
@@ -150,7 +190,11 @@ impl MysqlProbe {
         Ok(rows
             .into_iter()
             .filter_map(|row| {
-                let text = |name: &str| row.get_opt::<String, _>(name).and_then(Result::ok).unwrap_or_default();
+                let text = |name: &str| {
+                    row.get_opt::<String, _>(name)
+                        .and_then(Result::ok)
+                        .unwrap_or_default()
+                };
                 Some((row.get_opt("Id")?.ok()?, text("Command"), text("State")))
             })
             .collect())
@@ -158,10 +202,16 @@ impl MysqlProbe {
 
     fn counters(&mut self) -> Result<ServerSample, mysql::Error> {
         let rows: Vec<(String, String)> = self.client.query(COUNTERS)?;
-        let told: HashMap<String, u64> =
-            rows.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect();
+        let told: HashMap<String, u64> = rows
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.parse().ok()?)))
+            .collect();
         let number = |name: &str| told.get(name).copied();
-        let read_time: Option<u64> = if self.times_reads { self.client.query_first(READ_TIME)? } else { None };
+        let read_time: Option<u64> = if self.times_reads {
+            self.client.query_first(READ_TIME)?
+        } else {
+            None
+        };
         Ok(ServerSample {
             logical: number("Innodb_buffer_pool_read_requests"),
             physical: number("Innodb_pages_read"),
@@ -169,7 +219,9 @@ impl MysqlProbe {
             written: number("Innodb_pages_written"),
             log_bytes: number("Innodb_os_log_written"),
             log_syncs: number("Innodb_os_log_fsyncs"),
-            commits: number("Com_commit").zip(number("Com_update")).map(|(commits, updates)| commits + updates),
+            commits: number("Com_commit")
+                .zip(number("Com_update"))
+                .map(|(commits, updates)| commits + updates),
             waits: self.seen.clone(),
             looks: self.looks,
             ..ServerSample::default()
@@ -182,10 +234,12 @@ fn works(command: &str) -> bool {
     !matches!(command, "Sleep" | "Daemon" | "Connect")
 }
 
-/// The wait in an event's name, such as `io/file/innodb/innodb_data_file`. A table's own event covers all work for a
-/// row, including CPU time, and is not a wait.
+/// The wait in an event's name, such as `io/file/innodb/innodb_data_file`. A table's own event
+/// covers all work for a row, including CPU time, and is not a wait.
 fn waiting(event: &str) -> Option<&str> {
-    event.strip_prefix("wait/").filter(|wait| !wait.starts_with("io/table/"))
+    event
+        .strip_prefix("wait/")
+        .filter(|wait| !wait.starts_with("io/table/"))
 }
 
 /// The server's process, if it runs on this machine.
@@ -195,7 +249,9 @@ fn process(client: &mut Conn, address: &Address) -> Option<u32> {
     } else if ["localhost", "127.0.0.1", "::1"].contains(&address.host.as_str()) {
         let files: (String, String) = client.query_first("SELECT @@pid_file, @@datadir").ok()??;
         let path = Path::new(&files.1).join(&files.0);
-        std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok())
+        std::fs::read_to_string(path)
+            .ok()
+            .and_then(|text| text.trim().parse().ok())
     } else {
         None
     };
@@ -205,13 +261,18 @@ fn process(client: &mut Conn, address: &Address) -> Option<u32> {
     })
 }
 
-/// The process that listens on a socket. The kernel tells it to everybody who may connect, while the server's own PID
-/// file is often readable only by its own user.
+/// The process that listens on a socket. The kernel tells it to everybody who may connect, while
+/// the server's own PID file is often readable only by its own user.
 fn listener(path: &Path) -> Option<u32> {
     let stream = UnixStream::connect(path).ok()?;
-    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: 0,
+        gid: 0,
+    };
     let mut length = libc::socklen_t::try_from(size_of::<libc::ucred>()).expect("a few bytes");
-    // SAFETY: the descriptor is open, and the kernel writes at most `length` bytes to a structure of that size.
+    // SAFETY: the descriptor is open, and the kernel writes at most `length` bytes to a structure
+    // of that size.
     let result = unsafe {
         libc::getsockopt(
             stream.as_raw_fd(),
@@ -221,7 +282,11 @@ fn listener(path: &Path) -> Option<u32> {
             &raw mut length,
         )
     };
-    if result == 0 { u32::try_from(peer.pid).ok().filter(|pid| *pid > 0) } else { None }
+    if result == 0 {
+        u32::try_from(peer.pid).ok().filter(|pid| *pid > 0)
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -230,7 +295,10 @@ mod tests {
 
     #[test]
     fn a_wait_is_distinguished_from_work() {
-        assert_eq!(waiting("wait/io/file/innodb/innodb_data_file"), Some("io/file/innodb/innodb_data_file"));
+        assert_eq!(
+            waiting("wait/io/file/innodb/innodb_data_file"),
+            Some("io/file/innodb/innodb_data_file")
+        );
         assert_eq!(waiting("wait/io/table/sql/handler"), None);
         assert_eq!(waiting("idle"), None);
         assert!(works("Execute") && works("Query") && !works("Sleep"));

@@ -1,6 +1,7 @@
 //! Connections to `PostgreSQL`, and what its errors mean.
 //!
-//! Input: addresses. Output: connections with the settings of every session, and errors with a hint.
+//! Input: addresses. Output: connections with the settings of every session, and errors with a
+//! hint.
 
 use crate::engine::sql::access::{self, Access, Address, Tls};
 use crate::engine::sql::tls;
@@ -18,9 +19,9 @@ pub(super) const COLUMNS: usize = 19;
 pub(super) const COLUMN_CHARS: usize = 50;
 
 /// Settings that fix the plan of every statement, and prevent scans from sharing blocks.
-pub(super) const SETTINGS: &str = "SET enable_bitmapscan = off; SET enable_seqscan = off; SET enable_indexonlyscan = off; \
-                        SET max_parallel_workers_per_gather = 0; SET jit = off; \
-                        SET plan_cache_mode = force_generic_plan; SET synchronize_seqscans = off";
+pub(super) const SETTINGS: &str = "SET enable_bitmapscan = off; SET enable_seqscan = off; SET enable_indexonlyscan = off; SET \
+     max_parallel_workers_per_gather = 0; SET jit = off; SET plan_cache_mode = \
+     force_generic_plan; SET synchronize_seqscans = off";
 
 /// Minimum server version with the required statistics.
 pub(super) const VERSION_MIN: i32 = 140_000;
@@ -34,8 +35,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// No server answers there, or it does not let this user in.
 pub(in crate::engine::sql) fn connect(access: &Access, address: &Address) -> Result<Client, Error> {
     let mut config = postgres::Config::new();
-    config.user(&address.user).dbname(&address.database).port(address.port).application_name(&access.application);
-    config.connect_timeout(PATIENCE).tcp_user_timeout(PATIENCE).keepalives_idle(PATIENCE);
+    config
+        .user(&address.user)
+        .dbname(&address.database)
+        .port(address.port)
+        .application_name(&access.application);
+    config
+        .connect_timeout(PATIENCE)
+        .tcp_user_timeout(PATIENCE)
+        .keepalives_idle(PATIENCE);
     if address.is_socket() {
         config.host_path(&address.host);
     } else {
@@ -63,20 +71,32 @@ fn not_connected(address: &Address, with_password: bool, error: &postgres::Error
     let (what, hint) = match code {
         Some("28P01") if with_password => (
             format!("does not accept the password of {}", address.user),
-            "check the user, and the password: in the file of --password-file, in PGPASSWORD, or in ~/.pgpass"
+            "check the user, and the password: in the file of --password-file, in PGPASSWORD, or \
+             in ~/.pgpass"
                 .to_string(),
         ),
-        Some("28P01") => (format!("refuses the connection: {said}"), access::PASSWORD_HINT.into()),
-        // A password does not help: the user does not exist, or pg_hba.conf has no line for us or one that rejects us.
-        Some("28000") => {
-            (format!("refuses the connection: {said}"), "check user and sslmode, and pg_hba.conf on the server".into())
-        }
+        Some("28P01") => (
+            format!("refuses the connection: {said}"),
+            access::PASSWORD_HINT.into(),
+        ),
+        // A password does not help: the user does not exist, or pg_hba.conf has no line for us or
+        // one that rejects us.
+        Some("28000") => (
+            format!("refuses the connection: {said}"),
+            "check user and sslmode, and pg_hba.conf on the server".into(),
+        ),
         None if with_password && said.contains("does not support TLS") => access::no_tls(),
-        None if said.contains("password missing") => ("requires a password".into(), access::PASSWORD_HINT.into()),
-        Some("3D000") => ("has no such database".into(), "give an existing one, or create it".into()),
-        Some("53300") => {
-            ("has no connections left".into(), "request fewer sessions, or raise max_connections on the server".into())
+        None if said.contains("password missing") => {
+            ("requires a password".into(), access::PASSWORD_HINT.into())
         }
+        Some("3D000") => (
+            "has no such database".into(),
+            "give an existing one, or create it".into(),
+        ),
+        Some("53300") => (
+            "has no connections left".into(),
+            "request fewer sessions, or raise max_connections on the server".into(),
+        ),
         _ => (
             format!("cannot be reached: {said}"),
             "check that the server is running, and check host, port and sslmode".into(),
@@ -88,7 +108,9 @@ fn not_connected(address: &Address, with_password: bool, error: &postgres::Error
 /// The message of the server or the connection on one line, with the hint if there is one.
 pub(super) fn in_words(error: &postgres::Error) -> String {
     if let Some(said) = error.as_db_error() {
-        let hint = said.hint().map_or(String::new(), |hint| format!(" ({hint})"));
+        let hint = said
+            .hint()
+            .map_or(String::new(), |hint| format!(" ({hint})"));
         return format!("{}{hint}", said.message());
     }
     let mut text = error.to_string();
@@ -110,5 +132,8 @@ pub(super) fn failed(address: &Address, what: &str, error: &postgres::Error) -> 
         _ if error.is_closed() => "the server closed the connection: see its log",
         _ => "see the server's log",
     };
-    Error::failed(format!("'{address}' could not {what}: {}", in_words(error)), hint)
+    Error::failed(
+        format!("'{address}' could not {what}: {}", in_words(error)),
+        hint,
+    )
 }

@@ -1,8 +1,8 @@
 //! `PostgreSQL` as an engine: a session is a connection, an operation a prepared statement.
 //!
-//! Input: operations whose position is a row number over all tables. Output: whether the statement touched exactly the
-//! requested rows. The plan is fixed to an index scan that reads one block after another. A bitmap scan would sort and
-//! prefetch, which is a different workload.
+//! Input: operations whose position is a row number over all tables. Output: whether the statement
+//! touched exactly the requested rows. The plan is fixed to an index scan that reads one block
+//! after another. A bitmap scan would sort and prefetch, which is a different workload.
 
 use super::client::{COLUMN_CHARS, COLUMNS, SETTINGS, VERSION_MIN, connect, failed, in_words};
 use super::watch::PostgresMonitor;
@@ -12,8 +12,8 @@ use crate::engine::sql::access::{Access, Address};
 use crate::engine::sql::tables::{SCHEMA, blocks_table, scan_table};
 use crate::engine::{Engine, ServerMonitor, Session};
 use crate::model::{
-    Bytes, Cause, Dbms, Error, Fault, Finding, FindingName, Kind, Nanos, Op, Outcome, ReadWay, Redo, ServerFacts,
-    ServerSample, SqlWork, Tables,
+    Bytes, Cause, Dbms, Error, Fault, Finding, FindingName, Kind, Nanos, Op, Outcome, ReadWay,
+    Redo, ServerFacts, ServerSample, SqlWork, Tables,
 };
 use crate::workload::Permutation;
 use postgres::{Client, Statement};
@@ -41,7 +41,8 @@ pub(in crate::engine::sql) struct Postgres {
 const SEGMENT_BLOCKS: u64 = 131_072;
 
 impl Postgres {
-    /// Opens the engine for `work` on the servers of `access`. Also returns facts and warnings about them.
+    /// Opens the engine for `work` on the servers of `access`. Also returns facts and warnings
+    /// about them.
     ///
     /// # Errors
     /// One of them cannot be reached, is too old, or does not have the tables for `work`.
@@ -56,7 +57,9 @@ impl Postgres {
             let mut client = connect(&access, address)?;
             let known = super::load::find(&mut client, address)?;
             crate::engine::sql::tables::refuse_other_tables(address, known, work.tables)?;
-            client.batch_execute(SETTINGS).map_err(|error| failed(address, "apply its settings", &error))?;
+            client
+                .batch_execute(SETTINGS)
+                .map_err(|error| failed(address, "apply its settings", &error))?;
             if number == 0 {
                 facts = describe(&mut client, address, &work)?;
                 findings = warnings(&facts);
@@ -76,7 +79,16 @@ impl Postgres {
         );
         let opened = AtomicUsize::new(0);
         Ok((
-            Self { access, work, clock: Clock::real(), opened, monitors, about, statement_timeout, files },
+            Self {
+                access,
+                work,
+                clock: Clock::real(),
+                opened,
+                monitors,
+                about,
+                statement_timeout,
+                files,
+            },
             facts,
             findings,
         ))
@@ -106,18 +118,28 @@ impl Engine for Postgres {
 
     fn open(&self, _: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
         let number = self.opened.fetch_add(1, Ordering::Relaxed);
-        let turn = crate::engine::sql::tables::server_of(number, self.work.tables, self.access.servers.len());
+        let turn = crate::engine::sql::tables::server_of(
+            number,
+            self.work.tables,
+            self.access.servers.len(),
+        );
         let address = &self.access.servers[turn];
         let mut client = connect(&self.access, address)?;
-        client.batch_execute(SETTINGS).map_err(|error| failed(address, "apply its settings", &error))?;
+        client
+            .batch_execute(SETTINGS)
+            .map_err(|error| failed(address, "apply its settings", &error))?;
         if let Some(timeout) = self.statement_timeout {
             let text = format!("SET statement_timeout = {}", timeout.0.div_ceil(1_000_000));
-            client.batch_execute(&text).map_err(|error| failed(address, "apply its settings", &error))?;
+            client
+                .batch_execute(&text)
+                .map_err(|error| failed(address, "apply its settings", &error))?;
         }
         // Requires a superuser or a grant; without it the server's read times stay unknown.
         let _ = client.batch_execute("SET track_io_timing = on");
         let mut connection = PostgresSession::new(client, self);
-        Ok(Box::new(Blocking::new(self.clock.clone(), move |op| connection.execute(op))))
+        Ok(Box::new(Blocking::new(self.clock.clone(), move |op| {
+            connection.execute(op)
+        })))
     }
 
     fn server_monitor(&self) -> Option<&dyn ServerMonitor> {
@@ -138,7 +160,8 @@ struct PostgresSession<'a> {
     client: Client,
     engine: &'a Postgres,
     tables: Vec<PostgresStatements>,
-    /// Text that an update writes. It must change each time, otherwise the database would log nothing.
+    /// Text that an update writes. It must change each time, otherwise the database would log
+    /// nothing.
     text: String,
     updates: u64,
     /// Maps keys to blocks for [`ReadWay::File`], practically at random.
@@ -181,12 +204,18 @@ impl<'a> PostgresSession<'a> {
             Some(state) if !self.client.is_closed() && !state.starts_with(b"57P") => {
                 Ok(Outcome::Failed(Cause::SqlState(state)))
             }
-            _ => Err(Fault(format!("the connection was lost: {}", in_words(error)))),
+            _ => Err(Fault(format!(
+                "the connection was lost: {}",
+                in_words(error)
+            ))),
         }
     }
 
     /// Number of the table, and the first key of the operation in it.
-    #[expect(clippy::cast_possible_wrap, reason = "a table has fewer than 2^63 rows")]
+    #[expect(
+        clippy::cast_possible_wrap,
+        reason = "a table has fewer than 2^63 rows"
+    )]
     fn place(&self, op: Op) -> (usize, i64) {
         let scale = self.engine.work.tables.scale;
         let table = usize::try_from(op.position / scale).expect("tables are few");
@@ -211,10 +240,18 @@ impl<'a> PostgresSession<'a> {
         self.updates += 1;
         self.text.clear();
         let _ = write!(self.text, "{:0>width$}", self.updates, width = 20);
-        let _ = write!(self.text, "{:x>width$}", op.position, width = COLUMN_CHARS - 20);
+        let _ = write!(
+            self.text,
+            "{:x>width$}",
+            op.position,
+            width = COLUMN_CHARS - 20
+        );
         let update = &mut self.tables[table].update;
         if update.is_none() {
-            *update = Some(self.client.prepare(&update_statement(table, self.engine.work.redo))?);
+            *update = Some(
+                self.client
+                    .prepare(&update_statement(table, self.engine.work.redo))?,
+            );
         }
         let statement = update.as_ref().expect("prepared just now");
         self.client.execute(statement, &[&first, &end, &self.text])
@@ -227,7 +264,9 @@ impl<'a> PostgresSession<'a> {
             let text = format!("SELECT count(c1) FROM {SCHEMA}.{}", scan_table(table));
             *scan = Some(self.client.prepare(&text)?);
         }
-        let row = self.client.query_one(scan.as_ref().expect("prepared just now"), &[])?;
+        let row = self
+            .client
+            .query_one(scan.as_ref().expect("prepared just now"), &[])?;
         Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
     }
 
@@ -238,7 +277,8 @@ impl<'a> PostgresSession<'a> {
         let read = &mut self.tables[table].read;
         if read.is_none() {
             let text = format!(
-                "SELECT count(length(pg_read_binary_file(f, o, {block}))) FROM unnest($1::text[], $2::bigint[]) AS b(f, o)"
+                "SELECT count(length(pg_read_binary_file(f, o, {block}))) FROM unnest($1::text[], \
+                 $2::bigint[]) AS b(f, o)"
             );
             *read = Some(self.client.prepare(&text)?);
         }
@@ -257,15 +297,24 @@ impl<'a> PostgresSession<'a> {
 
 /// Counts a column other than the key, so that the row itself is visited.
 fn read_statement(table: usize) -> String {
-    format!("SELECT count(c1) FROM {SCHEMA}.{} WHERE id >= $1 AND id < $2", blocks_table(table))
+    format!(
+        "SELECT count(c1) FROM {SCHEMA}.{} WHERE id >= $1 AND id < $2",
+        blocks_table(table)
+    )
 }
 
 fn update_statement(table: usize, redo: Redo) -> String {
     let columns: Vec<String> = match redo {
         Redo::Lite => vec!["c1 = $3".into(), format!("c{COLUMNS} = $3")],
-        Redo::Heavy => (1..=COLUMNS).map(|number| format!("c{number} = $3")).collect(),
+        Redo::Heavy => (1..=COLUMNS)
+            .map(|number| format!("c{number} = $3"))
+            .collect(),
     };
-    format!("UPDATE {SCHEMA}.{} SET {} WHERE id >= $1 AND id < $2", blocks_table(table), columns.join(", "))
+    format!(
+        "UPDATE {SCHEMA}.{} SET {} WHERE id >= $1 AND id < $2",
+        blocks_table(table),
+        columns.join(", ")
+    )
 }
 
 /// Facts about the server, including its plan for the read.
@@ -283,19 +332,26 @@ fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<Se
     }
     let rows = client
         .query(
-            "SELECT name, current_setting(name) FROM pg_settings WHERE name IN ('server_version', 'shared_buffers', \
-             'block_size', 'debug_io_direct', 'io_method', 'io_workers', 'fsync', 'synchronous_commit', \
-             'full_page_writes', 'wal_level', 'max_wal_size', 'checkpoint_timeout', 'effective_io_concurrency', \
-             'huge_pages', 'track_io_timing', 'autovacuum', 'data_checksums', 'max_connections', 'data_directory')",
+            "SELECT name, current_setting(name) FROM pg_settings WHERE name IN ('server_version', \
+             'shared_buffers', 'block_size', 'debug_io_direct', 'io_method', 'io_workers', \
+             'fsync', 'synchronous_commit', 'full_page_writes', 'wal_level', 'max_wal_size', \
+             'checkpoint_timeout', 'effective_io_concurrency', 'huge_pages', 'track_io_timing', \
+             'autovacuum', 'data_checksums', 'max_connections', 'data_directory')",
             &[],
         )
         .map_err(|error| asked(&error))?;
-    let settings: BTreeMap<String, String> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let settings: BTreeMap<String, String> =
+        rows.iter().map(|row| (row.get(0), row.get(1))).collect();
     let cache: i64 = client
-        .query_one("SELECT pg_size_bytes(current_setting('shared_buffers'))", &[])
+        .query_one(
+            "SELECT pg_size_bytes(current_setting('shared_buffers'))",
+            &[],
+        )
         .map_err(|error| asked(&error))?
         .get(0);
-    let explain = read_statement(0).replace("$1", "64").replace("$2", &(64 + work.blocks(Kind::Read)).to_string());
+    let explain = read_statement(0)
+        .replace("$1", "64")
+        .replace("$2", &(64 + work.blocks(Kind::Read)).to_string());
     let plan: Vec<String> = client
         .query(&format!("EXPLAIN (COSTS OFF) {explain}"), &[])
         .map_err(|error| failed(address, "explain the read", &error))?
@@ -304,14 +360,22 @@ fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<Se
         .collect();
     if !plan.iter().any(|line| line.contains("Index Scan using")) {
         return Err(Error::failed(
-            format!("'{address}' does not read by index, one block after the other: {}", plan.join(" | ")),
+            format!(
+                "'{address}' does not read by index, one block after the other: {}",
+                plan.join(" | ")
+            ),
             "check that the tables have their index, or load them again",
         ));
     }
     Ok(ServerFacts {
-        version: format!("PostgreSQL {}", settings.get("server_version").map_or("?", String::as_str)),
+        version: format!(
+            "PostgreSQL {}",
+            settings.get("server_version").map_or("?", String::as_str)
+        ),
         tables: Some(work.tables),
-        direct: settings.get("debug_io_direct").is_some_and(|setting| setting.contains("data")),
+        direct: settings
+            .get("debug_io_direct")
+            .is_some_and(|setting| setting.contains("data")),
         settings,
         plan,
         local: false,
@@ -321,17 +385,27 @@ fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<Se
 
 /// Warnings about settings that make a run doubtful.
 fn warnings(facts: &ServerFacts) -> Vec<Finding> {
-    let mut findings = Vec::from_iter(crate::engine::sql::counters::cache_warning(facts, "buffer cache"));
+    let mut findings = Vec::from_iter(crate::engine::sql::counters::cache_warning(
+        facts,
+        "buffer cache",
+    ));
     let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
-    for (name, wanted) in [("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "on")] {
+    for (name, wanted) in [
+        ("fsync", "on"),
+        ("full_page_writes", "on"),
+        ("synchronous_commit", "on"),
+    ] {
         if setting(name) != wanted {
             findings.push(Finding::warning(
                 FindingName::NotDurable,
                 format!(
-                    "{name} is {} on the server: its commits are less durable than those of other servers",
+                    "{name} is {} on the server: its commits are less durable than those of other \
+                     servers",
                     setting(name)
                 ),
-                format!("set {name} = {wanted} before comparing commits with those of another server"),
+                format!(
+                    "set {name} = {wanted} before comparing commits with those of another server"
+                ),
             ));
         }
     }
@@ -339,26 +413,38 @@ fn warnings(facts: &ServerFacts) -> Vec<Finding> {
 }
 
 /// The files of the tables for reads by key, in block order, after a checkpoint.
-pub(in crate::engine::sql) fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Error> {
+pub(in crate::engine::sql) fn files(
+    access: &Access,
+    tables: Tables,
+) -> Result<Vec<PathBuf>, Error> {
     let address = &access.servers[0];
     let told = |error: &postgres::Error| failed(address, "report the files of its tables", error);
     let mut client = connect(access, address)?;
-    client.batch_execute("CHECKPOINT").map_err(|error| failed(address, "write its cache", &error))?;
+    client
+        .batch_execute("CHECKPOINT")
+        .map_err(|error| failed(address, "write its cache", &error))?;
     let mut files = Vec::new();
     for table in 0..tables.schemas as usize {
         let name = format!("{SCHEMA}.{}", blocks_table(table));
         let row = client
             .query_one(
-                "SELECT current_setting('data_directory') || '/' || pg_relation_filepath($1::text::regclass)",
+                "SELECT current_setting('data_directory') || '/' || \
+                 pg_relation_filepath($1::text::regclass)",
                 &[&name],
             )
             .map_err(|error| told(&error))?;
         let first: String = row.get(0);
-        files.extend((0..tables.scale.div_ceil(SEGMENT_BLOCKS)).map(|segment| segment_of(&first, segment).into()));
+        files.extend(
+            (0..tables.scale.div_ceil(SEGMENT_BLOCKS))
+                .map(|segment| segment_of(&first, segment).into()),
+        );
     }
     match files.iter().find(|file: &&PathBuf| !file.is_file()) {
         Some(file) => Err(Error::failed(
-            format!("'{address}' has its table in '{}', which is not visible here", file.display()),
+            format!(
+                "'{address}' has its table in '{}', which is not visible here",
+                file.display()
+            ),
             "give a server on this machine whose files this user may read",
         )),
         None => Ok(files),
@@ -367,17 +453,28 @@ pub(in crate::engine::sql) fn files(access: &Access, tables: Tables) -> Result<V
 
 /// The file of a table's segment, derived from its first file.
 fn segment_of(first: &str, segment: u64) -> String {
-    if segment == 0 { first.into() } else { format!("{first}.{segment}") }
+    if segment == 0 {
+        first.into()
+    } else {
+        format!("{first}.{segment}")
+    }
 }
 
 /// The files of the tables for reads by key, relative to the data directory.
-fn table_files(monitor: &PostgresMonitor, address: &Address, tables: Tables) -> Result<Vec<String>, Error> {
+fn table_files(
+    monitor: &PostgresMonitor,
+    address: &Address,
+    tables: Tables,
+) -> Result<Vec<String>, Error> {
     let mut probe = monitor.probe();
     (0..tables.schemas as usize)
         .map(|table| {
             let name = format!("{SCHEMA}.{}", blocks_table(table));
-            let row = probe.client.query_one("SELECT pg_relation_filepath($1::text::regclass)", &[&name]);
-            row.map(|row| row.get(0)).map_err(|error| failed(address, "report the files of its tables", &error))
+            let row = probe
+                .client
+                .query_one("SELECT pg_relation_filepath($1::text::regclass)", &[&name]);
+            row.map(|row| row.get(0))
+                .map_err(|error| failed(address, "report the files of its tables", &error))
         })
         .collect()
 }
@@ -393,18 +490,28 @@ impl ServerMonitor for Postgres {
 
     fn look(&self) {
         // Ignore errors: the sessions detect a server that does not answer.
-        self.monitors.iter().for_each(|monitor| drop(monitor.probe().look()));
+        self.monitors
+            .iter()
+            .for_each(|monitor| drop(monitor.probe().look()));
     }
 
     fn counters(&self) -> Option<ServerSample> {
-        crate::engine::sql::counters::sum_of_all(self.monitors.iter().map(|monitor| monitor.probe().counters().ok()))
+        crate::engine::sql::counters::sum_of_all(
+            self.monitors
+                .iter()
+                .map(|monitor| monitor.probe().counters().ok()),
+        )
     }
 
     fn flush(&self) {
-        self.monitors.iter().for_each(|monitor| drop(monitor.probe().flush()));
+        self.monitors
+            .iter()
+            .for_each(|monitor| drop(monitor.probe().flush()));
     }
 
     fn processes(&self) -> Vec<u32> {
-        crate::engine::sql::counters::all_or_none(self.monitors.iter().map(|monitor| monitor.postmaster))
+        crate::engine::sql::counters::all_or_none(
+            self.monitors.iter().map(|monitor| monitor.postmaster),
+        )
     }
 }

@@ -1,8 +1,8 @@
 //! Tables in `PostgreSQL`: create, resume, verify, remove.
 //!
-//! Input: the number of tables and rows. Output: tables with one row per block, and neighbouring keys far apart. Rows
-//! are loaded in chunks. Each chunk is a transaction that also records the chunk as loaded. So an interrupted load
-//! resumes with the missing chunks.
+//! Input: the number of tables and rows. Output: tables with one row per block, and neighbouring
+//! keys far apart. Rows are loaded in chunks. Each chunk is a transaction that also records the
+//! chunk as loaded. So an interrupted load resumes with the missing chunks.
 
 use super::client::{COLUMN_CHARS, COLUMNS, connect, failed};
 use crate::engine::sql::access::{Access, Address};
@@ -22,17 +22,23 @@ use std::sync::atomic::AtomicBool;
 const CHUNK_ROWS: u64 = 8192;
 
 /// The existing tables, if they are completely loaded.
-pub(in crate::engine::sql) fn find(client: &mut Client, address: &Address) -> Result<Option<Tables>, Error> {
-    Ok(manifest(client, address)?.filter(|(_, loaded)| *loaded).map(|(tables, _)| tables))
+pub(in crate::engine::sql) fn find(
+    client: &mut Client,
+    address: &Address,
+) -> Result<Option<Tables>, Error> {
+    Ok(manifest(client, address)?
+        .filter(|(_, loaded)| *loaded)
+        .map(|(tables, _)| tables))
 }
 
-/// Contents of the manifest: the tables, and whether they are completely loaded; `None` without a manifest.
+/// Contents of the manifest: the tables, and whether they are completely loaded; `None` without a
+/// manifest.
 fn manifest(client: &mut Client, address: &Address) -> Result<Option<(Tables, bool)>, Error> {
     let asked = |error: &postgres::Error| failed(address, "list its tables", error);
     let row = client
         .query_one(
-            "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1), \
-             to_regclass($1 || '.manifest') IS NOT NULL",
+            "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1), to_regclass($1 || \
+             '.manifest') IS NOT NULL",
             &[&SCHEMA],
         )
         .map_err(|error| asked(&error))?;
@@ -41,19 +47,31 @@ fn manifest(client: &mut Client, address: &Address) -> Result<Option<(Tables, bo
         (true, false) => return Err(not_ours(address)),
         (true, true) => (),
     }
-    let text = format!("SELECT schemas, scale, scan_blocks, block, loaded FROM {SCHEMA}.manifest WHERE maker = $1");
+    let text = format!(
+        "SELECT schemas, scale, scan_blocks, block, loaded FROM {SCHEMA}.manifest WHERE maker = $1"
+    );
     // A foreign table of that name has other columns.
-    let rows = client.query(&text, &[&MAKER]).map_err(|_| not_ours(address))?;
+    let rows = client
+        .query(&text, &[&MAKER])
+        .map_err(|_| not_ours(address))?;
     let row = rows.first().ok_or_else(|| not_ours(address))?;
     let number = |at: usize| u64::try_from(row.get::<_, i64>(at)).unwrap_or(0);
     let small = |at: usize| u32::try_from(number(at)).unwrap_or(0);
-    let tables = Tables { schemas: small(0), scale: number(1), scan_blocks: number(2), block: small(3) };
+    let tables = Tables {
+        schemas: small(0),
+        scale: number(1),
+        scan_blocks: number(2),
+        block: small(3),
+    };
     Ok(Some((tables, row.get(4))))
 }
 
 fn not_ours(address: &Address) -> Error {
     Error::usage(
-        format!("'{address}' has a schema named {SCHEMA} that was not made by rigel sql load; it is left alone"),
+        format!(
+            "'{address}' has a schema named {SCHEMA} that was not made by rigel sql load; it is \
+             left alone"
+        ),
         "give another database in the URL, or rename that schema",
     )
 }
@@ -72,7 +90,10 @@ pub(in crate::engine::sql) fn load(
         .query_one("SELECT current_setting('block_size')::int", &[])
         .map_err(|error| failed(address, "report its block size", &error))?
         .get(0);
-    let tables = Tables { block: block.unsigned_abs(), ..request.tables };
+    let tables = Tables {
+        block: block.unsigned_abs(),
+        ..request.tables
+    };
     let known = manifest(&mut client, address)?;
     match known {
         Some((found, _)) => chunks::refuse_others(address, found, tables)?,
@@ -88,7 +109,9 @@ pub(in crate::engine::sql) fn load(
         copy(client, chunk).map_err(|error| failed(address, "load rows", &error))
     })?;
     listen(LoadEvent::Indexing);
-    chunks::each_table(tables, request.degree, connect, |client, table| finish_table(client, address, table, tables))?;
+    chunks::each_table(tables, request.degree, connect, |client, table| {
+        finish_table(client, address, table, tables)
+    })?;
     listen(LoadEvent::Verifying);
     let (blocks, correlation) = verify(&mut client, address, tables)?;
     client
@@ -96,14 +119,22 @@ pub(in crate::engine::sql) fn load(
         .map_err(|error| failed(address, "record that the load is complete", &error))?;
     // Requires a superuser or a grant; otherwise the server does it by itself soon.
     let _ = client.batch_execute("CHECKPOINT");
-    Ok(LoadResult { rows_before: loading.rows_before, rows: loading.rows, blocks, correlation })
+    Ok(LoadResult {
+        rows_before: loading.rows_before,
+        rows: loading.rows,
+        blocks,
+        correlation,
+    })
 }
 
 /// Refuses to load while another load runs. The lock is released with the connection.
 fn refuse_second(client: &mut Client, address: &Address) -> Result<(), Error> {
     #[expect(clippy::cast_possible_wrap, reason = "a name for a lock")]
     let row = client.query_one("SELECT pg_try_advisory_lock($1)", &[&(ORDER as i64)]);
-    if row.map_err(|error| failed(address, "lock its tables for loading", &error))?.get(0) {
+    if row
+        .map_err(|error| failed(address, "lock its tables for loading", &error))?
+        .get(0)
+    {
         return Ok(());
     }
     Err(Error::usage(
@@ -113,25 +144,38 @@ fn refuse_second(client: &mut Client, address: &Address) -> Result<(), Error> {
 }
 
 /// Creates the schema, its manifest and the empty tables in one transaction.
-fn make(client: &mut Client, address: &Address, tables: Tables, tablespace: Option<&str>) -> Result<(), Error> {
-    let columns: Vec<String> = (1..=COLUMNS).map(|number| format!("c{number} text")).collect();
+fn make(
+    client: &mut Client,
+    address: &Address,
+    tables: Tables,
+    tablespace: Option<&str>,
+) -> Result<(), Error> {
+    let columns: Vec<String> = (1..=COLUMNS)
+        .map(|number| format!("c{number} text"))
+        .collect();
     let columns = columns.join(", ");
-    let place = tablespace.map_or(String::new(), |name| format!(" TABLESPACE \"{}\"", name.replace('"', "\"\"")));
-    let Tables { schemas, scale, scan_blocks, block } = tables;
+    let place = tablespace.map_or(String::new(), |name| {
+        format!(" TABLESPACE \"{}\"", name.replace('"', "\"\""))
+    });
+    let Tables {
+        schemas,
+        scale,
+        scan_blocks,
+        block,
+    } = tables;
     let mut text = format!(
-        "BEGIN; CREATE SCHEMA {SCHEMA}; \
-         CREATE TABLE {SCHEMA}.manifest (maker text, schemas bigint, scale bigint, scan_blocks bigint, block bigint, \
-         loaded boolean); \
-         CREATE TABLE {SCHEMA}.chunks (name text, first bigint, PRIMARY KEY (name, first)); \
-         INSERT INTO {SCHEMA}.manifest VALUES ('{MAKER}', {schemas}, {scale}, {scan_blocks}, {block}, false); "
+        "BEGIN; CREATE SCHEMA {SCHEMA}; CREATE TABLE {SCHEMA}.manifest (maker text, schemas \
+         bigint, scale bigint, scan_blocks bigint, block bigint, loaded boolean); CREATE TABLE \
+         {SCHEMA}.chunks (name text, first bigint, PRIMARY KEY (name, first)); INSERT INTO \
+         {SCHEMA}.manifest VALUES ('{MAKER}', {schemas}, {scale}, {scan_blocks}, {block}, false); "
     );
     for table in 0..schemas as usize {
         for name in [blocks_table(table), scan_table(table)] {
             // Ten percent of a block is less than two rows: a second row never fits.
             let _ = write!(
                 text,
-                "CREATE TABLE {SCHEMA}.{name} (id bigint NOT NULL, {columns}) \
-                 WITH (fillfactor = 10, autovacuum_enabled = off){place}; "
+                "CREATE TABLE {SCHEMA}.{name} (id bigint NOT NULL, {columns}) WITH (fillfactor = \
+                 10, autovacuum_enabled = off){place}; "
             );
         }
     }
@@ -142,23 +186,43 @@ fn make(client: &mut Client, address: &Address, tables: Tables, tablespace: Opti
     })
 }
 
-fn missing_chunks(client: &mut Client, address: &Address, tables: Tables) -> Result<Vec<Chunk>, Error> {
+fn missing_chunks(
+    client: &mut Client,
+    address: &Address,
+    tables: Tables,
+) -> Result<Vec<Chunk>, Error> {
     let rows = client
         .query(&format!("SELECT name, first FROM {SCHEMA}.chunks"), &[])
         .map_err(|error| failed(address, "list the loaded rows", &error))?;
-    let there: BTreeSet<(String, u64)> =
-        rows.iter().map(|row| (row.get(0), u64::try_from(row.get::<_, i64>(1)).unwrap_or(u64::MAX))).collect();
-    Ok(chunks::missing(tables, CHUNK_ROWS, [blocks_table, scan_table], &there))
+    let there: BTreeSet<(String, u64)> = rows
+        .iter()
+        .map(|row| {
+            (
+                row.get(0),
+                u64::try_from(row.get::<_, i64>(1)).unwrap_or(u64::MAX),
+            )
+        })
+        .collect();
+    Ok(chunks::missing(
+        tables,
+        CHUNK_ROWS,
+        [blocks_table, scan_table],
+        &there,
+    ))
 }
 
-/// Frees the blocks of an interrupted load that were filled but not committed. Otherwise every row loaded again would
-/// get a new block, and the old blocks would stay empty in between.
+/// Frees the blocks of an interrupted load that were filled but not committed. Otherwise every row
+/// loaded again would get a new block, and the old blocks would stay empty in between.
 fn reclaim(client: &mut Client, address: &Address, tables: Tables) -> Result<(), Error> {
     let schemas = 0..tables.schemas as usize;
     for table in schemas.flat_map(|table| [blocks_table(table), scan_table(table)]) {
-        // The lock is granted once the sessions of that load are gone; their client may have died only a moment ago.
+        // The lock is granted once the sessions of that load are gone; their client may have died
+        // only a moment ago.
         for statement in [
-            format!("BEGIN; SET LOCAL lock_timeout = '30s'; LOCK TABLE {SCHEMA}.{table} IN SHARE MODE; COMMIT"),
+            format!(
+                "BEGIN; SET LOCAL lock_timeout = '30s'; LOCK TABLE {SCHEMA}.{table} IN SHARE \
+                 MODE; COMMIT"
+            ),
             format!("VACUUM {SCHEMA}.{table}"),
         ] {
             client
@@ -172,7 +236,12 @@ fn reclaim(client: &mut Client, address: &Address, tables: Tables) -> Result<(),
 /// Loads one chunk and records it in the manifest, in one transaction.
 fn copy(client: &mut Client, chunk: &Chunk) -> Result<(), postgres::Error> {
     let mut transaction = client.transaction()?;
-    let Chunk { table, first, end, of } = chunk;
+    let Chunk {
+        table,
+        first,
+        end,
+        of,
+    } = chunk;
     let mut writer = transaction.copy_in(&format!("COPY {SCHEMA}.{table} FROM STDIN"))?;
     let order = Permutation::new(*of, ORDER);
     let mut line = Vec::new();
@@ -186,34 +255,50 @@ fn copy(client: &mut Client, chunk: &Chunk) -> Result<(), postgres::Error> {
     }
     writer.finish()?;
     let first = i64::try_from(*first).expect("rows are counted in 63 bits");
-    transaction.execute(&format!("INSERT INTO {SCHEMA}.chunks VALUES ($1, $2)"), &[table, &first])?;
+    transaction.execute(
+        &format!("INSERT INTO {SCHEMA}.chunks VALUES ($1, $2)"),
+        &[table, &first],
+    )?;
     transaction.commit()
 }
 
-/// The row with key `id` in COPY format. Its text is random but the same in every load, so that no storage can compress
-/// or deduplicate it.
+/// The row with key `id` in COPY format. Its text is random but the same in every load, so that no
+/// storage can compress or deduplicate it.
 fn row(id: u64, line: &mut Vec<u8>) {
     line.extend_from_slice(id.to_string().as_bytes());
     let mut rng = Rng::new(ORDER, id);
     for _ in 0..COLUMNS {
         line.push(b'\t');
-        line.extend(crate::engine::sql::loading::random_text(&mut rng, COLUMN_CHARS));
+        line.extend(crate::engine::sql::loading::random_text(
+            &mut rng,
+            COLUMN_CHARS,
+        ));
     }
     line.push(b'\n');
 }
 
-/// Creates the index of one table, collects planner statistics, and marks all rows as visible to all.
-fn finish_table(client: &mut Client, address: &Address, table: usize, tables: Tables) -> Result<(), Error> {
+/// Creates the index of one table, collects planner statistics, and marks all rows as visible to
+/// all.
+fn finish_table(
+    client: &mut Client,
+    address: &Address,
+    table: usize,
+    tables: Tables,
+) -> Result<(), Error> {
     let (blocks, scan) = (blocks_table(table), scan_table(table));
     let space = client
         .query_opt(
-            &format!("SELECT tablespace FROM pg_tables WHERE schemaname = '{SCHEMA}' AND tablename = $1"),
+            &format!(
+                "SELECT tablespace FROM pg_tables WHERE schemaname = '{SCHEMA}' AND tablename = $1"
+            ),
             &[&blocks],
         )
         .ok()
         .flatten()
         .and_then(|row| row.get::<_, Option<String>>(0))
-        .map_or(String::new(), |name| format!(" TABLESPACE \"{}\"", name.replace('"', "\"\"")));
+        .map_or(String::new(), |name| {
+            format!(" TABLESPACE \"{}\"", name.replace('"', "\"\""))
+        });
     let mut statements = vec![
         format!("CREATE UNIQUE INDEX IF NOT EXISTS {blocks}_id ON {SCHEMA}.{blocks} (id){space}"),
         format!("VACUUM (FREEZE, ANALYZE) {SCHEMA}.{blocks}"),
@@ -222,7 +307,9 @@ fn finish_table(client: &mut Client, address: &Address, table: usize, tables: Ta
         statements.push(format!("VACUUM (FREEZE, ANALYZE) {SCHEMA}.{scan}"));
     }
     for statement in statements {
-        client.batch_execute(&statement).map_err(|error| failed(address, "finish a table", &error))?;
+        client
+            .batch_execute(&statement)
+            .map_err(|error| failed(address, "finish a table", &error))?;
     }
     Ok(())
 }
@@ -230,26 +317,38 @@ fn finish_table(client: &mut Client, address: &Address, table: usize, tables: Ta
 /// Number of rows of a table whose blocks are inspected one by one.
 const SAMPLE_ROWS: f64 = 5000.0;
 
-/// The blocks and rows of a table, the maximum rows per block in a sample, and the correlation of key and position.
-fn look_at(client: &mut Client, name: &str, block: u32, rows: u64) -> Result<(u64, u64, u64, f64), postgres::Error> {
+/// The blocks and rows of a table, the maximum rows per block in a sample, and the correlation of
+/// key and position.
+fn look_at(
+    client: &mut Client,
+    name: &str,
+    block: u32,
+    rows: u64,
+) -> Result<(u64, u64, u64, f64), postgres::Error> {
     let count = |row: &postgres::Row| u64::try_from(row.get::<_, i64>(0)).unwrap_or(0);
     let table = format!("{SCHEMA}.{name}");
-    let pages = client.query_one("SELECT pg_relation_size($1::text::regclass) / $2", &[&table, &i64::from(block)])?;
+    let pages = client.query_one(
+        "SELECT pg_relation_size($1::text::regclass) / $2",
+        &[&table, &i64::from(block)],
+    )?;
     // After the vacuum all rows are visible to all, so this reads only the index, if there is one.
     let there = client.query_one(&format!("SELECT count(*) FROM {table}"), &[])?;
     let percent = (SAMPLE_ROWS / rows.max(1) as f64 * 100.0).min(100.0);
     let fullest = client.query_one(
         &format!(
-            "SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM {table} TABLESAMPLE SYSTEM ({percent}) \
-             GROUP BY (ctid::text::point)[0]) AS b"
+            "SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM {table} TABLESAMPLE \
+             SYSTEM ({percent}) GROUP BY (ctid::text::point)[0]) AS b"
         ),
         &[],
     )?;
     let correlation = client.query_opt(
-        "SELECT correlation::float8 FROM pg_stats WHERE schemaname = $1 AND tablename = $2 AND attname = 'id'",
+        "SELECT correlation::float8 FROM pg_stats WHERE schemaname = $1 AND tablename = $2 AND \
+         attname = 'id'",
         &[&SCHEMA, &name],
     )?;
-    let correlation = correlation.and_then(|row| row.get::<_, Option<f64>>(0)).unwrap_or(0.0);
+    let correlation = correlation
+        .and_then(|row| row.get::<_, Option<f64>>(0))
+        .unwrap_or(0.0);
     Ok((count(&pages), count(&there), count(&fullest), correlation))
 }
 
@@ -257,15 +356,17 @@ fn look_at(client: &mut Client, name: &str, block: u32, rows: u64) -> Result<(u6
 fn verify(client: &mut Client, address: &Address, tables: Tables) -> Result<(u64, f64), Error> {
     let (mut blocks, mut worst) = (0, 0.0f64);
     let schemas = 0..tables.schemas as usize;
-    let wanted = schemas.clone().map(|table| (blocks_table(table), tables.scale));
+    let wanted = schemas
+        .clone()
+        .map(|table| (blocks_table(table), tables.scale));
     for (name, rows) in wanted.chain(schemas.map(|table| (scan_table(table), tables.scan_blocks))) {
-        let (pages, there, fullest, correlation) =
-            look_at(client, &name, tables.block, rows).map_err(|error| failed(address, "check a table", &error))?;
+        let (pages, there, fullest, correlation) = look_at(client, &name, tables.block, rows)
+            .map_err(|error| failed(address, "check a table", &error))?;
         if there != rows || pages < rows || pages > blocks_most(rows) || fullest > 1 {
             return Err(Error::failed(
                 format!(
-                    "'{address}' has {there} rows in {pages} blocks in {SCHEMA}.{name}, up to {fullest} in a \
-                     block, but {rows} rows were loaded, one per block"
+                    "'{address}' has {there} rows in {pages} blocks in {SCHEMA}.{name}, up to \
+                     {fullest} in a block, but {rows} rows were loaded, one per block"
                 ),
                 format!("remove the tables and load again: rigel sql drop {address}"),
             ));
@@ -276,8 +377,8 @@ fn verify(client: &mut Client, address: &Address, tables: Tables) -> Result<(u64
     Ok((blocks, worst))
 }
 
-/// Maximum number of blocks of a table with this number of rows. From version 16 on, a server adds 64 blocks at a time
-/// for each COPY, and unused ones stay empty: reads by key never visit them.
+/// Maximum number of blocks of a table with this number of rows. From version 16 on, a server adds
+/// 64 blocks at a time for each COPY, and unused ones stay empty: reads by key never visit them.
 fn blocks_most(rows: u64) -> u64 {
     rows + rows / 16 + 64
 }
@@ -287,7 +388,9 @@ pub(in crate::engine::sql) fn remove(access: &Access) -> Result<Vec<String>, Err
     let mut removed = Vec::new();
     for address in &access.servers {
         let mut client = connect(access, address)?;
-        let Some((tables, _)) = manifest(&mut client, address)? else { continue };
+        let Some((tables, _)) = manifest(&mut client, address)? else {
+            continue;
+        };
         client
             .batch_execute(&format!("UPDATE {SCHEMA}.manifest SET loaded = false"))
             .map_err(|error| failed(address, "record that the tables are removed", &error))?;
@@ -295,15 +398,25 @@ pub(in crate::engine::sql) fn remove(access: &Access) -> Result<Vec<String>, Err
         let names = schemas.flat_map(|table| [blocks_table(table), scan_table(table)]);
         for name in names {
             let text = format!("DROP TABLE IF EXISTS {SCHEMA}.{name} RESTRICT");
-            client.batch_execute(&text).map_err(|error| failed(address, "remove a table", &error))?;
+            client
+                .batch_execute(&text)
+                .map_err(|error| failed(address, "remove a table", &error))?;
             removed.push(format!("{SCHEMA}.{name}"));
         }
         // Drop both or none: without the manifest nobody knows which objects are left.
-        let text = format!("BEGIN; DROP TABLE {SCHEMA}.chunks RESTRICT; DROP TABLE {SCHEMA}.manifest RESTRICT; COMMIT");
-        client.batch_execute(&text).map_err(|error| failed(address, "remove the manifest", &error))?;
+        let text = format!(
+            "BEGIN; DROP TABLE {SCHEMA}.chunks RESTRICT; DROP TABLE {SCHEMA}.manifest RESTRICT; \
+             COMMIT"
+        );
+        client
+            .batch_execute(&text)
+            .map_err(|error| failed(address, "remove the manifest", &error))?;
         removed.extend(["chunks", "manifest"].map(|name| format!("{SCHEMA}.{name}")));
         // The schema stays if it contains somebody else's objects.
-        if client.batch_execute(&format!("DROP SCHEMA {SCHEMA} RESTRICT")).is_ok() {
+        if client
+            .batch_execute(&format!("DROP SCHEMA {SCHEMA} RESTRICT"))
+            .is_ok()
+        {
             removed.push(format!("schema {SCHEMA}"));
         }
     }
@@ -325,14 +438,20 @@ mod tests {
         let fields: Vec<&str> = text.trim_end().split('\t').collect();
         assert_eq!((fields.len(), fields[0]), (COLUMNS + 1, "12345"));
         let distinct: BTreeSet<&str> = fields.iter().copied().collect();
-        assert!(distinct.len() == COLUMNS + 1 && fields[1..].iter().all(|field| field.len() == COLUMN_CHARS));
+        assert!(
+            distinct.len() == COLUMNS + 1
+                && fields[1..].iter().all(|field| field.len() == COLUMN_CHARS)
+        );
         // COPY interprets backslashes.
         assert!(
-            text.trim_end().chars().all(|c| c == '\t' || c.is_ascii_alphanumeric() || c == '.' || c == '_'),
+            text.trim_end()
+                .chars()
+                .all(|c| c == '\t' || c.is_ascii_alphanumeric() || c == '.' || c == '_'),
             "{text}"
         );
         assert!(line(12_345) == text && line(12_346) != text);
-        // A tenth of a block of 8 KiB is 819 bytes: if a row is longer than that, a second one never fits.
+        // A tenth of a block of 8 KiB is 819 bytes: if a row is longer than that, a second one
+        // never fits.
         assert!((820..1500).contains(&text.len()), "{}", text.len());
     }
 }

@@ -1,6 +1,8 @@
-//! Counters of `PostgreSQL`, and the waits of its sessions, through a separate connection to one server.
+//! Counters of `PostgreSQL`, and the waits of its sessions, through a separate connection to one
+//! server.
 //!
-//! Input: the application name of our sessions. Output: the server's counters, of our tables where it counts per table.
+//! Input: the application name of our sessions. Output: the server's counters, of our tables where
+//! it counts per table.
 
 use super::client::failed;
 use crate::clock::Clock;
@@ -30,23 +32,36 @@ pub(super) struct PostgresProbe {
 }
 
 impl PostgresMonitor {
-    pub(super) fn new(mut client: Client, address: &Address, application: &str) -> Result<Self, Error> {
+    pub(super) fn new(
+        mut client: Client,
+        address: &Address,
+        application: &str,
+    ) -> Result<Self, Error> {
         let asked = |error: &postgres::Error| failed(address, "report its statistics", error);
         let row = client
-            .query_one("SELECT current_setting('server_version_num')::int, pg_backend_pid()", &[])
+            .query_one(
+                "SELECT current_setting('server_version_num')::int, pg_backend_pid()",
+                &[],
+            )
             .map_err(|error| asked(&error))?;
         let (version, pid): (i32, i32) = (row.get(0), row.get(1));
         client
-            .execute("SELECT set_config('application_name', $1, false)", &[&format!("{application}-monitor")])
-            .map_err(|error| asked(&error))?;
-        let counters = client.prepare(&counters_statement(version)).map_err(|error| asked(&error))?;
-        let waits = client
-            .prepare(
-                "SELECT coalesce(wait_event_type || ':' || wait_event, 'CPU'), count(*) FROM pg_stat_activity \
-                 WHERE application_name = $1 AND state = 'active' GROUP BY 1",
+            .execute(
+                "SELECT set_config('application_name', $1, false)",
+                &[&format!("{application}-monitor")],
             )
             .map_err(|error| asked(&error))?;
-        let local = address.is_socket() || ["localhost", "127.0.0.1", "::1"].contains(&address.host.as_str());
+        let counters = client
+            .prepare(&counters_statement(version))
+            .map_err(|error| asked(&error))?;
+        let waits = client
+            .prepare(
+                "SELECT coalesce(wait_event_type || ':' || wait_event, 'CPU'), count(*) FROM \
+                 pg_stat_activity WHERE application_name = $1 AND state = 'active' GROUP BY 1",
+            )
+            .map_err(|error| asked(&error))?;
+        let local = address.is_socket()
+            || ["localhost", "127.0.0.1", "::1"].contains(&address.host.as_str());
         let postmaster = if local { parent_of(pid) } else { None };
         let probe = PostgresProbe {
             client,
@@ -57,11 +72,16 @@ impl PostgresMonitor {
             looks: 0,
             asked: 0,
         };
-        Ok(Self { probe: Mutex::new(probe), postmaster })
+        Ok(Self {
+            probe: Mutex::new(probe),
+            postmaster,
+        })
     }
 
     pub(super) fn probe(&self) -> std::sync::MutexGuard<'_, PostgresProbe> {
-        self.probe.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.probe
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
@@ -75,14 +95,16 @@ fn parent_of(pid: i32) -> Option<u32> {
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The statement for the counters: of our tables where the server counts per table, otherwise of the whole server.
+/// The statement for the counters: of our tables where the server counts per table, otherwise of
+/// the whole server.
 fn counters_statement(version: i32) -> String {
     let written = if version >= 180_000 {
         "(SELECT (sum(write_bytes) / 8192)::bigint FROM pg_stat_io WHERE object = 'relation')"
     } else if version >= 160_000 {
         "(SELECT sum(writes)::bigint FROM pg_stat_io WHERE object = 'relation')"
     } else {
-        "(SELECT (buffers_checkpoint + buffers_clean + buffers_backend)::bigint FROM pg_stat_bgwriter)"
+        "(SELECT (buffers_checkpoint + buffers_clean + buffers_backend)::bigint FROM \
+         pg_stat_bgwriter)"
     };
     let syncs = if version >= 180_000 {
         "(SELECT sum(fsyncs)::bigint FROM pg_stat_io WHERE object = 'wal')"
@@ -90,13 +112,12 @@ fn counters_statement(version: i32) -> String {
         "(SELECT wal_sync FROM pg_stat_wal)"
     };
     format!(
-        "SELECT t.heap, t.heap + t.index, t.heap_read + t.index_read, (d.blk_read_time * 1e6)::bigint, {written}, \
-         (SELECT wal_bytes::bigint FROM pg_stat_wal), {syncs}, d.xact_commit \
-         FROM (SELECT coalesce(sum(heap_blks_read + heap_blks_hit), 0)::bigint AS heap, \
-               coalesce(sum(idx_blks_read + idx_blks_hit), 0)::bigint AS index, \
-               coalesce(sum(heap_blks_read), 0)::bigint AS heap_read, \
-               coalesce(sum(idx_blks_read), 0)::bigint AS index_read \
-               FROM pg_statio_user_tables WHERE schemaname = '{SCHEMA}') t, \
+        "SELECT t.heap, t.heap + t.index, t.heap_read + t.index_read, (d.blk_read_time * \
+         1e6)::bigint, {written}, (SELECT wal_bytes::bigint FROM pg_stat_wal), {syncs}, \
+         d.xact_commit FROM (SELECT coalesce(sum(heap_blks_read + heap_blks_hit), 0)::bigint AS \
+         heap, coalesce(sum(idx_blks_read + idx_blks_hit), 0)::bigint AS index, \
+         coalesce(sum(heap_blks_read), 0)::bigint AS heap_read, coalesce(sum(idx_blks_read), \
+         0)::bigint AS index_read FROM pg_statio_user_tables WHERE schemaname = '{SCHEMA}') t, \
          pg_stat_database d WHERE d.datname = current_database()"
     )
 }
@@ -105,7 +126,8 @@ impl PostgresProbe {
     pub(super) fn look(&mut self) -> Result<(), postgres::Error> {
         self.asked += 1;
         for row in self.client.query(&self.waits, &[&self.application])? {
-            *self.seen.entry(row.get(0)).or_default() += u64::try_from(row.get::<_, i64>(1)).unwrap_or(0);
+            *self.seen.entry(row.get(0)).or_default() +=
+                u64::try_from(row.get::<_, i64>(1)).unwrap_or(0);
         }
         self.looks += 1;
         Ok(())
@@ -114,7 +136,10 @@ impl PostgresProbe {
     pub(super) fn counters(&mut self) -> Result<ServerSample, postgres::Error> {
         self.asked += 1;
         let row = self.client.query_one(&self.counters, &[])?;
-        let number = |at: usize| row.get::<_, Option<i64>>(at).and_then(|number| u64::try_from(number).ok());
+        let number = |at: usize| {
+            row.get::<_, Option<i64>>(at)
+                .and_then(|number| u64::try_from(number).ok())
+        };
         Ok(ServerSample {
             visited: number(0),
             logical: number(1),
@@ -134,9 +159,10 @@ impl PostgresProbe {
     pub(super) fn flush(&mut self) -> Result<(), postgres::Error> {
         let clock = Clock::real();
         for _ in 0..100 {
-            let row = self
-                .client
-                .query_one("SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", &[&self.application])?;
+            let row = self.client.query_one(
+                "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1",
+                &[&self.application],
+            )?;
             if row.get::<_, i64>(0) == 0 {
                 break;
             }

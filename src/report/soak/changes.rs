@@ -1,0 +1,156 @@
+//! What changed in a series of rounds: slowdowns, changes of level, trends, single rounds that stand out.
+
+use super::figures::{rate, show};
+use super::timeline::daily_sentence;
+use crate::analyse::{ChangePoint, Episode, HostShift, Outlier, Predictability, Quantity};
+use crate::model::Resolution;
+use crate::report::document::{Block, Section};
+use crate::report::parts;
+
+/// Maximum number of listed changes and slowdowns in text.
+const LIST_MAX: usize = 12;
+
+/// `+1.5 %`.
+fn change_of(factor: f64) -> String {
+    format!("{:+.1} %", (factor - 1.0) * 100.0)
+}
+
+/// Slowdowns, changes of level, trends and single rounds that stand out, each with its date and
+/// size.
+pub(super) fn what_changed(found: &Predictability) -> Option<Section> {
+    let to = found.resolution;
+    let too_often = found.changed_too_often.iter().map(|of| too_often(*of));
+    let episodes = found
+        .episodes
+        .iter()
+        .take(LIST_MAX)
+        .map(|slow| episode(slow, to));
+    let sentence = |text: String| Block::Text(parts::capital(&text) + ".");
+    let mut blocks: Vec<Block> = too_often.chain(episodes).map(sentence).collect();
+    if !found.changes.is_empty() {
+        let row = |change: &ChangePoint| {
+            let interval = change.interval.map_or_else(String::new, |interval| {
+                format!(
+                    "{} to {}",
+                    change_of(interval.low),
+                    change_of(interval.high)
+                )
+            });
+            let until = change.until.map_or_else(String::new, |until| {
+                format!(" to {}, in steps", until.shown(to))
+            });
+            vec![
+                format!("{}{until}, round {}", change.at.shown(to), change.round),
+                change.of.name().into(),
+                change_of(change.factor),
+                interval,
+                host(change.host.as_deref()),
+            ]
+        };
+        let columns = ["when", "what", "#change", "#95 % interval", "host"];
+        let rows = found.changes.iter().take(LIST_MAX).map(row).collect();
+        blocks.push(Block::Table(parts::rows(
+            "Changes of level",
+            &columns,
+            rows,
+        )));
+    }
+    blocks.extend(found.trends.iter().map(|trend| {
+        let percent = |factor: f64| format!("{:+.2} %", (factor - 1.0) * 100.0);
+        let interval = format!(
+            "{} to {}",
+            percent(trend.interval.low),
+            percent(trend.interval.high)
+        );
+        let (name, daily) = (trend.of.name(), percent(trend.factor_per_day));
+        sentence(format!(
+            "{name} {daily} per day ({interval}), {} over the series",
+            percent(trend.factor)
+        ))
+    }));
+    // The daily pattern of throughput has a section of its own.
+    let other_patterns = found
+        .daily
+        .iter()
+        .filter(|daily| daily.of != Quantity::Rate);
+    blocks.extend(other_patterns.map(|pattern| Block::Text(daily_sentence(pattern))));
+    let left_out = found.episodes.len().saturating_sub(LIST_MAX)
+        + found.changes.len().saturating_sub(LIST_MAX);
+    if left_out > 0 {
+        blocks.push(sentence(format!("{left_out} more are in the JSON report")));
+    }
+    blocks.extend(outliers(found).map(sentence));
+    let lead = "Each with its date and size, and what the host showed at that time.";
+    (!blocks.is_empty()).then(|| parts::section("changes", "What changed", lead, blocks))
+}
+
+/// Names the single rounds that differ most from their neighbours.
+fn outliers(found: &Predictability) -> Option<String> {
+    let mut farthest: Vec<&Outlier> = found.outliers.iter().collect();
+    farthest.sort_by(|a, b| b.factor.ln().abs().total_cmp(&a.factor.ln().abs()));
+    let one = |outlier: &&Outlier| {
+        let value = show(outlier.of, outlier.value);
+        format!(
+            "{} {value} on {}",
+            outlier.of.name(),
+            outlier.at.shown(found.resolution)
+        )
+    };
+    let named: Vec<String> = farthest.iter().take(3).map(one).collect();
+    let (count, differs) = (
+        farthest.len(),
+        if farthest.len() == 1 {
+            "round differs"
+        } else {
+            "rounds differ"
+        },
+    );
+    (count > 0).then(|| {
+        format!(
+            "{count} single {differs} from their neighbours: {}",
+            named.join(", ")
+        )
+    })
+}
+
+/// Replaces the list of changes of a quantity that changed too often.
+fn too_often(of: Quantity) -> String {
+    format!(
+        "{}: too many changes to tell apart, so none is listed",
+        of.name()
+    )
+}
+
+/// Describes a slowdown in a sentence.
+fn episode(slow: &Episode, to: Resolution) -> String {
+    let end = slow
+        .end
+        .map_or("not over when the series ended".into(), |end| {
+            format!("over from {} on", end.shown(to))
+        });
+    format!(
+        "slowdown: from {} on below {}, usually {}; worst {} ({:.0} % lower) on {}; {end}; {} \
+         rounds; {}",
+        slow.begin.shown(to),
+        rate(slow.edge),
+        rate(slow.usual),
+        rate(slow.worst_rate),
+        slow.lost() * 100.0,
+        slow.worst.shown(to),
+        slow.rounds,
+        host(slow.host.as_deref())
+    )
+}
+
+/// Describes what changed on the host.
+fn host(shifts: Option<&[HostShift]>) -> String {
+    match shifts {
+        None => "nothing is known of the host".into(),
+        Some([]) => "no counter of the host changed with it".into(),
+        Some(shifts) => shifts
+            .iter()
+            .map(HostShift::sentence)
+            .collect::<Vec<_>>()
+            .join(", "),
+    }
+}

@@ -1,0 +1,58 @@
+//! Formats the figures of rounds, and merges those that share a point of a chart.
+
+use crate::analyse::Quantity;
+use crate::model::Moment;
+use crate::report::document::{Merge, Series, Shape};
+use crate::report::parts;
+
+/// Maximum number of points of a series; with more rounds, several share a point.
+pub(super) const POINTS_MAX: usize = 2000;
+
+/// The position of a moment on the axis of local time. All moments use the UTC offset of the first;
+/// otherwise the hour that is repeated in autumn would be drawn over the previous one.
+pub(in crate::report) fn wall(moment: Moment, first: Moment) -> f64 {
+    moment.by_the_clock_of(first).wall_seconds() as f64
+}
+
+/// `5,012/s`.
+pub(in crate::report) fn rate(value: f64) -> String {
+    parts::count(value) + "/s"
+}
+
+/// Formats a value of a quantity with its unit.
+pub(in crate::report) fn show(of: Quantity, value: f64) -> String {
+    match of {
+        Quantity::Rate => rate(value),
+        Quantity::P99Us => parts::time(value),
+    }
+}
+
+/// Formats a fraction in percent; 100 % is shown only if it is exact.
+pub(in crate::report) fn share(value: f64) -> String {
+    let shown = format!("{:.2}", value * 100.0);
+    if shown == "100.00" && value < 1.0 {
+        "99.99 %".into()
+    } else {
+        format!("{shown} %")
+    }
+}
+
+/// The series of rounds over time; with many rounds, several share a point.
+pub(in crate::report) fn thinned<T>(
+    name: &str,
+    rounds: &[T],
+    begin: impl Fn(&T) -> f64,
+    value: &dyn Fn(&T) -> Option<f64>,
+    merge: Merge,
+) -> Series {
+    let shared = || rounds.chunks(rounds.len().div_ceil(POINTS_MAX).max(1));
+    let one = |some: &[T]| merge.of(&some.iter().filter_map(value).collect::<Vec<f64>>());
+    Series {
+        name: name.into(),
+        shape: Shape::Line,
+        x: shared().map(|some| begin(&some[0])).collect(),
+        y: shared().map(one).collect(),
+        merge,
+        ..Series::default()
+    }
+}
