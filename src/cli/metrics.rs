@@ -6,13 +6,16 @@
 
 use super::outcome::OutcomeArgs;
 use super::output::remark;
-use crate::analyse::{numbered_round, round};
+use crate::analyse::{SoakReader, numbered_round, round};
 use crate::model::{Error, Objective, Request};
 use crate::record::PointRecord;
 use crate::record::journal::Header;
 use crate::report::openmetrics::{About, Exposed};
 use crate::serve::{HttpServer, ListenAddress};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// The conclusion of a soak is drawn again when its rounds have grown by one part of this many.
+const CONCLUDE_EVERY: u32 = 50;
 
 /// The metrics served to Prometheus.
 pub(super) struct Metrics {
@@ -28,6 +31,10 @@ struct State {
     exposed: Option<Exposed>,
     /// Number of points so far.
     points: u32,
+    /// The rounds of a soak so far: a few hundred bytes each, for its conclusion.
+    soak: Option<SoakReader>,
+    /// The number of rounds from which on the conclusion is drawn again.
+    conclude_at: u32,
 }
 
 impl Metrics {
@@ -68,7 +75,12 @@ impl Metrics {
     /// Adds a point of the run with this header. Without a record, only the header becomes known.
     pub(super) fn add(&self, header: &Header, record: Option<&PointRecord>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { exposed, points } = &mut *state;
+        let State {
+            exposed,
+            points,
+            soak,
+            conclude_at,
+        } = &mut *state;
         if exposed.is_none() {
             *exposed = about(header).map(Exposed::new);
         }
@@ -82,6 +94,16 @@ impl Metrics {
         };
         if let Some(found) = found {
             exposed.add_round(&found, record);
+        }
+        if let Request::Soak(request) = header.request() {
+            let reader = soak.get_or_insert_with(|| SoakReader::new(&request.objectives));
+            reader.add(record);
+            // All rounds are evaluated, so of many not after each.
+            if *points >= *conclude_at {
+                *conclude_at = *points + (*points / CONCLUDE_EVERY).max(1);
+                let result = reader.clone().result(request);
+                exposed.conclude(result.conclusion(header).status);
+            }
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::common::run;
 use proptest::prelude::*;
-use rigel::analyse::{PredictabilityTerms, Round, predictability, round};
+use rigel::analyse::{PredictabilityTerms, Round, Status, predictability, round};
 use rigel::engine::sim::Sim;
 use rigel::model::{
     Coordinates, Load, Mix, Nanos, Objective, Pattern, Point, Stream, Until, WarmUp,
@@ -468,6 +468,30 @@ fn text_is_open_metrics_with_the_measured_figures() {
 }
 
 #[test]
+fn the_conclusion_is_one_of_its_states() {
+    let (mut exposed, _) = soaked(&[(1, "sim:8,100us")]);
+    let states = |exposed: &Exposed| {
+        let families = opened(exposed);
+        let get = |status: Status| {
+            value(
+                &families,
+                "rigel_soak_conclusion",
+                &[("status", status.name())],
+            )
+        };
+        Status::ALL.map(get)
+    };
+    assert_eq!(states(&exposed), [None; 4], "before there is one");
+    for (at, status) in Status::ALL.into_iter().enumerate() {
+        exposed.conclude(status);
+        let mut expected = [Some(0.0); 4];
+        expected[at] = Some(1.0);
+        assert_eq!(states(&exposed), expected);
+        assert_eq!(serde_json::to_value(status).unwrap(), status.name());
+    }
+}
+
+#[test]
 fn the_error_budget_is_that_of_the_report() {
     // Round 2 misses its objective, and 3 to 5 do not take place: a stall. The gap before round 9
     // has another cause.
@@ -832,6 +856,7 @@ fn names() -> BTreeSet<String> {
     let host = round.host.as_mut().unwrap();
     (host.io_pressure, host.others_mb_per_s) = (Some(0.1), Some(1.0));
     exposed.add_round(round, record);
+    exposed.conclude(Status::Plain);
     let families = opened(&exposed);
     let mut names: BTreeSet<String> = families
         .values()

@@ -16,6 +16,22 @@ use crate::record::journal::Header;
 
 pub use parts::{Conclusion, Status};
 
+impl Status {
+    /// Every rating.
+    pub const ALL: [Self; 4] = [Self::Good, Self::Plain, Self::Warning, Self::Bad];
+
+    /// Its name in JSON and metrics.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Plain => "plain",
+            Self::Warning => "warning",
+            Self::Bad => "bad",
+        }
+    }
+}
+
 impl RunResult {
     /// The conclusion of a run that began with `header`.
     #[must_use]

@@ -22,7 +22,7 @@ pub struct SoakResult {
 }
 
 /// The rounds of a soak so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct SoakReader {
     objectives: Vec<Objective>,
     rounds: Vec<Round>,

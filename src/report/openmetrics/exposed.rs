@@ -4,7 +4,7 @@ use super::accept::Format;
 use super::family::{Family, Sort, Times, Value};
 use super::protobuf;
 use super::text::{self, Dialect};
-use crate::analyse::{DeviceLoad, Round, RoundEnd, device_loads};
+use crate::analyse::{DeviceLoad, Round, RoundEnd, Status, device_loads};
 use crate::model::{Kind, Moment, Nanos, Objective};
 use crate::record::{Latencies, PointRecord};
 use std::collections::BTreeMap;
@@ -47,6 +47,8 @@ pub struct Exposed {
     ends: Ends,
     /// Number of skipped rounds.
     missed: u64,
+    /// The rating of the rounds so far, once it is known.
+    conclusion: Option<Status>,
     /// By objective.
     standings: Vec<Standing>,
     last: Option<Last>,
@@ -106,6 +108,7 @@ impl Exposed {
             failed: BTreeMap::new(),
             ends: Ends::default(),
             missed: 0,
+            conclusion: None,
             last: None,
             served: Vec::new(),
         }
@@ -115,6 +118,12 @@ impl Exposed {
     #[must_use]
     pub fn objectives(&self) -> &[Objective] {
         &self.about.objectives
+    }
+
+    /// Sets the rating of the rounds so far, as the report concludes from them.
+    pub fn conclude(&mut self, status: Status) {
+        self.conclusion = Some(status);
+        self.served.clear();
     }
 
     /// Adds a round and its record. Rounds come in the order of the journal; a resumed soak begins
@@ -238,7 +247,25 @@ impl Exposed {
                 "How long the soak is to take.",
             )
             .with(&[], planned.map(Nanos::as_secs_f64)),
+            self.conclusion(),
         ]
+    }
+
+    /// The rating as a set of states, of which one is 1. The sentence is not a label: it changes
+    /// with every round, and each would be a new series.
+    fn conclusion(&self) -> Family {
+        let mut family = Family::new(
+            "soak_conclusion",
+            Sort::Gauge,
+            "1 for the status of the report's conclusion from the rounds so far, 0 for the others.",
+        );
+        if let Some(conclusion) = self.conclusion {
+            for status in Status::ALL {
+                let is_it = f64::from(u8::from(status == conclusion));
+                family.push(&[("status", status.name())], Value::Number(is_it));
+            }
+        }
+        family
     }
 
     fn operations(&self) -> Vec<Family> {
