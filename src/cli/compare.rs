@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Compare runs: ratio of each figure to the baseline's, its interval, and whether they differ
 ///
-/// Lists differing conditions first, the target before all others. Leaves out figures of other I/O
+/// Names differing conditions, the target before all others. Leaves out figures of other I/O
 /// sizes, and refuses runs of another workload, because all their figures are of different work.
 /// Compares soaks and imported series by their medians over rounds.
 #[derive(Debug, Args)]

@@ -406,7 +406,7 @@ pub(super) fn measure_announced(
     announce: &dyn Announce,
 ) -> Result<(Run, bool), Error> {
     if job.is_over() {
-        remark("nothing of this run is left to measure\n\n");
+        remark("this run is already complete: nothing is measured\n\n");
         return Ok((journal::read(job.results.path())?, false));
     }
     let stop = stop_flag()?;

@@ -3,6 +3,7 @@
 
 use super::live::{ThroughputUnit, View};
 use super::output;
+use crate::analyse::quantity;
 use crate::analyse::{PointSummary, summarise};
 use crate::clock::Clock;
 use crate::drive::{self, Live};
@@ -250,8 +251,8 @@ impl Progress {
                 let _ = if let ThroughputUnit::Bytes(length) = unit {
                     write!(
                         text,
-                        " | {name} {:.0} MiB/s {mean}",
-                        rate * f64::from(length) / MIB as f64
+                        " | {name} {:.0} MB/s {mean}",
+                        rate * f64::from(length) / 1e6
                     )
                 } else {
                     write!(text, " | {name} {rate:.0} IOPS {mean}")
@@ -340,8 +341,10 @@ fn told(summary: &PointSummary) -> String {
             format!(", p50 {p50} p99 {p99}")
         });
         format!(
-            " {} {:.0} IOPS {:.1} MiB/s{latency}",
-            class.name, class.iops, class.mib_per_s
+            " {} {} IOPS {} MB/s{latency}",
+            class.name,
+            quantity::count(class.iops.round()),
+            quantity::count(class.iops * f64::from(class.io_bytes) / 1e6)
         )
     };
     summary

@@ -84,23 +84,23 @@ impl Nanos {
 }
 
 impl fmt::Display for Nanos {
-    /// In the largest unit below the value, with three significant digits: `850ns`, `12.3us`,
-    /// `4.56ms`, `7.89s`.
+    /// In the largest unit below the value, with three significant digits: `850 ns`,
+    /// `12.3 µs`, `4.56 ms`, `7.89 s`. Every report writes a time so.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = self.0 as f64;
         let (value, unit) = match self.0 {
-            0..1_000 => return write!(f, "{}ns", self.0),
-            1_000..1_000_000 => (nanos / 1e3, "us"),
+            0..1_000 => return write!(f, "{} ns", self.0),
+            1_000..1_000_000 => (nanos / 1e3, "µs"),
             1_000_000..1_000_000_000 => (nanos / 1e6, "ms"),
             _ => (nanos / 1e9, "s"),
         };
         // Above these bounds, rounding would add a digit: 9.995 is "10.0".
         if value < 9.995 {
-            write!(f, "{value:.2}{unit}")
+            write!(f, "{value:.2} {unit}")
         } else if value < 99.95 {
-            write!(f, "{value:.1}{unit}")
+            write!(f, "{value:.1} {unit}")
         } else {
-            write!(f, "{value:.0}{unit}")
+            write!(f, "{value:.0} {unit}")
         }
     }
 }
@@ -364,11 +364,11 @@ mod tests {
     #[test]
     fn three_significant_digits_are_kept_at_the_edges() {
         for (nanos, text) in [
-            (999, "999ns"),
-            (9_994, "9.99us"),
-            (9_996, "10.0us"),
-            (99_960, "100us"),
-            (1_234_567, "1.23ms"),
+            (999, "999 ns"),
+            (9_994, "9.99 µs"),
+            (9_996, "10.0 µs"),
+            (99_960, "100 µs"),
+            (1_234_567, "1.23 ms"),
         ] {
             assert_eq!(Nanos(nanos).to_string(), text);
         }

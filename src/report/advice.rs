@@ -78,7 +78,7 @@ fn heading(header: &Header, warnings: &[String]) -> String {
     let _ = writeln!(text, "{APPLIED}");
     if !warnings.is_empty() {
         let what = format!(
-            "warning: {}; all that follows is as doubtful as the run",
+            "warning: {}; everything below is as uncertain as the run",
             warnings.join(", ")
         );
         let _ = write!(text, "\n{}", wrapped("", &what, 0));
@@ -173,7 +173,10 @@ fn cautions(section: &ProductAdvice, warnings: &[String]) -> Vec<String> {
         );
     };
     if !warnings.is_empty() {
-        warn(&format!("from a doubtful run: {}", warnings.join(", ")));
+        warn(&format!(
+            "from a run with warnings: {}",
+            warnings.join(", ")
+        ));
     }
     for setting in section
         .settings
@@ -188,7 +191,7 @@ fn cautions(section: &ProductAdvice, warnings: &[String]) -> Vec<String> {
         names.dedup();
         if !names.is_empty() {
             warn(&format!(
-                "doubtful: {} ({})",
+                "uncertain: {} ({})",
                 setting.setting,
                 names.join(", ")
             ));

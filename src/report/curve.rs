@@ -63,7 +63,7 @@ fn of_request(request: &CurveRequest) -> String {
         let size = parts::size(background.length);
         let _ = write!(
             text,
-            ", beside large reads of {size}, {} outstanding",
+            ", with large reads of {size} at the same time, {} outstanding",
             background.depth
         );
     }

@@ -40,7 +40,7 @@ pub fn job(run: &Run, name: &str, engine: &EngineInfo) -> Result<String, Error> 
         Target::Scratch { .. } => {
             return Err(Error::usage(
                 "the scratch file of this run is gone",
-                "measure with --keep, and fio has a file to read",
+                "measure with --keep, so that fio has a file to read",
             ));
         }
         Target::Sim(_) | Target::Null { .. } | Target::Sql(_) => {
@@ -102,7 +102,7 @@ fn refuse_unsafe(header: &Header, point: &Point, members: &[PathBuf]) -> Result<
             return Ok(());
         }
         Err(Error::usage(
-            format!("the {what} '{text}' of this run cannot stand in a job of fio"),
+            format!("the {what} '{text}' of this run cannot be written in a fio job"),
             "no line breaks, control characters, blanks at the ends or any of ; # $ ` \\ may be \
              in it: name the target by a link without them, and measure again",
         ))
@@ -272,8 +272,7 @@ impl Places {
                 stripe / length.max(1)
             );
         }
-        let mut text =
-            "# fio does not go on at the end of the file: it begins again here\n".to_string();
+        let mut text = "# at the end of the file fio begins again here\n".to_string();
         let member = self
             .starts
             .partition_point(|start| *start <= offset)

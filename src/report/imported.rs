@@ -33,7 +33,7 @@ pub(super) fn document(
     let header = &run.header;
     let mut document = Document {
         about: format!(
-            "imported {} by Rigel {}; Rigel measured nothing of it",
+            "imported {} by Rigel {}; not measured by Rigel",
             header.started, header.version
         ),
         ..frame
@@ -44,7 +44,7 @@ pub(super) fn document(
         document.sections.push(findings);
         add_figures(&mut document, run, result);
     }
-    let lead = "Rigel measured nothing of this.";
+    let lead = "These figures were not measured by Rigel.";
     let blocks = result.sources.iter().flat_map(source_facts).collect();
     document.sections.push(parts::section(
         "source",

@@ -15,8 +15,7 @@ const LEGEND: [&str; 4] = [
      bytes: of raw I/O by the disks' counters, of the database by its processes'. Below 100 % a \
      cache served the rest; above it, more was read than requested.",
     "p50 and p99 are of a block; of the database, those of a statement divided by its blocks.",
-    "Waiting: what CPU time does not explain of a longer time: for storage, or for a CPU that \
-     others use.",
+    "Waiting: the part of a longer time that CPU time does not explain: for storage, or for a CPU that others use.",
     "CPU: seconds per million blocks, which is microseconds per block, user and system. The \
      client is this process; kernel threads and interrupts count for neither.",
 ];
@@ -94,10 +93,10 @@ fn headlines(index: usize, table: &LayerTable) -> Vec<Headline> {
         let path = format!("layers.tables.{index}.layers.{at}");
         if let Some(share) = row.share_of_first {
             let name = format!("{path}.share_of_first");
-            let note = "blocks read as rows, of those by raw I/O".to_string();
+            let note = "blocks read as rows, as a share of those by raw I/O".to_string();
             figures.push(parts::headline(
                 &name,
-                "of the storage used",
+                "share of raw I/O",
                 share,
                 parts::percent(share),
                 String::new(),
@@ -340,8 +339,7 @@ fn over_layers(
         .fold(0.0, f64::max);
     let lines = Lines {
         x: Axis {
-            label: "1 raw, 2 a thread each, 3 database without buffer cache, 4 through it, 5 a \
-                    row a statement"
+            label: "1 raw, 2 a thread each, 3 database without buffer cache, 4 through it, 5 one row per statement"
                 .into(),
             range: Some((0.4, last + 0.6)),
             ..Axis::default()

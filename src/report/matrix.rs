@@ -289,7 +289,7 @@ fn alone(points: &[PointSummary], shape: &CurveShape) -> Option<Section> {
         throughput::depth_chart(&small, shape.usl, shape, "IOPS"),
         throughput::large_chart(&large, "large I/O", ByteRate::Mib),
     ]));
-    let lead = "Small I/O without large beside it, and large I/O without small.";
+    let lead = "Small I/O without large I/O, and large I/O without small I/O.";
     let section = parts::section(
         "latency-throughput",
         "Latency against throughput",

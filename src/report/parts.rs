@@ -90,7 +90,7 @@ pub(super) fn each_finding(mut listed: Vec<Finding>) -> Section {
         .filter(|finding| finding.severity != Severity::Note)
         .count();
     let lead = match (warnings, listed.len()) {
-        (_, 0) => "The checks found nothing to warn of.".to_string(),
+        (_, 0) => "The checks raised no warnings.".to_string(),
         (0, _) => "No warnings; notes only.".into(),
         (1, _) => "One warning with its evidence and a hint, then notes.".into(),
         (warnings, _) => {

@@ -74,7 +74,7 @@ pub(super) fn section(header: &Header, workload: &str) -> Section {
     let lead = "Everything that these figures depend on.";
     parts::full(parts::section(
         "setup",
-        "What was run, on what",
+        "What was run, and on what",
         lead,
         blocks,
     ))

@@ -270,7 +270,7 @@ fn of_verdict(found: &Predictability) -> Vec<Headline> {
                 &name,
                 "varies by",
                 value,
-                "deviation over mean".into(),
+                "standard deviation over mean".into(),
                 variation,
             ));
         }
@@ -492,7 +492,8 @@ fn cut(cut: &CutRounds, to: Resolution) -> String {
         .limit_seconds
         .map_or_else(String::new, |seconds| format!(" of {seconds:.0} s"));
     let work = cut.work.map_or_else(String::new, |work| {
-        format!(", before their work of {work:.0} was done")
+        let work = parts::count(work.round());
+        format!(", before their work of {work} operations was done")
     });
     let when = format!("between {} and {}", cut.first.shown(to), cut.last.shown(to));
     let pieces = match cut.in_pieces {

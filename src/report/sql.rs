@@ -261,7 +261,7 @@ fn loads(points: &[PointSummary]) -> Table {
         "#commits/s",
         "#CPUs",
         "#physical per CPU s",
-        "longest in",
+        "longest wait",
     ];
     parts::rows("Each load", &columns, rows)
 }

@@ -377,7 +377,7 @@ fn level(share: f64) -> char {
 /// Notes that apply to nearly every virtual disk, each with a short text. Several of them are
 /// folded into one line.
 const USUAL: [(FindingName, &str); 3] = [
-    (FindingName::Rotational, "says that it spins"),
+    (FindingName::Rotational, "reports that it is rotational"),
     (FindingName::WriteCache, "has a write-back cache"),
     (FindingName::Merges, "may merge adjacent requests"),
 ];
@@ -393,7 +393,7 @@ fn usual_of_disks(findings: &[&Finding]) -> Option<String> {
         .collect();
     let sentence = || {
         format!(
-            "the disk {}, as virtual disks do: `rigel report --verbose` shows each note",
+            "the disk {}, as most virtual disks do: `rigel report --verbose` shows each note",
             found.join(", ")
         )
     };

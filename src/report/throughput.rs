@@ -249,7 +249,7 @@ fn load_name(point: &PointSummary, class: &ClassSummary) -> String {
     let name = match point.coordinates {
         Coordinates::Rate {
             rate_per_s: rate, ..
-        } => format!("{} offered a second", parts::count(rate as f64)),
+        } => format!("{} offered per second", parts::count(rate as f64)),
         Coordinates::Cell { small, large: 0 } => format!("depth {small}"),
         _ => point.coordinates.to_string(),
     };

@@ -73,15 +73,16 @@ pub(super) fn section(run: &Run, units: Units<'_>) -> Option<Section> {
         description,
         Plot::Stack { panels },
     );
-    let mut lead = "Each point in its turn; gaps are warm-up and preparation.".to_string();
+    let mut lead =
+        "Points in the order in which they ran; gaps are warm-up and preparation.".to_string();
     if thin > 1 {
-        let _ = write!(lead, " Each step is of {thin} windows together.");
+        let _ = write!(lead, " Each step combines {thin} windows.");
     }
     if squeezed {
         lead.push_str(" Pauses of more than five minutes are drawn as five minutes.");
     }
     if parts.iter().all(|part| part.record.samples.is_empty()) {
-        lead.push_str(" Nothing was counted on the host: the target is a model on virtual time.");
+        lead.push_str(" The host was not sampled: the target is a model on virtual time.");
     }
     Some(parts::section(
         "timeline",

@@ -193,8 +193,7 @@ impl Held {
         match self.write_all(journal) {
             Err(error) if self.records.len() < HELD_MAX => {
                 listen(Event::Trouble(&format!(
-                    "{error}\n  {} rounds are kept in memory, and written when that is possible \
-                     again",
+                    "{error}\n  {} rounds are held in memory until they can be written",
                     self.records.len()
                 )));
                 Ok(())

@@ -84,7 +84,7 @@ fn made_and_removed(name: &str, bin: &Path, version: &str) {
         0,
     );
     assert!(
-        over.contains("nothing of this run is left") && !over.contains("a private PostgreSQL"),
+        over.contains("this run is already complete") && !over.contains("a private PostgreSQL"),
         "{over}"
     );
 }

@@ -85,7 +85,7 @@ impl OverTime {
         for result in &found.objectives {
             let kept = result.share_kept.map(Figure::unknown);
             made.show(
-                format!("{} kept for", result.objective),
+                format!("{} met for", result.objective),
                 FigureUnit::Share,
                 kept,
             );

@@ -58,7 +58,7 @@ impl Comparison {
                     } else {
                         "any difference".into()
                     };
-                    format!(" The least precise, {figure}, leaves room for {room}.")
+                    format!(" The least precise, {figure}, may differ by up to {room}.")
                 });
             return format!(
                 "{name} against {baseline}: no difference shown. Headline figures judged: \
@@ -184,7 +184,7 @@ impl Comparison {
         let rest = if self.rounds.contains_key(&run) {
             "nor whether the same load was requested"
         } else {
-            "and without intervals nobody can say which differences are chance"
+            "and without intervals a difference may be chance"
         };
         Some(format!(
             "{name} was measured by {tool}: what it does not report of host, target and size of \

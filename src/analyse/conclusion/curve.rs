@@ -133,7 +133,7 @@ fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
         let (p50, p99) = (time(latency.p50_us), time(latency.p99_us));
         let _ = write!(
             text,
-            "; an operation takes {p50}, p99 {p99}, and a block {} of it",
+            "; an operation takes {p50} at the median and {p99} at p99; the mean is {} per block",
             time(sql.block_mean_us)
         );
     }

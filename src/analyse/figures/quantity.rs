@@ -33,12 +33,7 @@ pub fn count(value: f64) -> String {
 /// `450 µs`, `1.24 ms`: three significant digits of microseconds.
 #[must_use]
 pub fn time(us: f64) -> String {
-    let text = Nanos::from_micros_f64(us).to_string();
-    let unit = text
-        .find(|c: char| c.is_ascii_alphabetic())
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit);
-    format!("{number} {}", if unit == "us" { "µs" } else { unit })
+    Nanos::from_micros_f64(us).to_string()
 }
 
 /// `8 KiB`.

@@ -6,6 +6,7 @@
 use super::sql::SqlSummary;
 use super::steady::{Steady, steady};
 use crate::analyse::figures::confidence::{BoundCheck, Confidence, Estimate};
+use crate::analyse::figures::quantity::{count, time};
 use crate::model::{
     Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Pattern, Sample,
     Step, Until,
@@ -644,9 +645,10 @@ fn check_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) 
         findings.push(Finding::note(
             FindingName::RateNotMet,
             format!(
-                "{cell}: {offered:.0} operations per second were due, {:.0} were served; {} never \
-                 started",
-                class.iops, class.unserved
+                "{cell}: {} operations per second were due, {} were served; {} never started",
+                count(offered.round()),
+                count(class.iops.round()),
+                count(class.unserved as f64)
             ),
         ));
     }
@@ -657,9 +659,10 @@ fn check_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) 
         findings.push(Finding::warning(
             FindingName::SchedulingDelay,
             format!(
-                "{cell}: Rigel itself issued 1 % of the I/Os {:.0} us late or more; the median \
-                 response time is {:.0} us",
-                delay.p99_us, response.p50_us
+                "{cell}: Rigel itself issued 1 % of the I/Os {} late or more; the median \
+                 response time is {}",
+                time(delay.p99_us),
+                time(response.p50_us)
             ),
             "give it more CPU; service times do not include the delay",
         ));

@@ -6,7 +6,7 @@
 
 use super::at_load::AtLoad;
 use super::shape::CurveShape;
-use crate::analyse::figures::quantity::rounded_percent;
+use crate::analyse::figures::quantity::{count, rounded_percent};
 use crate::analyse::figures::statistics::ratio;
 use crate::analyse::point::summary::{ClassSummary, PointSummary};
 use crate::model::{Bytes, Coordinates, Finding, FindingName, Nanos, Ratio, Severity, Step};
@@ -358,9 +358,9 @@ fn capped(points: &[PointSummary], curve: &CurveShape) -> Option<Finding> {
         severity: Severity::Note,
         name: FindingName::Cap.name().into(),
         what: format!(
-            "throughput stays at {:.0} IOPS (± {}) from depth {} to {}, and response time grows \
+            "throughput stays at {} IOPS (± {}) from depth {} to {}, and response time grows \
              in proportion: {why}",
-            cap.throughput,
+            count(cap.throughput.round()),
             rounded_percent(half),
             cap.from,
             cap.to

@@ -5,6 +5,7 @@ use super::episodes::Episode;
 use super::rounds::Round;
 use super::series_figures::SeriesFigures;
 use super::types::{ChangePoint, DailyPattern, Predictability, Quantity, RoundCounts, SeriesClass};
+use crate::analyse::figures::quantity::count;
 use crate::model::{Nanos, Resolution};
 use std::fmt::Write;
 
@@ -218,11 +219,11 @@ fn slowed(worst: &Episode, others: usize, resolution: Resolution) -> String {
             format!("recovered on {}", end.shown(resolution))
         });
     format!(
-        "Not predictable: throughput fell by {:.0} %, from {:.0} to {:.0} per second: slow from \
+        "Not predictable: throughput fell by {:.0} %, from {} to {} per second: slow from \
          {}, worst on {}, {end}.{others}",
         worst.lost() * 100.0,
-        worst.usual,
-        worst.worst_rate,
+        count(worst.usual.round()),
+        count(worst.worst_rate.round()),
         worst.begin.shown(resolution),
         worst.worst.shown(resolution),
     )
@@ -330,7 +331,9 @@ fn within(of: Quantity, figures: &SeriesFigures) -> String {
     // A median of 0 has no relative range.
     if median <= 0.0 {
         return format!(
-            "95 % of them between {low:.0} and {high:.0} per second, with a median of 0"
+            "95 % of them between {} and {} per second, with a median of 0",
+            count(low.round()),
+            count(high.round())
         );
     }
     let share = (high / median - 1.0).max(1.0 - low / median);

@@ -289,16 +289,13 @@ fn label(scale: BinScale, row: usize) -> Option<String> {
 /// Formats an edge in a few characters: `10us`, `178us`, `1ms`, `1.78s`.
 fn edge(at: Nanos) -> String {
     let text = at.to_string();
-    let unit = text
-        .find(|c: char| c.is_ascii_alphabetic())
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit);
+    let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
     let number = if number.contains('.') {
         number.trim_end_matches('0').trim_end_matches('.')
     } else {
         number
     };
-    format!("{number}{unit}")
+    format!("{number} {unit}")
 }
 
 #[cfg(test)]
@@ -331,7 +328,7 @@ mod tests {
     fn edges_are_short() {
         assert_eq!(
             [0, 8, 10, 24, 26].map(|bin| edge(edge_of(bin))),
-            ["1us", "10us", "17.8us", "1ms", "1.78ms"]
+            ["1 µs", "10 µs", "17.8 µs", "1 ms", "1.78 ms"]
         );
     }
 }

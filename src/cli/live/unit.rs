@@ -1,7 +1,5 @@
 //! Figures in the live view: short, and of constant width while they change.
 
-use crate::model::MIB;
-
 /// From this I/O size in bytes on, throughput is shown in bytes per second instead of operations.
 const LARGE: u32 = 128 * 1024;
 
@@ -32,7 +30,7 @@ impl ThroughputUnit {
         match self {
             Self::Iops => "IOPS",
             Self::Operations => "op/s",
-            Self::Bytes(_) => "MiB/s",
+            Self::Bytes(_) => "MB/s",
         }
     }
 
@@ -40,11 +38,11 @@ impl ThroughputUnit {
     pub(in crate::cli) fn number(self, rate: f64) -> String {
         match self {
             Self::Bytes(length) => {
-                let mib = rate * f64::from(length) / MIB as f64;
-                if mib < 99.5 {
-                    format!("{mib:.1}")
+                let megabytes = rate * f64::from(length) / 1e6;
+                if megabytes < 99.5 {
+                    format!("{megabytes:.1}")
                 } else {
-                    format!("{mib:.0}")
+                    format!("{megabytes:.0}")
                 }
             }
             Self::Iops | Self::Operations if rate < 9.95 => format!("{rate:.1}"),
@@ -97,8 +95,8 @@ mod tests {
     fn figures_have_their_unit_and_no_more_digits_than_they_need() {
         assert_eq!(ThroughputUnit::of(false, 8192).rate(12_345.6), "12346 IOPS");
         assert_eq!(ThroughputUnit::of(false, 8192).rate(3.21), "3.2 IOPS");
-        assert_eq!(ThroughputUnit::of(false, 1 << 20).rate(512.0), "512 MiB/s");
-        assert_eq!(ThroughputUnit::of(false, 1 << 20).rate(12.0), "12.0 MiB/s");
+        assert_eq!(ThroughputUnit::of(false, 1 << 20).rate(512.0), "537 MB/s");
+        assert_eq!(ThroughputUnit::of(false, 1 << 20).rate(12.0), "12.6 MB/s");
         assert_eq!(ThroughputUnit::of(true, 1 << 20).rate(99.0), "99 op/s");
         let clocks = [0.4, 42.0, 754.0, 11_554.0, 357_120.0].map(clock);
         assert_eq!(clocks, ["0:00", "0:42", "12:34", "3:12:34", "4d 03:12"]);

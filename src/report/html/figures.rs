@@ -235,8 +235,12 @@ fn table_of_panels(title: &str, panels: &[Lines]) -> (Table, Option<String>) {
             .collect()
     };
     let rows: Vec<Vec<String>> = xs.iter().step_by(step).map(|at| row(*at)).collect();
-    let cut =
-        (step > 1).then(|| format!("One of every {step} of the {} rows stands here.", xs.len()));
+    let cut = (step > 1).then(|| {
+        format!(
+            "This table has one of every {step} of the {} rows.",
+            xs.len()
+        )
+    });
     let caption = format!("Figures of: {title}");
     (
         Table {
@@ -297,7 +301,7 @@ fn table_of_field(title: &str, heat: &Heat) -> (Table, Option<String>) {
         });
     let cut = (step > 1).then(|| {
         format!(
-            "One of every {step} of the {} columns stands here.",
+            "This table has one of every {step} of the {} columns.",
             heat.columns.len()
         )
     });
@@ -369,7 +373,7 @@ mod tests {
         let (table, cut) = table("t", &Plot::Lines(lines));
         assert_eq!(
             (table.rows.len(), cut.as_deref()),
-            (400, Some("One of every 3 of the 1200 rows stands here."))
+            (400, Some("This table has one of every 3 of the 1200 rows."))
         );
         assert_eq!(table.rows[1], ["3", "3"]);
     }

@@ -49,7 +49,7 @@ pub fn render(document: &Document) -> String {
          href=\"#answer\">To the answer</a>\n<header>\n<h1>{heading}</h1>\n<button \
          type=\"button\" id=\"theme\" hidden>Dark</button>\n</header>\n{about}<div \
          class=\"page\">\n{contents}<main>\n{answer}{sections}</main>\n</div>\n<footer><p>Made by \
-         Rigel {version} from the journal of the run. This file is whole: it loads nothing. \
+         Rigel {version} from the journal of the run. This file is complete: it loads nothing. \
          Charts are drawn by uPlot 1.6.32, © 2022 Leon Sorokin, under the MIT \
          licence.</p></footer>\n<script>{}</script>\n<script>{}</script>\n</body>\n</html>\n",
         scripts[0],

@@ -272,7 +272,7 @@ impl Exposed {
         let mut operations = Family::new(
             "operations",
             Sort::Counter,
-            "Operations that did what was asked, in all rounds.",
+            "Operations that succeeded, in all rounds.",
         );
         let mut times = Family::new(
             "response_seconds",
@@ -337,12 +337,12 @@ impl Exposed {
         let mut kept = Family::new(
             "objective_kept",
             Sort::Gauge,
-            "1 if the last round kept the objective, else 0.",
+            "1 if the last round met the objective, else 0.",
         );
         let mut ratio = Family::new(
             "objective_kept_ratio",
             Sort::Gauge,
-            "Share of the rounds, stopped ones aside, that kept it.",
+            "Share of the rounds that met it, without stopped rounds.",
         );
         let mut budget = Family::new(
             "error_budget_used_ratio",
@@ -418,7 +418,7 @@ impl Last {
             ),
             gauge(
                 "round_operations_per_second",
-                "Operations a second in the last round.",
+                "Operations per second in the last round.",
                 round.rate,
             ),
             gauge(
@@ -458,7 +458,7 @@ impl Last {
             queue,
             gauge(
                 "device_other_bytes_per_second",
-                "Bytes a second that the disks moved in the last round beyond what it asked for.",
+                "Bytes per second that the disks moved in the last round beyond what it requested.",
                 others,
             ),
             gauge(
