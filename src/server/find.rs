@@ -34,7 +34,7 @@ impl std::fmt::Display for Version {
 
 impl Version {
     /// Parses the output of `postgres --version` or `mariadbd --version`.
-    fn read(printed: &str) -> Option<Self> {
+    pub(super) fn read(printed: &str) -> Option<Self> {
         let words: Vec<&str> = printed.split_whitespace().collect();
         let after = |mark: &str| {
             words

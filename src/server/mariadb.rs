@@ -18,10 +18,18 @@ pub(super) const FIRST_FILE: &str = "first.sql";
 /// Arguments of `mariadb-install-db`, or of a server that creates its files itself.
 pub(super) fn making(folder: &Path, programs: &Programs) -> Vec<String> {
     let data = format!("--datadir={}", data(folder));
+    // A server that starts removes every temporary table in its directory for them, also those of
+    // other servers: none shares it.
+    let temporary = format!("--tmpdir={}", folder.display());
     if programs.maker.is_none() {
-        return vec!["--no-defaults".into(), "--initialize-insecure".into(), data];
+        return vec![
+            "--no-defaults".into(),
+            "--initialize-insecure".into(),
+            data,
+            temporary,
+        ];
     }
-    let mut arguments = vec!["--no-defaults".to_string(), data];
+    let mut arguments = vec!["--no-defaults".to_string(), data, temporary];
     // No password and not bound to a system user: only the server's user can enter the folder.
     arguments.push("--auth-root-authentication-method=normal".into());
     arguments.push("--skip-test-db".into());
@@ -104,6 +112,32 @@ fn data(folder: &Path) -> String {
 mod tests {
     use super::*;
     use crate::model::{Bytes, MIB};
+    use crate::server::find::Version;
+
+    #[test]
+    fn no_server_shares_its_directory_for_temporary_tables() {
+        let folder = Path::new("/somewhere/rigel-sql-1");
+        let terms = ServerTerms {
+            folder,
+            buffer_cache: Bytes(32 * MIB),
+            sessions: 4,
+            direct: true,
+            settings: &[],
+        };
+        let programs = |maker: Option<&str>| Programs {
+            server: "/usr/sbin/mariadbd".into(),
+            maker: maker.map(Into::into),
+            version: Version::read("mariadbd  Ver 10.11.14-MariaDB").unwrap(),
+        };
+        for arguments in [
+            making(folder, &programs(Some("/usr/bin/mariadb-install-db"))),
+            making(folder, &programs(None)),
+            serving(&terms),
+        ] {
+            let own = "--tmpdir=/somewhere/rigel-sql-1".to_string();
+            assert!(arguments.contains(&own), "{arguments:?}");
+        }
+    }
 
     #[test]
     fn no_option_file_is_read_and_settings_of_the_caller_override_defaults() {

@@ -501,7 +501,7 @@ fn a_journal_gives_fio_nothing_but_names() {
         };
         members[0] = name.into();
         let error = fio_job(&run, &point).expect_err(name).to_string();
-        assert!(error.contains("cannot stand in a job of fio"), "{error}");
+        assert!(error.contains("cannot be written in a fio job"), "{error}");
 
         run = whole.clone();
         run.header.points[0].streams[0].name = name.into();
