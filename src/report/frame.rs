@@ -33,9 +33,9 @@ pub(super) fn frame(header: &Header, conclusion: Conclusion) -> Document {
 
 /// What was measured and how, in a line: size, workload, engine, and how much was measured.
 pub(super) fn about(header: &Header, workload: &str, measured: &str) -> String {
-    // The name of a scratch file contains its size.
+    // The name of a scratch file contains its size, and so does the line about a server's tables.
     let size = match header.target {
-        Target::Scratch { .. } => String::new(),
+        Target::Scratch { .. } | Target::Sql(_) => String::new(),
         _ if header.facts.usable.0 == 0 => String::new(),
         _ => header.facts.usable.to_string(),
     };
