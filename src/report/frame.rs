@@ -31,6 +31,15 @@ pub(super) fn frame(header: &Header, conclusion: Conclusion) -> Document {
     }
 }
 
+/// As [`about`], after a line about the server, if the run has one.
+pub(super) fn about_server(header: &Header, workload: &str, measured: &str) -> String {
+    let about = about(header, workload, measured);
+    match &header.facts.server {
+        Some(server) => format!("{}; {about}", setup::server_line(server)),
+        None => about,
+    }
+}
+
 /// What was measured and how, in a line: size, workload, engine, and how much was measured.
 pub(super) fn about(header: &Header, workload: &str, measured: &str) -> String {
     // The name of a scratch file contains its size, and so does the line about a server's tables.

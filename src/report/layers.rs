@@ -2,7 +2,7 @@
 //! differences between layers.
 
 use super::document::{Axis, Block, Document, Headline, Lines, Plot, Section, Series, Shape, Unit};
-use super::frame::about;
+use super::frame::about_server;
 use super::points::{self, Units};
 use super::{parts, setup, timeline};
 use crate::analyse::{LayerFigures, LayerStep, LayerTable, LayersResult};
@@ -28,14 +28,8 @@ pub(super) fn document(
     frame: Document,
 ) -> Document {
     let workload = workload(run);
-    let server = run
-        .header
-        .facts
-        .server
-        .as_ref()
-        .map_or_else(String::new, |server| setup::server_line(server) + "; ");
     Document {
-        about: server + &about(&run.header, &workload, &parts::points(found.points.len())),
+        about: about_server(&run.header, &workload, &parts::points(found.points.len())),
         headlines: found
             .widest()
             .map_or_else(Vec::new, |(index, table)| headlines(index, table)),
@@ -365,10 +359,10 @@ fn over_layers(
 
 fn figures_table(asynchronous: &str, table: &LayerTable) -> super::document::Table {
     let known = |value: Option<f64>, decimals: usize| {
-        value.map_or_else(|| "-".into(), |value| format!("{value:.decimals$}"))
+        parts::known(value, |value| format!("{value:.decimals$}"))
     };
-    let share = |value: Option<f64>| value.map_or_else(|| "-".into(), parts::percent);
-    let time = |value: Option<f64>| value.map_or_else(|| "-".into(), parts::time);
+    let share = |value: Option<f64>| parts::known(value, parts::percent);
+    let time = |value: Option<f64>| parts::known(value, parts::time);
     let rows = table
         .layers
         .iter()

@@ -391,18 +391,16 @@ fn objectives(found: &Predictability) -> Option<Section> {
 }
 
 fn rounds(result: &SoakResult) -> Section {
-    let or_none =
-        |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".into(), show);
     let row = |round: &Round| {
         vec![
             round.number.to_string(),
             round.begin.shown(result.found.resolution),
             format!("{:.0}", round.seconds),
             parts::count(round.done.round()),
-            or_none(round.rate, rate),
-            or_none(round.p50_us, parts::time),
-            or_none(round.p99_us, parts::time),
-            or_none(round.max_us, parts::time),
+            parts::known(round.rate, rate),
+            parts::known(round.p50_us, parts::time),
+            parts::known(round.p99_us, parts::time),
+            parts::known(round.max_us, parts::time),
             end_name(&round.end).into(),
         ]
     };

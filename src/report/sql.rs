@@ -2,7 +2,7 @@
 
 use super::curve;
 use super::document::{Block, Document, Headline, Section, Table};
-use super::frame::about;
+use super::frame::about_server;
 use super::points::{self, Units};
 use super::{distribution, parts, setup, timeline};
 use crate::analyse::sql::{ServerFigures, ServerRate, SqlSummary, Wait, mib};
@@ -25,14 +25,8 @@ pub(super) fn document(
         return frame;
     };
     let workload = curve::workload(run);
-    let server = run
-        .header
-        .facts
-        .server
-        .as_ref()
-        .map_or_else(String::new, |server| setup::server_line(server) + "; ");
     Document {
-        about: server + &about(&run.header, &workload, &parts::points(found.points.len())),
+        about: about_server(&run.header, &workload, &parts::points(found.points.len())),
         headlines: headlines(found, index, point, sql),
         sections: sections(run, found, findings, &workload),
         ..frame
@@ -228,7 +222,7 @@ fn histogram(sql: &SqlSummary, at: &str) -> Table {
 }
 
 fn loads(points: &[PointSummary]) -> Table {
-    let known = |value: Option<f64>| value.map_or_else(|| "-".into(), parts::count);
+    let known = |value: Option<f64>| parts::known(value, parts::count);
     let mut rows = Vec::new();
     for point in points {
         let Some(sql) = &point.sql else { continue };

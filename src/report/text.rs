@@ -241,11 +241,12 @@ fn time_series(panels: &[Lines]) -> String {
         &format!("full width is {}", unit::text(first.y.unit, greatest)),
         false,
     ));
-    if each > 1
+    // Values that share a row hide their minimum, unless a series shows it.
+    let with_minimum = each > 1
         && others
             .iter()
-            .all(|(_, series)| series.merge != Merge::Least)
-    {
+            .all(|(_, series)| series.merge != Merge::Least);
+    if with_minimum {
         columns.push(column("minimum", true));
     }
     columns.extend(others.iter().map(|(_, series)| column(&series.name, true)));
@@ -265,11 +266,7 @@ fn time_series(panels: &[Lines]) -> String {
         let value = median(&within(main));
         let mut row = vec![unit::text(first.x.unit, main.x[from]), shown(value, first)];
         row.push(value.map_or_else(String::new, |value| bar(value / greatest)));
-        if each > 1
-            && others
-                .iter()
-                .all(|(_, series)| series.merge != Merge::Least)
-        {
+        if with_minimum {
             row.push(shown(within(main).into_iter().reduce(f64::min), first));
         }
         row.extend(
