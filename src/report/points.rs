@@ -1,6 +1,6 @@
 //! The tables of all points, and which blocks they touched.
 
-use super::document::{Block, Section, Unit};
+use super::document::{Block, Section, Table, Unit};
 use super::parts;
 use crate::analyse::{ClassSummary, Estimate, LatencySummary, PointSummary};
 use crate::model::{Arrivals, Bytes, Finding, FindingName, Request, Step};
@@ -73,7 +73,11 @@ impl<'a> Units<'a> {
 pub(super) fn section(run: &Run, points: &[PointSummary], units: Units<'_>) -> Section {
     let (open, closed): (Vec<&PointSummary>, Vec<&PointSummary>) =
         points.iter().partition(|point| point.step() == Step::Rate);
-    let blocks = [closed_table(&closed, units), open_table(run, &open, units)];
+    let in_order = "Every point, in the order it was measured";
+    let blocks = [
+        table(in_order, &closed, units, false),
+        table(&offered_caption(run), &open, units, true),
+    ];
     let lead = format!("{} measured.", parts::points(points.len()));
     parts::section(
         "points",
@@ -91,19 +95,10 @@ fn with_classes<'a>(
         .flat_map(|point| point.classes.iter().map(move |class| (*point, class)))
 }
 
-/// The columns that every table has after those of throughput, and their cells.
-const LATENCIES: [&str; 8] = [
-    "*#mean",
-    "#p50",
-    "#p99 (95 % interval)",
-    "#p99.9",
-    "#max",
-    "*#CPU per I/O",
-    "steady",
-    "remark",
-];
+/// The columns of an operation's response times.
+const TIMES: [&str; 5] = ["*#mean", "#p50", "#p99 (95 % interval)", "#p99.9", "#max"];
 
-fn latencies(point: &PointSummary, class: &ClassSummary) -> [String; 8] {
+fn times(class: &ClassSummary) -> [String; 5] {
     let time = |of: fn(&LatencySummary) -> f64| {
         parts::known(class.latency.as_ref(), |l| parts::time(of(l)))
     };
@@ -120,9 +115,6 @@ fn latencies(point: &PointSummary, class: &ClassSummary) -> [String; 8] {
         p99,
         time(|l| l.p999_us),
         time(|l| l.max_us),
-        parts::known(point.cpu_us_per_io, parts::time),
-        steady(point, class).into(),
-        mark(class).into(),
     ]
 }
 
@@ -135,32 +127,56 @@ fn class_column(points: &[&PointSummary]) -> &'static str {
     }
 }
 
-fn closed_table(points: &[&PointSummary], units: Units<'_>) -> super::document::Table {
-    let rate = format!("#{}", units.operations);
-    let bytes = format!("#{}", units.bytes.name());
-    let mut columns = vec!["point", class_column(points), &rate, "#± (95 %)", &bytes];
-    columns.extend(LATENCIES);
+/// A table of points with one row per class. That of offered rates has the service times, too.
+fn table(caption: &str, points: &[&PointSummary], units: Units<'_>, is_offered: bool) -> Table {
+    let (rate, bytes) = (units.operations, units.bytes.name());
+    let (point, [rate, precision, bytes]) = if is_offered {
+        let throughput = [
+            format!("#{rate} served"),
+            "*#± (95 %)".into(),
+            format!("*#{bytes}"),
+        ];
+        ("offered", throughput)
+    } else {
+        let throughput = [format!("#{rate}"), "#± (95 %)".into(), format!("#{bytes}")];
+        ("point", throughput)
+    };
+    let mut columns = vec![point, class_column(points), &rate, &precision, &bytes];
+    columns.extend(TIMES);
+    if is_offered {
+        columns.extend(["#service p50", "#service p99"]);
+    }
+    columns.extend(["*#CPU per I/O", "steady", "remark"]);
     let row = |(point, class): (&PointSummary, &ClassSummary)| {
+        let precision = if class.met == Some(false) {
+            String::new()
+        } else {
+            parts::share_known(class.rate())
+        };
         let mut row = vec![
             point.coordinates.to_string(),
             class.name.clone(),
             parts::count(class.iops),
-            parts::share_known(class.rate()),
+            precision,
             units.bytes.of(class),
         ];
-        row.extend(latencies(point, class));
+        row.extend(times(class));
+        if is_offered {
+            let service = class.service.as_ref();
+            row.push(parts::known(service, |l| parts::time(l.p50_us)));
+            row.push(parts::known(service, |l| parts::time(l.p99_us)));
+        }
+        row.push(parts::known(point.cpu_us_per_io, parts::time));
+        row.extend([steady(point, class).into(), mark(class).into()]);
         row
     };
-    let mut table = parts::rows(
-        "Every point, in the order it was measured",
-        &columns,
-        with_classes(points).map(row).collect(),
-    );
+    let mut table = parts::rows(caption, &columns, with_classes(points).map(row).collect());
     table.folded = table.rows.len() > OPEN_MAX;
     table
 }
 
-fn open_table(run: &Run, points: &[&PointSummary], units: Units<'_>) -> super::document::Table {
+/// What the table of offered rates says above itself.
+fn offered_caption(run: &Run) -> String {
     let (spacing, in_flight) = match run.header.request() {
         Request::Curve(request) | Request::Sql(request) => {
             let spacing = match request.arrivals {
@@ -174,37 +190,10 @@ fn open_table(run: &Run, points: &[&PointSummary], units: Units<'_>) -> super::d
         }
         _ => ("Poisson", String::new()),
     };
-    let caption = format!(
+    format!(
         "Offered rates, {spacing} arrivals{in_flight}; response times count from the due time, \
          service times from the issue"
-    );
-    let rate = format!("#{} served", units.operations);
-    let bytes = format!("*#{}", units.bytes.name());
-    let mut columns = vec!["offered", class_column(points), &rate, "*#± (95 %)", &bytes];
-    columns.extend(LATENCIES);
-    columns.splice(10..10, ["#service p50", "#service p99"]);
-    let row = |(point, class): (&PointSummary, &ClassSummary)| {
-        let service = |of: fn(&LatencySummary) -> f64| {
-            parts::known(class.service.as_ref(), |l| parts::time(of(l)))
-        };
-        let mut row = vec![
-            point.coordinates.to_string(),
-            class.name.clone(),
-            parts::count(class.iops),
-            if class.met == Some(false) {
-                String::new()
-            } else {
-                parts::share_known(class.rate())
-            },
-            units.bytes.of(class),
-        ];
-        row.extend(latencies(point, class));
-        row.splice(10..10, [service(|l| l.p50_us), service(|l| l.p99_us)]);
-        row
-    };
-    let mut table = parts::rows(&caption, &columns, with_classes(points).map(row).collect());
-    table.folded = table.rows.len() > OPEN_MAX;
-    table
+    )
 }
 
 /// Whether a class was in steady state, in a word.

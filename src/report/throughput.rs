@@ -150,7 +150,7 @@ pub(super) fn latency_chart(
         x: Axis {
             label: unit_name.into(),
             unit: Unit::PerSecond,
-            range: from_zero(&series),
+            range: from_zero(series.iter().flat_map(|series| &series.x), 1.03),
             ..Axis::default()
         },
         y: Axis {
@@ -171,13 +171,10 @@ pub(super) fn latency_chart(
     ))
 }
 
-fn from_zero(series: &[Series]) -> Option<(f64, f64)> {
-    let most = series
-        .iter()
-        .flat_map(|series| &series.x)
-        .copied()
-        .fold(0.0, f64::max);
-    (most > 0.0).then_some((0.0, most * 1.03))
+/// An axis from zero to `margin` times the maximum; `None` if no value is positive.
+fn from_zero<'a>(values: impl Iterator<Item = &'a f64>, margin: f64) -> Option<(f64, f64)> {
+    let most = values.copied().fold(0.0, f64::max);
+    (most > 0.0).then_some((0.0, most * margin))
 }
 
 /// Removes a bound far above all values, which would compress the measured values into a corner.
@@ -415,7 +412,7 @@ pub(super) fn depth_chart(
         y: Axis {
             label: unit_name.into(),
             unit: Unit::PerSecond,
-            range: level_from_zero(&series),
+            range: from_zero(series.iter().flat_map(|series| &series.y).flatten(), 1.05),
             ..Axis::default()
         },
         right: None,
@@ -481,7 +478,7 @@ pub(super) fn large_chart(loads: &[At<'_>], what: &str, unit: ByteRate) -> Optio
         y: Axis {
             label: unit.name().into(),
             unit: unit.of_axis(),
-            range: level_from_zero(&series),
+            range: from_zero(series.iter().flat_map(|series| &series.y).flatten(), 1.05),
             ..Axis::default()
         },
         right: None,
@@ -494,16 +491,6 @@ pub(super) fn large_chart(loads: &[At<'_>], what: &str, unit: ByteRate) -> Optio
         description,
         Plot::Lines(lines),
     ))
-}
-
-fn level_from_zero(series: &[Series]) -> Option<(f64, f64)> {
-    let most = series
-        .iter()
-        .flat_map(|series| &series.y)
-        .flatten()
-        .copied()
-        .fold(0.0, f64::max);
-    (most > 0.0).then_some((0.0, most * 1.05))
 }
 
 fn over_depth(name: &str, loads: &[At<'_>], scale: f64, of: fn(&ClassSummary) -> f64) -> Series {
