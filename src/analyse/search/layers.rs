@@ -107,6 +107,17 @@ impl LayersResult {
     }
 }
 
+impl LayerFigures {
+    /// Fraction of blocks that the kernel's page cache served, if it is known and worth a warning.
+    #[must_use]
+    pub fn page_cache_share(&self) -> Option<f64> {
+        self.storage_share
+            .filter(|_| self.layer.is_database())
+            .map(|storage| 1.0 - self.buffer_cache_share.unwrap_or(0.0) - storage)
+            .filter(|share| *share > CACHED)
+    }
+}
+
 impl LayerTable {
     /// The figures of this layer.
     #[must_use]
@@ -361,13 +372,7 @@ fn warnings(table: &LayerTable, cpus: u32) -> Vec<Finding> {
     for figures in &table.layers {
         let at = format!("layer {} of {}", figures.layer.number(), table.sessions);
         let buffered = figures.buffer_cache_share.unwrap_or(0.0);
-        let storage = figures
-            .storage_share
-            .filter(|_| figures.layer.is_database());
-        if let Some(share) = storage
-            .map(|storage| 1.0 - buffered - storage)
-            .filter(|share| *share > CACHED)
-        {
+        if let Some(share) = figures.page_cache_share() {
             findings.push(Finding::warning(
                 FindingName::PageCache,
                 format!(
