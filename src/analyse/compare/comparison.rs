@@ -418,8 +418,10 @@ fn rows_at_loads(subjects: &[Subject]) -> Vec<Row> {
         })
     };
     let step = |step: Step| move |point: &PointSummary| point.step() == step;
+    let is_sql = baseline.points.iter().any(|point| point.sql.is_some());
+    let most = if is_sql { "max op/s" } else { "max IOPS" };
     let mut rows = vec![
-        rate("max IOPS", &|subject| iops(greatest(subject.small())?)),
+        rate(most, &|subject| iops(greatest(subject.small())?)),
         mb("max MB/s", &|subject| mb_per_s(greatest(subject.large())?)),
         mb("one process MB/s", &|subject| {
             mb_per_s(subject.of(step(Step::Stream)).next()?)
