@@ -18,7 +18,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 success, 1 failed, 2 wrong usage.")]
 pub(super) struct AdviseArgs {
-    /// Directory of a `rigel calibrate` run, or its journal
+    /// Directory of a rigel calibrate run, or its journal
     run: PathBuf,
     /// Products to advise on, separated by commas [default: all]
     #[arg(
@@ -43,9 +43,9 @@ impl ValueEnum for Product {
             Self::Postgres => ("postgres", "Costs and concurrency of reads"),
             Self::Mysql => ("mysql", "Background I/O"),
             Self::Mariadb => ("mariadb", "Background I/O"),
-            Self::Oracle => ("oracle", "The row of `DBA_RSRC_IO_CALIBRATE`"),
-            Self::Scylla => ("scylla", "The file `io_properties.yaml`"),
-            Self::Linux => ("linux", "The kernel's `io.cost.model`"),
+            Self::Oracle => ("oracle", "The row of DBA_RSRC_IO_CALIBRATE"),
+            Self::Scylla => ("scylla", "The file io_properties.yaml"),
+            Self::Linux => ("linux", "The kernel's io.cost.model"),
         };
         Some(PossibleValue::new(name).help(help))
     }

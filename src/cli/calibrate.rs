@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 
 /// Measure the limits of a target: maximum IOPS and MB/s, latency, knee, with 95 % intervals
 ///
-/// The open successor of `DBMS_RESOURCE_MANAGER.CALIBRATE_IO`. Reads only, unless --write is given.
+/// The open successor of DBMS_RESOURCE_MANAGER.CALIBRATE_IO. Reads only, unless --write is given.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 no rate met \
@@ -60,7 +60,7 @@ pub(super) struct CalibrateArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     #[arg(conflicts_with = "resume")]
     num_disks: u32,
-    /// Print the row of `DBA_RSRC_IO_CALIBRATE` instead of the report
+    /// Print the row of DBA_RSRC_IO_CALIBRATE instead of the report
     #[arg(long)]
     like_oracle: bool,
 }

@@ -15,8 +15,8 @@ use clap::{Args, ValueEnum};
 
 /// Measure latency against throughput, by queue depth or offered rate: table, chart, knee
 ///
-/// Reads only, unless --mix or --update includes writes. Targets may also be databases that `rigel
-/// sql load` has loaded.
+/// Reads only, unless --mix or --update includes writes. Targets may also be databases that rigel
+/// sql load has loaded.
 #[derive(Debug, Args)]
 #[command(
     after_help = "A range includes both ends: 1..64 doubles, 1k..30k takes about 12 steps, \

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 /// Where the password is.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct PasswordArgs {
-    /// File whose first line is the database's password [default: `PGPASSWORD`, `~/.pgpass` or
-    /// `MYSQL_PWD`, else a prompt on the terminal]
+    /// File whose first line is the database's password [default: PGPASSWORD, ~/.pgpass or
+    /// MYSQL_PWD, else a prompt on the terminal]
     #[arg(long, value_name = "FILE")]
     pub(super) password_file: Option<PathBuf>,
 }

@@ -32,7 +32,7 @@ pub(super) struct ImportArgs {
     /// Result files; the files of one Orion run are combined
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Directory for the run [default: `import_<date>_<time>.rigel`]
+    /// Directory for the run [default: import_<date>_<time>.rigel]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Tool that wrote the files, if it is not detected
@@ -66,7 +66,7 @@ impl ValueEnum for ImportFormat {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let help = match self {
             ImportFormat::Fio => "JSON of fio 3",
-            ImportFormat::Orion => "csv files and summary of Oracle's Orion or of `rigel orion`",
+            ImportFormat::Orion => "csv files and summary of Oracle's Orion or of rigel orion",
             ImportFormat::Iostat => "iostat -x -t, text or JSON",
             ImportFormat::Csv => "Lines with a time and values",
         };

@@ -16,7 +16,7 @@ const SESSIONS_MAX: u32 = 1000;
 
 /// Read the same blocks by raw I/O and through a database, to show the cost of each layer
 ///
-/// Makes a private `PostgreSQL` server in the directory, loads a table, and reads its blocks
+/// Makes a private PostgreSQL server in the directory, loads a table, and reads its blocks
 /// through four layers in turn: raw asynchronous I/O, raw synchronous I/O, the database without its
 /// buffer cache, and the database with it. Removes the server afterwards.
 #[derive(Debug, Args)]

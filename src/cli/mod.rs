@@ -188,6 +188,19 @@ mod tests {
         super::command().debug_assert();
     }
 
+    #[test]
+    fn every_verb_says_its_exit_statuses_and_no_help_has_backquotes() {
+        let command = super::command();
+        for (name, verb) in verbs(&command) {
+            let help = verb.clone().render_long_help().to_string();
+            assert!(!help.contains('`'), "{name}: {help}");
+            assert!(
+                verb.is_hide_set() || help.contains("Exit status: 0"),
+                "{name}"
+            );
+        }
+    }
+
     /// The options that mean the same in every verb that measures.
     const COMMON: [&str; 7] = [
         "out",

@@ -27,7 +27,7 @@ pub(super) struct ServerArgs {
     /// Directory of the server's programs [default: the newest installed version]
     #[arg(long, value_name = "DIR")]
     server_bin: Option<PathBuf>,
-    /// Configuration setting of the server, such as `io_method=io_uring`; may be repeated
+    /// Configuration setting of the server, such as io_method=io_uring; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     server_set: Vec<String>,
     /// Size of the server's buffer cache; small, so that reads are physical
@@ -43,9 +43,9 @@ pub(super) struct ServerArgs {
 /// A kind of server that can be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ServerKind {
-    /// `PostgreSQL`
+    /// PostgreSQL
     Postgres,
-    /// `MariaDB` or `MySQL`
+    /// MariaDB or MySQL
     Mariadb,
 }
 

@@ -12,6 +12,10 @@ use std::path::PathBuf;
 
 /// Print a report of a run, computed from its journal
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 printed, 1 the journal cannot be read or the file not written, 2 \
+                  wrong usage, or a report that this run does not have."
+)]
 pub(super) struct ReportArgs {
     /// Directory of the run, or its journal
     run: PathBuf,
@@ -52,7 +56,7 @@ enum ReportFormat {
     Json,
     /// Orion's summary
     Orion,
-    /// For databases: one line per point, in the format of SLOB's `awr_info`
+    /// For databases: one line per point, in the format of SLOB's awr_info
     Awr,
 }
 

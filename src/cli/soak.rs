@@ -31,9 +31,9 @@ const DAYS: Nanos = Nanos::from_secs(2 * 86_400);
 /// Repeat one round for hours to weeks, and report how predictable the storage is
 ///
 /// Rounds either do fixed work (--work) and start at equal intervals, or follow each other without
-/// a pause. Each round is in the journal before the next one starts: `rigel report` works during
+/// a pause. Each round is in the journal before the next one starts: rigel report works during
 /// the soak, and --resume resumes it after a reboot. Reads only, unless --mix or --update includes
-/// writes. Targets may also be databases that `rigel sql load` has loaded.
+/// writes. Targets may also be databases that rigel sql load has loaded.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 an objective \

@@ -47,7 +47,7 @@ enum SqlVerb {
                   --max-latency."
 )]
 struct RunArgs {
-    /// Databases: `postgres://user@host:port/database` or `mysql://…`; sessions are assigned to
+    /// Databases: postgres://user@host:port/database or mysql://…; sessions are assigned to
     /// them in turn
     #[arg(value_name = "URL", conflicts_with_all = ["on", "resume"])]
     urls: Vec<OsString>,
@@ -147,6 +147,7 @@ impl ResultsArgs {
 
 /// Create the tables, or resume an interrupted load
 #[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 loaded, 1 failed or interrupted, 2 wrong usage.")]
 struct SqlLoadArgs {
     /// Databases: postgres://user@host:port/database or mysql://…
     #[arg(value_name = "URL", required = true)]
@@ -166,8 +167,9 @@ struct SqlLoadArgs {
     tablespace: Option<String>,
 }
 
-/// Remove everything that `rigel sql load` created, and nothing else
+/// Remove everything that rigel sql load created, and nothing else
 #[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 removed, 1 failed, 2 wrong usage.")]
 struct DropArgs {
     /// Databases: postgres://user@host:port/database or mysql://…
     #[arg(value_name = "URL", required = true)]
@@ -178,6 +180,9 @@ struct DropArgs {
 
 /// Stop and remove private servers that were left because Rigel was killed
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 removed, or none left; 1 failed, or not all removed; 2 wrong usage."
+)]
 struct CleanArgs {
     /// Directory in which they were made
     #[arg(value_name = "DIR", default_value = ".")]

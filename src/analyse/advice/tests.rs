@@ -281,7 +281,7 @@ fn background_writes_leave_half_of_the_storage_to_reads() {
     assert_eq!(
         value(&found, Product::Mysql, "innodb_io_capacity"),
         "100",
-        "the least that the server takes"
+        "the minimum that the server accepts"
     );
 }
 
