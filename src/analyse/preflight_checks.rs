@@ -4,7 +4,7 @@
 //! would measure something other than the storage, a *warning* that it might, a *note* that the
 //! reader should know.
 
-use super::figures::quantity::rounded_percent;
+use super::figures::quantity::{count, mb_per_second, rounded_percent};
 use super::point::load::{DeviceLoad, device_loads, host_load};
 use crate::model::{
     BlockDevice, Bytes, Finding, FindingName, Host, KIB, MIB, Sample, Severity, TargetFacts,
@@ -338,10 +338,10 @@ fn busy_device(device: &BlockDevice, load: &DeviceLoad) -> Option<Finding> {
         Finding::warning(
             FindingName::OtherLoad,
             format!(
-                "{} is in use by others: {:.0} IOPS, {:.1} MB/s, busy {} of the time",
+                "{} is in use by others: {} IOPS, {}, busy {} of the time",
                 device.name,
-                load.iops,
-                load.megabytes_per_s,
+                count(load.iops.round()),
+                mb_per_second(load.megabytes_per_s),
                 rounded_percent(load.busy)
             ),
             "find the process with `iotop -o` or `pidstat -d 1` and stop it, or measure at a \
@@ -757,7 +757,7 @@ mod tests {
         let found = preflight_findings(&host(), &facts(), &before, &after, false);
         assert_eq!(named(&found), only("other-load", Severity::Warning));
         assert!(
-            found[0].what.contains("1000 IOPS, 8.2 MB/s, busy 40 %"),
+            found[0].what.contains("1,000 IOPS, 8.2 MB/s, busy 40 %"),
             "{}",
             found[0].what
         );

@@ -5,6 +5,7 @@
 
 use super::output;
 use super::target::is_url;
+use crate::analyse::quantity;
 use crate::analyse::{DeviceLoad, HostLoad, device_loads, host_load};
 use crate::engine::opened::Opened;
 use crate::engine::scratch::Scratch;
@@ -340,25 +341,29 @@ fn host_lines(look: &Preflight) -> Vec<(&'static str, String)> {
         ),
     ];
     for (name, load) in device_loads(&look.before, &look.after) {
-        let busy = load.busy * 100.0;
+        let busy = quantity::rounded_percent(load.busy);
         lines.push((
             "load now",
             format!(
-                "{name}: {:.0} IOPS, {:.1} MB/s, busy {busy:.0} %",
-                load.iops, load.megabytes_per_s
+                "{name}: {} IOPS, {}, busy {busy}",
+                quantity::count(load.iops.round()),
+                quantity::mb_per_second(load.megabytes_per_s)
             ),
         ));
     }
     let load = host_load(&look.before, &look.after);
     let waiting = load.io_pressure.map_or(String::new(), |share| {
-        format!(", waiting for I/O {:.0} % of the time", share * 100.0)
+        format!(
+            ", waiting for I/O {} of the time",
+            quantity::rounded_percent(share)
+        )
     });
     lines.push((
         "",
         format!(
-            "CPU: busy {:.0} %, stolen {:.0} %{waiting}",
-            load.busy * 100.0,
-            load.stolen * 100.0
+            "CPU: busy {}, stolen {}{waiting}",
+            quantity::rounded_percent(load.busy),
+            quantity::rounded_percent(load.stolen)
         ),
     ));
     lines
@@ -494,8 +499,8 @@ host db1
   clock        tsc, 25 ns per reading
   limits       io_uring allowed, 10 of 65536 asynchronous I/Os in use, locked memory 8 MiB, open \
                         files unlimited
-  load now     nvme0n1: 40 IOPS, 0.3 MB/s, busy 2 %
-               CPU: busy 1 %, stolen 0 %, waiting for I/O 3 % of the time
+  load now     nvme0n1: 40 IOPS, 0.3 MB/s, busy 2.0 %
+               CPU: busy 1.0 %, stolen 0.0 %, waiting for I/O 3.0 % of the time
 
 REFUSED holes: 25 % of /data/file was never written (1 GiB in holes, 0 bytes allocated): reading it
         does not access the storage

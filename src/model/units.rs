@@ -84,28 +84,30 @@ impl Nanos {
 }
 
 impl fmt::Display for Nanos {
-    /// In the largest unit below the value, with three significant digits: `850 ns`,
-    /// `12.3 µs`, `4.56 ms`, `7.89 s`. Every report writes a time so.
+    /// As [`Nanos::number_and_unit`]. Every report writes a time so.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nanos = self.0 as f64;
-        let (value, unit) = match self.0 {
-            0..1_000 => return write!(f, "{} ns", self.0),
-            1_000..1_000_000 => (nanos / 1e3, "µs"),
-            1_000_000..1_000_000_000 => (nanos / 1e6, "ms"),
-            _ => (nanos / 1e9, "s"),
-        };
-        // Above these bounds, rounding would add a digit: 9.995 is "10.0".
-        if value < 9.995 {
-            write!(f, "{value:.2} {unit}")
-        } else if value < 99.95 {
-            write!(f, "{value:.1} {unit}")
-        } else {
-            write!(f, "{value:.0} {unit}")
-        }
+        let (number, unit) = self.number_and_unit();
+        write!(f, "{number}{unit}")
     }
 }
 
 impl Nanos {
+    /// In the largest unit below the value, with three significant digits: `850 ns`, `12.3 µs`,
+    /// `4.56 ms`, `7.89 s`. The unit begins with a space.
+    #[must_use]
+    pub fn number_and_unit(self) -> (String, &'static str) {
+        let nanos = self.0 as f64;
+        let (value, unit) = match self.0 {
+            0..1_000 => return (self.0.to_string(), " ns"),
+            1_000..1_000_000 => (nanos / 1e3, " µs"),
+            1_000_000..1_000_000_000 => (nanos / 1e6, " ms"),
+            _ => (nanos / 1e9, " s"),
+        };
+        // Above these bounds, rounding would add a digit: 9.995 is "10.0".
+        let decimals = usize::from(value < 99.95) + usize::from(value < 9.995);
+        (format!("{value:.decimals$}"), unit)
+    }
+
     /// In the largest unit without a fraction, such as `1500us`; [`Nanos::from_str`] reads it back
     /// exactly.
     #[must_use]

@@ -89,7 +89,7 @@ fn headlines(found: &Calibration) -> Vec<Headline> {
                 "offered at random times and served; p99 {}",
                 parts::time(at.p99_us.value)
             );
-            let value = format!("{}/s", parts::count(rate as f64));
+            let value = parts::per_second(rate as f64);
             let name = "calibration.sustained.kept_rate";
             figures.push(parts::headline(
                 name,
@@ -189,8 +189,8 @@ pub(super) fn knee(shape: &CurveShape, rate: &str) -> Vec<String> {
             },
         );
         sentences.push(format!(
-            "The Universal Scalability Law fits within {:.0} %: sigma {:.3}, kappa {}, {peak}.",
-            law.greatest_residual * 100.0,
+            "The Universal Scalability Law fits within {}: sigma {:.3}, kappa {}, {peak}.",
+            parts::rounded_percent(law.greatest_residual),
             law.sigma,
             if law.kappa > 0.0 {
                 format!("{:.1e}", law.kappa)
@@ -206,12 +206,12 @@ pub(super) fn knee(shape: &CurveShape, rate: &str) -> Vec<String> {
 /// within it.
 fn sustained(found: &Calibration) -> Vec<String> {
     let (sustained, bound) = (&found.sustained, parts::bound_in_words(&found.bound));
-    let rate = |rate: u64| format!("{}/s", parts::count(rate as f64));
+    let rate = |rate: u64| parts::per_second(rate as f64);
     let open = if let (Some(at), Some(kept)) = (sustained.kept, sustained.kept_rate) {
         let not = sustained
             .broken_rate
             .map_or_else(String::new, |broken| format!("; {} was not", rate(broken)));
-        let p99 = parts::time_between(at.p99_us);
+        let p99 = parts::time_in_cell(at.p99_us);
         format!(
             "Within {bound}: {}, offered at random times, was served with p99 {p99}{not}.",
             rate(kept)
@@ -272,7 +272,7 @@ fn figures(found: &Calibration) -> Section {
     };
     let throughput = |(name, at): &(String, AtLoad)| {
         let figures = [at.iops, at.mb_per_s]
-            .map(|figure| [parts::count(figure.value), parts::share_known(figure)]);
+            .map(|figure| [parts::count(figure.value), parts::precision(figure)]);
         load(name, at)
             .into_iter()
             .chain(figures.into_iter().flatten())
@@ -281,7 +281,7 @@ fn figures(found: &Calibration) -> Section {
     let latency = |(name, at): &(String, AtLoad)| {
         load(name, at)
             .into_iter()
-            .chain([at.p50_us, at.p99_us, at.p999_us].map(parts::time_between))
+            .chain([at.p50_us, at.p99_us, at.p999_us].map(parts::time_in_cell))
             .collect()
     };
     let columns = [

@@ -7,9 +7,10 @@ use super::distribution::Chosen;
 use super::document::{
     Axis, Block, Document, Headline, Lines, Merge, Plot, Section, Series, Shape, Table, Unit,
 };
+use super::parts::{self, Amount, AmountUnit};
 use super::soak::thinned;
 use super::throughput::{self, At, Group, first_classes};
-use super::{distribution, frame, parts, setup};
+use super::{distribution, frame, setup};
 use crate::analyse::{
     self, Change, Comparison, Conclusion, Course, Estimate, Figure, Judgement, Limits, LoadChange,
     PointSummary, Row, Scope, Subject, summarise_within,
@@ -113,47 +114,29 @@ fn value(row: &Row, run: usize) -> String {
 
 /// `80,123 ± 0.6 %`.
 fn shown(figure: Figure, unit: analyse::FigureUnit) -> String {
-    let value = bare(figure.estimate, unit);
+    let value = amount(figure.estimate, unit);
     let Some(interval) = figure.estimate.interval else {
-        return value;
+        return value.to_string();
     };
-    match unit {
-        analyse::FigureUnit::PerSecond
-        | analyse::FigureUnit::MbPerSecond
-        | analyse::FigureUnit::Microseconds
-            if figure.is_known() =>
-        {
-            match figure.estimate.precision() {
-                Some(share) if share >= 1.0 => format!("{value} ± over 100 %"),
-                None => parts::time_between(figure.estimate),
-                Some(_) => format!("{value} {}", parts::plus_minus(figure.estimate)),
-            }
-        }
+    match (figure.is_known(), figure.estimate.precision()) {
+        (true, Some(share)) if share >= 1.0 => format!("{value} ± over 100 %"),
+        (true, Some(_)) => format!("{value} {}", value.plus_minus()),
+        (true, None) => value.in_cell(),
         // The range between two values that were tried.
         _ => interval.high.map_or_else(
-            || value.clone(),
-            |high| {
-                format!(
-                    "{value} to {}",
-                    bare(
-                        Estimate {
-                            value: high,
-                            interval: None
-                        },
-                        unit
-                    )
-                )
-            },
+            || value.to_string(),
+            |high| format!("{value} to {}", amount(high.into(), unit)),
         ),
     }
 }
 
-fn bare(estimate: Estimate, unit: analyse::FigureUnit) -> String {
-    match unit {
-        analyse::FigureUnit::Microseconds => parts::time(estimate.value),
-        analyse::FigureUnit::Share => super::soak::share(estimate.value),
-        _ => parts::count(estimate.value),
-    }
+fn amount(estimate: Estimate, unit: analyse::FigureUnit) -> Amount {
+    let unit = match unit {
+        analyse::FigureUnit::Microseconds => AmountUnit::Microseconds,
+        analyse::FigureUnit::Share => AmountUnit::Share,
+        _ => AmountUnit::Number,
+    };
+    Amount::new(estimate, unit)
 }
 
 /// A ratio: `0.832`.
@@ -248,7 +231,7 @@ fn table(found: &Comparison) -> Table {
     let many = if several { "*" } else { "" };
     let value = |row: &Row, run: usize| match row.figures[run] {
         // Their intervals are in the JSON report, and in comparisons of two.
-        Some(figure) if several => bare(figure.estimate, row.unit),
+        Some(figure) if several => amount(figure.estimate, row.unit).to_string(),
         _ => value(row, run),
     };
     let mut columns = vec![String::new(), format!("#{}", found.names[0])];

@@ -112,7 +112,7 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
             || "the highest offered rate".into(),
             |broken| format!("{}/s was not met", parts::count(broken as f64)),
         );
-        let value = format!("{}/s", parts::count(rate as f64));
+        let value = parts::per_second(rate as f64);
         let note = "offered at random times, and served".to_string();
         figures.push(parts::headline(
             "curve.sustained.kept_rate",
@@ -267,7 +267,7 @@ fn kept(found: &CurveResult) -> Vec<String> {
         || "Offered rates".into(),
         |it| format!("Within {}", parts::bound_in_words(it)),
     );
-    let rate = |rate: u64| format!("{}/s", parts::count(rate as f64));
+    let rate = |rate: u64| parts::per_second(rate as f64);
     let open = match (sustained.kept_rate, sustained.broken_rate) {
         (Some(kept), None) => Some(format!("{}, the highest offered rate, was met", rate(kept))),
         (Some(kept), Some(broken)) => Some(format!(

@@ -101,7 +101,7 @@ fn headlines(place: &str, best: &LoadFigures) -> Vec<Headline> {
         best.iops
             .map(|iops| parts::rate(&name("iops"), "max IOPS", plain(iops), at.clone())),
         best.mib_per_s.map(|mib| {
-            let value = format!("{} MB/s", parts::count(mib * MIB));
+            let value = parts::mb_per_second(mib * MIB);
             parts::headline(
                 &name("mib_per_s"),
                 "throughput there",

@@ -370,7 +370,7 @@ fn figures_table(asynchronous: &str, table: &LayerTable) -> super::document::Tab
             vec![
                 name(figures, asynchronous),
                 parts::count(figures.blocks_per_s.value),
-                parts::share_known(figures.blocks_per_s),
+                parts::precision(figures.blocks_per_s),
                 share(figures.share_of_first),
                 share(figures.storage_share),
                 time(figures.p50_us),

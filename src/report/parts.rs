@@ -3,45 +3,30 @@
 use super::document::{Block, Chart, Column, Extent, Headline, Plot, Section, Table};
 use crate::analyse::Estimate;
 pub(super) use crate::analyse::quantity::{
-    UNKNOWN, bound_in_words, capital, count, from_to, lasting, percent, plus_minus, points, size,
-    time, time_between,
+    Amount, AmountUnit, UNKNOWN, bound_in_words, capital, change, count, lasting, mb_per_second,
+    per_second, percent, points, rounded_percent, share, size, time,
 };
 use crate::model::{Finding, Severity};
 
 /// A headline rate. `name` is the figure's path in the JSON report.
 pub(super) fn rate(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
-    headline(
-        name,
-        label,
-        figure.value,
-        count(figure.value),
-        plus_minus(figure),
-        note,
-    )
+    let amount = Amount::new(figure, AmountUnit::Number);
+    let (value, interval) = (amount.to_string(), amount.plus_minus());
+    headline(name, label, figure.value, value, interval, note)
 }
 
 /// A headline in megabytes per second.
 pub(super) fn throughput(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
-    headline(
-        name,
-        label,
-        figure.value,
-        format!("{} MB/s", count(figure.value)),
-        plus_minus(figure),
-        note,
-    )
+    let amount = Amount::new(figure, AmountUnit::MbPerSecond);
+    let (value, interval) = (amount.to_string(), amount.plus_minus());
+    headline(name, label, figure.value, value, interval, note)
 }
 
 /// A headline time.
 pub(super) fn latency(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
-    headline(
-        name,
-        label,
-        figure.value,
-        time(figure.value),
-        from_to(figure.interval),
-        note,
-    )
+    let amount = Amount::new(figure, AmountUnit::Microseconds);
+    let (value, interval) = (amount.to_string(), amount.range());
+    headline(name, label, figure.value, value, interval, note)
 }
 
 /// A headline of any unit.
@@ -210,12 +195,19 @@ pub(super) fn known<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
     value.map_or_else(|| "-".into(), show)
 }
 
-/// The precision of a figure: `0.7 %`; `?` if it is not known.
-pub(super) fn share_known(figure: Estimate) -> String {
-    figure
-        .precision()
-        .filter(|share| share.is_finite())
-        .map_or_else(|| "?".into(), percent)
+/// The precision of a rate: `0.7 %`; `?` if it is not known.
+pub(super) fn precision(figure: Estimate) -> String {
+    Amount::new(figure, AmountUnit::Number).precision()
+}
+
+/// The interval of a rate: `± 0.7 %`.
+pub(super) fn plus_minus(figure: Estimate) -> String {
+    Amount::new(figure, AmountUnit::Number).plus_minus()
+}
+
+/// A time with its interval, for a cell: `458 µs (438 to 463)`.
+pub(super) fn time_in_cell(figure: Estimate) -> String {
+    Amount::new(figure, AmountUnit::Microseconds).in_cell()
 }
 
 /// Three significant digits of a value below a hundred, without trailing zeros: `31.5`, `0.03`,

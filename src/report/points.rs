@@ -104,7 +104,7 @@ fn times(class: &ClassSummary) -> [String; 5] {
     };
     let p99 = parts::known(class.latency, |latency| {
         let interval = class.confidence.and_then(|known| known.p99_us);
-        parts::time_between(Estimate {
+        parts::time_in_cell(Estimate {
             value: latency.p99_us,
             interval,
         })
@@ -151,7 +151,7 @@ fn table(caption: &str, points: &[&PointSummary], units: Units<'_>, is_offered: 
         let precision = if class.met == Some(false) {
             String::new()
         } else {
-            parts::share_known(class.rate())
+            parts::precision(class.rate())
         };
         let mut row = vec![
             point.coordinates.to_string(),

@@ -12,6 +12,7 @@ use super::csv::CsvTable;
 use super::data::{self, Head};
 use super::document::{Block, Document, Headline, Section, Table};
 use super::frame::{about, frame};
+use super::parts::{per_second as rate, rounded_percent, share};
 use super::{parts, setup};
 use crate::analyse::{
     Conclusion, CutRounds, ObjectiveResult, Predictability, Quantity, Round, RoundEnd,
@@ -21,7 +22,7 @@ use crate::model::{Bytes, Finding, Load, Moment, Request, Resolution};
 use crate::record::journal::Header;
 use changes::what_changed;
 use figures::show;
-pub(super) use figures::{rate, share, thinned, wall};
+pub(super) use figures::{thinned, wall};
 use serde::Serialize;
 use timeline::{calendar, daily, timeline};
 
@@ -178,10 +179,10 @@ fn spread(found: &Predictability) -> Option<Section> {
         } else {
             figures.greatest_hour
         }?;
-        let (value, share) = (show(hour.value), hour.of_median * 100.0);
+        let (value, share) = (show(hour.value), rounded_percent(hour.of_median));
         let begin = hour.begin.shown(found.resolution);
         Some(format!(
-            "Worst hour of {name}: {value} on average, {share:.0} % of the median, from {begin}."
+            "Worst hour of {name}: {value} on average, {share} of the median, from {begin}."
         ))
     };
     let worst = found
@@ -253,7 +254,7 @@ fn of_verdict(found: &Predictability) -> Vec<Headline> {
                 show(quantity, hour.value),
                 hour.begin.shown(found.resolution)
             );
-            let value = format!("{:.0} %", hour.of_median * 100.0);
+            let value = rounded_percent(hour.of_median);
             let name = format!("{of}.{name}.of_median");
             figures.push(headline(
                 &name,
@@ -264,7 +265,7 @@ fn of_verdict(found: &Predictability) -> Vec<Headline> {
             ));
         }
         if let Some(variation) = figure.variation {
-            let value = format!("{:.1} %", variation * 100.0);
+            let value = parts::percent(variation);
             let name = format!("{of}.variation");
             figures.push(headline(
                 &name,
@@ -287,7 +288,7 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
         .filter_map(|(at, result)| Some((at, result, result.share_kept?)));
     if let Some((at, result, kept)) = least.min_by(|a, b| a.2.total_cmp(&b.2)) {
         let used = result.budget_used.map_or_else(String::new, |used| {
-            format!(", budget used {:.0} %", used * 100.0)
+            format!(", budget used {}", rounded_percent(used))
         });
         let note = format!("{} required{used}", share(result.share_asked));
         let label = format!("{} met for", result.objective);
@@ -362,9 +363,7 @@ fn objectives(found: &Predictability) -> Option<Section> {
             met.into(),
             result.share_kept.map_or_else(|| "not known".into(), share),
             share(result.share_asked),
-            result
-                .budget_used
-                .map_or_else(|| "-".into(), |used| format!("{:.0} %", used * 100.0)),
+            parts::known(result.budget_used, rounded_percent),
             format!("{} of {}", result.missed, result.kept + result.missed),
             result.unknown.to_string(),
             breach,

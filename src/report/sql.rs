@@ -7,6 +7,7 @@ use super::points::{self, Units};
 use super::{distribution, parts, setup, timeline};
 use crate::analyse::sql::{ServerFigures, ServerRate, SqlSummary, Wait, mib};
 use crate::analyse::{ClassSummary, CurveResult, Naming, PointSummary};
+use crate::model::Nanos;
 use crate::record::journal::Run;
 use std::fmt::Write;
 
@@ -81,10 +82,7 @@ fn headlines(
             note,
         ));
     } else if let Some(rate) = found.sustained.kept_rate {
-        let (name, value) = (
-            "curve.sustained.kept_rate",
-            format!("{}/s", parts::count(rate as f64)),
-        );
+        let (name, value) = ("curve.sustained.kept_rate", parts::per_second(rate as f64));
         let note = "offered at random times, and served".to_string();
         figures.push(parts::headline(
             name,
@@ -167,8 +165,10 @@ fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
         format!("; {active:.1} of them active on average")
     });
     format!(
-        "{} sessions, {:.1} s measured after {:.1} s of warm-up{active}.",
-        sql.sessions, point.measured_s, point.warm_up_s
+        "{} sessions, {} measured after {} of warm-up{active}.",
+        sql.sessions,
+        Nanos::from_secs_f64(point.measured_s),
+        Nanos::from_secs_f64(point.warm_up_s)
     )
 }
 
@@ -381,7 +381,7 @@ fn witnesses(sql: &SqlSummary, at: &str) -> Table {
                 witness.second.0,
                 parts::count(witness.second.1 as f64)
             ),
-            format!("{:.2} %", witness.ratio() * 100.0),
+            parts::share(witness.ratio()),
             verdict,
         ]
     });

@@ -516,8 +516,8 @@ fn law_series(law: Usl, first: f64, last: f64) -> Series {
         .collect();
     let y = x.iter().map(|load| Some(law.at(*load))).collect();
     let name = format!(
-        "Universal Scalability Law, within {:.0} %",
-        law.greatest_residual * 100.0
+        "Universal Scalability Law, within {}",
+        parts::rounded_percent(law.greatest_residual)
     );
     Series {
         name,

@@ -472,7 +472,7 @@ fn burst_credit_is_distinguished_from_sustained_performance() {
         .iter()
         .find(|finding| finding.is(FindingName::BurstCredit));
     assert!(
-        burst.is_some_and(|finding| finding.what.contains("to 200")),
+        burst.is_some_and(|finding| finding.what.contains("IOPS to 2,0")),
         "{:?}",
         found.findings
     );

@@ -90,7 +90,7 @@ impl Comparison {
                 .and_then(|row| row.changes[run - 1]);
             change.map_or_else(
                 || name.clone(),
-                |change| format!("{name} {:+.1} %", (change.ratio - 1.0) * 100.0),
+                |change| format!("{name} {}", quantity::change(change.ratio)),
             )
         };
         names.iter().map(one).collect::<Vec<_>>().join(", ")
@@ -99,7 +99,7 @@ impl Comparison {
     /// The result of the slowdown limit; `None` if none was given.
     fn of_limit(&self) -> Option<String> {
         let slower = self.slower.as_ref()?;
-        let limit = slower.limit.exact();
+        let limit = slower.limit;
         let listed = |found: &[(usize, String)]| {
             let names = found.iter().map(|(run, figure)| {
                 if self.names.len() == 2 {

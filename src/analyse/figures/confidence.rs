@@ -16,6 +16,16 @@ pub struct Estimate {
     pub interval: Option<Limits>,
 }
 
+impl From<f64> for Estimate {
+    /// A figure whose interval is not known.
+    fn from(value: f64) -> Self {
+        Self {
+            value,
+            interval: None,
+        }
+    }
+}
+
 impl Estimate {
     /// The figure in another unit. `factor` must not be negative.
     #[must_use]

@@ -1,17 +1,135 @@
-//! Formats numbers: thousands separators, times with their unit, fractions in percent, intervals.
+//! How a number becomes text for people: an amount with its unit and its interval.
 //!
-//! All reports format their figures here.
+//! Input: a number or an estimate, and its unit. Output: text. The unit chooses the scale, the
+//! decimals and the form of the interval, here and nowhere else. Only charts ([`crate::report`])
+//! and the live view, which have few columns, write shorter numbers. Files that programs read (JSON,
+//! csv, Orion's) have their own formats.
 
 use super::confidence::Estimate;
 use super::statistics::Limits;
 use crate::model::{Bytes, Nanos};
+use std::fmt;
 
 /// Text for a figure without an interval.
 pub const UNKNOWN: &str = "interval not known";
 
-/// `79,941`; below a hundred with one decimal if it is not whole.
-#[must_use]
-pub fn count(value: f64) -> String {
+/// The unit of an amount. It chooses how the amount is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AmountUnit {
+    /// `79,941`; below a hundred with one decimal if it is not whole.
+    Number,
+    /// `79,941/s`.
+    PerSecond,
+    /// Megabytes (10^6) per second: `613 MB/s`.
+    MbPerSecond,
+    /// Microseconds, in the largest unit below the value: `450 µs`, `1.24 ms`.
+    Microseconds,
+    /// A fraction, in percent with one decimal: `12.5 %`.
+    Percent,
+    /// A fraction, in percent without a decimal from 10 % on: `12 %`, `0.3 %`.
+    RoundedPercent,
+    /// A fraction of time or operations, in percent with two decimals. 100 % is written only if it
+    /// is exact.
+    Share,
+    /// A factor, as the change that it makes: `+1.5 %`.
+    Change,
+    /// The same with two decimals: `+0.02 %`.
+    FineChange,
+}
+
+impl AmountUnit {
+    /// The number, and what follows it.
+    fn write(self, value: f64) -> (String, &'static str) {
+        let percent = value * 100.0;
+        match self {
+            Self::Number => (grouped(value), ""),
+            Self::PerSecond => (grouped(value), "/s"),
+            Self::MbPerSecond => (grouped(value), " MB/s"),
+            Self::Microseconds => Nanos::from_micros_f64(value).number_and_unit(),
+            Self::RoundedPercent if value >= 0.0995 => (format!("{percent:.0}"), " %"),
+            Self::Percent | Self::RoundedPercent => (format!("{percent:.1}"), " %"),
+            Self::Share if value < 1.0 && percent >= 99.995 => ("99.99".into(), " %"),
+            Self::Share => (format!("{percent:.2}"), " %"),
+            Self::Change => (format!("{:+.1}", (value - 1.0) * 100.0), " %"),
+            Self::FineChange => (format!("{:+.2}", (value - 1.0) * 100.0), " %"),
+        }
+    }
+}
+
+/// A number with its unit, and its interval if that is known, as people read it. `Display` writes
+/// the value alone: `450 µs`.
+#[derive(Debug, Clone, Copy)]
+pub struct Amount {
+    value: f64,
+    interval: Option<Limits>,
+    unit: AmountUnit,
+}
+
+impl Amount {
+    /// An estimate in this unit.
+    #[must_use]
+    pub fn new(figure: Estimate, unit: AmountUnit) -> Self {
+        Self {
+            value: figure.value,
+            interval: figure.interval,
+            unit,
+        }
+    }
+
+    /// The value with its interval, for a cell of a table: `458 µs (438 to 463)`.
+    #[must_use]
+    pub fn in_cell(&self) -> String {
+        let (number, unit) = self.unit.write(self.value);
+        let between = self.between(unit).map(|between| format!(" ({between})"));
+        format!("{number}{unit}{}", between.unwrap_or_default())
+    }
+
+    /// The interval alone: `438 to 463 µs`; `at least 438 µs` if the upper limit is unknown.
+    #[must_use]
+    pub fn range(&self) -> String {
+        self.between("").unwrap_or_else(|| UNKNOWN.into())
+    }
+
+    /// The interval as a fraction of the value: `± 0.4 %`; `± ?` if a limit is unknown.
+    #[must_use]
+    pub fn plus_minus(&self) -> String {
+        match self.interval {
+            Some(_) => format!("± {}", self.precision()),
+            None => UNKNOWN.into(),
+        }
+    }
+
+    /// Half the width of the interval as a fraction of the value: `0.4 %`; `?` if unknown.
+    #[must_use]
+    pub fn precision(&self) -> String {
+        let both = self.interval.and_then(Limits::both);
+        both.map(|interval| interval.relative(self.value))
+            .filter(|share| share.is_finite())
+            .map_or_else(|| "?".into(), percent)
+    }
+
+    /// The limits; `known` is a unit that need not be repeated.
+    fn between(&self, known: &str) -> Option<String> {
+        let limits = self.interval?;
+        let (low, low_unit) = self.unit.write(limits.low);
+        let new = |unit: &'static str| if unit == known { "" } else { unit };
+        Some(match limits.high.map(|high| self.unit.write(high)) {
+            None => format!("at least {low}{}", new(low_unit)),
+            Some((high, unit)) if unit == low_unit => format!("{low} to {high}{}", new(unit)),
+            Some((high, unit)) => format!("{low}{low_unit} to {high}{unit}"),
+        })
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (number, unit) = self.unit.write(self.value);
+        write!(out, "{number}{unit}")
+    }
+}
+
+/// Commas between thousands; below a hundred one decimal if it is not whole.
+fn grouped(value: f64) -> String {
     if value.abs() < 99.95 && value.fract().abs() > 1e-9 {
         return format!("{value:.1}");
     }
@@ -30,88 +148,62 @@ pub fn count(value: f64) -> String {
     text
 }
 
-/// `450 µs`, `1.24 ms`: three significant digits of microseconds.
+fn shown(value: f64, unit: AmountUnit) -> String {
+    Amount::new(value.into(), unit).to_string()
+}
+
+/// [`AmountUnit::Number`]: `79,941`.
+#[must_use]
+pub fn count(value: f64) -> String {
+    shown(value, AmountUnit::Number)
+}
+
+/// [`AmountUnit::PerSecond`]: `5,012/s`.
+#[must_use]
+pub fn per_second(value: f64) -> String {
+    shown(value, AmountUnit::PerSecond)
+}
+
+/// [`AmountUnit::MbPerSecond`]: `613 MB/s`.
+#[must_use]
+pub fn mb_per_second(value: f64) -> String {
+    shown(value, AmountUnit::MbPerSecond)
+}
+
+/// [`AmountUnit::Microseconds`]: `450 µs`.
 #[must_use]
 pub fn time(us: f64) -> String {
-    Nanos::from_micros_f64(us).to_string()
+    shown(us, AmountUnit::Microseconds)
+}
+
+/// [`AmountUnit::Percent`]: `12.5 %`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    shown(share, AmountUnit::Percent)
+}
+
+/// [`AmountUnit::RoundedPercent`]: `12 %`, `0.3 %`.
+#[must_use]
+pub fn rounded_percent(share: f64) -> String {
+    shown(share, AmountUnit::RoundedPercent)
+}
+
+/// [`AmountUnit::Share`]: `99.95 %`.
+#[must_use]
+pub fn share(share: f64) -> String {
+    shown(share, AmountUnit::Share)
+}
+
+/// [`AmountUnit::Change`]: `+1.5 %` for 1.015.
+#[must_use]
+pub fn change(factor: f64) -> String {
+    shown(factor, AmountUnit::Change)
 }
 
 /// `8 KiB`.
 #[must_use]
 pub fn size(bytes: u32) -> String {
     Bytes(bytes.into()).to_string()
-}
-
-/// `12.5 %`.
-#[must_use]
-pub fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
-/// `12 %`, `0.3 %`: without a decimal place from 10 % on.
-pub(in crate::analyse) fn rounded_percent(share: f64) -> String {
-    if share >= 0.0995 {
-        format!("{:.0} %", share * 100.0)
-    } else {
-        format!("{:.1} %", share * 100.0)
-    }
-}
-
-/// `± 1.2 %`; `± ?` if unknown.
-#[must_use]
-pub fn precision(estimate: Estimate) -> String {
-    match estimate.precision() {
-        Some(share) if share.is_finite() => format!("± {}", percent(share)),
-        _ => "± ?".into(),
-    }
-}
-
-/// `± 0.4 %`.
-#[must_use]
-pub fn plus_minus(estimate: Estimate) -> String {
-    match estimate.interval {
-        Some(_) => precision(estimate),
-        None => UNKNOWN.into(),
-    }
-}
-
-/// `438 to 463 µs`; `at least 438 µs` if the upper limit is unknown.
-#[must_use]
-pub fn from_to(interval: Option<Limits>) -> String {
-    let Some(Limits { low, high }) = interval else {
-        return UNKNOWN.into();
-    };
-    let Some(high) = high else {
-        return format!("at least {}", time(low));
-    };
-    let (low, high) = (time(low), time(high));
-    let unit = |text: &str| {
-        text.split_once(' ')
-            .map_or_else(String::new, |(_, unit)| unit.to_string())
-    };
-    let same = unit(&low) == unit(&high);
-    let low = if same {
-        low.split(' ').next().unwrap_or_default().to_string()
-    } else {
-        low
-    };
-    format!("{low} to {high}")
-}
-
-/// `458 µs (438 to 463)`, for a table cell.
-#[must_use]
-pub fn time_between(estimate: Estimate) -> String {
-    let value = time(estimate.value);
-    if estimate.interval.is_none() {
-        return value;
-    }
-    let between = from_to(estimate.interval);
-    let unit = value.split_once(' ').map_or("", |(_, unit)| unit);
-    let words: Vec<&str> = between.split(' ').collect();
-    match words[..] {
-        [low, to, high, same] if same == unit => format!("{value} ({low} {to} {high})"),
-        _ => format!("{value} ({between})"),
-    }
 }
 
 /// Formats a bound such as `20ms@p99` as `20 ms at p99`.
@@ -187,37 +279,62 @@ mod tests {
             [0.25, 102.4, 1234.5, 2e6].map(time),
             ["250 ns", "102 µs", "1.23 ms", "2.00 s"]
         );
-        let interval = |low, high| {
-            Some(Limits {
-                low,
-                high: Some(high),
-            })
-        };
-        assert_eq!(from_to(interval(438.0, 463.0)), "438 to 463 µs");
-        assert_eq!(from_to(interval(980.0, 1200.0)), "980 µs to 1.20 ms");
-        assert_eq!(from_to(None), UNKNOWN);
-        let open = Some(Limits {
-            low: 438.0,
-            high: None,
-        });
-        assert_eq!(from_to(open), "at least 438 µs");
         assert_eq!(
-            time_between(Estimate {
-                value: 1450.0,
-                interval: open
-            }),
-            "1.45 ms (at least 438 µs)"
+            [1.0, 0.999_999, 0.5].map(share),
+            ["100.00 %", "99.99 %", "50.00 %"]
         );
-        let between = |interval| {
-            time_between(Estimate {
-                value: 450.0,
-                interval,
-            })
-        };
-        assert_eq!(between(interval(438.0, 463.0)), "450 µs (438 to 463)");
+        assert_eq!([1.015, 0.7].map(change), ["+1.5 %", "-30.0 %"]);
         assert_eq!(
-            between(interval(438.0, 1463.0)),
-            "450 µs (438 µs to 1.46 ms)"
+            [0.0123, 0.0996, 1.0].map(rounded_percent),
+            ["1.2 %", "10 %", "100 %"]
         );
+    }
+
+    fn between(value: f64, low: f64, high: Option<f64>) -> Amount {
+        let interval = Some(Limits { low, high });
+        Amount::new(Estimate { value, interval }, AmountUnit::Microseconds)
+    }
+
+    #[test]
+    fn an_interval_repeats_no_unit_that_is_known() {
+        let ranges = [
+            between(450.0, 438.0, Some(463.0)),
+            between(1100.0, 980.0, Some(1200.0)),
+            between(450.0, 438.0, None),
+            Amount::new(450.0.into(), AmountUnit::Microseconds),
+        ];
+        assert_eq!(
+            ranges.map(|amount| amount.range()),
+            [
+                "438 to 463 µs",
+                "980 µs to 1.20 ms",
+                "at least 438 µs",
+                UNKNOWN
+            ]
+        );
+        let cells = [
+            between(450.0, 438.0, Some(463.0)),
+            between(450.0, 438.0, Some(1463.0)),
+            between(1450.0, 438.0, Some(463.0)),
+            between(1450.0, 438.0, None),
+            between(450.0, 438.0, None),
+            Amount::new(450.0.into(), AmountUnit::Microseconds),
+        ];
+        assert_eq!(
+            cells.map(|amount| amount.in_cell()),
+            [
+                "450 µs (438 to 463)",
+                "450 µs (438 µs to 1.46 ms)",
+                "1.45 ms (438 to 463 µs)",
+                "1.45 ms (at least 438 µs)",
+                "450 µs (at least 438)",
+                "450 µs",
+            ]
+        );
+        let wide = [
+            between(500.0, 400.0, Some(600.0)),
+            between(500.0, 400.0, None),
+        ];
+        assert_eq!(wide.map(|amount| amount.plus_minus()), ["± 20.0 %", "± ?"]);
     }
 }

@@ -6,6 +6,7 @@
 //! divided by all operations of the point: the figures per operation are exact. Figures per second
 //! are those times the measured operations per second.
 
+use crate::analyse::figures::quantity::percent;
 use crate::model::{
     Counters, Finding, FindingName, Kind, MIB, Nanos, ReadWay, Sample, ServerSample,
 };
@@ -461,9 +462,9 @@ pub fn warnings(summary: &SqlSummary, at: &str) -> Vec<Finding> {
             Some(share) => Finding::warning(
                 FindingName::PageCache,
                 format!(
-                    "at {at} the page cache served {:.1} % of the blocks that the server read: \
+                    "at {at} the page cache served {} of the blocks that the server read: \
                      {one} blocks, {other} of them from storage",
-                    share * 100.0
+                    percent(share)
                 ),
                 "use a server with direct I/O (PostgreSQL 16 or newer, debug_io_direct=data), \
                  give it less memory, or load larger tables",
@@ -471,8 +472,8 @@ pub fn warnings(summary: &SqlSummary, at: &str) -> Vec<Finding> {
             None => Finding::warning(
                 FindingName::Witnesses,
                 format!(
-                    "at {at} {what}: {first} counted {one} and {second} {other}, {:.1} %",
-                    witness.ratio() * 100.0
+                    "at {at} {what}: {first} counted {one} and {second} {other}, {}",
+                    percent(witness.ratio())
                 ),
                 "check what else uses the server: other sessions, a vacuum, a checkpoint",
             ),

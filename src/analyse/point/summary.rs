@@ -6,7 +6,7 @@
 use super::sql::SqlSummary;
 use super::steady::{Steady, steady};
 use crate::analyse::figures::confidence::{BoundCheck, Confidence, Estimate};
-use crate::analyse::figures::quantity::{count, time};
+use crate::analyse::figures::quantity::{count, percent, rounded_percent, time};
 use crate::model::{
     Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Pattern, Sample,
     Step, Until,
@@ -519,10 +519,7 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
     if class.done == 0 && class.failed.is_empty() && class.outstanding > 0 {
         findings.push(Finding::warning(
             FindingName::NothingDone,
-            format!(
-                "{cell}: no operation completed in {:.1} s",
-                record.measured.as_secs_f64()
-            ),
+            format!("{cell}: no operation completed in {}", record.measured),
             "measure longer: one operation takes longer than the measurement",
         ));
     }
@@ -538,13 +535,13 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
         findings.push(Finding::warning(
             FindingName::Unsteady,
             format!(
-                "{cell} was not steady: {} ranged over {:.0} % of its mean, and {}",
+                "{cell} was not steady: {} ranged over {} of its mean, and {}",
                 if class.offered.is_some() {
                     "response time"
                 } else {
                     "throughput"
                 },
-                steady.range * 100.0,
+                rounded_percent(steady.range),
                 trend(steady.slope)
             ),
             "measure longer, or when the device has less other load",
@@ -632,7 +629,10 @@ fn check_littles_law(
 fn trend(slope: f64) -> String {
     let word = if slope < 0.0 { "fell" } else { "rose" };
     if slope.abs() <= 1.0 {
-        return format!("{word} by {:.0} % from start to end", slope.abs() * 100.0);
+        return format!(
+            "{word} by {} from start to end",
+            rounded_percent(slope.abs())
+        );
     }
     let [first, last] = [-0.5, 0.5].map(|side| (1.0 + side * slope).max(0.0));
     format!("{word} from {first:.1} times its mean to {last:.1} times")
@@ -680,11 +680,11 @@ fn cpu_warning(record: &PointRecord) -> Option<Finding> {
         Finding::warning(
             FindingName::CpuLimit,
             format!(
-                "at {} Rigel's own threads kept {} of the CPUs busy for {:.0} % of the time: the \
+                "at {} Rigel's own threads kept {} of the CPUs busy for {} of the time: the \
                  storage may be able to do more",
                 record.coordinates,
                 record.cpus,
-                busy * 100.0
+                rounded_percent(busy)
             ),
             "use more threads with --workers, if there are more CPUs; otherwise the figures are \
              the limit of this machine",
@@ -702,9 +702,9 @@ fn witness_warning(witness: DeviceBytes, cell: Coordinates) -> Option<Finding> {
         return Some(Finding::warning(
             FindingName::NotFromDevice,
             format!(
-                "at {cell} the device transferred only {:.1} % of the bytes; the rest did not \
+                "at {cell} the device transferred only {} of the bytes; the rest did not \
                  come from it",
-                share * 100.0
+                percent(share)
             ),
             "a cache, a hole or another layer served the I/O: measure a completely written file, \
              with direct I/O",
@@ -714,9 +714,9 @@ fn witness_warning(witness: DeviceBytes, cell: Coordinates) -> Option<Finding> {
         Finding::warning(
             FindingName::DeviceLoad,
             format!(
-                "at {cell} the device transferred {:.1} % of the requested bytes: it has other \
+                "at {cell} the device transferred {} of the requested bytes: it has other \
                  load",
-                share * 100.0
+                percent(share)
             ),
             "measure when the device is otherwise idle; the figures are for the capacity left by \
              the other load",

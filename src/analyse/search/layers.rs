@@ -6,6 +6,7 @@
 //! microsecond of CPU per block is one CPU second per million blocks.
 
 use crate::analyse::figures::confidence::Estimate;
+use crate::analyse::figures::quantity::percent;
 use crate::analyse::figures::statistics::Limits;
 use crate::analyse::point::summary::{PointSummary, latency, summarise};
 use crate::model::{Coordinates, Finding, FindingName, Layer};
@@ -376,9 +377,9 @@ fn warnings(table: &LayerTable, cpus: u32) -> Vec<Finding> {
             findings.push(Finding::warning(
                 FindingName::PageCache,
                 format!(
-                    "at {at} the page cache served {:.1} % of the blocks: that share of its \
+                    "at {at} the page cache served {} of the blocks: that share of its \
                      figures measures memory",
-                    share * 100.0
+                    percent(share)
                 ),
                 "give a larger --scale; or run as root, which limits the memory of the server, \
                  page cache included",
@@ -388,8 +389,8 @@ fn warnings(table: &LayerTable, cpus: u32) -> Vec<Finding> {
             findings.push(Finding::warning(
                 FindingName::BufferCache,
                 format!(
-                    "at {at} the server's buffer cache served {:.1} % of the blocks",
-                    buffered * 100.0
+                    "at {at} the server's buffer cache served {} of the blocks",
+                    percent(buffered)
                 ),
                 "give a smaller --buffer-cache, or a larger --scale",
             ));

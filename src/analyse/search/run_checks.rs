@@ -6,7 +6,7 @@
 
 use super::at_load::AtLoad;
 use super::shape::CurveShape;
-use crate::analyse::figures::quantity::{count, rounded_percent};
+use crate::analyse::figures::quantity::{count, mb_per_second, rounded_percent};
 use crate::analyse::figures::statistics::ratio;
 use crate::analyse::point::summary::{ClassSummary, PointSummary};
 use crate::model::{Bytes, Coordinates, Finding, FindingName, Nanos, Ratio, Severity, Step};
@@ -164,8 +164,10 @@ impl CacheTest {
                 severity: Severity::Note,
                 name: FindingName::SecondPass.name().into(),
                 what: format!(
-                    "the first pass over one part ran at {first:.0} MB/s, the second over the \
-                     same blocks at {second:.0}: a lower layer cached them"
+                    "the first pass over one part ran at {}, the second over the same \
+                     blocks at {}: a lower layer cached them",
+                    mb_per_second(first.round()),
+                    mb_per_second(second.round())
                 ),
                 hint: String::new(),
             });
@@ -264,11 +266,11 @@ impl Credit {
         Finding::warning(
             FindingName::BurstCredit,
             format!(
-                "random reads within {} began at {:.0} IOPS and ended at {:.0}, the same as the \
+                "random reads within {} began at {} IOPS and ended at {}, the same as the \
                  whole volume: burst credit has run out",
                 Bytes(self.bytes),
-                self.before,
-                self.after
+                count(self.before.round()),
+                count(self.after.round())
             ),
             "use the later figures as the sustained performance; run again now, while there is no \
              credit left",
@@ -391,9 +393,10 @@ fn drifted(points: &[PointSummary]) -> Option<Finding> {
         Finding::warning(
             FindingName::Drift,
             format!(
-                "depth {depth} gave {:.0} IOPS at first and {:.0} at the end: the storage changed \
+                "depth {depth} gave {} IOPS at first and {} at the end: the storage changed \
                  during the run",
-                before.value, after.value
+                count(before.value.round()),
+                count(after.value.round())
             ),
             "measure again, at a quieter time, and compare the two runs with `rigel compare`",
         )
@@ -430,16 +433,16 @@ fn ran_out(records: &[PointRecord]) -> Option<Finding> {
             .peekable();
         let lasts =
             later.peek().is_some() && later.all(|later| rate_of(later) <= LASTS * rate(step.after));
-        let after = record.window.as_secs_f64() * step.at as f64;
+        let after = Nanos(record.window.0 * step.at as u64);
         lasts.then(|| {
             Finding::warning(
                 FindingName::BurstCredit,
                 format!(
-                    "at {} throughput fell after {after:.1} s from {:.0} IOPS to {:.0}, and no \
+                    "at {} throughput fell after {after} from {} IOPS to {}, and no \
                      later point exceeded that: burst credit has run out",
                     record.coordinates,
-                    rate(step.before),
-                    rate(step.after)
+                    count(rate(step.before).round()),
+                    count(rate(step.after).round())
                 ),
                 "use the later figures as the sustained performance; run again now, while there \
                  is no credit left",

@@ -1,6 +1,7 @@
 //! Differences on the host between the rounds before a change and those after it.
 
 use super::rounds::{Round, RoundHost};
+use crate::analyse::figures::quantity;
 use crate::analyse::figures::robust::{median, spread};
 use serde::Serialize;
 
@@ -87,9 +88,9 @@ impl HostCounter {
     #[must_use]
     pub fn show(self, value: f64) -> String {
         match self {
-            Self::OthersMbPerS => format!("{value:.1} MB/s"),
+            Self::OthersMbPerS => quantity::mb_per_second(value),
             Self::Queue => format!("{value:.1}"),
-            _ => format!("{:.1} %", value * 100.0),
+            _ => quantity::percent(value),
         }
     }
 }

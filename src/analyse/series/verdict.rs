@@ -5,7 +5,7 @@ use super::episodes::Episode;
 use super::rounds::Round;
 use super::series_figures::SeriesFigures;
 use super::types::{ChangePoint, DailyPattern, Predictability, Quantity, RoundCounts, SeriesClass};
-use crate::analyse::figures::quantity::count;
+use crate::analyse::figures::quantity::{count, rounded_percent as percent};
 use crate::model::{Nanos, Resolution};
 use std::fmt::Write;
 
@@ -219,9 +219,9 @@ fn slowed(worst: &Episode, others: usize, resolution: Resolution) -> String {
             format!("recovered on {}", end.shown(resolution))
         });
     format!(
-        "Not predictable: throughput fell by {:.0} %, from {} to {} per second: slow from \
+        "Not predictable: throughput fell by {}, from {} to {} per second: slow from \
          {}, worst on {}, {end}.{others}",
-        worst.lost() * 100.0,
+        percent(worst.lost()),
         count(worst.usual.round()),
         count(worst.worst_rate.round()),
         worst.begin.shown(resolution),
@@ -412,11 +412,6 @@ fn signed(value: f64) -> String {
         if value < 0.0 { "-" } else { "+" },
         percent(value.abs())
     )
-}
-
-fn percent(value: f64) -> String {
-    let digits = usize::from(value < 0.0995);
-    format!("{:.digits$} %", value * 100.0)
 }
 
 fn plural(count: usize) -> &'static str {

@@ -77,16 +77,6 @@ pub(super) fn clock(seconds: f64) -> String {
     }
 }
 
-/// Formats a fraction as a percentage with at most three digits.
-pub(super) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent < 9.95 {
-        format!("{percent:.1} %")
-    } else {
-        format!("{percent:.0} %")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,9 +90,5 @@ mod tests {
         assert_eq!(ThroughputUnit::of(true, 1 << 20).rate(99.0), "99 op/s");
         let clocks = [0.4, 42.0, 754.0, 11_554.0, 357_120.0].map(clock);
         assert_eq!(clocks, ["0:00", "0:42", "12:34", "3:12:34", "4d 03:12"]);
-        assert_eq!(
-            [0.0, 0.0123, 0.0996, 1.0].map(percent),
-            ["0.0 %", "1.2 %", "10 %", "100 %"]
-        );
     }
 }

@@ -1,18 +1,19 @@
 //! What changed in a series of rounds: slowdowns, changes of level, trends, single rounds that stand out.
 
-use super::figures::{rate, show};
+use super::figures::show;
 use super::timeline::daily_sentence;
-use crate::analyse::{ChangePoint, Episode, HostShift, Outlier, Predictability, Quantity};
+use crate::analyse::{
+    ChangePoint, Episode, Estimate, HostShift, Limits, Outlier, Predictability, Quantity,
+};
 use crate::model::Resolution;
 use crate::report::document::{Block, Section};
-use crate::report::parts;
+use crate::report::parts::{self, Amount, AmountUnit};
 
 /// Maximum number of listed changes and slowdowns in text.
 const LIST_MAX: usize = 12;
 
-/// `+1.5 %`.
-fn change_of(factor: f64) -> String {
-    format!("{:+.1} %", (factor - 1.0) * 100.0)
+fn factor(value: f64, interval: Option<Limits>, unit: AmountUnit) -> Amount {
+    Amount::new(Estimate { value, interval }, unit)
 }
 
 /// Slowdowns, changes of level, trends and single rounds that stand out, each with its date and
@@ -29,21 +30,16 @@ pub(super) fn what_changed(found: &Predictability) -> Option<Section> {
     let mut blocks: Vec<Block> = too_often.chain(episodes).map(sentence).collect();
     if !found.changes.is_empty() {
         let row = |change: &ChangePoint| {
-            let interval = change.interval.map_or_else(String::new, |interval| {
-                format!(
-                    "{} to {}",
-                    change_of(interval.low),
-                    change_of(interval.high)
-                )
-            });
+            let interval = change.interval.map(Limits::from);
+            let range = |_| factor(change.factor, interval, AmountUnit::Change).range();
             let until = change.until.map_or_else(String::new, |until| {
                 format!(" to {}, in steps", until.shown(to))
             });
             vec![
                 format!("{}{until}, round {}", change.at.shown(to), change.round),
                 change.of.name().into(),
-                change_of(change.factor),
-                interval,
+                parts::change(change.factor),
+                interval.map_or_else(String::new, range),
                 host(change.host.as_deref()),
             ]
         };
@@ -56,16 +52,13 @@ pub(super) fn what_changed(found: &Predictability) -> Option<Section> {
         )));
     }
     blocks.extend(found.trends.iter().map(|trend| {
-        let percent = |factor: f64| format!("{:+.2} %", (factor - 1.0) * 100.0);
-        let interval = format!(
-            "{} to {}",
-            percent(trend.interval.low),
-            percent(trend.interval.high)
-        );
-        let (name, daily) = (trend.of.name(), percent(trend.factor_per_day));
+        let fine = |value, interval| factor(value, interval, AmountUnit::FineChange);
+        let daily = fine(trend.factor_per_day, Some(trend.interval.into()));
         sentence(format!(
-            "{name} {daily} per day ({interval}), {} over the series",
-            percent(trend.factor)
+            "{} {daily} per day ({}), {} over the series",
+            trend.of.name(),
+            daily.range(),
+            fine(trend.factor, None)
         ))
     }));
     // The daily pattern of throughput has a section of its own.
@@ -129,13 +122,13 @@ fn episode(slow: &Episode, to: Resolution) -> String {
             format!("over from {} on", end.shown(to))
         });
     format!(
-        "slowdown: from {} on below {}, usually {}; worst {} ({:.0} % lower) on {}; {end}; {} \
+        "slowdown: from {} on below {}, usually {}; worst {} ({} lower) on {}; {end}; {} \
          rounds; {}",
         slow.begin.shown(to),
-        rate(slow.edge),
-        rate(slow.usual),
-        rate(slow.worst_rate),
-        slow.lost() * 100.0,
+        parts::per_second(slow.edge),
+        parts::per_second(slow.usual),
+        parts::per_second(slow.worst_rate),
+        parts::rounded_percent(slow.lost()),
         slow.worst.shown(to),
         slow.rounds,
         host(slow.host.as_deref())

@@ -14,26 +14,11 @@ pub(in crate::report) fn wall(moment: Moment, first: Moment) -> f64 {
     moment.by_the_clock_of(first).wall_seconds() as f64
 }
 
-/// `5,012/s`.
-pub(in crate::report) fn rate(value: f64) -> String {
-    parts::count(value) + "/s"
-}
-
 /// Formats a value of a quantity with its unit.
 pub(in crate::report) fn show(of: Quantity, value: f64) -> String {
     match of {
-        Quantity::Rate => rate(value),
+        Quantity::Rate => parts::per_second(value),
         Quantity::P99Us => parts::time(value),
-    }
-}
-
-/// Formats a fraction in percent; 100 % is shown only if it is exact.
-pub(in crate::report) fn share(value: f64) -> String {
-    let shown = format!("{:.2}", value * 100.0);
-    if shown == "100.00" && value < 1.0 {
-        "99.99 %".into()
-    } else {
-        format!("{shown} %")
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rounds over time: the timeline, the calendar of days by hours, the daily pattern.
 
-use super::figures::{POINTS_MAX, rate, thinned, wall};
+use super::figures::{POINTS_MAX, thinned, wall};
 use crate::analyse::{
     Breach, DailyPattern, Predictability, Quantity, Round, RoundEnd, RoundHost, SoakResult,
 };
@@ -201,11 +201,7 @@ fn mark(panels: &mut [Lines], found: &Predictability, first: Moment) {
             .iter()
             .filter(|change| unit_of(change.of) == lines.y.unit);
         lines.marks.extend(here.map(|change| {
-            let label = format!(
-                "{} {:+.1} %",
-                change.of.name(),
-                (change.factor - 1.0) * 100.0
-            );
+            let label = format!("{} {}", change.of.name(), parts::change(change.factor));
             upright(wall(change.at), None, label, Status::Warning)
         }));
     }
@@ -298,8 +294,8 @@ fn with_days(mut calendar: Section, rounds: &[Round]) -> Section {
             day[0].begin.date(),
             day.len().to_string(),
             broken.to_string(),
-            parts::known(Merge::Median.of(&rates), rate),
-            parts::known(Merge::Least.of(&rates), rate),
+            parts::known(Merge::Median.of(&rates), parts::per_second),
+            parts::known(Merge::Least.of(&rates), parts::per_second),
             parts::known(Merge::Greatest.of(&p99s), parts::time),
         ]
     };
@@ -362,13 +358,12 @@ pub(super) fn daily(pattern: &DailyPattern) -> Section {
 
 /// Describes a daily pattern in a sentence.
 pub(super) fn daily_sentence(pattern: &DailyPattern) -> String {
-    let percent = |factor: f64| format!("{:+.1} %", (factor - 1.0) * 100.0);
     format!(
         "{} follows the hour of the day: {} at about {:02}:00, {} at about {:02}:00.",
         parts::capital(pattern.of.name()),
-        percent(pattern.peak_factor),
+        parts::change(pattern.peak_factor),
         pattern.peak_hour,
-        percent(pattern.trough_factor),
+        parts::change(pattern.trough_factor),
         pattern.trough_hour
     )
 }
