@@ -297,7 +297,7 @@ fn job_again(
 }
 
 /// The target of a run that is gone on with, its paths counted from `begun_in`. A scratch file that
-/// was kept is the target itself; one that was not is made anew, as large as it was.
+/// was remaining is the target itself; one that was not is made anew, as large as it was.
 fn target_again(header: &Header, begun_in: &Path) -> Target {
     match header.target.clone() {
         Target::Paths { members, layout } => Target::Paths {
@@ -308,12 +308,12 @@ fn target_again(header: &Header, begun_in: &Path) -> Target {
             directory, keep, ..
         } => {
             let members = &header.facts.members;
-            let kept: Vec<PathBuf> = members
+            let remaining: Vec<PathBuf> = members
                 .iter()
                 .map(|member| begun_in.join(&member.path))
                 .filter(|path| keep && path.is_file())
                 .collect();
-            if kept.is_empty() {
+            if remaining.is_empty() {
                 remark(
                     "the scratch file of this run no longer exists: the remaining points are \
                      measured on a new one\n",
@@ -326,7 +326,7 @@ fn target_again(header: &Header, begun_in: &Path) -> Target {
                 }
             } else {
                 Target::Paths {
-                    members: kept,
+                    members: remaining,
                     layout: Layout::Concat,
                 }
             }

@@ -52,7 +52,7 @@ pub(super) struct Progress {
     /// True if points begin on a timetable, however long the previous ones took.
     on_timetable: bool,
     began: Nanos,
-    told: Nanos,
+    printed: Nanos,
     /// Live counters at the last redraw.
     last: (Nanos, Vec<(u64, u64)>),
 }
@@ -93,7 +93,7 @@ impl Progress {
         let clock = Clock::real();
         Self {
             began: clock.now(),
-            told: clock.now(),
+            printed: clock.now(),
             clock,
             line,
             points,
@@ -116,11 +116,11 @@ impl Progress {
         let text = format!("{what}: {} of {of}, {} left", whole(done), seconds(left));
         match &self.line {
             Some(ProgressLine::Live(view)) => {
-                view.tell(|state, now| state.fill(what, done.0, of.0, left, now));
+                view.update(|state, now| state.fill(what, done.0, of.0, left, now));
             }
             Some(ProgressLine::Terminal(bar)) => bar.set_message(escaped(&text).into_owned()),
-            Some(ProgressLine::Plain) if now >= self.told.plus(FILL_EVERY) => {
-                self.told = now;
+            Some(ProgressLine::Plain) if now >= self.printed.plus(FILL_EVERY) => {
+                self.printed = now;
                 output::remark(&format!("{text}\n"));
             }
             _ => {}
@@ -132,7 +132,7 @@ impl Progress {
         match &self.line {
             Some(ProgressLine::Terminal(bar)) => bar.set_message(escaped(what).into_owned()),
             Some(ProgressLine::Plain) => output::remark(&format!("{what}\n")),
-            Some(ProgressLine::Live(view)) => view.tell(|state, _| state.say(&escaped(what))),
+            Some(ProgressLine::Live(view)) => view.update(|state, _| state.say(&escaped(what))),
             None => {}
         }
     }
@@ -165,7 +165,7 @@ impl Progress {
         self.last = (Nanos(0), Vec::new());
         if let Some(ProgressLine::Live(view)) = &self.line {
             let left = self.seconds_left(self.number - 1, Nanos(0));
-            view.tell(|state, now| {
+            view.update(|state, now| {
                 state.begin(self.number, self.points, now);
                 state.set_left(left, now);
             });
@@ -196,7 +196,9 @@ impl Progress {
                 ));
             }
             Some(ProgressLine::Live(view)) => {
-                view.tell(|state, now| state.wait(&format!("round {}", ended + 1), now.plus(left)));
+                view.update(|state, now| {
+                    state.wait(&format!("round {}", ended + 1), now.plus(left));
+                });
             }
             _ => {}
         }
@@ -206,7 +208,7 @@ impl Progress {
     fn live(&mut self, point: &Point, live: &Live, samples: &[Sample]) {
         if let Some(ProgressLine::Live(view)) = &self.line {
             let left = self.seconds_left(self.number.saturating_sub(1), live.elapsed);
-            view.tell(|state, now| {
+            view.update(|state, now| {
                 if state.wants_look(now) {
                     state.live(point, live, samples, now);
                     state.set_left(left, now);
@@ -251,11 +253,15 @@ impl Progress {
                 let _ = if let ThroughputUnit::Bytes(length) = unit {
                     write!(
                         text,
-                        " | {name} {:.0} MB/s {mean}",
-                        rate * f64::from(length) / 1e6
+                        " | {name} {} {mean}",
+                        quantity::mb_per_second((rate * f64::from(length) / 1e6).round())
                     )
                 } else {
-                    write!(text, " | {name} {rate:.0} IOPS {mean}")
+                    write!(
+                        text,
+                        " | {name} {} IOPS {mean}",
+                        quantity::count(rate.round())
+                    )
                 };
             }
         }
@@ -266,7 +272,7 @@ impl Progress {
     fn end(&mut self, record: &PointRecord) {
         if let Some(ProgressLine::Live(view)) = &self.line {
             let summary = summarise(record);
-            view.tell(|state, _| state.end(record, &summary));
+            view.update(|state, _| state.end(record, &summary));
         }
         if let Some(ProgressLine::Plain) = &self.line {
             let left = if self.number < self.points {
@@ -277,10 +283,10 @@ impl Progress {
             } else {
                 String::new()
             };
-            let told = told(&summarise(record)) + &went_wrong(record);
+            let figures = short_figures(&summarise(record)) + &went_wrong(record);
             let (number, points) = (self.number, self.points);
             output::remark(&format!(
-                "point {number} of {points}: {}:{told}{left}\n",
+                "point {number} of {points}: {}:{figures}{left}\n",
                 record.coordinates
             ));
         }
@@ -334,17 +340,17 @@ fn went_wrong(record: &PointRecord) -> String {
 }
 
 /// The figures of a point's classes, in short.
-fn told(summary: &PointSummary) -> String {
+fn short_figures(summary: &PointSummary) -> String {
     let class = |class: &crate::analyse::ClassSummary| {
         let latency = class.latency.map_or_else(String::new, |latency| {
             let [p50, p99] = [latency.p50_us, latency.p99_us].map(Nanos::from_micros_f64);
             format!(", p50 {p50} p99 {p99}")
         });
         format!(
-            " {} {} IOPS {} MB/s{latency}",
+            " {} {} IOPS {}{latency}",
             class.name,
             quantity::count(class.iops.round()),
-            quantity::count(class.iops * f64::from(class.io_bytes) / 1e6)
+            quantity::mb_per_second(class.iops * f64::from(class.io_bytes) / 1e6)
         )
     };
     summary

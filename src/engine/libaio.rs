@@ -148,7 +148,7 @@ struct LibaioSession<'a> {
 impl LibaioSession<'_> {
     /// Submits the collected operations to the kernel. An operation that it refuses completes with
     /// an error.
-    fn tell(&mut self, out: &mut Vec<Completion>) {
+    fn submit_collected(&mut self, out: &mut Vec<Completion>) {
         if self.collected.is_empty() {
             return;
         }
@@ -254,7 +254,7 @@ impl Session for LibaioSession<'_> {
     }
 
     fn reap(&mut self, until: Nanos, out: &mut Vec<Completion>) -> Result<(), Fault> {
-        self.tell(out);
+        self.submit_collected(out);
         if until == Nanos(0) || !out.is_empty() {
             return self.fetch(0, Nanos(0), out);
         }

@@ -309,8 +309,8 @@ impl UringSession<'_> {
             }
         };
         match result {
-            Ok(told) => {
-                self.collected -= told.min(self.collected);
+            Ok(taken) => {
+                self.collected -= taken.min(self.collected);
                 Ok(())
             }
             // Timeout, interrupted, or the kernel is short of memory for now: the rest is submitted

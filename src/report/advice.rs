@@ -40,7 +40,7 @@ pub fn text(run: &Run, found: &Calibration, products: &[Product]) -> String {
             "=".repeat(section.database.name().chars().count())
         );
         for (index, setting) in section.settings.iter().enumerate() {
-            text.push_str(&told(setting, &section.settings[..index]));
+            text.push_str(&setting_lines(setting, &section.settings[..index]));
         }
         text.push_str(&sources(&section));
         text.push('\n');
@@ -89,7 +89,7 @@ fn heading(header: &Header, warnings: &[String]) -> String {
 
 /// The text about one setting. Parts that repeat a setting in `before` word for word refer to it
 /// instead.
-fn told(setting: &Advice, before: &[Advice]) -> String {
+fn setting_lines(setting: &Advice, before: &[Advice]) -> String {
     let mut text = match (&setting.value, &setting.range) {
         (None, _) => format!("\n{}: not measured\n", setting.setting),
         (Some(value), Some([low, high])) if low != high || low != value => {

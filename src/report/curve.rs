@@ -214,7 +214,7 @@ pub(super) fn drawn(run: &Run, found: &CurveResult) -> Section {
     blocks.extend(
         cap(&facts, found.naming().rate)
             .into_iter()
-            .chain(kept(found))
+            .chain(highest_loads(found))
             .map(Block::Text),
     );
     if let Some(delay) = found.scheduling_delay {
@@ -261,7 +261,7 @@ fn cap(shape: &CurveShape, rate: &str) -> Option<String> {
 }
 
 /// The highest load that was met or stayed within the bound, in sentences.
-fn kept(found: &CurveResult) -> Vec<String> {
+fn highest_loads(found: &CurveResult) -> Vec<String> {
     let sustained = &found.sustained;
     let name = found.bound.as_ref().map_or_else(
         || "Offered rates".into(),

@@ -45,19 +45,7 @@ fn plain(value: f64) -> String {
     if value.abs() < 999.5 {
         return significant(value, 4);
     }
-    let digits = format!("{:.0}", value.abs());
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    if value < 0.0 {
-        format!("-{grouped}")
-    } else {
-        grouped
-    }
+    quantity::count(value.round())
 }
 
 /// This number of significant digits, without trailing zeros.

@@ -234,10 +234,11 @@ fn places(dbms: Dbms, account: Option<&Account>) -> Vec<PathBuf> {
     let mut places = folders_of_path();
     match dbms {
         Dbms::Postgres => {
-            let told =
+            let directory =
                 on_path("pg_config").and_then(|program| printed(&program, "--bindir", account));
             places.extend(
-                told.map(PathBuf::from)
+                directory
+                    .map(PathBuf::from)
                     .filter(|folder| folder.is_absolute()),
             );
             // Debian; Red Hat and PostgreSQL's own packages for it; SUSE.

@@ -423,15 +423,15 @@ fn text_is_open_metrics_with_the_measured_figures() {
     assert_eq!(get("rigel_rounds_total", &[("end", "broken")]), Some(0.0));
     assert_eq!(get("rigel_rounds_missed_total", &[]), Some(2.0), "3 and 4");
     assert_eq!(
-        get("rigel_objective_kept", &[("objective", "p99<2ms")]),
+        get("rigel_objective_met", &[("objective", "p99<2ms")]),
         Some(0.0)
     );
     assert_eq!(
-        get("rigel_objective_kept", &[("objective", "rate>1")]),
+        get("rigel_objective_met", &[("objective", "rate>1")]),
         Some(1.0)
     );
     assert_eq!(
-        get("rigel_objective_kept_ratio", &[("objective", "p99<2ms")]),
+        get("rigel_objective_met_ratio", &[("objective", "p99<2ms")]),
         Some(2.0 / 3.0)
     );
     assert_eq!(

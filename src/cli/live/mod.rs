@@ -79,7 +79,7 @@ impl View {
     }
 
     /// Applies `note` to the state, with the current time of the view.
-    pub(super) fn tell(&self, note: impl FnOnce(&mut LiveState, Nanos)) {
+    pub(super) fn update(&self, note: impl FnOnce(&mut LiveState, Nanos)) {
         let now = self.shared.clock.now();
         note(&mut lock(&self.shared.state), now);
     }

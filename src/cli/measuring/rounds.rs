@@ -79,8 +79,8 @@ pub(in crate::cli) fn measure(
         way,
     );
     let progress = RefCell::new(progress);
-    let tell = |event: &Event| progress.borrow_mut().on_event(event);
-    let measured = prepare_and_measure(job, last, &stop, &tell, ended);
+    let notify = |event: &Event| progress.borrow_mut().on_event(event);
+    let measured = prepare_and_measure(job, last, &stop, &notify, ended);
     progress.borrow().finish();
     measured?;
     Ok(stop.load(Ordering::Relaxed))
@@ -90,7 +90,7 @@ fn prepare_and_measure(
     job: &mut Job,
     last: u32,
     stop: &AtomicBool,
-    tell: &dyn Fn(&Event),
+    notify: &dyn Fn(&Event),
     ended: &mut OnRound,
 ) -> Result<(), Error> {
     let Request::Soak(request) = job.invocation.request.clone() else {
@@ -99,7 +99,7 @@ fn prepare_and_measure(
             "resume it with the verb that started it",
         ));
     };
-    let made = only(job, stop, &mut |event| tell(&event));
+    let made = only(job, stop, &mut |event| notify(&event));
     let (bench, mut journal, header) = if let Some((journal, run)) = job.resumed.take() {
         let bench = match made {
             Ok(bench) => {
@@ -108,7 +108,7 @@ fn prepare_and_measure(
             }
             // After a reboot the target may come up later than this.
             Err(error) => {
-                tell(&Event::Trouble(&format!(
+                notify(&Event::Trouble(&format!(
                     "{error}\n  the next round tries again"
                 )));
                 None
@@ -137,7 +137,7 @@ fn prepare_and_measure(
         Ok(bench)
     };
     let mut listen = |event: Event| {
-        tell(&event);
+        notify(&event);
         if let Event::End(record) = event {
             ended(&header, Some(record));
         }

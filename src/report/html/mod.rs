@@ -96,7 +96,7 @@ fn contents(sections: &[Section]) -> String {
 }
 
 /// CSS class, sign and word of a rating.
-fn told(tone: Status) -> (&'static str, &'static str, &'static str) {
+fn tone_words(tone: Status) -> (&'static str, &'static str, &'static str) {
     match tone {
         Status::Good => ("good", "✓", "Good"),
         Status::Plain => ("plain", "•", "Result"),
@@ -106,7 +106,7 @@ fn told(tone: Status) -> (&'static str, &'static str, &'static str) {
 }
 
 fn answer(document: &Document) -> String {
-    let (class, sign, word) = told(document.conclusion.status);
+    let (class, sign, word) = tone_words(document.conclusion.status);
     let figures: String = document.headlines.iter().map(headline).collect();
     let figures = if figures.is_empty() {
         figures

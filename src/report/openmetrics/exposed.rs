@@ -68,7 +68,7 @@ struct Ends {
 /// State of an objective over the rounds so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Standing {
-    kept: u64,
+    met: u64,
     missed: u64,
     /// Rounds that did not take place after one that missed the objective.
     swallowed: u64,
@@ -76,15 +76,15 @@ struct Standing {
 
 impl Standing {
     /// Fraction of rounds that met it; `None` if no round has a result for it.
-    fn share_kept(&self) -> Option<f64> {
-        let known = self.kept + self.missed;
-        (known > 0).then(|| self.kept as f64 / known as f64)
+    fn share_met(&self) -> Option<f64> {
+        let known = self.met + self.missed;
+        (known > 0).then(|| self.met as f64 / known as f64)
     }
 
     /// Used fraction of the error budget, as in the report; `None` if there is no budget.
     fn budget_used(&self, share: f64) -> Option<f64> {
         let missed = self.missed + self.swallowed;
-        let budget = (1.0 - share) * (self.kept + missed) as f64;
+        let budget = (1.0 - share) * (self.met + missed) as f64;
         (budget > 0.0).then(|| missed as f64 / budget)
     }
 }
@@ -158,7 +158,7 @@ impl Exposed {
                 standing.swallowed += missing;
             }
             match round.has_kept(at) {
-                Some(true) => standing.kept += 1,
+                Some(true) => standing.met += 1,
                 Some(false) => standing.missed += 1,
                 None => {}
             }
@@ -238,7 +238,7 @@ impl Exposed {
             Family::new(
                 "soak_started_timestamp_seconds",
                 Sort::Gauge,
-                "When the soak began, since 1970.",
+                "When the run began, since 1970.",
             )
             .with(&[], started.unix_seconds() as f64),
             Family::new(
@@ -272,12 +272,12 @@ impl Exposed {
         let mut operations = Family::new(
             "operations",
             Sort::Counter,
-            "Operations that succeeded, in all rounds.",
+            "Operations that succeeded, in all rounds or points.",
         );
         let mut times = Family::new(
             "response_seconds",
             Sort::Histogram,
-            "Response times of the operations of all rounds, from the moment each was due.",
+            "Response times of the operations of all rounds or points, from the moment each was due.",
         );
         for ((class, kind), latencies) in &self.done {
             let labels = [("class", class.as_str()), ("kind", kind.name())];
@@ -314,8 +314,8 @@ impl Exposed {
         let mut ends = Family::new(
             "rounds",
             Sort::Counter,
-            "Rounds by how they ended: the work done, cut by the time limit, stopped by somebody, \
-             broken.",
+            "Rounds of a soak, or points of another run, by how they ended: the work done, cut by \
+             the time limit, stopped by somebody, broken.",
         );
         for (end, count) in [
             ("whole", whole),
@@ -334,13 +334,13 @@ impl Exposed {
     }
 
     fn objective_families(&self) -> Vec<Family> {
-        let mut kept = Family::new(
-            "objective_kept",
+        let mut met = Family::new(
+            "objective_met",
             Sort::Gauge,
             "1 if the last round met the objective, else 0.",
         );
         let mut ratio = Family::new(
-            "objective_kept_ratio",
+            "objective_met_ratio",
             Sort::Gauge,
             "Share of the rounds that met it, without stopped rounds.",
         );
@@ -359,11 +359,12 @@ impl Exposed {
         {
             let objective = objective.to_string();
             let labels = [("objective", objective.as_str())];
-            kept = kept.with(&labels, last(at).map(|kept| f64::from(u8::from(kept.kept))));
-            ratio = ratio.with(&labels, standing.share_kept());
+            let last = last(at).map(|last| f64::from(u8::from(last.kept)));
+            met = met.with(&labels, last);
+            ratio = ratio.with(&labels, standing.share_met());
             budget = budget.with(&labels, standing.budget_used(self.about.share));
         }
-        vec![kept, ratio, budget]
+        vec![met, ratio, budget]
     }
 
     fn add_failures(&mut self, cause: &str, count: u64) {
@@ -403,7 +404,7 @@ impl Last {
         vec![
             gauge(
                 "round_number",
-                "Number of the last round, from 1.",
+                "Number of the last round or point, from 1.",
                 Some(round.number.into()),
             ),
             gauge(

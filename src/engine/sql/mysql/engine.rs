@@ -412,12 +412,12 @@ fn plan_line(row: Row) -> String {
         .iter()
         .zip(row.unwrap())
         .filter(|(_, value)| *value != Value::NULL);
-    let told = fields.map(|(column, value)| {
+    let texts = fields.map(|(column, value)| {
         let value = mysql::from_value_opt::<String>(value.clone())
             .unwrap_or_else(|_| value.as_sql(true).trim_matches('\'').to_string());
         format!("{}={value}", column.name_str())
     });
-    told.collect::<Vec<_>>().join(" ")
+    texts.collect::<Vec<_>>().join(" ")
 }
 
 fn refuse_other_plan(address: &Address, plan: &[String]) -> Result<(), Error> {

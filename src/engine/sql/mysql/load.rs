@@ -444,7 +444,7 @@ fn pages(
     // A smaller table gets its pages one by one. Then the server's count of leaf pages is not
     // reliable, but its count of all pages is.
     const SINGLE: u64 = 30;
-    let (told, most) = if rows < SINGLE {
+    let (text, most) = if rows < SINGLE {
         ("size", rows + 2)
     } else {
         ("n_leaf_pages", rows + rows / 100 + 2)
@@ -452,7 +452,7 @@ fn pages(
     let count: Result<Option<u64>, mysql::Error> = connection.exec_first(
         "SELECT stat_value FROM mysql.innodb_index_stats WHERE database_name = DATABASE() AND \
          table_name = ? AND index_name = 'PRIMARY' AND stat_name = ?",
-        (name, told),
+        (name, text),
     );
     if let Ok(Some(count)) = count {
         return Ok((count, most));

@@ -202,11 +202,11 @@ impl MysqlProbe {
 
     fn counters(&mut self) -> Result<ServerSample, mysql::Error> {
         let rows: Vec<(String, String)> = self.client.query(COUNTERS)?;
-        let told: HashMap<String, u64> = rows
+        let counters: HashMap<String, u64> = rows
             .into_iter()
             .filter_map(|(name, value)| Some((name, value.parse().ok()?)))
             .collect();
-        let number = |name: &str| told.get(name).copied();
+        let number = |name: &str| counters.get(name).copied();
         let read_time: Option<u64> = if self.times_reads {
             self.client.query_first(READ_TIME)?
         } else {

@@ -418,7 +418,8 @@ pub(in crate::engine::sql) fn files(
     tables: Tables,
 ) -> Result<Vec<PathBuf>, Error> {
     let address = &access.servers[0];
-    let told = |error: &postgres::Error| failed(address, "report the files of its tables", error);
+    let refused =
+        |error: &postgres::Error| failed(address, "report the files of its tables", error);
     let mut client = connect(access, address)?;
     client
         .batch_execute("CHECKPOINT")
@@ -432,7 +433,7 @@ pub(in crate::engine::sql) fn files(
                  pg_relation_filepath($1::text::regclass)",
                 &[&name],
             )
-            .map_err(|error| told(&error))?;
+            .map_err(|error| refused(&error))?;
         let first: String = row.get(0);
         files.extend(
             (0..tables.scale.div_ceil(SEGMENT_BLOCKS))
