@@ -32,7 +32,7 @@ export CARGO_INCREMENTAL := 0
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-often lint fmt bench bench-searches bench-sql pictures dist install clean
+.PHONY: help build demo test test-often lint fmt bench bench-searches bench-sql coverage pictures dist install clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -75,6 +75,10 @@ bench-searches: ## Time to max IOPS, repeatability, the pacer's lateness: docs/p
 bench-sql: ## Beside pgbench, a loop in the server, raw reads and psql: docs/performance.md
 	@scripts/setup.sh test
 	$(CARGO) bench --locked --bench sql -- $(PARTS) $(ARGS)
+
+coverage: ## How often intervals hold the truth, on models of devices: PARTS='open stalls' ARGS='--runs 50'
+	@scripts/setup.sh build
+	$(CARGO) bench --locked --bench coverage -- $(PARTS) $(ARGS)
 
 pictures: build ## Make the pictures of the documents again, on models of devices: docs/pictures/
 	@scripts/setup.sh test

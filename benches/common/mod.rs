@@ -55,10 +55,10 @@ impl Settings {
             };
             match argument.as_str() {
                 "--seconds" => settings.seconds = number()?,
-                "--rounds" => settings.rounds = number()?,
+                "--rounds" | "--runs" => settings.rounds = number()?,
                 "--size-gib" => settings.size_gib = number()?,
                 "--folder" => settings.folder = absolute(&value)?,
-                "--rigel" => settings.rigel = absolute(&value)?,
+                "--rigel" | "--program" => settings.rigel = absolute(&value)?,
                 _ => return Err(format!("unknown option '{argument}'")),
             }
         }

@@ -21,5 +21,6 @@ mod licences;
 mod metrics;
 mod mutated;
 mod predictability;
+mod queues;
 mod search;
 mod tidy;

@@ -1,0 +1,194 @@
+//! Where figures stand in the JSON of a run. Nothing else in this benchmark knows a key.
+//!
+//! Input: the output of `--json`, of this version or an older one. Output: figures with the ends of
+//! their intervals. A key that is missing gives `None` and never an error, because one table is
+//! made of several versions.
+
+use rigel::analyse::Mean;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// A printed figure and the ends of its interval, as far as they are given.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Told {
+    pub(crate) value: f64,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+}
+
+impl Told {
+    /// `{value, interval: {low, high}}`, or `{value, error, degrees}` of a mean.
+    fn of(figure: &Value) -> Option<Self> {
+        let value = figure["value"].as_f64()?;
+        if let (Some(error), Some(degrees)) = (figure["error"].as_f64(), figure["degrees"].as_f64())
+        {
+            let effective_n = figure["effective_n"].as_f64().unwrap_or(f64::NAN);
+            let mean = Mean {
+                value,
+                error,
+                effective_n,
+                degrees,
+            };
+            let interval = mean.interval();
+            let (low, high) = (Some(interval.low), Some(interval.high));
+            return Some(Self { value, low, high });
+        }
+        Some(Self::within(value, &figure["interval"]))
+    }
+
+    fn within(value: f64, limits: &Value) -> Self {
+        Self {
+            value,
+            low: limits["low"].as_f64(),
+            high: limits["high"].as_f64(),
+        }
+    }
+}
+
+/// The five figures of a point, in this order.
+pub(crate) const FIGURES: [&str; 5] = ["throughput", "mean", "p50", "p99", "p99.9"];
+
+/// A point of `curve`: figures in operations per second and seconds.
+#[derive(Debug)]
+pub(crate) struct PointFigures {
+    pub(crate) figures: [Option<Told>; 5],
+    pub(crate) served: Served,
+}
+
+/// Whether an offered rate is said to be served.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Served {
+    Yes,
+    No,
+    Undecided,
+}
+
+impl Served {
+    /// A boolean, or the name of one of three answers.
+    fn of(class: &Value) -> Self {
+        let answer = ["served", "met"].iter().find_map(|key| class.get(key));
+        match answer {
+            Some(Value::Bool(true)) => Self::Yes,
+            Some(Value::Bool(false)) => Self::No,
+            Some(Value::String(answer)) if answer == "yes" => Self::Yes,
+            Some(Value::String(answer)) if answer == "no" => Self::No,
+            _ => Self::Undecided,
+        }
+    }
+}
+
+/// The points of a curve.
+pub(crate) fn points(run: &Value) -> Vec<PointFigures> {
+    array(&run["points"]).iter().filter_map(point).collect()
+}
+
+fn point(point: &Value) -> Option<PointFigures> {
+    let class = point["classes"].get(0)?;
+    let known = &class["confidence"];
+    let quantile = |key: &str| {
+        let told = Told::within(class[key].as_f64()?, &known[key]);
+        Some(scaled(told, 1e-6))
+    };
+    let throughput = Told::of(&known["iops"]).or_else(|| Told::of(class.get("iops")?));
+    let mean = Told::of(&known["mean_us"]).map(|told| scaled(told, 1e-6));
+    let tails = [quantile("p50_us"), quantile("p99_us"), quantile("p999_us")];
+    Some(PointFigures {
+        figures: [throughput, mean, tails[0], tails[1], tails[2]],
+        served: Served::of(class),
+    })
+}
+
+fn scaled(told: Told, factor: f64) -> Told {
+    Told {
+        value: told.value * factor,
+        low: told.low.map(|low| low * factor),
+        high: told.high.map(|high| high * factor),
+    }
+}
+
+/// Max IOPS of a calibration, the headline.
+pub(crate) fn maximum(run: &Value) -> Option<Told> {
+    Told::of(&run["calibration"]["maximum"]["iops"])
+}
+
+/// The knee of a calibration, and its range if one is given.
+pub(crate) fn knee(run: &Value) -> Option<Told> {
+    let knee = &run["calibration"]["curve"]["knee"];
+    let range = ["range", "interval"].iter().find_map(|key| knee.get(key));
+    Some(Told::within(
+        knee["load"].as_f64()?,
+        range.unwrap_or(&Value::Null),
+    ))
+}
+
+/// The sustained rate of a calibration, between the rate that met the bound and the lowest one that
+/// did not.
+pub(crate) fn sustained(run: &Value) -> Option<Told> {
+    let found = &run["calibration"]["sustained"];
+    let value = found["kept_rate"].as_f64()?;
+    let bounds = ["bounds", "interval"].iter().find_map(|key| found.get(key));
+    Some(bounds.map_or_else(
+        || Told {
+            value,
+            low: Some(value),
+            high: found["broken_rate"].as_f64(),
+        },
+        |bounds| Told::within(value, bounds),
+    ))
+}
+
+/// Names of the warnings of a run.
+pub(crate) fn warnings(run: &Value) -> BTreeSet<String> {
+    findings(run, true)
+}
+
+/// Names of the notes of a run, without the one that says that a model is no device.
+pub(crate) fn notes(run: &Value) -> BTreeSet<String> {
+    let mut names = findings(run, false);
+    names.remove("sim");
+    names
+}
+
+fn findings(run: &Value, warnings: bool) -> BTreeSet<String> {
+    array(&run["findings"])
+        .iter()
+        .filter(|finding| {
+            // Reports of format 1 said doubt.
+            let severity = &finding["severity"];
+            (severity == "warning" || severity == "doubt") == warnings
+        })
+        .filter_map(|finding| finding["name"].as_str().map(str::to_string))
+        .collect()
+}
+
+/// Virtual length of a run in seconds: warm-up and measurement of all points.
+pub(crate) fn length_s(run: &Value) -> f64 {
+    let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+    array(&run["points"])
+        .iter()
+        .map(|point| number(&point["warm_up_s"]) + number(&point["measured_s"]))
+        .sum()
+}
+
+/// What a comparison says of its headline figures: the judgements that occur.
+pub(crate) fn judgements(comparison: &Value) -> BTreeSet<String> {
+    array(&comparison["figures"])
+        .iter()
+        .filter(|figure| figure["headline"] == true)
+        .flat_map(|figure| array(&figure["changes"]))
+        .filter_map(|change| change["judgement"].as_str().map(str::to_string))
+        .collect()
+}
+
+/// True if six runs were compared as two sides: each figure has one change and not five.
+pub(crate) fn has_sides(comparison: &Value) -> bool {
+    let figures = array(&comparison["figures"]);
+    !figures.is_empty()
+        && figures
+            .iter()
+            .all(|figure| array(&figure["changes"]).len() == 1)
+}
+
+fn array(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}

@@ -1,0 +1,170 @@
+//! Counts of intervals that hold the truth, and Markdown tables of them.
+
+use super::lookup::{Told, length_s, notes, warnings};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How often the intervals of one figure hold the truth.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    both: u32,
+    both_hold: u32,
+    lower: u32,
+    lower_hold: u32,
+    none: u32,
+    /// Half-widths of intervals with both ends, as shares of the truth.
+    halves: Vec<f64>,
+    /// Values as shares of the truth.
+    ratios: Vec<f64>,
+}
+
+impl Tally {
+    pub(crate) const HEAD: &'static str =
+        "both ends hold | lower end alone holds | no interval | half-width | value / truth";
+
+    pub(crate) fn add(&mut self, told: Option<Told>, truth: f64) {
+        if let Some(told) = told {
+            self.ratios.push(told.value / truth);
+        }
+        match told.map(|told| (told.low, told.high)) {
+            Some((Some(low), Some(high))) => {
+                self.both += 1;
+                self.both_hold += u32::from(low <= truth && truth <= high);
+                self.halves.push((high - low) / 2.0 / truth);
+            }
+            Some((Some(low), None)) => {
+                self.lower += 1;
+                self.lower_hold += u32::from(low <= truth);
+            }
+            _ => self.none += 1,
+        }
+    }
+
+    /// The cells of a row under [`Tally::HEAD`].
+    pub(crate) fn cells(&self) -> String {
+        let half =
+            median(&self.halves).map_or("-".into(), |half| format!("± {:.1} %", half * 100.0));
+        let ratio = median(&self.ratios).map_or("-".into(), |ratio| format!("{ratio:.3}"));
+        format!(
+            "{} | {} | {} | {half} | {ratio}",
+            share(self.both_hold, self.both),
+            share(self.lower_hold, self.lower),
+            self.none
+        )
+    }
+}
+
+/// What runs said besides their figures.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    runs: u32,
+    warned: u32,
+    warnings: BTreeMap<String, u32>,
+    notes: BTreeMap<String, u32>,
+    seconds: f64,
+}
+
+impl Said {
+    pub(crate) const HEAD: &'static str =
+        "runs | mean length, virtual s | with a warning | warnings | notes";
+
+    pub(crate) fn of<'a>(runs: impl IntoIterator<Item = &'a Value>) -> Self {
+        let mut said = Self::default();
+        for run in runs {
+            let names = warnings(run);
+            said.runs += 1;
+            said.warned += u32::from(!names.is_empty());
+            said.seconds += length_s(run);
+            count(&mut said.warnings, names);
+            count(&mut said.notes, notes(run));
+        }
+        said
+    }
+
+    /// The cells of a row under [`Said::HEAD`].
+    pub(crate) fn cells(&self) -> String {
+        let percent = |of: u32| 100.0 * f64::from(of) / f64::from(self.runs.max(1));
+        let names = |counts: &BTreeMap<String, u32>| {
+            let each = counts
+                .iter()
+                .map(|(name, runs)| format!("{name} {:.0} %", percent(*runs)));
+            or_dash(each.collect::<Vec<_>>().join(", "))
+        };
+        format!(
+            "{} | {:.0} | {} | {} | {}",
+            self.runs,
+            self.seconds / f64::from(self.runs.max(1)),
+            share(self.warned, self.runs),
+            names(&self.warnings),
+            names(&self.notes)
+        )
+    }
+}
+
+fn count(counts: &mut BTreeMap<String, u32>, names: BTreeSet<String>) {
+    for name in names {
+        *counts.entry(name).or_default() += 1;
+    }
+}
+
+/// `95.0 % of 200`, or a dash where there is nothing to count.
+pub(crate) fn share(part: u32, of: u32) -> String {
+    if of == 0 {
+        return "-".into();
+    }
+    format!("{:.1} % of {of}", 100.0 * f64::from(part) / f64::from(of))
+}
+
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied()
+}
+
+/// How often each value occurs: `3 × 85, 4 × 15`.
+pub(crate) fn distribution(values: impl IntoIterator<Item = f64>) -> String {
+    let mut counts: Vec<(f64, u32)> = Vec::new();
+    for value in values {
+        match counts
+            .iter_mut()
+            .find(|(known, _)| known.total_cmp(&value).is_eq())
+        {
+            Some((_, count)) => *count += 1,
+            None => counts.push((value, 1)),
+        }
+    }
+    counts.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let each = counts
+        .iter()
+        .map(|(value, count)| format!("{value}: {count}"));
+    or_dash(each.collect::<Vec<_>>().join(", "))
+}
+
+fn or_dash(text: String) -> String {
+    if text.is_empty() { "-".into() } else { text }
+}
+
+/// Prints the title of a table, what it shows if that is not clear, and its head.
+pub(crate) fn head(title: &str, about: &str, columns: &str) {
+    let line = "|---".repeat(columns.split('|').count());
+    let about = if about.is_empty() {
+        String::new()
+    } else {
+        format!("{about}\n\n")
+    };
+    println!("\n## {title}\n\n{about}| {columns} |\n{line}|");
+}
+
+/// Prints a table of what the runs of each setting say.
+pub(crate) fn said(part: &str, rows_said: &[String]) {
+    let columns = format!("setting | {}", Said::HEAD);
+    head(&format!("{part}: what the runs say"), "", &columns);
+    rows(rows_said);
+}
+
+/// Prints rows under a head.
+pub(crate) fn rows(rows: &[String]) {
+    for row in rows {
+        println!("| {row} |");
+    }
+}
