@@ -66,14 +66,18 @@ pub(crate) fn maximum(bench: &Bench) -> Result<(), String> {
 fn knee_cells(runs: &[Value], truth: Option<f64>) -> String {
     let found: Vec<Told> = runs.iter().filter_map(knee).collect();
     let all = count(&found, |_| true);
-    let ranges: Vec<(f64, f64)> = found
+    let ranges: Vec<Told> = found
         .iter()
-        .filter_map(|it| Some((it.low?, it.high?)))
+        .filter(|it| it.low.is_some())
+        .copied()
         .collect();
-    let widths: Vec<f64> = ranges.iter().map(|(low, high)| high - low).collect();
+    let width = |it: &Told| Some(it.high? - it.low?);
+    let widths: Vec<f64> = ranges.iter().filter_map(width).collect();
     let is_right = |it: &Told| truth.is_some_and(|truth| (it.value - truth).abs() < 0.01);
-    let holds =
-        |(low, high): &(f64, f64)| truth.is_some_and(|truth| *low <= truth && truth <= *high);
+    let holds = |it: &Told| {
+        let (low, high) = (it.low.unwrap_or(0.0), it.high.unwrap_or(f64::INFINITY));
+        truth.is_some_and(|truth| low <= truth && truth <= high)
+    };
     let known = |cell: String| if truth.is_some() { cell } else { "-".into() };
     format!(
         "{} | {} | {} | {} | {}",

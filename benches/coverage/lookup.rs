@@ -66,20 +66,35 @@ pub(crate) enum Served {
 impl Served {
     /// A boolean, or the name of one of three answers.
     fn of(class: &Value) -> Self {
+        const YES: [&str; 3] = ["yes", "met", "kept"];
+        const NO: [&str; 3] = ["no", "not_met", "broken"];
         let answer = ["served", "met"].iter().find_map(|key| class.get(key));
         match answer {
             Some(Value::Bool(true)) => Self::Yes,
             Some(Value::Bool(false)) => Self::No,
-            Some(Value::String(answer)) if answer == "yes" => Self::Yes,
-            Some(Value::String(answer)) if answer == "no" => Self::No,
+            Some(Value::String(answer)) if YES.contains(&answer.as_str()) => Self::Yes,
+            Some(Value::String(answer)) if NO.contains(&answer.as_str()) => Self::No,
             _ => Self::Undecided,
         }
     }
 }
 
-/// The points of a curve.
+/// The points of a curve, without those that were measured again at its end.
 pub(crate) fn points(run: &Value) -> Vec<PointFigures> {
-    array(&run["points"]).iter().filter_map(point).collect()
+    let (searched, _): (Vec<&Value>, _) =
+        array(&run["points"]).iter().partition(|it| !is_closing(it));
+    searched.into_iter().filter_map(point).collect()
+}
+
+/// Throughput of the measurement of fixed length at the end, if there is one.
+pub(crate) fn closing(run: &Value) -> Option<Told> {
+    point(array(&run["points"]).iter().find(|it| is_closing(it))?)?.figures[0]
+}
+
+fn is_closing(point: &Value) -> bool {
+    ["closing", "closing_depth"]
+        .iter()
+        .any(|step| point["step"] == *step)
 }
 
 fn point(point: &Value) -> Option<PointFigures> {
@@ -170,23 +185,28 @@ pub(crate) fn length_s(run: &Value) -> f64 {
         .sum()
 }
 
-/// What a comparison says of its headline figures: the judgements that occur.
-pub(crate) fn judgements(comparison: &Value) -> BTreeSet<String> {
-    array(&comparison["figures"])
+/// What a comparison says of its headline figures, all together: `worse`, `better`, and `open` if
+/// it says how many runs would decide.
+pub(crate) fn verdicts(comparison: &Value) -> BTreeSet<String> {
+    let names = [
+        ("worse", "worse"),
+        ("better", "better"),
+        ("runs_needed", "open"),
+    ];
+    array(&comparison["verdicts"])
         .iter()
-        .filter(|figure| figure["headline"] == true)
-        .flat_map(|figure| array(&figure["changes"]))
-        .filter_map(|change| change["judgement"].as_str().map(str::to_string))
+        .flat_map(|verdict| {
+            names
+                .iter()
+                .filter(|(key, _)| !array(&verdict[*key]).is_empty())
+        })
+        .map(|(_, name)| (*name).to_string())
         .collect()
 }
 
-/// True if six runs were compared as two sides: each figure has one change and not five.
+/// True if six runs were compared as two sides, which have a name each, and not as six.
 pub(crate) fn has_sides(comparison: &Value) -> bool {
-    let figures = array(&comparison["figures"]);
-    !figures.is_empty()
-        && figures
-            .iter()
-            .all(|figure| array(&figure["changes"]).len() == 1)
+    array(&comparison["names"]).len() == 2
 }
 
 fn array(value: &Value) -> &[Value] {

@@ -1,6 +1,6 @@
 //! The parts about several runs: `compare` on models, and `disk` on what is here.
 
-use super::lookup::{self, has_sides, judgements};
+use super::lookup::{self, has_sides, verdicts};
 use super::points::stalling;
 use super::table::{distribution, head, rows, share};
 use super::{Bench, in_parallel};
@@ -47,7 +47,7 @@ impl Other {
     }
 }
 
-/// What one comparison said: judgements of headline figures, and [`FAILS`].
+/// What one comparison said: its verdicts, and [`FAILS`].
 type Answer = BTreeSet<String>;
 
 /// That `--fail-if-slower` made the exit status 3.
@@ -55,7 +55,7 @@ const FAILS: &str = "fails";
 
 /// Pairs of calibrations, and three against three if the program compares sides.
 pub(crate) fn compare(bench: &Bench) -> Result<(), String> {
-    let one = "worse | better | undecided | --fail-if-slower 5% fails";
+    let one = "worse | better | open | --fail-if-slower 5% fails";
     let columns =
         format!("second device | one run a side: pairs | {one} | three a side: pairs | {one}");
     let others = [
@@ -73,8 +73,8 @@ pub(crate) fn compare(bench: &Bench) -> Result<(), String> {
     let sides = pair(bench, 99, 0, others[0], 3)?.is_some();
     head(
         "compare: is the second device called different?",
-        "Whole calibrations of `sim:4,250us` and of a second device; worse and better: some headline \
-         figure is judged so.",
+        "Whole calibrations of `sim:4,250us` and of a second device; worse and better: it says so \
+         of a headline figure; open: it says how many runs would decide.",
         &columns,
     );
     for (row, other) in others.into_iter().enumerate() {
@@ -129,19 +129,20 @@ fn pair(
         )?;
         folders.push(folder);
     }
-    let mut words = vec![
-        "compare".to_string(),
-        "--json".into(),
-        "--fail-if-slower".into(),
-        "5%".into(),
-    ];
-    for (at, folder) in folders.iter().enumerate() {
-        if a_side > 1 && at == folders.len() / 2 {
-            words.push("--".into());
+    let names: Vec<String> = folders.iter().map(|it| it.display().to_string()).collect();
+    let (baseline, other) = names.split_at(names.len() / 2);
+    let judged = ["compare", "--json", "--fail-if-slower", "5%"].map(str::to_string);
+    let output = if a_side > 1 {
+        bench.execute(&[&judged, baseline, &["--".into()], other].concat())?
+    } else {
+        // One run a side is judged only with this option, which earlier versions do not know.
+        let single = bench.execute(&[&judged[..], &["--single-run".into()], &names].concat())?;
+        if single.stdout.is_empty() {
+            bench.execute(&[&judged[..], &names].concat())?
+        } else {
+            single
         }
-        words.push(folder.display().to_string());
-    }
-    let output = bench.execute(&words)?;
+    };
     for folder in folders {
         let _ = std::fs::remove_dir_all(folder);
     }
@@ -152,7 +153,7 @@ fn pair(
     if a_side > 1 && !has_sides(&comparison) {
         return Ok(None);
     }
-    let mut said = judgements(&comparison);
+    let mut said = verdicts(&comparison);
     if output.status.code() == Some(3) {
         said.insert(FAILS.into());
     }
@@ -160,7 +161,7 @@ fn pair(
 }
 
 fn cells(answers: &[Answer]) -> String {
-    let counted = ["worse", "better", "undecided", FAILS].map(|word| {
+    let counted = ["worse", "better", "open", FAILS].map(|word| {
         let with = answers.iter().filter(|answer| answer.contains(word));
         with.count().to_string()
     });

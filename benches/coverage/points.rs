@@ -57,15 +57,15 @@ pub(crate) fn open(bench: &Bench) -> Result<(), String> {
             row += 1;
         }
     }
-    // One in ten thousand takes 100 ms, the others 1 ms; half of the capacity.
+    // One in ten thousand takes 100 ms, the others 100 us; half of the capacity.
     let slow = SlowShare {
-        service: 1e-3,
+        service: 100e-6,
         slow: 0.1,
         share: 1e-4,
     };
     let rate = (0.5 / slow.mean()).round();
     let truths = [Some(rate), Some(slow.mean_response(rate)), None, None, None];
-    add(row, "sim:1,1ms,slow=100ms@0.01%", 0.5, rate, truths)?;
+    add(row, "sim:1,100us,slow=100ms@0.01%", 0.5, rate, truths)?;
     head(
         "open: response times of a Poisson load",
         "`rigel curve TARGET --rate R`. Truth: M/M/c, Erlang C; the last device M/G/1, \
@@ -185,6 +185,10 @@ pub(crate) fn stalls(bench: &Bench) -> Result<(), String> {
         };
         row("all", all);
         row("without a warning", quiet);
+        if runs.iter().any(|run| lookup::closing(run).is_some()) {
+            let closing = |run: &Value| vec![lookup::closing(run)];
+            row("closing measurement", tallies(runs, closing, truth).1);
+        }
         said.push(format!("{name}: {what} | {}", Said::of(runs).cells()));
     };
     for (at, period) in PERIODS.into_iter().enumerate() {
@@ -207,15 +211,15 @@ pub(crate) fn stalls(bench: &Bench) -> Result<(), String> {
     for (at, (time, percent, seconds, part)) in slow.into_iter().enumerate() {
         let truth = 1.0
             / SlowShare {
-                service: 1e-3,
+                service: 100e-6,
                 slow: seconds,
                 share: part,
             }
             .mean();
-        let words = format!("curve sim:1,1ms,slow={time}@{percent}% --depth 1..2");
+        let words = format!("curve sim:1,100us,slow={time}@{percent}% --depth 1..2");
         let runs = bench.each(2 * PERIODS.len() + at, bench.runs(), |_| words.clone())?;
         add(
-            &format!("{percent} % take {time}, others 1 ms"),
+            &format!("{percent} % take {time}, others 100 us"),
             "points",
             throughputs,
             truth,
