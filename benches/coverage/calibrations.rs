@@ -29,7 +29,7 @@ const DEVICES: [(&str, f64, Option<f64>); 10] = [
 pub(crate) fn maximum(bench: &Bench) -> Result<(), String> {
     let (mut figures, mut knees, mut said) = (Vec::new(), Vec::new(), Vec::new());
     for (row, (target, truth, truth_of_knee)) in DEVICES.into_iter().enumerate() {
-        let runs = bench.each(row, bench.runs(), |_| format!("calibrate {target}"))?;
+        let runs = bench.each(row, |_| format!("calibrate {target}"))?;
         let is_capped = |run: &&Value| lookup::notes(run).contains("cap");
         let (capped, free): (Vec<&Value>, Vec<&Value>) = runs.iter().partition(is_capped);
         let all = runs.iter().collect();
@@ -118,7 +118,7 @@ pub(crate) fn sustained(bench: &Bench) -> Result<(), String> {
         }
         .greatest_rate(quantile, time);
         let words = format!("calibrate {target} --max-latency {bound}");
-        let runs = bench.each(row, bench.runs(), |_| words.clone())?;
+        let runs = bench.each(row, |_| words.clone())?;
         let mut tally = Tally::default();
         runs.iter()
             .for_each(|run| tally.add(lookup::sustained(run), truth));
@@ -157,7 +157,7 @@ pub(crate) fn warnings(bench: &Bench) -> Result<(), String> {
     commands.extend([3_600, 7_200].map(|rate| format!("curve {stalls} --rate {rate}")));
     commands.push(format!("curve {stalls} --depth 1..8"));
     for (row, words) in commands.into_iter().enumerate() {
-        let runs = bench.each(row, bench.runs(), |_| words.clone())?;
+        let runs = bench.each(row, |_| words.clone())?;
         rows(&[format!("{words} | {}", Said::of(&runs).cells())]);
     }
     Ok(())

@@ -111,15 +111,14 @@ impl Bench<'_> {
         Rng::new(self.seed(row, run), 1)
     }
 
-    /// Output of `rigel WORDS --seed … --json`, `runs` times, in the order of the runs; `words` get
-    /// the number of the run.
+    /// Output of `rigel WORDS --seed … --json` of all runs of a row, in their order; `words` get the
+    /// number of the run.
     pub(crate) fn each(
         &self,
         row: usize,
-        runs: u32,
         words: impl Fn(u32) -> String + Sync,
     ) -> Result<Vec<Value>, String> {
-        in_parallel(runs, |run| {
+        in_parallel(self.runs(), |run| {
             let folder = self.folder.join(format!("{row}-{run}"));
             let json = self.measure(&words(run), self.seed(row, run), &folder);
             // The journals of thousands of runs would fill the disk.

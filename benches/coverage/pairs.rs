@@ -118,8 +118,8 @@ fn pair(
 ) -> Result<Option<Answer>, String> {
     let mut folders: Vec<PathBuf> = Vec::new();
     for at in 0..2 * a_side {
-        // Pairs have runs 0 and 1 of their six seeds.
-        let run = number * 6 + if a_side == 1 { at * 3 } else { at };
+        // Six seeds for each pair; one run a side takes the first of each three.
+        let run = number * 6 + at * (3 / a_side);
         let target = other.target(bench, row, run, at < a_side);
         let folder = bench.folder.join(format!("{row}-{a_side}-{run}"));
         bench.measure(
@@ -186,7 +186,7 @@ pub(crate) fn disk(bench: &Bench) -> Result<(), String> {
     head(
         "disk: calibrations in a row",
         &format!("{words}; pooled: {pooled:.0} IOPS"),
-        "run | max IOPS | interval | holds the pooled value | knee | virtual s | warnings",
+        "run | max IOPS | interval | holds the pooled value | knee | s | warnings",
     );
     let mut holds = 0;
     for (run, json) in found.iter().enumerate() {

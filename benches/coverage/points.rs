@@ -39,9 +39,7 @@ pub(crate) fn open(bench: &Bench) -> Result<(), String> {
     ];
     let (mut figures, mut said) = (Vec::new(), Vec::new());
     let mut add = |row: usize, target: &str, load: f64, rate: f64, truths: [Option<f64>; 5]| {
-        let runs = bench.each(row, bench.runs(), |_| {
-            format!("curve {target} --rate {rate}")
-        })?;
+        let runs = bench.each(row, |_| format!("curve {target} --rate {rate}"))?;
         let name = format!("{target} at {:.0} %", load * 100.0);
         figures.extend(figure_rows(&name, &runs, truths));
         said.push(format!("{name} | {}", Said::of(&runs).cells()));
@@ -103,21 +101,21 @@ fn figure_rows(name: &str, runs: &[Value], truths: [Option<f64>; 5]) -> Vec<Stri
 pub(crate) fn closed(bench: &Bench) -> Result<(), String> {
     head(
         "closed: saturated servers",
-        "`rigel curve sim:4,250us --depth D..D`. Truth: exponential service after \
+        "`rigel curve sim:4,250us --depth D`. Truth: exponential service after \
          Erlang's wait.",
         &format!("setting | figure | truth | {}", Tally::HEAD),
     );
     let mut all = Vec::new();
     for (row, depth) in [4, 8, 16, 32, 64].into_iter().enumerate() {
-        let words = format!("curve sim:4,250us --depth {depth}..{depth}");
-        let runs = bench.each(row, bench.runs(), |_| words.clone())?;
-        let loop_ = Saturated {
+        let words = format!("curve sim:4,250us --depth {depth}");
+        let runs = bench.each(row, |_| words.clone())?;
+        let busy = Saturated {
             servers: 4,
             service: 250e-6,
             depth,
         };
-        let [p50, p99, p999] = QUANTILES.map(|quantile| Some(loop_.quantile(quantile)));
-        let truths = [Some(16_000.0), Some(loop_.mean()), p50, p99, p999];
+        let [p50, p99, p999] = QUANTILES.map(|quantile| Some(busy.quantile(quantile)));
+        let truths = [Some(16_000.0), Some(busy.mean()), p50, p99, p999];
         rows(&figure_rows(&format!("depth {depth}"), &runs, truths));
         all.extend(runs);
     }
@@ -138,9 +136,7 @@ pub(crate) fn overload(bench: &Bench) -> Result<(), String> {
         .flat_map(|device| [1.01, 1.05, 1.1].map(|load| (device, load)));
     for (row, (device, load)) in loads.enumerate() {
         let (target, rate) = (named(device), queue(device, load).rate);
-        let runs = bench.each(row, bench.runs(), |_| {
-            format!("curve {target} --rate {rate}")
-        })?;
+        let runs = bench.each(row, |_| format!("curve {target} --rate {rate}"))?;
         let answers: Vec<Served> = runs.iter().flat_map(points).map(|it| it.served).collect();
         let counted = [Served::Yes, Served::Undecided, Served::No].map(|answer| {
             answers
@@ -193,12 +189,12 @@ pub(crate) fn stalls(bench: &Bench) -> Result<(), String> {
     };
     for (at, period) in PERIODS.into_iter().enumerate() {
         let name = format!("still 10 % of each {} to {} s", period.0, period.1);
-        let runs = bench.each(at, bench.runs(), |run| {
-            format!("curve {} --depth 4..11", stalling(bench, at, run, period))
+        let runs = bench.each(at, |run| {
+            format!("curve {} --depth 4..11/1", stalling(bench, at, run, period))
         })?;
         add(&name, "points", throughputs, 14_400.0, &runs);
         let row = PERIODS.len() + at;
-        let runs = bench.each(row, bench.runs(), |run| {
+        let runs = bench.each(row, |run| {
             format!("calibrate {}", stalling(bench, row, run, period))
         })?;
         add(&name, "max IOPS", maximum, 14_400.0, &runs);
@@ -216,8 +212,8 @@ pub(crate) fn stalls(bench: &Bench) -> Result<(), String> {
                 share: part,
             }
             .mean();
-        let words = format!("curve sim:1,100us,slow={time}@{percent}% --depth 1..2");
-        let runs = bench.each(2 * PERIODS.len() + at, bench.runs(), |_| words.clone())?;
+        let words = format!("curve sim:1,100us,slow={time}@{percent}% --depth 1,2");
+        let runs = bench.each(2 * PERIODS.len() + at, |_| words.clone())?;
         add(
             &format!("{percent} % take {time}, others 100 us"),
             "points",
@@ -228,8 +224,8 @@ pub(crate) fn stalls(bench: &Bench) -> Result<(), String> {
     }
     head(
         "stalls: what comes less often than a point lasts",
-        "`rigel curve sim:4,250us,stall=L/P --depth 4..11` and `rigel calibrate` of the same, with P \
-         drawn from the range for each run. Truth: 16,000/s for nine tenths of the time; below, 1 / \
+        "`rigel curve sim:4,250us,stall=L/P --depth 4..11/1` and `rigel calibrate` of the same, with P \
+         drawn from the range for each run; the first stall comes after nine tenths of P. Truth: 16,000/s for nine tenths of the time; below, 1 / \
          mean service time.",
         &format!("setting | figure | runs | truth | {}", Tally::HEAD),
     );

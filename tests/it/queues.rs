@@ -2,7 +2,7 @@
 //! enough to be derived here.
 
 #[path = "../../benches/coverage/truths.rs"]
-mod truths;
+pub(crate) mod truths;
 
 use truths::{Queue, Saturated, SlowShare};
 

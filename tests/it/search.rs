@@ -2,6 +2,7 @@
 //! theory, within the claimed interval.
 
 use crate::common::{self, run};
+use crate::queues::truths::Queue;
 use rigel::analyse::{Calibration, Confidence, Limits, summarise};
 use rigel::engine::sim::Sim;
 use rigel::model::{
@@ -70,60 +71,6 @@ fn assert_covers(held: u64, what: &str) {
         (RUNS * 92 / 100..=RUNS * 98 / 100).contains(&held),
         "{what}: {held} of {RUNS} intervals hold the truth"
     );
-}
-
-/// The M/M/c queue: times in microseconds, rates in operations per microsecond.
-#[derive(Debug, Clone, Copy)]
-struct Queue {
-    servers: u32,
-    service: f64,
-    rate: f64,
-}
-
-impl Queue {
-    /// Fraction of operations that wait: Erlang's C formula.
-    fn waiting(self) -> f64 {
-        let (c, a) = (f64::from(self.servers), self.rate * self.service);
-        let (mut term, mut sum) = (1.0, 0.0);
-        for k in 0..self.servers {
-            sum += term;
-            term *= a / f64::from(k + 1);
-        }
-        let full = term / (1.0 - a / c);
-        full / (sum + full)
-    }
-
-    /// Rate of the exponential waiting time of the operations that wait.
-    fn freed(self) -> f64 {
-        f64::from(self.servers) / self.service - self.rate
-    }
-
-    fn mean(self) -> f64 {
-        self.service + self.waiting() / self.freed()
-    }
-
-    /// Fraction of operations that take longer: service alone, or waiting and service, which are
-    /// independent.
-    fn longer(self, time: f64) -> f64 {
-        let (served, freed) = (1.0 / self.service, self.freed());
-        let both =
-            (served * (-freed * time).exp() - freed * (-served * time).exp()) / (served - freed);
-        (1.0 - self.waiting()) * (-served * time).exp() + self.waiting() * both
-    }
-
-    /// By bisection, to far below a bucket's width.
-    fn quantile(self, q: f64) -> f64 {
-        let (mut low, mut high) = (0.0, 1e9);
-        for _ in 0..200 {
-            let middle = f64::midpoint(low, high);
-            if self.longer(middle) > 1.0 - q {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        low
-    }
 }
 
 /// The result of `rigel curve sim:SPEC --rate RATE` for its point, with its warm-up and stopping
