@@ -53,6 +53,7 @@ impl Settings {
                     .filter(|n| *n > 0)
                     .ok_or(format!("{argument} {value}: no number"))
             };
+            // Benchmarks that count runs of a program call its options so.
             match argument.as_str() {
                 "--seconds" => settings.seconds = number()?,
                 "--rounds" | "--runs" => settings.rounds = number()?,

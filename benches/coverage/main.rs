@@ -118,6 +118,7 @@ impl Bench<'_> {
         row: usize,
         words: impl Fn(u32) -> String + Sync,
     ) -> Result<Vec<Value>, String> {
+        eprintln!("{}, row {row}: {}", PARTS[self.part], words(0));
         in_parallel(self.runs(), |run| {
             let folder = self.folder.join(format!("{row}-{run}"));
             let json = self.measure(&words(run), self.seed(row, run), &folder);
