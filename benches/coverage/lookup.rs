@@ -53,6 +53,8 @@ pub(crate) const FIGURES: [&str; 5] = ["throughput", "mean", "p50", "p99", "p99.
 pub(crate) struct PointFigures {
     pub(crate) figures: [Option<Told>; 5],
     pub(crate) served: Served,
+    /// True if the point itself has a warning.
+    pub(crate) is_warned: bool,
 }
 
 /// Whether an offered rate is said to be served.
@@ -110,6 +112,7 @@ fn point(point: &Value) -> Option<PointFigures> {
     Some(PointFigures {
         figures: [throughput, mean, tails[0], tails[1], tails[2]],
         served: Served::of(class),
+        is_warned: !warnings(point).is_empty(),
     })
 }
 
@@ -152,7 +155,7 @@ pub(crate) fn sustained(run: &Value) -> Option<Told> {
     ))
 }
 
-/// Names of the warnings of a run.
+/// Names of the warnings of a run, or of a point.
 pub(crate) fn warnings(run: &Value) -> BTreeSet<String> {
     findings(run, true)
 }

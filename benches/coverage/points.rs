@@ -182,7 +182,6 @@ pub(crate) fn stalls(bench: &Bench) -> Result<(), String> {
         row("all", all);
         row("without a warning", quiet);
         if runs.iter().any(|run| lookup::closing(run).is_some()) {
-            let closing = |run: &Value| vec![lookup::closing(run)];
             row("closing measurement", tallies(runs, closing, truth).1);
         }
         said.push(format!("{name}: {what} | {}", Said::of(runs).cells()));
@@ -227,34 +226,37 @@ pub(crate) fn stalls(bench: &Bench) -> Result<(), String> {
         "`rigel curve sim:4,250us,stall=L/P --depth 4..11/1` and `rigel calibrate` of the same, with P \
          drawn from the range for each run; the first stall comes after nine tenths of P. Truth: 16,000/s for nine tenths of the time; below, 1 / \
          mean service time.",
-        &format!("setting | figure | runs | truth | {}", Tally::HEAD),
+        &format!("setting | figure | which | truth | {}", Tally::HEAD),
     );
     rows(&figures);
     table::said("stalls", &said);
     Ok(())
 }
 
-/// Figures that a run gives for one truth.
-type Figures = fn(&Value) -> Vec<Option<Told>>;
+/// Figures that a run gives for one truth, and whether a warning was raised: about the point, or for
+/// a figure of the run, about anything in it.
+type Figures = fn(&Value) -> Vec<(Option<Told>, bool)>;
 
-fn throughputs(run: &Value) -> Vec<Option<Told>> {
-    points(run).iter().map(|point| point.figures[0]).collect()
+fn throughputs(run: &Value) -> Vec<(Option<Told>, bool)> {
+    let points = points(run).into_iter();
+    points.map(|it| (it.figures[0], it.is_warned)).collect()
 }
 
-fn maximum(run: &Value) -> Vec<Option<Told>> {
-    vec![lookup::maximum(run)]
+fn maximum(run: &Value) -> Vec<(Option<Told>, bool)> {
+    vec![(lookup::maximum(run), !warnings(run).is_empty())]
 }
 
-/// Of the runs without any warning, and of all runs.
+fn closing(run: &Value) -> Vec<(Option<Told>, bool)> {
+    vec![(lookup::closing(run), false)]
+}
+
+/// Of the figures without a warning, and of all.
 fn tallies(runs: &[Value], told: Figures, truth: f64) -> (Tally, Tally) {
     let (mut quiet, mut all) = (Tally::default(), Tally::default());
-    for run in runs {
-        let is_quiet = warnings(run).is_empty();
-        for told in told(run) {
-            all.add(told, truth);
-            if is_quiet {
-                quiet.add(told, truth);
-            }
+    for (told, is_warned) in runs.iter().flat_map(told) {
+        all.add(told, truth);
+        if !is_warned {
+            quiet.add(told, truth);
         }
     }
     (quiet, all)
