@@ -21,7 +21,7 @@ use crate::engine::volume::Volume;
 use crate::engine::{self, Engine, guard};
 use crate::model::{
     Bytes, Error, Finding, FindingName, Host, Layout, Nanos, Point, Sample, Severity, SqlWork,
-    Stream, Target, TargetFacts, Until, VolumeMember,
+    Stream, Target, TargetFacts, VolumeMember,
 };
 use crate::observe::{self, Observer};
 use crate::plan::orion::VolumeShape;
@@ -413,16 +413,11 @@ impl Bench {
         stop: &AtomicBool,
         watch: &mut drive::Watch,
     ) -> Result<PointRecord, Error> {
-        let precision = if let Until::Precise { precision, .. } = point.until {
-            precision.get()
-        } else {
-            0.0
-        };
         // The measured class comes first. Other streams need not be precise.
         let enough = |classes: &[Vec<Window>]| {
             classes
                 .first()
-                .is_some_and(|windows| analyse::is_precise(windows, precision))
+                .is_some_and(|windows| analyse::is_enough(point.until, windows))
         };
         drive::point(
             self.engine.as_ref(),

@@ -22,35 +22,48 @@ mod subject;
 #[cfg(test)]
 pub(crate) use advice::tests as advice_example;
 pub use advice::{Advice, Opinion, Product, ProductAdvice, advise, warnings_of};
-pub use compare::comparison::{BOUND, Comparison, LoadChange, Row, Slower, Verdict, compare};
+pub use compare::comparison::{
+    BOUND, Comparison, LoadChange, Slower, Verdict, compare, compare_sides,
+};
 pub use compare::conditions::Condition;
 pub use compare::difference::{Change, Figure, FigureUnit, Judgement};
 pub use compare::over_time::{Course, FigureOverTime, OverTime, ROUNDS_MIN};
+pub use compare::power::RunsNeeded;
+pub use compare::row::Row;
+pub use compare::side::{ComparedSide, Side, SideRun};
 pub use compare::subject::{Scope, Subject, Term};
 pub use conclusion::{Conclusion, Status};
-pub use figures::confidence::{BoundCheck, Confidence, Estimate, is_precise};
+pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};
 pub use figures::quantile::{Quantile, precise};
 pub use figures::quantity;
 pub use figures::robust::median;
 pub use figures::statistics::{BATCHES_MIN, CONFIDENCE, Interval, Limits, Mean, difference, ratio};
+pub use point::backlog::RateMet;
 pub use point::load::{DeviceLoad, HostLoad, device_loads, host_load};
+pub use point::lost::LostTime;
+pub use point::so_far::SoFar;
 pub use point::sql;
-pub use point::steady::{Steady, steady};
+pub use point::stalls::Stalls;
+pub use point::standstill::PointStalls;
+pub use point::steady::Steady;
 pub use point::summary::{
     ClassSummary, CoverageSummary, DeviceBytes, LatencySummary, PointSummary, ReportedFigures,
-    latency, summarise, summarise_within,
+    VisitFigures, latency, summarise, summarise_within,
 };
+pub use point::visits::{Variation, variation, widen};
 pub use preflight_checks::preflight_findings;
 pub use result::{ImportedResult, RunResult};
 pub use search::at_load::AtLoad;
-pub use search::calibration::{Calibration, LogWrites, Sustained, calibration};
+pub use search::calibration::{
+    Calibration, ClosingFigures, LogWrites, Sustained, calibration, closing_rate, sustained,
+};
 pub use search::curve::{CurveResult, Naming, curve};
-pub use search::knee::{Cap, CurvePoint, Knee, cap, knee};
+pub use search::knee::{Cap, CurvePoint, Knee, KneeRange, Plateau, cap, knee};
 pub use search::layers::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
 pub use search::matrix::{MatrixCell, MatrixResult};
 pub use search::run_checks::{CacheTest, answers_from_cache};
 pub use search::shape::{CurveShape, curve_shape};
-pub use search::usl::{Peak, Usl, usl};
+pub use series::calendar::Recurrence;
 pub use series::causes::Causes;
 pub use series::change_points::FALSE_ALARMS_ONE_IN;
 pub use series::episodes::{Episode, SLOWDOWN};
@@ -66,6 +79,7 @@ pub use series::rounds::{ObjectiveCheck, Round, RoundEnd, RoundHost, numbered_ro
 pub use series::series_figures::{Extreme, Hour, SeriesFigures};
 pub use series::soak::{SoakReader, SoakResult};
 pub use series::types::{
-    Breach, ChangePoint, DailyPattern, ObjectiveResult, Outlier, Predictability,
-    PredictabilityTerms, Quantity, RoundCounts, SeriesClass, Trend,
+    Breach, CalendarPattern, ChangePoint, ObjectiveResult, Outlier, Predictability,
+    PredictabilityTerms, Predictable, Quantity, RangeOfRounds, RoundCounts, SeriesClass,
+    SpreadChange, Trend,
 };

@@ -8,6 +8,7 @@ use super::search::calibration::{Calibration, calibration};
 use super::search::curve::{CurveResult, curve};
 use super::search::layers::{LayersResult, layers};
 use super::search::matrix::MatrixResult;
+use super::search::unseen::unseen;
 use super::series::imported::{ImportedSummary, LoadFigures, imported, rounds};
 use super::series::predictability::{order, predictability};
 use super::series::soak::{SoakReader, SoakResult};
@@ -54,11 +55,18 @@ impl RunResult {
     /// incomplete.
     #[must_use]
     pub fn of(run: &Run, is_more_planned: &dyn Fn(&[PointSummary]) -> bool) -> Self {
-        let records = run.latest();
+        let records = run.joined();
         match run.header.request() {
             Request::Orion(_) => Self::Matrix(MatrixResult::of(&records)),
             Request::Calibrate(request) => {
                 let mut found = calibration(&records, request.bound, request.precision);
+                let (suspected, others): (Vec<_>, Vec<_>) =
+                    unseen(&run.header, &run.points, &found)
+                        .into_iter()
+                        .partition(|finding| finding.is(FindingName::CacheSuspected));
+                // The conclusion names the first warning, and this one is about every figure.
+                found.findings.splice(0..0, suspected);
+                found.findings.extend(others);
                 let ended = records.iter().all(|record| record.end == End::Complete);
                 if !ended || is_more_planned(&found.points) {
                     found.findings.insert(0, incomplete());

@@ -4,9 +4,12 @@
 //! Input: a journal that was read, and the results of its run. Output: a [`Subject`].
 
 use super::compare::comparison::BOUND;
+use super::compare::difference::Figure;
 use super::compare::over_time::OverTime;
 use super::compare::subject::{Scope, Subject, Term};
+use super::point::standstill::PointStalls;
 use super::result::{ImportedResult, RunResult};
+use super::search::calibration::Calibration;
 use super::series::imported::summaries;
 use super::series::rounds::Round;
 use super::series::soak::SoakResult;
@@ -29,7 +32,7 @@ impl<'a> Subject<'a> {
             return Self::of_imported(name, run, found);
         }
         let header = &run.header;
-        let records = run.latest();
+        let records = run.joined();
         let points = result.points().to_vec();
         // Warnings about a matrix or a curve as a whole are not counted.
         let of_run = if let RunResult::Calibration(found) = result {
@@ -52,6 +55,11 @@ impl<'a> Subject<'a> {
             terms: terms(header),
             tolerance: header.request().precision().get(),
             whole: ended && is_through,
+            stalls: records.iter().filter_map(PointStalls::of).collect(),
+            max_iops: match result {
+                RunResult::Calibration(found) => max_iops(found),
+                _ => None,
+            },
             points,
             over_time: OverTime::default(),
             warnings,
@@ -90,6 +98,8 @@ impl<'a> Subject<'a> {
             header,
             terms: terms(header),
             points: Vec::new(),
+            stalls: Vec::new(),
+            max_iops: None,
             over_time: OverTime::of_rounds(rounds, found),
             tolerance: TOLERANCE,
             whole: ended && found.rounds.ahead == 0 && found.troubles.is_empty(),
@@ -122,6 +132,8 @@ impl<'a> Subject<'a> {
             header: &run.header,
             terms: terms_of_loads(&points),
             points: summaries(&run.imported),
+            stalls: Vec::new(),
+            max_iops: None,
             over_time: OverTime::of_imported(&run.imported),
             tolerance: TOLERANCE,
             whole: !run.cut,
@@ -129,6 +141,13 @@ impl<'a> Subject<'a> {
             imported: Some(tools.join(" and ")),
         }
     }
+}
+
+/// The maximum rate of small reads, as the report of a calibration has it.
+fn max_iops(found: &Calibration) -> Option<Figure> {
+    let visits = found.curve.knee.map_or(1, |knee| knee.plateau.visits);
+    let degrees = (visits as f64 - 1.0).max(1.0);
+    Some(Figure::of_estimate(found.maximum?.iops, degrees))
 }
 
 /// Number of times each warning was raised, by name.

@@ -28,6 +28,10 @@ pub(super) struct AdviseArgs {
         value_delimiter = ','
     )]
     products: Vec<Product>,
+    /// Number of sessions that read at the same time; they share what the storage can do [default:
+    /// unknown, and settings of one session are printed as comments]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    sessions: Option<u32>,
     /// Print the advice as JSON
     #[arg(long)]
     json: bool,
@@ -43,7 +47,10 @@ impl ValueEnum for Product {
             Self::Postgres => ("postgres", "Costs and concurrency of reads"),
             Self::Mysql => ("mysql", "Background I/O"),
             Self::Mariadb => ("mariadb", "Background I/O"),
-            Self::Oracle => ("oracle", "The row of DBA_RSRC_IO_CALIBRATE"),
+            Self::Oracle => (
+                "oracle",
+                "The row of DBA_RSRC_IO_CALIBRATE, and system statistics",
+            ),
             Self::Scylla => ("scylla", "The file io_properties.yaml"),
             Self::Linux => ("linux", "The kernel's io.cost.model"),
         };
@@ -76,9 +83,9 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
     let wanted = |product: &Product| args.products.is_empty() || args.products.contains(product);
     let products: Vec<Product> = Product::ALL.into_iter().filter(wanted).collect();
     if args.json {
-        output::json(&advice::json(&run, &found, &products));
+        output::json(&advice::json(&run, &found, &products, args.sessions));
     } else {
-        output::result(&advice::text(&run, &found, &products));
+        output::result(&advice::text(&run, &found, &products, args.sessions));
     }
     warn_if_cut(&run);
     Ok(0)

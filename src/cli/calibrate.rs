@@ -16,6 +16,7 @@ use clap::{Args, ValueEnum};
     after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 no rate met \
                   --max-latency."
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(super) struct CalibrateArgs {
     #[command(flatten)]
     measuring: MeasuringArgs,
@@ -34,14 +35,21 @@ pub(super) struct CalibrateArgs {
         conflicts_with = "resume"
     )]
     precision: Ratio,
-    /// Maximum measured time of a point, even if --precision is not reached
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "5s",
-        conflicts_with = "resume"
-    )]
-    point_max: Nanos,
+    /// Minimum measured time of a point, spread over three visits or more [default: 2s]
+    #[arg(long, value_name = "TIME", conflicts_with = "resume")]
+    point_min: Option<Nanos>,
+    /// Maximum measured time of a point, even if --precision is not reached [default: 5s, or less
+    /// where the run would take more than 3 minutes]
+    #[arg(long, value_name = "TIME", conflicts_with = "resume")]
+    point_max: Option<Nanos>,
+    /// Measured time of the closing measurements, at the knee and at the sustained rate; 0s for
+    /// none [default: 30s]
+    #[arg(long, value_name = "TIME", conflicts_with = "resume")]
+    closing: Option<Nanos>,
+    /// Take 15 minutes instead of 3: narrower intervals, and events as rare as one in minutes are
+    /// seen; like --point-min 10s --point-max 30s --closing 2min
+    #[arg(long, conflicts_with = "resume")]
+    thorough: bool,
     /// Read as this database does: its block sizes and I/O engine
     #[arg(
         long = "as",
@@ -131,13 +139,35 @@ impl CalibrateArgs {
             Some(size) => size_of_io("--size", size)?,
         };
         refuse_imprecise(self.precision)?;
-        refuse_short(self.point_max)?;
+        let usual = if self.thorough {
+            CalibrateRequest {
+                point_least: Nanos::from_secs(10),
+                point_most: Nanos::from_secs(30),
+                visits_until: Some(Nanos::from_secs(600)),
+                closing: Nanos::from_secs(120),
+                ..default.clone()
+            }
+        } else {
+            default.clone()
+        };
+        let (point_least, point_most) = times_of_point(
+            self.point_min,
+            self.point_max,
+            usual.point_least,
+            usual.point_most,
+        )?;
+        let closing = self.closing.unwrap_or(usual.closing);
+        refuse_short_closing(closing)?;
         Ok(CalibrateRequest {
             block,
             large: large.max(block),
             bound: self.max_latency.unwrap_or(default.bound),
             precision: self.precision,
-            point_most: self.point_max,
+            point_least,
+            point_most,
+            // Who names the time of a point gets it.
+            visits_until: usual.visits_until.filter(|_| self.point_max.is_none()),
+            closing,
             num_disks: self.num_disks,
             writes: self.write,
             bound_given: self.max_latency.is_some(),
@@ -171,12 +201,40 @@ pub(super) fn refuse_imprecise(precision: Ratio) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses a measurement that is too short for an interval.
-pub(super) fn refuse_short(point_most: Nanos) -> Result<(), Error> {
-    if point_most < Nanos::from_secs(1) {
+/// The minimum and the maximum time of a point: as given, or the usual ones. A usual one gives way
+/// to one that was given. Refuses times that are too short for an interval, or in the wrong order.
+pub(super) fn times_of_point(
+    least: Option<Nanos>,
+    most: Option<Nanos>,
+    usual_least: Nanos,
+    usual_most: Nanos,
+) -> Result<(Nanos, Nanos), Error> {
+    for (option, time) in [("--point-min", least), ("--point-max", most)] {
+        if let Some(time) = time.filter(|time| *time < Nanos::from_secs(1)) {
+            return Err(Error::usage(
+                format!("{option} {time} is too short"),
+                "give a second or more, such as 5s",
+            ));
+        }
+    }
+    if let (Some(least), Some(most)) = (least, most)
+        && least > most
+    {
         return Err(Error::usage(
-            format!("--point-max {point_most} is too short"),
-            "give a second or more, such as 5s",
+            format!("--point-min {least} is longer than --point-max {most}"),
+            "give a minimum that is not above the maximum",
+        ));
+    }
+    let chosen_least = least.unwrap_or(usual_least.min(most.unwrap_or(usual_least)));
+    Ok((chosen_least, most.unwrap_or(usual_most.max(chosen_least))))
+}
+
+/// Refuses a closing measurement that is too short to show more than the search.
+fn refuse_short_closing(closing: Nanos) -> Result<(), Error> {
+    if closing > Nanos(0) && closing < Nanos::from_secs(5) {
+        return Err(Error::usage(
+            format!("--closing {closing} is too short"),
+            "give 5s or more, such as 60s, or 0s for no closing measurement",
         ));
     }
     Ok(())

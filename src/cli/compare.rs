@@ -1,7 +1,7 @@
 //! `rigel compare`: runs side by side, with the interval of each difference and whether it is real.
 
 use super::{output, page, soak};
-use crate::analyse::{self, Comparison, Scope, SoakResult, Subject};
+use crate::analyse::{self, Comparison, Scope, Side, SoakResult, Subject, Term};
 use crate::model::{Error, Ratio};
 use crate::record::journal::{self, Run};
 use crate::report::document::Extent;
@@ -11,6 +11,10 @@ use std::path::{Path, PathBuf};
 
 /// Compare runs: ratio of each figure to the baseline's, its interval, and whether they differ
 ///
+/// Two runs are compared with each other. With -- between them, several runs a side are compared:
+/// rigel compare A1 A2 A3 -- B1 B2 B3. Only several runs a side show how much the storage itself
+/// varies between runs; measure the sides in turn, at least three times each.
+///
 /// Names differing conditions, the target before all others. Leaves out figures of other I/O
 /// sizes, and refuses runs of another workload, because all their figures are of different work.
 /// Compares soaks and imported series by their medians over rounds.
@@ -18,18 +22,26 @@ use std::path::{Path, PathBuf};
 #[command(
     after_help = "--fail-if-slower fails only if it is certain: with 95 % confidence, over all \
                   headline figures together, some rate is lower or some response time is higher \
-                  by more than the share. A possible slowdown is printed as a hint.\n\nExit \
-                  status: 0 compared, 1 failed, 2 wrong usage or not comparable, 3 slower than \
-                  --fail-if-slower allows."
+                  by more than the share. A possible slowdown is printed as a hint. With one run \
+                  a side it needs --single-run, because then a difference may be the storage's \
+                  own variation between runs.\n\nExit status: 0 compared, 1 failed, 2 wrong usage \
+                  or not comparable, 3 slower than --fail-if-slower allows."
 )]
 pub(super) struct CompareArgs {
-    /// Directories of runs, or their journals; the first is the baseline
-    #[arg(value_name = "RUN", required = true, num_args = 2..)]
+    /// Directories of runs, or their journals. Without --, each is a side of its own, and the first
+    /// is the baseline; with --, these are the runs of the baseline
+    #[arg(value_name = "RUN", required = true, num_args = 1..)]
     runs: Vec<PathBuf>,
+    /// The runs of the other side; another -- begins a third side
+    #[arg(value_name = "RUN", last = true, num_args = 1..)]
+    others: Vec<PathBuf>,
     /// Exit with status 3 if a headline figure is certainly slower than the baseline's by more
     /// than this share
     #[arg(long, value_name = "SHARE")]
     fail_if_slower: Option<Ratio>,
+    /// Let --fail-if-slower judge one run a side
+    #[arg(long, requires = "fail_if_slower")]
+    single_run: bool,
     /// Print the comparison as JSON
     #[arg(long)]
     json: bool,
@@ -88,14 +100,18 @@ impl ComparedRun {
 
 /// Compares, and shows the result.
 pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
-    refuse_duplicates(&args.runs)?;
-    let named = names(&args.runs).into_iter().zip(&args.runs);
+    let sides = sides(args)?;
+    let paths: Vec<PathBuf> = sides.concat();
+    refuse_duplicates(&paths)?;
+    let named = names(&paths).into_iter().zip(&paths);
     let members = named
         .map(|(name, path)| ComparedRun::read(name, path))
         .collect::<Result<Vec<ComparedRun>, Error>>()?;
     let subjects: Vec<Subject> = members.iter().map(ComparedRun::subject).collect();
     refuse_soak_among_loads(&members, &subjects)?;
-    let found = analyse::compare(&subjects, args.fail_if_slower);
+    let sides = sides_of(&subjects, &sides);
+    refuse_unlike(&sides)?;
+    let found = analyse::compare_sides(&sides, args.fail_if_slower);
     refuse_incomparable(&found)?;
     refuse_nothing_in_common(&found)?;
     let runs: Vec<(&Run, &Subject)> = members
@@ -115,6 +131,148 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
         page::write(&document, file)?;
     }
     status(&subjects, &found)
+}
+
+/// The runs of each side. Nothing is read before what was asked for is known to make sense.
+fn sides(args: &CompareArgs) -> Result<Vec<Vec<PathBuf>>, Error> {
+    const USAGE: &str =
+        "rigel compare A B, or several runs a side: rigel compare A1 A2 A3 -- B1 B2 B3";
+    let is_separator = |path: &PathBuf| path.as_os_str() == "--";
+    let sides: Vec<Vec<PathBuf>> = if args.others.is_empty() {
+        args.runs.iter().map(|run| vec![run.clone()]).collect()
+    } else {
+        let others = args.others.split(is_separator).map(<[PathBuf]>::to_vec);
+        [args.runs.clone()].into_iter().chain(others).collect()
+    };
+    // The parser takes options after -- as names.
+    if let Some(option) = args
+        .others
+        .iter()
+        .find(|path| !is_separator(path) && path.as_os_str().as_encoded_bytes().starts_with(b"--"))
+    {
+        return Err(Error::usage(
+            format!("'{}' after -- is taken as a run", option.display()),
+            "give options before the runs",
+        ));
+    }
+    if sides.len() < 2 {
+        return Err(Error::usage("one run cannot be compared", USAGE));
+    }
+    let is_single = |side: &Vec<PathBuf>| side.len() == 1;
+    if sides.iter().any(Vec::is_empty) {
+        return Err(Error::usage("a side has no runs", USAGE));
+    }
+    let all_single = sides.iter().all(is_single);
+    if let Some(single) = sides
+        .iter()
+        .find(|side| is_single(side))
+        .filter(|_| !all_single)
+    {
+        return Err(Error::usage(
+            format!(
+                "'{}' is the only run of its side, and another side has several",
+                single[0].display()
+            ),
+            "give at least two runs on each side, better three",
+        ));
+    }
+    if args.fail_if_slower.is_some() && all_single && !args.single_run {
+        return Err(Error::usage(
+            "--fail-if-slower with one run a side cannot tell a slowdown from the storage's own \
+             variation between runs",
+            "give several runs a side, as in rigel compare A1 A2 A3 -- B1 B2 B3, or accept it with \
+             --single-run",
+        ));
+    }
+    if args.single_run && !all_single {
+        return Err(Error::usage(
+            "--single-run is for one run a side",
+            "leave it out: several runs a side need no permission",
+        ));
+    }
+    Ok(sides)
+}
+
+/// The sides with their runs, which `subjects` holds one after the other. Sides of several runs are
+/// named by letters.
+fn sides_of<'s, 'a>(subjects: &'s [Subject<'a>], sides: &[Vec<PathBuf>]) -> Vec<Side<'s, 'a>> {
+    let mut rest = subjects;
+    let mut letters = 'A'..;
+    sides
+        .iter()
+        .map(|side| {
+            let (runs, after) = rest.split_at(side.len());
+            rest = after;
+            let letter = letters.next().unwrap_or('Z').to_string();
+            if let [run] = runs {
+                Side::of(run)
+            } else {
+                Side { name: letter, runs }
+            }
+        })
+        .collect()
+}
+
+/// Refuses sides whose runs were not asked for the same. How runs differ is the error of a side's
+/// figures, so they must be repetitions.
+fn refuse_unlike(sides: &[Side]) -> Result<(), Error> {
+    if sides.iter().all(|side| side.runs.len() == 1) {
+        return Ok(());
+    }
+    let verb = |run: &Subject| run.header.request().verb();
+    let mixed = |run: &Subject, first: &Subject| {
+        Err(Error::usage(
+            format!(
+                "{} is a run of {}, and {} is one of {}",
+                run.name,
+                verb(run),
+                first.name,
+                verb(first)
+            ),
+            "several runs a side are compared within one verb",
+        ))
+    };
+    for side in sides {
+        let (first, others) = (&side.runs[0], &side.runs[1..]);
+        for run in others {
+            if verb(run) != verb(first) {
+                return mixed(run, first);
+            }
+            let unlike = |term: &&Term| {
+                let mut same = first.terms.iter().filter(|one| one.name == term.name);
+                same.any(|one| one.value != term.value)
+            };
+            if let Some(term) = run
+                .terms
+                .iter()
+                .filter(|term| term.is_requested())
+                .find(unlike)
+            {
+                let other = first.terms.iter().find(|one| one.name == term.name);
+                return Err(Error::usage(
+                    format!(
+                        "{} is no repetition of {}: {} {} and {}",
+                        run.name,
+                        first.name,
+                        term.name,
+                        term.value,
+                        other.map_or("-", |one| one.value.as_str())
+                    ),
+                    "the runs of a side are repetitions: measure again with the same options",
+                ));
+            }
+        }
+    }
+    let (first, others) = (&sides[0].runs[0], &sides[1..]);
+    let is_imported = |run: &Subject| run.imported.is_some();
+    match others
+        .iter()
+        .map(|side| &side.runs[0])
+        .find(|run| verb(run) != verb(first) && !is_imported(run) && !is_imported(first))
+    {
+        Some(run) => mixed(run, first),
+        None => Ok(()),
+    }
 }
 
 /// The exit status: 3 if a figure is slower than the limit allows.
@@ -140,8 +298,8 @@ fn status(subjects: &[Subject], found: &Comparison) -> Result<u8, Error> {
     // Otherwise a build step that cannot judge anything would always pass.
     if found.verdicts.iter().any(|verdict| verdict.judged == 0) {
         return Err(Error::failed(
-            "no headline figure has an interval in both runs, so they cannot be compared",
-            "measure longer, or check that both runs are complete",
+            "no headline figure has an interval on both sides, so they cannot be compared",
+            "measure longer, or check that all runs are complete",
         ));
     }
     Ok(0)
@@ -149,6 +307,7 @@ fn status(subjects: &[Subject], found: &Comparison) -> Result<u8, Error> {
 
 /// Refuses a run that has nothing in common with the baseline.
 fn refuse_nothing_in_common(found: &Comparison) -> Result<(), Error> {
+    let name = |side: usize| &found.sides[side].runs[0].name;
     let Some(run) = (1..found.names.len()).find(|run| !found.has_common(*run)) else {
         return Ok(());
     };
@@ -165,7 +324,8 @@ fn refuse_nothing_in_common(found: &Comparison) -> Result<(), Error> {
     Err(Error::usage(
         format!(
             "{} and {} have no figure and no load in common",
-            found.names[run], found.names[0]
+            name(run),
+            name(0)
         ),
         hint,
     ))
@@ -239,7 +399,7 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
 
 fn refuse_incomparable(
     Comparison {
-        names, conditions, ..
+        sides, conditions, ..
     }: &Comparison,
 ) -> Result<(), Error> {
     let different: Vec<String> = conditions
@@ -248,7 +408,7 @@ fn refuse_incomparable(
         .map(|it| {
             format!(
                 "{} {} in {} and {} in {}",
-                it.name, it.before, names[0], it.after, names[it.run]
+                it.name, it.before, sides[0].runs[0].name, it.after, sides[it.run].runs[0].name
             )
         })
         .collect();

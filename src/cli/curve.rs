@@ -1,6 +1,6 @@
 //! `rigel curve`: latency against throughput, at the requested loads.
 
-use super::calibrate::{refuse_imprecise, refuse_short, size_of_io};
+use super::calibrate::{refuse_imprecise, size_of_io, times_of_point};
 use super::database;
 use super::measuring::{self, MeasuringArgs};
 use super::sql_args::{self, WorkArgs};
@@ -84,17 +84,21 @@ pub(super) struct CurveArgs {
         conflicts_with = "resume"
     )]
     precision: String,
-    /// Maximum measured time of a point, even if --precision is not reached
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "5s",
-        conflicts_with = "resume"
-    )]
-    point_max: String,
+    /// Minimum measured time of a point; depths are measured in three visits or more, spread over
+    /// the run, rates in one piece [default: 5s]
+    #[arg(long, value_name = "TIME", conflicts_with = "resume")]
+    point_min: Option<Nanos>,
+    /// Maximum measured time of a point, even if --precision is not reached [default: 15s]
+    #[arg(long, value_name = "TIME", conflicts_with = "resume")]
+    point_max: Option<Nanos>,
     #[command(flatten)]
     work: WorkArgs,
 }
+
+/// Usual minimum measured time of a point.
+const POINT_MIN: Nanos = Nanos::from_secs(5);
+/// Usual maximum measured time of a point.
+const POINT_MAX: Nanos = Nanos::from_secs(15);
 
 /// How the due times of an open loop are spaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -209,8 +213,8 @@ impl CurveArgs {
         };
         let precision: Ratio = self.precision.parse()?;
         refuse_imprecise(precision)?;
-        let point_most: Nanos = self.point_max.parse()?;
-        refuse_short(point_most)?;
+        let (point_least, point_most) =
+            times_of_point(self.point_min, self.point_max, POINT_MIN, POINT_MAX)?;
         Ok(CurveRequest {
             sql: None,
             loads,
@@ -233,6 +237,7 @@ impl CurveArgs {
                 .map(str::parse::<Bound>)
                 .transpose()?,
             precision,
+            point_least,
             point_most,
         })
     }

@@ -14,7 +14,7 @@ use super::progress::Progress;
 use super::results::Results;
 use super::stop::stop_flag;
 use super::target::{self, GivenTargets};
-use crate::analyse::{PointSummary, summarise_within};
+use crate::analyse::SoFar;
 use crate::engine::sql::Access;
 use crate::engine::{AUTO, ENGINES};
 use crate::model::{
@@ -493,7 +493,7 @@ fn prepare_and_measure(
         .iter()
         .flat_map(|run| &run.points)
         .for_each(|record| ended(&header, Some(record)));
-    let done = before.map_or_else(Vec::new, |run| run.latest());
+    let done = before.map_or_else(Vec::new, |run| run.points);
     let done: Vec<PointRecord> = done
         .into_iter()
         .filter(|point| point.end == End::Complete)
@@ -532,18 +532,14 @@ fn prepare_and_measure(
     }
     let usable = benches.main().facts.usable.0;
     let mut asked = None;
-    let mut summaries: Vec<PointSummary> = Vec::new();
+    let mut so_far = SoFar::default();
     let mut plan = |records: &[PointRecord]| {
-        // Records are only ever added.
-        let fresh = &records[summaries.len()..];
-        summaries.extend(
-            fresh
-                .iter()
-                .map(|record| summarise_within(record, search.bound())),
-        );
-        let point = search.next(usable, seed, &summaries)?;
-        // A point that left no record is not asked for twice.
-        let again = asked.replace(point.coordinates) == Some(point.coordinates);
+        let done = so_far.of(records, search.bound());
+        let point = search.next(usable, seed, done)?;
+        // A visit that left no record is not asked for twice.
+        let visit = Some((point.coordinates, point.seed));
+        let again = asked == visit;
+        asked = visit;
         (!again).then(|| Next {
             warming: search.warming(point.coordinates, usable, seed),
             point,
@@ -563,11 +559,14 @@ pub(super) fn conclude(mut job: Job, run: &Run, stopped: bool) -> Result<(), Err
 
 /// Refuses a run that is not whole: it was stopped, a session broke, or I/Os failed.
 fn refuse_incomplete(run: &Run, stopped: bool, path: &Path) -> Result<(), Error> {
-    let points = run.latest();
-    let broken = points.iter().find_map(|point| match &point.end {
-        End::Broken(why) => Some(format!("{}: {why}", point.coordinates)),
-        _ => None,
-    });
+    let points = run.joined();
+    let broken = points
+        .iter()
+        .chain(run.points.last())
+        .find_map(|point| match &point.end {
+            End::Broken(why) => Some(format!("{}: {why}", point.coordinates)),
+            _ => None,
+        });
     let request = run.header.request();
     let known = if request.is_known_beforehand() {
         request.points_expected(0)

@@ -189,7 +189,7 @@ fn resume(run: &Path, args: &OrionArgs) -> Result<Job, Error> {
 /// before anything can fail for want of room.
 fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     let run = journal::read(job.results.path())?;
-    let points = run.latest();
+    let points = run.joined();
     let asked = OrionRun::of(&run)?;
     let prefix = job
         .invocation
@@ -275,7 +275,7 @@ fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
         .map(|member| (member.path.as_path(), member.bytes.0))
         .collect();
     let mut written = Vec::new();
-    for (suffix, text) in classic::files(&asked.request, &names, &members, &run.latest()) {
+    for (suffix, text) in classic::files(&asked.request, &names, &members, &run.joined()) {
         let path = with_suffix(prefix, suffix);
         files::replace(&path, text.as_bytes()).map_err(|error| {
             Error::failed(
@@ -332,7 +332,7 @@ pub(super) fn summary_again(run: &Run) -> Result<String, Error> {
             &run.header.version,
         ),
         &members,
-        &run.latest(),
+        &run.joined(),
     ))
 }
 

@@ -423,6 +423,7 @@ impl ShapeArgs {
             background: None,
             bound: self.max_latency,
             precision: self.precision,
+            point_least: Nanos(0),
             point_most: settings.run_time.unwrap_or(longest),
             sql: Some(SqlTerms {
                 work: sql_args::work(settings, tables)?,

@@ -222,6 +222,7 @@ pub fn point(
         asked: Some(Box::new(point.clone())),
         streams,
         samples: Vec::new(),
+        visits: Vec::new(),
     })
 }
 
@@ -272,7 +273,7 @@ fn add_unserved(context: &PointContext, streams: &mut [StreamRecord]) {
                     total.done + total.failures() + record.unserved.iter().sum::<u64>(),
                 )
             }
-            Until::Elapsed(_) | Until::Precise { .. } => u64::MAX,
+            Until::Elapsed(_) | Until::Precise { .. } | Until::Decided { .. } => u64::MAX,
         };
         let windows = pacer.unserved(
             from..end,
@@ -496,7 +497,7 @@ fn make_lane<'a>(
     let part = |count: u64| Until::Ops(count / workers + u64::from(turn < count % workers));
     let left = match context.point.until {
         Until::Ops(count) | Until::Work { ops: count, .. } => part(count),
-        by_time @ (Until::Elapsed(_) | Until::Precise { .. }) => by_time,
+        by_time @ (Until::Elapsed(_) | Until::Precise { .. } | Until::Decided { .. }) => by_time,
     };
     let extent = context.engine.usable() / u64::from(spec.length);
     let index = |index: usize| u32::try_from(index).expect("streams and workers are few");

@@ -121,8 +121,10 @@ impl Stage {
 
     pub(super) fn begin_measuring(&self, now: Nanos) {
         self.cpu[0].store(clock::process_cpu().0, Relaxed);
-        if let Until::Elapsed(most) | Until::Precise { most, .. } | Until::Work { most, .. } =
-            self.until
+        if let Until::Elapsed(most)
+        | Until::Precise { most, .. }
+        | Until::Decided { most, .. }
+        | Until::Work { most, .. } = self.until
         {
             self.end.fetch_min(now.plus(most).0, Relaxed);
         }

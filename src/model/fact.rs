@@ -165,6 +165,10 @@ pub struct BlockDevice {
     pub name: String,
     /// Model, if the device reports it.
     pub model: Option<String>,
+    /// How it is attached, if a hypervisor or a network is between: `virtio`, `xen`, `iscsi`, `fc`
+    /// or `nvme-fabrics`; `None` for a local disk, or if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
     /// Size.
     pub bytes: Bytes,
     /// True for spinning disks.

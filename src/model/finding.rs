@@ -47,8 +47,12 @@ finding_names! {
     BufferCache = "buffer-cache",
     /// The storage was fast at first, then fell to a lower rate: a credit for bursts ran out.
     BurstCredit = "burst-credit",
+    /// The run is too short to see burst credit that lasts for minutes.
+    BurstUnseen = "burst-unseen",
     /// A cache between Rigel and the device answers reads.
     Cache = "cache",
+    /// The whole target may lie in a cache.
+    CacheSuspected = "cache-suspected",
     /// Throughput runs into a hard limit.
     Cap = "cap",
     /// The clock source of the machine is slow or coarse.
@@ -57,6 +61,8 @@ finding_names! {
     ClockBack = "clock-back",
     /// The filesystem compresses or shares blocks.
     Compression = "compression",
+    /// The closing measurement gave another throughput than the search.
+    ClosingDiffers = "closing-differs",
     /// The filesystem writes to a new place each time.
     CopyOnWrite = "copy-on-write",
     /// The blocks touched are not those that chance would touch.
@@ -119,6 +125,8 @@ finding_names! {
     NotDurable = "not-durable",
     /// The device transferred less than was asked for: something else answered.
     NotFromDevice = "not-from-device",
+    /// Flash was not written full before its writes were measured.
+    NotPreconditioned = "not-preconditioned",
     /// Throughput still rose at the maximum depth.
     NotReached = "not-reached",
     /// No operation was completed.
@@ -165,10 +173,10 @@ finding_names! {
     Steal = "steal",
     /// The p99 is far above the median at low load.
     Tail = "tail",
+    /// A point of an open loop is too short for its load.
+    TooShort = "too-short",
     /// Throughput or response time changed during a point.
     Unsteady = "unsteady",
-    /// The Universal Scalability Law does not describe this curve.
-    Usl = "usl",
     /// Two independent counts of the same work differ.
     Witnesses = "witnesses",
     /// The device has a write-back cache.

@@ -1,6 +1,6 @@
 //! A data point: one or a few streams that run together for a limited time.
 
-use super::{Bytes, Kind, Nanos, Pattern, Ratio, SqlWork};
+use super::{Bound, Bytes, Kind, Nanos, Pattern, Ratio, SqlWork};
 use serde::{Deserialize, Serialize};
 
 /// Identifies a point of a plan: its step and its load. No two points of a run have the same.
@@ -66,6 +66,27 @@ pub enum Coordinates {
     },
     /// The load of an earlier depth, measured again.
     Again {
+        /// Outstanding I/Os.
+        depth: u32,
+    },
+    /// The depth at the knee, measured again for a fixed time after the search.
+    #[serde(rename = "closing_depth")]
+    ClosingDepth {
+        /// Outstanding I/Os.
+        depth: u32,
+    },
+    /// The highest rate that kept the latency bound, measured again for a fixed time after the
+    /// search.
+    #[serde(rename = "closing_rate")]
+    ClosingRate {
+        /// Offered operations per second.
+        rate_per_s: u64,
+        /// Maximum number of operations in flight.
+        in_flight_max: u32,
+    },
+    /// The depth of the best write throughput, measured again for a fixed time after the search.
+    #[serde(rename = "closing_write")]
+    ClosingWrite {
         /// Outstanding I/Os.
         depth: u32,
     },
@@ -201,6 +222,8 @@ pub enum Step {
     Log,
     /// An earlier depth, measured again.
     Again,
+    /// A load that was found by the search, measured again for a fixed time.
+    Closing,
     /// One layer between storage and a row.
     Layer,
     /// A round of a soak.
@@ -237,6 +260,9 @@ impl Coordinates {
             Self::Write { .. } => Step::Write,
             Self::Log { .. } => Step::Log,
             Self::Again { .. } => Step::Again,
+            Self::ClosingDepth { .. } | Self::ClosingRate { .. } | Self::ClosingWrite { .. } => {
+                Step::Closing
+            }
             Self::Layer { .. } => Step::Layer,
             Self::Round { .. } => Step::Round,
         }
@@ -249,9 +275,13 @@ impl Coordinates {
             Self::Depth { depth, .. }
             | Self::Large { depth }
             | Self::Write { depth }
-            | Self::Again { depth } => depth,
+            | Self::Again { depth }
+            | Self::ClosingDepth { depth }
+            | Self::ClosingWrite { depth } => depth,
             Self::Sessions { sessions } | Self::Layer { sessions, .. } => sessions,
-            Self::Rate { in_flight_max, .. } => in_flight_max,
+            Self::Rate { in_flight_max, .. } | Self::ClosingRate { in_flight_max, .. } => {
+                in_flight_max
+            }
             Self::Round { outstanding, .. } => outstanding,
             Self::Cell { small: 0, large } => large,
             Self::Cell { small, .. } => small,
@@ -335,6 +365,9 @@ impl Coordinates {
             Self::Write { depth } => format!("write:{depth}"),
             Self::Log { bytes } => format!("log:{bytes}"),
             Self::Again { .. } => "again".into(),
+            Self::ClosingDepth { depth } => format!("closing_depth:{depth}"),
+            Self::ClosingRate { rate_per_s, .. } => format!("closing_rate:{rate_per_s}"),
+            Self::ClosingWrite { depth } => format!("closing_write:{depth}"),
             Self::Layer {
                 layer,
                 sessions,
@@ -451,6 +484,11 @@ impl std::fmt::Display for Coordinates {
             Self::Write { depth } => write!(f, "writes, depth {depth}"),
             Self::Log { bytes } => write!(f, "log writes of {}", Bytes(bytes.into())),
             Self::Again { depth } => write!(f, "depth {depth} again"),
+            Self::ClosingDepth { depth } => write!(f, "closing measurement, depth {depth}"),
+            Self::ClosingRate { rate_per_s, .. } => {
+                write!(f, "closing measurement, {rate_per_s}/s")
+            }
+            Self::ClosingWrite { depth } => write!(f, "closing measurement, writes, depth {depth}"),
             Self::Layer {
                 layer,
                 sessions,
@@ -472,7 +510,10 @@ impl Until {
     /// if there would be too many windows.
     #[must_use]
     pub fn window(self, usual: Nanos) -> Nanos {
-        let (Self::Elapsed(most) | Self::Precise { most, .. } | Self::Work { most, .. }) = self
+        let (Self::Elapsed(most)
+        | Self::Precise { most, .. }
+        | Self::Decided { most, .. }
+        | Self::Work { most, .. }) = self
         else {
             return usual;
         };
@@ -646,6 +687,16 @@ pub enum Until {
         /// Number of operations.
         ops: u64,
         /// Maximum measured time.
+        most: Nanos,
+    },
+    /// When it is decided whether response times keep a bound: the 95 % interval of the share of
+    /// operations within it lies above or below the required share.
+    Decided {
+        /// The bound.
+        bound: Bound,
+        /// Minimum measured time.
+        least: Nanos,
+        /// Maximum measured time, decided or not.
         most: Nanos,
     },
     /// When the figures are precise: the half-width of the 95 % interval of throughput and of

@@ -81,6 +81,7 @@ fn block_device(disk: &Node) -> BlockDevice {
     BlockDevice {
         name: disk.name.clone(),
         model,
+        transport: transport(&disk.directory().to_string_lossy()).map(String::from),
         // The kernel uses units of 512 bytes here, whatever the block size.
         bytes: Bytes(
             read_number::<u64>(disk.directory().join("size"))
@@ -99,6 +100,20 @@ fn block_device(disk: &Node) -> BlockDevice {
         nomerges: number("nomerges"),
         poll: flag("io_poll"),
     }
+}
+
+/// How a disk is attached, according to its place in /sys, if a hypervisor or a network is between.
+/// iSCSI has sessions there, Fibre Channel remote ports.
+fn transport(directory: &str) -> Option<&'static str> {
+    const KNOWN: [(&str, &str); 5] = [
+        ("/virtio", "virtio"),
+        ("/vbd-", "xen"),
+        ("/session", "iscsi"),
+        ("/rport-", "fc"),
+        ("/nvme-fabrics/", "nvme-fabrics"),
+    ];
+    let is_at = |(place, _): &&(&str, &str)| directory.contains(place);
+    KNOWN.iter().find(is_at).map(|(_, transport)| *transport)
 }
 
 /// The active scheduler in `none [mq-deadline] kyber`; devices without a queue of their own have
@@ -124,6 +139,30 @@ mod tests {
             "mq-deadline"
         );
         assert_eq!(parse_scheduler("none"), "none");
+    }
+
+    #[test]
+    fn a_disk_behind_a_hypervisor_or_a_network_is_known_by_its_place() {
+        let pci = "/sys/devices/pci0000:00/0000:00:02.0";
+        for (place, wanted) in [
+            (format!("{pci}/virtio1/block/vda"), Some("virtio")),
+            ("/sys/devices/vbd-51712/block/xvda".into(), Some("xen")),
+            (
+                "/sys/devices/platform/host2/session1/target2:0:0/2:0:0:1/block/sdb".into(),
+                Some("iscsi"),
+            ),
+            (
+                format!("{pci}/host1/rport-1:0-2/target1:0:0/1:0:0:0/block/sdc"),
+                Some("fc"),
+            ),
+            (format!("{pci}/nvme/nvme0/nvme0n1"), None),
+            (
+                format!("{pci}/ata1/host0/target0:0:0/0:0:0:0/block/sda"),
+                None,
+            ),
+        ] {
+            assert_eq!(transport(&place), wanted, "{place}");
+        }
     }
 
     #[test]

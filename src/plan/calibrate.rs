@@ -2,32 +2,22 @@
 //! of the previous ones.
 //!
 //! The order is: tests for a cache; random reads at rising depth until throughput stops rising;
-//! depths in between around the knee; large reads; one sequential stream; offered rates under the
-//! latency bound; and the load of the maximum again, to see whether the device has changed. Writes
-//! come last, and only if the user asked for them.
+//! depths in between around the knee; large reads; one sequential stream; a second visit to each of
+//! these in random order; offered rates under the latency bound; further visits; and a closing
+//! measurement of fixed length at the knee and at the sustained rate. Writes come last, and only if
+//! the user asked for them.
+//!
+//! Offered rates are measured in one piece: a queue near saturation takes seconds to settle, and
+//! would have to at every visit.
 
-use crate::analyse::{ClassSummary, CurvePoint, PointSummary, knee};
+use super::search::{Climb, LARGE, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of};
+use super::visits::{Visits, visits};
+use crate::analyse::{
+    BoundVerdict, ClassSummary, CurvePoint, Knee, PointSummary, closing_rate, knee, widen,
+};
 use crate::model::{
     Arrivals, Bound, CalibrateRequest, Coordinates, KIB, Load, MIB, Mix, Nanos, Pattern, Point,
     Ratio, Step, Stream, Until, WarmUp,
-};
-
-/// The class of small I/O, which the results are about.
-pub const SMALL: &str = "small";
-/// The class of large I/O.
-pub const LARGE: &str = "large";
-
-/// Width of a window: short, so that a few seconds have enough windows for an interval.
-pub(super) const WINDOW: Nanos = Nanos::from_millis(100);
-
-/// Minimum number of windows of a precise point: with fewer, an interval that is narrow by chance
-/// would end it.
-pub(super) const WINDOWS_MIN: u64 = 20;
-
-/// Warm-up before each measurement: long enough to see whether throughput is steady.
-pub(super) const WARM_UP: WarmUp = WarmUp {
-    least: Nanos::from_millis(300),
-    most: Nanos::from_secs(2),
 };
 
 /// Maximum size of the part of the volume that is read twice to find a cache.
@@ -46,8 +36,14 @@ const WORKING_SET_MAX: u64 = 8 << 30;
 /// Number of depths measured between the doublings, around the knee and around the bound each.
 const REFINEMENTS: usize = 3;
 
+/// Number of visits to each point before rates are offered.
+const SECOND: usize = 2;
+
 /// Usual number of offered rates tried under the bound.
 const RATES: usize = 5;
+
+/// Number of offered rates tried where even single I/Os certainly break the bound.
+const RATES_OF_A_SLOW_DEVICE: usize = 2;
 
 /// The search ends when the highest kept rate and the lowest missed one differ by less than this
 /// fraction.
@@ -66,6 +62,7 @@ const LOG_SIZES: [u64; 4] = [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB];
 struct DonePoints<'a> {
     request: &'a CalibrateRequest,
     points: &'a [PointSummary],
+    seed: u64,
 }
 
 impl CalibrateRequest {
@@ -75,7 +72,10 @@ impl CalibrateRequest {
         large: 1 << 20,
         bound: Bound::CALIBRATE_IO,
         precision: Ratio::from_parts_per_million(20_000),
+        point_least: Nanos::from_secs(2),
         point_most: Nanos::from_secs(5),
+        visits_until: Some(Nanos::from_secs(90)),
+        closing: Nanos::from_secs(30),
         num_disks: 1,
         depth_max: 256,
         writes: false,
@@ -86,10 +86,14 @@ impl CalibrateRequest {
     /// complete.
     #[must_use]
     pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
+        let mut points = done.to_vec();
+        widen(&mut points);
         let done = DonePoints {
             request: self,
-            points: done,
+            points: &points,
+            seed,
         };
+        let least = self.visits().map_or(1, |visits| visits.least);
         let coordinates = done
             .next_pass(self.pass(usable))
             .or_else(|| done.next_depth())
@@ -97,10 +101,20 @@ impl CalibrateRequest {
             .or_else(|| done.next_between())
             .or_else(|| done.next_doubling(|depth| Coordinates::Large { depth }, LARGE_DEPTH_MAX))
             .or_else(|| done.unless_done(Coordinates::Stream))
+            .or_else(|| done.next_visit(least.min(SECOND), false))
             .or_else(|| done.next_rate())
-            .or_else(|| done.next_again())
+            .or_else(|| done.next_visit(least, false))
+            .or_else(|| done.next_extra_visit(false))
+            .or_else(|| done.next_closing())
             .or_else(|| done.next_write())?;
-        Some(self.point(coordinates, usable, seed))
+        let point = self.point(coordinates, usable, seed);
+        Some(Visits::again(point, usable, done.points, seed))
+    }
+
+    /// How points are divided into visits; `None` in runs of versions that measured each point in
+    /// one piece.
+    fn visits(&self) -> Option<Visits> {
+        (self.point_least > Nanos(0)).then(|| Visits::of(self.point_least, self.point_most))
     }
 
     /// The unrecorded load before a point: a working set is read once, so that a cache can hold it.
@@ -138,19 +152,24 @@ impl CalibrateRequest {
             .collect()
     }
 
-    /// The approximate number of points of a run when `done` are complete; used for the remaining
+    /// The approximate number of visits of a run when `done` are complete; used for the remaining
     /// time.
     #[must_use]
     pub fn points_expected(&self, done: usize) -> usize {
-        const USUAL: usize = 24;
+        const USUAL: usize = 17;
+        const RATES_AND_CLOSING: usize = 8;
+        let visits = self.visits().map_or(1, |visits| visits.least);
         let writes = if self.writes { 8 + LOG_SIZES.len() } else { 0 };
-        (USUAL + writes).max(done + 1)
+        ((USUAL + writes) * visits + RATES_AND_CLOSING).max(done + 1)
     }
 
-    /// Maximum time of a point in seconds, warm-up included.
+    /// Usual time of a visit in seconds, warm-up included.
     #[must_use]
     pub fn point_seconds(&self) -> f64 {
-        self.point_most.plus(WARM_UP.most).as_secs_f64()
+        let measured = self
+            .visits()
+            .map_or(self.point_most, |visits| visits.length);
+        measured.plus(WARM_UP.least).as_secs_f64()
     }
 
     /// The depth that the search tries after `depth`. Whatever the number of disks, the second
@@ -211,13 +230,27 @@ impl CalibrateRequest {
                 in_flight_max,
                 ..
             } => {
-                let load = Load::Open {
-                    rate: rate_per_s as f64,
-                    arrivals: Arrivals::Poisson,
-                    in_flight_max,
+                let point = self.measured(
+                    coordinates,
+                    random(offered(rate_per_s, in_flight_max), Pattern::Uniform),
+                    seed,
+                );
+                return match self.visits() {
+                    None => point,
+                    Some(_) => Point {
+                        until: Until::Decided {
+                            bound: self.bound,
+                            least: self.point_least,
+                            most: self.point_most,
+                        },
+                        ..point
+                    },
                 };
-                random(load, Pattern::Uniform)
             }
+            Coordinates::ClosingRate {
+                rate_per_s,
+                in_flight_max,
+            } => random(offered(rate_per_s, in_flight_max), Pattern::Uniform),
             Coordinates::Large { depth } => self.stream(
                 Load::Closed { depth },
                 Mix::READS,
@@ -225,7 +258,7 @@ impl CalibrateRequest {
                 self.large,
             ),
             Coordinates::Stream => return self.sequential(coordinates, self.until(), seed),
-            Coordinates::Write { depth } => {
+            Coordinates::Write { depth } | Coordinates::ClosingWrite { depth } => {
                 let mix = Mix {
                     writes: Ratio::ONE,
                     durable: false,
@@ -273,7 +306,11 @@ impl CalibrateRequest {
         }
     }
 
+    /// When a closed loop's visit ends.
     fn until(&self) -> Until {
+        if let Some(visits) = self.visits() {
+            return visits.until();
+        }
         let least = Nanos(WINDOW.0 * WINDOWS_MIN).min(self.point_most);
         Until::Precise {
             precision: self.precision,
@@ -286,7 +323,11 @@ impl CalibrateRequest {
         // The seed differs from all other points', because a cache would know the blocks of a
         // repeated sequence.
         let seed = seed_of(seed, coordinates);
-        let until = self.until();
+        let until = if coordinates.step() == Step::Closing {
+            Until::Elapsed(self.closing)
+        } else {
+            self.until()
+        };
         let window = until.window(WINDOW);
         Point {
             coordinates,
@@ -318,38 +359,18 @@ impl CalibrateRequest {
 /// Maximum number of operations in flight in an open loop.
 const IN_FLIGHT_MAX: u32 = 512;
 
+fn offered(rate_per_s: u64, in_flight_max: u32) -> Load {
+    Load::Open {
+        rate: rate_per_s as f64,
+        arrivals: Arrivals::Poisson,
+        in_flight_max,
+    }
+}
+
 fn log(bytes: u64) -> Coordinates {
     Coordinates::Log {
         bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
     }
-}
-
-/// The seed of a point: it differs between points, and between runs.
-pub(super) fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
-    let (small, large) = coordinates.small_and_large();
-    let (which, value) = match coordinates {
-        Coordinates::Cell { .. } => (0, 0),
-        Coordinates::Pass { pass } => (1, u64::from(pass)),
-        Coordinates::Within { bytes } => (2, bytes),
-        Coordinates::Depth { .. } | Coordinates::Sessions { .. } => (3, 0),
-        Coordinates::Rate { rate_per_s, .. } => (4, rate_per_s),
-        Coordinates::Large { .. } => (5, 0),
-        Coordinates::Stream => (6, 0),
-        Coordinates::Write { .. } => (7, 0),
-        Coordinates::Log { bytes } => (8, u64::from(bytes)),
-        Coordinates::Again { .. } => (9, 0),
-        Coordinates::Layer { layer, round, .. } => (10 + layer as u64, u64::from(round)),
-        Coordinates::Round { round, .. } => (20, u64::from(round)),
-    };
-    // Knuth's multiplier for 64 bits mixes each part into the rest.
-    let mix = |seed: u64, part: u64| {
-        (seed ^ part)
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .rotate_left(29)
-    };
-    [u64::from(small), u64::from(large), which, value]
-        .into_iter()
-        .fold(seed, mix)
 }
 
 impl<'a> DonePoints<'a> {
@@ -468,18 +489,84 @@ impl<'a> DonePoints<'a> {
         between(last_kept, *broken)
     }
 
-    fn knee_depth(&self) -> Option<u32> {
+    fn knee(&self) -> Option<Knee> {
         let loads: Vec<CurvePoint> = self
             .of(Step::Depth)
-            .filter_map(|(_, class)| CurvePoint::of(class))
+            .filter_map(|(point, class)| CurvePoint::of(point, class))
             .collect();
-        let found = knee(&loads, self.request.precision.get())?;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a depth, as it went in"
-        )]
-        Some(found.load as u32)
+        knee(&loads, self.request.precision.get())
+    }
+
+    fn knee_depth(&self) -> Option<u32> {
+        self.knee().map(|found| whole_depth(found.load))
+    }
+
+    /// True if the point is measured in visits: a closed loop of reads, or one that writes.
+    fn is_visited(point: &PointSummary, writes: bool) -> bool {
+        match point.step() {
+            Step::Depth | Step::Large | Step::Stream => !writes,
+            Step::Write | Step::Log => writes,
+            _ => false,
+        }
+    }
+
+    /// The next of the visits that bring every point to `count`.
+    fn next_visit(&self, count: usize, writes: bool) -> Option<Coordinates> {
+        Visits::next(self.points, count, self.seed, |point| {
+            Self::is_visited(point, writes)
+        })
+    }
+
+    /// A further visit to a point that is known less well than requested.
+    fn next_extra_visit(&self, writes: bool) -> Option<Coordinates> {
+        let request = self.request;
+        let most = request.visits()?.most;
+        let spent: f64 = self
+            .points
+            .iter()
+            .map(|point| point.warm_up_s + point.measured_s)
+            .sum();
+        if request
+            .visits_until
+            .is_some_and(|until| spent > until.as_secs_f64())
+        {
+            return None;
+        }
+        let is_imprecise = |point: &PointSummary| {
+            let known = point
+                .classes
+                .first()
+                .and_then(|class| class.rate().precision());
+            known.is_none_or(|known| known > request.precision.get())
+        };
+        let wanted = |point: &PointSummary| Self::is_visited(point, writes) && is_imprecise(point);
+        // Rounds: nobody gets a third extra visit before all have had their second.
+        let fewest = self
+            .points
+            .iter()
+            .filter(|point| wanted(point))
+            .map(visits)
+            .min()?;
+        Visits::next(self.points, most.min(fewest + 1), self.seed, wanted)
+    }
+
+    /// The closing measurements: at the lowest load with the full throughput of the plateau, which
+    /// is the knee or slightly above, and at the sustained rate.
+    fn next_closing(&self) -> Option<Coordinates> {
+        if self.request.closing == Nanos(0) {
+            return None;
+        }
+        let is_of_knee =
+            |point: &PointSummary| matches!(point.coordinates, Coordinates::ClosingDepth { .. });
+        if !self.points.iter().any(is_of_knee)
+            && let Some(depth) = self.knee().map(|knee| whole_depth(knee.plateau.from))
+        {
+            return Some(Coordinates::ClosingDepth { depth });
+        }
+        Some(Coordinates::ClosingRate {
+            rate_per_s: closing_rate(self.points, self.request.bound, self.request.closing)?,
+            in_flight_max: self.in_flight(),
+        })
     }
 
     /// The next offered rate: between the highest that kept the bound and the lowest that did not.
@@ -506,7 +593,8 @@ impl<'a> DonePoints<'a> {
                 return None;
             }
             tried += 1;
-            if class.sustained() {
+            // A rate that is undecided after so long is next to the limit.
+            if class.sustained() == BoundVerdict::Kept {
                 low = low.max(rate as f64);
             } else {
                 missed += 1;
@@ -520,34 +608,60 @@ impl<'a> DonePoints<'a> {
             _ => f64::midpoint(low, high),
         };
         // Down to a small part of the closed loop's rate until one is kept; then a few more.
+        let certainly_broken = |class: &ClassSummary| {
+            class
+                .within
+                .is_some_and(|within| within.verdict == BoundVerdict::Broken)
+        };
         let most = if low > 0.0 {
             RATES.max(missed + RATES / 2)
+        } else if self.at_depth(1).is_some_and(certainly_broken) {
+            // Without a queue it is too slow already.
+            RATES_OF_A_SLOW_DEVICE
         } else {
             2 * RATES
         };
         let open = limit.is_finite() && limit > 0.0 && tried < most && high - low > RATE_GAP * high;
-        let in_flight = self
-            .knee_depth()
-            .unwrap_or(1)
-            .saturating_mul(4)
-            .clamp(64, IN_FLIGHT_MAX);
-        let rate = rounded(next);
-        (open && rate > 0)
-            .then_some(Coordinates::Rate {
-                rate_per_s: rate,
-                in_flight_max: in_flight,
+        let wanted = if open {
+            Some(rounded(next))
+        } else {
+            self.next_rate_above_capacity(low)
+        };
+        wanted
+            .filter(|rate| *rate > 0)
+            .map(|rate_per_s| Coordinates::Rate {
+                rate_per_s,
+                in_flight_max: self.in_flight(),
                 large_beside: 0,
             })
             .and_then(|coordinates| self.unless_done(coordinates))
     }
 
-    /// The depth of maximum throughput, again.
-    fn next_again(&self) -> Option<Coordinates> {
-        let (point, _) = self
-            .of(Step::Depth)
-            .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))?;
-        self.unless_done(Coordinates::Again {
-            depth: point.coordinates.depth()?,
+    /// A little more than the maximum throughput as an offered rate, if a rate was kept and none was
+    /// certainly broken: then one is known that does not hold.
+    fn next_rate_above_capacity(&self, kept: f64) -> Option<u64> {
+        let is_broken = self
+            .of(Step::Rate)
+            .any(|(_, class)| class.sustained() == BoundVerdict::Broken);
+        let capacity = self.knee()?.plateau.throughput;
+        let mut rates = self.points.iter().filter_map(|it| it.coordinates.rate());
+        let is_tried = rates.any(|rate| rate as f64 > capacity);
+        (kept > 0.0 && !is_broken && !is_tried).then(|| rounded((1.0 + RATE_GAP) * capacity))
+    }
+
+    /// The maximum number of operations in flight at an offered rate.
+    fn in_flight(&self) -> u32 {
+        let rates = self
+            .points
+            .iter()
+            .find_map(|point| match point.coordinates {
+                Coordinates::Rate { in_flight_max, .. } => Some(in_flight_max),
+                _ => None,
+            });
+        // The first rate decides for all.
+        rates.unwrap_or_else(|| {
+            let knee = self.knee_depth().unwrap_or(1);
+            knee.saturating_mul(4).clamp(64, IN_FLIGHT_MAX)
         })
     }
 
@@ -556,63 +670,40 @@ impl<'a> DonePoints<'a> {
             return None;
         }
         let log = |bytes| self.unless_done(log(bytes));
+        let least = self.request.visits().map_or(1, |visits| visits.least);
         self.next_doubling(|depth| Coordinates::Write { depth }, WRITE_DEPTH_MAX)
             .or_else(|| LOG_SIZES.into_iter().find_map(log))
+            .or_else(|| self.next_visit(least, true))
+            .or_else(|| self.next_extra_visit(true))
+            .or_else(|| self.next_closing_write())
     }
-}
 
-/// The state of a search for the maximum throughput.
-pub(super) struct Climb {
-    /// The depth to measure next; `None` if throughput no longer rises or the maximum depth is
-    /// reached.
-    pub(super) wanted: Option<u32>,
-    /// The maximum throughput so far.
-    pub(super) best: f64,
-    /// Number of depths measured so far.
-    tried: usize,
-}
-
-/// Searches from depth 1 by `deeper`, up to `most`, until `patience` consecutive depths gained no
-/// more than `precision`; `iops` returns the measured rate at a depth.
-pub(super) fn climb(
-    precision: Ratio,
-    patience: u32,
-    most: u32,
-    deeper: impl Fn(u32) -> u32,
-    iops: impl Fn(u32) -> Option<f64>,
-) -> Climb {
-    let gain = 1.0 + precision.get();
-    let (mut best, mut without_gain, mut tried) = (0.0, 0, 0);
-    let mut depth = 1;
-    loop {
-        let Some(iops) = iops(depth) else {
-            return Climb {
-                wanted: Some(depth),
-                best,
-                tried,
-            };
-        };
-        tried += 1;
-        without_gain = if iops > best * gain {
-            0
-        } else {
-            without_gain + 1
-        };
-        best = iops.max(best);
-        if without_gain >= patience || depth >= most {
-            return Climb {
-                wanted: None,
-                best,
-                tried,
-            };
+    fn next_closing_write(&self) -> Option<Coordinates> {
+        if self.request.closing == Nanos(0) {
+            return None;
         }
-        depth = deeper(depth);
+        let is_done =
+            |point: &PointSummary| matches!(point.coordinates, Coordinates::ClosingWrite { .. });
+        if self.points.iter().any(is_done) {
+            return None;
+        }
+        let (best, _) = self
+            .of(Step::Write)
+            .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))?;
+        Some(Coordinates::ClosingWrite {
+            depth: best.coordinates.outstanding(),
+        })
     }
 }
 
-/// Doubles the depth.
-pub(super) fn doubled(depth: u32) -> u32 {
-    depth * 2
+/// A load of a closed loop as a depth, as it went in.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a depth, as it went in"
+)]
+fn whole_depth(load: f64) -> u32 {
+    load as u32
 }
 
 /// Rounds to three significant digits, so that rates are easy to read.
@@ -710,11 +801,19 @@ mod tests {
             asked: None,
             streams: vec![stream],
             samples: Vec::new(),
+            visits: Vec::new(),
         };
         let mut summary = summarise_within(&record, None);
         summary.classes[0].within = Some(BoundCheck {
             share: f64::from(u8::from(kept)),
             kept,
+            share_interval: None,
+            independent: None,
+            verdict: if kept {
+                BoundVerdict::Kept
+            } else {
+                BoundVerdict::Broken
+            },
         });
         summary
     }

@@ -4,11 +4,12 @@
 //! the maximum, which is then searched for first by doubling the depth. A second, closed-loop
 //! stream may run during every point.
 
-use super::calibrate::{LARGE, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of};
-use crate::analyse::PointSummary;
+use super::search::{LARGE, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of};
+use super::visits::Visits;
+use crate::analyse::{PointSummary, widen};
 use crate::model::{
     Coordinates, CurveRequest, Load, Loads, Mix, Nanos, Pattern, Point, Ratio, SqlStop, SqlTerms,
-    Stream, Until,
+    Step, Stream, Until,
 };
 
 /// Maximum depth of the search for the maximum.
@@ -18,8 +19,58 @@ impl CurveRequest {
     /// The next point after those in `done`; `None` if all are done.
     #[must_use]
     pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
+        let mut points = done.to_vec();
+        widen(&mut points);
+        let coordinates = match self.loads {
+            // The maximum must not change any more when rates are taken from it.
+            Loads::Percents(_) => match self.maximum(&points) {
+                Err(depth) => Some(self.depth(depth)),
+                Ok(_) => self
+                    .next_visit(seed, &points)
+                    .or_else(|| self.next_load(&points)),
+            },
+            Loads::Depths(_) | Loads::Rates(_) => self
+                .next_load(&points)
+                .or_else(|| self.next_visit(seed, &points)),
+        }?;
+        let point = self.point(coordinates, usable, seed);
+        Some(Visits::again(point, usable, done, seed))
+    }
+
+    /// How closed loops are divided into visits. Sessions of a database are not, since each visit
+    /// would need new ones.
+    fn visits(&self) -> Option<Visits> {
+        let in_visits = self.sql.is_none() && self.point_least > Nanos(0);
+        in_visits.then(|| Visits::of(self.point_least, self.point_most))
+    }
+
+    /// A further visit to a closed loop with too few, or whose rate is known less well than
+    /// requested.
+    fn next_visit(&self, seed: u64, done: &[PointSummary]) -> Option<Coordinates> {
+        let visits = self.visits()?;
+        let is_closed = |point: &PointSummary| point.step() == Step::Depth;
+        let is_imprecise = |point: &PointSummary| {
+            let known = point
+                .classes
+                .first()
+                .and_then(|class| class.rate().precision());
+            known.is_none_or(|known| known > self.precision.get())
+        };
+        Visits::next(done, visits.least, seed, is_closed).or_else(|| {
+            let wanted = |point: &PointSummary| is_closed(point) && is_imprecise(point);
+            let fewest = done
+                .iter()
+                .filter(|point| wanted(point))
+                .map(super::visits::visits)
+                .min()?;
+            Visits::next(done, visits.most.min(fewest + 1), seed, wanted)
+        })
+    }
+
+    /// The next load that was not measured yet.
+    fn next_load(&self, done: &[PointSummary]) -> Option<Coordinates> {
         let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates == *wanted);
-        let coordinates = match &self.loads {
+        Some(match &self.loads {
             Loads::Depths(depths) => depths
                 .iter()
                 .map(|depth| self.depth(*depth))
@@ -37,8 +88,7 @@ impl CurveRequest {
                     rates.into_iter().find(|wanted| !is_done(wanted))?
                 }
             },
-        };
-        Some(self.point(coordinates, usable, seed))
+        })
     }
 
     /// The maximum throughput of a closed loop, or the depth to measure next to find it.
@@ -125,11 +175,15 @@ impl CurveRequest {
             pattern: Pattern::Uniform,
             length: background.length,
         });
-        let least = Nanos(WINDOW.0 * WINDOWS_MIN).min(self.point_most);
-        let precise = Until::Precise {
+        let shortest = Nanos(WINDOW.0 * WINDOWS_MIN).max(self.point_least);
+        let in_one_piece = Until::Precise {
             precision: self.precision,
-            least,
+            least: shortest.min(self.point_most),
             most: self.point_most,
+        };
+        let precise = match self.visits() {
+            Some(visits) if coordinates.rate().is_none() => visits.until(),
+            _ => in_one_piece,
         };
         let (until, window) = match self.sql.map_or(SqlStop::Precise, |terms| terms.stop) {
             SqlStop::Precise => (precise, WINDOW),

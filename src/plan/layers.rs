@@ -4,7 +4,7 @@
 //! All points are known in advance. Each round measures every layer once; every second round goes
 //! backwards, so that a device that drifts favours no layer.
 
-use super::calibrate::{SMALL, WINDOW, seed_of};
+use super::search::{SMALL, WINDOW, seed_of};
 use crate::analyse::PointSummary;
 use crate::model::{
     Coordinates, Layer, LayersRequest, Load, Mix, Pattern, Point, Ratio, ReadWay, SqlWork, Stream,

@@ -9,4 +9,6 @@ pub mod layers;
 pub mod lun;
 pub mod orion;
 mod request;
+mod search;
 pub mod soak;
+mod visits;

@@ -4,7 +4,7 @@
 //! time of day is sampled evenly, and a resumed soak continues at the current time. A round's
 //! number is its index in the timetable; a missing number is a skipped round.
 
-use super::calibrate::{SMALL, seed_of};
+use super::search::{SMALL, seed_of};
 use crate::model::{Coordinates, Nanos, Pattern, Point, Ratio, SoakRequest, Stream, Until, WarmUp};
 
 /// Number of windows of a round of maximum duration: enough to see its course, few enough for weeks

@@ -110,33 +110,21 @@ pub struct Run {
 }
 
 impl Run {
-    /// The valid record of each cell, in the order they ran: the last one if a point was repeated.
+    /// One record for each point, in the order they ran: its visits joined, or the last attempt if
+    /// none was completed.
     #[must_use]
-    pub fn latest(&self) -> Vec<PointRecord> {
-        let newer = |index: usize| {
-            self.points[index + 1..]
-                .iter()
-                .map(|point| point.coordinates)
-        };
-        let is_last = |(index, point): &(usize, &PointRecord)| {
-            newer(*index).all(|other| other != point.coordinates)
-        };
-        self.points
-            .iter()
-            .enumerate()
-            .filter(is_last)
-            .map(|(_, point)| point.clone())
-            .collect()
+    pub fn joined(&self) -> Vec<PointRecord> {
+        super::visits::joined(&self.points)
     }
 
-    /// The cells that completed.
+    /// The points that completed.
     #[must_use]
     pub fn complete(&self) -> Vec<Coordinates> {
-        let latest = self
-            .latest()
-            .into_iter()
-            .filter(|point| point.end == End::Complete);
-        latest.map(|point| point.coordinates).collect()
+        let joined = self.joined().into_iter();
+        joined
+            .filter(|point| point.end == End::Complete)
+            .map(|point| point.coordinates)
+            .collect()
     }
 }
 

@@ -8,6 +8,7 @@ pub mod histogram;
 pub mod imported;
 pub mod journal;
 mod recording;
+pub mod visits;
 
 pub use coverage::{Coverage, CoverageMap};
 pub use histogram::{Band, Histogram};

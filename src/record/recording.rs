@@ -214,6 +214,10 @@ pub struct PointRecord {
     pub streams: Vec<StreamRecord>,
     /// Counters of the host, before, during and after the point.
     pub samples: Vec<Sample>,
+    /// The visits that were joined to this record; empty in the record of one visit, and in the
+    /// journal.
+    #[serde(skip)]
+    pub visits: Vec<PointRecord>,
 }
 
 /// How a point ended.

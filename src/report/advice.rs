@@ -27,12 +27,12 @@ struct AdviceReport<'a> {
     products: Vec<ProductAdvice>,
 }
 
-/// Advice for `products`, as text.
+/// Advice for `products`, as text; see [`advise`] for `sessions`.
 #[must_use]
-pub fn text(run: &Run, found: &Calibration, products: &[Product]) -> String {
+pub fn text(run: &Run, found: &Calibration, products: &[Product], sessions: Option<u32>) -> String {
     let warnings = warnings_of(found, &run.header);
     let mut text = heading(&run.header, &warnings);
-    for section in advise(found, &run.header, products) {
+    for section in advise(found, &run.header, products, sessions) {
         let _ = writeln!(
             text,
             "\n{}\n{}",
@@ -51,9 +51,9 @@ pub fn text(run: &Run, found: &Calibration, products: &[Product]) -> String {
     text
 }
 
-/// Advice for `products`, as one JSON document.
+/// Advice for `products`, as one JSON document; see [`advise`] for `sessions`.
 #[must_use]
-pub fn json(run: &Run, found: &Calibration, products: &[Product]) -> String {
+pub fn json(run: &Run, found: &Calibration, products: &[Product], sessions: Option<u32>) -> String {
     let header = &run.header;
     let document = AdviceReport {
         version: &header.version,
@@ -61,7 +61,7 @@ pub fn json(run: &Run, found: &Calibration, products: &[Product]) -> String {
         target: &header.facts.name,
         applied: false,
         warnings: warnings_of(found, header),
-        products: advise(found, header, products),
+        products: advise(found, header, products, sessions),
     };
     let mut text =
         serde_json::to_string_pretty(&document).expect("advice is made of maps with text keys");
@@ -253,12 +253,12 @@ mod tests {
             imported: Vec::new(),
             cut: false,
         };
-        let text = text(&run, &found, &Product::ALL);
+        let text = text(&run, &found, &Product::ALL, None);
         let long = text.lines().find(|line| line.chars().count() > 100);
         assert_eq!(long, None);
         golden::check("advice.txt", &text);
         let document: serde_json::Value =
-            serde_json::from_str(&json(&run, &found, &[Product::Postgres])).unwrap();
+            serde_json::from_str(&json(&run, &found, &[Product::Postgres], None)).unwrap();
         assert_eq!(document["applied"], false);
         assert_eq!(document["warnings"][0], "scheduler");
         assert_eq!(document["products"][0]["settings"][0]["value"], "12");

@@ -6,7 +6,7 @@ use super::frame::about;
 use super::points::{self, Units};
 use super::throughput::{self, first_classes};
 use super::{distribution, parts, setup, timeline};
-use crate::analyse::{AtLoad, Calibration, CurveShape, LogWrites, Peak, PointSummary};
+use crate::analyse::{AtLoad, Calibration, CurveShape, LogWrites, PointSummary, Sustained};
 use crate::model::Step;
 use crate::record::PointRecord;
 use crate::record::journal::Run;
@@ -81,10 +81,7 @@ fn headlines(found: &Calibration) -> Vec<Headline> {
         found.at_knee,
     ) {
         (Some(at), Some(rate), _) => {
-            let tried = found.sustained.broken_rate.map_or_else(
-                || "the highest offered rate".into(),
-                |broken| format!("{}/s was not met", parts::count(broken as f64)),
-            );
+            let tried = not_sustained(&found.sustained);
             let note = format!(
                 "offered at random times and served; p99 {}",
                 parts::time(at.p99_us.value)
@@ -114,7 +111,7 @@ fn headlines(found: &Calibration) -> Vec<Headline> {
 }
 
 fn sections(run: &Run, found: &Calibration, findings: Section, sizes: &str) -> Vec<Section> {
-    let records = run.latest();
+    let records = run.joined();
     let mut sections = vec![curve(run, found), findings, figures(found)];
     sections.extend(distribution::section(&chosen(found, &records)));
     sections.extend(timeline::section(run, Units::of("IOPS")));
@@ -139,13 +136,14 @@ fn curve(run: &Run, found: &Calibration) -> Section {
         .into_iter()
         .collect();
     blocks.extend(parts::beside([
-        throughput::depth_chart(&closed, found.curve.usl, &found.curve, "IOPS"),
+        throughput::depth_chart(&closed, &found.curve, "IOPS"),
         throughput::large_chart(&large, "large random reads", points::ByteRate::Mb),
     ]));
     blocks.extend(
-        knee(&found.curve, "IOPS")
+        knee(&found.curve)
             .into_iter()
             .chain(sustained(found))
+            .chain(reach(found))
             .map(Block::Text),
     );
     let lead = "Random reads of the small size. Along the line more operations are outstanding; \
@@ -159,8 +157,8 @@ fn curve(run: &Run, found: &Calibration) -> Section {
     )
 }
 
-/// The knee and two theories about it, one sentence each; `rate` is the unit of throughput.
-pub(super) fn knee(shape: &CurveShape, rate: &str) -> Vec<String> {
+/// The knee with its range, and the extent of the plateau, in a sentence each.
+pub(super) fn knee(shape: &CurveShape) -> Vec<String> {
     let Some(knee) = shape.knee else {
         return Vec::new();
     };
@@ -169,35 +167,41 @@ pub(super) fn knee(shape: &CurveShape, rate: &str) -> Vec<String> {
     } else {
         "not reached, as throughput still rose at the maximum depth"
     };
-    let mut sentences = vec![format!("Knee: depth {}, {reached}.", knee.load)];
-    if let Some(asymptotes) = knee.asymptotes {
+    let range = match knee.range.high {
+        Some(high) if high <= knee.range.low => String::new(),
+        Some(high) => format!(" (between {} and {high})", knee.range.low),
+        None => format!(" ({} or more)", knee.range.low),
+    };
+    let plateau = &knee.plateau;
+    let mut sentences = vec![format!("Knee: depth {}{range}, {reached}.", knee.load)];
+    if plateau.to > plateau.from {
         sentences.push(format!(
-            "The asymptotes of throughput cross at depth {asymptotes:.1}."
+            "Throughput is level from depth {} to {}.",
+            plateau.from, plateau.to
         ));
     }
-    if let Some(law) = shape.usl.filter(|law| law.fits) {
-        // A peak far beyond the measured loads is not a reliable prediction.
-        let seen = |peak: &Peak| peak.load <= 2.0 * knee.maximum_load;
-        let peak = law.peak.filter(seen).map_or_else(
-            || "no peak near the measured depths".to_string(),
-            |peak| {
-                format!(
-                    "a peak of {} {rate} at depth {:.0}",
-                    parts::count(peak.throughput),
-                    peak.load
-                )
-            },
-        );
+    sentences
+}
+
+/// How well a calibration sees rare events and changes of the storage.
+fn reach(found: &Calibration) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if let Some(seconds) = found.unseen_interval_s {
         sentences.push(format!(
-            "The Universal Scalability Law fits within {}: sigma {:.3}, kappa {}, {peak}.",
-            parts::rounded_percent(law.greatest_residual),
-            law.sigma,
-            if law.kappa > 0.0 {
-                format!("{:.1e}", law.kappa)
-            } else {
-                "0".into()
-            }
+            "What happens less often than every {seconds:.0} s may be in none of these figures."
         ));
+    }
+    if let Some(variation) = found.variation {
+        let what = if variation.is_significant() {
+            format!(
+                "From visit to visit to the same load, throughput varied by {} (standard \
+                 deviation) beyond chance; all intervals include that.",
+                parts::percent(variation.share)
+            )
+        } else {
+            "Visits to the same load differed by no more than chance.".to_string()
+        };
+        sentences.push(what);
     }
     sentences
 }
@@ -208,12 +212,15 @@ fn sustained(found: &Calibration) -> Vec<String> {
     let (sustained, bound) = (&found.sustained, parts::bound_in_words(&found.bound));
     let rate = |rate: u64| parts::per_second(rate as f64);
     let open = if let (Some(at), Some(kept)) = (sustained.kept, sustained.kept_rate) {
-        let not = sustained
-            .broken_rate
-            .map_or_else(String::new, |broken| format!("; {} was not", rate(broken)));
+        let not = not_sustained(sustained);
         let p99 = parts::time_in_cell(at.p99_us);
+        let confirmed = match sustained.confirmed {
+            Some(true) => ", confirmed by a fresh measurement",
+            Some(false) | None => "",
+        };
         format!(
-            "Within {bound}: {}, offered at random times, was served with p99 {p99}{not}.",
+            "Within {bound}: {}, offered at random times, was served with p99 {p99}{confirmed}; \
+             {not}.",
             rate(kept)
         )
     } else {
@@ -224,9 +231,12 @@ fn sustained(found: &Calibration) -> Vec<String> {
         let fails =
             |point: &PointSummary| point.classes.iter().any(|class| !class.failed.is_empty());
         let why = match sustained.broken_rate {
+            None if sustained.undecided > 0 => {
+                "the measured time did not decide for any offered rate".to_string()
+            }
             None => "no offered rate was measured".to_string(),
             Some(_) if rates.any(fails) => "I/Os failed at every offered rate".to_string(),
-            Some(broken) => format!("no offered rate was, down to {}", rate(broken)),
+            Some(broken) => format!("no offered rate certainly was, down to {}", rate(broken)),
         };
         format!("Within {bound}: {why}.")
     };
@@ -240,18 +250,31 @@ fn sustained(found: &Calibration) -> Vec<String> {
     std::iter::once(open).chain(closed).collect()
 }
 
+/// The lowest rate that was not sustained, or that there was none.
+pub(super) fn not_sustained(sustained: &Sustained) -> String {
+    sustained.broken_rate.map_or_else(
+        || "no higher rate certainly failed".into(),
+        |broken| format!("{} was not met", parts::per_second(broken as f64)),
+    )
+}
+
 /// All figures with their intervals: throughput, then latency.
 fn figures(found: &Calibration) -> Section {
     let fixed = [
         ("random reads, low load", found.low_load),
         ("random reads, at the knee", found.at_knee),
-        ("random reads, at the maximum", found.maximum),
+        (
+            "random reads, maximum",
+            found.maximum.filter(|_| found.at_knee.is_none()),
+        ),
+        ("random reads, closing measurement", found.closing.knee),
         ("large random reads, low load", found.large_low_load),
         ("large random reads, at the maximum", found.large),
         ("one sequential stream", found.stream),
         ("within the bound, offered", found.sustained.kept),
         ("random writes, low load", found.write_low_load),
         ("random writes, at the maximum", found.writes),
+        ("random writes, closing measurement", found.closing.writes),
     ];
     let fixed = fixed
         .into_iter()

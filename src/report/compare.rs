@@ -23,6 +23,9 @@ use serde::Serialize;
 /// Maximum number of figures in large type.
 const FIGURES_MAX: usize = 4;
 
+/// Maximum number of runs whose figures the text shows side by side.
+const RUNS_IN_TEXT_MAX: usize = 6;
+
 /// Maximum number of quantities drawn over time: iostat has hundreds.
 const PANELS_MAX: usize = 12;
 
@@ -64,14 +67,27 @@ pub fn document(runs: &[(&Run, &Subject)], found: &Comparison) -> Document {
     Document {
         title: format!("{names}: rigel compare"),
         heading: format!("rigel compare of {names}"),
-        about: format!("{} is the baseline", found.names[0]),
+        about: about(found),
         conclusion: found.conclusion(),
         headlines: figures(found),
         sections: sections(runs, found),
     }
 }
 
-/// The headline ratios of the first run after the baseline. Certain differences come first, because
+/// Which side is the baseline, and the runs of each side if one has several.
+fn about(found: &Comparison) -> String {
+    let baseline = format!("{} is the baseline", found.names[0]);
+    if found.is_of_single_runs() {
+        return baseline;
+    }
+    let sides = found.sides.iter().map(|side| {
+        let runs: Vec<&str> = side.runs.iter().map(|run| run.name.as_str()).collect();
+        format!("{}: {}", side.name, runs.join(", "))
+    });
+    format!("{}; {baseline}", sides.collect::<Vec<_>>().join("; "))
+}
+
+/// The headline ratios of the first side after the baseline. Certain differences come first, because
 /// an imported series may have dozens of figures.
 fn figures(found: &Comparison) -> Vec<Headline> {
     let headlines = found
@@ -91,6 +107,9 @@ fn figures(found: &Comparison) -> Vec<Headline> {
     with.into_iter()
         .take(FIGURES_MAX)
         .map(|(index, row, change)| {
+            if row.unit.is_of_events() {
+                return of_events(index, row, change);
+            }
             let interval = match interval(&change) {
                 none if none.is_empty() => parts::UNKNOWN.into(),
                 known => known,
@@ -106,6 +125,22 @@ fn figures(found: &Comparison) -> Vec<Headline> {
             }
         })
         .collect()
+}
+
+/// The figures of events, which may be none on one side: then there is no ratio.
+fn of_events(index: usize, row: &Row, change: Change) -> Headline {
+    Headline {
+        name: format!("figures.{index}.figures.1.value"),
+        label: row.name.clone(),
+        value: value(row, 1),
+        interval: String::new(),
+        note: format!(
+            "{}: {} in the baseline",
+            word(change.judgement),
+            value(row, 0)
+        ),
+        exact: row.figures[1].map_or(0.0, |figure| figure.estimate.value),
+    }
 }
 
 fn value(row: &Row, run: usize) -> String {
@@ -134,6 +169,7 @@ fn amount(estimate: Estimate, unit: analyse::FigureUnit) -> Amount {
     let unit = match unit {
         analyse::FigureUnit::Microseconds => AmountUnit::Microseconds,
         analyse::FigureUnit::Share => AmountUnit::Share,
+        analyse::FigureUnit::TimeShare => AmountUnit::TimeShare,
         _ => AmountUnit::Number,
     };
     Amount::new(estimate, unit)
@@ -142,6 +178,7 @@ fn amount(estimate: Estimate, unit: analyse::FigureUnit) -> Amount {
 /// A ratio: `0.832`.
 fn digits(value: f64) -> String {
     match value {
+        f64::INFINITY => "-".into(),
         ..10.0 => format!("{value:.3}"),
         ..1000.0 => format!("{value:.1}"),
         _ => "over 1000".into(),
@@ -180,8 +217,7 @@ fn sign(judgement: Judgement) -> &'static str {
 
 fn sections(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Section> {
     let what = if found.rounds.is_empty() {
-        "Max throughput is that of the best single depth here; a run's own report averages the \
-         depths on the plateau."
+        "Stalls and the time stood still are of all points together."
     } else {
         "Medians are over rounds, with 95 % intervals that allow for similar neighbours; the rest \
          is not judged."
@@ -196,11 +232,12 @@ fn sections(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Section> {
             vec![Block::Table(table(found))],
         ),
     ];
+    sections.extend(each_run(found));
     let points: Vec<Vec<PointSummary>> = runs.iter().map(|(run, _)| points_of(run)).collect();
     sections.extend(drawn(runs, &points));
     sections.extend(over_time(runs));
-    let records: Vec<Vec<PointRecord>> = runs.iter().map(|(run, _)| run.latest()).collect();
-    let same_work = (1..runs.len()).all(|run| !found.is_of_other_work(run, Scope::Small));
+    let records: Vec<Vec<PointRecord>> = runs.iter().map(|(run, _)| run.joined()).collect();
+    let same_work = (1..found.names.len()).all(|side| !found.is_of_other_work(side, Scope::Small));
     let shown = if same_work {
         chosen(runs, &records)
     } else {
@@ -219,7 +256,7 @@ fn sections(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Section> {
 
 fn points_of(run: &Run) -> Vec<PointSummary> {
     let bound = run.header.request().bound();
-    run.latest()
+    run.joined()
         .iter()
         .map(|record| summarise_within(record, bound))
         .collect()
@@ -268,6 +305,35 @@ fn table(found: &Comparison) -> Table {
     });
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     parts::rows("Figures of the runs as a whole", &columns, rows.collect())
+}
+
+/// The figures of each run, if some side has several. Wide tables are shown on a page only.
+fn each_run(found: &Comparison) -> Option<Section> {
+    if found.is_of_single_runs() {
+        return None;
+    }
+    let runs = || found.sides.iter().flat_map(|side| &side.runs);
+    let mut columns = vec![String::new()];
+    columns.extend(runs().map(|run| format!("#{}", run.name)));
+    let rows = found.figures.iter().map(|row| {
+        let figures = row.runs.iter().flatten();
+        let mut cells = vec![row.name.clone()];
+        cells.extend(figures.map(|figure| {
+            parts::known(*figure, |figure| {
+                amount(figure.estimate, row.unit).to_string()
+            })
+        }));
+        cells
+    });
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let table = parts::rows("Figures of each run", &columns, rows.collect());
+    let lead = "What a side's figure is the geometric mean of; stalls are added up.";
+    let section = parts::section("runs", "Run by run", lead, vec![Block::Table(table)]);
+    Some(if runs().count() > RUNS_IN_TEXT_MAX {
+        parts::full(section)
+    } else {
+        section
+    })
 }
 
 /// The drawn loads of a run: small I/O in a closed loop, or an open loop.
@@ -330,9 +396,10 @@ fn axis_unit(unit: analyse::FigureUnit) -> Unit {
         analyse::FigureUnit::PerSecond => Unit::PerSecond,
         analyse::FigureUnit::MbPerSecond => Unit::MbPerSecond,
         analyse::FigureUnit::Microseconds => Unit::Microseconds,
-        analyse::FigureUnit::Share => Unit::Share,
+        analyse::FigureUnit::Share | analyse::FigureUnit::TimeShare => Unit::Share,
         analyse::FigureUnit::Outstanding
         | analyse::FigureUnit::Count
+        | analyse::FigureUnit::PerMinute
         | analyse::FigureUnit::Other => Unit::Number,
     }
 }

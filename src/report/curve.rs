@@ -1,6 +1,6 @@
 //! The report of a latency-throughput curve.
 
-use super::calibrate::knee;
+use super::calibrate::{knee, not_sustained};
 use super::distribution::Chosen;
 use super::document::{Block, Document, Extent, Headline, Section};
 use super::frame::about;
@@ -108,10 +108,7 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
             || "highest rate met".into(),
             |bound| format!("within {}", parts::bound_in_words(bound)),
         );
-        let tried = found.sustained.broken_rate.map_or_else(
-            || "the highest offered rate".into(),
-            |broken| format!("{}/s was not met", parts::count(broken as f64)),
-        );
+        let tried = not_sustained(&found.sustained);
         let value = parts::per_second(rate as f64);
         let note = "offered at random times, and served".to_string();
         figures.push(parts::headline(
@@ -180,7 +177,7 @@ fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -
         drawn(run, found),
         findings,
     ];
-    sections.extend(distribution::section(&chosen(found, &run.latest())));
+    sections.extend(distribution::section(&chosen(found, &run.joined())));
     sections.extend(timeline::section(run, units));
     sections.extend(points::coverage(&found.points, &run.header.findings).map(parts::full));
     sections.push(setup::section(&run.header, workload));
@@ -198,18 +195,14 @@ pub(super) fn drawn(run: &Run, found: &CurveResult) -> Section {
         (facts.knee, facts.cap) = (None, None);
     }
     let groups = throughput::closed_and_open(closed.clone(), open, &facts, bound, &found.sustained);
-    let depth = throughput::depth_chart(&closed, facts.usl, &facts, found.naming().rate);
+    let depth = throughput::depth_chart(&closed, &facts, found.naming().rate);
     let mut blocks: Vec<Block> = throughput::latency_charts(groups, found.naming().rate)
         .into_iter()
         .collect();
     draw_last_in_text(&mut blocks);
     blocks.extend(parts::beside([depth]));
     if has_shape {
-        blocks.extend(
-            knee(&found.shape, found.naming().rate)
-                .into_iter()
-                .map(Block::Text),
-        );
+        blocks.extend(knee(&found.shape).into_iter().map(Block::Text));
     }
     blocks.extend(
         cap(&facts, found.naming().rate)

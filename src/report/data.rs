@@ -148,7 +148,8 @@ pub fn csv(points: &[PointSummary]) -> String {
             });
             let steady = class
                 .steady
-                .map(|steady| if steady.steady { "yes" } else { "no" });
+                .and_then(|steady| steady.steady)
+                .map(|steady| if steady { "yes" } else { "no" });
             let cpu = point.cpu_us_per_io.map(|cpu| format!("{cpu:.4}"));
             table
                 .value(format_args!("{:.4}", class.littles_law))

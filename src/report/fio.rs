@@ -123,7 +123,7 @@ fn refuse_unsafe(header: &Header, point: &Point, members: &[PathBuf]) -> Result<
 /// The points of a run: as planned, or as measured if each depended on the previous ones.
 fn points(run: &Run) -> Vec<Point> {
     if run.header.points.is_empty() {
-        run.latest()
+        run.joined()
             .into_iter()
             .filter_map(|record| record.asked.map(|asked| *asked))
             .collect()
@@ -343,6 +343,10 @@ fn heading(header: &Header, point: &Point, members: &[PathBuf], engine: &EngineI
     match point.until {
         Until::Elapsed(Nanos(elapsed))
         | Until::Precise {
+            most: Nanos(elapsed),
+            ..
+        }
+        | Until::Decided {
             most: Nanos(elapsed),
             ..
         } => {

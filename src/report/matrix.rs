@@ -34,7 +34,7 @@ pub(super) fn document(
     } else {
         String::new()
     };
-    let records = run.latest();
+    let records = run.joined();
     Document {
         about: about(header, &workload(run), &format!("{done}{of} data points")),
         headlines: headlines(result),
@@ -286,7 +286,7 @@ fn alone(points: &[PointSummary], shape: &CurveShape) -> Option<Section> {
     let latency = throughput::latency_chart(&[group], throughput::marks(shape, None, None), "IOPS");
     let mut blocks: Vec<Block> = parts::beside([latency]).into_iter().collect();
     blocks.extend(parts::beside([
-        throughput::depth_chart(&small, shape.usl, shape, "IOPS"),
+        throughput::depth_chart(&small, shape, "IOPS"),
         throughput::large_chart(&large, "large I/O", ByteRate::Mib),
     ]));
     let lead = "Small I/O without large I/O, and large I/O without small I/O.";

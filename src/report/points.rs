@@ -2,7 +2,7 @@
 
 use super::document::{Block, Section, Table, Unit};
 use super::parts;
-use crate::analyse::{ClassSummary, Estimate, LatencySummary, PointSummary};
+use crate::analyse::{ClassSummary, Estimate, LatencySummary, PointSummary, RateMet};
 use crate::model::{Arrivals, Bytes, Finding, FindingName, Request, Step};
 use crate::record::End;
 use crate::record::journal::Run;
@@ -148,7 +148,7 @@ fn table(caption: &str, points: &[&PointSummary], units: Units<'_>, is_offered: 
     }
     columns.extend(["*#CPU per I/O", "steady", "remark"]);
     let row = |(point, class): (&PointSummary, &ClassSummary)| {
-        let precision = if class.met == Some(false) {
+        let precision = if class.met == Some(RateMet::No) {
             String::new()
         } else {
             parts::precision(class.rate())
@@ -196,24 +196,29 @@ fn offered_caption(run: &Run) -> String {
     )
 }
 
-/// Whether a class was in steady state, in a word.
+/// Whether a class stayed level, in a word.
 fn steady(point: &PointSummary, class: &ClassSummary) -> &'static str {
     match (&point.end, class.steady) {
         (End::Stopped, _) => "stopped",
         (End::Broken(_), _) => "broken",
         (End::Complete, None) => "-",
-        (End::Complete, Some(_)) if class.met == Some(false) => "-",
-        (End::Complete, Some(steady)) if steady.steady => "yes",
-        (End::Complete, Some(_)) => "no",
+        (End::Complete, Some(_)) if class.met == Some(RateMet::No) => "-",
+        (End::Complete, Some(steady)) => match steady.steady {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "?",
+        },
     }
 }
 
 /// The fault of a point: its offered rate was not met, or it exceeded the latency bound.
 fn mark(class: &ClassSummary) -> &'static str {
-    if class.met == Some(false) {
+    if class.met == Some(RateMet::No) {
         "not met"
     } else if class.within.is_some_and(|within| !within.kept) {
         "over the bound"
+    } else if class.met == Some(RateMet::Undecided) {
+        "undecided"
     } else {
         ""
     }

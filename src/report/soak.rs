@@ -24,7 +24,7 @@ use changes::what_changed;
 use figures::show;
 pub(super) use figures::{thinned, wall};
 use serde::Serialize;
-use timeline::{calendar, daily, timeline};
+use timeline::{calendar, repeats, timeline};
 
 /// Maximum number of headline figures.
 const FIGURES_MAX: usize = 4;
@@ -117,13 +117,7 @@ pub(super) fn of_series(header: &Header, result: &SoakResult, frame: Document) -
         }
     }));
     sections.extend(calendar);
-    sections.extend(
-        found
-            .daily
-            .iter()
-            .find(|daily| daily.of == Quantity::Rate)
-            .map(daily),
-    );
+    sections.extend(found.calendar.iter().map(repeats));
     sections.extend(what_changed(found));
     sections.extend(objectives(found));
     sections.push(parts::findings(

@@ -110,7 +110,7 @@ fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -
             timeline
         }
     }));
-    let records = run.latest();
+    let records = run.joined();
     let chosen = if records.len() == 1 {
         records
             .iter()

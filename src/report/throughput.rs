@@ -4,12 +4,9 @@ use super::document::{Axis, Block, Chart, Lines, Mark, Plot, Series, Shape, Stat
 use super::parts;
 use super::points::ByteRate;
 use crate::analyse::{
-    ClassSummary, Confidence, CurveShape, LatencySummary, Limits, PointSummary, Sustained, Usl,
+    ClassSummary, Confidence, CurveShape, LatencySummary, Limits, PointSummary, RateMet, Sustained,
 };
 use crate::model::{Bound, Coordinates};
-
-/// Number of steps of the curve of a fitted law.
-const LAW_STEPS: u32 = 48;
 /// A bound is drawn if it is at most this many times the maximum measured value.
 const BOUND_REACH: f64 = 12.0;
 
@@ -250,7 +247,7 @@ fn load_name(point: &PointSummary, class: &ClassSummary) -> String {
         Coordinates::Cell { small, large: 0 } => format!("depth {small}"),
         _ => point.coordinates.to_string(),
     };
-    if class.met == Some(false) {
+    if class.met == Some(RateMet::No) {
         format!("{name}, not met")
     } else {
         name
@@ -373,13 +370,8 @@ pub(super) fn closed_and_open<'a>(
     ]
 }
 
-/// Throughput over depth, with intervals and the fitted law; `None` with fewer than two depths.
-pub(super) fn depth_chart(
-    loads: &[At<'_>],
-    law: Option<Usl>,
-    shape: &CurveShape,
-    unit_name: &str,
-) -> Option<Chart> {
+/// Throughput over depth, with intervals; `None` with fewer than two depths.
+pub(super) fn depth_chart(loads: &[At<'_>], shape: &CurveShape, unit_name: &str) -> Option<Chart> {
     let mut loads = loads.to_vec();
     loads.sort_by_key(|(_, class)| class.outstanding);
     let (first, last) = (loads.first()?.1.outstanding, loads.last()?.1.outstanding);
@@ -387,10 +379,7 @@ pub(super) fn depth_chart(
         return None;
     }
     let measured = over_depth("measured", &loads, 1.0, |class| class.iops);
-    let mut series = vec![measured];
-    if let Some(law) = law.filter(|law| law.fits) {
-        series.push(law_series(law, f64::from(first.max(1)), f64::from(last)));
-    }
+    let series = vec![measured];
     let knee = shape.knee.map(|knee| Mark {
         at: knee.load,
         upright: true,
@@ -507,23 +496,4 @@ fn over_depth(name: &str, loads: &[At<'_>], scale: f64, of: fn(&ClassSummary) ->
         series.labels.push(load_name(point, class));
     }
     series
-}
-
-fn law_series(law: Usl, first: f64, last: f64) -> Series {
-    let step = (last / first).ln() / f64::from(LAW_STEPS);
-    let x: Vec<f64> = (0..=LAW_STEPS)
-        .map(|at| first * (step * f64::from(at)).exp())
-        .collect();
-    let y = x.iter().map(|load| Some(law.at(*load))).collect();
-    let name = format!(
-        "Universal Scalability Law, within {}",
-        parts::rounded_percent(law.greatest_residual)
-    );
-    Series {
-        name,
-        shape: Shape::Dashed,
-        x,
-        y,
-        ..Series::default()
-    }
 }

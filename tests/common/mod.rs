@@ -6,13 +6,14 @@
 #[path = "../../src/report/golden.rs"]
 mod golden;
 
-use rigel::analyse::{Calibration, PointSummary, calibration, is_precise, summarise_within};
+use rigel::analyse::{Calibration, SoFar, calibration, is_enough};
 use rigel::drive::{self, Terms};
 use rigel::engine::Engine;
 use rigel::model::{
-    CalibrateRequest, Host, Invocation, Point, Request, SimSpec, Target, TargetFacts, Until,
+    CalibrateRequest, Host, Invocation, Nanos, Point, Request, SimSpec, Target, TargetFacts,
 };
 use rigel::record::journal::{self, EngineChoice, Header};
+use rigel::record::visits::joined;
 use rigel::record::{PointRecord, Window};
 use rigel::workload::{content, rng::Rng};
 use std::fs::File;
@@ -58,12 +59,7 @@ pub(crate) fn scratch_file(name: &str, bytes: u64) -> Scratch {
 
 /// Drives a point, if requested until its precision is reached.
 pub(crate) fn run(engine: &dyn Engine, point: &Point) -> PointRecord {
-    let precision = if let Until::Precise { precision, .. } = point.until {
-        precision.get()
-    } else {
-        0.0
-    };
-    let enough = |classes: &[Vec<Window>]| is_precise(&classes[0], precision);
+    let enough = |classes: &[Vec<Window>]| is_enough(point.until, &classes[0]);
     let terms = Terms {
         workers: 1,
         stop: &AtomicBool::new(false),
@@ -71,6 +67,12 @@ pub(crate) fn run(engine: &dyn Engine, point: &Point) -> PointRecord {
     };
     drive::point(engine, point, &terms, &mut |_| ()).unwrap()
 }
+
+/// The usual calibration with short closing measurements, since a model's time is not free either.
+pub(crate) const CALIBRATION: CalibrateRequest = CalibrateRequest {
+    closing: Nanos::from_secs(5),
+    ..CalibrateRequest::DEFAULT
+};
 
 /// Runs a calibration as long as its next point is `wanted`.
 pub(crate) fn calibrate(
@@ -80,11 +82,14 @@ pub(crate) fn calibrate(
     wanted: impl Fn(&Point) -> bool,
 ) -> Calibration {
     let mut records: Vec<PointRecord> = Vec::new();
-    let mut summaries: Vec<PointSummary> = Vec::new();
+    let mut so_far = SoFar::default();
     let usable = engine.usable();
-    while let Some(point) = request.next(usable, seed, &summaries).filter(&wanted) {
+    while let Some(point) = request
+        .next(usable, seed, so_far.of(&records, Some(request.bound)))
+        .filter(&wanted)
+    {
         assert!(
-            records.len() < 60,
+            records.len() < 400,
             "the search does not end: {}",
             point.coordinates
         );
@@ -92,10 +97,9 @@ pub(crate) fn calibrate(
             run(engine, &warming);
         }
         let record = run(engine, &point);
-        summaries.push(summarise_within(&record, Some(request.bound)));
         records.push(record);
     }
-    calibration(&records, request.bound, request.precision)
+    calibration(&joined(&records), request.bound, request.precision)
 }
 
 /// Why a test cannot run here.

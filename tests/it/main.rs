@@ -23,4 +23,6 @@ mod mutated;
 mod predictability;
 mod queues;
 mod search;
+mod soak_table;
 mod tidy;
+mod unseen;

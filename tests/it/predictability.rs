@@ -4,18 +4,18 @@ use crate::common::{Place, rigel};
 use proptest::prelude::*;
 use rigel::analyse::{
     self, FALSE_ALARMS_ONE_IN, ObjectiveCheck, Predictability, PredictabilityTerms, Quantity,
-    Round, RoundEnd, SeriesClass, order, predictability,
+    Recurrence, Round, RoundEnd, SeriesClass, order, predictability,
 };
 use rigel::model::{Moment, Objective};
 use rigel::record::End;
 use rigel::record::journal;
 use rigel::workload::rng::Rng;
 
-const QUARTER: f64 = 900.0;
-const DAY: f64 = 86_400.0;
+pub(crate) const QUARTER: f64 = 900.0;
+pub(crate) const DAY: f64 = 86_400.0;
 
 /// Normal distribution with mean 0 and deviation 1 (Box and Muller 1958).
-fn normal(rng: &mut Rng) -> f64 {
+pub(crate) fn normal(rng: &mut Rng) -> f64 {
     (2.0 * rng.exponential()).sqrt() * (std::f64::consts::TAU * rng.unit()).cos()
 }
 
@@ -28,7 +28,7 @@ fn heavy(rng: &mut Rng) -> f64 {
 
 /// Noise of deviation 1.
 #[derive(Debug, Clone, Copy)]
-enum Noise {
+pub(crate) enum Noise {
     Independent,
     /// With a correlation of 0.3 between neighbours.
     Correlated,
@@ -37,7 +37,7 @@ enum Noise {
 }
 
 impl Noise {
-    fn series(self, rng: &mut Rng, n: usize) -> Vec<f64> {
+    pub(crate) fn series(self, rng: &mut Rng, n: usize) -> Vec<f64> {
         let rho: f64 = 0.3;
         let mut at = normal(rng);
         let mut next = || match self {
@@ -52,12 +52,12 @@ impl Noise {
     }
 }
 
-fn start() -> Moment {
+pub(crate) fn start() -> Moment {
     "2026-03-02T00:00:00+01:00".parse().unwrap()
 }
 
 /// A round that begins at `index` times `every` seconds after the start.
-fn round(index: usize, every: f64, rate: f64, p99_us: f64) -> Round {
+pub(crate) fn round(index: usize, every: f64, rate: f64, p99_us: f64) -> Round {
     #[allow(
         clippy::cast_possible_truncation,
         reason = "whole seconds of a few weeks"
@@ -87,7 +87,7 @@ fn round(index: usize, every: f64, rate: f64, p99_us: f64) -> Round {
 /// Rounds every quarter of an hour around 5,000 a second and a p99 of 1.5 ms, with noise of
 /// `deviation` on the rate and twice that on the latency. `shape` returns, for a round and its time
 /// in seconds, an addition to the logarithm of the rate.
-fn series(
+pub(crate) fn series(
     seed: u64,
     n: usize,
     noise: (Noise, f64),
@@ -109,7 +109,7 @@ fn series(
     (0..n).map(one).collect()
 }
 
-fn found(rounds: &[Round]) -> Predictability {
+pub(crate) fn found(rounds: &[Round]) -> Predictability {
     predictability(
         rounds,
         &PredictabilityTerms {
@@ -120,7 +120,7 @@ fn found(rounds: &[Round]) -> Predictability {
 }
 
 /// The reported changes, in words, for failure messages.
-fn told(found: &Predictability) -> Vec<String> {
+pub(crate) fn told(found: &Predictability) -> Vec<String> {
     let often = found
         .changed_too_often
         .iter()
@@ -133,10 +133,16 @@ fn told(found: &Predictability) -> Vec<String> {
         .trends
         .iter()
         .map(|trend| format!("{:?} trend {:.4}", trend.of, trend.factor_per_day));
-    let daily = found
-        .daily
-        .iter()
-        .map(|daily| format!("{:?} daily {:.3}", daily.of, daily.peak_factor));
+    let calendar = found.calendar.iter().flat_map(|pattern| {
+        let sentence = |one| format!("{:?} {}", pattern.of, pattern.sentence(one));
+        pattern.recurrences.iter().map(sentence)
+    });
+    let spreads = found.spread_changes.iter().map(|change| {
+        format!(
+            "{:?} spread {:.3} to {:.3}",
+            change.of, change.before, change.after
+        )
+    });
     let slow = found
         .episodes
         .iter()
@@ -144,7 +150,8 @@ fn told(found: &Predictability) -> Vec<String> {
     often
         .chain(changes)
         .chain(trends)
-        .chain(daily)
+        .chain(calendar)
+        .chain(spreads)
         .chain(slow)
         .collect()
 }
@@ -167,7 +174,7 @@ fn false_alarms(
 /// Seeds of a test. By default the first series, from number 0 on, on which the method was tuned.
 /// `RIGEL_SERIES` sets their number and `RIGEL_FIRST` the first, to judge the method on other
 /// series.
-fn seeds(few: u64) -> std::ops::Range<u64> {
+pub(crate) fn seeds(few: u64) -> std::ops::Range<u64> {
     let number = |name: &str| {
         std::env::var(name)
             .ok()
@@ -253,11 +260,7 @@ fn a_step_is_found_within_one_round_with_its_size() {
         "{all} series: {} wrong; {held} intervals hold the size",
         wrong.len()
     );
-    assert!(
-        wrong.len() <= if all > 400 { all / 50 } else { 4 },
-        "{}",
-        wrong.join("\n")
-    );
+    assert!(wrong.len() <= all / 50, "{}", wrong.join("\n"));
     // With only twenty fixed series in each case, chance can lower the coverage.
     assert!(held * 100 >= 88 * all, "{held} of {all}");
 }
@@ -278,7 +281,9 @@ fn a_slope_is_a_slope_and_no_staircase() {
                     "{what}"
                 );
                 assert!(
-                    found.changes.is_empty() && found.daily.is_empty() && found.episodes.is_empty(),
+                    found.changes.is_empty()
+                        && found.calendar.is_empty()
+                        && found.episodes.is_empty(),
                     "{what}"
                 );
                 assert_eq!(found.word, SeriesClass::Drifting, "{what}");
@@ -288,8 +293,8 @@ fn a_slope_is_a_slope_and_no_staircase() {
 }
 
 #[test]
-fn a_daily_wave_is_a_daily_pattern_with_its_hours() {
-    for (amplitude, n) in [(0.05, 192), (0.10, 288), (0.30, 288)] {
+fn a_daily_wave_repeats_by_the_calendar_at_its_hours() {
+    for (amplitude, n) in [(0.05, 1344), (0.10, 672), (0.30, 672)] {
         for noise in [Noise::Independent, Noise::Correlated] {
             for seed in 0..5 {
                 // Maximum at 04:00, minimum at 16:00.
@@ -298,24 +303,30 @@ fn a_daily_wave_is_a_daily_pattern_with_its_hours() {
                 };
                 let found = found(&series(seed, n, (noise, 0.02), wave));
                 let what = format!("{amplitude} {noise:?} {n} seed {seed}: {:?}", told(&found));
-                let [daily] = &found.daily[..] else {
+                let [pattern] = &found.calendar[..] else {
                     panic!("{what}")
                 };
-                assert!(
-                    daily.peak_hour.abs_diff(4) <= 2 && daily.trough_hour.abs_diff(16) <= 2,
-                    "{what} {daily:?}"
-                );
-                assert!(
-                    (daily.peak_factor.ln() / amplitude - 1.0).abs() < 0.25,
-                    "{what}"
-                );
+                for (sign, hour) in [(1.0, 4), (-1.0, 16)] {
+                    let covers = |one: &&Recurrence| {
+                        let length = (one.until_minute + 1440 - one.from_minute) % 1440;
+                        let into = (hour * 60 + 1440 - one.from_minute) % 1440;
+                        one.factor.ln() * sign > 0.0 && into < length
+                    };
+                    let Some(part) = pattern.recurrences.iter().find(covers) else {
+                        panic!("{what}")
+                    };
+                    assert!(
+                        (part.extreme_factor.ln() * sign / amplitude - 1.0).abs() < 0.5,
+                        "{what}"
+                    );
+                }
                 assert!(
                     found.changes.is_empty()
                         && found.trends.is_empty()
                         && found.episodes.is_empty(),
                     "{what}"
                 );
-                assert_eq!(found.word, SeriesClass::Daily, "{what}");
+                assert_eq!(found.word, SeriesClass::Calendar, "{what}");
             }
         }
     }
@@ -329,7 +340,7 @@ fn a_step_is_found_beside_a_daily_wave() {
                 + if index >= 300 { 0.7_f64.ln() } else { 0.0 }
         };
         let found = found(&series(seed, 672, (Noise::Independent, 0.02), shape));
-        assert_eq!(found.daily.len(), 1, "{:?}", told(&found));
+        assert_eq!(found.calendar.len(), 1, "{:?}", told(&found));
         let [(round, factor)] = of_rate(&found)[..] else {
             panic!("{:?}", told(&found))
         };
@@ -436,68 +447,6 @@ fn a_total_outage_is_a_slowdown_to_nothing() {
         found.verdict
     );
     assert!(found.verdict.contains("fell by 100 %"), "{}", found.verdict);
-}
-
-/// A backup from 02:00 to 03:00 takes four tenths of the rate every night.
-fn nights(seed: u64, nights: usize) -> Vec<Round> {
-    let slow = |_, seconds: f64| {
-        if (2.0..3.0).contains(&(seconds % DAY / 3600.0)) {
-            0.6_f64.ln()
-        } else {
-            0.0
-        }
-    };
-    series(seed, nights * 96, (Noise::Independent, 0.015), slow)
-}
-
-#[test]
-fn a_nightly_slowdown_does_not_produce_unmeasured_figures() {
-    let mut too_often = 0;
-    for number in [5, 7, 10, 12, 14] {
-        for seed in seeds(10) {
-            let found = found(&nights(seed, number));
-            let what = format!(
-                "{number} nights, seed {seed}: {:?}, {}",
-                told(&found),
-                found.verdict
-            );
-            assert!(
-                found
-                    .changes
-                    .iter()
-                    .all(|change| (0.5..2.0).contains(&change.factor)),
-                "{what}"
-            );
-            for slow in &found.episodes {
-                assert!(
-                    slow.worst_rate < slow.usual && (0.3..0.5).contains(&slow.lost()),
-                    "{what}"
-                );
-            }
-            assert!(
-                found.word != SeriesClass::Steady && !found.verdict.contains("by -"),
-                "{what}"
-            );
-            if found.changed_too_often.contains(&Quantity::Rate) {
-                too_often += 1;
-                let none =
-                    found.changes.is_empty() && found.trends.is_empty() && found.daily.is_empty();
-                assert!(
-                    none && found.episodes.is_empty() && found.outliers.is_empty(),
-                    "{what}"
-                );
-                assert!(
-                    found
-                        .verdict
-                        .contains("throughput changed too often to tell the changes apart"),
-                    "{what}"
-                );
-            } else {
-                assert!(number <= 10, "{what}");
-            }
-        }
-    }
-    println!("{too_often} series changed too often");
 }
 
 #[test]
@@ -656,8 +605,8 @@ fn an_open_load_is_judged_by_its_response_time() {
         ),
         (
             &daily,
-            SeriesClass::Daily,
-            "Predictable by the hour: p99 follows a daily pattern, +",
+            SeriesClass::Calendar,
+            "Predictable ",
             "Predictable in throughput: ",
         ),
         (

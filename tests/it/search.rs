@@ -86,6 +86,7 @@ fn offered(spec: &str, rate: u64, seed: u64) -> Confidence {
         background: None,
         bound: None,
         precision: Ratio::from_percent(2.0).unwrap(),
+        point_least: Nanos(0),
         point_most: Nanos::from_secs(5),
         sql: None,
     };
@@ -151,24 +152,24 @@ fn the_interval_of_throughput_and_of_the_median_holds_the_truth_as_often_as_it_s
 
 #[test]
 fn the_interval_of_an_open_loops_mean_response_holds_erlangs() {
-    let held = |seed: &u64| {
-        let mean = offered("4,1ms", 2800, *seed).mean_us.unwrap();
-        mean.interval().contains(
-            Queue {
-                servers: 4,
-                service: 1000.0,
-                rate: 0.0028,
-            }
-            .mean(),
-        )
-    };
-    let held = (0..RUNS).filter(held).count() as u64;
-    println!("mean response: {held} of {RUNS} intervals hold the truth");
+    let truth = Queue {
+        servers: 4,
+        service: 1000.0,
+        rate: 0.0028,
+    }
+    .mean();
+    // No interval is given if the point is too short for its load.
+    let means: Vec<_> = (0..RUNS)
+        .filter_map(|seed| offered("4,1ms", 2800, seed).mean_us)
+        .collect();
+    let held = means.iter().filter(|mean| mean.interval().contains(truth));
+    let (held, given) = (held.count(), means.len());
+    println!("mean response: {held} of {given} intervals hold the truth");
     // A point of 2 to 5 s is short for a queue: the coverage is slightly lower than claimed, as
     // documented.
     assert!(
-        (RUNS * 89 / 100..=RUNS * 98 / 100).contains(&held),
-        "mean response: {held} of {RUNS}"
+        given as u64 >= RUNS * 9 / 10 && held * 100 >= given * 89,
+        "mean response: {held} of {given}"
     );
 }
 
@@ -229,7 +230,7 @@ fn the_interval_of_a_tail_near_saturation_holds_the_truth_or_has_no_upper_end() 
 fn a_calibration_finds_the_parameters_of_the_model() {
     // Eight servers of 100 us: the knee is at 8, the maximum 80,000. A megabyte takes another
     // millisecond.
-    let found = calibrate("8,100us,fixed,bandwidth=1GB", &CalibrateRequest::DEFAULT, 3);
+    let found = calibrate("8,100us,fixed,bandwidth=1GB", &common::CALIBRATION, 3);
     let per_op = 100e-6 + 8192.0 / 1e9;
     let maximum = found.maximum.unwrap();
     assert!(
@@ -241,7 +242,8 @@ fn a_calibration_finds_the_parameters_of_the_model() {
         "{:?}",
         found.curve.knee
     );
-    assert!((found.curve.knee.unwrap().asymptotes.unwrap() - 8.0).abs() < 0.1);
+    let range = found.curve.knee.unwrap().range;
+    assert!(range.low <= 8.0 && range.high == Some(8.0), "{range:?}");
     let low = found.low_load.unwrap();
     assert!(
         (low.p50_us.value / (per_op * 1e6) - 1.0).abs() < 0.01,
@@ -278,7 +280,7 @@ fn the_start_depth_does_not_change_the_result() {
     for num_disks in [1, 3, 24] {
         let request = CalibrateRequest {
             num_disks,
-            ..CalibrateRequest::DEFAULT
+            ..common::CALIBRATION
         };
         let found = calibrate("6,100us,fixed", &request, 5);
         let knee = found.curve.knee.unwrap();
@@ -300,7 +302,7 @@ fn a_search_under_a_bound_finds_the_depth_and_the_rate_that_theory_gives() {
     let bound: Bound = "2500us@p99".parse().unwrap();
     let request = CalibrateRequest {
         bound,
-        ..CalibrateRequest::DEFAULT
+        ..common::CALIBRATION
     };
     let found = calibrate("1,1ms,fixed", &request, 3);
     let depths = found
@@ -322,16 +324,18 @@ fn a_search_under_a_bound_finds_the_depth_and_the_rate_that_theory_gives() {
     let request = CalibrateRequest {
         bound,
         point_most: Nanos::from_secs(300),
-        ..CalibrateRequest::DEFAULT
+        closing: Nanos::from_secs(300),
+        ..common::CALIBRATION
     };
     let found = calibrate("1,1ms", &request, 3);
     let (kept, broken) = (
         found.sustained.kept_rate.unwrap(),
         found.sustained.broken_rate.unwrap(),
     );
-    // The theoretical limit is between the met and the missed rate, and both are close to it.
+    // The theoretical limit is between the rate that certainly held and the one that certainly did
+    // not.
     assert!(
-        (850..=910).contains(&kept) && (890..=960).contains(&broken),
+        (800..=905).contains(&kept) && (895..=1060).contains(&broken),
         "{:?}",
         found.sustained
     );
@@ -378,7 +382,7 @@ fn a_provisioned_limit_is_named_with_its_value() {
     for limit in [2000.0, 5000.0] {
         let found = calibrate(
             &format!("16,100us,limit={limit}/s"),
-            &CalibrateRequest::DEFAULT,
+            &common::CALIBRATION,
             3,
         );
         let maximum = found.maximum.unwrap().iops.value;
@@ -395,7 +399,7 @@ fn a_provisioned_limit_is_named_with_its_value() {
     }
     // Calibrations of the same limit agree.
     let maximum = |seed| {
-        let found = calibrate("16,100us,limit=2000/s", &CalibrateRequest::DEFAULT, seed);
+        let found = calibrate("16,100us,limit=2000/s", &common::CALIBRATION, seed);
         assert!(
             names(&found).contains(&"cap"),
             "{seed}: {:?}",
@@ -413,7 +417,7 @@ fn a_provisioned_limit_is_named_with_its_value() {
 #[test]
 fn burst_credit_is_distinguished_from_sustained_performance() {
     // 60,000 reads of credit: used up within the first points.
-    let found = calibrate("16,100us,limit=2000/s+60000", &CalibrateRequest::DEFAULT, 3);
+    let found = calibrate("16,100us,limit=2000/s+60000", &common::CALIBRATION, 3);
     let burst = found
         .findings
         .iter()
@@ -423,7 +427,7 @@ fn burst_credit_is_distinguished_from_sustained_performance() {
         "{:?}",
         found.findings
     );
-    let steady = calibrate("16,100us", &CalibrateRequest::DEFAULT, 3);
+    let steady = calibrate("16,100us", &common::CALIBRATION, 3);
     assert!(
         !names(&steady).contains(&"burst-credit"),
         "{:?}",
@@ -434,7 +438,7 @@ fn burst_credit_is_distinguished_from_sustained_performance() {
 
 #[test]
 fn credit_that_runs_out_within_a_part_of_the_volume_is_no_cache() {
-    let found = calibrate("8,100us,limit=2000/s+10000", &CalibrateRequest::DEFAULT, 1);
+    let found = calibrate("8,100us,limit=2000/s+10000", &common::CALIBRATION, 1);
     assert_eq!(found.cache.cache_at_least, None, "{:?}", found.cache);
     let names = names(&found);
     assert!(
@@ -446,7 +450,7 @@ fn credit_that_runs_out_within_a_part_of_the_volume_is_no_cache() {
 
 #[test]
 fn a_stall_of_all_operations_raises_one_finding() {
-    let found = calibrate("8,100us,stall=100ms/10s", &CalibrateRequest::DEFAULT, 1);
+    let found = calibrate("8,100us,stall=100ms/10s", &common::CALIBRATION, 1);
     let stalls: Vec<_> = found
         .findings
         .iter()
@@ -464,7 +468,7 @@ fn a_stall_of_all_operations_raises_one_finding() {
 fn a_cache_is_detected_and_its_size_bracketed() {
     let found = calibrate(
         "8,200us,fixed,cache=256MiB@20us,size=4GiB",
-        &CalibrateRequest::DEFAULT,
+        &common::CALIBRATION,
         3,
     );
     assert_eq!(
@@ -483,7 +487,7 @@ fn a_cache_is_detected_and_its_size_bracketed() {
     assert!(
         found.cache.second_pass_mb_per_s.unwrap() > 2.0 * found.cache.first_pass_mb_per_s.unwrap()
     );
-    let none = calibrate("8,200us,fixed,size=4GiB", &CalibrateRequest::DEFAULT, 3);
+    let none = calibrate("8,200us,fixed,size=4GiB", &common::CALIBRATION, 3);
     assert_eq!(
         (
             none.cache.cache_at_least,
@@ -497,7 +501,7 @@ fn a_cache_is_detected_and_its_size_bracketed() {
 
 #[test]
 fn a_device_that_answers_once_an_hour_ends_a_calibration_with_no_figure() {
-    let found = calibrate("1,1h", &CalibrateRequest::DEFAULT, 1);
+    let found = calibrate("1,1h", &common::CALIBRATION, 1);
     // A pass ends by time, and no point has more windows than one pass takes.
     assert!(
         found.points.iter().all(|point| point.measured_s <= 60.0),
@@ -520,11 +524,11 @@ fn a_device_that_answers_once_an_hour_ends_a_calibration_with_no_figure() {
 
 #[test]
 fn writes_and_log_writes_are_measured_only_if_requested() {
-    let reads = calibrate("4,1ms,fixed", &CalibrateRequest::DEFAULT, 3);
+    let reads = calibrate("4,1ms,fixed", &common::CALIBRATION, 3);
     assert!(reads.writes.is_none() && reads.log_writes.is_empty());
     let request = CalibrateRequest {
         writes: true,
-        ..CalibrateRequest::DEFAULT
+        ..common::CALIBRATION
     };
     let found = calibrate("4,1ms,fixed", &request, 3);
     assert!(
@@ -545,7 +549,7 @@ fn writes_and_log_writes_are_measured_only_if_requested() {
 fn ten_calibrations_of_one_device_agree() {
     let maxima: Vec<f64> = (0..10)
         .map(|seed| {
-            calibrate("4,1ms", &CalibrateRequest::DEFAULT, seed)
+            calibrate("4,1ms", &common::CALIBRATION, seed)
                 .maximum
                 .unwrap()
                 .iops

@@ -77,7 +77,7 @@ impl Session {
 fn long(name: &str, environment: &str) -> Result<(Place, Session), Missing> {
     let place = Place::new(name);
     std::fs::create_dir(place.0.join("storage")).unwrap();
-    let line = "curve storage --scratch-size 64MiB --depth 1,2 --precision 0.1% --point-max 1h \
+    let line = "curve storage --scratch-size 64MiB --rate 100,200 --precision 0.1% --point-max 1h \
                 --live --out run";
     let session = Session::start(
         &place,

@@ -285,7 +285,7 @@ fn soaks_are_compared_with_each_other_and_with_an_imported_series() {
     }
     let said = ends(
         &place,
-        "compare before after --html page.html --fail-if-slower 5%",
+        "compare before after --html page.html --fail-if-slower 5% --single-run",
         3,
     );
     let said = String::from_utf8(said.stdout)
@@ -295,7 +295,7 @@ fn soaks_are_compared_with_each_other_and_with_an_imported_series() {
         .join(" ");
     assert!(
         said.contains(
-            "Certainly slower by more than 5%: median throughput, median p50, median p99"
+            "Certainly slower by more than 5 %: median throughput, median p50, median p99"
         ),
         "{said}"
     );
@@ -340,7 +340,11 @@ fn a_soak_that_is_not_whole_passes_no_step_of_a_build() {
         &bytes[..bytes.len() * 3 / 4],
     )
     .unwrap();
-    let said = ends(&place, "compare whole cut --fail-if-slower 5%", 1);
+    let said = ends(
+        &place,
+        "compare whole cut --fail-if-slower 5% --single-run",
+        1,
+    );
     assert!(
         String::from_utf8_lossy(&said.stdout).contains("cut is incomplete: it ended early"),
         "{said:?}"

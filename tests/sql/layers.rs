@@ -168,7 +168,7 @@ fn an_interrupted_run_of_layers_is_resumed_on_another_server_like_its_own() {
                 before.points,
                 "earlier points were touched"
             );
-            assert_eq!((after.complete().len(), after.latest().len()), (8, 8));
+            assert_eq!((after.complete().len(), after.joined().len()), (8, 8));
             assert!(
                 after.points.len() <= 9,
                 "complete points were measured again"

@@ -224,7 +224,7 @@ fn goes_on(place: &Place, bin: &Path, before: &journal::Run) -> String {
     );
     let after = journal::read(&place.0.join("run")).unwrap();
     assert_eq!(after.points[..before.points.len()], before.points);
-    assert_eq!((after.complete().len(), after.latest().len()), (3, 3));
+    assert_eq!((after.complete().len(), after.joined().len()), (3, 3));
     assert!(
         after
             .points

@@ -204,6 +204,7 @@ fn calibration(group: &Group, device: &Path) -> Result<(), Missing> {
         256,
     );
     let request = CalibrateRequest {
+        point_least: Nanos(0),
         point_most: Nanos::from_millis(200),
         depth_max: 16,
         ..CalibrateRequest::DEFAULT

@@ -6,6 +6,7 @@ use super::setting::{
     unsteady_or_unknown, whole,
 };
 use crate::analyse::{AtLoad, Estimate};
+use std::fmt::Write;
 
 /// Default `innodb_page_size`. It can only be set when the server is set up.
 const PAGE: u32 = 16 << 10;
@@ -20,8 +21,9 @@ const CAPACITY_OF_MAX: f64 = 0.5;
 /// Minimum value of `innodb_io_capacity`.
 const CAPACITY_MIN: f64 = 100.0;
 
-/// The manual sees little use in values above this.
-const CAPACITY_USUAL_MAX: f64 = 20_000.0;
+/// `MySQL`'s manual (8.4, 17.8.7) advises against a greater `innodb_io_capacity`, unless lower
+/// values are certain to be too low.
+const CAPACITY_RECOMMENDED_MAX: f64 = 20_000.0;
 
 /// Requests that one I/O thread serves.
 const REQUESTS_A_THREAD: f64 = 256.0;
@@ -71,17 +73,7 @@ pub(super) fn section(ground: &Ground, product: Product) -> ProductAdvice {
                 .to_string(),
         ],
     };
-    apply.extend(
-        settings
-            .iter()
-            .filter_map(|setting| setting.statement.clone()),
-    );
-    apply.extend(
-        settings
-            .iter()
-            .filter(|setting| setting.value.is_none())
-            .map(|setting| format!("{} {}: not measured", product.comment(), setting.setting)),
-    );
+    apply.extend(settings.iter().flat_map(|setting| lines(setting, product)));
     ProductAdvice {
         database: product,
         settings,
@@ -89,13 +81,46 @@ pub(super) fn section(ground: &Ground, product: Product) -> ProductAdvice {
     }
 }
 
-fn statement(product: Product, setting: &str, value: Option<&String>) -> Option<String> {
-    let value = value?;
-    Some(match product {
+/// The lines that apply a setting, or a comment that says why there are none.
+fn lines(setting: &Advice, product: Product) -> Vec<String> {
+    let (comment, name) = (product.comment(), setting.setting);
+    let Some(value) = &setting.value else {
+        return vec![format!("{comment} {name}: not measured")];
+    };
+    let Some(statement) = setting.statement.clone() else {
+        return vec![format!("{comment} {name}: the {value} is as good")];
+    };
+    let mut lines = vec![statement];
+    let measured = setting.estimate.map_or(0.0, |estimate| estimate.value);
+    if name.contains("capacity") && measured > recommended_max(name) {
+        lines.push(format!(
+            "{comment} the share of the measured rate; only if the value above is certain to be \
+             too low:"
+        ));
+        lines.push(format!(
+            "{comment} {}",
+            statement_of(product, name, &three_digits(measured))
+        ));
+    }
+    lines
+}
+
+fn statement_of(product: Product, setting: &str, value: &str) -> String {
+    match product {
         Product::Mariadb => format!("{setting} = {value}"),
         _ if setting.ends_with("threads") => format!("SET PERSIST_ONLY {setting} = {value};"),
         _ => format!("SET PERSIST {setting} = {value};"),
-    })
+    }
+}
+
+/// The highest value of a capacity in a statement. The maximum is in the proportion of the
+/// product's own defaults.
+fn recommended_max(setting: &str) -> f64 {
+    if setting.ends_with("max") {
+        CAPACITY_RECOMMENDED_MAX / CAPACITY_OF_MAX
+    } else {
+        CAPACITY_RECOMMENDED_MAX
+    }
 }
 
 fn source(product: Product, setting: &str) -> &'static str {
@@ -125,7 +150,8 @@ fn capacity(ground: &Ground, product: Product, setting: &'static str, share: f64
         let known = "no writes were measured, and the rate of reads does not predict them";
         return blank.not_measured(known, ground.command("--as mysql --write"));
     };
-    let write = |rate: f64| three_digits(rate.max(CAPACITY_MIN));
+    let most = recommended_max(setting);
+    let write = |rate: f64| three_digits(rate.clamp(CAPACITY_MIN, most));
     let is_max = setting.ends_with("max");
     let (part, for_what) = if is_max {
         (
@@ -144,27 +170,33 @@ fn capacity(ground: &Ground, product: Product, setting: &'static str, share: f64
              the SSD sustains for hours (--precision 0.1% --point-max 60s measures longer). "
         )
     });
-    let great = if writes.iops.value * share > CAPACITY_USUAL_MAX {
-        "The manual sees little use in more than 20000. "
-    } else {
-        ""
-    };
+    let mut derivation = format!(
+        "{part} of the maximum rate of random writes of {}, {:.0}/s at depth {}: {for_what}. The \
+         share is a choice, not a measurement. The product's default: {}",
+        size(writes.io_bytes),
+        writes.iops.value,
+        writes.depth,
+        default_capacity(product, setting),
+    );
+    let measured = writes.iops.value * share;
+    if measured > most {
+        let _ = write!(
+            derivation,
+            ". That would be {}, and the value is {most:.0}: MySQL's manual advises against an \
+             innodb_io_capacity above {CAPACITY_RECOMMENDED_MAX}, unless lower values are certain \
+             to be too low for the workload",
+            three_digits(measured)
+        );
+    }
     let advice = Advice {
-        derivation: format!(
-            "{part} of the maximum rate of random writes of {}, {:.0}/s at depth {}: {for_what}. \
-             The share is a choice, not a measurement. The product's default: {}",
-            size(writes.io_bytes),
-            writes.iops.value,
-            writes.depth,
-            default_capacity(product, setting),
-        ),
+        derivation,
         misleads: format!(
-            "{seconds}{great}The lowest value that keeps up is best: pages that are written early \
+            "{seconds}The lowest value that keeps up is best: pages that are written early \
              are written again. The doublewrite buffer writes each page twice, and redo and reads \
              share the storage"
         ),
         opinions: vec![Opinion {
-            value: write(writes.iops.value),
+            value: three_digits(writes.iops.value),
             why: "the full write rate of the storage, if the manual's \"IOPS of the system\" is \
                   taken literally: it leaves nothing for reads, and the manual also says to keep \
                   it low"
@@ -176,8 +208,9 @@ fn capacity(ground: &Ground, product: Product, setting: &'static str, share: f64
             .collect(),
         ..blank.valued(with_pages(writes).scaled(share), write)
     };
+    let value = advice.value.as_deref();
     Advice {
-        statement: statement(product, setting, advice.value.as_ref()),
+        statement: value.map(|value| statement_of(product, setting, value)),
         ..advice
     }
 }
@@ -225,12 +258,23 @@ fn threads(
     } else {
         "with native AIO each thread serves up to 256 requests, so more than a few have no effect"
     };
-    let write = |threads: f64| whole(threads.clamp(THREADS_DEFAULT, THREADS_MAX));
+    let is_default_enough = enough <= THREADS_DEFAULT;
+    let write = |threads: f64| {
+        if is_default_enough {
+            "default".into()
+        } else {
+            whole(threads.min(THREADS_MAX))
+        }
+    };
     let advice = Advice {
-        range: Some([whole(enough), write(enough)]),
         derivation: format!(
-            "{what}, {depth}, over {REQUESTS_A_THREAD}, rounded up: {enough}; {how}. Less than \
-             {THREADS_DEFAULT} gains nothing. The product's default: {default}"
+            "{what}, {depth}, over {REQUESTS_A_THREAD}, rounded up: {enough}; {how}. The \
+             product's default, {default}, is {}",
+            if is_default_enough {
+                "as good: no statement is printed"
+            } else {
+                "less, except on a server with many CPUs, where it must not be lowered"
+            }
         ),
         misleads: "query threads read their own pages; these serve read-ahead, flushing and \
                    merging. Pending requests near the limit in SHOW ENGINE INNODB STATUS show \
@@ -261,8 +305,18 @@ fn threads(
             write,
         )
     };
+    let value = advice.value.as_deref().filter(|_| !is_default_enough);
+    let statement = value.map(|value| statement_of(product, setting, value));
+    // The default since 8.4 may be more already, and a statement would lower it.
+    let is_before_8_4 = product == Product::Mysql
+        && setting.contains("_read_")
+        && enough <= f64::from(ground.header.host.cpus / 2);
     Advice {
-        statement: statement(product, setting, advice.value.as_ref()),
+        statement: if is_before_8_4 {
+            statement.map(|statement| format!("-- before 8.4 only: {statement}"))
+        } else {
+            statement
+        },
         ..advice
     }
 }

@@ -5,11 +5,12 @@
 //!
 //! Input: a calibration and the header of its run. Output: one section of advice per product. A
 //! figure that was not measured is never made up: the setting says so, and names the command that
-//! measures it. Nothing is applied.
+//! measures it. Nothing is applied, and a statement that could do harm is a comment.
 
 mod innodb;
 mod linux;
 mod oracle;
+mod oracle_statistics;
 mod postgres;
 mod scylla;
 mod setting;
@@ -21,10 +22,20 @@ use setting::Ground;
 
 pub use setting::{Advice, Opinion, Product, ProductAdvice};
 
-/// Advice for `products`, as far as the figures were measured.
+/// Advice for `products`, as far as the figures were measured. `sessions` is the number of sessions
+/// that read at the same time, if it is known.
 #[must_use]
-pub fn advise(found: &Calibration, header: &Header, products: &[Product]) -> Vec<ProductAdvice> {
-    let ground = Ground { found, header };
+pub fn advise(
+    found: &Calibration,
+    header: &Header,
+    products: &[Product],
+    sessions: Option<u32>,
+) -> Vec<ProductAdvice> {
+    let ground = Ground {
+        found,
+        header,
+        sessions,
+    };
     let section = |product: &Product| match product {
         Product::Postgres => postgres::section(&ground),
         Product::Mysql | Product::Mariadb => innodb::section(&ground, *product),

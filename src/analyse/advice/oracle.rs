@@ -1,5 +1,7 @@
-//! Oracle: the row of `DBA_RSRC_IO_CALIBRATE` that corresponds to this measurement.
+//! Oracle: the row of `DBA_RSRC_IO_CALIBRATE` that corresponds to this measurement, and the system
+//! statistics of the optimizer.
 
+use super::oracle_statistics;
 use super::setting::{
     Advice, Ground, Opinion, Product, ProductAdvice, size, unsteady_or_unknown, whole,
 };
@@ -13,7 +15,7 @@ const DOP: &str = "Oracle VLDB and Partitioning Guide, Automatic Degree of Paral
 /// The `MAX_PMBPS` that Auto DOP assumes if nothing was calibrated, since 12.1.
 const PMBPS_DEFAULT: &str = "200";
 
-/// All figures of the row.
+/// All figures of the row, then the system statistics.
 pub(super) fn section(ground: &Ground) -> ProductAdvice {
     let found = ground.found;
     let mut settings = vec![
@@ -73,7 +75,10 @@ pub(super) fn section(ground: &Ground) -> ProductAdvice {
     for setting in &mut settings {
         explain(setting);
     }
-    let apply = apply(&settings);
+    let mut apply = apply(&settings);
+    let statistics = oracle_statistics::settings(ground);
+    apply.extend(oracle_statistics::apply(&statistics));
+    settings.extend(statistics);
     ProductAdvice {
         database: Product::Oracle,
         settings,

@@ -31,17 +31,7 @@ pub(super) fn section(ground: &Ground) -> ProductAdvice {
         io_workers(ground),
         io_combine_limit(ground),
     ];
-    let mut apply = vec!["-- PostgreSQL, as a superuser, in psql".to_string()];
-    for setting in &settings {
-        let Some(statement) = &setting.statement else {
-            continue;
-        };
-        if setting.setting == "io_workers" {
-            apply.push("-- 18 only, and only with io_method = worker:".into());
-        }
-        apply.push(statement.clone());
-    }
-    apply.push("SELECT pg_reload_conf();".into());
+    let apply = apply(ground, &settings);
     ProductAdvice {
         database: Product::Postgres,
         settings,
@@ -49,8 +39,55 @@ pub(super) fn section(ground: &Ground) -> ProductAdvice {
     }
 }
 
+fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
+    let mut lines = vec!["-- PostgreSQL, as a superuser, in psql".to_string()];
+    let mut has_one_session = false;
+    for setting in settings {
+        let Some(statement) = &setting.statement else {
+            continue;
+        };
+        match setting.setting {
+            "random_page_cost" => lines.extend(
+                [
+                    "-- No plan was tested with this cost: a higher one makes index scans rarer. \
+                     Compare plans and times",
+                    "-- of your own queries first (SET in one session, EXPLAIN (ANALYZE, \
+                     BUFFERS)), then one tablespace:",
+                ]
+                .map(String::from),
+            ),
+            "io_workers" => {
+                lines.push("-- 18 only, and only with io_method = worker; it costs CPU:".into());
+            }
+            _ if ground.sessions.is_none() && !has_one_session => {
+                has_one_session = true;
+                lines.push(
+                    "-- If only one session reads at a time; `rigel advise --sessions N` divides \
+                     by their number:"
+                        .into(),
+                );
+            }
+            _ => {}
+        }
+        lines.push(statement.clone());
+    }
+    let is_comment = |line: &String| line.starts_with("--");
+    let reload = "SELECT pg_reload_conf();";
+    lines.push(if lines.iter().all(is_comment) {
+        format!("-- {reload}")
+    } else {
+        reload.into()
+    });
+    lines
+}
+
 fn statement(setting: &str, value: Option<&String>) -> Option<String> {
     value.map(|value| format!("ALTER SYSTEM SET {setting} = {value};"))
+}
+
+/// The same statement as a comment, because it could do harm.
+fn comment(statement: &str) -> String {
+    format!("-- {statement}")
 }
 
 /// Formats a cost with its significant decimals; at least 1, the cost of a sequential page.
@@ -127,7 +164,9 @@ fn random_page_cost(ground: &Ground) -> Advice {
             large.mb_per_s.value,
             interval(at_knee),
         ),
-        misleads: "it applies to reads that reach the storage: if the page cache or \
+        misleads: "no plan was tested with it: the ratio is one of times, and the cost at which \
+                   the planner's choice is right may be lower. It applies to reads that reach the \
+                   storage: if the page cache or \
                    shared_buffers serve most of them it is too high, and sequential scans are \
                    chosen too often. The planner has one figure for all tables; a tablespace may \
                    have its own. effective_cache_size matters as much"
@@ -136,8 +175,10 @@ fn random_page_cost(ground: &Ground) -> Advice {
         warnings: warnings.into_iter().chain(other_block).collect(),
         ..blank.valued(at_knee, cost)
     };
+    let of_tablespace =
+        |value: &String| comment(&format!("ALTER TABLESPACE name SET ({setting} = {value});"));
     Advice {
-        statement: statement(setting, advice.value.as_ref()),
+        statement: advice.value.as_ref().map(of_tablespace),
         ..advice
     }
 }
@@ -202,26 +243,40 @@ fn concurrency(ground: &Ground, setting: &'static str) -> Advice {
     } else {
         "16 since 18, 1 before"
     };
-    let mut opinions = vec![Opinion {
-        value: write(knee / 4.0),
-        why: "for example with four sessions at once: the knee is that of the whole machine, the \
-              setting that of one session. Divide by the number of sessions that scan at the same \
-              time"
-            .into(),
+    let sessions = f64::from(ground.sessions.unwrap_or(1));
+    let mut opinions = vec![match ground.sessions {
+        None => Opinion {
+            value: write(knee / 4.0),
+            why: "for example with four sessions at once: the knee is that of the whole machine, \
+                  the setting that of one session. `rigel advise --sessions N` divides by the \
+                  number of sessions that scan at the same time"
+                .into(),
+        },
+        Some(_) => Opinion {
+            value: write(knee),
+            why: "for a session that has the storage to itself, with SET in that session: the \
+                  whole knee"
+                .into(),
+        },
     }];
     if !maintenance {
         opinions.push(Opinion {
-            value: write(before_13(knee)),
+            value: write(before_13(knee / sessions)),
             why: "before 13, which counted disks: a value of n meant n (1 + 1/2 + ... + 1/n) \
                   reads in flight"
                 .into(),
         });
     }
     let advice = Advice {
-        range: Some([write(low), write(high)]),
+        range: Some([write(low / sessions), write(high / sessions)]),
         derivation: format!(
-            "the depth at the knee, {knee}: with fewer outstanding, throughput was lower; with \
-             more, only latency grows{large}. The product's default: {default}"
+            "the depth at the knee, {knee} (between {low} and {high}), {}. With fewer \
+             outstanding, throughput was lower; with more, only latency grows{large}. The \
+             product's default: {default}",
+            match ground.sessions {
+                None => "for one session that reads at a time, which is an assumption".into(),
+                Some(sessions) => format!("over the {sessions} sessions of --sessions"),
+            }
         ),
         misleads: if maintenance {
             "like effective_io_concurrency, for VACUUM, ANALYZE and recovery: several autovacuum \
@@ -229,8 +284,9 @@ fn concurrency(ground: &Ground, setting: &'static str) -> Advice {
                 .into()
         } else {
             "one session with this value saturates the storage; with many, reads queue and every \
-             query waits longer. Up to 17 only bitmap heap scans use it; since 18 most scans do, \
-             and a read may be as long as io_combine_limit, so fewer are enough"
+             query waits longer, as the documentation of 18 warns. Up to 17 only bitmap heap \
+             scans use it; since 18 most scans do, and a read may be as long as \
+             io_combine_limit, so fewer are enough"
                 .to_string()
         },
         opinions,
@@ -240,14 +296,19 @@ fn concurrency(ground: &Ground, setting: &'static str) -> Advice {
             .collect(),
         ..blank.valued(
             Estimate {
-                value: knee,
+                value: knee / sessions,
                 interval: None,
             },
             write,
         )
     };
+    let statement = statement(setting, advice.value.as_ref());
     Advice {
-        statement: statement(setting, advice.value.as_ref()),
+        // Too high a value makes the reads of all sessions wait, so that their number must be known.
+        statement: match ground.sessions {
+            Some(_) => statement,
+            None => statement.map(|statement| comment(&statement)),
+        },
         ..advice
     }
 }
@@ -289,8 +350,9 @@ fn io_workers(ground: &Ground) -> Advice {
             write,
         )
     };
+    let statement = statement("io_workers", advice.value.as_ref());
     Advice {
-        statement: statement("io_workers", advice.value.as_ref()),
+        statement: statement.map(|statement| comment(&statement)),
         ..advice
     }
 }

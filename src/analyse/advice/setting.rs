@@ -1,7 +1,7 @@
 //! The advice on one setting: its types, what it is based on, and what the products' files share.
 
 use crate::analyse::{AtLoad, Calibration, Estimate, Interval, Limits};
-use crate::model::{Bytes, Coordinates, Nanos, Step, Target};
+use crate::model::{Bytes, Coordinates, Nanos, Target};
 use crate::record::journal::Header;
 use serde::Serialize;
 use std::path::Path;
@@ -74,8 +74,8 @@ pub struct Advice {
     pub database: Product,
     /// Name of the setting.
     pub setting: &'static str,
-    /// The value, as it is written in a configuration; `None` if the figures it needs were not
-    /// measured.
+    /// The value, as it is written in a configuration, or `default` if the product's own is as
+    /// good; `None` if the figures it needs were not measured.
     pub value: Option<String>,
     /// The minimum and maximum values that the measurement allows, as they are written in a
     /// configuration.
@@ -88,7 +88,8 @@ pub struct Advice {
     pub source: &'static str,
     /// The cases in which it is known to mislead.
     pub misleads: String,
-    /// The statement or file line that applies it; `None` if it is a part of a larger one.
+    /// The statement or file line that applies it, as a comment if it could do harm; `None` if it
+    /// is a part of a larger one, or if there is nothing to apply.
     pub statement: Option<String>,
     /// What others recommend.
     pub opinions: Vec<Opinion>,
@@ -155,6 +156,8 @@ pub struct ProductAdvice {
 pub(super) struct Ground<'a> {
     pub(super) found: &'a Calibration,
     pub(super) header: &'a Header,
+    /// Number of sessions that read at the same time; `None` if the user did not say.
+    pub(super) sessions: Option<u32>,
 }
 
 impl Ground<'_> {
@@ -173,20 +176,11 @@ impl Ground<'_> {
         format!("rigel calibrate {target} {options}")
     }
 
-    /// The depth at the knee, and its range: from one above the next lower measured depth, which
-    /// achieved less, to the knee.
+    /// The depth at the knee, and the range in which it lies.
     pub(super) fn knee(&self) -> Option<(f64, [f64; 2])> {
         let knee = self.found.curve.knee?;
-        let depths = self
-            .found
-            .points
-            .iter()
-            .filter(|point| point.step() == Step::Depth);
-        let below = depths
-            .filter_map(|point| point.coordinates.depth().map(f64::from))
-            .filter(|depth| *depth < knee.load);
-        let low = below.fold(0.0, f64::max) + 1.0;
-        Some((knee.load, [low, knee.load]))
+        let high = knee.range.high.unwrap_or(knee.plateau.to);
+        Some((knee.load, [knee.range.low, high]))
     }
 
     /// The warning that there may be a knee beyond the measured depths.

@@ -2,7 +2,9 @@
 
 use super::setting::*;
 use super::*;
-use crate::analyse::{AtLoad, Estimate, Knee, Limits, LogWrites, Mean, calibration};
+use crate::analyse::{
+    AtLoad, Estimate, Knee, KneeRange, Limits, LogWrites, Mean, Plateau, calibration,
+};
 use crate::model::{
     BlockDevice, Bound, Bytes, CalibrateRequest, Finding, FindingName, Invocation, Ratio, Request,
     Target, TargetFacts, VolumeMember,
@@ -59,11 +61,19 @@ pub(crate) fn example() -> Calibration {
     found.curve.knee = Some(Knee {
         load: 8.0,
         throughput: most,
-        maximum: most,
-        maximum_load: 16.0,
+        range: KneeRange {
+            low: 5.0,
+            high: Some(8.0),
+        },
+        plateau: Plateau {
+            throughput: most.value,
+            interval: most.interval(),
+            from: 8.0,
+            to: 16.0,
+            visits: 6,
+        },
         bounded_below: true,
         bounded_above: true,
-        asymptotes: Some(8.0),
     });
     found
 }
@@ -120,7 +130,9 @@ pub(crate) fn header() -> Header {
 }
 
 fn settings(found: &Calibration, product: Product) -> Vec<Advice> {
-    advise(found, &header(), &[product]).remove(0).settings
+    advise(found, &header(), &[product], None)
+        .remove(0)
+        .settings
 }
 
 fn setting(found: &Calibration, product: Product, name: &str) -> Advice {
@@ -135,7 +147,7 @@ fn value(found: &Calibration, product: Product, name: &str) -> String {
 }
 
 fn apply(found: &Calibration, product: Product) -> String {
-    advise(found, &header(), &[product])
+    advise(found, &header(), &[product], None)
         .remove(0)
         .apply
         .join("\n")
@@ -196,7 +208,7 @@ fn a_random_page_costs_its_time_over_that_of_a_sequential_one() {
     assert!((alone.value - truth).abs() < 1e-9, "{alone:?}");
     assert_eq!(
         random_page_cost.statement.as_deref(),
-        Some("ALTER SYSTEM SET random_page_cost = 12;")
+        Some("-- ALTER TABLESPACE name SET (random_page_cost = 12);")
     );
     let others: Vec<&str> = random_page_cost
         .opinions
@@ -289,8 +301,8 @@ fn background_writes_leave_half_of_the_storage_to_reads() {
 fn a_thread_serves_256_requests() {
     let mut found = example();
     for (depth, threads) in [
-        (1_u32, "4"),
-        (1024, "4"),
+        (1_u32, "default"),
+        (1024, "default"),
         (1025, "5"),
         (2048, "8"),
         (1 << 20, "64"),
@@ -306,6 +318,142 @@ fn a_thread_serves_256_requests() {
         }
     }
     assert!(apply(&found, Product::Mariadb).contains("\ninnodb_read_io_threads = 64"));
+}
+
+#[test]
+fn no_statement_lowers_the_number_of_threads_or_leaves_it_as_it_is() {
+    let mut found = example();
+    for product in [Product::Mysql, Product::Mariadb] {
+        let script = apply(&found, product);
+        let mut threads = script.lines().filter(|line| line.contains("_io_threads"));
+        assert!(
+            threads.all(|line| line.starts_with(product.comment())),
+            "the default is as good: {script}"
+        );
+    }
+    // Since 8.4, MySQL has 16 read threads on these 32 CPUs.
+    for (depth, statement) in [
+        (
+            2048_u32,
+            "-- before 8.4 only: SET PERSIST_ONLY innodb_read_io_threads = 8;",
+        ),
+        (8192, "SET PERSIST_ONLY innodb_read_io_threads = 32;"),
+    ] {
+        found.curve.knee.as_mut().unwrap().load = f64::from(depth);
+        let script = apply(&found, Product::Mysql);
+        assert!(script.lines().any(|line| line == statement), "{script}");
+    }
+}
+
+#[test]
+fn capacity_is_at_most_what_the_manual_recommends_and_more_is_a_comment() {
+    let mut found = example();
+    found.writes = Some(at(64, 16 << 10, 800_000.0));
+    for (product, live, comment) in [
+        (
+            Product::Mysql,
+            "SET PERSIST innodb_io_capacity = 20000;",
+            "-- SET PERSIST innodb_io_capacity = 200000;",
+        ),
+        (
+            Product::Mariadb,
+            "innodb_io_capacity = 20000",
+            "# innodb_io_capacity = 200000",
+        ),
+    ] {
+        let script = apply(&found, product);
+        for wanted in [live, comment] {
+            assert!(script.lines().any(|line| line == wanted), "{script}");
+        }
+        // The maximum keeps the proportion of the product's defaults.
+        assert_eq!(value(&found, product, "innodb_io_capacity_max"), "40000");
+        let told = setting(&found, product, "innodb_io_capacity").derivation;
+        assert!(told.contains("advises against"), "{told}");
+    }
+}
+
+#[test]
+fn sessions_share_the_depth_at_the_knee() {
+    let mut found = example();
+    found.curve.knee.as_mut().unwrap().load = 64.0;
+    found.curve.knee.as_mut().unwrap().range = KneeRange {
+        low: 48.0,
+        high: Some(80.0),
+    };
+    let of = |sessions| {
+        let section = advise(&found, &header(), &[Product::Postgres], sessions).remove(0);
+        let setting = section
+            .settings
+            .into_iter()
+            .find(|it| it.setting == "effective_io_concurrency");
+        setting.unwrap()
+    };
+    let shared = of(Some(16));
+    assert_eq!(shared.value.as_deref(), Some("4"));
+    assert_eq!(shared.range, Some(["3".into(), "5".into()]));
+    assert_eq!(
+        shared.statement.as_deref(),
+        Some("ALTER SYSTEM SET effective_io_concurrency = 4;")
+    );
+    assert_eq!(of(Some(1000)).value.as_deref(), Some("1"));
+    // Without a number of sessions the value is that of one, which only a comment says.
+    assert_eq!(
+        of(None).statement.as_deref(),
+        Some("-- ALTER SYSTEM SET effective_io_concurrency = 64;")
+    );
+}
+
+#[test]
+fn without_a_number_of_sessions_no_statement_for_postgres_or_oracle_runs() {
+    let found = example();
+    for product in [Product::Postgres, Product::Oracle] {
+        let script = apply(&found, product);
+        assert!(
+            script.lines().all(|line| line.starts_with("--")),
+            "{script}"
+        );
+        assert!(script.lines().count() > 5, "{script}");
+    }
+    let sections = advise(&found, &header(), &[Product::Postgres], Some(4));
+    let live: Vec<&String> = sections[0]
+        .apply
+        .iter()
+        .filter(|line| !line.starts_with("--"))
+        .collect();
+    assert_eq!(
+        live,
+        [
+            "ALTER SYSTEM SET effective_io_concurrency = 2;",
+            "ALTER SYSTEM SET maintenance_io_concurrency = 2;",
+            "SELECT pg_reload_conf();"
+        ]
+    );
+}
+
+#[test]
+fn system_statistics_are_the_times_of_one_read_and_of_its_transfer() {
+    let mut found = example();
+    // 100 us and 1 ns a byte: 108.192 us for 8 KiB, 1148.576 us for 1 MiB, 10^6 bytes per ms.
+    for (name, truth) in [
+        ("SREADTIM", "0.108"),
+        ("MREADTIM", "1.149"),
+        ("MBRC", "128"),
+        ("IOSEEKTIM", "0.100"),
+        ("IOTFRSPEED", "1000000"),
+    ] {
+        let statistic = setting(&found, Product::Oracle, name);
+        assert_eq!(statistic.value.as_deref(), Some(truth), "{name}");
+        if let Some(estimate) = statistic.estimate {
+            let interval = estimate.interval.unwrap();
+            assert!(interval.contains(estimate.value), "{name}: {interval:?}");
+        }
+        let call = format!("-- EXEC DBMS_STATS.SET_SYSTEM_STATS('{name}', {truth});");
+        let script = apply(&found, Product::Oracle);
+        assert!(script.lines().any(|line| line == call), "{script}");
+    }
+    // A large read that takes no longer than a small one: Oracle would not use such statistics.
+    found.stream = Some(at(1, 1 << 20, 1e4));
+    assert!(!apply(&found, Product::Oracle).contains("SET_SYSTEM_STATS"));
 }
 
 #[test]
@@ -385,7 +533,7 @@ fn nothing_is_said_of_writes_that_were_not_measured() {
     let mut found = example();
     found.writes = None;
     found.log_writes.clear();
-    for section in advise(&found, &header(), &Product::ALL) {
+    for section in advise(&found, &header(), &Product::ALL, None) {
         for setting in &section.settings {
             let needs = setting.setting.starts_with('w')
                 || setting.setting.contains("_write_")
@@ -406,7 +554,7 @@ fn nothing_is_said_of_writes_that_were_not_measured() {
         }
     }
     let nothing = calibration(&[], Bound::CALIBRATE_IO, Ratio::of(2, 100));
-    let sections = advise(&nothing, &header(), &Product::ALL);
+    let sections = advise(&nothing, &header(), &Product::ALL, None);
     let valued = sections
         .iter()
         .flat_map(|section| &section.settings)
@@ -425,6 +573,7 @@ fn no_command_that_writes_names_an_existing_target() {
         Ground {
             found: &found,
             header,
+            sessions: None,
         }
         .command("--write")
     };

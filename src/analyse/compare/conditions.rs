@@ -5,36 +5,37 @@
 //! one shown: comparing two storage systems is what comparing is for. Meaningless differences
 //! between runs (clock time, seed, file names of the journal) are not conditions.
 
+use super::side::Side;
 use super::subject::{Scope, Subject, Term};
 use crate::model::{BlockDevice, VolumeMember};
 use serde::Serialize;
 
-/// A condition of a run that differs from the baseline.
+/// A condition of a side that differs from the baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Condition {
-    /// Index of the run; the baseline is 0.
+    /// Index of the side; the baseline is 0.
     pub run: usize,
     /// Name of the condition.
     pub name: &'static str,
     /// Its value in the baseline.
     pub before: String,
-    /// Its value in this run.
+    /// Its value in this side.
     pub after: String,
     /// Figures that are of different work and not compared.
     pub not_compared: Option<Scope>,
 }
 
-/// Differences of each run's conditions from the baseline's. A condition without a value in one of
+/// Differences of each side's conditions from the baseline's. A condition without a value in one of
 /// the two, such as a filesystem, is shown as `-`. Terms that only one of the two verbs has are
 /// left out.
-pub(super) fn conditions(subjects: &[Subject]) -> Vec<Condition> {
-    let Some((baseline, others)) = subjects.split_first() else {
+pub(super) fn conditions(sides: &[Side]) -> Vec<Condition> {
+    let Some((baseline, others)) = sides.split_first() else {
         return Vec::new();
     };
-    let before = facts(baseline);
+    let before = facts_of_all(baseline);
     let mut found = Vec::new();
-    for (index, subject) in others.iter().enumerate() {
-        for after in facts(subject) {
+    for (index, side) in others.iter().enumerate() {
+        for after in facts_of_all(side) {
             let Some(one) = before
                 .iter()
                 .find(|one| one.name == after.name && one.value != after.value)
@@ -69,6 +70,24 @@ pub(super) fn conditions(subjects: &[Subject]) -> Vec<Condition> {
 const TARGET: [&str; 4] = ["target", "target size", "device", "filesystem"];
 
 const MOUNT: &str = "mount options";
+
+/// The conditions of a side: where its runs differ, all of their values.
+fn facts_of_all(side: &Side) -> Vec<Term> {
+    let mut all = facts(side.first());
+    for run in &side.runs[1..] {
+        for term in facts(run) {
+            if let Some(one) = all.iter_mut().find(|one| one.name == term.name)
+                && one.value.split(OR).all(|value| value != term.value)
+            {
+                one.value = format!("{}{OR}{}", one.value, term.value);
+            }
+        }
+    }
+    all
+}
+
+/// Between the values of one side.
+const OR: &str = " or ";
 
 fn facts(subject: &Subject) -> Vec<Term> {
     let (header, host) = (subject.header, &subject.header.host);

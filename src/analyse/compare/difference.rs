@@ -11,6 +11,7 @@
 //! 2008). The interval of a quantile extends to the outer edges of its buckets, so that of the
 //! ratio is rather too wide than too narrow.
 
+use super::counts::CountPair;
 use crate::analyse::figures::confidence::Estimate;
 use crate::analyse::figures::statistics::{Interval, Limits, Mean, Spread, t_quantile, welch};
 use serde::Serialize;
@@ -31,6 +32,10 @@ pub enum FigureUnit {
     MbPerSecond,
     /// Microseconds: less is better.
     Microseconds,
+    /// Events per minute: fewer are better.
+    PerMinute,
+    /// A fraction of the measured time: less is better.
+    TimeShare,
     /// Outstanding I/Os: neither direction is better.
     Outstanding,
     /// A fraction of 1: shown, never judged.
@@ -41,7 +46,28 @@ pub enum FigureUnit {
     Other,
 }
 
-/// A figure of one run.
+impl FigureUnit {
+    /// True for figures of counted events, of which there may be none.
+    #[must_use]
+    pub fn is_of_events(self) -> bool {
+        matches!(self, Self::PerMinute | Self::TimeShare)
+    }
+
+    /// True if a larger figure is better.
+    pub(super) fn more_is_better(self) -> bool {
+        self != Self::Microseconds && !self.is_of_events()
+    }
+
+    /// True for a measured quantity of which one direction is known to be better.
+    pub(super) fn is_judged(self) -> bool {
+        matches!(
+            self,
+            Self::PerSecond | Self::MbPerSecond | Self::Microseconds
+        )
+    }
+}
+
+/// A figure of one run, or of several runs of one side.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Figure {
     /// The figure with its interval.
@@ -117,6 +143,89 @@ impl Figure {
         }
     }
 
+    /// The figure of several runs: their geometric mean, with the error of their differences.
+    ///
+    /// The error between runs is the standard deviation of the logarithms divided by the square
+    /// root of their number, with one degree of freedom less than runs (Kalibera and Jones,
+    /// "Rigorous benchmarking in reasonable time", ISMM 2013, with a run as the level of
+    /// repetition). If the runs differ less than their own errors allow, that is luck: then the
+    /// error is the one within runs, with the degrees of freedom between runs. It is unknown if
+    /// the runs have no error of their own and do not differ: their values are rounded.
+    ///
+    /// `None` without figures. A figure that is not above zero has no logarithm, and one without a
+    /// direction is not judged: then the plain mean is shown, without an error.
+    #[must_use]
+    pub fn of_runs(figures: &[Figure], unit: FigureUnit) -> Option<Self> {
+        if let [one] = figures {
+            return Some(*one);
+        }
+        let n = figures.len() as f64;
+        let mean = |of: &dyn Fn(f64) -> f64| {
+            let sum: f64 = figures.iter().map(|one| of(one.estimate.value)).sum();
+            sum / n
+        };
+        if !unit.is_judged() || figures.iter().any(|one| one.estimate.value <= 0.0) {
+            return (!figures.is_empty()).then(|| Self::unknown(mean(&|value| value)));
+        }
+        let log = mean(&f64::ln);
+        let value = log.exp();
+        let variance = n * mean(&|value| (value.ln() - log).powi(2)) / (n - 1.0);
+        let between = (variance / n).sqrt();
+        let within = |arm: fn(&LogError) -> Option<f64>| {
+            let arms: Option<Vec<f64>> =
+                figures.iter().map(|one| arm(one.error.as_ref()?)).collect();
+            Some(arms?.iter().map(|arm| arm * arm).sum::<f64>().sqrt() / n)
+        };
+        let error = |arm| match within(arm) {
+            Some(within) => Some(between.max(within)),
+            None => (between > 0.0).then(|| between.max(ERROR_MIN)),
+        };
+        let arms = error(|of| Some(of.below)).zip(error(|of| of.above));
+        let Some((below, above)) = arms else {
+            return Some(Self::unknown(value));
+        };
+        let degrees = n - 1.0;
+        let arm = |error: f64| (t_quantile(degrees) * error).exp();
+        Some(Self {
+            estimate: Estimate {
+                value,
+                interval: Some(Limits {
+                    low: value / arm(below),
+                    high: Some(value * arm(above)),
+                }),
+            },
+            error: Some(LogError {
+                below,
+                above: Some(above),
+                degrees,
+            }),
+        })
+    }
+
+    /// A figure with a symmetric interval, such as a mean over several loads, and the degrees of
+    /// freedom of its error.
+    #[must_use]
+    pub fn of_estimate(estimate: Estimate, degrees: f64) -> Self {
+        let half = estimate
+            .interval
+            .and_then(Limits::both)
+            .map(Interval::half_width);
+        let mean = half.map(|half| Mean {
+            value: estimate.value,
+            error: half / t_quantile(degrees),
+            effective_n: degrees + 1.0,
+            degrees,
+        });
+        Self::of_mean(estimate.value, mean)
+    }
+
+    /// The standard error of the figure's logarithm, the larger of both sides, and its degrees of
+    /// freedom.
+    pub(super) fn error(&self) -> Option<(f64, f64)> {
+        let error = self.error?;
+        Some((error.below.max(error.above?), error.degrees))
+    }
+
     /// True if its interval is a confidence interval, from a known error.
     #[must_use]
     pub fn is_known(&self) -> bool {
@@ -163,6 +272,9 @@ pub struct Change {
     /// Standard errors; `None` if unknown.
     #[serde(skip)]
     errors: Option<Errors>,
+    /// The events on both sides, if it is about counted events.
+    #[serde(skip)]
+    counted: Option<CountPair>,
 }
 
 /// The standard errors of a ratio's logarithm, downwards and upwards. `None` on a side without a
@@ -197,18 +309,53 @@ impl Change {
             low: down.map_or(0.0, |down| ratio / arm(down)),
             high: up.map(|up| ratio * arm(up)),
         });
-        let judgement = match interval {
-            None => Judgement::NotKnown,
-            Some(interval) if interval.contains(1.0) => Judgement::NoDifferenceShown,
-            Some(interval) if (interval.low > 1.0) == more_is_better => Judgement::Better,
-            Some(_) => Judgement::Worse,
-        };
         Some(Self {
             ratio,
             interval,
-            judgement,
+            judgement: judgement(interval, more_is_better),
             errors,
+            counted: None,
         })
+    }
+
+    /// The change of the rate of events, of which fewer are better. `ratio` is infinite if there
+    /// were none before.
+    #[must_use]
+    pub(super) fn of_events(ratio: f64, counted: CountPair) -> Self {
+        let interval = Some(counted.limits());
+        Self {
+            ratio,
+            interval,
+            judgement: judgement(interval, false),
+            errors: None,
+            counted: Some(counted),
+        }
+    }
+
+    /// A change with this standard error of the ratio's logarithm, where less is better.
+    #[must_use]
+    pub(super) fn of_less(ratio: f64, spread: Spread) -> Self {
+        let arm = (t_quantile(spread.degrees) * spread.error).exp();
+        let interval = Some(Limits {
+            low: ratio / arm,
+            high: Some(ratio * arm),
+        });
+        Self {
+            ratio,
+            interval,
+            judgement: judgement(interval, false),
+            errors: Some(Errors {
+                down: Some(spread),
+                up: Some(spread),
+            }),
+            counted: None,
+        }
+    }
+
+    /// True if it is a ratio of counts of events.
+    #[must_use]
+    pub fn is_counted(&self) -> bool {
+        self.counted.is_some()
     }
 
     /// The probability that chance alone makes the ratio differ from `limit` this far to this side,
@@ -216,6 +363,9 @@ impl Change {
     /// error is known.
     #[must_use]
     pub(super) fn chance(&self, limit: f64) -> Option<f64> {
+        if let Some(counted) = self.counted {
+            return Some(counted.chance(limit));
+        }
         let Errors { down, up } = self.errors?;
         let distance = (self.ratio / limit).ln();
         let spread = if distance > 0.0 { down } else { up };
@@ -225,10 +375,19 @@ impl Change {
     }
 }
 
+fn judgement(interval: Option<Limits>, more_is_better: bool) -> Judgement {
+    match interval {
+        None => Judgement::NotKnown,
+        Some(interval) if interval.contains(1.0) => Judgement::NoDifferenceShown,
+        Some(interval) if (interval.low > 1.0) == more_is_better => Judgement::Better,
+        Some(_) => Judgement::Worse,
+    }
+}
+
 /// The probability that Student's t exceeds `t`, which must not be negative. With t = √ν tan θ it
 /// is an integral of cos^(ν-1) (Abramowitz and Stegun 26.7.3 and 26.7.4 are its closed forms), here
 /// by Simpson's rule. More than a thousand degrees of freedom count as a thousand.
-fn beyond(t: f64, degrees: f64) -> f64 {
+pub(super) fn beyond(t: f64, degrees: f64) -> f64 {
     const STEPS: u32 = 2000;
     let degrees = degrees.clamp(1.0, 1000.0);
     let integral = |from: f64| {
@@ -255,19 +414,22 @@ fn beyond(t: f64, degrees: f64) -> f64 {
     integral((t / degrees.sqrt()).atan()) / integral(0.0) / 2.0
 }
 
-/// The rejected hypotheses, given the probability that chance deviates as far as each does. The
-/// probability of rejecting any true one is at most `level`, whatever their dependence: Holm's
-/// stepwise Bonferroni (Scandinavian Journal of Statistics 6, 1979).
+/// The rejected hypotheses, given the probability that chance deviates as far as each does, and the
+/// weight of each. The probability of rejecting any true one is at most `level`, whatever their
+/// dependence: Holm's stepwise Bonferroni, with weights (Scandinavian Journal of Statistics 6,
+/// 1979, section 5).
 #[must_use]
-pub(super) fn holm(chances: &[f64], level: f64) -> Vec<bool> {
-    let mut order: Vec<usize> = (0..chances.len()).collect();
-    order.sort_by(|one, other| chances[*one].total_cmp(&chances[*other]));
-    let mut rejected = vec![false; chances.len()];
-    for (place, index) in order.into_iter().enumerate() {
-        if chances[index] > level / (chances.len() - place) as f64 {
+pub(super) fn holm(weighted: &[(f64, f64)], level: f64) -> Vec<bool> {
+    let scaled = |index: usize| weighted[index].0 / weighted[index].1;
+    let mut order: Vec<usize> = (0..weighted.len()).collect();
+    order.sort_by(|one, other| scaled(*one).total_cmp(&scaled(*other)));
+    let mut rejected = vec![false; weighted.len()];
+    for place in 0..order.len() {
+        let left: f64 = order[place..].iter().map(|index| weighted[*index].1).sum();
+        if scaled(order[place]) > level / left {
             break;
         }
-        rejected[index] = true;
+        rejected[order[place]] = true;
     }
     rejected
 }
@@ -311,9 +473,23 @@ mod tests {
 
     #[test]
     fn holm_divides_the_level_by_the_remaining_comparisons() {
-        assert_eq!(holm(&[0.01, 0.04, 0.03], 0.05), [true, false, false]);
-        assert_eq!(holm(&[0.01, 0.02, 0.04], 0.05), [true, true, true]);
-        assert_eq!(holm(&[], 0.05), Vec::<bool>::new());
+        let plain = |chances: &[f64]| {
+            let weighted: Vec<(f64, f64)> = chances.iter().map(|chance| (*chance, 1.0)).collect();
+            holm(&weighted, 0.05)
+        };
+        assert_eq!(plain(&[0.01, 0.04, 0.03]), [true, false, false]);
+        assert_eq!(plain(&[0.01, 0.02, 0.04]), [true, true, true]);
+        assert_eq!(plain(&[]), Vec::<bool>::new());
+        // Half of the level is that of the first.
+        let others = [(0.03, 1.0), (0.03, 1.0)];
+        assert_eq!(
+            holm(&[(0.024, 2.0), others[0], others[1]], 0.05),
+            [true, false, false]
+        );
+        assert_eq!(
+            holm(&[(0.026, 2.0), others[0], others[1]], 0.05),
+            [false; 3]
+        );
     }
 
     #[test]

@@ -5,6 +5,11 @@
 
 pub(super) mod comparison;
 pub(super) mod conditions;
+mod counts;
 pub(super) mod difference;
 pub(super) mod over_time;
+pub(super) mod power;
+pub(super) mod row;
+pub(super) mod side;
+mod standstill;
 pub(super) mod subject;

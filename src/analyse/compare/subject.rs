@@ -1,6 +1,8 @@
 //! A run as it is compared: its terms, points and figures.
 
+use super::difference::Figure;
 use super::over_time::OverTime;
+use crate::analyse::point::standstill::PointStalls;
 use crate::analyse::point::summary::PointSummary;
 use crate::record::journal::Header;
 use serde::Serialize;
@@ -17,6 +19,10 @@ pub struct Subject<'a> {
     pub terms: Vec<Term>,
     /// Its points; empty for a soak.
     pub points: Vec<PointSummary>,
+    /// The stalls in each of its points.
+    pub stalls: Vec<PointStalls>,
+    /// The maximum rate that its report has, if that is not the maximum over its points.
+    pub max_iops: Option<Figure>,
     /// Its figures over time, if it is a soak or an imported series.
     pub over_time: OverTime,
     /// Throughput within this fraction of the maximum counts as equal to it when the knee is
@@ -64,6 +70,12 @@ impl Scope {
 }
 
 impl Term {
+    /// True if the request decides it, and not the server that was found.
+    #[must_use]
+    pub fn is_requested(&self) -> bool {
+        !self.name.starts_with("server") && self.name != "buffer cache"
+    }
+
     /// A term that may differ between compared runs.
     pub fn known(name: &'static str, value: &impl ToString) -> Self {
         Self {

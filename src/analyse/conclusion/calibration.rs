@@ -62,7 +62,7 @@ fn at_most(found: &Calibration) -> String {
             format!(
                 "; {} at a time get {}, and more only increase latency.",
                 knee.depth,
-                count(knee.iops.value)
+                count(found.maximum.unwrap_or(knee).iops.value)
             )
         }
         (Some(most), _) => {

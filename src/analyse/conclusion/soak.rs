@@ -40,10 +40,10 @@ fn status(found: &Predictability, has_warnings: bool) -> Status {
         | SeriesClass::Stepped
         | SeriesClass::Erratic
         | SeriesClass::Failing => Status::Warning,
-        SeriesClass::Steady | SeriesClass::Daily | SeriesClass::TooFew if has_warnings => {
+        SeriesClass::Steady | SeriesClass::Calendar | SeriesClass::TooFew if has_warnings => {
             Status::Warning
         }
-        SeriesClass::Steady | SeriesClass::Daily => Status::Good,
+        SeriesClass::Steady | SeriesClass::Calendar => Status::Good,
         SeriesClass::TooFew => Status::Plain,
     }
 }

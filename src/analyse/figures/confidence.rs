@@ -1,9 +1,9 @@
 //! How precisely the figures of one class of a point are known: intervals from its windows, and the
 //! check of a bound.
 
-use super::quantile::Quantile;
-use super::statistics::{Limits, Mean};
-use crate::model::Bound;
+use super::quantile::{Quantile, looks};
+use super::statistics::{Interval, Limits, Mean, spread, t_quantile};
+use crate::model::{Bound, Until};
 use crate::record::{Histogram, PointRecord, StreamRecord, Window};
 use serde::{Deserialize, Serialize};
 
@@ -65,15 +65,7 @@ impl Confidence {
     /// Intervals from the complete windows; `None` if there are too few.
     #[must_use]
     pub fn of(stream: &StreamRecord, record: &PointRecord) -> Option<Self> {
-        let windows: Vec<Window> = (0..record.whole_windows())
-            .map(|at| {
-                let mut together = Window::default();
-                stream
-                    .windows_at(at)
-                    .for_each(|window| together.merge(window));
-                together
-            })
-            .collect();
+        let windows = whole_windows(stream, record);
         let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
         let sums: Vec<f64> = windows
             .iter()
@@ -97,13 +89,47 @@ impl Confidence {
     }
 }
 
+/// The complete windows, all kinds of operations together.
+pub(in crate::analyse) fn whole_windows(
+    stream: &StreamRecord,
+    record: &PointRecord,
+) -> Vec<Window> {
+    let together = |at| {
+        let mut together = Window::default();
+        stream
+            .windows_at(at)
+            .for_each(|window| together.merge(window));
+        together
+    };
+    (0..record.whole_windows()).map(together).collect()
+}
+
+/// Whether a bound is kept, as far as the measured time shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BoundVerdict {
+    /// The 95 % interval of the share within the bound lies above the required share.
+    Kept,
+    /// It lies below.
+    Broken,
+    /// It holds the required share, or there is none.
+    Undecided,
+}
+
 /// How the response times of one class compare with a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BoundCheck {
     /// Fraction of all due operations that were certainly within the bound.
     pub share: f64,
-    /// True if the bound is kept.
+    /// True if the measured operations keep the bound.
     pub kept: bool,
+    /// The 95 % interval of the share; `None` if there are too few windows.
+    pub share_interval: Option<Interval>,
+    /// Whether the storage keeps the bound.
+    pub verdict: BoundVerdict,
+    /// The number of independent operations that the measured ones are worth for the share; `None`
+    /// if there are too few windows.
+    pub independent: Option<f64>,
 }
 
 impl BoundCheck {
@@ -125,14 +151,171 @@ impl BoundCheck {
         Self {
             share,
             kept: all > 0 && share >= bound.quantile,
+            share_interval: None,
+            verdict: BoundVerdict::Undecided,
+            independent: None,
+        }
+    }
+
+    /// True if `times` as much measured time would show that the bound is kept, provided that the
+    /// share stays what it is.
+    #[must_use]
+    pub fn would_be_kept(&self, times: f64, bound: Bound) -> bool {
+        let z = t_quantile(f64::INFINITY);
+        let enough = |independent| wilson(self.share, independent * times, z).low >= bound.quantile;
+        self.independent.is_some_and(enough)
+    }
+
+    /// The same with the interval of the share, from consecutive windows. `response` has all
+    /// operations that ended; `missed` are failed and
+    /// unserved operations, which are not within the bound.
+    ///
+    /// Wilson's score interval (Journal of the American Statistical Association 22, 1927), with
+    /// Student's t, for as many independent operations as the measured ones are worth. Slow
+    /// operations come together, so that number follows from the error of the share over windows.
+    /// Where that rests on a few bunches of slow operations, the error of the mean response time
+    /// counts too, if it gives less.
+    #[must_use]
+    pub fn of_windows(response: &Histogram, missed: u64, windows: &[Window], bound: Bound) -> Self {
+        let plain = Self::of(response, missed, bound);
+        let Some(worth) = independent(windows, plain.share, bound) else {
+            return plain;
+        };
+        let interval = wilson(plain.share, worth.count, t_quantile(worth.degrees));
+        let verdict = if interval.low >= bound.quantile {
+            BoundVerdict::Kept
+        } else if interval.high < bound.quantile {
+            BoundVerdict::Broken
+        } else {
+            BoundVerdict::Undecided
+        };
+        Self {
+            share_interval: Some(interval),
+            verdict,
+            independent: Some(worth.count),
+            ..plain
         }
     }
 }
 
-/// True if these windows of a running measurement are enough: throughput and median response time
-/// are known to within `precision`.
+impl BoundCheck {
+    /// The check of a running measurement.
+    fn so_far(windows: &[Window], bound: Bound) -> Self {
+        let mut all = Histogram::default();
+        windows
+            .iter()
+            .for_each(|window| all.merge(&window.response.histogram));
+        Self::of_windows(&all, 0, windows, bound)
+    }
+}
+
+/// Independent operations.
+struct Independent {
+    /// Their number.
+    count: f64,
+    /// Degrees of freedom of the error that the number follows from.
+    degrees: f64,
+}
+
+/// The number of independent operations that these windows are worth for the share within the
+/// bound; `None` if there are too few windows, or no operations.
+fn independent(windows: &[Window], share: f64, bound: Bound) -> Option<Independent> {
+    /// As for the upper limit of a quantile.
+    const BEYOND_MIN: f64 = 5.0;
+    const SPREAD_OVER: f64 = 15.0;
+    let counts: Vec<f64> = windows
+        .iter()
+        .map(|window| window.response.histogram.count() as f64)
+        .collect();
+    let count: f64 = counts.iter().sum();
+    if count <= 0.0 {
+        return None;
+    }
+    let sums: Vec<f64> = windows
+        .iter()
+        .map(|window| window.response.sum as f64)
+        .collect();
+    let squares: f64 = windows
+        .iter()
+        .map(|window| window.response.sum_squares)
+        .sum();
+    let mean = Mean::of_ratio(&sums, &counts)?;
+    let variance = (squares / count - mean.value * mean.value).max(0.0);
+    let by_mean = if mean.error > 0.0 {
+        variance / mean.error.powi(2)
+    } else {
+        count
+    };
+    let within = |window: &Window| {
+        let buckets = window.response.histogram.buckets();
+        let fast = buckets.filter(|(_, high, _)| *high <= bound.latency.0);
+        fast.map(|(.., count)| count).sum::<u64>() as f64
+    };
+    let residuals: Vec<f64> = windows
+        .iter()
+        .zip(&counts)
+        .map(|(window, count)| within(window) - share * count)
+        .collect();
+    let spread = spread(&residuals)?;
+    let error = spread.error * residuals.len() as f64 / count;
+    let by_share = if error > 0.0 {
+        share * (1.0 - share) / error.powi(2)
+    } else {
+        count
+    };
+    // The number of windows over which the slow operations are spread (Kish, Survey Sampling, 1965).
+    let slow = || {
+        windows
+            .iter()
+            .zip(&counts)
+            .map(|(window, count)| count - within(window))
+    };
+    let spread_over = slow().sum::<f64>().powi(2) / slow().map(|one| one * one).sum::<f64>();
+    let is_known = (1.0 - share) * by_share >= BEYOND_MIN && spread_over >= SPREAD_OVER;
+    Some(Independent {
+        count: if is_known {
+            by_share
+        } else {
+            by_mean.min(by_share)
+        }
+        .min(count),
+        degrees: spread.degrees,
+    })
+}
+
+/// The score interval of a share of `count` independent values; `z` is the quantile of the
+/// confidence level.
+fn wilson(share: f64, count: f64, z: f64) -> Interval {
+    let scale = 1.0 + z * z / count;
+    let centre = (share + z * z / (2.0 * count)) / scale;
+    let half = z * (share * (1.0 - share) / count + (z / (2.0 * count)).powi(2)).sqrt() / scale;
+    Interval {
+        low: (centre - half).max(0.0),
+        high: (centre + half).min(1.0),
+    }
+}
+
+/// True if these windows of a running measurement are enough: its figures are as precise as
+/// requested, or the bound is certainly kept or certainly broken.
 #[must_use]
-pub fn is_precise(windows: &[Window], precision: f64) -> bool {
+pub fn is_enough(until: Until, windows: &[Window]) -> bool {
+    match until {
+        Until::Precise { precision, .. } => is_precise(windows, precision.get()),
+        Until::Decided { bound, .. } => is_decided(windows, bound),
+        Until::Elapsed(_) | Until::Ops(_) | Until::Work { .. } => false,
+    }
+}
+
+/// True if two consecutive looks at the windows agree on whether the bound is kept.
+fn is_decided(windows: &[Window], bound: Bound) -> bool {
+    looks(windows.len()).is_some_and(|looks| {
+        let [before, last] = looks.map(|look| BoundCheck::so_far(&windows[..look], bound).verdict);
+        last != BoundVerdict::Undecided && before == last
+    })
+}
+
+/// True if throughput and median response time are known to within `precision`.
+fn is_precise(windows: &[Window], precision: f64) -> bool {
     let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
     let histograms: Vec<&Histogram> = windows
         .iter()

@@ -179,19 +179,25 @@ fn parts(window: &Histogram, band: Band) -> [f64; 3] {
 /// 0.5.
 #[must_use]
 pub fn precise(counts: &[f64], latencies: &[&Histogram], precision: f64) -> bool {
-    let windows = counts.len().min(latencies.len());
+    // The means first: they are cheap and usually decide.
+    looks(counts.len().min(latencies.len())).is_some_and(|looks| {
+        looks
+            .iter()
+            .all(|look| mean_is_precise(&counts[..*look], precision))
+            && looks
+                .iter()
+                .all(|look| median_is_precise(&latencies[..*look], precision))
+    })
+}
+
+/// The numbers of windows at the last two checks of a measurement that has this many; `None` before
+/// the second check.
+pub(in crate::analyse) fn looks(windows: usize) -> Option<[usize; 2]> {
     let (mut before, mut last) = (0, FIRST_LOOK);
     while last + last / 4 <= windows {
         (before, last) = (last, last + last / 4);
     }
-    // The means first: they are cheap and usually decide.
-    before > 0
-        && [before, last]
-            .into_iter()
-            .all(|look| mean_is_precise(&counts[..look], precision))
-        && [before, last]
-            .into_iter()
-            .all(|look| median_is_precise(&latencies[..look], precision))
+    (before > 0).then_some([before, last])
 }
 
 fn mean_is_precise(counts: &[f64], precision: f64) -> bool {

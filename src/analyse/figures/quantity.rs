@@ -31,6 +31,8 @@ pub enum AmountUnit {
     /// A fraction of time or operations, in percent with two decimals. 100 % is written only if it
     /// is exact.
     Share,
+    /// A share of the measured time: `0 %`, `0.01 %`, `9.8 %`.
+    TimeShare,
     /// A factor, as the change that it makes: `+1.5 %`.
     Change,
     /// The same with two decimals: `+0.02 %`.
@@ -47,7 +49,11 @@ impl AmountUnit {
             Self::MbPerSecond => (grouped(value), " MB/s"),
             Self::Microseconds => Nanos::from_micros_f64(value).number_and_unit(),
             Self::RoundedPercent if value >= 0.0995 => (format!("{percent:.0}"), " %"),
-            Self::Percent | Self::RoundedPercent => (format!("{percent:.1}"), " %"),
+            Self::TimeShare if percent <= 0.0 => ("0".into(), " %"),
+            Self::TimeShare if percent < 0.95 => (format!("{percent:.2}"), " %"),
+            Self::Percent | Self::RoundedPercent | Self::TimeShare => {
+                (format!("{percent:.1}"), " %")
+            }
             Self::Share if value < 1.0 && percent >= 99.995 => ("99.99".into(), " %"),
             Self::Share => (format!("{percent:.2}"), " %"),
             Self::Change => (format!("{:+.1}", (value - 1.0) * 100.0), " %"),
@@ -192,6 +198,12 @@ pub fn rounded_percent(share: f64) -> String {
 #[must_use]
 pub fn share(share: f64) -> String {
     shown(share, AmountUnit::Share)
+}
+
+/// [`AmountUnit::TimeShare`]: `0 %`, `0.01 %`, `9.8 %`.
+#[must_use]
+pub fn time_share(share: f64) -> String {
+    shown(share, AmountUnit::TimeShare)
 }
 
 /// [`AmountUnit::Change`]: `+1.5 %` for 1.015.

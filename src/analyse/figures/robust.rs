@@ -2,9 +2,6 @@
 
 /// Ratio of the standard deviation of normal noise to the median of its absolute values.
 const MAD_TO_DEVIATION: f64 = 1.4826;
-/// Maximum of the robust correlation estimate: it is rough, and too high a value would hide steps.
-const CORRELATION_MAX: f64 = 0.3;
-
 /// The middle value, or the mean of the two in the middle; `None` if there are no values.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
@@ -56,24 +53,6 @@ pub(in crate::analyse) fn spread_of_differences(values: &[f64]) -> f64 {
         .map(|difference| difference * difference)
         .sum::<f64>();
     (squares / differences.len().max(1) as f64 / 2.0).sqrt() / 4.0
-}
-
-/// Correlation of neighbours, independent of changes of level (Chakar, Lebarbier, Levy-Leduc,
-/// Robin, "A robust approach for estimating change-points in the mean of an AR(1) process",
-/// Bernoulli 23, 2017): from the medians of differences over one and over two places.
-pub(in crate::analyse) fn autocorrelation_of_differences(values: &[f64]) -> f64 {
-    let over = |places: usize| -> Vec<f64> {
-        values
-            .windows(places + 1)
-            .map(|some| (some[places] - some[0]).abs())
-            .collect()
-    };
-    match (median(&over(1)), median(&over(2))) {
-        (Some(one), Some(two)) if one > 0.0 => {
-            ((two / one).powi(2) - 1.0).clamp(0.0, CORRELATION_MAX)
-        }
-        _ => 0.0,
-    }
 }
 
 /// The median of the half of the values that lie closest together. It is the usual level, even if

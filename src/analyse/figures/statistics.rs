@@ -300,6 +300,14 @@ pub(in crate::analyse) fn t_quantile(degrees: f64) -> f64 {
         .fold(0.0, |sum, term| sum * inverse + term)
 }
 
+/// The value of a normal distribution that is exceeded as often as this one of Student's t:
+/// significance in standard deviations, whatever the degrees of freedom (Wallace, Annals of
+/// Mathematical Statistics 30, 1959).
+pub(in crate::analyse) fn deviations(t: f64, degrees: f64) -> f64 {
+    let scale = (8.0 * degrees + 1.0) / (8.0 * degrees + 3.0);
+    scale * (degrees * (t * t / degrees).ln_1p()).sqrt()
+}
+
 /// The standard error of a mean, with its degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::analyse) struct Spread {
@@ -463,6 +471,15 @@ mod tests {
         }
         // A non-integer case, by integrating the density: 1.5 degrees.
         assert!((t_quantile(1.5) / 6.019 - 1.0).abs() < 0.005);
+    }
+
+    #[test]
+    fn a_value_of_t_is_as_significant_as_one_of_the_normal_distribution() {
+        // 2.5 % exceed each of these.
+        for degrees in [4.0, 9.0, 19.0, 1000.0] {
+            let normal = deviations(t_quantile(degrees), degrees);
+            assert!((normal / 1.96 - 1.0).abs() < 0.01, "{degrees}: {normal}");
+        }
     }
 
     #[test]

@@ -4,8 +4,14 @@
 //! the host, the counters of a database, and the findings that one point shows. It knows no other
 //! point and not why this one was measured.
 
+pub(super) mod backlog;
 pub(super) mod host;
 pub(super) mod load;
+pub(super) mod lost;
+pub(super) mod so_far;
 pub mod sql;
+pub(super) mod stalls;
+pub(super) mod standstill;
 pub(super) mod steady;
 pub(super) mod summary;
+pub(super) mod visits;

@@ -544,6 +544,7 @@ mod tests {
             asked: None,
             streams: vec![stream],
             samples: (0..=11).map(sample).collect(),
+            visits: Vec::new(),
         }
     }
 

@@ -1,104 +1,241 @@
-//! Whether throughput was steady during a measurement.
+//! Whether throughput or response time stayed level during a measurement.
 
+use crate::analyse::figures::statistics::{deviations, spread, t_quantile};
 use serde::{Deserialize, Serialize};
 
-/// Minimum number of windows for a judgement.
+/// Minimum number of windows for a judgement, and on either side of a step.
 const WINDOWS_MIN: usize = 5;
 
-/// SNIA's bounds (Performance Test Specification, steady state): range and slope within these
-/// fractions of the mean.
-const RANGE: f64 = 0.20;
-const SLOPE: f64 = 0.10;
+/// Smallest change that matters, as a fraction of the mean.
+const MATTERS: f64 = 0.10;
 
-/// The judgement on a series of counts in windows of equal width, by SNIA's rule.
+/// A series is level if its fitted line certainly changes by no more than this fraction.
+const LEVEL: f64 = 0.20;
+
+/// Deviations that make a line significant: chance reaches them once in 16,000 series.
+const LINE_DEVIATIONS: f64 = 4.0;
+
+/// Deviations that make a step significant. Its place is chosen to fit, so chance reaches more:
+/// five about as often as four at a place that is given (Andrews, Econometrica 61, 1993).
+const STEP_DEVIATIONS: f64 = 5.0;
+
+/// Whether a series of windows stayed level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Steady {
-    /// True if both bounds are kept.
-    pub steady: bool,
-    /// Maximum minus minimum, as a fraction of the mean; SNIA allows 20 % (within 10 % of the mean
-    /// on either side).
-    pub range: f64,
+    /// False if the line or the step below is significant and at least a tenth of the mean; true
+    /// if the 95 % interval of the line's change lies within a fifth; null if neither is certain.
+    pub steady: Option<bool>,
     /// Rise or fall of the fitted line from the first window to the last, as a fraction of the
-    /// mean; SNIA allows 10 %.
+    /// mean.
     pub slope: f64,
+    /// Rise or fall of the fitted step, likewise.
+    pub step: f64,
 }
 
-/// Judges counts of complete windows of equal width: a second each in a report, or less during a
-/// run. `None` if there are too few or all counts are zero.
+impl Steady {
+    /// The same, without a judgement: the series is too short for one.
+    pub(super) fn undecided(self) -> Self {
+        Self {
+            steady: None,
+            ..self
+        }
+    }
+}
+
+/// A change over a series with its standard error, both as a fraction of the mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::analyse) struct SeriesChange {
+    /// The change.
+    pub(in crate::analyse) size: f64,
+    error: f64,
+    degrees: f64,
+}
+
+impl SeriesChange {
+    /// How far it is from none, in standard deviations of a normal distribution.
+    pub(in crate::analyse) fn deviations(&self) -> f64 {
+        if self.size == 0.0 {
+            return 0.0;
+        }
+        deviations(self.size.abs() / self.error, self.degrees)
+    }
+
+    fn half_width(&self) -> f64 {
+        t_quantile(self.degrees) * self.error
+    }
+}
+
+/// Judges a series of consecutive windows: the sum of `numerators` by that of `denominators`, such
+/// as response times by operations. `None` if there are too few, or their sums are zero.
+///
+/// The series is compared with a straight line and with a step at the place where it fits best.
+/// The error of either change is that of what it leaves unexplained, by batch means: neighbours may
+/// be alike, and the change itself does not count as noise.
 #[must_use]
-pub fn steady(counts: &[u64]) -> Option<Steady> {
-    let n = counts.len();
-    let values: Vec<f64> = counts.iter().map(|count| *count as f64).collect();
-    let mean = values.iter().sum::<f64>() / n as f64;
-    if n < WINDOWS_MIN || mean <= 0.0 {
+pub(super) fn steady(numerators: &[f64], denominators: &[f64]) -> Option<Steady> {
+    let residuals = relative(numerators, denominators)?;
+    let line = line(&residuals)?;
+    let step = best_step(&residuals);
+    let changed =
+        |change: &SeriesChange, least| change.size.abs() >= MATTERS && change.deviations() >= least;
+    let has_changed =
+        changed(&line, LINE_DEVIATIONS) || step.is_some_and(|step| changed(&step, STEP_DEVIATIONS));
+    let is_level = line.size.abs() + line.half_width() <= LEVEL;
+    Some(Steady {
+        steady: if has_changed {
+            Some(false)
+        } else {
+            is_level.then_some(true)
+        },
+        slope: line.size,
+        step: step.map_or(0.0, |step| step.size),
+    })
+}
+
+/// Each window's deviation from the mean of all, as a fraction of it: of the ratio estimator
+/// (Cochran, Sampling Techniques, 1977, chapter 6).
+fn relative(numerators: &[f64], denominators: &[f64]) -> Option<Vec<f64>> {
+    let n = numerators.len();
+    let (above, below): (f64, f64) = (numerators.iter().sum(), denominators.iter().sum());
+    if n < WINDOWS_MIN || n != denominators.len() || above <= 0.0 || below <= 0.0 {
         return None;
     }
-    let (least, greatest) = values.iter().fold((f64::MAX, 0.0f64), |(low, high), v| {
-        (low.min(*v), high.max(*v))
-    });
-    let middle = (n as f64 - 1.0) / 2.0;
-    let (mut xy, mut xx) = (0.0, 0.0);
-    for (x, y) in values.iter().enumerate() {
-        xy += (x as f64 - middle) * (y - mean);
-        xx += (x as f64 - middle).powi(2);
+    let (value, each) = (above / below, below / n as f64);
+    let pairs = numerators.iter().zip(denominators);
+    Some(pairs.map(|(y, x)| (y / value - x) / each).collect())
+}
+
+/// The change of the straight line fitted to a series around zero, from its first window to its
+/// last.
+fn line(residuals: &[f64]) -> Option<SeriesChange> {
+    let last = residuals.len() as f64 - 1.0;
+    let places = || (0..residuals.len()).map(|at| at as f64 - last / 2.0);
+    let squares: f64 = places().map(|x| x * x).sum();
+    let slope = places().zip(residuals).map(|(x, y)| x * y).sum::<f64>() / squares;
+    // The terms of the slope's error; they sum to zero.
+    let terms: Vec<f64> = places()
+        .zip(residuals)
+        .map(|(x, y)| x * (y - slope * x))
+        .collect();
+    let of_terms = spread(&terms)?;
+    Some(SeriesChange {
+        size: slope * last,
+        error: of_terms.error * residuals.len() as f64 / squares * last,
+        degrees: of_terms.degrees,
+    })
+}
+
+/// The step that leaves the least unexplained.
+fn best_step(residuals: &[f64]) -> Option<SeriesChange> {
+    let all = residuals.len() as f64;
+    let (mut before, mut best) = (0.0, (0.0, WINDOWS_MIN));
+    for (at, residual) in (1..).zip(residuals) {
+        before += residual;
+        // The sum is zero, so that after the step is as far from zero on the other side.
+        let explained = before * before * (1.0 / at as f64 + 1.0 / (all - at as f64));
+        let inside = at >= WINDOWS_MIN && at + WINDOWS_MIN <= residuals.len();
+        if inside && explained > best.0 {
+            best = (explained, at);
+        }
     }
-    // Chance alone spreads counts, and more so the more there are: the maximum of n lies about
-    // sqrt(2 ln n) standard deviations above the mean, the minimum as far below. Two more
-    // deviations are seldom exceeded.
-    let spread = 2.0 * (2.0 * (n as f64).ln()).sqrt() + 2.0;
-    let allowed = RANGE.max(spread / mean.sqrt());
-    let (range, slope) = ((greatest - least) / mean, xy / xx * (n as f64 - 1.0) / mean);
-    Some(Steady {
-        steady: range <= allowed && slope.abs() <= SLOPE.max(allowed / 2.0),
-        range,
-        slope,
+    let (early, late) = residuals.split_at_checked(best.1)?;
+    (late.len() >= WINDOWS_MIN)
+        .then(|| step(early, late))
+        .flatten()
+}
+
+/// The change from the mean of `early` windows to that of `late` ones, in their unit.
+pub(in crate::analyse) fn step(early: &[f64], late: &[f64]) -> Option<SeriesChange> {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    if early.is_empty() || late.is_empty() {
+        return None;
+    }
+    let (before, after) = (mean(early), mean(late));
+    let rest: Vec<f64> = early
+        .iter()
+        .map(|value| value - before)
+        .chain(late.iter().map(|value| value - after))
+        .collect();
+    let of_rest = spread(&rest)?;
+    let shares = 1.0 / early.len() as f64 + 1.0 / late.len() as f64;
+    Some(SeriesChange {
+        size: after - before,
+        error: of_rest.error * (rest.len() as f64 * shares).sqrt(),
+        degrees: of_rest.degrees,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::rng::Rng;
 
-    #[test]
-    fn level_is_steady_and_a_slope_or_a_gap_is_not() {
-        let judge = |counts: &[u64]| steady(counts).unwrap();
-        assert!(judge(&[10_000, 10_500, 9_800, 10_100, 9_900, 10_000]).steady);
-        let falling = judge(&[11_000, 10_800, 10_500, 10_200, 9_900, 9_500]);
-        assert!(!falling.steady && falling.slope < -0.10, "{falling:?}");
-        let gap = judge(&[10_000, 10_000, 1_000, 10_000, 10_000, 10_000]);
-        assert!(!gap.steady && gap.range > 0.9, "{gap:?}");
+    fn judge(counts: &[f64]) -> Option<bool> {
+        steady(counts, &vec![1.0; counts.len()]).unwrap().steady
+    }
+
+    /// A count of exponential gaps in this time.
+    fn poisson(rng: &mut Rng, mean: f64) -> f64 {
+        let (mut time, mut count) = (rng.exponential(), 0.0);
+        while time <= mean {
+            time += rng.exponential();
+            count += 1.0;
+        }
+        count
+    }
+
+    /// How many of 1,000 series of counts are judged so.
+    fn of_a_thousand(judgement: Option<bool>, mut level: impl FnMut(f64) -> f64) -> usize {
+        let mut rng = Rng::new(3, 0);
+        (0..1000)
+            .filter(|_| {
+                let counts: Vec<f64> = (0..60)
+                    .map(|at| poisson(&mut rng, level(f64::from(at) / 60.0)))
+                    .collect();
+                judge(&counts) == judgement
+            })
+            .count()
     }
 
     #[test]
-    fn small_counts_may_spread_as_chance_does() {
-        assert!(steady(&[25, 31, 20, 27, 24, 29]).unwrap().steady);
-        assert!(!steady(&[25, 31, 2, 27, 24, 90]).unwrap().steady);
+    fn a_level_series_is_never_called_unsteady_however_few_its_operations() {
+        for mean in [5.0, 20.0, 1000.0] {
+            assert!(of_a_thousand(Some(false), |_| mean) <= 1, "{mean}");
+        }
+        assert!(of_a_thousand(Some(true), |_| 1000.0) >= 999);
+        // Sixty times five operations cannot show that their rate changed by less than a fifth.
+        assert!(of_a_thousand(None, |_| 5.0) >= 500);
     }
 
     #[test]
-    fn a_steady_series_is_rarely_called_unsteady() {
-        // An hour of Poisson counts with mean 100, a hundred times; each counts exponential gaps.
-        let mut rng = crate::workload::rng::Rng::new(3, 0);
-        let mut count = || {
-            let (mut time, mut count) = (0.0, 0);
-            loop {
-                time += rng.exponential();
-                if time > 100.0 {
-                    return count;
-                }
-                count += 1;
-            }
-        };
-        let unsteady = (0..100).filter(|_| {
-            let counts: Vec<u64> = (0..3600).map(|_| count()).collect();
-            !steady(&counts).unwrap().steady
+    fn a_trend_or_a_step_is_unsteady_where_chance_does_not_explain_it() {
+        let falling = |at: f64| 1000.0 * (1.15 - 0.3 * at);
+        assert!(of_a_thousand(Some(false), falling) >= 990);
+        let stepping = |at: f64| if at < 0.7 { 1000.0 } else { 800.0 };
+        assert!(of_a_thousand(Some(false), stepping) >= 990);
+        // A change too small to matter, however certain.
+        assert_eq!(of_a_thousand(Some(false), |at| 1e4 * (1.0 + 0.05 * at)), 0);
+    }
+
+    #[test]
+    fn series_whose_neighbours_are_alike_are_seldom_called_unsteady() {
+        let mut rng = Rng::new(5, 0);
+        let unsteady = (0..1000).filter(|_| {
+            let mut now = 0.0;
+            let values: Vec<f64> = (0..100)
+                .map(|_| {
+                    now = 0.7 * now + rng.exponential() - 1.0;
+                    20.0 + now
+                })
+                .collect();
+            judge(&values) == Some(false)
         });
-        assert!(unsteady.count() <= 3);
+        assert!(unsteady.count() <= 10);
     }
 
     #[test]
     fn too_little_is_not_judged() {
-        assert_eq!(steady(&[100; 4]), None);
-        assert_eq!(steady(&[0; 10]), None);
+        assert_eq!(steady(&[100.0; 4], &[1.0; 4]), None);
+        assert_eq!(steady(&[0.0; 10], &[1.0; 10]), None);
     }
 }

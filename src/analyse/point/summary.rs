@@ -3,18 +3,22 @@
 //! Everything is computed from the record, whenever it is needed. Names carry their unit; MB are
 //! 10^6 bytes, MiB 2^20.
 
+use super::backlog::{RateMet, rate_met};
+use super::lost::LostTime;
 use super::sql::SqlSummary;
+use super::stalls::Stalls;
 use super::steady::{Steady, steady};
-use crate::analyse::figures::confidence::{BoundCheck, Confidence, Estimate};
+use crate::analyse::figures::confidence::{
+    BoundCheck, BoundVerdict, Confidence, Estimate, whole_windows,
+};
 use crate::analyse::figures::quantity::{count, percent, rounded_percent, time};
 use crate::model::{
-    Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Pattern, Sample,
-    Step, Until,
+    Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Pattern, Sample, Step,
+    Until,
 };
-use crate::record::{End, Latencies, PointRecord, StreamRecord};
+use crate::record::{End, Latencies, PointRecord, StreamRecord, Window};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// Summary of one point.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -40,8 +44,27 @@ pub struct PointSummary {
     /// Figures of database sessions; `None` for raw I/O.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sql: Option<Box<SqlSummary>>,
+    /// The visits in which the point was measured; empty if it was measured in one piece.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub visits: Vec<VisitFigures>,
+    /// True once the intervals include what the other points of the run show.
+    #[serde(skip)]
+    pub is_widened: bool,
     /// Findings about this point.
     pub findings: Vec<Finding>,
+}
+
+/// Figures of the first class in one visit to a point.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VisitFigures {
+    /// Wall-clock time of its start.
+    pub started: String,
+    /// Measured time in seconds.
+    pub measured_s: f64,
+    /// Completed operations per second.
+    pub iops: f64,
+    /// Mean response time; `None` if nothing completed.
+    pub mean_us: Option<f64>,
 }
 
 /// Summary of one class of operations.
@@ -66,11 +89,15 @@ pub struct ClassSummary {
     /// Operations due per second, in an open loop: done, failed and unserved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offered: Option<f64>,
-    /// Open loop: true if at most min(in-flight limit, 1 % of due operations) were never started,
-    /// and the queue did not grow throughout. That many may be waiting at any moment,
-    /// including the end of the measurement.
+    /// Open loop: whether at most min(in-flight limit, 1 % of due operations) were never started,
+    /// and the backlog did not grow. That many may be waiting at any moment, including the end of
+    /// the measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub met: Option<bool>,
+    pub met: Option<RateMet>,
+    /// Open loop: true if the response times are worth too few independent observations for any
+    /// interval.
+    #[serde(skip)]
+    pub is_too_short: bool,
     /// Completed operations per second.
     pub iops: f64,
     /// 2^20 bytes per second.
@@ -93,7 +120,14 @@ pub struct ClassSummary {
     pub within: Option<BoundCheck>,
     /// Rate times mean response time: the outstanding operations, by Little's law.
     pub littles_law: f64,
-    /// SNIA's judgement on the seconds; `None` if there are too few.
+    /// Closed loop: time in which far less than usual was done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<LostTime>,
+    /// Stalls, as far as the windows show them.
+    #[serde(skip_serializing_if = "Stalls::is_none")]
+    pub stalls: Stalls,
+    /// Whether throughput stayed level; in an open loop, the mean response time. `None` if there
+    /// are too few windows.
     pub steady: Option<Steady>,
     /// The blocks that were touched.
     pub coverage: CoverageSummary,
@@ -179,9 +213,9 @@ const CPU_TOLERANCE: f64 = 0.95;
 /// Allowed p99 of the scheduling delay, as a fraction of the median response time.
 const DELAY_TOLERANCE: f64 = 0.5;
 
-/// Range of an open loop's mean response times per second, as a fraction of their mean, above which
-/// a warning is raised.
-const RESPONSE_RANGE: f64 = 3.0;
+/// Minimum number of independent observations of response time in an open loop: that many pass in
+/// about twenty relaxation times of the queue.
+const INDEPENDENT_MIN: f64 = 10.0;
 
 /// Scheduling delay in microseconds that is short compared with any storage.
 const DELAY_LEAST_US: f64 = 10.0;
@@ -204,24 +238,68 @@ impl PointSummary {
     }
 }
 
+impl PointSummary {
+    /// The figures of this summary of a single visit.
+    fn as_visit(&self) -> VisitFigures {
+        let class = self.classes.first();
+        VisitFigures {
+            started: self.started.clone(),
+            measured_s: self.measured_s,
+            iops: class.map_or(0.0, |class| class.iops),
+            mean_us: class
+                .and_then(|class| class.latency)
+                .map(|latency| latency.mean_us),
+        }
+    }
+}
+
+impl DeviceBytes {
+    /// The sum over visits; `None` if one of them is unknown.
+    fn sum(visits: impl Iterator<Item = Option<Self>>) -> Option<Self> {
+        visits
+            .reduce(|one, other| {
+                let (one, other) = (one?, other?);
+                Some(Self {
+                    device_bytes: one.device_bytes + other.device_bytes,
+                    asked_bytes: one.asked_bytes + other.asked_bytes,
+                })
+            })
+            .flatten()
+    }
+}
+
 impl ClassSummary {
     /// Completed operations per second with their interval. No interval for an offered load that
     /// was not met: windows count operations by due time, and the last ones were never served,
     /// so the windows are not samples of one rate.
     #[must_use]
     pub fn rate(&self) -> Estimate {
-        let known = self.confidence.filter(|_| self.met != Some(false));
+        let known = self.confidence.filter(|_| self.met != Some(RateMet::No));
         Estimate {
             value: self.iops,
             interval: known.map(|confidence| confidence.iops.interval().into()),
         }
     }
 
-    /// True if the load was met without failures, and within the bound on response time if there is
+    /// Whether the load is met without failures, and within the bound on response time if there is
     /// one.
     #[must_use]
-    pub fn sustained(&self) -> bool {
-        self.met != Some(false)
+    pub fn sustained(&self) -> BoundVerdict {
+        if self.met == Some(RateMet::No) || !self.failed.is_empty() {
+            return BoundVerdict::Broken;
+        }
+        let without_bound = match self.met {
+            Some(RateMet::Undecided) => BoundVerdict::Undecided,
+            _ => BoundVerdict::Kept,
+        };
+        self.within.map_or(without_bound, |within| within.verdict)
+    }
+
+    /// True if the measured operations were met without failures, and kept the bound on response
+    /// time if there is one.
+    #[must_use]
+    pub fn kept(&self) -> bool {
+        self.met != Some(RateMet::No)
             && self.failed.is_empty()
             && self.within.is_none_or(|within| within.kept)
     }
@@ -242,14 +320,31 @@ pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSumm
         .map(|stream| class(stream, record, bound))
         .collect();
     let done: u64 = classes.iter().map(|class| class.done).sum();
-    let witness = witness(record, &classes);
+    let visits: Vec<(&PointRecord, PointSummary)> = record
+        .visits
+        .iter()
+        .map(|visit| (visit, summarise(visit)))
+        .collect();
+    let witness = if visits.is_empty() {
+        witness(record, &classes)
+    } else {
+        DeviceBytes::sum(visits.iter().map(|(_, visit)| visit.witness))
+    };
     let mut findings = Vec::new();
     for class in &classes {
         check_class(class, record, &mut findings);
     }
-    findings.extend(cpu_warning(record));
-    findings.extend(super::host::warnings(record));
-    findings.extend(witness.and_then(|witness| witness_warning(witness, record.coordinates)));
+    if visits.is_empty() {
+        findings.extend(checks(record, &classes, witness));
+    }
+    // What is wrong at several visits is said once.
+    for (visit, found) in &visits {
+        for finding in checks(visit, &found.classes, found.witness) {
+            if findings.iter().all(|other| other.name != finding.name) {
+                findings.push(finding);
+            }
+        }
+    }
     let sql = super::sql::sql(record).map(Box::new);
     findings.extend(
         sql.iter()
@@ -266,8 +361,27 @@ pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSumm
         classes,
         witness,
         sql,
+        visits: visits.iter().map(|(_, visit)| visit.as_visit()).collect(),
+        is_widened: false,
         findings,
     }
+}
+
+/// Checks of one piece of measuring: of coverage, by Little's law, of the host and by the kernel's
+/// counts.
+fn checks(
+    record: &PointRecord,
+    classes: &[ClassSummary],
+    witness: Option<DeviceBytes>,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for class in classes {
+        check_operations(class, record, &mut findings);
+    }
+    findings.extend(cpu_warning(record));
+    findings.extend(super::host::warnings(record));
+    findings.extend(witness.and_then(|witness| witness_warning(witness, record.coordinates)));
+    findings
 }
 
 /// True if any stream is an open loop.
@@ -312,6 +426,11 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         .map(|load| u64::from(load.slots()))
         .sum();
     let due = total.done + total.failures() + unserved;
+    let windows = whole_windows(stream, record);
+    let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
+    let width_s = record.window.as_secs_f64();
+    let (confidence, is_too_short) = confidence(stream, record, open, windows.len());
+    let steady = level(&windows, &counts, open);
     let closed = |load: &Load| {
         if let Load::Closed { depth } = load {
             *depth
@@ -328,100 +447,83 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         writes: done_of(Kind::Write) + done_of(Kind::Log),
         unserved,
         offered: open.then(|| rate(due as f64)),
-        met: open.then(|| unserved <= in_flight.min(due / 100) && !is_outrun(stream, record, due)),
+        met: open.then(|| {
+            let counted = [due, unserved, in_flight];
+            rate_met(stream, record, counted, steady, is_too_short)
+        }),
+        is_too_short,
         iops,
         mib_per_s: rate(blocks as f64) * f64::from(stream.length) / MIB as f64,
         littles_law: latency.map_or(0.0, |latency| iops * latency.mean_us / 1e6),
         latency,
-        confidence: Confidence::of(stream, record),
+        confidence,
         service: total.service.as_ref().and_then(self::latency),
         scheduling_delay: stream.delay.as_ref().and_then(self::latency),
         within: bound.map(|bound| {
-            BoundCheck::of(
+            BoundCheck::of_windows(
                 &total.response.histogram,
                 unserved + total.failures(),
+                &windows,
                 bound,
             )
         }),
-        steady: steady(&if open {
-            response_spans(stream, record)
+        lost: (!open).then(|| LostTime::of(&counts, width_s)),
+        stalls: if open {
+            Stalls::of_responses(&windows, width_s)
         } else {
-            spans(stream, record)
-        }),
+            Stalls::of_counts(&counts, width_s)
+        },
+        steady: match steady {
+            Some(steady) if is_too_short => Some(steady.undecided()),
+            steady => steady,
+        },
         coverage: coverage(stream),
         reported: None,
         failed: total.failed,
     }
 }
 
-/// True if the queue of an open loop grew throughout. Either more than a hundredth of the due
-/// operations ended after the measurement, and the last quarter took on average more than 1.5 times
-/// as long as the first; or more than half of all ended after it.
-fn is_outrun(stream: &StreamRecord, record: &PointRecord, due: u64) -> bool {
-    const GROWTH: f64 = 1.5;
-    let whole = record.whole_windows();
-    let mut late = 0;
-    for at in 0..whole {
-        // An operation that took longer than from the start of its due window to the end of the
-        // measurement certainly ended after it.
-        let left = record.measured.since(Nanos(record.window.0 * at as u64));
-        let of_window = stream
-            .windows_at(at)
-            .flat_map(|window| window.response.histogram.buckets());
-        late += of_window
-            .filter(|(low, ..)| *low > left.0)
-            .map(|(.., count)| count)
-            .sum::<u64>();
+/// The intervals of a class, and whether an open loop is too short for its load: then its response
+/// times have none.
+fn confidence(
+    stream: &StreamRecord,
+    record: &PointRecord,
+    open: bool,
+    windows: usize,
+) -> (Option<Confidence>, bool) {
+    let known = Confidence::of(stream, record);
+    if !open || !known.is_some_and(|known| is_too_short(&known, windows)) {
+        return (known, false);
     }
-    let mean = |windows: Range<usize>| {
-        let (sum, count) = responses(stream, windows);
-        sum as f64 / count.max(1) as f64
-    };
-    late > due / 2 || late > due / 100 && mean(whole * 3 / 4..whole) > GROWTH * mean(0..whole / 4)
+    let of_rate = known.map(|known| Confidence {
+        iops: known.iops,
+        mean_us: None,
+        p50_us: None,
+        p99_us: None,
+        p999_us: None,
+    });
+    (of_rate, true)
 }
 
-/// The response times in these windows: their sum in nanoseconds, and their number.
-fn responses(stream: &StreamRecord, windows: Range<usize>) -> (u64, u64) {
-    windows
-        .flat_map(|at| stream.windows_at(at))
-        .fold((0, 0), |(sum, count), window| {
-            (
-                sum + window.response.sum,
-                count + window.response.histogram.count(),
-            )
-        })
+/// Whether throughput stayed level; in an open loop, whose throughput is the offered rate, the mean
+/// response time.
+fn level(windows: &[Window], counts: &[f64], open: bool) -> Option<Steady> {
+    if !open {
+        return steady(counts, &vec![1.0; counts.len()]);
+    }
+    let sums: Vec<f64> = windows
+        .iter()
+        .map(|window| window.response.sum as f64)
+        .collect();
+    steady(&sums, counts)
 }
 
-/// Mean response time of each span in nanoseconds. It shows whether an open loop was steady, since
-/// its throughput is the offered rate.
-fn response_spans(stream: &StreamRecord, record: &PointRecord) -> Vec<u64> {
-    let mean = |windows| {
-        let (sum, count) = responses(stream, windows);
-        sum / count.max(1)
-    };
-    whole_spans(record).map(mean).collect()
-}
-
-/// Completed operations of each span.
-fn spans(stream: &StreamRecord, record: &PointRecord) -> Vec<u64> {
-    let done = |windows: Range<usize>| {
-        windows
-            .flat_map(|at| stream.windows_at(at))
-            .map(|window| window.done)
-            .sum()
-    };
-    whole_spans(record).map(done).collect()
-}
-
-/// The windows of each complete span: each second, or each fifth of a measurement shorter than five
-/// seconds.
-fn whole_spans(record: &PointRecord) -> impl Iterator<Item = Range<usize>> {
-    const SECOND: u64 = 1_000_000_000;
-    let in_a_second = usize::try_from(SECOND / record.window.0.clamp(1, SECOND))
-        .expect("windows of a second fit");
-    let whole = record.whole_windows();
-    let width = in_a_second.min((whole / 5).max(1));
-    (0..whole / width).map(move |span| span * width..(span + 1) * width)
+/// True if the mean response time is worth too few independent observations. Operations that waited
+/// in the same queue are alike; a mean over few relaxation times of the queue tells little of the
+/// next ones, and its own error even less.
+fn is_too_short(known: &Confidence, windows: usize) -> bool {
+    let independent = known.mean_us.map_or(f64::INFINITY, |mean| mean.effective_n);
+    independent < INDEPENDENT_MIN.min(windows as f64 / 2.0)
 }
 
 /// Summarises latencies; `None` if there are none.
@@ -523,30 +625,49 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
             "measure longer: one operation takes longer than the measurement",
         ));
     }
+    if class.is_too_short && class.met != Some(RateMet::No) {
+        findings.push(Finding::note(
+            FindingName::TooShort,
+            format!(
+                "{cell}: response times changed so slowly that {} are worth fewer than {} \
+                 independent observations: no intervals, and whether the rate is served is \
+                 undecided",
+                record.measured,
+                count(INDEPENDENT_MIN)
+            ),
+        ));
+    }
     // If a rate was not met, the operations due last were never served, so steadiness cannot be
-    // judged. Response times near the limit vary more than SNIA allows for throughput: only a
-    // queue that comes and goes is reported.
-    let tolerated =
-        |steady: &Steady| steady.steady || class.offered.is_some() && steady.range < RESPONSE_RANGE;
+    // judged.
     if let Some(steady) = class
         .steady
-        .filter(|steady| !tolerated(steady) && class.met != Some(false))
+        .filter(|steady| steady.steady == Some(false) && class.met != Some(RateMet::No))
     {
         findings.push(Finding::warning(
             FindingName::Unsteady,
             format!(
-                "{cell} was not steady: {} ranged over {} of its mean, and {}",
+                "{cell} was not steady: {} {}, or {} by {} in one step",
                 if class.offered.is_some() {
                     "response time"
                 } else {
                     "throughput"
                 },
-                rounded_percent(steady.range),
-                trend(steady.slope)
+                trend(steady.slope),
+                if steady.step < 0.0 { "fell" } else { "rose" },
+                if steady.step.abs() <= 1.0 {
+                    rounded_percent(steady.step.abs())
+                } else {
+                    format!("{:.1} times its mean", steady.step.abs())
+                }
             ),
             "measure longer, or when the device has less other load",
         ));
     }
+}
+
+/// Checks which blocks the operations touched, and their number by Little's law.
+fn check_operations(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Finding>) {
+    let cell = format!("{} I/O at {}", class.name, record.coordinates);
     if !class.failed.is_empty() || class.done == 0 {
         // Failed operations took time and a place in the pattern, but are in none of the figures
         // below.
@@ -619,7 +740,7 @@ fn check_littles_law(
                 "{cell}: rate times latency is {:.2}, but {outstanding} were outstanding",
                 class.littles_law
             ),
-            "report this as a bug: one of the three figures is wrong",
+            "report this as a bug: operations were lost or counted twice",
         ));
     }
 }
@@ -641,7 +762,7 @@ fn trend(slope: f64) -> String {
 /// Notes an offered load that was not met, and warns if Rigel itself issued late.
 fn check_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) {
     let Some(offered) = class.offered else { return };
-    if class.met == Some(false) {
+    if class.met == Some(RateMet::No) {
         findings.push(Finding::note(
             FindingName::RateNotMet,
             format!(
@@ -727,8 +848,8 @@ fn witness_warning(witness: DeviceBytes, cell: Coordinates) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Coordinates, Outcome, SqlWork, Tables, Think};
-    use crate::record::{Coverage, CoverageMap, KindRecord, OperationTimes, Recorder, Window};
+    use crate::model::{Coordinates, Nanos, Outcome, SqlWork, Tables, Think};
+    use crate::record::{Coverage, CoverageMap, KindRecord, OperationTimes, Recorder};
 
     #[test]
     fn a_steep_trend_is_reported_in_times_of_the_mean() {
@@ -785,6 +906,7 @@ mod tests {
             asked: None,
             streams: vec![stream],
             samples: Vec::new(),
+            visits: Vec::new(),
         }
     }
 
@@ -816,7 +938,7 @@ mod tests {
             assert!((figure - 1000.0).abs() < 1e-9, "{latency:?}");
         }
         assert!(latency.deviation_us < 1e-3);
-        assert_eq!(class.steady.map(|steady| steady.steady), Some(true));
+        assert_eq!(class.steady.and_then(|steady| steady.steady), Some(true));
         assert_eq!(names(&record()), Vec::<String>::new());
     }
 
@@ -915,8 +1037,13 @@ mod tests {
     #[test]
     fn failures_and_unsteadiness_are_said() {
         let mut record = record();
-        record.streams[0].kinds[0].windows[5] = Window::default();
-        // A second without operations also breaks the law: 9 s of work in 10 s.
+        let of_kind = &mut record.streams[0].kinds[0];
+        // The second half lacks three tenths of the operations and of their time, which
+        // breaks the law as well.
+        for window in &mut of_kind.windows[5..] {
+            window.done = 700;
+            window.response.sum = 700_000_000;
+        }
         assert_eq!(names(&record), ["unsteady", "littles-law"]);
         record.streams[0].kinds[0].windows[3]
             .failed

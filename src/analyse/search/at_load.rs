@@ -53,7 +53,7 @@ impl AtLoad {
             p50_us: estimate(latency.p50_us, known.and_then(|c| c.p50_us)),
             p99_us: estimate(latency.p99_us, known.and_then(|c| c.p99_us)),
             p999_us: estimate(latency.p999_us, known.and_then(|c| c.p999_us)),
-            steady: class.steady.map(|steady| steady.steady),
+            steady: class.steady.and_then(|steady| steady.steady),
         })
     }
 }

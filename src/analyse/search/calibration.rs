@@ -5,24 +5,33 @@
 //! one point or of several named ones; nothing is interpolated.
 
 use super::at_load::AtLoad;
-use super::knee::Cap;
+use super::knee::Plateau;
 use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
-use crate::analyse::figures::confidence::Estimate;
+use crate::analyse::figures::confidence::{BoundVerdict, Estimate};
+use crate::analyse::figures::quantity::count;
+use crate::analyse::figures::statistics::Limits;
 use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise_within};
-use crate::model::{Bound, Coordinates, Finding, Ratio, Step};
+use crate::analyse::point::visits::{Variation, variation, widen};
+use crate::model::{Bound, Coordinates, Finding, FindingName, Nanos, Ratio, Step};
 use crate::record::PointRecord;
 use serde::Serialize;
 
-/// The highest offered rate that was met within the bound, and the lowest that was not.
+/// The highest offered rate that certainly kept the bound, and the lowest that certainly did not.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Sustained {
-    /// Figures at the highest rate that was fully served within the bound; `None` if no rate was.
+    /// Figures at the highest rate that was fully served and certainly kept the bound; `None` if no
+    /// rate did. If it was confirmed, those of the closing measurement.
     pub kept: Option<AtLoad>,
     /// The offered rate of that point, as planned.
     pub kept_rate: Option<u64>,
-    /// The lowest offered rate that broke the bound or was not met; `None` if every rate was kept.
+    /// The lowest offered rate that certainly broke the bound or was not met; `None` if there was
+    /// none.
     pub broken_rate: Option<u64>,
+    /// Number of rates for which the measured time did not decide whether they keep the bound.
+    pub undecided: usize,
+    /// True if a fresh measurement of the rate kept the bound too; `None` if there was none.
+    pub confirmed: Option<bool>,
     /// Figures at the closed-loop depth of highest throughput whose response times keep the bound.
     pub closed: Option<AtLoad>,
 }
@@ -36,6 +45,17 @@ pub struct LogWrites {
     pub at: AtLoad,
 }
 
+/// What the closing measurements of fixed length found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct ClosingFigures {
+    /// Random reads at the knee.
+    pub knee: Option<AtLoad>,
+    /// The highest rate that the search found within the bound.
+    pub rate: Option<AtLoad>,
+    /// Random writes at the depth of maximum throughput.
+    pub writes: Option<AtLoad>,
+}
+
 /// The result of a calibration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Calibration {
@@ -43,9 +63,10 @@ pub struct Calibration {
     pub bound: String,
     /// Random reads of the small size at depth 1: latency at low load.
     pub low_load: Option<AtLoad>,
-    /// Random reads at the knee.
+    /// Random reads at the knee; after burst credit ran out, those of the closing measurement.
     pub at_knee: Option<AtLoad>,
-    /// Random reads at the depth of maximum throughput: `MAX_IOPS`.
+    /// Random reads at the knee, with the throughput of the plateau: `MAX_IOPS`. If the closing
+    /// measurement differs from it, or burst credit ran out, that of the closing measurement.
     pub maximum: Option<AtLoad>,
     /// Large random reads at the depth of maximum throughput: `MAX_MBPS`.
     pub large: Option<AtLoad>,
@@ -63,6 +84,14 @@ pub struct Calibration {
     pub log_writes: Vec<LogWrites>,
     /// The shape of the curve of random reads.
     pub curve: CurveShape,
+    /// The closing measurements.
+    pub closing: ClosingFigures,
+    /// How much throughput of reads varied between visits to the same load; `None` if each was
+    /// measured in one piece.
+    pub variation: Option<Variation>,
+    /// What happens less often than once in this many seconds may be in none of the figures of
+    /// random reads.
+    pub unseen_interval_s: Option<f64>,
     /// Whether a cache served the reads.
     pub cache: CacheTest,
     /// All points, in measuring order.
@@ -75,10 +104,13 @@ pub struct Calibration {
 /// Evaluates the records of a run against `bound`, with figures wanted to within `precision`.
 #[must_use]
 pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> Calibration {
-    let points: Vec<PointSummary> = records
+    let mut points: Vec<PointSummary> = records
         .iter()
         .map(|record| summarise_within(record, Some(bound)))
         .collect();
+    let variation = variation(&points, false);
+    widen(&mut points);
+    let points = points;
     let of = |step: Step| {
         let chosen = points.iter().filter(move |point| point.step() == step);
         chosen.filter_map(|point| Some((point, point.classes.first()?)))
@@ -88,7 +120,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         found.and_then(|(point, class)| AtLoad::of(point, class))
     };
     let shallow = |step| of(step).find(|(point, _)| point.coordinates.outstanding() == 1);
-    let curve = curve_shape(of(Step::Depth).map(|(_, class)| class), precision.get());
+    let curve = curve_shape(of(Step::Depth), precision.get());
     let depth = |load: f64| of(Step::Depth).find(|(point, _)| point.is_at_depth(load));
     let log_writes = points.iter().filter_map(|point| match point.coordinates {
         Coordinates::Log { bytes } => Some(LogWrites {
@@ -99,34 +131,174 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     });
     let cache = CacheTest::of(records, &points);
     let low_load = at(shallow(Step::Depth));
+    let closing = ClosingFigures::of(&points);
+    let searched = match curve.knee {
+        Some(knee) => at(depth(knee.load)).map(|at| at_plateau(at, &knee.plateau)),
+        None => at(greatest(Step::Depth)),
+    };
+    let missed = searched
+        .zip(closing.knee)
+        .filter(|(searched, closing)| differ(searched.iops, closing.iops, precision.get()));
+    let maximum = searched.map(|searched| match (closing.knee, curve.knee) {
+        (Some(closing), _) if missed.is_some() => closing,
+        (Some(closing), Some(knee)) => {
+            together(searched, closing, &knee.plateau, &points, variation)
+        }
+        _ => searched,
+    });
+    let writes = at(greatest(Step::Write));
+    let missed_writes = writes
+        .zip(closing.writes)
+        .filter(|(searched, closing)| differ(searched.iops, closing.iops, precision.get()));
     let mut findings = run_checks::warnings(records, &points, &curve, &cache, precision);
+    findings.extend(variation.and_then(run_checks::varied));
+    findings.extend(missed.map(|(searched, closing)| closing_differs("reads", searched, closing)));
+    findings.extend(
+        missed_writes.map(|(searched, closing)| closing_differs("writes", searched, closing)),
+    );
     findings.extend(low_load.and_then(run_checks::tail));
+    // The search ran on credit in part; the closing measurement came after it was used up.
+    let lasting = closing.knee.filter(|_| ran_out(&findings));
     Calibration {
         bound: bound.to_string(),
         low_load,
-        at_knee: curve.knee.and_then(|knee| at(depth(knee.load))),
-        maximum: at(greatest(Step::Depth)).map(|at| pooled(at, curve.cap)),
+        at_knee: lasting.or_else(|| curve.knee.and_then(|knee| at(depth(knee.load)))),
+        maximum: lasting.or(maximum),
         large: at(greatest(Step::Large)),
         large_low_load: at(shallow(Step::Large)),
         stream: at(of(Step::Stream).next()),
         sustained: sustained(&points),
         write_low_load: at(shallow(Step::Write)),
-        writes: at(greatest(Step::Write)),
+        writes: missed_writes.map(|(_, closing)| closing).or(writes),
         log_writes: log_writes.collect(),
         curve,
+        closing,
+        variation,
+        unseen_interval_s: unseen_interval(&points),
         cache,
         findings,
         points,
     }
 }
 
-/// With a cap, replaces the maximum by the mean of all level points: which of them is the highest
-/// is chance.
-fn pooled(at: AtLoad, cap: Option<Cap>) -> AtLoad {
-    let Some(cap) = cap else { return at };
+impl ClosingFigures {
+    fn of(points: &[PointSummary]) -> Self {
+        let find = |wanted: fn(Coordinates) -> bool| {
+            let found = points.iter().rfind(|point| wanted(point.coordinates))?;
+            AtLoad::of(found, found.classes.first()?)
+        };
+        Self {
+            knee: find(|at| matches!(at, Coordinates::ClosingDepth { .. })),
+            rate: find(|at| matches!(at, Coordinates::ClosingRate { .. })),
+            writes: find(|at| matches!(at, Coordinates::ClosingWrite { .. })),
+        }
+    }
+}
+
+/// The throughput of the plateau and of the closing measurement, in proportion to their times. The
+/// closing measurement is in one piece, so that a change between visits adds to its error.
+fn together(
+    searched: AtLoad,
+    closing: AtLoad,
+    plateau: &Plateau,
+    points: &[PointSummary],
+    variation: Option<Variation>,
+) -> AtLoad {
+    let (mut search_s, mut closing_s) = (0.0, 0.0);
+    for point in points {
+        match point.coordinates {
+            Coordinates::ClosingDepth { .. } => closing_s += point.measured_s,
+            at if at
+                .depth()
+                .is_some_and(|depth| (plateau.from..=plateau.to).contains(&f64::from(depth))) =>
+            {
+                search_s += point.measured_s;
+            }
+            _ => {}
+        }
+    }
+    let (Some(of_search), Some(of_closing)) = (searched.iops.precision(), closing.iops.precision())
+    else {
+        return searched;
+    };
+    let share = closing_s / (closing_s + search_s);
+    let changes = variation.map_or(0.0, |variation| variation.half_width());
+    let value = (1.0 - share) * searched.iops.value + share * closing.iops.value;
+    let precision = ((1.0 - share) * of_search).hypot(share * of_closing.hypot(changes));
     let iops = Estimate {
-        value: cap.throughput,
-        interval: Some(cap.interval.into()),
+        value,
+        interval: Some(Limits {
+            low: value * (-precision).exp(),
+            high: Some(value * precision.exp()),
+        }),
+    };
+    AtLoad {
+        iops,
+        mb_per_s: iops.scaled(f64::from(searched.io_bytes) / 1e6),
+        ..searched
+    }
+}
+
+/// True if two figures of independent measurements differ by more than `margin` and by more than
+/// their intervals allow.
+fn differ(one: Estimate, other: Estimate, margin: f64) -> bool {
+    let Some((a, b)) = one.precision().zip(other.precision()) else {
+        return false;
+    };
+    let apart = (one.value / other.value).ln().abs();
+    apart > a.hypot(b).max(margin)
+}
+
+/// True if burst credit was used up during the run.
+fn ran_out(findings: &[Finding]) -> bool {
+    findings
+        .iter()
+        .any(|finding| finding.is(FindingName::BurstCredit))
+}
+
+fn closing_differs(what: &str, searched: AtLoad, closing: AtLoad) -> Finding {
+    let lost = closing.iops.value < searched.iops.value;
+    Finding::warning(
+        FindingName::ClosingDiffers,
+        format!(
+            "{what}: short measurements gave {} IOPS, the closing measurement {} at depth {}: {}",
+            count(searched.iops.value.round()),
+            count(closing.iops.value.round()),
+            closing.depth,
+            if lost {
+                "they missed stalls or slow phases, or the storage's credit ran out"
+            } else {
+                "the storage was slower during the search"
+            }
+        ),
+        "the result is that of the closing measurement; `--thorough` measures every load for \
+         longer, and `rigel soak` for hours",
+    )
+}
+
+/// What happens less often than this may have been missed: of an event that was never seen in a
+/// time T, the mean interval is T/3 or more with 95 % confidence (the rule of three: Hanley and
+/// Lippman-Hand, JAMA 249, 1983).
+fn unseen_interval(points: &[PointSummary]) -> Option<f64> {
+    let is_small_read = |point: &&PointSummary| {
+        matches!(
+            point.coordinates,
+            Coordinates::Depth { .. } | Coordinates::ClosingDepth { .. }
+        )
+    };
+    let seconds: f64 = points
+        .iter()
+        .filter(is_small_read)
+        .map(|point| point.measured_s)
+        .sum();
+    (seconds > 0.0).then_some(seconds / 3.0)
+}
+
+/// The figures at the knee, with the throughput of the plateau.
+pub(in crate::analyse) fn at_plateau(at: AtLoad, plateau: &Plateau) -> AtLoad {
+    let iops = Estimate {
+        value: plateau.throughput,
+        interval: Some(plateau.interval.into()),
     };
     AtLoad {
         iops,
@@ -135,19 +307,98 @@ fn pooled(at: AtLoad, cap: Option<Cap>) -> AtLoad {
     }
 }
 
-/// The rates that were met and those that were not, in the first class of these points.
-pub(in crate::analyse) fn sustained(points: &[PointSummary]) -> Sustained {
-    let rates = || {
-        points.iter().filter_map(
-            |point| match (point.coordinates.rate(), point.classes.first()) {
-                (Some(rate), Some(class)) => Some((rate, point, class)),
-                _ => None,
-            },
-        )
+/// An offered rate, and whether it kept the bound.
+struct RateVerdict<'a> {
+    rate: u64,
+    point: &'a PointSummary,
+    class: &'a ClassSummary,
+    /// The closing measurement of the rate, if there was one.
+    closing: Option<(&'a PointSummary, &'a ClassSummary)>,
+}
+
+impl RateVerdict<'_> {
+    /// What search and closing measurement show together. The closing measurement decides, if it
+    /// can.
+    fn verdict(&self) -> BoundVerdict {
+        let searched = self.class.sustained();
+        let Some((_, closing)) = self.closing else {
+            return searched;
+        };
+        match closing.sustained() {
+            BoundVerdict::Undecided if searched == BoundVerdict::Kept && !closing.kept() => {
+                BoundVerdict::Undecided
+            }
+            BoundVerdict::Undecided => searched,
+            decided => decided,
+        }
+    }
+
+    /// True if the search found the bound kept, and the closing measurement certainly did not.
+    fn is_refuted(&self) -> bool {
+        self.class.sustained() == BoundVerdict::Kept && self.verdict() == BoundVerdict::Broken
+    }
+
+    fn is_confirmed(&self) -> bool {
+        self.closing.is_some_and(|(_, closing)| closing.kept())
+    }
+}
+
+fn rates(points: &[PointSummary]) -> Vec<RateVerdict<'_>> {
+    let closing_of = |wanted: u64| {
+        points.iter().find_map(|point| match point.coordinates {
+            Coordinates::ClosingRate { rate_per_s, .. } if rate_per_s == wanted => {
+                Some((point, point.classes.first()?))
+            }
+            _ => None,
+        })
     };
-    let best = rates()
-        .filter(|(.., class)| class.sustained())
-        .max_by_key(|(rate, ..)| *rate);
+    let of_point = |point| {
+        let point: &PointSummary = point;
+        let rate = point.coordinates.rate()?;
+        Some(RateVerdict {
+            rate,
+            point,
+            class: point.classes.first()?,
+            closing: closing_of(rate),
+        })
+    };
+    points.iter().filter_map(of_point).collect()
+}
+
+/// The rate for the next closing measurement of `closing`: first the highest that it can be expected
+/// to show within `bound`. If it does not, the highest that the search found certain. `None` if
+/// there is none, or no need.
+#[must_use]
+pub fn closing_rate(points: &[PointSummary], bound: Bound, closing: Nanos) -> Option<u64> {
+    let rates = rates(points);
+    let mut closed = rates.iter().filter(|one| one.closing.is_some());
+    let is_promising = |one: &RateVerdict| {
+        let times = closing.as_secs_f64() / one.point.measured_s.max(f64::MIN_POSITIVE);
+        let within = one.class.within;
+        one.class.kept() && within.is_some_and(|within| within.would_be_kept(times, bound))
+    };
+    let wanted = |one: &&RateVerdict| match closed.clone().count() {
+        0 => one.class.sustained() == BoundVerdict::Kept || is_promising(one),
+        1 => one.closing.is_none() && one.class.sustained() == BoundVerdict::Kept,
+        _ => false,
+    };
+    let best = rates.iter().filter(wanted).map(|one| one.rate).max();
+    let is_settled = closed.any(|one| one.verdict() == BoundVerdict::Kept);
+    best.filter(|_| !is_settled)
+}
+
+/// The rates that kept the bound and those that did not, in the first class of these points. Where
+/// a closing measurement refuted what the search found certain, only a rate that a closing
+/// measurement confirms is believed.
+#[must_use]
+pub fn sustained(points: &[PointSummary]) -> Sustained {
+    let rates = rates(points);
+    let is_refuted = rates.iter().any(RateVerdict::is_refuted);
+    let best = rates
+        .iter()
+        .filter(|one| one.verdict() == BoundVerdict::Kept)
+        .filter(|one| !is_refuted || one.is_confirmed())
+        .max_by_key(|one| one.rate);
     let kept_depths = points
         .iter()
         .filter(|point| point.step() == Step::Depth)
@@ -159,12 +410,23 @@ pub(in crate::analyse) fn sustained(points: &[PointSummary]) -> Sustained {
                 .then_some((point, class))
         });
     Sustained {
-        kept: best.and_then(|(_, point, class)| AtLoad::of(point, class)),
-        kept_rate: best.map(|(rate, ..)| rate),
-        broken_rate: rates()
-            .filter(|(.., class)| !class.sustained())
-            .map(|(rate, ..)| rate)
+        kept: best.and_then(|one| {
+            let (point, class) = one.closing.unwrap_or((one.point, one.class));
+            AtLoad::of(point, class)
+        }),
+        kept_rate: best.map(|one| one.rate),
+        broken_rate: rates
+            .iter()
+            .filter(|one| one.verdict() == BoundVerdict::Broken)
+            .map(|one| one.rate)
             .min(),
+        undecided: rates
+            .iter()
+            .filter(|one| one.verdict() == BoundVerdict::Undecided)
+            .count(),
+        confirmed: best
+            .filter(|one| one.closing.is_some())
+            .map(RateVerdict::is_confirmed),
         closed: kept_depths
             .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))
             .and_then(|(point, class)| AtLoad::of(point, class)),

@@ -4,11 +4,12 @@
 //! Input: the records of a `curve` run, and the latency bound if there was one.
 
 use super::at_load::AtLoad;
-use super::calibration::{Sustained, sustained};
+use super::calibration::{Sustained, at_plateau, sustained};
 use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
 use crate::analyse::point::sql::SqlSummary;
 use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise_within};
+use crate::analyse::point::visits::{variation, widen};
 use crate::model::{Bound, Finding, Ratio, Step};
 use crate::record::PointRecord;
 use serde::Serialize;
@@ -100,25 +101,38 @@ pub struct SchedulingDelay {
 /// Evaluates the records of a curve, with figures wanted to within `precision`.
 #[must_use]
 pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) -> CurveResult {
-    let points: Vec<PointSummary> = records
+    let mut points: Vec<PointSummary> = records
         .iter()
         .map(|record| summarise_within(record, bound))
         .collect();
+    let variation = variation(&points, false);
+    widen(&mut points);
+    let points = points;
     let closed = || {
         let chosen = points.iter().filter(|point| point.step() == Step::Depth);
         chosen.filter_map(|point| Some((point, point.classes.first()?)))
     };
     let greatest = closed().max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops));
-    let shape = curve_shape(closed().map(|(_, class)| class), precision.get());
+    let shape = curve_shape(closed(), precision.get());
+    let at = |found: Option<(&PointSummary, &ClassSummary)>| {
+        found.and_then(|(point, class)| AtLoad::of(point, class))
+    };
+    let at_knee = shape.knee.and_then(|knee| {
+        let found = at(closed().find(|(point, _)| point.is_at_depth(knee.load)))?;
+        Some(at_plateau(found, &knee.plateau))
+    });
     CurveResult {
         bound: bound.map(|bound| bound.to_string()),
-        maximum: greatest.and_then(|(point, class)| AtLoad::of(point, class)),
+        maximum: at_knee.or_else(|| at(greatest)),
         sustained: sustained(&points),
         scheduling_delay: points
             .iter()
             .filter_map(delay)
             .max_by(|one, other| one.p99_us.total_cmp(&other.p99_us)),
-        findings: run_checks::warnings(records, &points, &shape, &CacheTest::default(), precision),
+        findings: run_checks::warnings(records, &points, &shape, &CacheTest::default(), precision)
+            .into_iter()
+            .chain(variation.and_then(run_checks::varied))
+            .collect(),
         shape,
         points,
     }

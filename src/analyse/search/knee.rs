@@ -1,46 +1,139 @@
-//! The load at which throughput stops rising, and the cap of throughput if there is one.
+//! The level of throughput that more load does not raise, the load where it begins, and the cap of
+//! throughput if there is one.
 //!
-//! Input: throughput with its error, and mean response time, at some loads of a closed loop.
-//! Output: the knee, the maximum throughput, and a hard limit if there is one. Only measured loads
-//! are judged, nothing between them: how precisely the knee is located depends on the choice of
-//! loads.
+//! Input: throughput with its error and in each visit, and mean response time, at some loads of a
+//! closed loop. Output: the plateau, the knee, and a hard limit if there is one. Only measured
+//! loads are judged, nothing between them: how precisely the knee is located depends on the choice
+//! of loads.
 
 use crate::analyse::figures::statistics::{Interval, Mean, t_quantile};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A point of a closed loop's curve.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct CurvePoint {
     /// Outstanding I/Os.
     pub load: f64,
     /// Operations, or bytes, per second.
     pub throughput: Mean,
+    /// Throughput of each visit; the only value of a point that was measured in one piece.
+    pub visits: Vec<f64>,
     /// Mean response time in seconds.
     pub response: f64,
 }
 
+impl CurvePoint {
+    /// Half the width of the interval of its throughput, as a fraction of it.
+    fn precision(&self) -> f64 {
+        self.throughput.interval().relative(self.throughput.value)
+    }
+}
+
+/// The throughput that more load does not raise: the maximum.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Plateau {
+    /// Mean over its loads, each with the same weight. Which of them is the highest is chance.
+    pub throughput: f64,
+    /// The 95 % confidence interval.
+    pub interval: Interval,
+    /// Its lowest load.
+    pub from: f64,
+    /// Its highest load.
+    pub to: f64,
+    /// Number of visits to its loads.
+    pub visits: usize,
+}
+
+impl Plateau {
+    /// The mean over `points`, which must be in ascending order of load. Student's t on the visits'
+    /// throughputs, with limits on a logarithmic scale, so that none is negative; but no narrower
+    /// than the points' own intervals imply. `None` if there are no points.
+    fn of(points: &[CurvePoint]) -> Option<Self> {
+        let (first, last) = (points.first()?, points.last()?);
+        let mean_of = |point: &CurvePoint| {
+            point.visits.iter().sum::<f64>() / point.visits.len().max(1) as f64
+        };
+        let throughput = points.iter().map(mean_of).sum::<f64>() / points.len() as f64;
+        let visits: usize = points.iter().map(|point| point.visits.len()).sum();
+        // What the points' own intervals imply: they include stalls that other loads met.
+        let variance: f64 = points
+            .iter()
+            .map(|point| (point.throughput.error / point.throughput.value).powi(2))
+            .sum();
+        let fourth: f64 = points
+            .iter()
+            .map(|point| {
+                let relative = point.throughput.error / point.throughput.value;
+                relative.powi(4) / point.throughput.degrees
+            })
+            .sum();
+        let of_points = if variance > 0.0 {
+            t_quantile(variance.powi(2) / fourth) * variance.sqrt() / points.len() as f64
+        } else {
+            0.0
+        };
+        let of_visits = if visits < 2 {
+            0.0
+        } else {
+            let degrees = visits as f64 - 1.0;
+            let squares: f64 = points
+                .iter()
+                .flat_map(|point| &point.visits)
+                .map(|visit| (visit / throughput - 1.0).powi(2))
+                .sum();
+            // The points count equally, whatever the number of their visits.
+            let worth: f64 = points
+                .iter()
+                .map(|point| 1.0 / point.visits.len().max(1) as f64)
+                .sum();
+            let error = (squares / degrees * worth).sqrt() / points.len() as f64;
+            t_quantile(degrees) * error
+        };
+        let precision = of_visits.max(of_points);
+        Some(Self {
+            throughput,
+            interval: Interval {
+                low: throughput * (-precision).exp(),
+                high: throughput * precision.exp(),
+            },
+            from: first.load,
+            to: last.load,
+            visits,
+        })
+    }
+
+    /// Half the width of its interval, as a fraction of its throughput.
+    fn precision(&self) -> f64 {
+        (self.interval.high / self.throughput).ln()
+    }
+}
+
+/// Where the knee may be, as far as the measured loads show.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct KneeRange {
+    /// One more than the highest load that certainly gives less than the plateau.
+    pub low: f64,
+    /// The lowest load that certainly gives as much; `None` if no load does.
+    pub high: Option<f64>,
+}
+
 /// The load beyond which latency grows and throughput does not.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Knee {
-    /// Outstanding I/Os at the knee: the lowest measured load whose throughput is as good as the
-    /// maximum.
+    /// Outstanding I/Os at the knee: the lowest measured load whose throughput cannot be told from
+    /// the plateau.
     pub load: f64,
+    /// The loads between which it lies.
+    pub range: KneeRange,
     /// Throughput at the knee.
     pub throughput: Mean,
-    /// The maximum measured throughput.
-    pub maximum: Mean,
-    /// The load of the maximum: the knee's or a larger one.
-    pub maximum_load: f64,
+    /// The throughput from there on.
+    pub plateau: Plateau,
     /// True if a smaller load was measured and gave less, or if the knee is at a load of one, the
     /// smallest possible.
     pub bounded_below: bool,
     /// True if a larger load was measured where latency grew instead of throughput.
     pub bounded_above: bool,
-    /// The load where the asymptotes of throughput cross: throughput at a load of one, times the
-    /// load, and the maximum. N* = `X_max` R(1): Lazowska, Zahorjan, Graham and Sevcik,
-    /// Quantitative System Performance, 1984, ch. 5. It is a second opinion, and lies below
-    /// the knee if the rise is not straight. `None` if a load of one was not measured.
-    pub asymptotes: Option<f64>,
 }
 
 impl Knee {
@@ -51,50 +144,85 @@ impl Knee {
     }
 }
 
-/// The knee of a curve; the points may be in any order. It is the lowest load whose throughput is
-/// within `tolerance` (0.02 for 2 %) of the maximum, or at least the lower limit of the maximum's
-/// 95 % interval, whichever is lower; but it is never below nine tenths of the maximum. `None` if
-/// no point has a throughput above zero.
+/// How a load's throughput compares with a plateau.
+struct AgainstPlateau {
+    /// It may be as good: within the margin, or not certainly below it.
+    may: bool,
+    /// It is certainly within the margin.
+    is_certain: bool,
+    /// However imprecise it is, a tenth less is not as good.
+    is_near: bool,
+}
+
+impl AgainstPlateau {
+    fn of(point: &CurvePoint, level: f64, precision: f64, margin: f64) -> Self {
+        const NEAR: f64 = 0.9;
+        let value = point.throughput.value;
+        let unsure = point.precision().hypot(precision);
+        let enough = (1.0 - margin) * level;
+        Self {
+            may: value * (1.0 + unsure) >= enough,
+            is_certain: value * (1.0 - unsure) >= enough,
+            is_near: value >= NEAR * level,
+        }
+    }
+}
+
+/// The knee of a curve; the points may be in any order. It is the lowest load whose throughput
+/// cannot be told from that of the plateau, or is within `margin` (0.02 for 2 %) of it; but never
+/// one whose throughput is below nine tenths of it. `None` if no point has a throughput above zero.
+///
+/// The plateau is made of all loads from the knee on, except the lowest and the highest ones if they
+/// certainly give less. A load in between that gave less has met a stall, and belongs to it.
 #[must_use]
-pub fn knee(points: &[CurvePoint], tolerance: f64) -> Option<Knee> {
-    const LEAST: f64 = 0.9;
+pub fn knee(points: &[CurvePoint], margin: f64) -> Option<Knee> {
+    const PASSES: usize = 3;
     let points = sorted(points);
-    let greatest = points
-        .iter()
-        .max_by(|one, other| one.throughput.value.total_cmp(&other.throughput.value))?;
-    let maximum = greatest.throughput;
-    // However imprecise the maximum is, a tenth less is not as good.
-    let enough = maximum
-        .interval()
-        .low
-        .min((1.0 - tolerance) * maximum.value)
-        .max(LEAST * maximum.value);
-    let at = points
-        .iter()
-        .position(|point| point.throughput.value >= enough)?;
-    let knee = points[at];
+    let low = |point: &&CurvePoint| point.throughput.interval().low;
+    let best = points.iter().max_by(|a, b| low(a).total_cmp(&low(b)))?;
+    let (mut level, mut precision) = (best.throughput.value, best.precision());
+    let (mut at, mut plateau) = (0, Plateau::of(std::slice::from_ref(best))?);
+    for _ in 0..PASSES {
+        let against = |point: &CurvePoint| AgainstPlateau::of(point, level, precision, margin);
+        at = points.iter().position(|point| {
+            let against = against(point);
+            against.may && against.is_near
+        })?;
+        let last = points.iter().rposition(|point| against(point).may)?.max(at);
+        // The margin is for the knee. A load that certainly gives less, if only by a percent, would
+        // lower the plateau.
+        let full = |point: &CurvePoint| AgainstPlateau::of(point, level, precision, 0.0).may;
+        let first = points[at..=last].iter().position(full).unwrap_or(0);
+        plateau = Plateau::of(&points[at + first..=last])?;
+        (level, precision) = (plateau.throughput, plateau.precision());
+    }
+    let against = |point: &CurvePoint| AgainstPlateau::of(point, level, precision, margin);
+    let knee = &points[at];
+    let below = points[..at].iter().rev().find(|point| !against(point).may);
+    let certain = points[at..].iter().find(|point| against(point).is_certain);
     // On a level curve response time grows in proportion to load (Little's law); half of that
     // growth is more than chance.
-    let slower = |point: &&CurvePoint| {
+    let slower = |point: &CurvePoint| {
         point.response / knee.response - 1.0 > (point.load / knee.load - 1.0) / 2.0
     };
-    let first = points.iter().find(|point| point.load <= 1.0);
     Some(Knee {
         load: knee.load,
+        range: KneeRange {
+            low: below.map_or(points[0].load, |point| point.load + 1.0),
+            high: certain.map(|point| point.load),
+        },
         throughput: knee.throughput,
-        maximum,
-        maximum_load: greatest.load,
-        bounded_below: at > 0 || knee.load <= 1.0,
+        plateau,
+        bounded_below: below.is_some() || knee.load <= 1.0,
         bounded_above: points[at + 1..]
             .iter()
             .filter(|point| point.load > knee.load)
-            .any(|point| slower(&point)),
-        asymptotes: first.map(|first| maximum.value * first.response),
+            .any(slower),
     })
 }
 
 /// A hard limit of throughput.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Cap {
     /// Operations, or bytes, per second.
     pub throughput: f64,
@@ -112,14 +240,12 @@ pub struct Cap {
 /// - throughput is the same within 1 % or within its interval, and shows no larger trend;
 /// - there are at least three loads, spanning a factor of four;
 /// - response time rises in proportion to load;
-/// - at least two points, a factor of two apart, are known to 5 %; others must agree within their
-///   interval.
+/// - their mean is known to 5 %.
 ///
 /// A throttle looks like this, and so does a fixed number of servers. A device that becomes slower
 /// under load or still gains a little does not.
 ///
-/// The value is the mean of the level points, weighted by inverse variance. Its error is at least
-/// what their scatter gives (Birge, Physical Review 40, 1932).
+/// The value is the mean of the level points: see [`Plateau`].
 #[must_use]
 pub fn cap(points: &[CurvePoint]) -> Option<Cap> {
     const KNEE: f64 = 0.02;
@@ -141,7 +267,6 @@ fn level(points: &[CurvePoint]) -> Option<Cap> {
     const SPAN_MIN: f64 = 4.0;
     const LEVEL: f64 = 0.01;
     const KNOWN: f64 = 0.05;
-    const PROVEN_SPAN_MIN: f64 = 2.0;
     const PROPORTIONAL: f64 = 0.15;
     let (first, last) = (points.first()?, points.last()?);
     let loads = 1 + points
@@ -151,21 +276,14 @@ fn level(points: &[CurvePoint]) -> Option<Cap> {
     if loads < LOADS_MIN || last.load < SPAN_MIN * first.load {
         return None;
     }
-    let (value, error) = pooled(points);
+    let plateau = Plateau::of(points)?;
+    let value = plateau.throughput;
     let half = |point: &CurvePoint| point.throughput.interval().half_width();
     let is_level = |point: &CurvePoint| {
         (point.throughput.value - value).abs() <= half(point).max(LEVEL * value)
     };
-    // An imprecise point must agree with the others, but proves nothing.
-    let known: Vec<f64> = points
-        .iter()
-        .filter(|point| half(point) <= KNOWN * value)
-        .map(|point| point.load)
-        .collect();
-    let proven = known
-        .first()
-        .zip(known.last())
-        .is_some_and(|(first, last)| *last >= PROVEN_SPAN_MIN * first);
+    // Imprecise points agree with anything.
+    let proven = plateau.precision() <= KNOWN;
     let is_proportional = |point: &CurvePoint| {
         let growth = (point.response / first.response) / (point.load / first.load);
         (growth - 1.0).abs() <= PROPORTIONAL
@@ -180,40 +298,12 @@ fn level(points: &[CurvePoint]) -> Option<Cap> {
     {
         return None;
     }
-    let degrees = points.iter().map(|point| point.throughput.degrees).sum();
-    let half = t_quantile(degrees) * error;
-    let interval = Interval {
-        low: value - half,
-        high: value + half,
-    };
     Some(Cap {
         throughput: value,
-        interval,
+        interval: plateau.interval,
         from: first.load,
         to: last.load,
     })
-}
-
-/// The mean throughput, weighted by inverse variance, and its standard error, at least as large as
-/// the scatter gives.
-fn pooled(points: &[CurvePoint]) -> (f64, f64) {
-    // Without a minimum error, a point with error 0 would have all the weight.
-    const ERROR_MIN: f64 = 1e-4;
-    let weigh = |mean: &Mean| mean.error.max(ERROR_MIN * mean.value).powi(-2);
-    let weights: f64 = points.iter().map(|point| weigh(&point.throughput)).sum();
-    let sum: f64 = points
-        .iter()
-        .map(|point| weigh(&point.throughput) * point.throughput.value)
-        .sum();
-    let value = sum / weights;
-    let scatter: f64 = points
-        .iter()
-        .map(|point| weigh(&point.throughput) * (point.throughput.value - value).powi(2))
-        .sum();
-    (
-        value,
-        (scatter / (points.len() as f64 - 1.0)).max(1.0).sqrt() / weights.sqrt(),
-    )
 }
 
 /// The rise of throughput from the lowest to the highest load, by a line fitted over the logarithm
@@ -237,7 +327,7 @@ fn sorted(points: &[CurvePoint]) -> Vec<CurvePoint> {
     let usable = |point: &&CurvePoint| {
         point.load > 0.0 && point.throughput.value > 0.0 && point.response > 0.0
     };
-    let mut points: Vec<CurvePoint> = points.iter().filter(usable).copied().collect();
+    let mut points: Vec<CurvePoint> = points.iter().filter(usable).cloned().collect();
     points.sort_by(|one, other| one.load.total_cmp(&other.load));
     points
 }
@@ -262,6 +352,7 @@ mod tests {
             CurvePoint {
                 load: *load,
                 throughput,
+                visits: vec![value * (1.0 - error), value, value * (1.0 + error)],
                 response: load / value,
             }
         };
@@ -282,10 +373,16 @@ mod tests {
             let knee = knee(&points, TOLERANCE).unwrap();
             assert!((knee.load - count).abs() < 1e-9, "{count}: {knee:?}");
             assert!(
-                (knee.maximum.value - count * 1000.0).abs() < 1e-6 && knee.bracketed(),
+                (knee.plateau.throughput - count * 1000.0).abs() < 1e-6 && knee.bracketed(),
                 "{knee:?}"
             );
-            assert!((knee.asymptotes.unwrap() - count).abs() < 1e-9, "{knee:?}");
+            assert_eq!(
+                knee.range,
+                KneeRange {
+                    low: count,
+                    high: Some(count)
+                }
+            );
         }
     }
 
@@ -302,7 +399,6 @@ mod tests {
             (level.load - 32.0).abs() < 1e-9 && !level.bounded_below && level.bounded_above,
             "{level:?}"
         );
-        assert_eq!(level.asymptotes, None);
         // Loads so close that throughput rises by less than the tolerance between them, and latency
         // hardly grows.
         let close = knee(
@@ -373,7 +469,7 @@ mod tests {
         };
         let cap = cap(&curve(&POWERS[2..], 0.0001, jagged)).unwrap();
         assert!(
-            cap.interval.contains(5000.0) && cap.interval.half_width() > 10.0,
+            cap.interval.contains(5000.0) && cap.interval.half_width() > 8.0,
             "{cap:?}"
         );
     }
@@ -420,7 +516,7 @@ mod tests {
             None,
             "two loads"
         );
-        assert_eq!(cap(&curve(&POWERS, 0.05, level)), None, "hardly known");
+        assert_eq!(cap(&curve(&POWERS, 0.08, level)), None, "hardly known");
         let mut points = curve(&POWERS, 0.001, level);
         points.iter_mut().for_each(|point| point.response = 0.001);
         assert_eq!(cap(&points), None, "latency does not rise");

@@ -461,6 +461,7 @@ mod tests {
             asked: None,
             streams: vec![stream],
             samples: Vec::new(),
+            visits: Vec::new(),
         }
     }
 

@@ -62,7 +62,8 @@ impl MatrixResult {
         let alone = points
             .iter()
             .filter(|point| point.coordinates.small_alone().is_some());
-        let shape = curve_shape(alone.filter_map(|point| point.classes.first()), TOLERANCE);
+        let alone = alone.filter_map(|point| Some((point, point.classes.first()?)));
+        let shape = curve_shape(alone, TOLERANCE);
         let findings = warnings_of_matrix(records, &points, &shape);
         Self {
             points,

@@ -11,4 +11,4 @@ pub(super) mod layers;
 pub(super) mod matrix;
 pub(super) mod run_checks;
 pub(super) mod shape;
-pub(super) mod usl;
+pub(super) mod unseen;

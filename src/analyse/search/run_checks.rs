@@ -6,11 +6,15 @@
 
 use super::at_load::AtLoad;
 use super::shape::CurveShape;
-use crate::analyse::figures::quantity::{count, mb_per_second, rounded_percent};
-use crate::analyse::figures::statistics::ratio;
+use crate::analyse::figures::confidence::Estimate;
+use crate::analyse::figures::quantity::{count, mb_per_second, rounded_percent, time};
+use crate::analyse::figures::statistics::{Limits, ratio};
+use crate::analyse::point::stalls::Stalls;
+use crate::analyse::point::steady::step;
 use crate::analyse::point::summary::{ClassSummary, PointSummary};
+use crate::analyse::point::visits::Variation;
 use crate::model::{Bytes, Coordinates, Finding, FindingName, Nanos, Ratio, Severity, Step};
-use crate::record::PointRecord;
+use crate::record::{PointRecord, StreamRecord};
 use serde::Serialize;
 
 /// Reads are from a cache if their median is below this fraction of the median over the whole
@@ -25,6 +29,9 @@ const DRIFT: f64 = 0.05;
 
 /// Factor by which throughput falls when credit runs out.
 const STEP: f64 = 1.25;
+
+/// Deviations that make a fall of throughput more than chance, which a run has many occasions for.
+const STEP_DEVIATIONS: f64 = 4.0;
 
 /// Minimum duration of a stalled operation, in microseconds.
 const STALL_US: f64 = 20_000.0;
@@ -191,7 +198,6 @@ pub(super) fn warnings(
     found.extend(stalled(points));
     found.extend(capped(points, curve));
     found.extend(drifted(points));
-    found.extend(unfitted(curve));
     found.extend(
         [(Step::Large, "large reads"), (Step::Write, "writes")]
             .map(|(step, name)| unreached(points, step, name))
@@ -217,9 +223,57 @@ pub(super) fn warnings_of_matrix(
         .collect()
 }
 
+/// Warns of stalls: of operations that took far longer than their point's p99, and of those that
+/// the windows show.
+fn stalled(points: &[PointSummary]) -> Option<Finding> {
+    let in_windows = repeated(points);
+    let what = match (longest(points), in_windows) {
+        (Some(longest), Some(repeated)) => format!("{longest}; {repeated}"),
+        (one, other) => one.or(other)?,
+    };
+    Some(Finding::warning(
+        FindingName::Stall,
+        what,
+        "find the time in the timeline of the HTML page, then see the log of the kernel (dmesg) \
+         and of the device: a reset, a path failover, a snapshot, another tenant",
+    ))
+}
+
+/// How often, how long and for what share of the time I/O stalled, over all points; `None` if the
+/// windows show fewer than three stalls, or they took less than a hundredth of the time.
+fn repeated(points: &[PointSummary]) -> Option<String> {
+    const TIMES_MIN: u64 = 3;
+    const SHARE_MIN: f64 = 0.01;
+    let (mut all, mut seconds, mut places) = (Stalls::default(), 0.0, 0);
+    for point in points {
+        let Some(class) = point.classes.first() else {
+            continue;
+        };
+        all.times += class.stalls.times;
+        all.seconds += class.stalls.seconds;
+        seconds += point.measured_s;
+        places += u32::from(!class.stalls.is_none());
+    }
+    let share = all.seconds / seconds;
+    let each = |seconds: f64| time(seconds * 1e6 / all.times as f64);
+    let at = match places {
+        1 => "at one point".into(),
+        many => format!("at {many} points"),
+    };
+    (all.times >= TIMES_MIN && share >= SHARE_MIN).then(|| {
+        format!(
+            "all I/O stalled {} times, on average every {} for {}, {} of the time ({at})",
+            all.times,
+            each(seconds),
+            each(all.seconds),
+            rounded_percent(share)
+        )
+    })
+}
+
 /// The longest of the operations that took far longer than their point's p99, and the number of
 /// other points with such operations.
-fn stalled(points: &[PointSummary]) -> Option<Finding> {
+fn longest(points: &[PointSummary]) -> Option<String> {
     let worst_of = |point: &PointSummary| {
         let latencies = point.classes.iter().filter_map(|class| class.latency);
         let held_up =
@@ -239,15 +293,10 @@ fn stalled(points: &[PointSummary]) -> Option<Finding> {
         1 => ", and at one more point".into(),
         more => format!(", and at {more} more points"),
     };
-    Some(Finding::warning(
-        FindingName::Stall,
-        format!(
-            "at {at} an operation took {}, {:.0} times the p99 there{others}: all I/O stalled",
-            Nanos::from_micros_f64(max_us),
-            max_us / p99_us
-        ),
-        "find the time in the timeline of the HTML page, then see the log of the kernel (dmesg) \
-         and of the device: a reset, a path failover, a snapshot, another tenant",
+    Some(format!(
+        "at {at} an operation took {}, {:.0} times the p99 there{others}: all I/O stalled",
+        Nanos::from_micros_f64(max_us),
+        max_us / p99_us
     ))
 }
 
@@ -293,23 +342,20 @@ fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Cre
         };
         let windows = record.whole_windows();
         let stream = record.streams.first().filter(|_| windows >= WINDOWS_MIN)?;
-        let rate = |range: std::ops::Range<usize>| {
-            let seconds = record.window.as_secs_f64() * range.len() as f64;
-            range
-                .flat_map(|at| stream.windows_at(at))
-                .map(|window| window.done)
-                .sum::<u64>() as f64
-                / seconds
+        let counts = counts(stream, windows);
+        let (early, late) = (&counts[..windows / 5], &counts[windows / 2..]);
+        let rate = |counts: &[f64]| {
+            counts.iter().sum::<f64>() / counts.len() as f64 / record.window.as_secs_f64()
         };
-        let (before, after) = (rate(0..windows / 5), rate(windows / 2..windows));
+        let (before, after) = (rate(early), rate(late));
+        let by_chance = step(early, late).is_none_or(|step| step.deviations() < STEP_DEVIATIONS);
+        let is_lower = before >= STEP * after && after <= AS_THE_WHOLE * whole;
         // If an operation takes longer than a window, the windows show nothing.
-        (before > 0.0 && before >= STEP * after && after <= AS_THE_WHOLE * whole).then_some(
-            Credit {
-                bytes,
-                before,
-                after,
-            },
-        )
+        (before > 0.0 && is_lower && !by_chance).then_some(Credit {
+            bytes,
+            before,
+            after,
+        })
     })
 }
 
@@ -403,6 +449,21 @@ fn drifted(points: &[PointSummary]) -> Option<Finding> {
     })
 }
 
+/// Warns if throughput at the same load varied between visits by more than chance.
+pub(super) fn varied(variation: Variation) -> Option<Finding> {
+    (variation.is_significant() && variation.share > DRIFT).then(|| {
+        Finding::warning(
+            FindingName::Drift,
+            format!(
+                "throughput at the same load varied by {} from visit to visit: the storage \
+                 changed during the run, and all intervals are wider for it",
+                rounded_percent(variation.share)
+            ),
+            "measure again, at a quieter time, or longer with `--thorough`",
+        )
+    })
+}
+
 /// Warns of a step down within a point to a level that no later point exceeds: credit that was used
 /// up. If later points exceed it, another user's load came and went.
 fn ran_out(records: &[PointRecord]) -> Option<Finding> {
@@ -421,10 +482,7 @@ fn ran_out(records: &[PointRecord]) -> Option<Finding> {
             .first()
             .filter(|stream| stream.unserved.iter().sum::<u64>() == 0)?;
         let whole = record.whole_windows();
-        let counts: Vec<f64> = (0..whole)
-            .map(|at| stream.windows_at(at).map(|window| window.done).sum::<u64>() as f64)
-            .collect();
-        let step = step_down(&counts)?;
+        let step = step_down(&counts(stream, whole))?;
         let rate = |count: f64| count / record.window.as_secs_f64();
         let length = |record: &PointRecord| record.streams.first().map(|stream| stream.length);
         let mut later = records[index + 1..]
@@ -449,6 +507,16 @@ fn ran_out(records: &[PointRecord]) -> Option<Finding> {
             )
         })
     })
+}
+
+/// Completed operations of each of the first `windows`.
+fn counts(stream: &StreamRecord, windows: usize) -> Vec<f64> {
+    (0..windows)
+        .map(|at| {
+            let done = stream.windows_at(at).map(|window| window.done);
+            done.sum::<u64>() as f64
+        })
+        .collect()
 }
 
 /// A step down in a series of counts.
@@ -486,21 +554,31 @@ fn step_down(counts: &[f64]) -> Option<StepDown> {
     // A rate of zero is a stall, not the rate without credit.
     let is_step =
         after > 0.0 && before >= STEP * after && level(early, before) && level(late, after);
-    is_step.then_some(StepDown { at, before, after })
+    let by_chance = step(early, late).is_none_or(|step| step.deviations() < STEP_DEVIATIONS);
+    (is_step && !by_chance).then_some(StepDown { at, before, after })
 }
 
 /// Warns if throughput still rose at the maximum depth of a search.
 fn unreached(points: &[PointSummary], step: Step, name: &str) -> Option<Finding> {
     const GAIN: f64 = 1.02;
     let of_step = points.iter().filter(|point| point.step() == step);
-    let mut loads: Vec<(u32, f64)> = of_step
-        .filter_map(|point| Some((point.coordinates.outstanding(), point.classes.first()?.iops)))
+    let mut loads: Vec<(u32, Estimate)> = of_step
+        .filter_map(|point| {
+            Some((
+                point.coordinates.outstanding(),
+                point.classes.first()?.rate(),
+            ))
+        })
         .collect();
     loads.sort_by_key(|(depth, _)| *depth);
     let [.., (_, before), (depth, last)] = loads[..] else {
         return None;
     };
-    (last > GAIN * before).then(|| {
+    let both = |one: Estimate| one.interval.and_then(Limits::both);
+    let by_chance = both(before)
+        .zip(both(last))
+        .is_some_and(|(before, last)| before.overlaps(last));
+    (last.value > GAIN * before.value && !by_chance).then(|| {
         Finding::warning(
             FindingName::NotReached,
             format!(
@@ -511,19 +589,6 @@ fn unreached(points: &[PointSummary], step: Step, name: &str) -> Option<Finding>
              write=100 for writes",
         )
     })
-}
-
-/// Notes that the law does not describe the curve and is no second opinion.
-fn unfitted(curve: &CurveShape) -> Option<Finding> {
-    let law = curve.usl.filter(|law| !law.fits)?;
-    Some(Finding::note(
-        FindingName::Usl,
-        format!(
-            "the Universal Scalability Law does not fit this curve (a point is {} off): the knee \
-             is derived from the measured points only",
-            rounded_percent(law.greatest_residual)
-        ),
-    ))
 }
 
 /// Notes points whose figures are less precise than requested.

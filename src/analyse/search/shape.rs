@@ -1,20 +1,25 @@
-//! The shape of a closed loop's curve: knee, cap and scalability.
+//! The shape of a closed loop's curve: plateau, knee and cap.
 
 use super::knee::{Cap, CurvePoint, Knee, cap, knee};
-use super::usl::{Usl, usl};
-use crate::analyse::point::summary::ClassSummary;
+use crate::analyse::point::summary::{ClassSummary, PointSummary};
 use serde::Serialize;
 
 impl CurvePoint {
     /// A point of a closed loop's curve, for the knee; `None` if it has too few data for an error
     /// estimate.
     #[must_use]
-    pub fn of(class: &ClassSummary) -> Option<Self> {
-        let response = class.latency?.mean_us / 1e6;
+    pub fn of(point: &PointSummary, class: &ClassSummary) -> Option<Self> {
+        let throughput = class.confidence?.iops;
+        let visits: Vec<f64> = point.visits.iter().map(|visit| visit.iops).collect();
         Some(Self {
             load: f64::from(class.outstanding),
-            throughput: class.confidence?.iops,
-            response,
+            visits: if visits.is_empty() {
+                vec![throughput.value]
+            } else {
+                visits
+            },
+            throughput,
+            response: class.latency?.mean_us / 1e6,
         })
     }
 }
@@ -22,29 +27,24 @@ impl CurvePoint {
 /// What the shape of a closed loop's curve shows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CurveShape {
-    /// The load beyond which latency grows and throughput does not.
+    /// The load beyond which latency grows and throughput does not, and the throughput there.
     pub knee: Option<Knee>,
     /// The hard limit that throughput reaches, if there is one.
     pub cap: Option<Cap>,
-    /// The fitted Universal Scalability Law.
-    pub usl: Option<Usl>,
 }
 
-/// The shape of these points' curve; throughput within the fraction `tolerance` of the maximum
-/// counts as equal to it.
+/// The shape of these points' curve; throughput within the fraction `margin` of the plateau counts
+/// as equal to it.
 #[must_use]
 pub fn curve_shape<'a>(
-    classes: impl Iterator<Item = &'a ClassSummary>,
-    tolerance: f64,
+    points: impl Iterator<Item = (&'a PointSummary, &'a ClassSummary)>,
+    margin: f64,
 ) -> CurveShape {
-    let loads: Vec<CurvePoint> = classes.filter_map(CurvePoint::of).collect();
-    let pairs: Vec<(f64, f64)> = loads
-        .iter()
-        .map(|point| (point.load, point.throughput.value))
+    let loads: Vec<CurvePoint> = points
+        .filter_map(|(point, class)| CurvePoint::of(point, class))
         .collect();
     CurveShape {
-        knee: knee(&loads, tolerance),
+        knee: knee(&loads, margin),
         cap: cap(&loads),
-        usl: usl(&pairs),
     }
 }

@@ -1,81 +1,64 @@
-//! What a series of figures did over time: kept its level, rose or fell, followed the hour of the
-//! day, or changed in steps.
+//! What a series of figures did over time: what it repeats by the calendar, how its spread and its
+//! level changed, and whether it rose or fell.
 //!
-//! Input: values (logarithms of a rate or a latency) with their times, ascending. Output: the model
-//! that explains them best, with the parts of it that are beyond chance. A model is a level,
-//! optionally a slope and a daily pattern, and steps. The residual is noise whose neighbours
-//! correlate (first-order autoregressive). The correlation is estimated and used in generalised
-//! least squares; without it, a slow wave would look like steps. docs/methods/predictability.md has
-//! the method, its sources and the measured rates of false alarms.
+//! Input: values (logarithms of a rate or a latency) with their times, ascending. Output: the parts
+//! of them that are beyond chance, and what is left. docs/methods/predictability.md has the method,
+//! its sources and the measured rates of false alarms.
 
-use super::least_squares::{
-    Basis, Coefficient, DAY, Fit, Wave, autocorrelation, fit, harmonics, whiten,
-};
-use crate::analyse::figures::robust::{
-    median, normal_quantile, quantile, spread_of_differences, z_of_t,
-};
+use super::calendar::{Calendar, calendar};
+use super::log_series::{LogSeries, WORTH_TELLING};
+use super::noise::{Coefficient, Fit, ROUNDING, fit};
+use super::segments;
+use crate::analyse::figures::robust::{median, normal_quantile, quantile, spread_of_differences};
 
 /// False-alarm rate: at most one in this many series of pure noise is reported as changed, rising,
-/// falling or following the day.
+/// falling or following the calendar.
 pub const FALSE_ALARMS_ONE_IN: u32 = 1000;
-/// Significance level of each single test. A tenth of the promised rate, because several tests are
-/// made per series, and they assume noise more regular than it may be.
+/// Significance level of the search for steps, and of that for a slope. A tenth of the promised
+/// rate, because several tests are made per series, and noise is never quite normal.
 const SIGNIFICANCE: f64 = 0.1 / FALSE_ALARMS_ONE_IN as f64;
-/// The significance level that makes a step a candidate for closer examination.
-const CANDIDATE: f64 = 0.2;
-/// Minimum number of rounds on either side of a step: one or two slow rounds are outliers.
-pub(super) const SEGMENT_MIN: usize = 3;
-/// Heavy tails of the noise count if a level has fewer rounds than this.
-const SHORT: usize = 12;
-/// With fewer steps than this, all steps are placed again when one is dropped; with more it would
-/// take too long.
-const FEW: usize = 6;
-/// Maximum factor by which heavy tails raise the threshold of a short change.
-const HEAVINESS_MAX: f64 = 3.0;
-/// Maximum number of steps per series. With more, none is reported, because the omitted ones
-/// distort the others.
+/// Minimum number of rounds on either side of a step: up to three slow rounds are outliers or a
+/// short slowdown.
+pub(super) const SEGMENT_MIN: usize = 4;
+/// Minimum number of rounds of one spread.
+const SPREAD_MIN: usize = 24;
+/// Smallest ratio of two spreads that is worth reporting.
+const SPREAD_RATIO: f64 = 1.5;
+/// Maximum number of steps per series; of more, none is reported.
 pub(super) const STEPS_MAX: usize = 20;
 /// With fewer values than this, only the level is reported.
 pub(super) const VALUES_MIN: usize = 10;
-/// Smallest change that is worth reporting, on the logarithmic scale: 1 %.
-pub(super) const WORTH_TELLING: f64 = 0.01;
 /// A value this many times the noise away is an outlier, if it is at least `OUTLIER_MIN` away.
 const OUTLIER: f64 = 6.0;
 const OUTLIER_MIN: f64 = 0.02;
 /// The search for steps clips values that are more than this many times the noise away from their
 /// neighbours.
 const DRAWN_IN: f64 = 3.0;
-/// Noise floor for rounding: a thousandth of a percent.
-const ROUNDING: f64 = 1e-5;
+/// Standard deviation of the logarithm of a normal variable's absolute value: π/√8.
+const OF_LOGARITHM: f64 = 1.110_72;
+/// Seconds of a day.
+const DAY: f64 = 86_400.0;
 
-/// Minimum number of days for a daily pattern; with fewer it cannot be told from chance.
-const DAYS_MIN: f64 = 1.98;
-
-/// A series of finite values, with one time per value.
-#[derive(Debug, Clone)]
-pub(super) struct LogSeries {
-    /// Seconds since the first value.
-    pub(super) seconds: Vec<f64>,
-    /// Seconds since local midnight.
-    pub(super) of_day: Vec<f64>,
-    /// Values, as logarithms.
-    pub(super) values: Vec<f64>,
-}
-
-/// The model that explains a series best.
+/// The parts of a series.
 #[derive(Debug, Clone)]
 pub(super) struct Explained {
+    /// What it repeats by the calendar.
+    pub(super) calendar: Option<Calendar>,
+    /// Changes of its spread, ascending.
+    pub(super) spreads: Vec<SpreadFound>,
     /// Steps, ascending.
     pub(super) steps: Vec<StepFound>,
     /// True if there are more changes than `STEPS_MAX`; then the found steps must not be reported.
     pub(super) too_many: bool,
     /// Slope per day on the logarithmic scale.
     pub(super) slope: Option<Coefficient>,
-    /// The daily pattern, by seconds since midnight.
-    pub(super) daily: Option<Wave>,
     /// Standard deviation of single values from the model, with outliers clipped.
     pub(super) noise: f64,
-    /// The values without slope and daily pattern, outliers not clipped.
+    /// Standard deviation of the values around each value, from differences of neighbours.
+    pub(super) deviations: Vec<f64>,
+    /// Half the range of the middle 95 % of the values around the model.
+    pub(super) around: f64,
+    /// The values without slope and calendar, outliers not clipped.
     pub(super) levelled: Vec<f64>,
     /// Indexes of outliers.
     pub(super) outliers: Vec<usize>,
@@ -89,408 +72,320 @@ pub(super) struct StepFound {
     pub(super) size: Coefficient,
 }
 
-/// The model that explains the series best; `None` if the series is too short or a value is not
-/// finite.
+/// A change of the spread of neighbouring values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct SpreadFound {
+    /// Index of the first value after the change.
+    pub(super) at: usize,
+    /// Half the range of the middle 95 % of the values before and after it, without the rest of the
+    /// model.
+    pub(super) before: f64,
+    pub(super) after: f64,
+}
+
+/// Explains a series; `None` if it is too short or a value is not finite.
 pub(super) fn explain(series: &LogSeries) -> Option<Explained> {
     let n = series.values.len();
-    if n < VALUES_MIN
-        || series
-            .values
-            .iter()
-            .chain(&series.seconds)
-            .any(|value| !value.is_finite())
-    {
+    let mut all = series.values.iter().chain(&series.seconds);
+    if n < VALUES_MIN || all.any(|value| !value.is_finite()) {
         return None;
     }
-    let drawn_in = draw_in(&series.values);
-    let mut bases = vec![(false, false), (true, false)];
-    if days_are_told(series) {
-        bases.extend([(false, true), (true, true)]);
-    }
-    let models = bases
-        .into_iter()
-        .filter_map(|(sloped, daily)| model(series, &drawn_in, sloped, daily));
-    let best = models.min_by(|a, b| a.criterion.total_cmp(&b.criterion))?;
-    Some(best.explained(series))
-}
-
-/// True if the series covers enough days, and enough hours of the day, for a daily pattern.
-fn days_are_told(series: &LogSeries) -> bool {
-    let days = series.seconds.last().copied().unwrap_or(0.0) / DAY;
-    let mut hours = [false; 24];
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "an hour of the day, below 24"
-    )]
-    series
-        .of_day
-        .iter()
-        .for_each(|second| hours[((second / 3600.0) as usize).min(23)] = true);
-    // Rounds at both ends of two days span one interval less than two days.
-    let interval = days / (series.values.len() as f64 - 1.0);
-    days + interval >= DAYS_MIN
-        && hours.iter().filter(|seen| **seen).count() >= 6
-        && series.values.len() >= 16
-}
-
-/// Clips values that stand out from the median of the five around them to three times the noise
-/// (Hampel's filter; Davies and Gather, Journal of the American Statistical Association 88, 1993).
-/// Three in a row stay as they are.
-fn draw_in(values: &[f64]) -> Vec<f64> {
-    let limit = DRAWN_IN * spread_of_differences(values).max(ROUNDING);
-    (0..values.len())
-        .map(|at| {
-            let around = middle_of_five(values, at);
-            values[at].clamp(around - limit, around + limit)
-        })
-        .collect()
-}
-
-/// The median of a value and its two neighbours on either side, as far as they exist.
-pub(super) fn middle_of_five(values: &[f64], at: usize) -> f64 {
-    let from = at.saturating_sub(2).min(values.len().saturating_sub(5));
-    median(&values[from..(from + 5).min(values.len())]).unwrap_or(values[at])
-}
-
-/// A fitted model.
-struct Model {
-    sloped: bool,
-    daily: bool,
-    steps: Vec<usize>,
-    too_many: bool,
-    fit: Fit,
-    criterion: f64,
-}
-
-/// Columns of level, slope and daily pattern.
-fn columns(series: &LogSeries, sloped: bool, daily: bool) -> Vec<Vec<f64>> {
-    let mut columns = vec![vec![1.0; series.values.len()]];
-    if sloped {
+    let calendar = calendar(series);
+    let shares = calendar.as_ref().map(|calendar| &calendar.shares);
+    let values: Vec<f64> = (0..n)
+        .map(|at| series.values[at] - shares.map_or(0.0, |shares| shares[at]))
+        .collect();
+    let (spreads, deviations) = spreads(&values);
+    let clipped = draw_in(&values, &deviations);
+    let in_days: Vec<f64> = {
         let middle = series.seconds.last().copied().unwrap_or(0.0) / 2.0;
-        columns.push(
-            series
-                .seconds
-                .iter()
-                .map(|second| (second - middle) / DAY)
-                .collect(),
-        );
-    }
-    if daily {
-        let waves: Vec<[f64; 4]> = series
-            .of_day
+        series
+            .seconds
             .iter()
-            .map(|second| harmonics(*second))
-            .collect();
-        columns.extend((0..4).map(|wave| waves.iter().map(|all| all[wave]).collect()));
-    }
-    columns
-}
-
-fn with_steps(base: &[Vec<f64>], steps: &[usize]) -> Vec<Vec<f64>> {
-    let n = base[0].len();
-    let step = |at: &usize| {
-        (0..n)
-            .map(|index| if index >= *at { 1.0 } else { 0.0 })
+            .map(|second| (second - middle) / DAY)
             .collect()
     };
-    base.iter().cloned().chain(steps.iter().map(step)).collect()
-}
-
-/// The best model with these columns; `None` if its slope or daily pattern may be chance or is too
-/// small to report.
-fn model(series: &LogSeries, values: &[f64], sloped: bool, daily: bool) -> Option<Model> {
-    let base = columns(series, sloped, daily);
-    let n = values.len();
-    let (mut steps, too_many) = candidates(values, &base);
-    refine(values, &base, &mut steps);
-    let (fit, steps) = loop {
-        let all = with_steps(&base, &steps);
-        let found = correlated_fit(values, &all, true)?;
-        let weight = |step: usize| {
-            let found = found.found(base.len() + step);
-            z_of_t(found.value / found.error, found.degrees)
-        };
-        let enough = normal_quantile(SIGNIFICANCE / (2.0 * places(n)));
-        let tail = heaviness(&found, values, &series.values);
-        let needed = |step: usize| {
-            if is_short(&steps, step, n) {
-                enough * tail
-            } else {
-                enough
-            }
-        };
-        let margins = (0..steps.len()).map(|step| (weight(step) / needed(step), step));
-        match margins.min_by(|a, b| a.0.total_cmp(&b.0)) {
-            Some((margin, step)) if margin < 1.0 => {
-                steps.remove(step);
-                // The neighbours take over what the dropped step explained, so they are placed
-                // again.
-                if steps.len() < FEW {
-                    refine(values, &base, &mut steps);
-                }
-            }
-            _ => break (found, steps),
-        }
+    let search = Search {
+        values: &clipped,
+        deviations: &deviations,
+        in_days: &in_days,
     };
-    let whole = series.seconds.last().copied().unwrap_or(0.0) / DAY;
-    if sloped {
-        let slope = fit.found(1);
-        let by_chance =
-            z_of_t(slope.value / slope.error, slope.degrees) < normal_quantile(SIGNIFICANCE / 2.0);
-        if by_chance || (slope.value * whole).abs() < WORTH_TELLING {
-            return None;
-        }
-    }
-    if daily {
-        let first = base.len() - 4;
-        let wave = fit.wave(first);
-        let (greatest, least) = wave.extremes();
-        if fit.chance_of_four(first) > SIGNIFICANCE
-            || wave.at(greatest) - wave.at(least) < WORTH_TELLING
-        {
-            return None;
-        }
-    }
-    // The likelihood uses the correlation as estimated, not its cautious upper value.
-    let likely = correlated_fit(values, &with_steps(&base, &steps), false)?;
-    let (count, variance) = (
-        n as f64,
-        (likely.squares / n as f64).max(ROUNDING * ROUNDING),
-    );
-    let parameters = (base.len() + 2 * steps.len()) as f64;
-    let criterion =
-        count * variance.ln() - (1.0 - likely.rho * likely.rho).ln() + parameters * count.ln();
-    Some(Model {
-        sloped,
-        daily,
-        steps,
-        too_many,
-        fit,
-        criterion,
+    let level = search.best(false)?;
+    let sloped = search.best(true).filter(|model| search.is_told(model));
+    let best = sloped
+        .filter(|sloped| sloped.criterion < level.criterion)
+        .unwrap_or(level);
+    let slope = best.sloped.then(|| best.fit.sizes[1]);
+    let levelled: Vec<f64> = (0..n)
+        .map(|at| values[at] - slope.map_or(0.0, |slope| slope.value * in_days[at]))
+        .collect();
+    let left: Vec<f64> = (0..n)
+        .map(|at| best.fit.left[at] * deviations[at])
+        .collect();
+    let squares: f64 = left.iter().map(|value| value * value).sum();
+    let noise = (squares / (n - best.fit.sizes.len()).max(1) as f64).sqrt();
+    let limit = |at: usize| (OUTLIER * noise.max(deviations[at])).max(OUTLIER_MIN);
+    let stands_out = |at: &usize| (levelled[*at] - middle_of(5, &levelled, *at)).abs() > limit(*at);
+    let outliers = (0..n).filter(stands_out).collect();
+    let first = 1 + usize::from(best.sloped);
+    let steps = best.steps.iter().enumerate();
+    let step = |(index, at): (usize, &usize)| StepFound {
+        at: *at,
+        size: best.fit.sizes[first + index],
+    };
+    let unexplained: Vec<f64> = (0..n)
+        .map(|at| left[at] + values[at] - clipped[at])
+        .collect();
+    Some(Explained {
+        steps: steps.map(step).collect(),
+        calendar,
+        spreads: ranges(&spreads, &unexplained),
+        too_many: best.too_many,
+        slope,
+        noise,
+        around: half_range(&unexplained),
+        levelled,
+        outliers,
+        deviations,
     })
 }
 
-/// True if the level on one side of a step has so few rounds that its mean is not normal unless the
-/// noise is.
-fn is_short(steps: &[usize], step: usize, n: usize) -> bool {
-    let before = step.checked_sub(1).map_or(0, |before| steps[before]);
-    let after = steps.get(step + 1).copied().unwrap_or(n);
-    (steps[step] - before).min(after - steps[step]) < SHORT
-}
-
-/// The 99.5th percentile of the distances, relative to normal noise, to the power 1.5; clamped to 1
-/// to 3.
-fn heaviness(fit: &Fit, drawn_in: &[f64], values: &[f64]) -> f64 {
-    let off = |at: usize| (fit.left[at] + values[at] - drawn_in[at]).abs();
-    let distances: Vec<f64> = (0..values.len()).map(off).collect();
-    let deviation = (fit.left.iter().map(|value| value * value).sum::<f64>() / fit.degrees).sqrt();
-    let far = quantile(&distances, 0.995).unwrap_or(0.0);
-    // The power makes up for the few values, which show it only roughly.
-    (far / (normal_quantile(0.0025) * deviation.max(ROUNDING)))
-        .powf(1.5)
-        .clamp(1.0, HEAVINESS_MAX)
-}
-
-/// A fit that models the autocorrelation of its residuals; `cautious` raises the correlation by
-/// half a standard error.
-fn correlated_fit(values: &[f64], columns: &[Vec<f64>], cautious: bool) -> Option<Fit> {
-    let mut found = fit(values, columns, 0.0)?;
-    for _ in 0..2 {
-        let rho = autocorrelation(&found.left, columns.len(), cautious);
-        found = fit(values, columns, rho)?;
-    }
-    Some(found)
-}
-
-/// Number of places searched for a step: every round, and every stretch of several lengths.
-fn places(n: usize) -> f64 {
-    n as f64 * (1.0 + lengths(n).len() as f64)
-}
-
-/// Lengths of the stretches that are tested as a whole: each about a third more than the previous
-/// one.
-fn lengths(n: usize) -> Vec<usize> {
-    let next = |length: &usize| Some(length + (length / 3).max(1));
-    std::iter::successors(Some(SEGMENT_MIN), next)
-        .take_while(|length| *length <= n / 2)
-        .collect()
-}
-
-/// Candidate steps, the largest gain first (orthogonal matching pursuit), and true if there are
-/// more than `STEPS_MAX`. Stretches are tested too, as in wild binary segmentation, so that a short
-/// change between two long levels is found.
-fn candidates(values: &[f64], base: &[Vec<f64>]) -> (Vec<usize>, bool) {
-    let n = values.len();
-    // The correlation of differences between neighbours does not depend on level changes (Chakar et
-    // al., Bernoulli 23, 2017).
-    let rho = crate::analyse::figures::robust::autocorrelation_of_differences(values);
-    let noise = spread_of_differences(&whiten(values, rho)).max(ROUNDING);
-    let enough = normal_quantile(CANDIDATE / (2.0 * places(n)));
-    let mut basis = Basis::of(base.iter().map(|column| whiten(column, rho)));
-    let mut left = basis.without(whiten(values, rho));
-    let mut steps: Vec<usize> = Vec::new();
-    let lengths = lengths(n);
-    let too_many = loop {
-        let gains = &Gains::of(&left, &basis, rho);
-        let is_free = |at: usize| at >= SEGMENT_MIN && at + SEGMENT_MIN <= n && apart(&steps, at);
-        let singles = (0..n)
-            .filter(|at| is_free(*at))
-            .map(|at| (gains.of_step(at), at, None));
-        let is_free = &is_free;
-        let pairs = lengths.iter().flat_map(|length| {
-            let ends = move |at: &usize| is_free(*at) && is_free(at + length);
-            let pair = move |at| (gains.of_stretch(at, *length), at, Some(at + length));
-            (0..n.saturating_sub(*length)).filter(ends).map(pair)
-        });
-        let best = singles.chain(pairs).max_by(|a, b| a.0.total_cmp(&b.0));
-        let Some((_, at, end)) = best.filter(|(gain, ..)| gain.max(0.0).sqrt() >= enough * noise)
-        else {
-            break false;
-        };
-        if steps.len() >= STEPS_MAX {
-            break true;
-        }
-        for at in std::iter::once(at).chain(end) {
-            steps.push(at);
-            let step: Vec<f64> = (0..n)
-                .map(|index| if index >= at { 1.0 } else { 0.0 })
-                .collect();
-            basis.add(whiten(&step, rho));
-        }
-        left = basis.without(left);
+/// Clips values that stand out from the median of the seven around them to three times the noise
+/// (Hampel's filter; Davies and Gather, Journal of the American Statistical Association 88, 1993).
+/// Four in a row stay as they are.
+fn draw_in(values: &[f64], deviations: &[f64]) -> Vec<f64> {
+    let clip = |at: usize| {
+        let (around, limit) = (middle_of(7, values, at), DRAWN_IN * deviations[at]);
+        values[at].clamp(around - limit, around + limit)
     };
-    steps.sort_unstable();
-    (steps, too_many)
+    (0..values.len()).map(clip).collect()
 }
 
-/// True if `at` is at least a minimum segment away from every step.
-fn apart(steps: &[usize], at: usize) -> bool {
-    steps.iter().all(|other| other.abs_diff(at) >= SEGMENT_MIN)
+/// The median of a value and its neighbours on either side, as far as they exist, this many in all.
+pub(super) fn middle_of(count: usize, values: &[f64], at: usize) -> f64 {
+    let from = at
+        .saturating_sub(count / 2)
+        .min(values.len().saturating_sub(count));
+    median(&values[from..(from + count).min(values.len())]).unwrap_or(values[at])
 }
 
-/// Moves each step to where it explains most, with the others fixed.
-fn refine(values: &[f64], base: &[Vec<f64>], steps: &mut [usize]) {
+/// The changes of the spread, and the spread at each value. It is that of the differences of
+/// neighbours, which levels and slopes do not change; their logarithms have a level for each spread.
+fn spreads(values: &[f64]) -> (Vec<usize>, Vec<f64>) {
     let n = values.len();
-    for _ in 0..2 {
-        let before = steps.to_vec();
-        for index in 0..steps.len() {
-            let others: Vec<usize> = steps
-                .iter()
-                .copied()
-                .filter(|other| *other != steps[index])
-                .collect();
-            let basis = Basis::of(with_steps(base, &others).into_iter());
-            let left = basis.without(values.to_vec());
-            let gains = Gains::of(&left, &basis, 0.0);
-            let from = if index == 0 { 0 } else { steps[index - 1] } + SEGMENT_MIN;
-            let to = steps.get(index + 1).copied().unwrap_or(n) - SEGMENT_MIN;
-            let best = (from..=to).max_by(|a, b| gains.of_step(*a).total_cmp(&gains.of_step(*b)));
-            steps[index] = best.unwrap_or(steps[index]);
-        }
-        if before == *steps {
-            break;
-        }
+    let usual = spread_of_differences(values).max(ROUNDING.sqrt());
+    // Equal neighbours have no logarithm, and one outlier must not count much.
+    let logarithm = |two: &[f64]| ((two[1] - two[0]).abs() / usual).clamp(0.05, 20.0).ln();
+    let logarithms: Vec<f64> = values.windows(2).map(logarithm).collect();
+    let scaled: Vec<f64> = logarithms
+        .iter()
+        .map(|value| value / OF_LOGARITHM)
+        .collect();
+    // Differences of neighbours that share a value are alike, and noise is never quite normal.
+    let penalty = 2.0 * penalty_of_a_step(n);
+    let mut changes = segments::changes(&scaled, penalty, SPREAD_MIN);
+    let differences: Vec<f64> = values.windows(2).map(|two| two[1] - two[0]).collect();
+    for index in 0..changes.len() {
+        let from = if index == 0 { 0 } else { changes[index - 1] };
+        let to = changes.get(index + 1).copied().unwrap_or(n - 1);
+        changes[index] = boundary(&differences, from, changes[index], to);
     }
-}
-
-/// The reduction of the residual squares by a step or a stretch at every place, from running sums.
-struct Gains {
-    rho: f64,
-    left: Vec<f64>,
-    left_after: Vec<f64>,
-    basis: Vec<(Vec<f64>, Vec<f64>)>,
-}
-
-impl Gains {
-    fn of(left: &[f64], basis: &Basis, rho: f64) -> Self {
-        let after = |column: &[f64]| {
-            let mut sums = vec![0.0; column.len() + 1];
-            (0..column.len())
-                .rev()
-                .for_each(|at| sums[at] = sums[at + 1] + column[at]);
-            sums
-        };
-        let of_basis = |column: &Vec<f64>| (column.clone(), after(column));
-        let basis = basis.columns().iter().map(of_basis).collect();
-        Self {
-            rho,
-            left: left.to_vec(),
-            left_after: after(left),
-            basis,
-        }
-    }
-
-    /// The product of a column with a whitened step: 1 at the step, 1 - rho behind it.
-    fn product(&self, (column, after): (&[f64], &[f64]), at: usize) -> f64 {
-        column[at] + (1.0 - self.rho) * after[at + 1]
-    }
-
-    fn gain(&self, squares: f64, product: impl Fn((&[f64], &[f64])) -> f64) -> f64 {
-        let shared: f64 = self
-            .basis
-            .iter()
-            .map(|(column, after)| product((column, after)).powi(2))
-            .sum();
-        let own = squares - shared;
-        // A column that the basis already contains explains nothing more.
-        if own < 1e-9 * squares {
-            0.0
-        } else {
-            product((&self.left, &self.left_after)).powi(2) / own
-        }
-    }
-
-    fn of_step(&self, at: usize) -> f64 {
-        let behind = (self.left.len() - at - 1) as f64;
-        self.gain(1.0 + (1.0 - self.rho).powi(2) * behind, |column| {
-            self.product(column, at)
-        })
-    }
-
-    fn of_stretch(&self, at: usize, length: usize) -> f64 {
-        let squares = 1.0 + (1.0 - self.rho).powi(2) * (length as f64 - 1.0) + self.rho.powi(2);
-        self.gain(squares, |column| {
-            self.product(column, at) - self.product(column, at + length)
-        })
-    }
-}
-
-impl Model {
-    fn explained(self, series: &LogSeries) -> Explained {
-        let base = 1 + usize::from(self.sloped) + if self.daily { 4 } else { 0 };
-        let slope = self.sloped.then(|| self.fit.found(1));
-        let daily = self.daily.then(|| self.fit.wave(base - 4));
-        let middle = series.seconds.last().copied().unwrap_or(0.0) / 2.0;
-        let levelled: Vec<f64> = (0..series.values.len())
-            .map(|at| {
-                let sloped = slope.map_or(0.0, |slope| {
-                    slope.value * (series.seconds[at] - middle) / DAY
-                });
-                series.values[at] - sloped - daily.map_or(0.0, |wave| wave.at(series.of_day[at]))
-            })
+    let of = |from: usize, to: usize| spread_of_differences(&values[from..to]).max(ROUNDING.sqrt());
+    loop {
+        let ends: Vec<usize> = [0]
+            .into_iter()
+            .chain(changes.iter().copied())
+            .chain([n])
             .collect();
-        let left = &self.fit.left;
-        let noise = (left.iter().map(|value| value * value).sum::<f64>()
-            / self.fit.degrees.max(1.0))
-        .sqrt();
-        let limit = (OUTLIER * noise.max(spread_of_differences(&levelled))).max(OUTLIER_MIN);
-        let stands_out =
-            |at: &usize| (levelled[*at] - middle_of_five(&levelled, *at)).abs() > limit;
-        let outliers = (0..levelled.len()).filter(stands_out).collect();
-        let found = |(index, at): (usize, &usize)| StepFound {
-            at: *at,
-            size: self.fit.found(base + index),
-        };
-        let steps = self.steps.iter().enumerate().map(found).collect();
-        Explained {
-            steps,
-            too_many: self.too_many,
-            slope,
-            daily,
-            noise,
-            levelled,
-            outliers,
+        let parts: Vec<f64> = ends.windows(2).map(|two| of(two[0], two[1])).collect();
+        let ratio = |index: usize| (parts[index + 1] / parts[index]).ln().abs();
+        let least = (0..changes.len()).min_by(|a, b| ratio(*a).total_cmp(&ratio(*b)));
+        match least {
+            Some(least) if ratio(least) < SPREAD_RATIO.ln() => {
+                changes.remove(least);
+            }
+            _ => {
+                // The place of a change is not known exactly, so the larger one counts around it.
+                let covers = |at: usize, two: &[usize]| {
+                    at + SPREAD_MIN >= two[0] && at < two[1] + SPREAD_MIN
+                };
+                let deviation = |at: usize| {
+                    let near = ends
+                        .windows(2)
+                        .zip(&parts)
+                        .filter(|(two, _)| covers(at, two));
+                    near.map(|(_, part)| *part).fold(0.0, f64::max)
+                };
+                let deviations = (0..n).map(deviation).collect();
+                return (changes, deviations);
+            }
         }
+    }
+}
+
+/// The most likely place of a change of spread near `at`, between `from` and `to`: that of normal
+/// differences with the deviations on either side.
+fn boundary(differences: &[f64], from: usize, at: usize, to: usize) -> usize {
+    let deviation = |part: &[f64]| {
+        let sizes: Vec<f64> = part.iter().map(|value| value.abs()).collect();
+        (1.4826 * median(&sizes).unwrap_or(0.0)).max(ROUNDING.sqrt())
+    };
+    let (before, after) = (
+        deviation(&differences[from..at]),
+        deviation(&differences[at..to]),
+    );
+    let unlikely = |value: f64, deviation: f64| deviation.ln() + (value / deviation).powi(2) / 2.0;
+    let near = (from + 1).max(at.saturating_sub(SPREAD_MIN))..(to - 1).min(at + SPREAD_MIN);
+    let first = near.start;
+    let cost = |place: usize| -> f64 {
+        (first..place).fold(0.0, |sum, index| {
+            sum + unlikely(differences[index], before) - unlikely(differences[index], after)
+        })
+    };
+    near.min_by(|a, b| cost(*a).total_cmp(&cost(*b)))
+        .unwrap_or(at)
+}
+
+/// Half the range of the middle 95 % of the values.
+fn half_range(values: &[f64]) -> f64 {
+    let limits = quantile(values, 0.975).zip(quantile(values, 0.025));
+    limits.map_or(0.0, |(high, low)| (high - low) / 2.0)
+}
+
+/// The ranges of the values before and after each of these places.
+fn ranges(changes: &[usize], values: &[f64]) -> Vec<SpreadFound> {
+    let range = |from: usize, to: usize| half_range(&values[from..to]);
+    let found = |(index, at): (usize, &usize)| SpreadFound {
+        at: *at,
+        before: range(if index == 0 { 0 } else { changes[index - 1] }, *at),
+        after: range(*at, changes.get(index + 1).copied().unwrap_or(values.len())),
+    };
+    changes.iter().enumerate().map(found).collect()
+}
+
+/// How much less likely the values must become, on the scale of twice the logarithm of the
+/// likelihood, before one of so many places is called a step (Bonferroni, over all places and a
+/// logarithmic number of lengths).
+fn penalty_of_a_step(n: usize) -> f64 {
+    let n = n as f64;
+    normal_quantile(SIGNIFICANCE / (2.0 * n * n.ln())).powi(2)
+}
+
+/// The search for steps in values of known spread.
+struct Search<'a> {
+    values: &'a [f64],
+    deviations: &'a [f64],
+    in_days: &'a [f64],
+}
+
+/// A level, steps, perhaps a slope, and noise.
+#[derive(Debug, Clone)]
+struct Model {
+    sloped: bool,
+    steps: Vec<usize>,
+    too_many: bool,
+    fit: Fit,
+    /// Twice the negative logarithm of the likelihood plus the penalties.
+    criterion: f64,
+}
+
+impl Search<'_> {
+    /// The best model: the segmentation by PELT, of which the weakest step is removed again and
+    /// again. Of all these models, the one with the lowest criterion counts. PELT takes the noise to
+    /// be independent, so it finds too many steps in a slow wave; the criterion does not.
+    fn best(&self, sloped: bool) -> Option<Model> {
+        let n = self.values.len();
+        let mut flat = self.values.to_vec();
+        if sloped {
+            let slope = self.model(true, Vec::new(), None)?.fit.sizes[1].value;
+            flat.iter_mut()
+                .zip(self.in_days)
+                .for_each(|(value, days)| *value -= slope * days);
+        }
+        let scaled: Vec<f64> = flat
+            .iter()
+            .zip(self.deviations)
+            .map(|(value, deviation)| value / deviation)
+            .collect();
+        let steps = segments::changes(&scaled, penalty_of_a_step(n), SEGMENT_MIN);
+        let mut best = self.model(sloped, Vec::new(), None)?;
+        if steps.len() > STEPS_MAX {
+            best.too_many = self.are_steps(&scaled, &steps, &best);
+            return Some(best);
+        }
+        let mut steps = steps;
+        let mut near: Option<Fit> = None;
+        while !steps.is_empty() {
+            let model = self.model(sloped, steps.clone(), near.as_ref())?;
+            let first = 1 + usize::from(sloped);
+            let weight = |index: usize| {
+                let size = model.fit.sizes[first + index];
+                (size.value / size.error).abs()
+            };
+            let weakest = (0..steps.len()).min_by(|a, b| weight(*a).total_cmp(&weight(*b)))?;
+            steps.remove(weakest);
+            near = Some(model.fit.clone());
+            if model.criterion < best.criterion {
+                best = model;
+            }
+        }
+        Some(best)
+    }
+
+    /// True if so many steps, with independent noise, explain the values better than a slow wave.
+    fn are_steps(&self, scaled: &[f64], steps: &[usize], wave: &Model) -> bool {
+        let n = scaled.len();
+        let ends: Vec<usize> = [0]
+            .into_iter()
+            .chain(steps.iter().copied())
+            .chain([n])
+            .collect();
+        let of_segment = |two: &[usize]| -> f64 {
+            let part = &scaled[two[0]..two[1]];
+            let mean = part.iter().sum::<f64>() / part.len() as f64;
+            part.iter().map(|value| (value - mean).powi(2)).sum()
+        };
+        let squares: f64 = ends.windows(2).map(of_segment).sum();
+        let unlikely = n as f64 * (squares / n as f64).max(ROUNDING).ln();
+        unlikely + self.penalties(false, steps.len()) < wave.criterion
+    }
+
+    /// The penalties of a model, larger in short series, whose noise is not known well.
+    fn penalties(&self, sloped: bool, steps: usize) -> f64 {
+        let n = self.values.len();
+        let of_slope = normal_quantile(SIGNIFICANCE / 2.0).powi(2);
+        let penalties = penalty_of_a_step(n) * steps as f64 + if sloped { of_slope } else { 0.0 };
+        let parameters = 3 + steps + usize::from(sloped);
+        penalties * n as f64 / n.saturating_sub(parameters).max(1) as f64
+    }
+
+    fn model(&self, sloped: bool, steps: Vec<usize>, near: Option<&Fit>) -> Option<Model> {
+        let n = self.values.len();
+        let scaled = |value: &dyn Fn(usize) -> f64| -> Vec<f64> {
+            (0..n).map(|at| value(at) / self.deviations[at]).collect()
+        };
+        let mut columns = vec![scaled(&|_| 1.0)];
+        if sloped {
+            columns.push(scaled(&|at| self.in_days[at]));
+        }
+        columns.extend(
+            steps
+                .iter()
+                .map(|step| scaled(&|at| f64::from(u8::from(at >= *step)))),
+        );
+        let fit = fit(&scaled(&|at| self.values[at]), &columns, near)?;
+        Some(Model {
+            sloped,
+            too_many: false,
+            criterion: fit.unlikely + self.penalties(sloped, steps.len()),
+            steps,
+            fit,
+        })
+    }
+
+    /// True if the slope is large enough over the series to be reported.
+    fn is_told(&self, model: &Model) -> bool {
+        let whole = self.in_days[self.in_days.len() - 1] - self.in_days[0];
+        (model.fit.sizes[1].value * whole).abs() >= WORTH_TELLING
     }
 }

@@ -1,6 +1,6 @@
 //! Slowdowns: when each began, was worst and ended.
 
-use super::change_points::{Explained, SEGMENT_MIN, middle_of_five};
+use super::change_points::{Explained, SEGMENT_MIN, middle_of};
 use super::host_shift::{HostShift, host_shifts};
 use super::rounds::Round;
 use crate::analyse::figures::robust::{median, spread_of_differences, usual};
@@ -12,9 +12,11 @@ pub const SLOWDOWN: f64 = 0.10;
 /// Levels between steps show a slowdown if they are this many times the noise below the usual
 /// level, if that is more than `SLOWDOWN`.
 const NOISE: f64 = 4.0;
-/// The same factor for medians of five rounds, which are used if the level changed too gradually
+/// The same factor for medians of five rounds, which show slowdowns that are too short or too gradual
 /// for steps.
 const NOISE_GRADUAL: f64 = 6.0;
+/// Minimum number of slow rounds of a slowdown.
+const SLOW_MIN: usize = 3;
 /// Consecutive rounds at the usual level that end a slowdown.
 const BACK: usize = 2;
 /// Number of rounds before and after the slowdown that its host counters are compared with.
@@ -77,26 +79,27 @@ pub(super) fn episodes(
     };
     let tenth = (1.0 - SLOWDOWN).ln();
     let short_term = spread_of_differences(values);
-    let (levels_around, times) = if explained.steps.is_empty() {
-        (
-            (0..values.len())
-                .map(|at| middle_of_five(values, at))
-                .collect(),
-            NOISE_GRADUAL * short_term,
-        )
-    } else {
-        (levels(explained), NOISE * explained.noise)
+    let by_levels = levels(explained);
+    // Where the spread changed, that of the time counts.
+    let noise = |at: usize| short_term.max(explained.deviations[at]);
+    let below = |distance: f64| level + tenth.min(-distance);
+    // A median must be below the level of its time, too: a lower level is a change, no slowdown.
+    let lowered = |at: usize| (by_levels[at] - level).min(0.0);
+    let has_steps = !explained.steps.is_empty();
+    let is_far = |at: &usize| {
+        let far_level = below(NOISE * explained.noise.max(noise(*at)));
+        let far_median = below(NOISE_GRADUAL * noise(*at)) + lowered(*at);
+        has_steps && by_levels[*at] < far_level || middle_of(5, values, *at) < far_median
     };
-    let seen_below = level + tenth.min(-times);
-    let edge = level + tenth.min(-short_term);
+    let edge = |at: usize| below(noise(at));
     let mut episodes = Vec::new();
     let mut at = 0;
-    while let Some(from) = (at..values.len()).find(|index| levels_around[*index] < seen_below) {
+    while let Some(from) = (at..values.len()).find(is_far) {
         let to = (from..values.len())
-            .find(|index| levels_around[*index] >= seen_below)
+            .find(|at| !is_far(at))
             .unwrap_or(values.len());
         at = to;
-        let is_slow = |index: &usize| values[*index] < edge;
+        let is_slow = |index: &usize| values[*index] < edge(*index);
         let Some(within) = (from..to).find(is_slow) else {
             continue;
         };
@@ -106,10 +109,8 @@ pub(super) fn episodes(
             .last()
             .unwrap_or(within);
         let is_back = |index: &usize| {
-            values[*index..]
-                .iter()
-                .take(BACK)
-                .all(|value| *value >= edge)
+            let next = *index..(*index + BACK).min(values.len());
+            next.into_iter().all(|at| values[at] >= edge(at))
         };
         let last = (from..to).rev().find(is_slow).unwrap_or(first);
         let end = (last..values.len()).find(is_back).unwrap_or(values.len());
@@ -118,7 +119,7 @@ pub(super) fn episodes(
         // Rounds that were slow from the beginning have no start; a permanent change of level is
         // reported as a step.
         let is_step = to == values.len() && level_changed(explained, from);
-        if first == 0 || from == 0 || slow < SEGMENT_MIN || is_step {
+        if first == 0 || from == 0 || slow < SLOW_MIN || is_step {
             continue;
         }
         let Some(worst) = (first..end).min_by(|a, b| values[*a].total_cmp(&values[*b])) else {
@@ -140,7 +141,7 @@ pub(super) fn episodes(
             last_slow: known[last].finish(),
             rounds: slow,
             usual: (level + then).exp(),
-            edge: (edge + then).exp(),
+            edge: (edge(worst) + then).exp(),
             host: host_shifts(&around.concat(), &known[first..end]),
         });
     }

@@ -5,6 +5,7 @@
 //! report is `None`.
 
 use super::rounds::{Round, RoundEnd};
+use crate::analyse::point::stalls::Stalls;
 use crate::analyse::point::summary::{
     ClassSummary, CoverageSummary, LatencySummary, PointSummary, ReportedFigures,
 };
@@ -360,6 +361,8 @@ fn summary(point: &LoadPoint, place: Coordinates, classes: Vec<ClassSummary>) ->
         classes,
         witness: None,
         sql: None,
+        visits: Vec::new(),
+        is_widened: false,
         findings: Vec::new(),
     }
 }
@@ -402,6 +405,7 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
             None
         },
         met: None,
+        is_too_short: false,
         iops: flow.iops.unwrap_or(0.0),
         mib_per_s: known.mib_per_s.unwrap_or(0.0),
         latency: latency(),
@@ -410,6 +414,8 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
         scheduling_delay: None,
         within: None,
         littles_law: known.littles_law.unwrap_or(0.0),
+        lost: None,
+        stalls: Stalls::default(),
         steady: None,
         coverage: CoverageSummary {
             blocks: 0,

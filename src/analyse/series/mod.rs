@@ -4,15 +4,18 @@
 //! latency are, what changed when, which objectives were met, and the verdict.
 
 pub(super) mod budget;
+pub(super) mod calendar;
 pub(super) mod causes;
 pub(super) mod change_points;
 pub(super) mod episodes;
 pub(super) mod fixed_work;
 pub(super) mod host_shift;
 pub(super) mod imported;
-mod least_squares;
+mod log_series;
+mod noise;
 pub(super) mod predictability;
 pub(super) mod rounds;
+mod segments;
 pub(super) mod series_figures;
 pub(super) mod soak;
 pub(super) mod types;

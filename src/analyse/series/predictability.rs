@@ -7,21 +7,21 @@
 //! every formula with its source.
 
 use super::budget::objectives;
-use super::change_points::{Explained, LogSeries, StepFound, VALUES_MIN, WORTH_TELLING, explain};
+use super::change_points::{Explained, StepFound, VALUES_MIN, explain};
 use super::episodes::episodes;
 use super::fixed_work::cut_rounds;
 use super::host_shift::host_shifts;
-use super::least_squares::Wave;
+use super::log_series::{LogSeries, WORTH_TELLING};
 use super::rounds::{Round, RoundEnd};
 use super::series_figures::series_figures;
 use super::types::{
-    ChangePoint, DailyPattern, Outlier, Predictability, PredictabilityTerms, Quantity, RoundCounts,
-    SeriesClass, Trend,
+    CalendarPattern, ChangePoint, Outlier, Predictability, PredictabilityTerms, Predictable,
+    Quantity, RangeOfRounds, RoundCounts, SeriesClass, SpreadChange, Trend,
 };
 use super::verdict::{troubles, verdict};
-use crate::analyse::figures::robust::median;
+use crate::analyse::figures::robust::{median, quantile};
 use crate::analyse::figures::statistics::{Interval, t_quantile};
-use crate::model::{Finding, FindingName, Resolution};
+use crate::model::{Finding, FindingName, Moment, Resolution};
 
 /// The medians on both sides of a change must differ by at least this fraction of its size.
 const SEEN: f64 = 0.25;
@@ -73,6 +73,7 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
     let p99_us = figures(|round| round.p99_us);
     let tells = terms.is_open && p99_us.as_ref().is_some_and(|p99| p99.rounds >= VALUES_MIN);
     let mut found = Predictability {
+        predictable: Predictable::Undecided,
         word: SeriesClass::TooFew,
         verdict: String::new(),
         resolution: resolution(rounds),
@@ -87,10 +88,13 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
         rate: figures(|round| round.rate),
         p50_us: figures(|round| round.p50_us),
         p99_us,
+        ranges: Vec::new(),
+        around: Vec::new(),
         changed_too_often: Vec::new(),
         changes: Vec::new(),
         trends: Vec::new(),
-        daily: Vec::new(),
+        spread_changes: Vec::new(),
+        calendar: Vec::new(),
         outliers: Vec::new(),
         episodes: Vec::new(),
         objectives: objectives(rounds, terms),
@@ -99,7 +103,7 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
         tell(&mut found, of, &counting);
     }
     found.troubles = troubles(rounds, &counting, &found.rounds);
-    (found.word, found.verdict) = verdict(&found, &counting);
+    (found.predictable, found.word, found.verdict) = verdict(&found, &counting);
     found
 }
 
@@ -166,24 +170,24 @@ fn tell(found: &mut Predictability, of: Quantity, counting: &[&Round]) {
         .collect();
     let Some(first) = known.first() else { return };
     let values: Vec<f64> = known.iter().filter_map(|round| value(round)).collect();
-    let floor = floor(&values);
-    let series = LogSeries {
-        seconds: known
-            .iter()
-            .map(|round| round.begin.since(first.begin) as f64)
-            .collect(),
-        of_day: known
-            .iter()
-            .map(|round| f64::from(round.begin.second_of_day()))
-            .collect(),
-        values: values
-            .iter()
-            .map(|value| if *value > 0.0 { value.ln() } else { floor.ln() })
-            .collect(),
-    };
+    let series = log_series(&known, &values, first.begin);
     let Some(explained) = explain(&series) else {
         return;
     };
+    found.ranges.extend(range(of, &series, &explained));
+    found.around.push((of, explained.around));
+    found
+        .calendar
+        .extend(calendar_pattern(of, &series, &explained));
+    found
+        .spread_changes
+        .extend(explained.spreads.iter().map(|change| SpreadChange {
+            of,
+            at: known[change.at].begin,
+            round: known[change.at].number,
+            before: change.before.exp_m1(),
+            after: change.after.exp_m1(),
+        }));
     if explained.too_many || !are_seen(&explained, &series.values) {
         found.changed_too_often.push(of);
         return;
@@ -223,11 +227,6 @@ fn tell(found: &mut Predictability, of: Quantity, counting: &[&Round]) {
             .all(|value| value.is_finite())
             .then_some(trend)
     }));
-    found.daily.extend(
-        explained
-            .daily
-            .map(|wave| daily(of, wave, &series, &explained)),
-    );
     let outlier = |at: &usize| {
         let from = at.saturating_sub(2).min(known.len().saturating_sub(5));
         let around: Vec<f64> = known[from..(from + 5).min(known.len())]
@@ -273,19 +272,16 @@ fn are_seen(explained: &Explained, values: &[f64]) -> bool {
 /// The steps that are worth reporting, grouped into changes: three or more consecutive steps in the
 /// same direction are one change.
 fn told_together(explained: &Explained) -> Vec<Vec<StepFound>> {
-    let steps: Vec<_> = explained
-        .steps
-        .iter()
-        .copied()
-        .filter(|step| step.size.value.abs() >= WORTH_TELLING)
-        .collect();
+    let steps = &explained.steps;
     let same_way = steps.chunk_by(|one, other| (one.size.value > 0.0) == (other.size.value > 0.0));
+    let size = |part: &Vec<StepFound>| part.iter().map(|step| step.size.value).sum::<f64>().abs();
     same_way
         .flat_map(|group| {
             group
                 .chunks(if group.len() < 3 { 1 } else { group.len() })
                 .map(<[_]>::to_vec)
         })
+        .filter(|part| size(part) >= WORTH_TELLING)
         .collect()
 }
 
@@ -331,42 +327,88 @@ fn changes(explained: &Explained, of: Quantity, known: &[&Round]) -> Vec<ChangeP
     told_together(explained).into_iter().map(change).collect()
 }
 
-fn daily(of: Quantity, wave: Wave, series: &LogSeries, explained: &Explained) -> DailyPattern {
-    let (greatest, least) = wave.extremes();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "an hour of the day, below 24"
-    )]
-    let hour = |second: f64| (second / 3600.0) as u32;
-    let level = |at: usize| -> f64 {
-        explained
-            .steps
+/// The logarithms of values that are not all zero, with the times of their rounds.
+fn log_series(known: &[&Round], values: &[f64], first: Moment) -> LogSeries {
+    let floor = floor(values);
+    let of_round = |of: fn(&Round) -> f64| known.iter().map(|round| of(round)).collect();
+    LogSeries {
+        seconds: known
             .iter()
-            .filter(|step| step.at <= at)
-            .map(|step| step.size.value)
-            .sum::<f64>()
+            .map(|round| round.begin.since(first) as f64)
+            .collect(),
+        of_day: of_round(|round| f64::from(round.begin.second_of_day())),
+        day: known.iter().map(|round| round.begin.day()).collect(),
+        values: values
+            .iter()
+            .map(|value| if *value > 0.0 { value.ln() } else { floor.ln() })
+            .collect(),
+    }
+}
+
+/// The range that 95 % of the rounds lie in, as they are and without the calendar's share.
+fn range(of: Quantity, series: &LogSeries, explained: &Explained) -> Option<RangeOfRounds> {
+    let limits = |values: &[f64]| {
+        let middle = median(values)?;
+        let limit = |share: f64| Some((quantile(values, share)? - middle).exp());
+        limit(0.025).zip(limit(0.975))
     };
-    let flat: Vec<f64> = explained
-        .levelled
-        .iter()
-        .enumerate()
-        .map(|(at, value)| value - level(at))
+    let (low, high) = limits(&series.values)?;
+    let without: Vec<f64> = match &explained.calendar {
+        Some(calendar) => {
+            let shares = calendar.shares.iter();
+            series
+                .values
+                .iter()
+                .zip(shares)
+                .map(|(value, share)| value - share)
+                .collect()
+        }
+        None => series.values.clone(),
+    };
+    let (low_by_calendar, high_by_calendar) = limits(&without)?;
+    Some(RangeOfRounds {
+        of,
+        low,
+        high,
+        low_by_calendar,
+        high_by_calendar,
+    })
+}
+
+/// What repeats by the calendar, with the hours of working days and weekends.
+fn calendar_pattern(
+    of: Quantity,
+    series: &LogSeries,
+    explained: &Explained,
+) -> Option<CalendarPattern> {
+    let calendar = explained.calendar.as_ref()?;
+    let level = |at: usize| -> f64 {
+        let before = explained.steps.iter().filter(|step| step.at <= at);
+        before.map(|step| step.size.value).sum()
+    };
+    let flat: Vec<f64> = (0..explained.levelled.len())
+        .map(|at| explained.levelled[at] - level(at))
         .collect();
     let middle = median(&flat).unwrap_or(0.0);
-    let of_hour = |wanted: u32| {
-        let of_hour: Vec<f64> = (0..flat.len())
-            .filter(|at| hour(series.of_day[*at]) == wanted)
-            .map(|at| flat[at] - middle + wave.at(series.of_day[at]))
-            .collect();
-        median(&of_hour).map(f64::exp)
+    let hours = |is_weekend: bool| {
+        let of_hour = |hour: u32| {
+            let is_in = |at: &usize| {
+                // 1970-01-01 was a Thursday; Saturday and Sunday are the days 5 and 6 of a week.
+                let week_day = (series.day[*at] + 3).rem_euclid(7);
+                let begins = f64::from(hour) * 3600.0;
+                (week_day >= 5) == is_weekend
+                    && (begins..begins + 3600.0).contains(&series.of_day[*at])
+            };
+            let share = |at: usize| flat[at] - middle + calendar.shares[at];
+            let all: Vec<f64> = (0..flat.len()).filter(is_in).map(share).collect();
+            median(&all).map(f64::exp)
+        };
+        (0..24).map(of_hour).collect()
     };
-    DailyPattern {
+    Some(CalendarPattern {
         of,
-        peak_hour: hour(greatest),
-        peak_factor: wave.at(greatest).exp(),
-        trough_hour: hour(least),
-        trough_factor: wave.at(least).exp(),
-        hours: (0..24).map(of_hour).collect(),
-    }
+        recurrences: calendar.recurrences.clone(),
+        working_days: hours(false),
+        weekends: hours(true),
+    })
 }

@@ -2,10 +2,12 @@
 //!
 //! `predictability`, `budget` and `verdict` fill them in.
 
+use super::calendar::Recurrence;
 use super::episodes::Episode;
 use super::fixed_work::CutRounds;
 use super::host_shift::HostShift;
 use super::series_figures::SeriesFigures;
+use crate::analyse::figures::quantity::rounded_percent;
 use crate::analyse::figures::statistics::Interval;
 use crate::model::{Moment, Objective, Resolution};
 use serde::Serialize;
@@ -28,7 +30,9 @@ pub struct PredictabilityTerms {
 /// The analysis of a series of rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Predictability {
-    /// The verdict in a word.
+    /// The verdict on one scale.
+    pub predictable: Predictable,
+    /// What was seen, in a word.
     pub word: SeriesClass,
     /// The verdict in a sentence or two.
     pub verdict: String,
@@ -51,15 +55,22 @@ pub struct Predictability {
     pub p50_us: Option<SeriesFigures>,
     /// Figures of the 99th percentile of response time, in microseconds.
     pub p99_us: Option<SeriesFigures>,
-    /// Quantities that changed too often to separate the changes. Nothing else is reported on
-    /// them: no changes, trends, daily patterns, slowdowns or outliers.
+    /// The ranges that 95 % of the rounds lie in.
+    pub ranges: Vec<RangeOfRounds>,
+    /// Half the range of 95 % of the rounds around their level, on the logarithmic scale.
+    #[serde(skip)]
+    pub around: Vec<(Quantity, f64)>,
+    /// Quantities that changed too often to separate the changes. For them no changes, trends,
+    /// slowdowns or outliers are reported.
     pub changed_too_often: Vec<Quantity>,
     /// Permanent changes of level, ascending by quantity and time.
     pub changes: Vec<ChangePoint>,
     /// Quantities that rose or fell steadily.
     pub trends: Vec<Trend>,
-    /// Quantities that follow the hour of the day.
-    pub daily: Vec<DailyPattern>,
+    /// Changes of the spread of the rounds.
+    pub spread_changes: Vec<SpreadChange>,
+    /// What repeats every day or every week.
+    pub calendar: Vec<CalendarPattern>,
     /// Single rounds that stand out from their neighbours.
     pub outliers: Vec<Outlier>,
     /// Slowdowns that began within the series.
@@ -68,7 +79,22 @@ pub struct Predictability {
     pub objectives: Vec<ObjectiveResult>,
 }
 
-/// A verdict in a word.
+/// The verdict on one scale: whether 95 % of the rounds lie within a stated range of the median, and
+/// nothing changed by more than that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Predictable {
+    /// They do.
+    Yes,
+    /// They do after what repeats daily or weekly is taken away.
+    ByTheCalendar,
+    /// They do not, or rounds failed.
+    No,
+    /// Fewer than ten rounds were measured.
+    Undecided,
+}
+
+/// What was seen in a series, in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SeriesClass {
@@ -76,16 +102,16 @@ pub enum SeriesClass {
     TooFew,
     /// It stays the same.
     Steady,
-    /// It follows the hour of the day, and is steady otherwise.
-    Daily,
+    /// It repeats a pattern daily or weekly, and is steady otherwise.
+    Calendar,
     /// It rises or falls steadily.
     Drifting,
     /// It changed from one level to another.
     Stepped,
     /// It slowed down for a while, or is still slow.
     Slowed,
-    /// It varies from round to round without a detected pattern: throughput by more than 10 %, p99
-    /// by more than a quarter.
+    /// It varies from round to round without a detected pattern: fewer than 95 % of the rounds lie
+    /// within the range that counts as predictable.
     Erratic,
     /// Too many rounds could not be measured, operations failed, or some rounds completed no
     /// operation; the measured rounds show no other pattern.
@@ -165,22 +191,79 @@ pub struct Trend {
     pub factor: f64,
 }
 
-/// A quantity that follows the hour of the day.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct DailyPattern {
+/// The range that 95 % of the rounds lie in, relative to their median.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RangeOfRounds {
     /// The quantity.
     pub of: Quantity,
-    /// Hour of the maximum, 0 to 23.
-    pub peak_hour: u32,
-    /// Ratio of the maximum to the day's level.
-    pub peak_factor: f64,
-    /// Hour of the minimum, 0 to 23.
-    pub trough_hour: u32,
-    /// Ratio of the minimum to the day's level.
-    pub trough_factor: f64,
-    /// Median of the rounds that began in each hour, relative to the day's level; `None` if no
-    /// round began.
-    pub hours: Vec<Option<f64>>,
+    /// Ratio of the lower limit to the median.
+    pub low: f64,
+    /// Ratio of the upper limit to the median.
+    pub high: f64,
+    /// The same after what repeats by the calendar is taken away; equal to `low` if nothing does.
+    pub low_by_calendar: f64,
+    /// The same for the upper limit.
+    pub high_by_calendar: f64,
+}
+
+/// A change of the spread of the rounds around their level.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SpreadChange {
+    /// The quantity.
+    pub of: Quantity,
+    /// Start of the first round after the change.
+    pub at: Moment,
+    /// Number of that round.
+    pub round: u32,
+    /// Before the change, 95 % of the rounds lie within this fraction of their level.
+    pub before: f64,
+    /// After the change.
+    pub after: f64,
+}
+
+/// What a quantity repeats every day or every week.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CalendarPattern {
+    /// The quantity.
+    pub of: Quantity,
+    /// The times that stand out, the largest difference first.
+    pub recurrences: Vec<Recurrence>,
+    /// Median of the rounds that began in each hour from Monday to Friday, relative to the level;
+    /// `None` if no round began.
+    pub working_days: Vec<Option<f64>>,
+    /// The same for Saturday and Sunday.
+    pub weekends: Vec<Option<f64>>,
+}
+
+impl CalendarPattern {
+    /// `every night 02:00 to 03:00, 40 % slower (7 of 7 nights)`.
+    #[must_use]
+    pub fn sentence(&self, recurrence: &Recurrence) -> String {
+        let (less, more) = match self.of {
+            Quantity::Rate => ("slower", "faster"),
+            Quantity::P99Us => ("lower", "higher"),
+        };
+        let (factor, extreme) = (recurrence.factor, recurrence.extreme_factor);
+        // A pattern that rises and falls within the stretch is described by its maximum.
+        let is_flat = extreme.ln().abs() < 1.5 * factor.ln().abs();
+        let (upto, factor) = if is_flat {
+            ("", factor)
+        } else {
+            ("up to ", extreme)
+        };
+        let way = if factor < 1.0 { less } else { more };
+        let of = if self.of == Quantity::Rate {
+            ""
+        } else {
+            "p99 "
+        };
+        format!(
+            "{}, {of}{upto}{} {way} ({})",
+            recurrence.when(),
+            rounded_percent((factor - 1.0).abs()),
+            recurrence.occurrences()
+        )
+    }
 }
 
 /// A single round that stands out from its neighbours.

@@ -1,20 +1,30 @@
 //! The verdict on a series, as a word and a sentence.
 
+use super::calendar::Recurrence;
 use super::change_points::VALUES_MIN;
 use super::episodes::Episode;
 use super::rounds::Round;
 use super::series_figures::SeriesFigures;
-use super::types::{ChangePoint, DailyPattern, Predictability, Quantity, RoundCounts, SeriesClass};
-use crate::analyse::figures::quantity::{count, rounded_percent as percent};
+use super::types::{
+    ChangePoint, Predictability, Predictable, Quantity, RoundCounts, SeriesClass, SpreadChange,
+    Trend,
+};
+use crate::analyse::figures::quantity::{capital, count, rounded_percent as percent};
 use crate::model::{Nanos, Resolution};
 use std::fmt::Write;
 
-/// Rounds without a pattern are erratic above this variation.
-const ERRATIC: f64 = 0.10;
-/// Smallest change of p99 that the verdict mentions: a tail is never as steady as the rate.
-const TAIL: f64 = 0.10;
-/// Rounds without a pattern are erratic above this deviation of the p99's logarithm.
-const ERRATIC_TAIL: f64 = 0.25;
+/// Throughput is predictable if 95 % of its rounds lie within this fraction of the median, and no
+/// change, trend or slowdown is larger.
+pub(super) const WITHIN: f64 = 0.10;
+/// The same for p99, as the ratio of the upper limit to the lower one: a tail is never as steady as
+/// the rate.
+const WITHIN_TAIL: f64 = 2.7;
+/// Smallest change of level or trend that decides the word, for throughput and for p99, if it is
+/// also larger than half the range of the rounds around their level.
+const COUNTS: f64 = 0.05;
+const COUNTS_TAIL: f64 = 0.10;
+/// Maximum number of recurrences that the verdict names.
+const NAMED_MAX: usize = 2;
 
 /// Fraction of rounds without figures above which the verdict begins with them.
 const WITHOUT_FIGURES: f64 = 0.01;
@@ -63,17 +73,14 @@ pub(super) fn troubles(rounds: &[Round], counting: &[&Round], counts: &RoundCoun
 }
 
 /// The verdict on an analysis; `counting` are the rounds with a rate.
-pub(super) fn verdict(found: &Predictability, counting: &[&Round]) -> (SeriesClass, String) {
+pub(super) fn verdict(
+    found: &Predictability,
+    counting: &[&Round],
+) -> (Predictable, SeriesClass, String) {
     let (Some(rate), Some(first), Some(last)) = (&found.rate, counting.first(), counting.last())
     else {
-        let (word, nothing) = (
-            SeriesClass::TooFew,
-            "Nothing was measured: no round has a rate.".into(),
-        );
-        return (
-            word_of(found, word),
-            told_first(found, nothing) + &missed(found),
-        );
+        let nothing = "Nothing was measured: no round has a rate.".into();
+        return told(found, Predictable::Undecided, SeriesClass::TooFew, nothing);
     };
     let seconds = last.finish().since(first.begin);
     let took = format!(
@@ -84,13 +91,26 @@ pub(super) fn verdict(found: &Predictability, counting: &[&Round]) -> (SeriesCla
     );
     if rate.rounds < VALUES_MIN {
         let text = format!("Too early to judge: {took}, fewer than the minimum of {VALUES_MIN}.");
-        return (
-            word_of(found, SeriesClass::TooFew),
-            told_first(found, text) + &missed(found),
-        );
+        return told(found, Predictable::Undecided, SeriesClass::TooFew, text);
     }
-    let (word, text) = judged(found, &took);
+    let (predictable, word, text) = judged(found, &took);
+    told(found, predictable, word, text)
+}
+
+/// The verdict with troubles before it and missed objectives after it.
+fn told(
+    found: &Predictability,
+    predictable: Predictable,
+    word: SeriesClass,
+    text: String,
+) -> (Predictable, SeriesClass, String) {
+    let has_failed = !found.troubles.is_empty() && predictable != Predictable::Undecided;
     (
+        if has_failed {
+            Predictable::No
+        } else {
+            predictable
+        },
         word_of(found, word),
         told_first(found, text) + &missed(found),
     )
@@ -99,7 +119,7 @@ pub(super) fn verdict(found: &Predictability, counting: &[&Round]) -> (SeriesCla
 /// Replaces a good word, or "too few", by "failing" if there are troubles.
 fn word_of(found: &Predictability, word: SeriesClass) -> SeriesClass {
     match word {
-        SeriesClass::Steady | SeriesClass::Daily | SeriesClass::TooFew
+        SeriesClass::Steady | SeriesClass::Calendar | SeriesClass::TooFew
             if !found.troubles.is_empty() =>
         {
             SeriesClass::Failing
@@ -117,93 +137,111 @@ fn told_first(found: &Predictability, text: String) -> String {
     }
 }
 
-fn judged(found: &Predictability, took: &str) -> (SeriesClass, String) {
-    let worst = found
-        .episodes
-        .iter()
-        .max_by(|a, b| a.lost().total_cmp(&b.lost()));
-    if let Some(worst) = worst {
-        return (
-            SeriesClass::Slowed,
-            slowed(worst, found.episodes.len() - 1, found.resolution),
-        );
-    }
+fn judged(found: &Predictability, took: &str) -> (Predictable, SeriesClass, String) {
     let main = found.judged_by;
     let other = if main == Quantity::Rate {
         Quantity::P99Us
     } else {
         Quantity::Rate
     };
-    let shape_of_main = shape(found, main);
-    let is_daily = |shape: &Option<Deviation>| {
-        shape
-            .as_ref()
-            .is_some_and(|shape| shape.word == SeriesClass::Daily)
-    };
-    // If both follow the day, one sentence is enough.
-    let but = shape(found, other)
-        .filter(|but| but.word != SeriesClass::Daily || !is_daily(&shape_of_main));
+    let but = Judged::of(found, other).filter(|but| but.word != SeriesClass::Steady);
     let but_text = but
         .as_ref()
         .map_or_else(String::new, |but| format!(" But {}", but.text));
-    let untroubled = |text: &'static str| {
-        if found.troubles.is_empty() {
-            text
-        } else {
-            "Among the measured rounds"
-        }
+    let worst = found
+        .episodes
+        .iter()
+        .max_by(|a, b| a.lost().total_cmp(&b.lost()));
+    if let Some(worst) = worst {
+        let text = slowed(worst, found.episodes.len() - 1, found.resolution);
+        return (
+            Predictable::No,
+            SeriesClass::Slowed,
+            text + &repeats(found, main),
+        );
+    }
+    let Some(shape) = Judged::of(found, main) else {
+        return (
+            Predictable::Undecided,
+            SeriesClass::TooFew,
+            took.to_string(),
+        );
     };
-    let figures = figures(found, main);
     let of_main = if main == Quantity::Rate {
         ""
     } else {
         "p99 of "
     };
-    let within = figures.map_or_else(String::new, |figures| {
-        format!("{of_main}{}", within(main, figures))
-    });
-    match shape_of_main {
-        Some(Deviation {
-            word: SeriesClass::Daily,
-            text,
-        }) => {
-            let text = text.trim_end_matches('.');
-            (
-                SeriesClass::Daily,
-                format!(
-                    "{}: {text}; {took}.{but_text}",
-                    untroubled("Predictable by the hour")
-                ),
-            )
+    let within = format!("{of_main}{}", range(found, main));
+    let (predictable, word) = (shape.predictable, shape.word);
+    let opening = match (predictable, main) {
+        (Predictable::No, _) => "Not predictable",
+        _ if !found.troubles.is_empty() => "Among the measured rounds",
+        (Predictable::ByTheCalendar, _) => "Predictable by the calendar",
+        (_, Quantity::P99Us) => "Predictable in response time",
+        (_, Quantity::Rate) if but.is_some() => "Predictable in throughput",
+        _ => "Predictable",
+    };
+    let text = match (predictable, word) {
+        (Predictable::No, SeriesClass::Erratic) => {
+            let spread = spread_change(found, main).unwrap_or_default();
+            let repeats = repeats(found, main);
+            format!("{took} differ without a pattern, {within}.{spread}{repeats}")
         }
-        Some(Deviation {
-            word: SeriesClass::Erratic,
-            ..
-        }) => (
-            SeriesClass::Erratic,
-            format!("Not predictable: {took} differ without a pattern, {within}.{but_text}"),
-        ),
-        Some(Deviation {
-            word: SeriesClass::Drifting,
-            text,
-        }) => {
-            let text = text.trim_end_matches(" in total.");
-            (
-                SeriesClass::Drifting,
-                format!("Not predictable: {text} over {took}."),
-            )
+        (Predictable::No, _) => format!("{} {took}, {within}.{}", shape.text, repeats(found, main)),
+        (Predictable::ByTheCalendar, _) => {
+            format!("{}; {took}, {within}.", named(found, main))
         }
-        Some(Deviation { word, text }) => (word, format!("Not predictable: {text}")),
-        None => {
-            let opening = untroubled(match (main, but.is_some()) {
-                (Quantity::Rate, false) => "Predictable",
-                (Quantity::Rate, true) => "Predictable in throughput",
-                (Quantity::P99Us, _) => "Predictable in response time",
-            });
-            let word = but.map_or(SeriesClass::Steady, |but| but.word);
-            (word, format!("{opening}: {took}, {within}.{but_text}"))
+        _ => {
+            let also = match word {
+                SeriesClass::Steady => minor(found, main),
+                SeriesClass::Calendar => repeats(found, main),
+                _ => format!(" But {}", shape.text),
+            };
+            format!("{took}, {within}.{also}")
         }
+    };
+    let word = match (word, &but) {
+        (SeriesClass::Steady, Some(but)) => but.word,
+        (word, _) => word,
+    };
+    (predictable, word, format!("{opening}: {text}{but_text}"))
+}
+
+/// Names what repeats by the calendar, the largest first: `every night 02:00 to 03:00, 40 % slower
+/// (7 of 7 nights)`.
+fn named(found: &Predictability, of: Quantity) -> String {
+    let Some(pattern) = found.calendar.iter().find(|pattern| pattern.of == of) else {
+        return String::new();
+    };
+    let all = &pattern.recurrences;
+    let named = all.iter().take(NAMED_MAX).map(|one| pattern.sentence(one));
+    let more = match all.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    named.collect::<Vec<_>>().join("; ") + &more
+}
+
+/// The same as a sentence; empty if nothing repeats.
+fn repeats(found: &Predictability, of: Quantity) -> String {
+    match named(found, of) {
+        nothing if nothing.is_empty() => nothing,
+        named => format!(" {}.", capital(&named)),
     }
+}
+
+/// The largest change of the spread, as a sentence.
+fn spread_change(found: &Predictability, of: Quantity) -> Option<String> {
+    let changes = found.spread_changes.iter().filter(|change| change.of == of);
+    let size = |change: &SpreadChange| (change.after / change.before).ln().abs();
+    let change = changes.max_by(|a, b| size(a).total_cmp(&size(b)))?;
+    Some(format!(
+        " 95 % of them differed by up to {} before {}, and by up to {} after it.",
+        percent(change.before),
+        change.at.shown(found.resolution),
+        percent(change.after)
+    ))
 }
 
 /// Describes the worst slowdown, and the number of others.
@@ -229,85 +267,129 @@ fn slowed(worst: &Episode, others: usize, resolution: Resolution) -> String {
     )
 }
 
-/// A quantity's deviation from a constant level, as a clause that begins with its name.
-struct Deviation {
+/// A quantity's verdict on the scale, and what decided it, as a clause that begins with its name.
+struct Judged {
+    predictable: Predictable,
     word: SeriesClass,
     text: String,
 }
 
-/// The shape of a quantity that is worth reporting; `None` if it held its level.
-fn shape(found: &Predictability, of: Quantity) -> Option<Deviation> {
-    let figures = figures(found, of)?;
-    let least = if of == Quantity::Rate { 0.0 } else { TAIL };
-    if found.changed_too_often.contains(&of) && figures.high.ln() - figures.low.ln() >= least {
-        let text = format!(
-            "{} changed too often to tell the changes apart, {}.",
-            of.name(),
-            within(of, figures)
-        );
-        return Some(Deviation {
-            word: SeriesClass::Stepped,
-            text,
+impl Judged {
+    /// The shape of a quantity; `None` if it has no figures.
+    fn of(found: &Predictability, of: Quantity) -> Option<Self> {
+        figures(found, of)?;
+        let range = found.ranges.iter().find(|range| range.of == of);
+        let (plain, by_calendar) = range.map_or((true, true), |range| {
+            let by_calendar = (range.low_by_calendar, range.high_by_calendar);
+            (
+                is_within(of, (range.low, range.high)),
+                is_within(of, by_calendar),
+            )
         });
+        let pattern = found.calendar.iter().find(|pattern| pattern.of == of);
+        let is_large = |recurrence: &Recurrence| exceeds(of, recurrence.extreme_factor);
+        let recurs = pattern.is_some_and(|pattern| pattern.recurrences.iter().any(is_large));
+        let on_scale = match (plain, by_calendar) {
+            (_, false) => Predictable::No,
+            (true, true) if !recurs => Predictable::Yes,
+            (_, true) => Predictable::ByTheCalendar,
+        };
+        let with = |word, factor: f64, text| {
+            let predictable = if exceeds(of, factor) {
+                Predictable::No
+            } else {
+                on_scale
+            };
+            Some(Self {
+                predictable,
+                word,
+                text,
+            })
+        };
+        if found.changed_too_often.contains(&of) && on_scale == Predictable::No {
+            let text = format!("{} changed too often to tell the changes apart:", of.name());
+            return with(SeriesClass::Stepped, f64::INFINITY, text);
+        }
+        let least = smallest(found, of);
+        if let Some(change) = greatest(found, of).filter(|change| change.factor.ln().abs() >= least)
+        {
+            let text = format!("{}.{}", sentence(change, found.resolution), more(found, of));
+            return with(SeriesClass::Stepped, change.factor, text);
+        }
+        let trend = found.trends.iter().find(|trend| trend.of == of);
+        if let Some(trend) = trend.filter(|trend| trend.factor.ln().abs() >= least) {
+            return with(SeriesClass::Drifting, trend.factor, trending(trend));
+        }
+        if on_scale == Predictable::No {
+            let text = format!(
+                "{} differs from round to round without a pattern, {}.",
+                of.name(),
+                self::range(found, of)
+            );
+            return with(SeriesClass::Erratic, 1.0, text);
+        }
+        if pattern.is_some() {
+            let text = format!(
+                "{} repeats by the calendar: {}.",
+                of.name(),
+                named(found, of)
+            );
+            return with(SeriesClass::Calendar, 1.0, text);
+        }
+        with(SeriesClass::Steady, 1.0, String::new())
     }
-    if let Some(change) = greatest(found, of, least) {
-        return Some(Deviation {
-            word: SeriesClass::Stepped,
-            text: format!("{}.{}", sentence(change, found.resolution), more(found, of)),
-        });
+}
+
+/// True if a range of rounds, relative to their median, counts as predictable.
+fn is_within(of: Quantity, (low, high): (f64, f64)) -> bool {
+    match of {
+        Quantity::Rate => (high - 1.0).max(1.0 - low) <= WITHIN,
+        Quantity::P99Us => high / low <= WITHIN_TAIL,
     }
-    if let Some(trend) = found
-        .trends
-        .iter()
-        .find(|trend| trend.of == of && trend.factor.ln().abs() >= least)
-    {
-        let way = if trend.factor < 1.0 { "falls" } else { "rises" };
-        let (a_day, whole) = (
-            percent((trend.factor_per_day - 1.0).abs()),
-            percent((trend.factor - 1.0).abs()),
-        );
-        let text = format!("{} {way} by {a_day} per day, {whole} in total.", of.name());
-        return Some(Deviation {
-            word: SeriesClass::Drifting,
-            text,
-        });
+}
+
+/// True if a change by this factor goes beyond the range that counts as predictable.
+fn exceeds(of: Quantity, factor: f64) -> bool {
+    match of {
+        Quantity::Rate => (factor - 1.0).abs() > WITHIN,
+        Quantity::P99Us => factor.ln().abs() > WITHIN_TAIL.ln() / 2.0,
     }
-    let swing = |daily: &DailyPattern| daily.peak_factor.ln().max(-daily.trough_factor.ln());
-    if let Some(daily) = found
-        .daily
-        .iter()
-        .find(|daily| daily.of == of && swing(daily) >= least)
-    {
-        let text = format!(
-            "{} follows a daily pattern, {} at about {:02}:00 and {} at about {:02}:00.",
-            of.name(),
-            signed(daily.peak_factor - 1.0),
-            daily.peak_hour,
-            signed(daily.trough_factor - 1.0),
-            daily.trough_hour,
-        );
-        return Some(Deviation {
-            word: SeriesClass::Daily,
-            text,
-        });
-    }
-    let is_erratic = match of {
-        Quantity::Rate => figures
-            .variation
-            .is_some_and(|variation| variation > ERRATIC),
-        // By the range of most rounds: a single stall says nothing about the others.
-        Quantity::P99Us => (figures.high / figures.low).ln() > 2.0 * 1.96 * ERRATIC_TAIL,
+}
+
+/// The smallest change that decides the word: a stated size, and half the range of the rounds around
+/// their level. A change that is smaller than the usual differences is no verdict.
+fn smallest(found: &Predictability, of: Quantity) -> f64 {
+    let counts = if of == Quantity::Rate {
+        COUNTS
+    } else {
+        COUNTS_TAIL
     };
-    let text = || {
-        format!(
-            "{} differs from round to round without a pattern, {}.",
-            of.name(),
-            within(of, figures)
-        )
-    };
-    is_erratic.then(|| Deviation {
-        word: SeriesClass::Erratic,
-        text: text(),
+    let around = found.around.iter().find(|(quantity, _)| *quantity == of);
+    around.map_or(counts, |(_, half)| half.max(counts))
+}
+
+/// `throughput falls by 2.0 % per day, 13 % in total.`
+fn trending(trend: &Trend) -> String {
+    let way = if trend.factor < 1.0 { "falls" } else { "rises" };
+    let (a_day, whole) = (
+        percent((trend.factor_per_day - 1.0).abs()),
+        percent((trend.factor - 1.0).abs()),
+    );
+    format!(
+        "{} {way} by {a_day} per day, {whole} in total.",
+        trend.of.name()
+    )
+}
+
+/// Changes and trends that are too small for the verdict, as a sentence.
+fn minor(found: &Predictability, of: Quantity) -> String {
+    if let Some(change) = greatest(found, of) {
+        let sentence = sentence(change, found.resolution);
+        return format!(" Within that, {sentence}.{}", more(found, of));
+    }
+    let trend = found.trends.iter().find(|trend| trend.of == of);
+    trend.map_or_else(String::new, |trend| {
+        format!(" Within that, {}", trending(trend))
     })
 }
 
@@ -319,8 +401,11 @@ fn figures(found: &Predictability, of: Quantity) -> Option<&SeriesFigures> {
 }
 
 /// The range of most rounds: `95 % of them within ±1.2 % of the median`, `95 % of them between 6ms
-/// and 7.2ms`.
-fn within(of: Quantity, figures: &SeriesFigures) -> String {
+/// and 7.2ms`; with a large pattern, also the range without it.
+fn range(found: &Predictability, of: Quantity) -> String {
+    let Some(figures) = figures(found, of) else {
+        return String::new();
+    };
     let SeriesFigures {
         median, low, high, ..
     } = *figures;
@@ -337,14 +422,22 @@ fn within(of: Quantity, figures: &SeriesFigures) -> String {
         );
     }
     let share = (high / median - 1.0).max(1.0 - low / median);
-    format!("95 % of them within ±{} of the median", percent(share))
+    let range = found.ranges.iter().find(|range| range.of == of);
+    let calendar = found.calendar.iter().any(|pattern| pattern.of == of);
+    let without = range
+        .filter(|_| calendar)
+        .map_or_else(String::new, |range| {
+            let share = (range.high_by_calendar - 1.0).max(1.0 - range.low_by_calendar);
+            format!(", and within ±{} without what repeats", percent(share))
+        });
+    format!(
+        "95 % of them within ±{} of the median{without}",
+        percent(share)
+    )
 }
 
-fn greatest(found: &Predictability, of: Quantity, least: f64) -> Option<&ChangePoint> {
-    let of_it = found
-        .changes
-        .iter()
-        .filter(|change| change.of == of && change.factor.ln().abs() >= least);
+fn greatest(found: &Predictability, of: Quantity) -> Option<&ChangePoint> {
+    let of_it = found.changes.iter().filter(|change| change.of == of);
     of_it.max_by(|a, b| a.factor.ln().abs().total_cmp(&b.factor.ln().abs()))
 }
 
@@ -404,14 +497,6 @@ fn share(value: f64) -> String {
         (shown - percent).abs() < 0.05 && (shown < 100.0 || value >= 1.0)
     });
     format!("{percent:.*} %", digits.unwrap_or(3))
-}
-
-fn signed(value: f64) -> String {
-    format!(
-        "{}{}",
-        if value < 0.0 { "-" } else { "+" },
-        percent(value.abs())
-    )
 }
 
 fn plural(count: usize) -> &'static str {

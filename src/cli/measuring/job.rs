@@ -56,7 +56,7 @@ impl Job {
             return self.points_expected() == 0;
         }
         let done = run
-            .latest()
+            .joined()
             .into_iter()
             .filter(|point| point.end == End::Complete);
         let done: Vec<PointSummary> = done

@@ -15,8 +15,19 @@ pub struct CalibrateRequest {
     /// A point ends when the half-width of its figures' 95 % intervals is below this fraction of
     /// their values.
     pub precision: Ratio,
-    /// Maximum time of a point, precise or not.
+    /// Minimum measured time of a point, over all its visits; 0 in runs of versions that measured
+    /// each point in one piece.
+    #[serde(default)]
+    pub point_least: Nanos,
+    /// Maximum measured time of a point, precise or not.
     pub point_most: Nanos,
+    /// Once the run has measured for this long, imprecise points are visited no more; `None` if
+    /// only the maximum time of a point counts.
+    #[serde(default)]
+    pub visits_until: Option<Nanos>,
+    /// Measured time of each closing measurement; 0 for none.
+    #[serde(default)]
+    pub closing: Nanos,
     /// `num_physical_disks` of `CALIBRATE_IO`: the second depth of the search, after depth 1.
     pub num_disks: u32,
     /// Maximum depth of random reads.

@@ -59,7 +59,11 @@ pub struct CurveRequest {
     /// A point ends when the half-width of its figures' 95 % intervals is below this fraction of
     /// their values.
     pub precision: Ratio,
-    /// Maximum time of a point, precise or not.
+    /// Minimum measured time of a point, over all its visits; 0 in runs of versions that measured
+    /// each point in one piece.
+    #[serde(default)]
+    pub point_least: Nanos,
+    /// Maximum measured time of a point, precise or not.
     pub point_most: Nanos,
     /// The work of database sessions; `None` for raw I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]

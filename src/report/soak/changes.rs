@@ -1,9 +1,9 @@
 //! What changed in a series of rounds: slowdowns, changes of level, trends, single rounds that stand out.
 
 use super::figures::show;
-use super::timeline::daily_sentence;
 use crate::analyse::{
     ChangePoint, Episode, Estimate, HostShift, Limits, Outlier, Predictability, Quantity,
+    SpreadChange,
 };
 use crate::model::Resolution;
 use crate::report::document::{Block, Section};
@@ -61,12 +61,8 @@ pub(super) fn what_changed(found: &Predictability) -> Option<Section> {
             fine(trend.factor, None)
         ))
     }));
-    // The daily pattern of throughput has a section of its own.
-    let other_patterns = found
-        .daily
-        .iter()
-        .filter(|daily| daily.of != Quantity::Rate);
-    blocks.extend(other_patterns.map(|pattern| Block::Text(daily_sentence(pattern))));
+    let spreads = found.spread_changes.iter().take(LIST_MAX);
+    blocks.extend(spreads.map(|change| sentence(spread(change, to))));
     let left_out = found.episodes.len().saturating_sub(LIST_MAX)
         + found.changes.len().saturating_sub(LIST_MAX);
     if left_out > 0 {
@@ -75,6 +71,19 @@ pub(super) fn what_changed(found: &Predictability) -> Option<Section> {
     blocks.extend(outliers(found).map(sentence));
     let lead = "Each with its date and size, and what the host showed at that time.";
     (!blocks.is_empty()).then(|| parts::section("changes", "What changed", lead, blocks))
+}
+
+/// Describes a change of the spread of rounds.
+fn spread(change: &SpreadChange, to: Resolution) -> String {
+    format!(
+        "{} differed by up to {} between rounds before {}, round {}, and by up to {} after it (95 % \
+         of the rounds)",
+        change.of.name(),
+        parts::percent(change.before),
+        change.at.shown(to),
+        change.round,
+        parts::percent(change.after)
+    )
 }
 
 /// Names the single rounds that differ most from their neighbours.

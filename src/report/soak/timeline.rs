@@ -1,8 +1,8 @@
-//! Rounds over time: the timeline, the calendar of days by hours, the daily pattern.
+//! Rounds over time: the timeline, the calendar of days by hours, what repeats.
 
 use super::figures::{POINTS_MAX, thinned, wall};
 use crate::analyse::{
-    Breach, DailyPattern, Predictability, Quantity, Round, RoundEnd, RoundHost, SoakResult,
+    Breach, CalendarPattern, Predictability, Quantity, Round, RoundEnd, RoundHost, SoakResult,
 };
 use crate::model::Moment;
 use crate::report::document::{
@@ -13,6 +13,9 @@ use crate::report::parts;
 /// Minimum range of a calendar's colours, as a fraction of the median on either side: smaller
 /// differences are no pattern.
 const CALENDAR_SPAN: f64 = 0.15;
+
+/// Maximum number of listed times that repeat.
+const LIST_MAX: usize = 12;
 
 /// Maximum number of marked breaches per objective.
 const MARKS_MAX: usize = 100;
@@ -318,14 +321,24 @@ fn with_days(mut calendar: Section, rounds: &[Round]) -> Section {
     calendar
 }
 
-pub(super) fn daily(pattern: &DailyPattern) -> Section {
-    let known = pattern
-        .hours
-        .iter()
-        .enumerate()
-        .filter_map(|(hour, value)| Some((hour as f64, (*value)?)));
-    let (x, y): (Vec<f64>, Vec<Option<f64>>) =
-        known.map(|(hour, value)| (hour, Some(value))).unzip();
+/// What repeats by the calendar: a sentence for each time, and the hours of the day.
+pub(super) fn repeats(pattern: &CalendarPattern) -> Section {
+    let series = |name: &str, hours: &[Option<f64>]| {
+        let known = hours.iter().enumerate();
+        let known = known.filter_map(|(hour, value)| Some((hour as f64, (*value)?)));
+        let (x, y): (Vec<f64>, Vec<Option<f64>>) =
+            known.map(|(hour, value)| (hour, Some(value))).unzip();
+        Series {
+            name: name.into(),
+            x,
+            y,
+            ..Series::default()
+        }
+    };
+    let both = [
+        series("Monday to Friday", &pattern.working_days),
+        series("Saturday and Sunday", &pattern.weekends),
+    ];
     let lines = Lines {
         x: Axis {
             label: "hour of the day".into(),
@@ -333,37 +346,43 @@ pub(super) fn daily(pattern: &DailyPattern) -> Section {
             ..Axis::default()
         },
         y: Axis {
-            label: "of the day's level".into(),
+            label: "of the level".into(),
             unit: Unit::Share,
             ..Axis::default()
         },
-        series: vec![Series {
-            name: "throughput".into(),
-            x,
-            y,
-            ..Series::default()
-        }],
+        series: both
+            .into_iter()
+            .filter(|series| !series.x.is_empty())
+            .collect(),
         ..Lines::default()
     };
-    let sentence = daily_sentence(pattern);
-    let chart = parts::chart(
-        "daily-chart",
-        "Throughput by the hour of the day",
-        sentence.clone(),
-        Plot::Lines(lines),
+    let sentences = repeating(pattern);
+    let title = format!(
+        "{} by the hour of the day",
+        parts::capital(pattern.of.name())
     );
-    let blocks = vec![Block::Chart(Box::new(chart)), Block::Text(sentence)];
-    parts::section("daily", "Daily pattern", "", blocks)
+    let (id, chart_id) = match pattern.of {
+        Quantity::Rate => ("repeats", "repeats-chart"),
+        Quantity::P99Us => ("repeats-p99", "repeats-p99-chart"),
+    };
+    let chart = parts::chart(chart_id, &title, sentences.join(" "), Plot::Lines(lines));
+    let blocks = [Block::Chart(Box::new(chart))]
+        .into_iter()
+        .chain(sentences.into_iter().map(Block::Text))
+        .collect();
+    let title = format!("{} that repeats", parts::capital(pattern.of.name()));
+    let lead = "Times of the day and the week that differ from the level, and on how many days.";
+    parts::section(id, &title, lead, blocks)
 }
 
-/// Describes a daily pattern in a sentence.
-pub(super) fn daily_sentence(pattern: &DailyPattern) -> String {
-    format!(
-        "{} follows the hour of the day: {} at about {:02}:00, {} at about {:02}:00.",
-        parts::capital(pattern.of.name()),
-        parts::change(pattern.peak_factor),
-        pattern.peak_hour,
-        parts::change(pattern.trough_factor),
-        pattern.trough_hour
-    )
+/// A sentence for each time that stands out, the largest difference first.
+fn repeating(pattern: &CalendarPattern) -> Vec<String> {
+    let all = &pattern.recurrences;
+    let named = all
+        .iter()
+        .take(LIST_MAX)
+        .map(|one| parts::capital(&pattern.sentence(one)) + ".");
+    let left_out = all.len().saturating_sub(LIST_MAX);
+    let more = (left_out > 0).then(|| format!("{left_out} more are in the JSON report."));
+    named.chain(more).collect()
 }

@@ -1,0 +1,74 @@
+//! One figure of all sides, with its change from the baseline.
+
+use super::difference::{Change, Figure, FigureUnit};
+use super::side::Side;
+use super::subject::{Scope, Subject};
+use serde::Serialize;
+
+/// One figure of all sides.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// Name of the figure.
+    pub name: String,
+    /// Its unit.
+    pub unit: FigureUnit,
+    /// True if the verdict uses it.
+    pub headline: bool,
+    /// The kind of I/O it is about.
+    pub scope: Scope,
+    /// The figure of each side; `None` where it was not measured in all of its runs.
+    pub figures: Vec<Option<Figure>>,
+    /// The figure of each run of each side; empty if every side is a single run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<Vec<Option<Figure>>>,
+    /// The change of each side but the first, against the first.
+    pub changes: Vec<Option<Change>>,
+}
+
+impl Row {
+    /// The row of a figure that `of` takes from each run.
+    pub(super) fn of(
+        sides: &[Side],
+        name: impl Into<String>,
+        (unit, headline, scope): (FigureUnit, bool, Scope),
+        of: impl Fn(&Subject) -> Option<Figure>,
+    ) -> Self {
+        let runs: Vec<Vec<Option<Figure>>> = sides
+            .iter()
+            .map(|side| side.runs.iter().map(&of).collect())
+            .collect();
+        let of_side = |runs: &Vec<Option<Figure>>| {
+            let all: Option<Vec<Figure>> = runs.iter().copied().collect();
+            Figure::of_runs(&all?, unit)
+        };
+        let figures: Vec<Option<Figure>> = runs.iter().map(of_side).collect();
+        let against =
+            |figure: &Option<Figure>| Change::of(&figures[0]?, &(*figure)?, unit.more_is_better());
+        let changes = figures.iter().skip(1).map(against).collect();
+        Self {
+            name: name.into(),
+            unit,
+            headline,
+            scope,
+            figures,
+            runs: of_several(sides, runs),
+            changes,
+        }
+    }
+
+    /// True if no side has such an event.
+    #[must_use]
+    pub fn has_no_event(&self) -> bool {
+        let is_zero = |figure: &Option<Figure>| figure.is_some_and(|it| it.estimate.value <= 0.0);
+        self.unit.is_of_events() && self.figures.iter().all(is_zero)
+    }
+}
+
+/// The figures of runs, if some side has several.
+pub(super) fn of_several<T>(sides: &[Side], runs: Vec<Vec<T>>) -> Vec<Vec<T>> {
+    if sides.iter().all(|side| side.runs.len() == 1) {
+        Vec::new()
+    } else {
+        runs
+    }
+}

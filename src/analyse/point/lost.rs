@@ -1,0 +1,114 @@
+//! Time in which a closed loop got far less than usual: stalls and slow phases.
+
+use serde::Serialize;
+
+/// Time that a closed loop lost in windows with less than half of the usual operations.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct LostTime {
+    /// Number of such phases; consecutive windows are one.
+    pub phases: u64,
+    /// Time in which nothing would have been done at the usual rate, in seconds.
+    pub seconds: f64,
+    /// Sum of the squares of the phases' lost times.
+    #[serde(skip)]
+    pub squares: f64,
+}
+
+impl LostTime {
+    /// Finds the phases in the completed operations of consecutive windows of `width_s` seconds.
+    ///
+    /// The usual number is the median of the windows. A window is part of a phase if it lacks more
+    /// than half of it, and more than five standard deviations of a Poisson count, which chance
+    /// does not.
+    #[must_use]
+    pub fn of(counts: &[f64], width_s: f64) -> Self {
+        const LACKING: f64 = 0.5;
+        const DEVIATIONS: f64 = 5.0;
+        let mut sorted = counts.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let usual = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
+        let least_lacking = (LACKING * usual).max(DEVIATIONS * usual.sqrt());
+        let (mut found, mut current) = (Self::default(), 0.0);
+        for count in counts.iter().copied().chain(std::iter::once(usual)) {
+            let lacking = usual - count;
+            if usual > 0.0 && lacking >= least_lacking {
+                current += lacking / usual * width_s;
+            } else if current > 0.0 {
+                found.phases += 1;
+                found.seconds += current;
+                found.squares += current * current;
+                current = 0.0;
+            }
+        }
+        found
+    }
+
+    /// Adds what was lost elsewhere.
+    fn add(&mut self, other: &Self) {
+        self.phases += other.phases;
+        self.seconds += other.seconds;
+        self.squares += other.squares;
+    }
+}
+
+/// What the closed loops of a run show about lost time: evidence for all of its points, also for
+/// those that lost none by luck.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LossEvidence {
+    lost: LostTime,
+    /// Time in which it was looked for.
+    seconds: f64,
+}
+
+impl LossEvidence {
+    /// Includes what a closed loop lost in `seconds`.
+    pub(super) fn include(&mut self, lost: &LostTime, seconds: f64) {
+        self.lost.add(lost);
+        self.seconds += seconds;
+    }
+
+    /// The relative standard error that lost time adds to the throughput of a measurement of
+    /// `seconds`: phases that come at random (a compound Poisson process) with rate λ and lengths L
+    /// have the variance λ E(L²) / t of the lost share of a time t.
+    pub(super) fn error_over(&self, seconds: f64) -> f64 {
+        if self.seconds <= 0.0 || seconds <= 0.0 {
+            return 0.0;
+        }
+        (self.lost.squares / self.seconds / seconds).sqrt()
+    }
+
+    /// Degrees of freedom of that error: twice the number of phases, as for the limits of a Poisson
+    /// count (Garwood, Biometrika 28, 1936).
+    pub(super) fn degrees(&self) -> f64 {
+        2.0 * self.lost.phases as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_of_lost_time_are_found_with_their_length() {
+        let counts = [
+            100.0, 98.0, 0.0, 0.0, 20.0, 104.0, 97.0, 101.0, 10.0, 99.0, 100.0,
+        ];
+        let lost = LostTime::of(&counts, 0.1);
+        // The median is 98: two windows whole and one by four fifths, then one by nine tenths.
+        assert_eq!(lost.phases, 2);
+        assert!(
+            (lost.seconds - (2.0 + 78.0 / 98.0 + 88.0 / 98.0) * 0.1).abs() < 1e-9,
+            "{lost:?}"
+        );
+    }
+
+    #[test]
+    fn chance_is_no_lost_time() {
+        assert_eq!(
+            LostTime::of(&[4.0, 0.0, 5.0, 3.0, 1.0, 4.0], 0.1),
+            LostTime::default()
+        );
+        assert_eq!(LostTime::of(&[], 0.1), LostTime::default());
+        assert_eq!(LostTime::of(&[0.0; 10], 0.1), LostTime::default());
+    }
+}

@@ -1,0 +1,38 @@
+//! The points of a search that is running: what its plan decides by.
+
+use super::summary::{PointSummary, summarise_within};
+use crate::model::Bound;
+use crate::record::{PointRecord, visits};
+
+/// One summary for each point that a search has visited so far.
+#[derive(Debug, Clone, Default)]
+pub struct SoFar {
+    points: Vec<PointSummary>,
+    /// Number of records that they include.
+    records: usize,
+}
+
+impl SoFar {
+    /// Includes the latest of these records, which are only ever added, and judges them by `bound`.
+    /// A further visit to a point changes that point's summary. Returns all summaries, in the order
+    /// of the first visits.
+    pub fn of(&mut self, records: &[PointRecord], bound: Option<Bound>) -> &[PointSummary] {
+        for record in &records[self.records..] {
+            let visits: Vec<PointRecord> = records
+                .iter()
+                .filter(|other| other.coordinates == record.coordinates)
+                .cloned()
+                .collect();
+            for joined in visits::joined(&visits) {
+                let summary = summarise_within(&joined, bound);
+                let mut known = self.points.iter_mut();
+                match known.find(|point| point.coordinates == record.coordinates) {
+                    Some(point) => *point = summary,
+                    None => self.points.push(summary),
+                }
+            }
+        }
+        self.records = records.len();
+        &self.points
+    }
+}
