@@ -210,7 +210,7 @@ fn json(output: &Output) -> Value {
 fn the_figures_of_every_page_are_those_of_the_json_report() {
     let place = Place::new("html");
     for (run, arguments) in [
-        ("calibrate", "calibrate sim:8,100us"),
+        ("calibrate", "calibrate sim:8,100us --closing 5s"),
         ("depths", "curve sim:8,100us --depth 1..32"),
         (
             "rates",

@@ -22,7 +22,10 @@ fn names(report: &Value) -> Vec<&str> {
 fn a_volume_that_lies_in_a_cache_whole_is_warned_of_in_the_conclusion() {
     let place = Place::new("unseen-cache");
     // All of it fits into the cache, so that no part is faster than the whole.
-    let report = calibrated(&place, "sim:8,200us,fixed,cache=8GiB@20us,size=64MiB");
+    let report = calibrated(
+        &place,
+        "sim:8,200us,fixed,cache=8GiB@20us,size=64MiB --closing 5s",
+    );
     assert!(names(&report).contains(&"cache-suspected"), "{report}");
     let conclusion = report["conclusion"]["sentence"].as_str().unwrap();
     assert!(conclusion.contains("may come from a cache"), "{conclusion}");
@@ -32,7 +35,7 @@ fn a_volume_that_lies_in_a_cache_whole_is_warned_of_in_the_conclusion() {
 #[test]
 fn a_small_volume_without_a_cache_is_not_warned_of() {
     let place = Place::new("unseen-none");
-    let report = calibrated(&place, "sim:8,20us,size=64MiB");
+    let report = calibrated(&place, "sim:8,20us,size=64MiB --closing 5s");
     assert!(!names(&report).contains(&"cache-suspected"), "{report}");
 }
 

@@ -13,8 +13,8 @@ use crate::analyse::figures::confidence::{
 };
 use crate::analyse::figures::quantity::{count, percent, rounded_percent, time};
 use crate::model::{
-    Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Pattern, Sample, Step,
-    Until,
+    Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Pattern, Sample,
+    Step, Until,
 };
 use crate::record::{End, Latencies, PointRecord, StreamRecord, Window};
 use serde::Serialize;
@@ -222,6 +222,9 @@ const DELAY_LEAST_US: f64 = 10.0;
 
 /// Allowed relative deviation from Little's law.
 const LITTLE_TOLERANCE: f64 = 0.01;
+
+/// A visit shorter than this may miss the part of a window at its beginning.
+const SHORT_VISIT: Nanos = Nanos::from_secs(2);
 
 impl PointSummary {
     /// The step of the point.
@@ -715,7 +718,10 @@ fn check_littles_law(
         stream.is_some_and(|stream| stream.windows_at(*at).all(|window| window.done == 0))
     };
     let whole = record.whole_windows();
-    let edge = edge + (0..whole).take_while(idle).count() as f64 / whole.max(1) as f64;
+    // Of a short visit, the part of a window that such an operation delays is a large share.
+    let partly = usize::from(record.measured < SHORT_VISIT);
+    let late = (0..whole).take_while(idle).count() + partly;
+    let edge = edge + late as f64 / whole.max(1) as f64;
     // Sessions that pause, and those that finish their share of fixed work before others, have
     // nothing outstanding.
     let pauses = stream
