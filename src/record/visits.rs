@@ -50,7 +50,12 @@ fn join(visits: &[&PointRecord]) -> Option<PointRecord> {
     let streams = (0..first.streams.len())
         .map(|at| join_streams(visits, at))
         .collect();
-    let sum = |of: fn(&PointRecord) -> Nanos| Nanos(visits.iter().map(|visit| of(visit).0).sum());
+    // A damaged journal may have any numbers.
+    let sum = |of: fn(&PointRecord) -> Nanos| {
+        visits
+            .iter()
+            .fold(Nanos(0), |sum, visit| sum.plus(of(visit)))
+    };
     let mut samples = Vec::new();
     let mut offset = Nanos(0);
     for visit in visits {
@@ -105,7 +110,7 @@ fn join_streams(visits: &[&PointRecord], at: usize) -> StreamRecord {
     }
     for visit in &visits[1..] {
         let other = &visit.streams[at];
-        joined.warm_up_done += other.warm_up_done;
+        joined.warm_up_done = joined.warm_up_done.saturating_add(other.warm_up_done);
         if let Some(delay) = &other.delay {
             joined
                 .delay
@@ -201,6 +206,20 @@ mod tests {
         assert_eq!(
             (joined[1].clone(), joined[1].visits.len()),
             (records[1].clone(), 0)
+        );
+    }
+
+    #[test]
+    fn visits_of_a_damaged_journal_are_joined_whatever_their_numbers() {
+        let mut damaged = visit(1, [1, 2], End::Complete);
+        damaged.cpu = Nanos(u64::MAX);
+        damaged.warm_up = Nanos(u64::MAX);
+        damaged.streams[0].warm_up_done = u64::MAX;
+        damaged.samples[1].at = Nanos(u64::MAX);
+        let joined = joined(&[damaged.clone(), damaged]);
+        assert_eq!(
+            (joined[0].cpu, joined[0].streams[0].warm_up_done),
+            (Nanos(u64::MAX), u64::MAX)
         );
     }
 

@@ -263,8 +263,8 @@ impl DeviceBytes {
             .reduce(|one, other| {
                 let (one, other) = (one?, other?);
                 Some(Self {
-                    device_bytes: one.device_bytes + other.device_bytes,
-                    asked_bytes: one.asked_bytes + other.asked_bytes,
+                    device_bytes: one.device_bytes.saturating_add(other.device_bytes),
+                    asked_bytes: one.asked_bytes.saturating_add(other.asked_bytes),
                 })
             })
             .flatten()
