@@ -54,15 +54,14 @@ pub use point::visits::{Variation, variation, widen};
 pub use preflight_checks::preflight_findings;
 pub use result::{ImportedResult, RunResult};
 pub use search::at_load::AtLoad;
-pub use search::calibration::{
-    Calibration, ClosingFigures, LogWrites, Sustained, calibration, closing_rate, sustained,
-};
+pub use search::calibration::{Calibration, ClosingFigures, LogWrites, calibration};
 pub use search::curve::{CurveResult, Naming, curve};
 pub use search::knee::{Cap, CurvePoint, Knee, KneeRange, Plateau, cap, knee};
 pub use search::layers::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
 pub use search::matrix::{MatrixCell, MatrixResult};
 pub use search::run_checks::{CacheTest, answers_from_cache};
 pub use search::shape::{CurveShape, curve_shape};
+pub use search::sustained::{Sustained, closing_rate, rate_to_refute, sustained};
 pub use series::calendar::Recurrence;
 pub use series::causes::Causes;
 pub use series::change_points::FALSE_ALARMS_ONE_IN;

@@ -13,7 +13,8 @@
 use super::search::{Climb, LARGE, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of};
 use super::visits::{Visits, visits};
 use crate::analyse::{
-    BoundVerdict, ClassSummary, CurvePoint, Knee, PointSummary, closing_rate, knee, widen,
+    BoundVerdict, ClassSummary, CurvePoint, Knee, PointSummary, closing_rate, knee, rate_to_refute,
+    widen,
 };
 use crate::model::{
     Arrivals, Bound, CalibrateRequest, Coordinates, KIB, Load, MIB, Mix, Nanos, Pattern, Point,
@@ -103,6 +104,7 @@ impl CalibrateRequest {
             .or_else(|| done.unless_done(Coordinates::Stream))
             .or_else(|| done.next_visit(least.min(SECOND), false))
             .or_else(|| done.next_rate())
+            .or_else(|| done.next_rate_again())
             .or_else(|| done.next_visit(least, false))
             .or_else(|| done.next_extra_visit(false))
             .or_else(|| done.next_closing())
@@ -564,7 +566,9 @@ impl<'a> DonePoints<'a> {
             return Some(Coordinates::ClosingDepth { depth });
         }
         Some(Coordinates::ClosingRate {
-            rate_per_s: closing_rate(self.points, self.request.bound, self.request.closing)?,
+            rate_per_s: rounded(
+                closing_rate(self.points, self.request.bound, self.request.closing)? as f64,
+            ),
             in_flight_max: self.in_flight(),
         })
     }
@@ -582,25 +586,26 @@ impl<'a> DonePoints<'a> {
         // If not even depth 1 keeps the bound, a mostly idle load may.
         let lowest = self.of(Step::Depth).map(rate).fold(f64::INFINITY, f64::min);
         let limit = if best > 0.0 { best } else { lowest };
-        let (mut low, mut high, mut tried, mut missed) = (0.0f64, limit, 0, 0);
-        for point in self.points {
-            let (Some(rate), Some(class)) = (point.coordinates.rate(), point.classes.first())
-            else {
-                continue;
-            };
-            if !class.failed.is_empty() {
-                // If I/Os fail, no rate is fully served.
-                return None;
-            }
-            tried += 1;
-            // A rate that is undecided after so long is next to the limit.
-            if class.sustained() == BoundVerdict::Kept {
-                low = low.max(rate as f64);
-            } else {
-                missed += 1;
-                high = high.min(rate as f64);
-            }
+        let measured: Vec<(f64, &ClassSummary)> = self
+            .of(Step::Rate)
+            .filter_map(|(point, class)| Some((point.coordinates.rate()? as f64, class)))
+            .collect();
+        if measured.iter().any(|(_, class)| !class.failed.is_empty()) {
+            // If I/Os fail, no rate is fully served.
+            return None;
         }
+        // By what was measured, whether certain or not: the closing measurement is what decides.
+        let rates_kept = |kept: bool| {
+            let of_kind = measured
+                .iter()
+                .filter(move |(_, class)| class.kept() == kept);
+            of_kind.map(|(rate, _)| *rate)
+        };
+        let high = rates_kept(false).fold(limit, f64::min);
+        let low = rates_kept(true)
+            .filter(|rate| *rate < high)
+            .fold(0.0, f64::max);
+        let tried = measured.len();
         let next = match (tried, low) {
             (0, _) => 0.9 * high,
             (1, low) if low <= 0.0 => 0.7 * high,
@@ -614,7 +619,7 @@ impl<'a> DonePoints<'a> {
                 .is_some_and(|within| within.verdict == BoundVerdict::Broken)
         };
         let most = if low > 0.0 {
-            RATES.max(missed + RATES / 2)
+            RATES.max(rates_kept(false).count() + RATES / 2)
         } else if self.at_depth(1).is_some_and(certainly_broken) {
             // Without a queue it is too slow already.
             RATES_OF_A_SLOW_DEVICE
@@ -635,6 +640,17 @@ impl<'a> DonePoints<'a> {
                 large_beside: 0,
             })
             .and_then(|coordinates| self.unless_done(coordinates))
+    }
+
+    /// A further visit to a rate that probably breaks the bound, so that the lowest which certainly
+    /// does is near the highest that certainly does not.
+    fn next_rate_again(&self) -> Option<Coordinates> {
+        self.request.visits()?;
+        Some(Coordinates::Rate {
+            rate_per_s: rate_to_refute(self.points, self.request.bound)?,
+            in_flight_max: self.in_flight(),
+            large_beside: 0,
+        })
     }
 
     /// A little more than the maximum throughput as an offered rate, if a rate was kept and none was

@@ -25,8 +25,8 @@ use super::standstill::{self, STALLS, STOOD_STILL};
 use super::subject::{Scope, Subject};
 use crate::analyse::figures::statistics::{CONFIDENCE, Interval};
 use crate::analyse::point::summary::{ClassSummary, PointSummary};
-use crate::analyse::search::calibration;
 use crate::analyse::search::shape::curve_shape;
+use crate::analyse::search::sustained;
 use crate::model::{Bytes, Coordinates, Ratio, Step};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -257,7 +257,7 @@ impl Subject<'_> {
 
 /// The highest sustained rate, with the range up to the lowest rate that was not sustained.
 fn sustained_rate(points: &[PointSummary]) -> Option<Figure> {
-    let found = calibration::sustained(points);
+    let found = sustained::sustained(points);
     let kept = found.kept_rate? as f64;
     let broken = found
         .broken_rate

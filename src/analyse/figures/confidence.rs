@@ -161,9 +161,18 @@ impl BoundCheck {
     /// share stays what it is.
     #[must_use]
     pub fn would_be_kept(&self, times: f64, bound: Bound) -> bool {
+        self.independent
+            .is_some_and(|independent| shows_kept(self.share, independent * times, bound))
+    }
+
+    /// True if `times` as much measured time would show that the bound is broken, provided that the
+    /// share stays what it is.
+    #[must_use]
+    pub fn would_be_broken(&self, times: f64, bound: Bound) -> bool {
         let z = t_quantile(f64::INFINITY);
-        let enough = |independent| wilson(self.share, independent * times, z).low >= bound.quantile;
-        self.independent.is_some_and(enough)
+        self.independent.is_some_and(|independent| {
+            wilson(self.share, independent * times, z).high < bound.quantile
+        })
     }
 
     /// The same with the interval of the share, from consecutive windows. `response` has all
@@ -196,6 +205,11 @@ impl BoundCheck {
             ..plain
         }
     }
+}
+
+/// True if this share among so many independent operations shows that the bound is kept.
+pub(in crate::analyse) fn shows_kept(share: f64, independent: f64, bound: Bound) -> bool {
+    wilson(share, independent, t_quantile(f64::INFINITY)).low >= bound.quantile
 }
 
 impl BoundCheck {

@@ -288,7 +288,7 @@ impl ClassSummary {
     /// one.
     #[must_use]
     pub fn sustained(&self) -> BoundVerdict {
-        if self.met == Some(RateMet::No) || !self.failed.is_empty() {
+        if self.is_not_met() {
             return BoundVerdict::Broken;
         }
         let without_bound = match self.met {
@@ -298,13 +298,17 @@ impl ClassSummary {
         self.within.map_or(without_bound, |within| within.verdict)
     }
 
+    /// True if an offered load was certainly not met, or operations failed.
+    #[must_use]
+    pub fn is_not_met(&self) -> bool {
+        self.met == Some(RateMet::No) || !self.failed.is_empty()
+    }
+
     /// True if the measured operations were met without failures, and kept the bound on response
     /// time if there is one.
     #[must_use]
     pub fn kept(&self) -> bool {
-        self.met != Some(RateMet::No)
-            && self.failed.is_empty()
-            && self.within.is_none_or(|within| within.kept)
+        !self.is_not_met() && self.within.is_none_or(|within| within.kept)
     }
 }
 

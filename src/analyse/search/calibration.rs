@@ -8,33 +8,15 @@ use super::at_load::AtLoad;
 use super::knee::Plateau;
 use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
-use crate::analyse::figures::confidence::{BoundVerdict, Estimate};
+use super::sustained::{Sustained, sustained};
+use crate::analyse::figures::confidence::Estimate;
 use crate::analyse::figures::quantity::count;
 use crate::analyse::figures::statistics::Limits;
 use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::analyse::point::visits::{Variation, variation, widen};
-use crate::model::{Bound, Coordinates, Finding, FindingName, Nanos, Ratio, Step};
+use crate::model::{Bound, Coordinates, Finding, FindingName, Ratio, Step};
 use crate::record::PointRecord;
 use serde::Serialize;
-
-/// The highest offered rate that certainly kept the bound, and the lowest that certainly did not.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Sustained {
-    /// Figures at the highest rate that was fully served and certainly kept the bound; `None` if no
-    /// rate did. If it was confirmed, those of the closing measurement.
-    pub kept: Option<AtLoad>,
-    /// The offered rate of that point, as planned.
-    pub kept_rate: Option<u64>,
-    /// The lowest offered rate that certainly broke the bound or was not met; `None` if there was
-    /// none.
-    pub broken_rate: Option<u64>,
-    /// Number of rates for which the measured time did not decide whether they keep the bound.
-    pub undecided: usize,
-    /// True if a fresh measurement of the rate kept the bound too; `None` if there was none.
-    pub confirmed: Option<bool>,
-    /// Figures at the closed-loop depth of highest throughput whose response times keep the bound.
-    pub closed: Option<AtLoad>,
-}
 
 /// Durable appends of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -304,131 +286,5 @@ pub(in crate::analyse) fn at_plateau(at: AtLoad, plateau: &Plateau) -> AtLoad {
         iops,
         mb_per_s: iops.scaled(f64::from(at.io_bytes) / 1e6),
         ..at
-    }
-}
-
-/// An offered rate, and whether it kept the bound.
-struct RateVerdict<'a> {
-    rate: u64,
-    point: &'a PointSummary,
-    class: &'a ClassSummary,
-    /// The closing measurement of the rate, if there was one.
-    closing: Option<(&'a PointSummary, &'a ClassSummary)>,
-}
-
-impl RateVerdict<'_> {
-    /// What search and closing measurement show together. The closing measurement decides, if it
-    /// can.
-    fn verdict(&self) -> BoundVerdict {
-        let searched = self.class.sustained();
-        let Some((_, closing)) = self.closing else {
-            return searched;
-        };
-        match closing.sustained() {
-            BoundVerdict::Undecided if searched == BoundVerdict::Kept && !closing.kept() => {
-                BoundVerdict::Undecided
-            }
-            BoundVerdict::Undecided => searched,
-            decided => decided,
-        }
-    }
-
-    /// True if the search found the bound kept, and the closing measurement certainly did not.
-    fn is_refuted(&self) -> bool {
-        self.class.sustained() == BoundVerdict::Kept && self.verdict() == BoundVerdict::Broken
-    }
-
-    fn is_confirmed(&self) -> bool {
-        self.closing.is_some_and(|(_, closing)| closing.kept())
-    }
-}
-
-fn rates(points: &[PointSummary]) -> Vec<RateVerdict<'_>> {
-    let closing_of = |wanted: u64| {
-        points.iter().find_map(|point| match point.coordinates {
-            Coordinates::ClosingRate { rate_per_s, .. } if rate_per_s == wanted => {
-                Some((point, point.classes.first()?))
-            }
-            _ => None,
-        })
-    };
-    let of_point = |point| {
-        let point: &PointSummary = point;
-        let rate = point.coordinates.rate()?;
-        Some(RateVerdict {
-            rate,
-            point,
-            class: point.classes.first()?,
-            closing: closing_of(rate),
-        })
-    };
-    points.iter().filter_map(of_point).collect()
-}
-
-/// The rate for the next closing measurement of `closing`: first the highest that it can be expected
-/// to show within `bound`. If it does not, the highest that the search found certain. `None` if
-/// there is none, or no need.
-#[must_use]
-pub fn closing_rate(points: &[PointSummary], bound: Bound, closing: Nanos) -> Option<u64> {
-    let rates = rates(points);
-    let mut closed = rates.iter().filter(|one| one.closing.is_some());
-    let is_promising = |one: &RateVerdict| {
-        let times = closing.as_secs_f64() / one.point.measured_s.max(f64::MIN_POSITIVE);
-        let within = one.class.within;
-        one.class.kept() && within.is_some_and(|within| within.would_be_kept(times, bound))
-    };
-    let wanted = |one: &&RateVerdict| match closed.clone().count() {
-        0 => one.class.sustained() == BoundVerdict::Kept || is_promising(one),
-        1 => one.closing.is_none() && one.class.sustained() == BoundVerdict::Kept,
-        _ => false,
-    };
-    let best = rates.iter().filter(wanted).map(|one| one.rate).max();
-    let is_settled = closed.any(|one| one.verdict() == BoundVerdict::Kept);
-    best.filter(|_| !is_settled)
-}
-
-/// The rates that kept the bound and those that did not, in the first class of these points. Where
-/// a closing measurement refuted what the search found certain, only a rate that a closing
-/// measurement confirms is believed.
-#[must_use]
-pub fn sustained(points: &[PointSummary]) -> Sustained {
-    let rates = rates(points);
-    let is_refuted = rates.iter().any(RateVerdict::is_refuted);
-    let best = rates
-        .iter()
-        .filter(|one| one.verdict() == BoundVerdict::Kept)
-        .filter(|one| !is_refuted || one.is_confirmed())
-        .max_by_key(|one| one.rate);
-    let kept_depths = points
-        .iter()
-        .filter(|point| point.step() == Step::Depth)
-        .filter_map(|point| {
-            let class = point.classes.first()?;
-            class
-                .within
-                .is_some_and(|within| within.kept)
-                .then_some((point, class))
-        });
-    Sustained {
-        kept: best.and_then(|one| {
-            let (point, class) = one.closing.unwrap_or((one.point, one.class));
-            AtLoad::of(point, class)
-        }),
-        kept_rate: best.map(|one| one.rate),
-        broken_rate: rates
-            .iter()
-            .filter(|one| one.verdict() == BoundVerdict::Broken)
-            .map(|one| one.rate)
-            .min(),
-        undecided: rates
-            .iter()
-            .filter(|one| one.verdict() == BoundVerdict::Undecided)
-            .count(),
-        confirmed: best
-            .filter(|one| one.closing.is_some())
-            .map(RateVerdict::is_confirmed),
-        closed: kept_depths
-            .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))
-            .and_then(|(point, class)| AtLoad::of(point, class)),
     }
 }

@@ -4,9 +4,10 @@
 //! Input: the records of a `curve` run, and the latency bound if there was one.
 
 use super::at_load::AtLoad;
-use super::calibration::{Sustained, at_plateau, sustained};
+use super::calibration::at_plateau;
 use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
+use super::sustained::{Sustained, sustained};
 use crate::analyse::point::sql::SqlSummary;
 use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::analyse::point::visits::{variation, widen};

@@ -11,4 +11,5 @@ pub(super) mod layers;
 pub(super) mod matrix;
 pub(super) mod run_checks;
 pub(super) mod shape;
+pub(super) mod sustained;
 pub(super) mod unseen;
