@@ -111,7 +111,14 @@ impl<'a> Lane<'a> {
         if let Some(thinks_until) = self.thinks_until(now) {
             return Err(thinks_until);
         }
-        match self.shared.pacer.take(now, stage.origin()) {
+        let is_over = now >= stage.end();
+        if is_over && !self.is_open() {
+            return Err(Nanos::MAX);
+        }
+        // After the end only what was due before it.
+        let due_until = now.min(Nanos(stage.end().0.saturating_sub(1)));
+        match self.shared.pacer.take(due_until, stage.origin()) {
+            Due::NotBefore(_) if is_over => Err(Nanos::MAX),
             Due::NotBefore(due) => Err(due),
             due => {
                 let (Some(slot), Some((op, free_since))) =
@@ -125,6 +132,9 @@ impl<'a> Lane<'a> {
                     free_since.max(stage.origin())
                 };
                 self.recorder.issued(due, now.since(due.max(free_since)));
+                if is_over {
+                    self.recorder.count_drained();
+                }
                 let flight = &mut table[usize::from(slot)];
                 *flight = InFlight {
                     kind: op.kind,

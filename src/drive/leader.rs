@@ -1,7 +1,7 @@
 //! The worker that leads the others: it decides when measuring begins.
 
 use super::context::PointContext;
-use crate::model::Nanos;
+use crate::model::{Load, Nanos};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Interval at which the leading worker checks whether the stage changes.
@@ -18,10 +18,74 @@ pub(super) struct Leader<'a> {
     context: &'a PointContext<'a>,
     origin: Nanos,
     next_tick: Nanos,
-    /// Running count of operations of each class, one value per tick.
-    history: Vec<Vec<u64>>,
+    /// Running counts of each class.
+    history: Vec<History>,
     /// True once the CPU time at the end of the measurement was read.
     through: bool,
+}
+
+/// Running counts of a class, one value per tick.
+#[derive(Clone)]
+struct History {
+    /// Completed operations.
+    done: Vec<u64>,
+    /// Sum of their response times, in nanoseconds.
+    response: Vec<u64>,
+}
+
+impl History {
+    /// At the beginning of a point.
+    fn new() -> Self {
+        Self {
+            done: vec![0],
+            response: vec![0],
+        }
+    }
+
+    /// True if the last ticks agree. `offered` is the number of operations that are due in a tick,
+    /// in an open loop: its throughput is steady from the beginning, its queue is not.
+    fn is_steady(&self, offered: Option<f64>) -> bool {
+        is_steady(&self.done)
+            && offered.is_none_or(|offered| self.is_overloaded(offered) || !self.is_queue_growing())
+    }
+
+    /// True if clearly fewer operations completed in the last ticks than were due: the queue grows
+    /// for ever, and there is nothing to wait for.
+    fn is_overloaded(&self, offered: f64) -> bool {
+        let Some(last) = self.done.len().checked_sub(STEADY_TICKS + 1) else {
+            return false;
+        };
+        let due = offered * STEADY_TICKS as f64;
+        let done = (self.done[self.done.len() - 1] - self.done[last]) as f64;
+        due - done > STEADY_WITHIN * due + 3.0 * due.sqrt()
+    }
+
+    /// True if the mean response time of the last ticks is higher than that of the ticks before,
+    /// by more than SNIA's tenth and more than three standard errors.
+    fn is_queue_growing(&self) -> bool {
+        let Some(last) = self.done.len().checked_sub(STEADY_TICKS + 1) else {
+            return true;
+        };
+        let ticks = self.done[last..]
+            .windows(2)
+            .zip(self.response[last..].windows(2));
+        let means: Vec<f64> = ticks
+            .map(|(done, response)| {
+                (response[1] - response[0]) as f64 / (done[1] - done[0]).max(1) as f64
+            })
+            .collect();
+        let (before, after) = means.split_at(STEADY_TICKS / 2);
+        let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+        let squares = |of: &[f64]| {
+            let mean = mean(of);
+            of.iter().map(|one| (one - mean).powi(2)).sum::<f64>()
+        };
+        let degrees = (STEADY_TICKS - 2) as f64;
+        let variance = (squares(before) + squares(after)) / degrees;
+        let error = (variance * 4.0 / STEADY_TICKS as f64).sqrt();
+        let rise = mean(after) - mean(before);
+        rise > STEADY_WITHIN * mean(before) && rise > 3.0 * error
+    }
 }
 
 impl<'a> Leader<'a> {
@@ -31,7 +95,7 @@ impl<'a> Leader<'a> {
             context,
             origin,
             next_tick: origin.plus(TICK),
-            history: context.live.iter().map(|_| vec![0]).collect(),
+            history: vec![History::new(); context.live.len()],
             through: false,
         }
     }
@@ -83,13 +147,36 @@ impl<'a> Leader<'a> {
             return;
         }
         for (history, class) in self.history.iter_mut().zip(live) {
-            history.push(class.done.load(Relaxed));
+            history.done.push(class.done.load(Relaxed));
+            history.response.push(class.response.load(Relaxed));
         }
         let warm = now.since(self.origin);
-        let steady = || self.history.iter().all(|history| is_steady(history));
+        let steady = || {
+            let mut classes = self.history.iter().enumerate();
+            classes.all(|(class, history)| history.is_steady(self.offered(class)))
+        };
         if warm >= point.warm_up.most || (warm >= point.warm_up.least && steady()) {
             stage.begin_measuring(now);
         }
+    }
+}
+
+impl Leader<'_> {
+    /// The operations of a class that are due in a tick; `None` if they are due whenever others
+    /// complete.
+    fn offered(&self, class: usize) -> Option<f64> {
+        let of_class = self
+            .context
+            .class_of
+            .iter()
+            .zip(&self.context.point.streams);
+        of_class
+            .filter(|(of, _)| **of == class)
+            .map(|(_, stream)| match stream.load {
+                Load::Open { rate, .. } => Some(rate * TICK.as_secs_f64()),
+                Load::Closed { .. } => None,
+            })
+            .sum()
     }
 }
 
@@ -121,6 +208,24 @@ mod tests {
                 sum
             }))
             .collect()
+    }
+
+    #[test]
+    fn an_open_loop_is_not_steady_while_its_queue_grows() {
+        let history = |mean: fn(u64) -> u64| History {
+            done: running(&[1000; STEADY_TICKS]),
+            response: running(&std::array::from_fn::<_, STEADY_TICKS, _>(|tick| {
+                1000 * mean(tick as u64)
+            })),
+        };
+        let grows = history(|tick| 100_000 + 20_000 * tick);
+        let (due, overload) = (Some(1000.0), Some(1200.0));
+        assert!(grows.is_steady(None) && !grows.is_steady(due));
+        assert!(grows.is_steady(overload), "it would grow for ever");
+        let varies = history(|tick| 100_000 + 20_000 * (tick % 2));
+        assert!(varies.is_steady(due));
+        let drains = history(|tick| 500_000 - 20_000 * tick);
+        assert!(drains.is_steady(due), "only a growing queue is waited for");
     }
 
     #[test]

@@ -5,6 +5,9 @@ use crate::model::{Nanos, Until, WarmUp};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+/// Maximum time after the end in which operations start that were due before it.
+const DRAIN_MAX: Nanos = Nanos::from_secs(1);
+
 /// Live counters of one class, for progress and for detecting a steady state during warm-up.
 #[derive(Debug, Default)]
 pub struct LiveClass {
@@ -79,6 +82,21 @@ impl Stage {
     /// When operations stop starting; the maximum time until that is known.
     pub(super) fn end(&self) -> Nanos {
         Nanos(self.end.load(Relaxed))
+    }
+
+    /// Until when operations may start that were due before the end. What waits at the end would
+    /// otherwise be missing from the measured response times, and it waited longest.
+    pub(super) fn last_start(&self) -> Nanos {
+        let end = self.end();
+        let is_by_time = matches!(
+            self.until,
+            Until::Elapsed(_) | Until::Precise { .. } | Until::Decided { .. }
+        );
+        if is_by_time && !self.was_stopped() {
+            end.plus(DRAIN_MAX)
+        } else {
+            end
+        }
     }
 
     /// True if the point was stopped early.

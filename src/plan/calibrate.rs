@@ -800,6 +800,7 @@ mod tests {
                 windows: Vec::new(),
             }],
             unserved: Vec::new(),
+            drained: 0,
             delay: None,
             warm_up_done: 0,
             coverage: Coverage::default(),

@@ -146,6 +146,10 @@ pub struct StreamRecord {
     /// Operations per second that were due and never started. Empty in a closed loop.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unserved: Vec<u64>,
+    /// Operations that were due before the measurement ended, and waited for a free slot until
+    /// after it. Zero in a closed loop.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub drained: u64,
     /// Delay of each operation from the moment it was due and had a free slot until it was issued.
     /// This is the delay added by the tool itself and by the CPU scheduler. `None` in a closed
     /// loop, where an operation is due when the previous one ends.
@@ -157,6 +161,14 @@ pub struct StreamRecord {
     pub coverage: Coverage,
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the shape that serde wants"
+)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl StreamRecord {
     /// Total over all kinds of operations and all windows.
     #[must_use]
@@ -166,6 +178,17 @@ impl StreamRecord {
             .iter()
             .for_each(|kind| total.merge(&kind.total()));
         total
+    }
+
+    /// The share of the completed operations that count for the throughput: those that started
+    /// before the measurement ended.
+    #[must_use]
+    pub fn share_in_time(&self) -> f64 {
+        let done = self.total().done;
+        if done == 0 {
+            return 1.0;
+        }
+        done.saturating_sub(self.drained) as f64 / done as f64
     }
 
     /// Window number `at`, from 0, of every kind of operation.
@@ -318,6 +341,7 @@ pub struct Recorder {
     /// Indexed by [`Kind::index`]; `None` for kinds that cannot occur.
     kinds: [Option<KindRecorder>; Kind::ALL.len()],
     warm_up_done: u64,
+    drained: u64,
     /// Only in an open loop.
     delay: Option<DenseLatencies>,
 }
@@ -475,6 +499,7 @@ impl Recorder {
             measure_from: Nanos::MAX,
             kinds,
             warm_up_done: 0,
+            drained: 0,
             delay,
         }
     }
@@ -493,6 +518,11 @@ impl Recorder {
         {
             latencies.record(delay);
         }
+    }
+
+    /// Counts an operation that was issued only after the measurement ended.
+    pub fn count_drained(&mut self) {
+        self.drained += 1;
     }
 
     /// Records an operation of the warm-up.
@@ -534,6 +564,7 @@ impl Recorder {
     /// class.
     pub fn merge_into(self, record: &mut StreamRecord) {
         record.warm_up_done += self.warm_up_done;
+        record.drained += self.drained;
         if let Some(mut delay) = self.delay {
             record.delay.get_or_insert_default().merge(&delay.take());
         }
@@ -576,6 +607,7 @@ mod tests {
                 })
                 .collect(),
             unserved: Vec::new(),
+            drained: 0,
             delay: None,
             warm_up_done: 0,
             coverage: Coverage::default(),

@@ -110,6 +110,7 @@ fn join_streams(visits: &[&PointRecord], at: usize) -> StreamRecord {
     }
     for visit in &visits[1..] {
         let other = &visit.streams[at];
+        joined.drained = joined.drained.saturating_add(other.drained);
         joined.warm_up_done = joined.warm_up_done.saturating_add(other.warm_up_done);
         if let Some(delay) = &other.delay {
             joined
@@ -144,6 +145,7 @@ mod tests {
             sql: None,
             kinds,
             unserved: Vec::new(),
+            drained: 0,
             delay: None,
             warm_up_done: 1,
             coverage: Coverage::default(),

@@ -765,6 +765,7 @@ mod tests {
                 })
                 .to_vec(),
             unserved: Vec::new(),
+            drained: 0,
             delay: None,
             warm_up_done: 0,
             coverage: Coverage::default(),

@@ -1,5 +1,6 @@
 //! Laws of the main loop on simulated devices in virtual time: results must match queueing theory.
 
+use rigel::analyse::{self, RateMet};
 use rigel::clock::Clock;
 use rigel::drive::{self, Terms};
 use rigel::engine::Engine;
@@ -176,6 +177,26 @@ fn what_is_offered_is_done_failed_or_unserved() {
         let offered = window.done + window.failures() + small.unserved.get(second).unwrap_or(&0);
         assert!(offered.abs_diff(8000) <= 1, "second {second}: {offered}");
     }
+}
+
+#[test]
+fn what_waits_at_the_end_is_drained_and_counts_with_its_time_but_not_for_throughput() {
+    // Five percent more than the capacity leave about 1,000 operations waiting after 5 s.
+    let record = simulate("4,1ms,fixed", &open(4200.0, Arrivals::Uniform, 16, 5));
+    let small = small(&record);
+    let total = small.total();
+    assert_eq!(small.unserved.iter().sum::<u64>(), 0);
+    assert!(total.done.abs_diff(21_000) <= 1, "{}", total.done);
+    assert!((900..1100).contains(&small.drained), "{}", small.drained);
+    // The last one waited longest: for all before it.
+    let waited = total.response.max;
+    assert!((225_000_000..300_000_000).contains(&waited), "{waited}");
+    // Capacity, and the sixteen in flight at the end.
+    let in_time = total.done - small.drained;
+    assert!((20_000..=20_020).contains(&in_time), "{in_time}");
+    let summary = &analyse::summarise(&record).classes[0];
+    assert_close(summary.iops, 4000.0, 0.002, "throughput");
+    assert_eq!(summary.met, Some(RateMet::No));
 }
 
 #[test]

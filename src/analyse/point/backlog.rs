@@ -26,18 +26,19 @@ impl Serialize for RateMet {
     }
 }
 
-/// Judges the backlog of `due` operations of an open loop, of which `unserved` never started and
-/// `in_flight` may be outstanding. `trend` is that of their response times; `is_short` says that
-/// the measurement is worth too few independent observations of them.
+/// Judges the backlog of `due` operations of an open loop, of which `waited` still waited for a free
+/// slot when the measurement ended, and `in_flight` may be outstanding. `trend` is that of their
+/// response times; `is_short` says that the measurement is worth too few independent observations
+/// of them.
 pub(super) fn rate_met(
     stream: &StreamRecord,
     record: &PointRecord,
-    [due, unserved, in_flight]: [u64; 3],
+    [due, waited, in_flight]: [u64; 3],
     trend: Option<Steady>,
     is_short: bool,
 ) -> RateMet {
-    let grows = growth(stream, record, [due, unserved]);
-    if unserved > in_flight.min(due / 100) || grows == Growth::Certain {
+    let grows = growth(stream, record, [due, waited]);
+    if waited > in_flight.min(due / 100) || grows == Growth::Certain {
         RateMet::No
     } else if is_short || grows == Growth::Possible || trend.is_some_and(rises) {
         RateMet::Undecided
@@ -66,11 +67,13 @@ enum Growth {
 /// service times, and below the capacity it is less (the heavy-traffic limit: Kingman, Journal of
 /// the Royal Statistical Society B 24, 1962). Four of these deviations, with response times that
 /// rise from quarter to quarter, are an overload. Half of all due operations always are.
-fn growth(stream: &StreamRecord, record: &PointRecord, [due, unserved]: [u64; 2]) -> Growth {
+fn growth(stream: &StreamRecord, record: &PointRecord, [due, waited]: [u64; 2]) -> Growth {
     const DEVIATIONS: f64 = 4.0;
     const BY_LAST: f64 = 1.5;
     const BY_THIRD: f64 = 1.25;
-    let late = unserved + ended_after(stream, record);
+    // What waited and was drained ended after the measurement, too.
+    let never_started = waited.saturating_sub(stream.drained);
+    let late = waited.max(never_started.saturating_add(ended_after(stream, record)));
     let whole = record.whole_windows();
     let quarter = |at: usize| mean(stream, whole * at / 4..whole * (at + 1) / 4);
     let has_grown = quarter(3) > BY_LAST * quarter(0) && quarter(2) > BY_THIRD * quarter(0);

@@ -168,7 +168,7 @@ pub fn sql(record: &PointRecord) -> Option<SqlSummary> {
     let seconds = record.measured.as_secs_f64().max(1e-9);
     let total = stream.total();
     let operations = total.done + stream.warm_up_done;
-    let per_s = total.done as f64 / seconds;
+    let per_s = total.done as f64 * stream.share_in_time() / seconds;
     let blocks: u64 = stream
         .kinds
         .iter()
@@ -525,6 +525,7 @@ mod tests {
             sql: Some(work),
             kinds: kinds.collect(),
             unserved: Vec::new(),
+            drained: 0,
             delay: None,
             warm_up_done: 100,
             coverage: Coverage {

@@ -412,7 +412,8 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
             .flat_map(|record| &record.windows);
         windows.map(|window| window.done).sum::<u64>()
     };
-    let iops = rate(total.done as f64);
+    let share_in_time = stream.share_in_time();
+    let iops = rate(total.done as f64 * share_in_time);
     let blocks: u64 = match stream.sql {
         None => total.done,
         Some(work) => stream
@@ -455,12 +456,13 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         unserved,
         offered: open.then(|| rate(due as f64)),
         met: open.then(|| {
-            let counted = [due, unserved, in_flight];
+            let waited = unserved.saturating_add(stream.drained);
+            let counted = [due, waited, in_flight];
             rate_met(stream, record, counted, steady, is_too_short)
         }),
         is_too_short,
         iops,
-        mib_per_s: rate(blocks as f64) * f64::from(stream.length) / MIB as f64,
+        mib_per_s: rate(blocks as f64 * share_in_time) * f64::from(stream.length) / MIB as f64,
         littles_law: latency.map_or(0.0, |latency| iops * latency.mean_us / 1e6),
         latency,
         confidence,
@@ -899,6 +901,7 @@ mod tests {
                 windows: Vec::new(),
             }],
             unserved: Vec::new(),
+            drained: 0,
             delay: None,
             warm_up_done: 0,
             coverage: map.read(),

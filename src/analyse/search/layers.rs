@@ -441,6 +441,7 @@ mod tests {
                 windows: vec![window; 10],
             }],
             unserved: Vec::new(),
+            drained: 0,
             delay: None,
             warm_up_done: 0,
             coverage: Coverage::default(),

@@ -471,7 +471,7 @@ fn ran_out(records: &[PointRecord]) -> Option<Finding> {
     let rate_of = |record: &PointRecord| {
         let seconds = record.measured.as_secs_f64();
         record.streams.first().map_or(0.0, |stream| {
-            stream.total().done as f64 / seconds.max(f64::MIN_POSITIVE)
+            stream.total().done as f64 * stream.share_in_time() / seconds.max(f64::MIN_POSITIVE)
         })
     };
     records.iter().enumerate().find_map(|(index, record)| {
@@ -480,7 +480,7 @@ fn ran_out(records: &[PointRecord]) -> Option<Finding> {
         let stream = record
             .streams
             .first()
-            .filter(|stream| stream.unserved.iter().sum::<u64>() == 0)?;
+            .filter(|stream| stream.drained == 0 && stream.unserved.iter().all(|it| *it == 0))?;
         let whole = record.whole_windows();
         let step = step_down(&counts(stream, whole))?;
         let rate = |count: f64| count / record.window.as_secs_f64();

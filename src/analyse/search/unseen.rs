@@ -428,6 +428,7 @@ mod tests {
                     windows: vec![window],
                 }],
                 unserved: Vec::new(),
+                drained: 0,
                 delay: None,
                 warm_up_done: 0,
                 coverage: Coverage::default(),

@@ -8,7 +8,7 @@
 use crate::analyse::figures::confidence::BoundCheck;
 use crate::analyse::point::load::{device_loads, host_load};
 use crate::model::{Bound, Coordinates, Measure, Moment, Objective, Sample, Until};
-use crate::record::{End, PointRecord, Window};
+use crate::record::{End, PointRecord, StreamRecord, Window};
 use serde::Serialize;
 
 /// One round. Times in microseconds; `None` means unknown.
@@ -165,7 +165,10 @@ pub fn numbered_round(
     let is_broken = matches!(end, RoundEnd::Broken(_));
     // The operations before a round broke may be fast, but a broken round has no figures and keeps
     // no objective.
-    let rate = (seconds > 0.0 && !is_broken).then(|| total.done as f64 / seconds);
+    let rate = (seconds > 0.0 && !is_broken).then(|| {
+        let share = stream.map_or(1.0, StreamRecord::share_in_time);
+        total.done as f64 * share / seconds
+    });
     let of = |objective: &Objective| {
         let found = kept(*objective, &total, unserved, rate);
         ObjectiveCheck {
