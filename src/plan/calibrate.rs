@@ -11,7 +11,7 @@
 //! would have to at every visit.
 
 use super::search::{Climb, LARGE, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of};
-use super::visits::{Visits, visits};
+use super::visits::Visits;
 use crate::analyse::{
     BoundVerdict, ClassSummary, CurvePoint, Knee, PointSummary, closing_rate, knee, rate_to_refute,
     widen,
@@ -75,7 +75,7 @@ impl CalibrateRequest {
         precision: Ratio::from_parts_per_million(20_000),
         point_least: Nanos::from_secs(2),
         point_most: Nanos::from_secs(5),
-        visits_until: Some(Nanos::from_secs(90)),
+        visits_until: Some(Nanos::from_secs(75)),
         closing: Nanos::from_secs(30),
         num_disks: 1,
         depth_max: 256,
@@ -522,7 +522,6 @@ impl<'a> DonePoints<'a> {
     /// A further visit to a point that is known less well than requested.
     fn next_extra_visit(&self, writes: bool) -> Option<Coordinates> {
         let request = self.request;
-        let most = request.visits()?.most;
         let spent: f64 = self
             .points
             .iter()
@@ -534,22 +533,11 @@ impl<'a> DonePoints<'a> {
         {
             return None;
         }
-        let is_imprecise = |point: &PointSummary| {
-            let known = point
-                .classes
-                .first()
-                .and_then(|class| class.rate().precision());
-            known.is_none_or(|known| known > request.precision.get())
-        };
-        let wanted = |point: &PointSummary| Self::is_visited(point, writes) && is_imprecise(point);
-        // Rounds: nobody gets a third extra visit before all have had their second.
-        let fewest = self
-            .points
-            .iter()
-            .filter(|point| wanted(point))
-            .map(visits)
-            .min()?;
-        Visits::next(self.points, most.min(fewest + 1), self.seed, wanted)
+        request
+            .visits()?
+            .next_extra(self.points, request.precision, self.seed, |point| {
+                Self::is_visited(point, writes)
+            })
     }
 
     /// The closing measurements: at the lowest load with the full throughput of the plateau, which

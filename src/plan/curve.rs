@@ -49,22 +49,8 @@ impl CurveRequest {
     fn next_visit(&self, seed: u64, done: &[PointSummary]) -> Option<Coordinates> {
         let visits = self.visits()?;
         let is_closed = |point: &PointSummary| point.step() == Step::Depth;
-        let is_imprecise = |point: &PointSummary| {
-            let known = point
-                .classes
-                .first()
-                .and_then(|class| class.rate().precision());
-            known.is_none_or(|known| known > self.precision.get())
-        };
-        Visits::next(done, visits.least, seed, is_closed).or_else(|| {
-            let wanted = |point: &PointSummary| is_closed(point) && is_imprecise(point);
-            let fewest = done
-                .iter()
-                .filter(|point| wanted(point))
-                .map(super::visits::visits)
-                .min()?;
-            Visits::next(done, visits.most.min(fewest + 1), seed, wanted)
-        })
+        Visits::next(done, visits.least, seed, is_closed)
+            .or_else(|| visits.next_extra(done, self.precision, seed, is_closed))
     }
 
     /// The next load that was not measured yet.

@@ -7,7 +7,7 @@
 
 use super::search::{WARM_UP, WINDOW, seed_of};
 use crate::analyse::PointSummary;
-use crate::model::{Coordinates, Nanos, Pattern, Point, Until, WarmUp};
+use crate::model::{Coordinates, Nanos, Pattern, Point, Ratio, Until, WarmUp};
 
 /// Minimum number of visits to a point.
 const VISITS_MIN: u64 = 3;
@@ -63,6 +63,29 @@ impl Visits {
             .map(|point| point.coordinates)
     }
 
+    /// A further visit to one of the points `wanted` whose rate is known less well than to within
+    /// `precision`. None gets its second further visit before all have had their first.
+    pub(super) fn next_extra(
+        self,
+        done: &[PointSummary],
+        precision: Ratio,
+        seed: u64,
+        wanted: impl Fn(&PointSummary) -> bool,
+    ) -> Option<Coordinates> {
+        let is_imprecise = |point: &PointSummary| {
+            let class = point.classes.first();
+            let known = class.and_then(|class| class.rate().precision());
+            known.is_none_or(|known| known > precision.get())
+        };
+        let wanted = |point: &PointSummary| wanted(point) && is_imprecise(point);
+        let fewest = done
+            .iter()
+            .filter(|point| wanted(point))
+            .map(visits)
+            .min()?;
+        Self::next(done, self.most.min(fewest + 1), seed, wanted)
+    }
+
     /// The point on a volume of `usable` bytes as it is measured at its next visit: with other
     /// random choices and another start than before, and with a warm-up as long as its operations
     /// need, if it was visited before.
@@ -103,7 +126,7 @@ impl Visits {
 const RESPONSES: f64 = 3.0;
 
 /// Number of visits to a point so far.
-pub(super) fn visits(point: &PointSummary) -> usize {
+fn visits(point: &PointSummary) -> usize {
     point.visits.len().max(1)
 }
 

@@ -61,11 +61,11 @@ impl Comparison {
                 .as_ref()
                 .map_or_else(String::new, |(figure, room)| {
                     let room = if room.is_finite() {
-                        quantity::percent(*room)
+                        format!("up to {}", quantity::percent(*room))
                     } else {
-                        "any difference".into()
+                        "any amount".into()
                     };
-                    format!(" The least precise, {figure}, may differ by up to {room}.")
+                    format!(" The least precise, {figure}, may differ by {room}.")
                 });
             return format!(
                 "{name} against {baseline}: no difference shown. Headline figures judged: \
