@@ -533,7 +533,7 @@ fn finish(mut found: OrionContents) -> Result<Imported, Error> {
         .and_then(|text| text.trim_end_matches('%').parse::<f64>().ok());
     let seconds = setting(["Duration for each data point", ""])
         .and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
-    let is_summed_up = found.version.is_some() || !found.told.is_empty();
+    let is_summed_up = sizes.0.is_some() || sizes.1.is_some();
     let mut points = Vec::new();
     for (&(small, large), cell) in &found.cells {
         let flows = flows((small, large), cell, sizes, writes, scale, &mut found.notes);
@@ -543,6 +543,7 @@ fn finish(mut found: OrionContents) -> Result<Imported, Error> {
         points.push(LoadPoint {
             label: Coordinates::cell(small, large).to_string(),
             load: ReportedLoad::Cell { small, large },
+            processes: None,
             pattern: is_summed_up.then(|| "uniform".to_string()),
             writes_percent: writes,
             beside: Vec::new(),
@@ -611,6 +612,15 @@ fn unit(found: &mut OrionContents) -> f64 {
             1e6
         }
         Some(_) => 1e3,
+        None if found.version.as_deref().is_some_and(writes_milliseconds) => {
+            if is_written {
+                found.notes.push(
+                    "latencies are taken as milliseconds, which versions before 11.2.0.2 write"
+                        .into(),
+                );
+            }
+            1e6
+        }
         None => {
             if is_written {
                 found.notes.push(
@@ -623,6 +633,13 @@ fn unit(found: &mut OrionContents) -> f64 {
             1e3
         }
     }
+}
+
+/// True for versions before 11.2.0.2.
+fn writes_milliseconds(version: &str) -> bool {
+    const FIRST: [u32; 4] = [11, 2, 0, 2];
+    let numbers: Option<Vec<u32>> = version.split('.').map(|part| part.parse().ok()).collect();
+    numbers.is_some_and(|numbers| numbers.as_slice() < FIRST.as_slice())
 }
 
 /// The flows of a cell.
@@ -802,12 +819,17 @@ mod tests {
             labels,
             ["Small=0, Large=4", "Small=1, Large=0", "Small=10, Large=0"]
         );
+        // No IOPS are known for the cell of the latency, but the version is.
+        assert_eq!(points[1].flows[0].latencies[0].mean, Some(4e6));
         assert!(
-            found.notes.iter().any(|note| note.contains("not given")),
+            found.notes[0].contains("milliseconds, which versions before 11.2.0.2 write"),
             "{:?}",
             found.notes
         );
         assert_eq!(points[2].flows[0].iops, Some(1250.0));
+        let (found, points) = loads(&[("t.txt", &text.replace("11.1.0.7.0", "12.1.0.2.0"))]);
+        assert_eq!(points[1].flows[0].latencies[0].mean, Some(4e3));
+        assert!(found.notes[0].contains("not given"), "{:?}", found.notes);
     }
 
     #[test]
