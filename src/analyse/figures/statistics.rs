@@ -39,6 +39,15 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// The limits at a distance from a positive value on a logarithmic scale, so that none is
+    /// negative.
+    pub(in crate::analyse) fn around(value: f64, distance: f64) -> Self {
+        Self {
+            low: value * (-distance).exp(),
+            high: value * distance.exp(),
+        }
+    }
+
     /// Half the distance between the limits.
     #[must_use]
     pub fn half_width(self) -> f64 {
