@@ -1,7 +1,7 @@
 //! How precisely the figures of one class of a point are known: intervals from its windows, and the
 //! check of a bound.
 
-use super::quantile::{Quantile, looks};
+use super::quantile::{INDEPENDENT_FOR_UPPER, Quantile, SPREAD_OVER, effective_number, looks};
 use super::statistics::{Interval, Limits, Mean, spread, t_quantile};
 use crate::model::{Bound, Until};
 use crate::record::{Histogram, PointRecord, StreamRecord, Window};
@@ -220,9 +220,6 @@ struct Independent {
 /// The number of independent operations that these windows are worth for the share within the
 /// bound; `None` if there are too few windows, or no operations.
 fn independent(windows: &[Window], share: f64, bound: Bound) -> Option<Independent> {
-    /// As for the upper limit of a quantile.
-    const BEYOND_MIN: f64 = 5.0;
-    const SPREAD_OVER: f64 = 15.0;
     let counts: Vec<f64> = windows
         .iter()
         .map(|window| window.response.histogram.count() as f64)
@@ -263,15 +260,13 @@ fn independent(windows: &[Window], share: f64, bound: Bound) -> Option<Independe
     } else {
         count
     };
-    // The number of windows over which the slow operations are spread (Kish, Survey Sampling, 1965).
-    let slow = || {
-        windows
-            .iter()
-            .zip(&counts)
-            .map(|(window, count)| count - within(window))
-    };
-    let spread_over = slow().sum::<f64>().powi(2) / slow().map(|one| one * one).sum::<f64>();
-    let is_known = (1.0 - share) * by_share >= BEYOND_MIN && spread_over >= SPREAD_OVER;
+    let slow = windows
+        .iter()
+        .zip(&counts)
+        .map(|(window, count)| count - within(window));
+    // As for the upper limit of a quantile.
+    let is_known =
+        (1.0 - share) * by_share >= INDEPENDENT_FOR_UPPER && effective_number(slow) >= SPREAD_OVER;
     Some(Independent {
         count: if is_known {
             by_share
