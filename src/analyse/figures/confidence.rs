@@ -62,10 +62,9 @@ pub struct Confidence {
 }
 
 impl Confidence {
-    /// Intervals from the complete windows; `None` if there are too few.
+    /// Intervals from the complete windows of `width_s` seconds; `None` if there are too few.
     #[must_use]
-    pub fn of(stream: &StreamRecord, record: &PointRecord) -> Option<Self> {
-        let windows = whole_windows(stream, record);
+    pub fn of(windows: &[Window], width_s: f64) -> Option<Self> {
         let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
         let sums: Vec<f64> = windows
             .iter()
@@ -80,7 +79,7 @@ impl Confidence {
             found.interval.map(|interval| interval.scaled(1e-3))
         };
         Some(Self {
-            iops: Mean::of_batches(&counts)?.scaled(1.0 / record.window.as_secs_f64()),
+            iops: Mean::of_batches(&counts)?.scaled(1.0 / width_s),
             mean_us: Mean::of_ratio(&sums, &counts),
             p50_us: quantile(0.5),
             p99_us: quantile(0.99),
