@@ -234,7 +234,9 @@ fn rows(source: Source, notes: &mut Vec<String>) -> Result<(Vec<LogRow>, usize),
             .filter(|f| f.1 == columns)
     };
     let has_max = columns > 5
-        && known().any(|([_, _, third, ..], _)| third > 2)
+        && known()
+            .next()
+            .is_some_and(|([_, _, third, ..], _)| third > 2)
         && known().all(|([_, value, third, fourth, _], _)| third >= value && fourth < 3);
     let mut rows = Vec::new();
     for (at, line) in lines() {
