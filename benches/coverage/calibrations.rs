@@ -1,7 +1,7 @@
 //! The parts about whole calibrations: `maximum`, `sustained` and `warnings`.
 
 use super::Bench;
-use super::lookup::{self, Told, knee};
+use super::lookup::{self, Printed, knee};
 use super::table::{self, Said, Tally, distribution, head, median, rows, share};
 use super::truths::Queue;
 use serde_json::Value;
@@ -64,17 +64,17 @@ pub(crate) fn maximum(bench: &Bench) -> Result<(), String> {
 }
 
 fn knee_cells(runs: &[Value], truth: Option<f64>) -> String {
-    let found: Vec<Told> = runs.iter().filter_map(knee).collect();
+    let found: Vec<Printed> = runs.iter().filter_map(knee).collect();
     let all = count(&found, |_| true);
-    let ranges: Vec<Told> = found
+    let ranges: Vec<Printed> = found
         .iter()
         .filter(|it| it.low.is_some())
         .copied()
         .collect();
-    let width = |it: &Told| Some(it.high? - it.low?);
+    let width = |it: &Printed| Some(it.high? - it.low?);
     let widths: Vec<f64> = ranges.iter().filter_map(width).collect();
-    let is_right = |it: &Told| truth.is_some_and(|truth| (it.value - truth).abs() < 0.01);
-    let holds = |it: &Told| {
+    let is_right = |it: &Printed| truth.is_some_and(|truth| (it.value - truth).abs() < 0.01);
+    let holds = |it: &Printed| {
         let (low, high) = (it.low.unwrap_or(0.0), it.high.unwrap_or(f64::INFINITY));
         truth.is_some_and(|truth| low <= truth && truth <= high)
     };
@@ -122,7 +122,7 @@ pub(crate) fn sustained(bench: &Bench) -> Result<(), String> {
         let mut tally = Tally::default();
         runs.iter()
             .for_each(|run| tally.add(lookup::sustained(run), truth));
-        let found: Vec<Told> = runs.iter().filter_map(lookup::sustained).collect();
+        let found: Vec<Printed> = runs.iter().filter_map(lookup::sustained).collect();
         let all = count(&found, |_| true);
         let mean = found.iter().map(|it| it.value / truth).sum::<f64>() / f64::from(all.max(1));
         rows(&[format!(

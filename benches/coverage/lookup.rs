@@ -10,13 +10,13 @@ use std::collections::BTreeSet;
 
 /// A printed figure and the ends of its interval, as far as they are given.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told {
+pub(crate) struct Printed {
     pub(crate) value: f64,
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
 }
 
-impl Told {
+impl Printed {
     /// `{value, interval: {low, high}}`, or `{value, error, degrees}` of a mean.
     fn of(figure: &Value) -> Option<Self> {
         let value = figure["value"].as_f64()?;
@@ -51,7 +51,7 @@ pub(crate) const FIGURES: [&str; 5] = ["throughput", "mean", "p50", "p99", "p99.
 /// A point of `curve`: figures in operations per second and seconds.
 #[derive(Debug)]
 pub(crate) struct PointFigures {
-    pub(crate) figures: [Option<Told>; 5],
+    pub(crate) figures: [Option<Printed>; 5],
     pub(crate) served: Served,
     /// True if the point itself has a warning.
     pub(crate) is_warned: bool,
@@ -89,7 +89,7 @@ pub(crate) fn points(run: &Value) -> Vec<PointFigures> {
 }
 
 /// Throughput of the measurement of fixed length at the end, if there is one.
-pub(crate) fn closing(run: &Value) -> Option<Told> {
+pub(crate) fn closing(run: &Value) -> Option<Printed> {
     point(array(&run["points"]).iter().find(|it| is_closing(it))?)?.figures[0]
 }
 
@@ -103,11 +103,11 @@ fn point(point: &Value) -> Option<PointFigures> {
     let class = point["classes"].get(0)?;
     let known = &class["confidence"];
     let quantile = |key: &str| {
-        let told = Told::within(class[key].as_f64()?, &known[key]);
-        Some(scaled(told, 1e-6))
+        let printed = Printed::within(class[key].as_f64()?, &known[key]);
+        Some(scaled(printed, 1e-6))
     };
-    let throughput = Told::of(&known["iops"]).or_else(|| Told::of(class.get("iops")?));
-    let mean = Told::of(&known["mean_us"]).map(|told| scaled(told, 1e-6));
+    let throughput = Printed::of(&known["iops"]).or_else(|| Printed::of(class.get("iops")?));
+    let mean = Printed::of(&known["mean_us"]).map(|printed| scaled(printed, 1e-6));
     let tails = [quantile("p50_us"), quantile("p99_us"), quantile("p999_us")];
     Some(PointFigures {
         figures: [throughput, mean, tails[0], tails[1], tails[2]],
@@ -116,24 +116,24 @@ fn point(point: &Value) -> Option<PointFigures> {
     })
 }
 
-fn scaled(told: Told, factor: f64) -> Told {
-    Told {
-        value: told.value * factor,
-        low: told.low.map(|low| low * factor),
-        high: told.high.map(|high| high * factor),
+fn scaled(printed: Printed, factor: f64) -> Printed {
+    Printed {
+        value: printed.value * factor,
+        low: printed.low.map(|low| low * factor),
+        high: printed.high.map(|high| high * factor),
     }
 }
 
 /// Max IOPS of a calibration, the headline.
-pub(crate) fn maximum(run: &Value) -> Option<Told> {
-    Told::of(&run["calibration"]["maximum"]["iops"])
+pub(crate) fn maximum(run: &Value) -> Option<Printed> {
+    Printed::of(&run["calibration"]["maximum"]["iops"])
 }
 
 /// The knee of a calibration, and its range if one is given.
-pub(crate) fn knee(run: &Value) -> Option<Told> {
+pub(crate) fn knee(run: &Value) -> Option<Printed> {
     let knee = &run["calibration"]["curve"]["knee"];
     let range = ["range", "interval"].iter().find_map(|key| knee.get(key));
-    Some(Told::within(
+    Some(Printed::within(
         knee["load"].as_f64()?,
         range.unwrap_or(&Value::Null),
     ))
@@ -141,17 +141,17 @@ pub(crate) fn knee(run: &Value) -> Option<Told> {
 
 /// The sustained rate of a calibration, between the rate that met the bound and the lowest one that
 /// did not.
-pub(crate) fn sustained(run: &Value) -> Option<Told> {
+pub(crate) fn sustained(run: &Value) -> Option<Printed> {
     let found = &run["calibration"]["sustained"];
     let value = found["kept_rate"].as_f64()?;
     let bounds = ["bounds", "interval"].iter().find_map(|key| found.get(key));
     Some(bounds.map_or_else(
-        || Told {
+        || Printed {
             value,
             low: Some(value),
             high: found["broken_rate"].as_f64(),
         },
-        |bounds| Told::within(value, bounds),
+        |bounds| Printed::within(value, bounds),
     ))
 }
 

@@ -190,16 +190,19 @@ pub(crate) fn disk(bench: &Bench) -> Result<(), String> {
     );
     let mut holds = 0;
     for (run, json) in found.iter().enumerate() {
-        let Some(told) = lookup::maximum(json) else {
+        let Some(printed) = lookup::maximum(json) else {
             continue;
         };
-        let (low, high) = (told.low.unwrap_or(f64::NAN), told.high.unwrap_or(f64::NAN));
+        let (low, high) = (
+            printed.low.unwrap_or(f64::NAN),
+            printed.high.unwrap_or(f64::NAN),
+        );
         let held = low <= pooled && pooled <= high;
         holds += u32::from(held);
         let names: Vec<String> = lookup::warnings(json).into_iter().collect();
         rows(&[format!(
             "{run} | {:.0} | {low:.0} to {high:.0} | {} | {} | {:.0} | {}",
-            told.value,
+            printed.value,
             if held { "yes" } else { "no" },
             lookup::knee(json).map_or("-".into(), |knee| knee.value.to_string()),
             lookup::length_s(json),

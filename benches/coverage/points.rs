@@ -1,7 +1,7 @@
 //! The parts about points of `curve`: `open`, `closed`, `overload` and `stalls`.
 
 use super::Bench;
-use super::lookup::{self, FIGURES, PointFigures, Served, Told, points, warnings};
+use super::lookup::{self, FIGURES, PointFigures, Printed, Served, points, warnings};
 use super::table::{self, Said, Tally, head, rows};
 use super::truths::{Queue, Saturated, SlowShare};
 use serde_json::Value;
@@ -171,8 +171,8 @@ pub(crate) fn stalling(bench: &Bench, row: usize, run: u32, (low, high): (f64, f
 /// Stalls and slow operations that are rarer than a point is long.
 pub(crate) fn stalls(bench: &Bench) -> Result<(), String> {
     let (mut figures, mut said) = (Vec::new(), Vec::new());
-    let mut add = |name: &str, what: &str, told: Figures, truth: f64, runs: &[Value]| {
-        let (quiet, all) = tallies(runs, told, truth);
+    let mut add = |name: &str, what: &str, of: Figures, truth: f64, runs: &[Value]| {
+        let (quiet, all) = tallies(runs, of, truth);
         let mut row = |of, tally: Tally| {
             figures.push(format!(
                 "{name} | {what} | {of} | {truth:.0}/s | {}",
@@ -235,28 +235,28 @@ pub(crate) fn stalls(bench: &Bench) -> Result<(), String> {
 
 /// Figures that a run gives for one truth, and whether a warning was raised: about the point, or for
 /// a figure of the run, about anything in it.
-type Figures = fn(&Value) -> Vec<(Option<Told>, bool)>;
+type Figures = fn(&Value) -> Vec<(Option<Printed>, bool)>;
 
-fn throughputs(run: &Value) -> Vec<(Option<Told>, bool)> {
+fn throughputs(run: &Value) -> Vec<(Option<Printed>, bool)> {
     let points = points(run).into_iter();
     points.map(|it| (it.figures[0], it.is_warned)).collect()
 }
 
-fn maximum(run: &Value) -> Vec<(Option<Told>, bool)> {
+fn maximum(run: &Value) -> Vec<(Option<Printed>, bool)> {
     vec![(lookup::maximum(run), !warnings(run).is_empty())]
 }
 
-fn closing(run: &Value) -> Vec<(Option<Told>, bool)> {
+fn closing(run: &Value) -> Vec<(Option<Printed>, bool)> {
     vec![(lookup::closing(run), false)]
 }
 
 /// Of the figures without a warning, and of all.
-fn tallies(runs: &[Value], told: Figures, truth: f64) -> (Tally, Tally) {
+fn tallies(runs: &[Value], figures: Figures, truth: f64) -> (Tally, Tally) {
     let (mut quiet, mut all) = (Tally::default(), Tally::default());
-    for (told, is_warned) in runs.iter().flat_map(told) {
-        all.add(told, truth);
+    for (printed, is_warned) in runs.iter().flat_map(figures) {
+        all.add(printed, truth);
         if !is_warned {
-            quiet.add(told, truth);
+            quiet.add(printed, truth);
         }
     }
     (quiet, all)

@@ -1,6 +1,6 @@
 //! Counts of intervals that hold the truth, and Markdown tables of them.
 
-use super::lookup::{Told, length_s, notes, warnings};
+use super::lookup::{Printed, length_s, notes, warnings};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,11 +22,11 @@ impl Tally {
     pub(crate) const HEAD: &'static str =
         "both ends hold | lower end alone holds | no interval | half-width | value / truth";
 
-    pub(crate) fn add(&mut self, told: Option<Told>, truth: f64) {
-        if let Some(told) = told {
-            self.ratios.push(told.value / truth);
+    pub(crate) fn add(&mut self, printed: Option<Printed>, truth: f64) {
+        if let Some(printed) = printed {
+            self.ratios.push(printed.value / truth);
         }
-        match told.map(|told| (told.low, told.high)) {
+        match printed.map(|printed| (printed.low, printed.high)) {
             Some((Some(low), Some(high))) => {
                 self.both += 1;
                 self.both_hold += u32::from(low <= truth && truth <= high);

@@ -7,10 +7,13 @@ use rigel::import::{ImportFormat, Source, read, table::Columns};
 
 fuzz_target!(|text: &str| {
     for format in ImportFormat::ALL.map(Some).into_iter().chain([None]) {
-        let source = Source { name: "t_lat.csv", text };
-        for found in read(&[source], format, &Columns::default()).unwrap_or_default() {
-            let _ = imported(&found);
-            let _ = summaries(&[found]);
+        // What a log of fio counts is in its name alone.
+        for name in ["t_lat.csv", "t_lat.1.log", "t_iops.1.log"] {
+            let source = Source { name, text };
+            for found in read(&[source], format, &Columns::default()).unwrap_or_default() {
+                let _ = imported(&found);
+                let _ = summaries(&[found]);
+            }
         }
     }
 });

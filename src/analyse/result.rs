@@ -199,7 +199,8 @@ fn warnings_of_loads(found: &ImportedSummary) -> Vec<Finding> {
             continue;
         };
         let is_part = found.loads.iter().any(|other| {
-            other.label == one.label && other.kind != one.kind && other.class == one.class
+            (&other.label, &other.load, &other.class) == (&one.label, &one.load, &one.class)
+                && other.kind != one.kind
         });
         if outstanding == 0 || is_part && one.kind != "mixed" {
             continue;
@@ -209,9 +210,9 @@ fn warnings_of_loads(found: &ImportedSummary) -> Vec<Finding> {
             warnings.push(Finding::warning(
                 FindingName::LittlesLaw,
                 format!(
-                    "{}: {outstanding} should be outstanding, but by Little's law {little:.2} \
-                     were on average: the load was not the one named",
-                    one.label
+                    "{}, {}: {outstanding} should be outstanding, but by Little's law \
+                     {little:.2} were on average: the load was not the one named",
+                    one.label, one.load
                 ),
                 "compare this load by its average number of outstanding I/Os",
             ));

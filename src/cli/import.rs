@@ -23,13 +23,13 @@ const BYTES_MAX: Bytes = Bytes(1 << 30);
 /// Detects the format from the content of the files. What a tool does not report stays unknown.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Formats: fio's JSON (--output-format=json or json+), Orion's _iops.csv, \
-                  _mbps.csv, _lat.csv and _summary.txt, iostat -x -t (text or -o JSON), and csv \
-                  with a column of times and columns of values, such as an export from \
-                  AWR.\n\nExit status: 0 imported, 1 failed, or a file is damaged, 2 wrong usage."
+    after_help = "Formats: fio's JSON (--output-format=json or json+) and its logs (NAME_iops.1.log, \
+                  _bw, _lat, _clat, _slat), Orion's _iops.csv, _mbps.csv, _lat.csv and \
+                  _summary.txt, iostat -x -t (text or -o JSON), and csv with a column of times and \
+                  columns of values, such as an export from AWR.\n\nExit status: 0 imported, 1 failed, or a file is damaged, 2 wrong usage."
 )]
 pub(super) struct ImportArgs {
-    /// Result files; the files of one Orion run are combined
+    /// Result files; those of one Orion run, of one sweep of fio, and one run's logs are combined
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Directory for the run [default: import_<date>_<time>.rigel]
@@ -65,7 +65,7 @@ impl ValueEnum for ImportFormat {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let help = match self {
-            ImportFormat::Fio => "JSON of fio 3",
+            ImportFormat::Fio => "JSON of fio 3, and its logs",
             ImportFormat::Orion => "csv files and summary of Oracle's Orion or of rigel orion",
             ImportFormat::Iostat => "iostat -x -t, text or JSON",
             ImportFormat::Csv => "Lines with a time and values",
@@ -172,10 +172,21 @@ fn refuse_idle_columns(columns: &Columns, found: &[Imported]) -> Result<(), Erro
     ))
 }
 
+/// The names of the files, or of the first of many, without their directories.
+fn title(names: &[String]) -> String {
+    const NAMED_MAX: usize = 4;
+    let short = |name: &String| name.rsplit('/').next().unwrap_or(name).to_string();
+    match names {
+        [first, others @ ..] if names.len() > NAMED_MAX => {
+            format!("{} and {} other files", short(first), others.len())
+        }
+        _ => names.iter().map(short).collect::<Vec<_>>().join(", "),
+    }
+}
+
 fn header(args: &ImportArgs, names: &[String], found: &[Imported]) -> Header {
     let mut tools: Vec<&str> = found.iter().map(|one| one.tool.as_str()).collect();
     tools.dedup();
-    let title = |name: &String| name.rsplit('/').next().unwrap_or(name).to_string();
     Header {
         format: journal::FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -200,7 +211,7 @@ fn header(args: &ImportArgs, names: &[String], found: &[Imported]) -> Header {
         // The machine that reads the files is not the measured one.
         host: Host::default(),
         facts: TargetFacts {
-            name: names.iter().map(title).collect::<Vec<_>>().join(", "),
+            name: title(names),
             ..TargetFacts::default()
         },
         findings: Vec::new(),

@@ -258,6 +258,15 @@ fn exit_status(
     Ok(0)
 }
 
+/// The files or devices of the run, as Orion's summary lists them.
+fn members(run: &Run) -> Vec<classic::Member<'_>> {
+    let members = &run.header.facts.members;
+    members
+        .iter()
+        .map(|member| (member.path.as_path(), member.bytes.0))
+        .collect()
+}
+
 /// Writes Orion's six files with names that begin with `prefix`.
 fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
     let asked = OrionRun::of(run)?;
@@ -267,13 +276,7 @@ fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
         &run.header.command,
         &run.header.version,
     );
-    let members: Vec<classic::Member> = run
-        .header
-        .facts
-        .members
-        .iter()
-        .map(|member| (member.path.as_path(), member.bytes.0))
-        .collect();
+    let members = members(run);
     let mut written = Vec::new();
     for (suffix, text) in classic::files(&asked.request, &names, &members, &run.joined()) {
         let path = with_suffix(prefix, suffix);
@@ -316,13 +319,7 @@ pub(super) fn write_files_again(run: &Run, directory: &Path) -> Result<u8, Error
 /// `rigel report --format orion`: Orion's summary.
 pub(super) fn summary_again(run: &Run) -> Result<String, Error> {
     let asked = OrionRun::of(run)?;
-    let members: Vec<classic::Member> = run
-        .header
-        .facts
-        .members
-        .iter()
-        .map(|member| (member.path.as_path(), member.bytes.0))
-        .collect();
+    let members = members(run);
     Ok(classic::summary(
         &asked.request,
         &names(

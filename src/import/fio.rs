@@ -18,22 +18,35 @@ use std::collections::BTreeMap;
 /// of its scans.
 const LARGE_FROM: u32 = 128 << 10;
 
-/// True if `text` contains fio's JSON, possibly after other text.
+/// True if `text` contains fio's JSON, possibly among other text.
 #[must_use]
 pub fn is_like(text: &str) -> bool {
-    start(text).is_some_and(|(at, _)| text[at..].contains("\"fio version\""))
+    !starts(text).is_empty()
 }
 
-/// Offset and line number of the beginning of the JSON.
-fn start(text: &str) -> Option<(usize, usize)> {
+const VERSION: &str = "\"fio version\"";
+
+/// Offsets of the reports in a text. Text that fio or a script writes may stand before each, even
+/// on its line.
+fn starts(text: &str) -> Vec<usize> {
+    let brace = |(at, _)| {
+        let before = text[..at].trim_end();
+        before.ends_with('{').then(|| before.len() - 1)
+    };
+    let found: Vec<usize> = text.match_indices(VERSION).filter_map(brace).collect();
+    if !found.is_empty() || !text.contains(VERSION) {
+        return found;
+    }
+    // Other programs that rewrite JSON put the keys into another order.
     let mut at = 0;
-    for (number, line) in text.split_inclusive('\n').enumerate() {
-        if line.trim_start().starts_with('{') {
-            return Some((at, number + 1));
+    for line in text.split_inclusive('\n') {
+        let indent = line.len() - line.trim_start().len();
+        if line[indent..].starts_with('{') {
+            return vec![at + indent];
         }
         at += line.len();
     }
-    None
+    Vec::new()
 }
 
 /// Reads fio's JSON.
@@ -41,17 +54,50 @@ fn start(text: &str) -> Option<(usize, usize)> {
 /// # Errors
 /// It is not JSON, truncated, of an unknown version, or without jobs.
 pub fn read(source: Source) -> Result<Imported, Error> {
-    let (whole, snapshots) = document(source)?;
-    let wrong = |why: &str| {
-        Error::failed(
-            format!("'{}' is not fio's JSON: {why}", source.name),
-            "write it with --output-format=json+",
-        )
+    let documents = documents(source)?;
+    let count = documents.len();
+    let kept = last_of_each_run(documents);
+    let mut notes = Vec::new();
+    if kept.len() < count {
+        notes.push(format!(
+            "fio wrote {count} reports (--status-interval): the last one {}is used",
+            if kept.len() > 1 { "of each run " } else { "" }
+        ));
+    }
+    let (mut points, mut told) = (Vec::new(), Vec::new());
+    let mut versions: Vec<&str> = Vec::new();
+    for whole in &kept {
+        let version = version(source, whole)?;
+        if !versions.contains(&version) {
+            versions.push(version);
+        }
+        let entries = entries(source, whole)?;
+        points.extend(loads(&entries, &mut notes));
+        told.extend(facts(whole, &entries));
+    }
+    let found = Imported {
+        sources: vec![source.name.into()],
+        tool: "fio".into(),
+        version: Some(versions.join(", ")),
+        told,
+        notes,
+        figures: Figures::Loads(points),
     };
+    refuse_empty(source.name, found)
+}
+
+fn wrong(source: Source, why: &str) -> Error {
+    Error::failed(
+        format!("'{}' is not fio's JSON: {why}", source.name),
+        "write it with --output-format=json+",
+    )
+}
+
+fn version<'a>(source: Source, whole: &'a Value) -> Result<&'a str, Error> {
     let version = whole
         .get("fio version")
         .and_then(Value::as_str)
-        .ok_or_else(|| wrong("it contains no fio version"))?;
+        .ok_or_else(|| wrong(source, "it contains no fio version"))?;
     if !version.starts_with("fio-3") && !version.starts_with("fio-4") {
         return Err(Error::failed(
             format!(
@@ -61,76 +107,91 @@ pub fn read(source: Source) -> Result<Imported, Error> {
             "measure again with fio 3",
         ));
     }
-    let jobs = ["jobs", "client_stats"]
+    Ok(version.trim_start_matches("fio-"))
+}
+
+fn jobs(whole: &Value) -> Option<&Vec<Value>> {
+    ["jobs", "client_stats"]
         .iter()
-        .find_map(|key| whole.get(*key)?.as_array());
-    let jobs = jobs.ok_or_else(|| wrong("it contains no \"jobs\""))?;
+        .find_map(|key| whole.get(*key)?.as_array())
+}
+
+fn entries<'a>(source: Source, whole: &'a Value) -> Result<Vec<FioJob<'a>>, Error> {
+    let jobs = jobs(whole).ok_or_else(|| wrong(source, "it contains no \"jobs\""))?;
     let global = whole
         .get("global options")
         .and_then(Value::as_object)
         .cloned()
         .unwrap_or_default();
-    let entries: Vec<FioJob> = jobs
+    Ok(jobs
         .iter()
         .filter_map(|job| FioJob::of(job, &global))
-        .collect();
-    let mut notes = Vec::new();
-    if snapshots > 1 {
-        notes.push(format!(
-            "fio wrote {snapshots} reports (--status-interval): the last one is used"
-        ));
-    }
-    let points = points(&entries, &mut notes);
-    let told = told(&whole, &entries);
-    let found = Imported {
-        sources: vec![source.name.into()],
-        tool: "fio".into(),
-        version: Some(version.trim_start_matches("fio-").into()),
-        told,
-        notes,
-        figures: Figures::Loads(points),
-    };
-    refuse_empty(source.name, found)
+        .collect())
 }
 
-/// The last JSON document in the text, and the number of documents.
-fn document(source: Source) -> Result<(Value, usize), Error> {
-    let Some((at, line)) = start(source.text) else {
-        return Err(Error::failed(
-            format!(
-                "'{}' is not fio's JSON: no line begins with {{",
-                source.name
-            ),
-            "write it with --output-format=json+",
-        ));
-    };
-    let text = &source.text[at..];
-    let mut documents = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-    let (mut last, mut count) = (None, 0);
-    while let Some(next) = documents.next() {
-        match next {
-            Ok(value) => (last, count) = (Some(value), count + 1),
-            Err(error) => {
-                let rest = text
-                    .get(documents.byte_offset()..)
-                    .unwrap_or("")
-                    .trim_start();
-                // After its JSON, fio writes other formats and messages.
-                if last.is_some() && !rest.starts_with('{') {
-                    break;
-                }
+/// The reports in the text.
+fn documents(source: Source) -> Result<Vec<Value>, Error> {
+    let text = source.text;
+    let (mut found, mut end) = (Vec::new(), 0);
+    for start in starts(text) {
+        if start < end {
+            continue;
+        }
+        let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
+        match values.next() {
+            Some(Ok(value)) => {
+                found.push(value);
+                end = start + values.byte_offset();
+            }
+            Some(Err(error)) => {
                 let why = if error.is_eof() {
                     "the JSON is truncated here".to_string()
                 } else {
                     error.to_string()
                 };
                 let hint = "check that fio ran to its end and that the file was copied completely";
-                return Err(damaged(source.name, line - 1 + error.line(), &why, hint));
+                let above = text[..start].matches('\n').count();
+                return Err(damaged(source.name, above + error.line(), &why, hint));
             }
+            None => {}
         }
     }
-    last.map(|value| (value, count))
-        .ok_or_else(|| damaged(source.name, line, "there is no JSON", "give another file"))
+    if found.is_empty() {
+        return Err(wrong(source, "it contains no fio version"));
+    }
+    Ok(found)
+}
+
+/// The last report of each run. With `--status-interval` fio reports the same jobs again, from the
+/// same start on; a script may append the reports of several runs to one file.
+fn last_of_each_run(documents: Vec<Value>) -> Vec<Value> {
+    const SECONDS: u64 = 2;
+    let options = |whole: &Value| {
+        let jobs = jobs(whole).into_iter().flatten();
+        let told =
+            |job: &Value| ["jobname", "hostname", "job options"].map(|key| job.get(key).cloned());
+        let global = whole.get("global options").cloned();
+        (global, jobs.map(told).collect::<Vec<_>>())
+    };
+    let began = |whole: &Value| {
+        let jobs = jobs(whole).into_iter().flatten();
+        let elapsed = jobs.filter_map(|job| job.get("elapsed")?.as_i64()).max()?;
+        whole.get("timestamp")?.as_i64()?.checked_sub(elapsed)
+    };
+    let is_same = |one: &Value, other: &Value| {
+        let apart = began(one)
+            .zip(began(other))
+            .map_or(0, |(one, other)| one.abs_diff(other));
+        apart <= SECONDS && options(one) == options(other)
+    };
+    let mut kept: Vec<Value> = Vec::new();
+    for document in documents {
+        match kept.last_mut().filter(|last| is_same(last, &document)) {
+            Some(last) => *last = document,
+            None => kept.push(document),
+        }
+    }
+    kept
 }
 
 /// One entry of `jobs`.
@@ -207,7 +268,7 @@ fn quantity(text: &str) -> Option<u64> {
 }
 
 /// The loads: entries of one job in one group are one load.
-fn points(entries: &[FioJob], notes: &mut Vec<String>) -> Vec<LoadPoint> {
+fn loads(entries: &[FioJob], notes: &mut Vec<String>) -> Vec<LoadPoint> {
     let mut loads: Vec<Vec<&FioJob>> = Vec::new();
     for entry in entries {
         let same =
@@ -284,6 +345,7 @@ fn point(load: &[&FioJob], beside: Vec<String>) -> LoadPoint {
     LoadPoint {
         label: first.name.clone(),
         load: told_load(first),
+        processes: Some(first.count(&["numjobs"])),
         pattern: Some(pattern(rw, first)),
         writes_percent: writes(rw, first),
         beside,
@@ -435,7 +497,8 @@ fn flow(load: &[&FioJob], kind: &str, first: &FioJob) -> Flow {
         io_bytes,
         done,
         iops: sum("iops"),
-        bytes_per_s: sum("bw_bytes"),
+        // Before 3.2, the rate is only there in KiB/s.
+        bytes_per_s: sum("bw_bytes").or_else(|| Some(sum("bw")? * 1024.0)),
         latencies,
     }
 }
@@ -526,7 +589,7 @@ fn single(told: &Map<String, Value>, scale: f64) -> Option<ReportedLatency> {
 }
 
 /// fio's facts about the run, and the options of each job.
-fn told(whole: &Value, entries: &[FioJob]) -> Vec<(String, String)> {
+fn facts(whole: &Value, entries: &[FioJob]) -> Vec<(String, String)> {
     let mut told = Vec::new();
     if let Some(time) = whole.get("time").and_then(Value::as_str) {
         told.push(("written".to_string(), time.trim().to_string()));
@@ -571,7 +634,7 @@ fn told(whole: &Value, entries: &[FioJob]) -> Vec<(String, String)> {
 mod tests {
     use super::*;
 
-    fn loads(text: &str) -> (Imported, Vec<LoadPoint>) {
+    fn points_of(text: &str) -> (Imported, Vec<LoadPoint>) {
         let found = read(Source {
             name: "f.json",
             text,
@@ -589,7 +652,7 @@ mod tests {
 
     #[test]
     fn bins_tell_the_percentiles_that_fio_prints() {
-        let (found, points) = loads(include_str!("../../tests/imports/fio_depth8_plus.json"));
+        let (found, points) = points_of(include_str!("../../tests/imports/fio_depth8_plus.json"));
         assert_eq!(found.version.as_deref(), Some("3.33"));
         let [point] = &points[..] else {
             panic!("{points:?}")
@@ -611,7 +674,7 @@ mod tests {
 
     #[test]
     fn separately_reported_processes_are_one_load() {
-        let (found, points) = loads(include_str!("../../tests/imports/fio_each.json"));
+        let (found, points) = points_of(include_str!("../../tests/imports/fio_each.json"));
         let [point] = &points[..] else {
             panic!("{points:?}")
         };
@@ -634,7 +697,7 @@ mod tests {
 
     #[test]
     fn a_mix_has_its_reads_and_writes() {
-        let (_, points) = loads(include_str!("../../tests/imports/fio_mixed_lat.json"));
+        let (_, points) = points_of(include_str!("../../tests/imports/fio_mixed_lat.json"));
         assert_eq!(points[0].writes_percent, Some(30.0));
         let kinds: Vec<&str> = points[0]
             .flows
@@ -653,7 +716,7 @@ mod tests {
 
     #[test]
     fn jobs_one_after_the_other_are_loads_of_their_own() {
-        let (_, points) = loads(include_str!("../../tests/imports/fio_three.json"));
+        let (_, points) = points_of(include_str!("../../tests/imports/fio_three.json"));
         let names: Vec<&str> = points.iter().map(|point| point.label.as_str()).collect();
         assert_eq!(
             (names, points.iter().all(|point| point.beside.is_empty())),
@@ -681,13 +744,42 @@ mod tests {
         let text = include_str!("../../tests/imports/fio_each.json");
         let around =
             format!("fio: warning\nnote: more\n{text}\n\nps: (groupid=0, jobs=3): err= 0\n");
-        assert_eq!(loads(&around).1, loads(text).1);
-        let (found, _) = loads(&format!("{text}\n{text}"));
+        assert_eq!(points_of(&around).1, points_of(text).1);
+        let (found, _) = points_of(&format!("{text}\n{text}"));
         assert!(
             found.notes.iter().any(|note| note.contains("2 reports")),
             "{:?}",
             found.notes
         );
+        // What fio prints while it runs has no line ends, and may have braces.
+        let around =
+            format!("{{a}}\n{{\nJobs: 1 (f=1)[r(1)][eta 00m:01s]\r{text}ps: err= 0\n{text}");
+        assert_eq!(points_of(&around).1, points_of(text).1);
+    }
+
+    #[test]
+    fn appended_reports_of_several_runs_all_count() {
+        let text = include_str!("../../tests/imports/fio_depth8_plus.json");
+        let later = text.replace("\"timestamp\": 1", "\"timestamp\": 2");
+        let (found, points) = points_of(&format!("{text}{later}"));
+        assert_eq!(points.len(), 2);
+        assert!(found.notes.is_empty(), "{:?}", found.notes);
+        let other = text.replace("\"iodepth\": \"8\"", "\"iodepth\": \"4\"");
+        let (_, points) = points_of(&format!("{text}{other}"));
+        let depths: Vec<&ReportedLoad> = points.iter().map(|point| &point.load).collect();
+        let depth = |depth| ReportedLoad::Closed { depth };
+        assert_eq!(depths, [&depth(8), &depth(4)]);
+    }
+
+    #[test]
+    fn kibibytes_a_second_stand_in_for_bytes() {
+        let text = include_str!("../../tests/imports/fio_depth8_plus.json");
+        let old: String = text
+            .split_inclusive('\n')
+            .filter(|line| !line.contains("\"bw_bytes\""))
+            .collect();
+        let of = |text: &str| points_of(text).1[0].flows[0].bytes_per_s.unwrap();
+        assert!(old.len() < text.len() && close(of(&old), of(text), 1e-5));
     }
 
     #[test]
@@ -720,7 +812,7 @@ mod tests {
 
     #[test]
     fn times_that_were_not_taken_are_none() {
-        let (_, points) = loads(include_str!("../../tests/imports/fio_nolat.json"));
+        let (_, points) = points_of(include_str!("../../tests/imports/fio_nolat.json"));
         assert!(points[0].flows[0].latencies.is_empty() && points[0].flows[0].iops.is_some());
     }
 }

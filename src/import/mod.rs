@@ -4,6 +4,8 @@
 //! error with file and line. Pure: it opens no files. No text makes it panic.
 
 pub mod fio;
+pub mod fio_log;
+mod fio_sweep;
 pub mod iostat;
 pub mod orion;
 mod samples;
@@ -20,7 +22,7 @@ pub use source::Source;
 /// The tool that wrote a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImportFormat {
-    /// fio's JSON, normal or json+.
+    /// fio's JSON, normal or json+, and its logs over time.
     Fio,
     /// Orion's csv files and its summary.
     Orion,
@@ -72,7 +74,7 @@ pub fn text(name: &str, bytes: &[u8]) -> Result<String, Error> {
 }
 
 /// Reads `sources`, each by its detected format, or all as `format`. Files of one Orion run are
-/// combined.
+/// combined, and so are the logs of one fio run, and fio's reports of one sweep.
 ///
 /// # Errors
 /// A file has an unknown format, or is damaged or truncated.
@@ -82,7 +84,7 @@ pub fn read(
     columns: &table::Columns,
 ) -> Result<Vec<Imported>, Error> {
     let mut found = Vec::new();
-    let mut of_orion: Vec<Source> = Vec::new();
+    let (mut of_orion, mut logs): (Vec<Source>, Vec<Source>) = (Vec::new(), Vec::new());
     // Escape terminal control characters before any text appears in a message.
     let texts: Vec<Cow<str>> = sources.iter().map(|source| escaped(source.text)).collect();
     let plain: Vec<Source> = sources
@@ -92,12 +94,15 @@ pub fn read(
         .collect();
     for source in &plain {
         match format.map_or_else(|| recognise(*source, columns), Ok)? {
+            ImportFormat::Fio if !fio::is_like(source.text) => logs.push(*source),
             ImportFormat::Fio => found.push(fio::read(*source)?),
             ImportFormat::Iostat => found.push(iostat::read(*source)?),
             ImportFormat::Csv => found.push(table::read(*source, columns)?),
             ImportFormat::Orion => of_orion.push(*source),
         }
     }
+    let mut found = fio_sweep::together(found);
+    found.extend(fio_log::read(&logs)?);
     found.extend(orion::read(&of_orion)?);
     Ok(found)
 }
@@ -114,7 +119,7 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportForma
             "give a file that contains results",
         ));
     }
-    if fio::is_like(text) {
+    if fio::is_like(text) || fio_log::is_like(source) {
         Ok(ImportFormat::Fio)
     } else if orion::is_like(text) {
         Ok(ImportFormat::Orion)
@@ -140,6 +145,7 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportForma
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::imported::Figures;
     use proptest::prelude::*;
 
     #[test]
@@ -219,6 +225,27 @@ mod tests {
             }
         }
 
+        /// A log of fio with any numbers is read or refused, and no more comes out than went in.
+        #[test]
+        fn no_numbers_break_a_log_of_fio(
+            rows in prop::collection::vec((0..u64::MAX, 0..u64::MAX, 0..4u8, 0..3u64), 1..30),
+            is_late in any::<bool>(),
+        ) {
+            let line = |(time, value, direction, bytes): &(u64, u64, u8, u64)| {
+                let time = if is_late { *time } else { time % 10_000 };
+                format!("{time}, {value}, {direction}, {bytes}, 0\n")
+            };
+            let text: String = rows.iter().map(line).collect();
+            for name in ["f_iops.1.log", "f_bw.1.log", "f_lat.1.log"] {
+                let found = read(&[Source { name, text: &text }], None, &table::Columns::default());
+                for one in found.unwrap_or_default() {
+                    let Figures::Series(series) = one.figures else { panic!("a log has series") };
+                    let samples: usize = series.iter().map(|series| series.samples.len()).sum();
+                    prop_assert!(samples <= 16 * (10 * rows.len() + 10_000));
+                }
+            }
+        }
+
         /// A real file with any part removed or inserted is either read or refused.
         #[test]
         fn no_damage_breaks_a_parser(which in 0..SAMPLES.len(), at in 0.0..1.0f64, cut in 0..60usize, put in ".{0,9}") {
@@ -231,15 +258,19 @@ mod tests {
             let from = place(at);
             let to = place(((from + cut) as f64 / text.len() as f64).min(1.0)).max(from);
             for text in [format!("{}{put}{}", &text[..from], &text[to..]), text[..from].to_string()] {
-                let _ = read(&[Source { name: "f", text: &text }], None, &table::Columns::default());
-                for format in ImportFormat::ALL {
-                    let _ = read(&[Source { name: "f", text: &text }], Some(format), &table::Columns::default());
+                for name in ["f", "f_clat.1.log"] {
+                    let source = Source { name, text: &text };
+                    let _ = read(&[source], None, &table::Columns::default());
+                    for format in ImportFormat::ALL {
+                        let _ = read(&[source], Some(format), &table::Columns::default());
+                    }
                 }
             }
         }
     }
 
-    const SAMPLES: [&str; 8] = [
+    const SAMPLES: [&str; 9] = [
+        "500, 2000, 9000, 1, 0, 0, 0x0000, 0\n1000, 4000, 5000, 1, 0, 0, 0x0000, 0\n",
         include_str!("../../tests/imports/fio_depth8_plus.json"),
         include_str!("../../tests/imports/fio_each.json"),
         include_str!("../../tests/imports/iostat_iso.txt"),

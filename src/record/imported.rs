@@ -43,6 +43,9 @@ pub struct LoadPoint {
     pub label: String,
     /// The load.
     pub load: ReportedLoad,
+    /// Number of processes that share it, if reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u32>,
     /// Access pattern, in the words of [`Pattern`](crate::model::Pattern) where they mean the
     /// same.
     pub pattern: Option<String>,

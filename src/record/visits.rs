@@ -22,17 +22,28 @@ pub fn joined(records: &[PointRecord]) -> Vec<PointRecord> {
         });
         of_point.push(record);
     }
-    let join_one = |coordinates: &Coordinates| {
-        let all = &visits[coordinates];
-        let is_complete = |record: &&PointRecord| record.end == End::Complete;
-        let complete: Vec<&PointRecord> = all.iter().copied().filter(is_complete).collect();
-        join(if complete.is_empty() {
-            &all[all.len() - 1..]
-        } else {
-            &complete
-        })
-    };
-    order.iter().filter_map(join_one).collect()
+    order
+        .iter()
+        .filter_map(|coordinates| of_one_point(&visits[coordinates]))
+        .collect()
+}
+
+/// The record of one point, as in [`joined`]; `None` if it has no visits.
+#[must_use]
+pub fn joined_at(records: &[PointRecord], coordinates: Coordinates) -> Option<PointRecord> {
+    let is_here = |record: &&PointRecord| record.coordinates == coordinates;
+    of_one_point(&records.iter().filter(is_here).collect::<Vec<_>>())
+}
+
+/// The join of the complete visits to a point, or else its last visit.
+fn of_one_point(visits: &[&PointRecord]) -> Option<PointRecord> {
+    let is_complete = |record: &&PointRecord| record.end == End::Complete;
+    let complete: Vec<&PointRecord> = visits.iter().copied().filter(is_complete).collect();
+    if complete.is_empty() {
+        Some((*visits.last()?).clone())
+    } else {
+        join(&complete)
+    }
 }
 
 /// The join of these visits to one point; of visits that cannot be joined, the last.

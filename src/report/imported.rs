@@ -7,9 +7,9 @@ use super::csv::CsvTable;
 use super::document::{
     Axis, Block, Document, Headline, Lines, Plot, Section, Series, Shape, Table, Unit,
 };
-use super::{distribution, parts, soak};
+use super::{distribution, parts, soak, sweep};
 use crate::analyse::{Estimate, ImportedResult, ImportedSummary, LoadFigures, SeriesSummary};
-use crate::model::Moment;
+use crate::model::{Moment, Resolution};
 use crate::record::Histogram;
 use crate::record::imported::Figures;
 use crate::record::journal::Run;
@@ -64,7 +64,7 @@ fn add_figures(document: &mut Document, run: &Run, result: &ImportedResult) {
         document.headlines = headlines(&place, load);
     }
     let sections = &mut document.sections;
-    sections.extend(curve(&loads));
+    sections.extend(sweep::section(&loads).or_else(|| curve(&loads)));
     sections.extend(distributions(run));
     sections.extend(over_time(&series));
     if !loads.is_empty() {
@@ -95,7 +95,12 @@ fn headlines(place: &str, best: &LoadFigures) -> Vec<Headline> {
         value,
         interval: None,
     };
-    let at = format!("{}, {}", best.label, best.load);
+    // A cell of Orion's is its own load.
+    let at = if best.label == best.load {
+        best.label.clone()
+    } else {
+        format!("{}, {}", best.label, best.load)
+    };
     let name = |figure: &str| format!("{place}.{figure}");
     [
         best.iops
@@ -232,7 +237,10 @@ fn over_time(all: &[&SeriesSummary]) -> Option<Section> {
             ..Axis::default()
         },
         y: Axis {
-            label: series.name.clone(),
+            label: match series.unit.as_str() {
+                "" => series.name.clone(),
+                unit => format!("{}, {unit}", series.name),
+            },
             unit: Unit::Number,
             ..Axis::default()
         },
@@ -338,7 +346,7 @@ fn not_reported(found: &ImportedSummary) -> String {
     }
     format!(
         "Not reported in {}: {}.",
-        found.sources.join(", "),
+        files(&found.sources),
         missing.join("; ")
     )
 }
@@ -353,12 +361,15 @@ fn counted(value: f64) -> String {
 }
 
 fn series_table(all: &[&SeriesSummary]) -> Table {
-    let when = |value: Option<(f64, Moment)>| {
-        parts::known(value, |(value, at)| {
-            format!("{} at {}", counted(value), at.short())
-        })
-    };
     let row = |series: &&SeriesSummary| {
+        let steps = series.samples.windows(2);
+        let step = steps.map(|two| two[1].begin.since(two[0].begin) as f64);
+        let resolution = Resolution::of_steps(step.fold(f64::INFINITY, f64::min));
+        let when = |value: Option<(f64, Moment)>| {
+            parts::known(value, |(value, at)| {
+                format!("{} at {}", counted(value), at.shown(resolution))
+            })
+        };
         vec![
             series.name.clone(),
             series.unit.clone(),
@@ -378,11 +389,22 @@ fn series_table(all: &[&SeriesSummary]) -> Table {
     }
 }
 
+/// The names of files, or the first and the last of many.
+fn files(names: &[String]) -> String {
+    const NAMED_MAX: usize = 8;
+    match names {
+        [first, .., last] if names.len() > NAMED_MAX => {
+            format!("{} files, {first} to {last}", names.len())
+        }
+        _ => names.join(", "),
+    }
+}
+
 /// What a file says of itself, and notes about reading it.
 fn source_facts(source: &ImportedSummary) -> Vec<Block> {
     let pair = |(name, value): &(String, String)| vec![name.clone(), value.clone()];
     let mut rows = vec![
-        vec!["files".into(), source.sources.join(", ")],
+        vec!["files".into(), files(&source.sources)],
         vec!["written by".into(), source.tool_and_version()],
     ];
     rows.extend(source.told.iter().map(pair));
@@ -413,7 +435,8 @@ pub(super) fn csv(result: &ImportedResult) -> String {
 fn loads_csv(found: &[ImportedSummary]) -> String {
     let mut table = CsvTable::new(
         "source,tool,job,load,like,class,kind,io_bytes,seconds,done,iops,mib_per_s,mean_us,\
-         deviation_us,min_us,p50_us,p90_us,p99_us,p999_us,max_us,quantiles_of,littles_law",
+         deviation_us,min_us,p50_us,p90_us,p99_us,p999_us,max_us,quantiles_of,littles_law,\
+         processes",
     );
     for (one, load) in found
         .iter()
@@ -447,6 +470,7 @@ fn loads_csv(found: &[ImportedSummary]) -> String {
         table
             .text(load.quantiles_of.as_deref().unwrap_or_default())
             .figure(load.littles_law)
+            .maybe(load.processes)
             .end();
     }
     table.into_text()

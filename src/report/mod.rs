@@ -34,6 +34,7 @@ mod points;
 mod setup;
 pub mod soak;
 pub mod sql;
+mod sweep;
 pub mod text;
 mod throughput;
 mod timeline;

@@ -1,7 +1,7 @@
 //! How precisely the figures of one class of a point are known: intervals from its windows, and the
 //! check of a bound.
 
-use super::quantile::{Quantile, looks};
+use super::quantile::{INDEPENDENT_FOR_UPPER, Quantile, SPREAD_OVER, effective_number, looks};
 use super::statistics::{Interval, Limits, Mean, spread, t_quantile};
 use crate::model::{Bound, Until};
 use crate::record::{Histogram, PointRecord, StreamRecord, Window};
@@ -62,10 +62,9 @@ pub struct Confidence {
 }
 
 impl Confidence {
-    /// Intervals from the complete windows; `None` if there are too few.
+    /// Intervals from the complete windows of `width_s` seconds; `None` if there are too few.
     #[must_use]
-    pub fn of(stream: &StreamRecord, record: &PointRecord) -> Option<Self> {
-        let windows = whole_windows(stream, record);
+    pub fn of(windows: &[Window], width_s: f64) -> Option<Self> {
         let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
         let sums: Vec<f64> = windows
             .iter()
@@ -80,7 +79,7 @@ impl Confidence {
             found.interval.map(|interval| interval.scaled(1e-3))
         };
         Some(Self {
-            iops: Mean::of_batches(&counts)?.scaled(1.0 / record.window.as_secs_f64()),
+            iops: Mean::of_batches(&counts)?.scaled(1.0 / width_s),
             mean_us: Mean::of_ratio(&sums, &counts),
             p50_us: quantile(0.5),
             p99_us: quantile(0.99),
@@ -234,9 +233,6 @@ struct Independent {
 /// The number of independent operations that these windows are worth for the share within the
 /// bound; `None` if there are too few windows, or no operations.
 fn independent(windows: &[Window], share: f64, bound: Bound) -> Option<Independent> {
-    /// As for the upper limit of a quantile.
-    const BEYOND_MIN: f64 = 5.0;
-    const SPREAD_OVER: f64 = 15.0;
     let counts: Vec<f64> = windows
         .iter()
         .map(|window| window.response.histogram.count() as f64)
@@ -277,15 +273,13 @@ fn independent(windows: &[Window], share: f64, bound: Bound) -> Option<Independe
     } else {
         count
     };
-    // The number of windows over which the slow operations are spread (Kish, Survey Sampling, 1965).
-    let slow = || {
-        windows
-            .iter()
-            .zip(&counts)
-            .map(|(window, count)| count - within(window))
-    };
-    let spread_over = slow().sum::<f64>().powi(2) / slow().map(|one| one * one).sum::<f64>();
-    let is_known = (1.0 - share) * by_share >= BEYOND_MIN && spread_over >= SPREAD_OVER;
+    let slow = windows
+        .iter()
+        .zip(&counts)
+        .map(|(window, count)| count - within(window));
+    // As for the upper limit of a quantile.
+    let is_known =
+        (1.0 - share) * by_share >= INDEPENDENT_FOR_UPPER && effective_number(slow) >= SPREAD_OVER;
     Some(Independent {
         count: if is_known {
             by_share

@@ -19,14 +19,14 @@ const BEYOND_MIN: f64 = 10.0;
 
 /// Minimum number of independent values expected beyond a quantile for an upper limit. Fewer hardly
 /// show how far the tail reaches, and never that it reaches beyond their maximum.
-const INDEPENDENT_FOR_UPPER: f64 = 5.0;
+pub(super) const INDEPENDENT_FOR_UPPER: f64 = 5.0;
 /// Minimum number of independent values expected beyond a quantile for any interval.
 const INDEPENDENT_FOR_LOWER: f64 = 1.0;
 /// For an upper limit, the values beyond the quantile must be spread over this many windows, or
 /// over half of all windows if that is less. The error alone is not enough: among series with a few
 /// bunches, those whose error is small by chance would get an upper limit, and it was right in 27
 /// of 43 series instead of 41.
-const SPREAD_OVER: f64 = 15.0;
+pub(super) const SPREAD_OVER: f64 = 15.0;
 
 /// Number of windows at the first check for precision.
 const FIRST_LOOK: usize = 16;
@@ -106,17 +106,21 @@ fn limits(windows: &[&Histogram], all: &Histogram, q: f64, band: Band) -> Option
     })
 }
 
-/// The effective number of windows over which the values beyond the `q`-quantile are spread: this
-/// many windows with equal numbers of such values would be equivalent (the effective sample size of
-/// Kish, Survey Sampling, 1965, 11.7).
+/// The effective number of windows over which the values beyond the `q`-quantile are spread.
 fn spread_over(windows: &[[f64; 3]], q: f64) -> f64 {
     let part = part_at(windows, q);
-    let beyond = || {
-        windows
-            .iter()
-            .map(|[below, at, count]| count - below - part * at)
-    };
-    beyond().sum::<f64>().powi(2) / beyond().map(|single| single * single).sum::<f64>()
+    let beyond = windows
+        .iter()
+        .map(|[below, at, count]| count - below - part * at);
+    effective_number(beyond)
+}
+
+/// The effective number of windows over which values are spread, of their number in each window:
+/// this many windows with equal numbers would be equivalent (the effective sample size of Kish,
+/// Survey Sampling, 1965, 11.7).
+pub(super) fn effective_number(counts: impl Iterator<Item = f64> + Clone) -> f64 {
+    let squares: f64 = counts.clone().map(|count| count * count).sum();
+    counts.sum::<f64>().powi(2) / squares
 }
 
 /// The standard error of the fraction of values not above their `q`-quantile. Each window, in order

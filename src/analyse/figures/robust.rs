@@ -1,7 +1,8 @@
 //! Robust statistics, which a few outliers cannot move, and the tails of two distributions.
 
 /// Ratio of the standard deviation of normal noise to the median of its absolute values.
-const MAD_TO_DEVIATION: f64 = 1.4826;
+pub(in crate::analyse) const MAD_TO_DEVIATION: f64 = 1.4826;
+
 /// The middle value, or the mean of the two in the middle; `None` if there are no values.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
@@ -42,9 +43,9 @@ pub(in crate::analyse) fn spread_of_differences(values: &[f64]) -> f64 {
         .windows(2)
         .map(|two| (two[1] - two[0]).abs())
         .collect();
-    let middle = median(&differences).unwrap_or(0.0);
-    if middle > 0.0 {
-        return MAD_TO_DEVIATION * middle / std::f64::consts::SQRT_2;
+    let usual = deviation_of_differences(&differences);
+    if usual > 0.0 {
+        return usual;
     }
     differences.sort_by(f64::total_cmp);
     differences.truncate(differences.len() - differences.len().div_ceil(20));
@@ -53,6 +54,12 @@ pub(in crate::analyse) fn spread_of_differences(values: &[f64]) -> f64 {
         .map(|difference| difference * difference)
         .sum::<f64>();
     (squares / differences.len().max(1) as f64 / 2.0).sqrt() / 4.0
+}
+
+/// The standard deviation of independent noise with these sizes of differences between neighbours,
+/// from their median.
+pub(in crate::analyse) fn deviation_of_differences(sizes: &[f64]) -> f64 {
+    MAD_TO_DEVIATION * median(sizes).unwrap_or(0.0) / std::f64::consts::SQRT_2
 }
 
 /// The median of the half of the values that lie closest together. It is the usual level, even if

@@ -39,6 +39,15 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// The limits at a distance from a positive value on a logarithmic scale, so that none is
+    /// negative.
+    pub(in crate::analyse) fn around(value: f64, distance: f64) -> Self {
+        Self {
+            low: value * (-distance).exp(),
+            high: value * distance.exp(),
+        }
+    }
+
     /// Half the distance between the limits.
     #[must_use]
     pub fn half_width(self) -> f64 {
@@ -267,8 +276,8 @@ pub fn difference(a: &Mean, b: &Mean) -> (f64, Interval) {
     )
 }
 
-/// The standard error of the difference of two independent figures, each given as error and degrees
-/// of freedom.
+/// The standard error of the sum or difference of two independent figures, each given as error and
+/// degrees of freedom (Satterthwaite, Biometrics Bulletin 2, 1946).
 pub(in crate::analyse) fn welch(a: (f64, f64), b: (f64, f64)) -> Spread {
     let (one, other) = (a.0 * a.0, b.0 * b.0);
     let fourth = one * one / a.1 + other * other / b.1;

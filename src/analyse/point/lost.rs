@@ -1,6 +1,7 @@
 //! Time in which a closed loop got far less than usual: stalls and slow phases.
 
 use serde::Serialize;
+use std::ops::Range;
 
 /// Time that a closed loop lost in windows with less than half of the usual operations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -16,29 +17,13 @@ pub struct LostTime {
 
 impl LostTime {
     /// Finds the phases in the completed operations of consecutive windows of `width_s` seconds.
-    ///
-    /// The usual number is the median of the windows. A window is part of a phase if it lacks more
-    /// than half of it, and more than five standard deviations of a Poisson count, which chance
-    /// does not.
     #[must_use]
     pub fn of(counts: &[f64], width_s: f64) -> Self {
-        const LACKING: f64 = 0.5;
-        const DEVIATIONS: f64 = 5.0;
-        let mut sorted = counts.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let usual = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
-        let least_lacking = (LACKING * usual).max(DEVIATIONS * usual.sqrt());
-        let (mut found, mut current) = (Self::default(), 0.0);
-        for count in counts.iter().copied().chain(std::iter::once(usual)) {
-            let lacking = usual - count;
-            if usual > 0.0 && lacking >= least_lacking {
-                current += lacking / usual * width_s;
-            } else if current > 0.0 {
-                found.phases += 1;
-                found.seconds += current;
-                found.squares += current * current;
-                current = 0.0;
-            }
+        let mut found = Self::default();
+        for phase in slow_phases(counts, width_s) {
+            found.phases += 1;
+            found.seconds += phase.lost_s;
+            found.squares += phase.lost_s * phase.lost_s;
         }
         found
     }
@@ -49,6 +34,54 @@ impl LostTime {
         self.seconds += other.seconds;
         self.squares += other.squares;
     }
+}
+
+/// Consecutive windows of a closed loop with far fewer operations than usual.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SlowPhase {
+    /// Places of its windows.
+    pub windows: Range<usize>,
+    /// Time in which nothing would have been done at the usual rate, in seconds.
+    pub lost_s: f64,
+}
+
+/// The slow phases in the completed operations of consecutive windows of `width_s` seconds, in
+/// order.
+///
+/// The usual number is the median of the windows, the upper one of two. A window is part of a phase
+/// if it lacks at least half of it, and at least five standard deviations of a Poisson count, which
+/// chance does not.
+pub(super) fn slow_phases(counts: &[f64], width_s: f64) -> Vec<SlowPhase> {
+    const LACKING: f64 = 0.5;
+    const DEVIATIONS: f64 = 5.0;
+    let usual = upper_median(counts);
+    let least_lacking = (LACKING * usual).max(DEVIATIONS * usual.sqrt());
+    let mut found: Vec<SlowPhase> = Vec::new();
+    for (at, count) in counts.iter().enumerate() {
+        let lacking = usual - count;
+        if usual <= 0.0 || lacking < least_lacking {
+            continue;
+        }
+        let lost = lacking / usual * width_s;
+        match found.last_mut().filter(|phase| phase.windows.end == at) {
+            Some(phase) => {
+                phase.windows.end += 1;
+                phase.lost_s += lost;
+            }
+            None => found.push(SlowPhase {
+                windows: at..at + 1,
+                lost_s: lost,
+            }),
+        }
+    }
+    found
+}
+
+/// The middle value, or the upper one of the two in the middle; 0 if there are none.
+pub(super) fn upper_median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// What the closed loops of a run show about lost time: evidence for all of its points, also for

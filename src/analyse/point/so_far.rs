@@ -18,12 +18,7 @@ impl SoFar {
     /// of the first visits.
     pub fn of(&mut self, records: &[PointRecord], bound: Option<Bound>) -> &[PointSummary] {
         for record in &records[self.records..] {
-            let visits: Vec<PointRecord> = records
-                .iter()
-                .filter(|other| other.coordinates == record.coordinates)
-                .cloned()
-                .collect();
-            for joined in visits::joined(&visits) {
+            if let Some(joined) = visits::joined_at(records, record.coordinates) {
                 let summary = summarise_within(&joined, bound);
                 let mut known = self.points.iter_mut();
                 match known.find(|point| point.coordinates == record.coordinates) {

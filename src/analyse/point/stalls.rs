@@ -4,6 +4,7 @@
 //! operations, and those that are due at the beginning of a stall wait for all of it: response time
 //! jumps within a window, faster than any queue grows.
 
+use super::lost::{SlowPhase, slow_phases, upper_median};
 use crate::record::Window;
 use serde::Serialize;
 
@@ -24,30 +25,18 @@ impl Stalls {
     }
 
     /// Finds the stalls of a closed loop in its operations in consecutive windows of `width_s`
-    /// seconds: up to five windows that lack more than half of the median, and more than five
-    /// standard deviations of a Poisson count. Longer ones are phases or steps.
+    /// seconds: slow phases of up to five windows. Longer ones are phases or steps.
     #[must_use]
     pub(super) fn of_counts(counts: &[f64], width_s: f64) -> Self {
-        const LACKING: f64 = 0.5;
-        const DEVIATIONS: f64 = 5.0;
         const WINDOWS_MAX: usize = 5;
-        let usual = median(counts);
-        let least = (LACKING * usual).max(DEVIATIONS * usual.sqrt());
-        let (mut found, mut windows, mut lost) = (Self::default(), 0, 0.0);
-        // A phase at either end may have begun or gone on outside.
-        let begin = counts.iter().take_while(|count| usual - **count >= least);
-        for count in counts.iter().skip(begin.count()) {
-            let lacking = usual - count;
-            if usual > 0.0 && lacking >= least {
-                windows += 1;
-                lost += lacking / usual * width_s;
-                continue;
-            }
-            if (1..=WINDOWS_MAX).contains(&windows) {
+        let mut found = Self::default();
+        for SlowPhase { windows, lost_s } in slow_phases(counts, width_s) {
+            // A phase at either end may have begun or gone on outside.
+            let is_inside = windows.start > 0 && windows.end < counts.len();
+            if is_inside && windows.len() <= WINDOWS_MAX {
                 found.times += 1;
-                found.seconds += lost;
+                found.seconds += lost_s;
             }
-            (windows, lost) = (0, 0.0);
         }
         found
     }
@@ -76,7 +65,7 @@ impl Stalls {
             })
             .collect();
         let all: Vec<f64> = quartiles.iter().copied().flatten().collect();
-        let usual = median(&all);
+        let usual = upper_median(&all);
         let longest = |at: usize| windows.get(at).map_or(0, |window| window.response.max) as f64;
         let (mut found, mut previous) = (Self::default(), None);
         for at in 1..windows.len() {
@@ -96,12 +85,6 @@ impl Stalls {
         }
         found
     }
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
 #[cfg(test)]

@@ -437,7 +437,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
     let windows = whole_windows(stream, record);
     let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
     let width_s = record.window.as_secs_f64();
-    let (confidence, is_too_short) = confidence(stream, record, open, windows.len());
+    let (confidence, is_too_short) = confidence(&windows, width_s, open);
     let steady = level(&windows, &counts, open);
     let closed = |load: &Load| {
         if let Load::Closed { depth } = load {
@@ -494,14 +494,9 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
 
 /// The intervals of a class, and whether an open loop is too short for its load: then its response
 /// times have none.
-fn confidence(
-    stream: &StreamRecord,
-    record: &PointRecord,
-    open: bool,
-    windows: usize,
-) -> (Option<Confidence>, bool) {
-    let known = Confidence::of(stream, record);
-    if !open || !known.is_some_and(|known| is_too_short(&known, windows)) {
+fn confidence(windows: &[Window], width_s: f64, open: bool) -> (Option<Confidence>, bool) {
+    let known = Confidence::of(windows, width_s);
+    if !open || !known.is_some_and(|known| is_too_short(&known, windows.len())) {
         return (known, false);
     }
     let of_rate = known.map(|known| Confidence {

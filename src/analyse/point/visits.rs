@@ -8,7 +8,7 @@
 use super::lost::LossEvidence;
 use super::summary::{ClassSummary, PointSummary};
 use crate::analyse::figures::confidence::Confidence;
-use crate::analyse::figures::statistics::{Limits, Mean, t_quantile};
+use crate::analyse::figures::statistics::{Limits, Mean, t_quantile, welch};
 use crate::model::{Coordinates, Step};
 use serde::Serialize;
 
@@ -177,17 +177,16 @@ fn widen_class(class: &mut ClassSummary, added: Option<Added>, at_least: Added) 
     };
 }
 
-/// The mean with a further relative error, and the degrees of freedom of both (Satterthwaite,
-/// Biometrics Bulletin 2, 1946).
+/// The mean with a further relative error, and the degrees of freedom of both.
 fn widened(mean: Mean, added: Added) -> Mean {
-    let (own, more) = (mean.error.powi(2), (added.error * mean.value).powi(2));
+    let more = (added.error * mean.value).abs();
     if more <= 0.0 {
         return mean;
     }
-    let of_both = (own + more).powi(2) / (own * own / mean.degrees + more * more / added.degrees);
+    let both = welch((mean.error, mean.degrees), (more, added.degrees));
     Mean {
-        error: (own + more).sqrt(),
-        degrees: of_both,
+        error: both.error,
+        degrees: both.degrees,
         ..mean
     }
 }

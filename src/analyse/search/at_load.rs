@@ -56,4 +56,13 @@ impl AtLoad {
             steady: class.steady.and_then(|steady| steady.steady),
         })
     }
+
+    /// The same load with another throughput.
+    pub(super) fn with_rate(self, iops: Estimate) -> Self {
+        Self {
+            iops,
+            mb_per_s: iops.scaled(f64::from(self.io_bytes) / 1e6),
+            ..self
+        }
+    }
 }

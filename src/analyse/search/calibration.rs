@@ -11,7 +11,7 @@ use super::shape::{CurveShape, curve_shape};
 use super::sustained::{Sustained, sustained};
 use crate::analyse::figures::confidence::Estimate;
 use crate::analyse::figures::quantity::count;
-use crate::analyse::figures::statistics::Limits;
+use crate::analyse::figures::statistics::Interval;
 use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::analyse::point::visits::{Variation, variation, widen};
 use crate::model::{Bound, Coordinates, Finding, FindingName, Ratio, Step};
@@ -207,18 +207,10 @@ fn together(
     let changes = variation.map_or(0.0, |variation| variation.half_width());
     let value = (1.0 - share) * searched.iops.value + share * closing.iops.value;
     let precision = ((1.0 - share) * of_search).hypot(share * of_closing.hypot(changes));
-    let iops = Estimate {
+    searched.with_rate(Estimate {
         value,
-        interval: Some(Limits {
-            low: value * (-precision).exp(),
-            high: Some(value * precision.exp()),
-        }),
-    };
-    AtLoad {
-        iops,
-        mb_per_s: iops.scaled(f64::from(searched.io_bytes) / 1e6),
-        ..searched
-    }
+        interval: Some(Interval::around(value, precision).into()),
+    })
 }
 
 /// True if two figures of independent measurements differ by more than `margin` and by more than
@@ -278,13 +270,8 @@ fn unseen_interval(points: &[PointSummary]) -> Option<f64> {
 
 /// The figures at the knee, with the throughput of the plateau.
 pub(in crate::analyse) fn at_plateau(at: AtLoad, plateau: &Plateau) -> AtLoad {
-    let iops = Estimate {
+    at.with_rate(Estimate {
         value: plateau.throughput,
         interval: Some(plateau.interval.into()),
-    };
-    AtLoad {
-        iops,
-        mb_per_s: iops.scaled(f64::from(at.io_bytes) / 1e6),
-        ..at
-    }
+    })
 }

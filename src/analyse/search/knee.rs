@@ -92,10 +92,7 @@ impl Plateau {
         let precision = of_visits.max(of_points);
         Some(Self {
             throughput,
-            interval: Interval {
-                low: throughput * (-precision).exp(),
-                high: throughput * precision.exp(),
-            },
+            interval: Interval::around(throughput, precision),
             from: first.load,
             to: last.load,
             visits,

@@ -9,7 +9,9 @@
 
 use super::log_series::{LogSeries, WORTH_TELLING};
 use super::noise::ROUNDING;
-use crate::analyse::figures::robust::{median, normal_quantile, spread, z_of_t};
+use crate::analyse::figures::robust::{
+    deviation_of_differences, median, normal_quantile, spread, z_of_t,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -308,14 +310,11 @@ fn claimed(
             .map(|two| (two[1] - two[0]).abs())
             .collect()
     };
-    let deviation = |differences: &[f64]| {
-        1.4826 * median(differences).unwrap_or(0.0) / std::f64::consts::SQRT_2
-    };
     let pooled: Vec<f64> = cells
         .iter()
         .flat_map(|(_, cells)| differences(cells))
         .collect();
-    let pooled_deviation = deviation(&pooled).max(ROUNDING.sqrt());
+    let pooled_deviation = deviation_of_differences(&pooled).max(ROUNDING.sqrt());
     // A moving median lies off the level of most slots if the others all differ the same way.
     let middle_of = |(slot, cells): &(usize, Vec<f64>)| Some((*slot, median(cells)?));
     let mut middles: BTreeMap<usize, f64> = cells.iter().filter_map(middle_of).collect();
@@ -334,7 +333,7 @@ fn claimed(
     let enough = normal_quantile(SIGNIFICANCE / (2.0 * cells.len() as f64));
     let strength = |(slot, cells): &(usize, Vec<f64>)| {
         let middle = middles.get(slot).copied().unwrap_or(0.0);
-        let own = deviation(&differences(cells)).max(pooled_deviation);
+        let own = deviation_of_differences(&differences(cells)).max(pooled_deviation);
         let error = MEDIAN_TO_MEAN * own / (cells.len() as f64).sqrt();
         let seen = cells
             .iter()

@@ -9,7 +9,9 @@ use super::calendar::{Calendar, calendar};
 use super::log_series::{LogSeries, WORTH_TELLING};
 use super::noise::{Coefficient, Fit, ROUNDING, fit};
 use super::segments;
-use crate::analyse::figures::robust::{median, normal_quantile, quantile, spread_of_differences};
+use crate::analyse::figures::robust::{
+    MAD_TO_DEVIATION, median, normal_quantile, quantile, spread_of_differences,
+};
 
 /// False-alarm rate: at most one in this many series of pure noise is reported as changed, rising,
 /// falling or following the calendar.
@@ -228,7 +230,7 @@ fn spreads(values: &[f64]) -> (Vec<usize>, Vec<f64>) {
 fn boundary(differences: &[f64], from: usize, at: usize, to: usize) -> usize {
     let deviation = |part: &[f64]| {
         let sizes: Vec<f64> = part.iter().map(|value| value.abs()).collect();
-        (1.4826 * median(&sizes).unwrap_or(0.0)).max(ROUNDING.sqrt())
+        (MAD_TO_DEVIATION * median(&sizes).unwrap_or(0.0)).max(ROUNDING.sqrt())
     };
     let (before, after) = (
         deviation(&differences[from..at]),

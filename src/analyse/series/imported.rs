@@ -9,7 +9,7 @@ use crate::analyse::point::stalls::Stalls;
 use crate::analyse::point::summary::{
     ClassSummary, CoverageSummary, LatencySummary, PointSummary, ReportedFigures,
 };
-use crate::model::{Coordinates, MIB, Moment, Step};
+use crate::model::{Coordinates, MIB, Moment, Resolution, Step};
 use crate::record::End;
 use crate::record::imported::{
     Counted, Figures, Flow, Imported, ImportedSeries, LoadPoint, ReportedLatency, ReportedLoad,
@@ -93,6 +93,8 @@ pub struct LoadFigures {
     pub littles_law: Option<f64>,
     /// Requested number of outstanding operations.
     pub outstanding: Option<u32>,
+    /// Number of processes that share the load.
+    pub processes: Option<u32>,
 }
 
 /// Summary of a time series.
@@ -176,7 +178,7 @@ fn figures(point: &LoadPoint, flow: &Flow, place: Option<Coordinates>) -> LoadFi
     let mean = total.and_then(|total| total.mean);
     LoadFigures {
         label: point.label.clone(),
-        load: words(&point.load),
+        load: words(point),
         like: place.map(|place| place.name()),
         class: flow.class.clone(),
         kind: flow.kind.clone(),
@@ -196,6 +198,7 @@ fn figures(point: &LoadPoint, flow: &Flow, place: Option<Coordinates>) -> LoadFi
         quantiles_of: timed.map(|timed| timed.of.clone()),
         littles_law: flow.iops.zip(mean).map(|(iops, mean)| iops * mean / 1e9),
         outstanding,
+        processes: point.processes,
     }
 }
 
@@ -207,10 +210,13 @@ fn quantiles(flow: &Flow) -> Option<&ReportedLatency> {
         .find_map(|of| flow.latency(of).filter(has))
 }
 
-fn words(load: &ReportedLoad) -> String {
-    match load {
+fn words(point: &LoadPoint) -> String {
+    match &point.load {
         ReportedLoad::Cell { small, large } => Coordinates::cell(*small, *large).to_string(),
-        ReportedLoad::Closed { depth } => format!("depth {depth}"),
+        ReportedLoad::Closed { depth } => match point.processes {
+            Some(processes) if processes > 1 => format!("depth {depth}, {processes} processes"),
+            _ => format!("depth {depth}"),
+        },
         ReportedLoad::Open { rate, in_flight } => {
             format!("{rate}/s, {in_flight} in flight at most")
         }
@@ -284,10 +290,31 @@ pub fn is_one_work(points: &[LoadPoint]) -> bool {
 /// Loads of one workload are points of a curve. Loads of several workloads are steps of
 /// `calibrate`: small random reads, large random reads, one stream of large sequential reads, small
 /// random writes.
+///
+/// A sweep has the same number of outstanding operations in several numbers of processes. The one
+/// with the fewest processes is the corresponding load: Rigel's are of one process.
 #[must_use]
 pub fn places(points: &[LoadPoint]) -> Vec<Option<Coordinates>> {
     let is_curve = is_one_work(points);
-    points.iter().map(|point| place(point, is_curve)).collect()
+    let mut found: Vec<Option<Coordinates>> =
+        points.iter().map(|point| place(point, is_curve)).collect();
+    let mut fewest: BTreeMap<Coordinates, u32> = BTreeMap::new();
+    for (place, point) in found.iter().zip(points) {
+        if let (Some(place), Some(processes)) = (place, point.processes) {
+            let known = fewest.entry(*place).or_insert(processes);
+            *known = processes.min(*known);
+        }
+    }
+    for (place, point) in found.iter_mut().zip(points) {
+        let least = place.and_then(|place| fewest.get(&place));
+        if point
+            .processes
+            .is_some_and(|processes| Some(&processes) != least)
+        {
+            *place = None;
+        }
+    }
+    found
 }
 
 fn place(point: &LoadPoint, is_curve: bool) -> Option<Coordinates> {
@@ -497,7 +524,8 @@ fn gaps(figures: &Figures) -> Option<String> {
     let is_gap = |(from, to): &(Moment, Moment)| to.since(*from) as f64 >= (GAP - 1.0) * usual;
     let gaps: Vec<(Moment, Moment)> = spans.filter(is_gap).collect();
     let (from, to) = gaps.iter().max_by_key(|(from, to)| to.since(*from))?;
-    let span = format!("from {} to {}", from.short(), to.short());
+    let shown = |at: &Moment| at.shown(Resolution::of_steps(usual));
+    let span = format!("from {} to {}", shown(from), shown(to));
     Some(match gaps.len() {
         1 => format!("there are no samples {span}"),
         count => format!("there are {count} gaps without samples, the longest {span}"),
