@@ -19,9 +19,12 @@ mod search;
 mod series;
 mod subject;
 
+pub use advice::plan_crossing::{
+    COSTS_ASKED as PLAN_COSTS_ASKED, PlanTest, crossings as plan_crossings,
+};
 #[cfg(test)]
 pub(crate) use advice::tests as advice_example;
-pub use advice::{Advice, Opinion, Product, ProductAdvice, advise, warnings_of};
+pub use advice::{Advice, Opinion, Product, ProductAdvice, advise, advise_with_plans, warnings_of};
 pub use compare::comparison::{
     BOUND, Comparison, LoadChange, Slower, Verdict, compare, compare_sides,
 };

@@ -25,8 +25,8 @@ fn report_of(run: &Run, sound: &Run) {
     if let RunResult::Calibration(found) = &result {
         let _ = oracle_row::oracle_row(run, found);
         let _ = (
-            advice::text(run, found, &Product::ALL, None),
-            advice::json(run, found, &Product::ALL, Some(8)),
+            advice::text(run, found, &Product::ALL, None, None),
+            advice::json(run, found, &Product::ALL, Some(8), None),
         );
     }
     for point in run.header.points.iter().take(4) {
