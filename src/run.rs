@@ -445,6 +445,7 @@ impl Bench {
         // One sample of counters per window of operations: the windows of a soak are wide.
         let every = point.window.max(SAMPLE);
         let mut due = every;
+        let mut is_measuring = false;
         let mut watch = |live: &Live| {
             if let Some(monitor) = monitor {
                 monitor.look();
@@ -452,7 +453,11 @@ impl Bench {
             if live.elapsed >= due {
                 due = live.elapsed.plus(every);
                 samples.push(self.sample(live.elapsed));
+            } else if monitor.is_none() && !is_measuring && live.measuring_since.is_some() {
+                // From here on the kernel's counters are those of measured operations.
+                samples.push(self.sample(live.elapsed));
             }
+            is_measuring = live.measuring_since.is_some();
             listen(Event::Live {
                 point,
                 live,

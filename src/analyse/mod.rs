@@ -19,9 +19,12 @@ mod search;
 mod series;
 mod subject;
 
+pub use advice::plan_crossing::{
+    COSTS_ASKED as PLAN_COSTS_ASKED, PlanTest, crossings as plan_crossings,
+};
 #[cfg(test)]
 pub(crate) use advice::tests as advice_example;
-pub use advice::{Advice, Opinion, Product, ProductAdvice, advise, warnings_of};
+pub use advice::{Advice, Opinion, Product, ProductAdvice, advise, advise_with_plans, warnings_of};
 pub use compare::comparison::{
     BOUND, Comparison, LoadChange, Slower, Verdict, compare, compare_sides,
 };
@@ -59,9 +62,11 @@ pub use search::curve::{CurveResult, Naming, curve};
 pub use search::knee::{Cap, CurvePoint, Knee, KneeRange, Plateau, cap, knee};
 pub use search::layers::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
 pub use search::matrix::{MatrixCell, MatrixResult};
+pub use search::reread::RereadTest;
 pub use search::run_checks::{CacheTest, answers_from_cache};
 pub use search::shape::{CurveShape, curve_shape};
 pub use search::sustained::{Sustained, closing_rate, rate_to_refute, sustained};
+pub use search::unseen::suspect_below;
 pub use series::calendar::Recurrence;
 pub use series::causes::Causes;
 pub use series::change_points::FALSE_ALARMS_ONE_IN;

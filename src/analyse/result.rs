@@ -63,7 +63,10 @@ impl RunResult {
                 let (suspected, others): (Vec<_>, Vec<_>) =
                     unseen(&run.header, &run.points, &found)
                         .into_iter()
-                        .partition(|finding| finding.is(FindingName::CacheSuspected));
+                        .partition(|finding| {
+                            finding.is(FindingName::CacheSuspected)
+                                || finding.is(FindingName::Cache)
+                        });
                 // The conclusion names the first warning, and this one is about every figure.
                 found.findings.splice(0..0, suspected);
                 found.findings.extend(others);

@@ -2,18 +2,21 @@
 //! applies nothing.
 
 use super::output;
+use super::plans::{self, PlansRequest};
+use super::progress::ProgressMode;
 use super::report::warn_if_cut;
-use crate::analyse::{Product, RunResult};
-use crate::model::Error;
-use crate::record::journal;
+use crate::analyse::{PlanTest, Product, RunResult};
+use crate::model::{Bytes, Error, GIB, TargetFacts};
+use crate::record::journal::{self, Header};
 use crate::report::{self, advice};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// Derive database settings from a calibration, each with its formula, range and source
 ///
-/// Prints statements for you to review and run; changes nothing itself. Settings whose figures were
+/// Prints statements for you to review and run; applies nothing itself. Settings whose figures were
 /// not measured are listed with the command that measures them.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 success, 1 failed, 2 wrong usage.")]
@@ -32,6 +35,16 @@ pub(super) struct AdviseArgs {
     /// unknown, and settings of one session are printed as comments]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     sessions: Option<u32>,
+    /// Check the cost of a random page by plans: make a private PostgreSQL in this directory, on the
+    /// storage that was calibrated, and measure index and sequential plans on it; takes minutes
+    #[arg(long, value_name = "DIR")]
+    plans_on: Option<PathBuf>,
+    /// Size of the table for --plans-on [default: 1GiB]
+    #[arg(long, value_name = "SIZE", requires = "plans_on")]
+    plans_scale: Option<Bytes>,
+    /// Directory of the PostgreSQL programs for --plans-on [default: the newest installed version]
+    #[arg(long, value_name = "DIR", requires = "plans_on")]
+    server_bin: Option<PathBuf>,
     /// Print the advice as JSON
     #[arg(long)]
     json: bool,
@@ -82,11 +95,62 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
     }
     let wanted = |product: &Product| args.products.is_empty() || args.products.contains(product);
     let products: Vec<Product> = Product::ALL.into_iter().filter(wanted).collect();
+    let plans = args.plans(&run.header, &products)?;
+    let (sessions, plans) = (args.sessions, plans.as_ref());
     if args.json {
-        output::json(&advice::json(&run, &found, &products, args.sessions));
+        output::json(&advice::json(&run, &found, &products, sessions, plans));
     } else {
-        output::result(&advice::text(&run, &found, &products, args.sessions));
+        output::result(&advice::text(&run, &found, &products, sessions, plans));
     }
     warn_if_cut(&run);
     Ok(0)
+}
+
+impl AdviseArgs {
+    /// Measures plans, if they are asked for.
+    fn plans(&self, header: &Header, products: &[Product]) -> Result<Option<PlanTest>, Error> {
+        let Some(directory) = &self.plans_on else {
+            return Ok(None);
+        };
+        if !products.contains(&Product::Postgres) {
+            return Err(Error::usage(
+                "--plans-on checks a setting of PostgreSQL, and --for leaves it out",
+                "add postgres to --for, or omit --plans-on",
+            ));
+        }
+        refuse_other_storage(directory, &header.facts)?;
+        let request = PlansRequest {
+            directory,
+            table: self.plans_scale.unwrap_or(Bytes(GIB)),
+            bin: self.server_bin.clone(),
+            way: ProgressMode::Lines,
+        };
+        plans::measure(&request).map(Some)
+    }
+}
+
+/// Refuses a directory on another device than that which was calibrated. A model has none.
+fn refuse_other_storage(directory: &Path, facts: &TargetFacts) -> Result<(), Error> {
+    let mut known = facts
+        .members
+        .iter()
+        .filter_map(|member| member.device_number)
+        .peekable();
+    let Ok(there) = std::fs::metadata(directory).map(|facts| facts.dev()) else {
+        // The server refuses it with the reason.
+        return Ok(());
+    };
+    let there = (rustix::fs::major(there), rustix::fs::minor(there));
+    if known.peek().is_some() && known.all(|device| device != there) {
+        return Err(Error::usage(
+            format!(
+                "--plans-on '{}' is on device {}:{}, which is not the storage that was calibrated",
+                directory.display(),
+                there.0,
+                there.1
+            ),
+            "give a directory on the storage that the calibration measured",
+        ));
+    }
+    Ok(())
 }

@@ -61,6 +61,10 @@ pub(super) struct CalibrateArgs {
     /// Also measure random writes and log writes; needs --destroy unless Rigel made the target
     #[arg(long, conflicts_with_all = ["read_only", "resume"])]
     write: bool,
+    /// With --write: write the whole target twice before writes are measured, once sequentially and
+    /// once in random order, so that flash is not measured fresh
+    #[arg(long, conflicts_with = "resume")]
+    precondition: bool,
     /// Accepted, has no effect: reading only is the default
     #[arg(long)]
     read_only: bool,
@@ -158,6 +162,7 @@ impl CalibrateArgs {
         )?;
         let closing = self.closing.unwrap_or(usual.closing);
         refuse_short_closing(closing)?;
+        refuse_preconditioning(self.precondition, self.write)?;
         Ok(CalibrateRequest {
             block,
             large: large.max(block),
@@ -170,6 +175,7 @@ impl CalibrateArgs {
             closing,
             num_disks: self.num_disks,
             writes: self.write,
+            precondition: self.precondition,
             bound_given: self.max_latency.is_some(),
             ..default
         })
@@ -227,6 +233,17 @@ pub(super) fn times_of_point(
     }
     let chosen_least = least.unwrap_or(usual_least.min(most.unwrap_or(usual_least)));
     Ok((chosen_least, most.unwrap_or(usual_most.max(chosen_least))))
+}
+
+/// Refuses preconditioning where nothing is written.
+pub(super) fn refuse_preconditioning(precondition: bool, writes: bool) -> Result<(), Error> {
+    if precondition && !writes {
+        return Err(Error::usage(
+            "--precondition writes the whole target, and this run does not write",
+            "add --write, or omit --precondition",
+        ));
+    }
+    Ok(())
 }
 
 /// Refuses a closing measurement that is too short to show more than the search.

@@ -19,7 +19,7 @@ use crate::engine::sql::Access;
 use crate::engine::{AUTO, ENGINES};
 use crate::model::{
     Bytes, Coordinates, Dbms, Error, Invocation, Layout, Point, PrivateServer, Request, RunOptions,
-    SqlTarget, Target, TargetFacts,
+    SqlTarget, Step, Target, TargetFacts,
 };
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
 use crate::record::{End, PointRecord};
@@ -478,6 +478,7 @@ fn prepare_and_measure(
         (journal, run.header.clone(), Some(run))
     } else {
         job.claim()?;
+        benches.note_suspicion(job);
         // Which points a search has is found out while measuring; every record says what was asked
         // of it.
         let points = if is_matrix {
@@ -497,6 +498,11 @@ fn prepare_and_measure(
     let done: Vec<PointRecord> = done
         .into_iter()
         .filter(|point| point.end == End::Complete)
+        .filter(|point| {
+            // Of a resumed run, the scratch file is another one.
+            let is_of_file = point.coordinates.step() == Step::Precondition;
+            !(is_of_file && matches!(job.target, Target::Scratch { .. }))
+        })
         .collect();
     is_ready(job);
     let mut listen = |event: Event| {

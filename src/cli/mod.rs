@@ -21,6 +21,7 @@ pub mod outcome;
 mod output;
 mod page;
 mod pages;
+mod plans;
 mod private_server;
 mod progress;
 mod prompt;

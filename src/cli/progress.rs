@@ -7,7 +7,7 @@ use crate::analyse::quantity;
 use crate::analyse::{PointSummary, summarise};
 use crate::clock::Clock;
 use crate::drive::{self, Live};
-use crate::model::{Bytes, Coordinates, MIB, Nanos, Point, Sample, escaped};
+use crate::model::{Bytes, Coordinates, MIB, Nanos, Point, Sample, Step, Until, escaped};
 use crate::record::{End, PointRecord};
 use crate::run::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -106,8 +106,13 @@ impl Progress {
 
     /// Shows that `what` is in progress: filling a scratch file, or tables.
     pub(super) fn fill(&mut self, what: &str, done: Bytes, of: Bytes) {
-        let now = self.clock.now();
-        let spent = now.since(self.began).as_secs_f64();
+        let spent = self.clock.now().since(self.began);
+        self.fill_since(spent, what, done, of);
+    }
+
+    /// The same for work that began `spent` ago.
+    fn fill_since(&mut self, spent: Nanos, what: &str, done: Bytes, of: Bytes) {
+        let (now, spent) = (self.clock.now(), spent.as_secs_f64());
         let left = if done.0 > 0 {
             spent * (of.0 - done.0) as f64 / done.0 as f64
         } else {
@@ -204,8 +209,25 @@ impl Progress {
         }
     }
 
+    /// Shows how much of the target a pass of preconditioning has written.
+    fn preconditioning(&mut self, point: &Point, live: &Live) {
+        let (Until::Ops(ops), Some(class), Some(stream)) =
+            (point.until, live.classes.first(), point.streams.first())
+        else {
+            return;
+        };
+        let bytes = |ops: u64| Bytes(ops.saturating_mul(stream.length.into()));
+        let done = class.done.load(Relaxed).min(ops);
+        let what = point.coordinates.to_string();
+        self.fill_since(live.elapsed, &what, bytes(done), bytes(ops));
+    }
+
     /// Shows a running point.
     fn live(&mut self, point: &Point, live: &Live, samples: &[Sample]) {
+        if point.coordinates.step() == Step::Precondition {
+            self.preconditioning(point, live);
+            return;
+        }
         if let Some(ProgressLine::Live(view)) = &self.line {
             let left = self.seconds_left(self.number.saturating_sub(1), live.elapsed);
             view.update(|state, now| {

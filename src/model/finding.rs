@@ -101,6 +101,8 @@ finding_names! {
     IoPressure = "io-pressure",
     /// `io_uring` is not available, or limited.
     IoUring = "io-uring",
+    /// The kernel's mean time of I/Os contradicts Rigel's.
+    KernelTime = "kernel-time",
     /// The target lies on a filesystem in layers, such as overlayfs.
     LayeredFilesystem = "layered-filesystem",
     /// Rate, response time and outstanding operations do not fit together.

@@ -12,6 +12,7 @@ mod moment;
 mod objective;
 mod op;
 mod pattern;
+mod plan_times;
 mod point;
 mod request;
 mod sql;
@@ -31,6 +32,7 @@ pub use moment::{Moment, Resolution};
 pub use objective::{Measure, Objective};
 pub use op::{Cause, Completion, Fault, Kind, Op, Outcome, Slot};
 pub use pattern::Pattern;
+pub use plan_times::{PlanCosts, PlanTime, TablePlan};
 pub use point::{Arrivals, Coordinates, Layer, Load, Mix, Point, Step, Stream, Until, WarmUp};
 pub use request::{
     Background, CalibrateRequest, CurveRequest, ImportRequest, Invocation, LargeType,

@@ -45,6 +45,14 @@ pub enum Pattern {
         /// where another ended.
         start: u64,
     },
+    /// Every block of a part of the volume once, in a pseudo-random order, and then again in the
+    /// same order.
+    Part {
+        /// First block of the part.
+        start: u64,
+        /// Number of blocks in it.
+        blocks: u64,
+    },
 }
 
 impl Pattern {
@@ -59,7 +67,8 @@ const USAGE: &str = "write it as uniform, sequential, zipf:0.99, hotspot:20%:80%
 impl FromStr for Pattern {
     type Err = Error;
 
-    /// Parses `uniform`, `sequential`, `zipf:THETA`, `hotspot:SPACE:SHARE` or `permutation`.
+    /// Parses `uniform`, `sequential`, `zipf:THETA`, `hotspot:SPACE:SHARE`, `part:START:BLOCKS` or
+    /// `permutation`.
     /// `sequential:START` and `permutation:START` begin at this block or index instead of the
     /// first.
     fn from_str(text: &str) -> Result<Self, Error> {
@@ -78,6 +87,18 @@ impl FromStr for Pattern {
             ("uniform", None) => Ok(Pattern::Uniform),
             ("sequential", _) => Ok(Pattern::Sequential { start: start()? }),
             ("permutation", _) => Ok(Pattern::Permutation { start: start()? }),
+            ("part", value) => {
+                let numbers = value.and_then(|value| value.split_once(':'));
+                let numbers = numbers.and_then(|(start, blocks)| {
+                    Some((
+                        start.parse().ok()?,
+                        blocks.parse().ok().filter(|it| *it > 0)?,
+                    ))
+                });
+                let (start, blocks) = numbers
+                    .ok_or_else(|| wrong("a part has a first block and a number of blocks"))?;
+                Ok(Pattern::Part { start, blocks })
+            }
             ("zipf", value) => {
                 let theta = value.and_then(|value| value.parse().ok());
                 let theta = theta.filter(|theta| 0.0 < *theta && *theta <= Pattern::THETA_MAX);
@@ -125,6 +146,7 @@ impl fmt::Display for Pattern {
             }
             Pattern::Permutation { start: 0 } => f.write_str("permutation"),
             Pattern::Permutation { start } => write!(f, "permutation:{start}"),
+            Pattern::Part { start, blocks } => write!(f, "part:{start}:{blocks}"),
         }
     }
 }
@@ -144,6 +166,7 @@ mod tests {
             Just(Pattern::Uniform),
             any::<u64>().prop_map(|start| Pattern::Sequential { start }),
             any::<u64>().prop_map(|start| Pattern::Permutation { start }),
+            (any::<u64>(), 1..u64::MAX).prop_map(|(start, blocks)| Pattern::Part { start, blocks }),
             (f64::MIN_POSITIVE..=Pattern::THETA_MAX).prop_map(|theta| Pattern::Zipf { theta }),
             (share(), share()).prop_map(|(space, share)| Pattern::Hotspot { space, share }),
         ]

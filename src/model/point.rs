@@ -90,6 +90,20 @@ pub enum Coordinates {
         /// Outstanding I/Os.
         depth: u32,
     },
+    /// Random reads of a part of the volume at depth 1, each block once, after the sweep.
+    Reread {
+        /// Number of the pair of parts, from 1.
+        pair: u32,
+        /// Size of the part in bytes.
+        bytes: u64,
+        /// True if the part was read a moment before; false if another part was.
+        just_read: bool,
+    },
+    /// Writes of the whole volume, before writes are measured.
+    Precondition {
+        /// Number of the pass: 1 is sequential, 2 in random order.
+        pass: u32,
+    },
     /// Random reads of blocks by one layer between raw storage and a row.
     Layer {
         /// The layer.
@@ -224,6 +238,10 @@ pub enum Step {
     Again,
     /// A load that was found by the search, measured again for a fixed time.
     Closing,
+    /// Reads of a part, to find a cache that holds all of the volume.
+    Reread,
+    /// Writes before writes are measured.
+    Precondition,
     /// One layer between storage and a row.
     Layer,
     /// A round of a soak.
@@ -263,6 +281,8 @@ impl Coordinates {
             Self::ClosingDepth { .. } | Self::ClosingRate { .. } | Self::ClosingWrite { .. } => {
                 Step::Closing
             }
+            Self::Reread { .. } => Step::Reread,
+            Self::Precondition { .. } => Step::Precondition,
             Self::Layer { .. } => Step::Layer,
             Self::Round { .. } => Step::Round,
         }
@@ -285,7 +305,13 @@ impl Coordinates {
             Self::Round { outstanding, .. } => outstanding,
             Self::Cell { small: 0, large } => large,
             Self::Cell { small, .. } => small,
-            Self::Pass { .. } | Self::Within { .. } | Self::Stream | Self::Log { .. } => 1,
+            Self::Precondition { pass: 1 } => 8,
+            Self::Precondition { .. } => 32,
+            Self::Pass { .. }
+            | Self::Within { .. }
+            | Self::Stream
+            | Self::Log { .. }
+            | Self::Reread { .. } => 1,
         }
     }
 
@@ -368,6 +394,13 @@ impl Coordinates {
             Self::ClosingDepth { depth } => format!("closing_depth:{depth}"),
             Self::ClosingRate { rate_per_s, .. } => format!("closing_rate:{rate_per_s}"),
             Self::ClosingWrite { depth } => format!("closing_write:{depth}"),
+            Self::Reread {
+                pair, just_read, ..
+            } => format!(
+                "reread:{pair}:{}",
+                if *just_read { "again" } else { "other" }
+            ),
+            Self::Precondition { pass } => format!("precondition:{pass}"),
             Self::Layer {
                 layer,
                 sessions,
@@ -489,6 +522,18 @@ impl std::fmt::Display for Coordinates {
                 write!(f, "closing measurement, {rate_per_s}/s")
             }
             Self::ClosingWrite { depth } => write!(f, "closing measurement, writes, depth {depth}"),
+            Self::Reread {
+                pair, just_read, ..
+            } => {
+                let which = if just_read {
+                    "just read"
+                } else {
+                    "not just read"
+                };
+                write!(f, "re-read {pair}, a part {which}")
+            }
+            Self::Precondition { pass: 1 } => write!(f, "preconditioning, sequential writes"),
+            Self::Precondition { .. } => write!(f, "preconditioning, random writes"),
             Self::Layer {
                 layer,
                 sessions,

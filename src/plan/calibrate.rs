@@ -4,12 +4,14 @@
 //! The order is: tests for a cache; random reads at rising depth until throughput stops rising;
 //! depths in between around the knee; large reads; one sequential stream; a second visit to each of
 //! these in random order; offered rates under the latency bound; further visits; and a closing
-//! measurement of fixed length at the knee and at the sustained rate. Writes come last, and only if
-//! the user asked for them.
+//! measurement of fixed length at the knee and at the sustained rate. Where a cache is suspected,
+//! parts of the volume are read again then. Writes come last, and only if the user asked for them.
 //!
 //! Offered rates are measured in one piece: a queue near saturation takes seconds to settle, and
 //! would have to at every visit.
 
+use super::precondition::{self, PASSES as PRECONDITIONING};
+use super::reread;
 use super::search::{Climb, LARGE, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of};
 use super::visits::Visits;
 use crate::analyse::{
@@ -80,6 +82,8 @@ impl CalibrateRequest {
         num_disks: 1,
         depth_max: 256,
         writes: false,
+        precondition: false,
+        suspect_below: None,
         bound_given: false,
     };
 
@@ -108,6 +112,7 @@ impl CalibrateRequest {
             .or_else(|| done.next_visit(least, false))
             .or_else(|| done.next_extra_visit(false))
             .or_else(|| done.next_closing())
+            .or_else(|| reread::next(self, done.points, usable))
             .or_else(|| done.next_write())?;
         let point = self.point(coordinates, usable, seed);
         Some(Visits::again(point, usable, done.points, seed))
@@ -123,7 +128,7 @@ impl CalibrateRequest {
     #[must_use]
     pub fn warming(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Option<Point> {
         let Coordinates::Within { bytes } = coordinates else {
-            return None;
+            return reread::warming(self, coordinates, usable, seed);
         };
         // The smallest set was read in the passes.
         (bytes > self.pass(usable))
@@ -147,9 +152,12 @@ impl CalibrateRequest {
         ];
         let log = LOG_SIZES.map(log);
         let written = if self.writes { &log[..] } else { &[] };
+        let before = PRECONDITIONING.map(|pass| Coordinates::Precondition { pass });
+        let before = if self.precondition { &before[..] } else { &[] };
         deepest
             .iter()
             .chain(written)
+            .chain(before)
             .map(|coordinates| self.point(*coordinates, usable, seed))
             .collect()
     }
@@ -162,7 +170,8 @@ impl CalibrateRequest {
         const RATES_AND_CLOSING: usize = 8;
         let visits = self.visits().map_or(1, |visits| visits.least);
         let writes = if self.writes { 8 + LOG_SIZES.len() } else { 0 };
-        ((USUAL + writes) * visits + RATES_AND_CLOSING).max(done + 1)
+        let once = RATES_AND_CLOSING + reread::points_expected(self);
+        ((USUAL + writes) * visits + once).max(done + 1)
     }
 
     /// Usual time of a visit in seconds, warm-up included.
@@ -260,6 +269,11 @@ impl CalibrateRequest {
                 self.large,
             ),
             Coordinates::Stream => return self.sequential(coordinates, self.until(), seed),
+            Coordinates::Reread { .. } => return reread::point(self, coordinates, usable, seed),
+            Coordinates::Precondition { pass } => {
+                let sizes = [self.block, self.large];
+                return precondition::point(pass, sizes, usable, seed);
+            }
             Coordinates::Write { depth } | Coordinates::ClosingWrite { depth } => {
                 let mix = Mix {
                     writes: Ratio::ONE,
@@ -525,6 +539,7 @@ impl<'a> DonePoints<'a> {
         let spent: f64 = self
             .points
             .iter()
+            .filter(|point| point.step() != Step::Precondition)
             .map(|point| point.warm_up_s + point.measured_s)
             .sum();
         if request
@@ -675,7 +690,8 @@ impl<'a> DonePoints<'a> {
         }
         let log = |bytes| self.unless_done(log(bytes));
         let least = self.request.visits().map_or(1, |visits| visits.least);
-        self.next_doubling(|depth| Coordinates::Write { depth }, WRITE_DEPTH_MAX)
+        precondition::next(self.request.precondition, self.points)
+            .or_else(|| self.next_doubling(|depth| Coordinates::Write { depth }, WRITE_DEPTH_MAX))
             .or_else(|| LOG_SIZES.into_iter().find_map(log))
             .or_else(|| self.next_visit(least, true))
             .or_else(|| self.next_extra_visit(true))

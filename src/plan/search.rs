@@ -92,6 +92,8 @@ pub(super) fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
         Coordinates::ClosingDepth { .. } => (30, 0),
         Coordinates::ClosingRate { rate_per_s, .. } => (31, rate_per_s),
         Coordinates::ClosingWrite { .. } => (32, 0),
+        Coordinates::Reread { pair, .. } => (33, u64::from(pair)),
+        Coordinates::Precondition { pass } => (34, u64::from(pass)),
         Coordinates::Layer { layer, round, .. } => (10 + layer as u64, u64::from(round)),
         Coordinates::Round { round, .. } => (20, u64::from(round)),
     };

@@ -1,7 +1,9 @@
 //! Advice as text and as JSON: each setting with its range, formula and source, and for each
 //! product the statements in one block to copy.
 
-use crate::analyse::{Advice, Calibration, Product, ProductAdvice, advise, warnings_of};
+use crate::analyse::{
+    Advice, Calibration, PlanTest, Product, ProductAdvice, advise_with_plans, warnings_of,
+};
 use crate::record::journal::{Header, Run};
 use serde::Serialize;
 use std::fmt::Write;
@@ -25,14 +27,23 @@ struct AdviceReport<'a> {
     /// Names of the run's warnings.
     warnings: Vec<String>,
     products: Vec<ProductAdvice>,
+    /// Plans on a private PostgreSQL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plans: Option<&'a PlanTest>,
 }
 
-/// Advice for `products`, as text; see [`advise`] for `sessions`.
+/// Advice for `products`, as text; see [`advise_with_plans`] for `sessions` and `plans`.
 #[must_use]
-pub fn text(run: &Run, found: &Calibration, products: &[Product], sessions: Option<u32>) -> String {
+pub fn text(
+    run: &Run,
+    found: &Calibration,
+    products: &[Product],
+    sessions: Option<u32>,
+    plans: Option<&PlanTest>,
+) -> String {
     let warnings = warnings_of(found, &run.header);
     let mut text = heading(&run.header, &warnings);
-    for section in advise(found, &run.header, products, sessions) {
+    for section in advise_with_plans(found, &run.header, products, sessions, plans) {
         let _ = writeln!(
             text,
             "\n{}\n{}",
@@ -51,9 +62,15 @@ pub fn text(run: &Run, found: &Calibration, products: &[Product], sessions: Opti
     text
 }
 
-/// Advice for `products`, as one JSON document; see [`advise`] for `sessions`.
+/// Advice for `products`, as one JSON document; see [`advise_with_plans`] for `sessions` and `plans`.
 #[must_use]
-pub fn json(run: &Run, found: &Calibration, products: &[Product], sessions: Option<u32>) -> String {
+pub fn json(
+    run: &Run,
+    found: &Calibration,
+    products: &[Product],
+    sessions: Option<u32>,
+    plans: Option<&PlanTest>,
+) -> String {
     let header = &run.header;
     let document = AdviceReport {
         version: &header.version,
@@ -61,7 +78,8 @@ pub fn json(run: &Run, found: &Calibration, products: &[Product], sessions: Opti
         target: &header.facts.name,
         applied: false,
         warnings: warnings_of(found, header),
-        products: advise(found, header, products, sessions),
+        products: advise_with_plans(found, header, products, sessions, plans),
+        plans,
     };
     let mut text =
         serde_json::to_string_pretty(&document).expect("advice is made of maps with text keys");
@@ -253,12 +271,12 @@ mod tests {
             imported: Vec::new(),
             cut: false,
         };
-        let text = text(&run, &found, &Product::ALL, None);
+        let text = text(&run, &found, &Product::ALL, None, None);
         let long = text.lines().find(|line| line.chars().count() > 100);
         assert_eq!(long, None);
         golden::check("advice.txt", &text);
         let document: serde_json::Value =
-            serde_json::from_str(&json(&run, &found, &[Product::Postgres], None)).unwrap();
+            serde_json::from_str(&json(&run, &found, &[Product::Postgres], None, None)).unwrap();
         assert_eq!(document["applied"], false);
         assert_eq!(document["warnings"][0], "scheduler");
         assert_eq!(document["products"][0]["settings"][0]["value"], "12");

@@ -37,9 +37,11 @@ pub(super) fn document(
 }
 
 fn headlines(found: &Calibration) -> Vec<Headline> {
+    let is_cached = found.cache.reread.and_then(|test| test.is_cached) == Some(true);
+    let doubt = if is_cached { "; may be a cache's" } else { "" };
     let of = |at: AtLoad| {
         format!(
-            "random reads of {}, {} outstanding",
+            "random reads of {}, {} outstanding{doubt}",
             parts::size(at.io_bytes),
             at.depth
         )
@@ -63,7 +65,7 @@ fn headlines(found: &Calibration) -> Vec<Headline> {
     }
     if let Some(at) = found.low_load {
         let note = format!(
-            "random reads of {}, one at a time; median {}",
+            "random reads of {}, one at a time; median {}{doubt}",
             parts::size(at.io_bytes),
             parts::time(at.p50_us.value)
         );

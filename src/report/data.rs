@@ -114,7 +114,7 @@ pub fn csv(points: &[PointSummary]) -> String {
          measured_s,distinct_blocks,step,offered,iops_low,iops_high,p50_low_us,p50_high_us,\
          p99_low_us,p99_high_us,service_p50_us,service_p99_us,delay_p99_us,unserved,blocks_per_s,\
          logical_per_s,physical_per_s,written_per_s,log_bytes_per_s,commits_per_s,db_cpus,\
-         physical_per_db_cpu_s,page_cache_share",
+         physical_per_db_cpu_s,page_cache_share,kernel_mean_us",
     );
     for point in points {
         for class in &point.classes {
@@ -161,6 +161,7 @@ pub fn csv(points: &[PointSummary]) -> String {
                 .value(class.coverage.distinct);
             confidence(&mut table, point, class);
             of_server(&mut table, point);
+            table.figure(class.kernel_mean_us);
             table.end();
         }
     }

@@ -211,6 +211,14 @@ fn positions(stream: &Stream, places: &Places) -> String {
                  the volume by itself\nnorandommap=0\n"
             )
         }
+        Pattern::Part { start, blocks } => {
+            let length = u64::from(stream.length);
+            let beginning = places.beginning(start.saturating_mul(length), length);
+            let size = blocks.saturating_mul(length);
+            format!(
+                "{beginning}size={size}\n# every block of it once; fio has another order\nnorandommap=0\n"
+            )
+        }
     }
 }
 

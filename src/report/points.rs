@@ -143,6 +143,10 @@ fn table(caption: &str, points: &[&PointSummary], units: Units<'_>, is_offered: 
     };
     let mut columns = vec![point, class_column(points), &rate, &precision, &bytes];
     columns.extend(TIMES);
+    let has_kernel = with_classes(points).any(|(_, class)| class.kernel_mean_us.is_some());
+    if has_kernel {
+        columns.push("*#kernel's mean");
+    }
     if is_offered {
         columns.extend(["#service p50", "#service p99"]);
     }
@@ -161,6 +165,9 @@ fn table(caption: &str, points: &[&PointSummary], units: Units<'_>, is_offered: 
             units.bytes.of(class),
         ];
         row.extend(times(class));
+        if has_kernel {
+            row.push(parts::known(class.kernel_mean_us, parts::time));
+        }
         if is_offered {
             let service = class.service.as_ref();
             row.push(parts::known(service, |l| parts::time(l.p50_us)));
@@ -239,6 +246,7 @@ pub(super) fn coverage(points: &[PointSummary], findings: &[Finding]) -> Option<
         .map(Block::Text)
         .collect();
     blocks.extend(counted_by_kernel(points, findings).map(Block::Text));
+    blocks.extend(timed_by_kernel(points).map(Block::Text));
     let lead = "The point that touched most, of each class.";
     (!blocks.is_empty()).then(|| parts::section("coverage", "What was touched", lead, blocks))
 }
@@ -287,4 +295,39 @@ fn counted_by_kernel(points: &[PointSummary], findings: &[Finding]) -> Option<St
         "The kernel counted {} of the requested bytes on the devices below{why}.",
         parts::percent(share)
     ))
+}
+
+/// The kernel's mean time of I/Os beside Rigel's, at the first point where it is known, and why it
+/// is unknown at others; `None` without counters.
+fn timed_by_kernel(points: &[PointSummary]) -> Option<String> {
+    let classes = || points.iter().flat_map(|point| &point.classes);
+    let known = points.iter().find_map(|point| {
+        let class = point.classes.first()?;
+        let own = class.service.or(class.latency)?.mean_us;
+        Some((point.coordinates, class.kernel_mean_us?, own))
+    });
+    let unknown = classes().filter_map(|class| class.kernel_mean_unknown.as_deref());
+    let without = match (unknown.clone().count(), unknown.clone().next()) {
+        (0, _) | (_, None) => String::new(),
+        (1, Some(why)) => format!(" At one point that mean is unknown: {why}."),
+        (many, Some(why)) => {
+            format!(" At {many} points that mean is unknown; at the first of them, {why}.")
+        }
+    };
+    let text = known.map(|(at, kernel, own)| {
+        format!(
+            "By the kernel's counters an I/O took {} in queue and device on average at {at}, by \
+             Rigel's records {} from issue to completion.",
+            parts::time(kernel),
+            parts::time(own)
+        )
+    });
+    match (text, without.is_empty()) {
+        (None, true) => None,
+        (text, _) => Some(
+            format!("{}{without}", text.unwrap_or_default())
+                .trim_start()
+                .into(),
+        ),
+    }
 }

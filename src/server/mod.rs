@@ -225,6 +225,12 @@ impl Server {
         Ok(limit)
     }
 
+    /// Drops the pages of its files from the page cache, so that the next reads of a server without
+    /// direct I/O are physical. Its own buffer cache stays.
+    pub fn drop_page_cache(&self) {
+        self.place.drop_cached();
+    }
+
     /// Shuts the server down cleanly and starts it again on the same files, with an empty buffer
     /// cache.
     ///

@@ -48,6 +48,15 @@ enum Positions {
         first: u64,
         stride: u64,
     },
+    /// A permutation of the blocks from `begin` on.
+    Part {
+        begin: u64,
+        blocks: u64,
+        order: Permutation,
+        next: u64,
+        first: u64,
+        stride: u64,
+    },
 }
 
 /// The worker and stream that draw the operations.
@@ -123,6 +132,19 @@ impl Ops {
                     next: first,
                     first,
                     stride,
+                }
+            }
+            Pattern::Part { start, blocks } => {
+                let begin = start % extent;
+                let blocks = blocks.clamp(1, extent - begin);
+                let first = share.turn % blocks;
+                Positions::Part {
+                    begin,
+                    blocks,
+                    order: Permutation::new(blocks, seed ^ u64::from(share.stream)),
+                    next: first,
+                    first,
+                    stride: share.workers.max(1),
                 }
             }
         };
@@ -219,6 +241,22 @@ impl Ops {
                 } else {
                     place - self.extent
                 })
+            }
+            Positions::Part {
+                begin,
+                blocks,
+                order,
+                next,
+                first,
+                stride,
+            } => {
+                let place = *next;
+                *next = if *stride < *blocks - *next {
+                    *next + *stride
+                } else {
+                    *first
+                };
+                *begin + order.of(place)
             }
             Positions::Uniform | Positions::Sequential { .. } | Positions::Session => {
                 unreachable!("made where the operation is made")

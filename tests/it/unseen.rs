@@ -30,6 +30,43 @@ fn a_volume_that_lies_in_a_cache_whole_is_warned_of_in_the_conclusion() {
     let conclusion = report["conclusion"]["sentence"].as_str().unwrap();
     assert!(conclusion.contains("may come from a cache"), "{conclusion}");
     assert_eq!(report["conclusion"]["status"], "warning");
+    // It was tested, and where all of it is in the cache, no part differs.
+    assert!(
+        conclusion.contains("Tested: after the sweep"),
+        "{conclusion}"
+    );
+    let reread = &report["calibration"]["cache"]["reread"];
+    assert_eq!(
+        (&reread["is_cached"], &reread["pairs"]),
+        (&false.into(), &6.into())
+    );
+}
+
+#[test]
+fn a_cache_that_holds_most_of_the_volume_is_found_by_reading_parts_again() {
+    let place = Place::new("unseen-most");
+    // Three quarters of it fit. Half of the reads come from the cache everywhere, so the medians of
+    // a part and of the whole are the same.
+    let report = calibrated(
+        &place,
+        "sim:8,200us,fixed,cache=48MiB@20us,size=64MiB --closing 5s",
+    );
+    let reread = &report["calibration"]["cache"]["reread"];
+    assert_eq!(reread["is_cached"], true, "{reread}");
+    let us = |name: &str| reread[name].as_f64().expect("a mean");
+    // What was just read takes 20 us. Of the rest a quarter or more takes 200 us: reading the parts
+    // evicts others.
+    assert!((us("just_read_us") - 20.0).abs() < 0.1, "{reread}");
+    assert!((60.0..120.0).contains(&us("other_us")), "{reread}");
+    assert!(names(&report).contains(&"cache"), "{report}");
+    let conclusion = report["conclusion"]["sentence"].as_str().unwrap();
+    assert!(
+        conclusion.contains("Warning: a cache below serves reads"),
+        "{conclusion}"
+    );
+    let text = rigel(&place, "report run").output().unwrap();
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("may be a cache's"), "{text}");
 }
 
 #[test]
@@ -37,6 +74,48 @@ fn a_small_volume_without_a_cache_is_not_warned_of() {
     let place = Place::new("unseen-none");
     let report = calibrated(&place, "sim:8,20us,size=64MiB --closing 5s");
     assert!(!names(&report).contains(&"cache-suspected"), "{report}");
+    // Where none is suspected, nothing is read again.
+    let points = report["points"].as_array().unwrap();
+    assert!(points.iter().all(|point| point["step"] != "reread"));
+}
+
+#[test]
+fn preconditioning_writes_the_target_twice_before_the_first_write_is_measured() {
+    let place = Place::new("unseen-preconditioned");
+    let report = calibrated(
+        &place,
+        "sim:8,100us,size=64MiB --write --precondition --closing 5s",
+    );
+    let points = report["points"].as_array().unwrap();
+    let of = |point: &Value| point["step"].as_str().unwrap().to_string();
+    let at = |step: &str| points.iter().position(|point| of(point) == step);
+    let passes: Vec<u64> = points
+        .iter()
+        .filter(|point| of(point) == "precondition")
+        .map(|point| {
+            let class = &point["classes"][0];
+            class["writes"].as_u64().unwrap() * class["io_bytes"].as_u64().unwrap()
+        })
+        .collect();
+    assert_eq!(passes, [64 << 20, 64 << 20]);
+    assert!(at("precondition").unwrap() < at("write").unwrap());
+    // Reads are measured before, on a quiet device.
+    assert!(at("stream").unwrap() < at("precondition").unwrap());
+}
+
+#[test]
+fn preconditioning_is_refused_where_nothing_is_written() {
+    let place = Place::new("unseen-refused");
+    let run = rigel(&place, "calibrate sim:8,100us --precondition --out run")
+        .output()
+        .unwrap();
+    assert_eq!(run.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert!(
+        said.contains("does not write") && said.contains("--write"),
+        "{said}"
+    );
+    assert!(!place.0.join("run").exists());
 }
 
 #[test]

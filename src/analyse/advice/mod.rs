@@ -11,6 +11,7 @@ mod innodb;
 mod linux;
 mod oracle;
 mod oracle_statistics;
+pub(super) mod plan_crossing;
 mod postgres;
 mod scylla;
 mod setting;
@@ -18,6 +19,7 @@ mod setting;
 use crate::analyse::Calibration;
 use crate::model::Severity;
 use crate::record::journal::Header;
+use plan_crossing::PlanTest;
 use setting::Ground;
 
 pub use setting::{Advice, Opinion, Product, ProductAdvice};
@@ -31,10 +33,23 @@ pub fn advise(
     products: &[Product],
     sessions: Option<u32>,
 ) -> Vec<ProductAdvice> {
+    advise_with_plans(found, header, products, sessions, None)
+}
+
+/// The same, with what plans on a private `PostgreSQL` showed.
+#[must_use]
+pub fn advise_with_plans(
+    found: &Calibration,
+    header: &Header,
+    products: &[Product],
+    sessions: Option<u32>,
+    plans: Option<&PlanTest>,
+) -> Vec<ProductAdvice> {
     let ground = Ground {
         found,
         header,
         sessions,
+        plans,
     };
     let section = |product: &Product| match product {
         Product::Postgres => postgres::section(&ground),

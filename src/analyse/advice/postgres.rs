@@ -4,6 +4,7 @@ use super::setting::{
     Advice, Ground, Opinion, Product, ProductAdvice, exact, other_block, quotient, size, time,
     unsteady_or_unknown, whole,
 };
+use crate::analyse::figures::quantity::{count, percent};
 use crate::analyse::{AtLoad, Estimate, Limits};
 
 /// `BLCKSZ` of nearly every build.
@@ -47,6 +48,13 @@ fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
             continue;
         };
         match setting.setting {
+            "random_page_cost" if ground.plans.is_some_and(|test| test.crossing.is_some()) => {
+                lines.push(
+                    "-- Where index and sequential scans took as long on a private server; one \
+                     tablespace:"
+                        .into(),
+                );
+            }
             "random_page_cost" => lines.extend(
                 [
                     "-- No plan was tested with this cost: a higher one makes index scans rarer. \
@@ -114,7 +122,75 @@ pub(super) fn ratio_at_knee(random: AtLoad, large: AtLoad) -> Estimate {
     quotient(large.mb_per_s, random.mb_per_s)
 }
 
+/// The cost by the plans of a private server, if they gave one; else by the ratio of times.
 fn random_page_cost(ground: &Ground) -> Advice {
+    let mut advice = cost_by_times(ground);
+    let Some(test) = ground.plans else {
+        return advice;
+    };
+    let Some(crossing) = test.crossing else {
+        let why = test.why_not.as_deref().unwrap_or("unknown");
+        advice
+            .warnings
+            .push(format!("plans: no cost follows from them: {why}"));
+        return advice;
+    };
+    let mut opinions = advice.opinions;
+    if let Some(value) = advice.value {
+        opinions.push(Opinion {
+            value,
+            why: "the ratio of times at the knee, which counts the reads of many sessions that \
+                  overlap"
+                .into(),
+        });
+    }
+    let rows: Vec<u64> = test.costs.iter().map(|costs| costs.rows).collect();
+    let range = (
+        rows.iter().min().copied().unwrap_or(0) as f64,
+        rows.iter().max().copied().unwrap_or(0) as f64,
+    );
+    let share = |rows: f64| percent(rows / test.table_rows.max(1) as f64);
+    let blank = Advice::blank(Product::Postgres, "random_page_cost", COSTS);
+    let advice = Advice {
+        derivation: format!(
+            "by plans on a private {}: on a table of {} rows, one to a block of {}, an index scan \
+             took as long as a sequential scan at {} to {} of the rows ({} rounds), and the \
+             planner changes from one to the other there at a cost of {}. Blocks that did not \
+             come from storage: {} of the index scans', {} of the sequential scans'",
+            test.server,
+            count(test.table_rows as f64),
+            size(test.block),
+            share(range.0),
+            share(range.1),
+            rows.len(),
+            interval(crossing),
+            percent(test.cached[0].unwrap_or(0.0).max(0.0)),
+            percent(test.cached[1].unwrap_or(0.0).max(0.0)),
+        ),
+        misleads: "one session on idle storage, one row to a block in random order, all reads \
+                   physical: where the page cache or shared_buffers serve most reads it is too \
+                   high. Bitmap scans, which lie between the two plans, were off. \
+                   effective_cache_size matters as much"
+            .into(),
+        opinions,
+        warnings: advice.warnings,
+        ..blank.valued(crossing, cost)
+    };
+    let statement = advice.value.as_ref().map(of_tablespace);
+    Advice {
+        statement,
+        ..advice
+    }
+}
+
+/// The statement for one tablespace, as a comment: its name is not known.
+fn of_tablespace(value: &String) -> String {
+    comment(&format!(
+        "ALTER TABLESPACE name SET (random_page_cost = {value});"
+    ))
+}
+
+fn cost_by_times(ground: &Ground) -> Advice {
     let found = ground.found;
     let setting = "random_page_cost";
     let blank = Advice::blank(Product::Postgres, setting, COSTS);
@@ -175,8 +251,6 @@ fn random_page_cost(ground: &Ground) -> Advice {
         warnings: warnings.into_iter().chain(other_block).collect(),
         ..blank.valued(at_knee, cost)
     };
-    let of_tablespace =
-        |value: &String| comment(&format!("ALTER TABLESPACE name SET ({setting} = {value});"));
     Advice {
         statement: advice.value.as_ref().map(of_tablespace),
         ..advice

@@ -1,5 +1,6 @@
 //! The advice on one setting: its types, what it is based on, and what the products' files share.
 
+use super::plan_crossing::PlanTest;
 use crate::analyse::{AtLoad, Calibration, Estimate, Interval, Limits};
 use crate::model::{Bytes, Coordinates, Nanos, Target};
 use crate::record::journal::Header;
@@ -158,6 +159,8 @@ pub(super) struct Ground<'a> {
     pub(super) header: &'a Header,
     /// Number of sessions that read at the same time; `None` if the user did not say.
     pub(super) sessions: Option<u32>,
+    /// What plans on a private `PostgreSQL` showed.
+    pub(super) plans: Option<&'a PlanTest>,
 }
 
 impl Ground<'_> {

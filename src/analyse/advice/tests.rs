@@ -574,6 +574,7 @@ fn no_command_that_writes_names_an_existing_target() {
             found: &found,
             header,
             sessions: None,
+            plans: None,
         }
         .command("--write")
     };

@@ -6,6 +6,7 @@
 
 pub(super) mod backlog;
 pub(super) mod host;
+pub(super) mod kernel_time;
 pub(super) mod load;
 pub(super) mod lost;
 pub(super) mod so_far;

@@ -4,6 +4,7 @@
 //! 10^6 bytes, MiB 2^20.
 
 use super::backlog::{RateMet, rate_met};
+use super::kernel_time::{OwnIos, kernel_mean};
 use super::lost::LostTime;
 use super::sql::SqlSummary;
 use super::stalls::Stalls;
@@ -105,6 +106,13 @@ pub struct ClassSummary {
     /// Response times; `None` if nothing completed.
     #[serde(flatten)]
     pub latency: Option<LatencySummary>,
+    /// Mean time of the I/Os in the kernel's queue and in the device, by the kernel's counters;
+    /// `None` if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_mean_us: Option<f64>,
+    /// Why the kernel's counters give no mean time; `None` if they do, and without counters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_mean_unknown: Option<String>,
     /// Confidence intervals of the figures; `None` if there are too few windows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
@@ -321,11 +329,20 @@ pub fn summarise(record: &PointRecord) -> PointSummary {
 /// Summarises a point, and checks its response times against `bound`.
 #[must_use]
 pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSummary {
-    let classes: Vec<ClassSummary> = record
+    let mut classes: Vec<ClassSummary> = record
         .streams
         .iter()
         .map(|stream| class(stream, record, bound))
         .collect();
+    let own: Vec<OwnIos> = classes.iter().map(own_ios).collect();
+    let kernel_mean = kernel_mean(record, &own);
+    for class in &mut classes {
+        match kernel_mean.clone() {
+            Some(Ok(mean)) => class.kernel_mean_us = Some(mean),
+            Some(Err(why)) => class.kernel_mean_unknown = Some(why),
+            None => {}
+        }
+    }
     let done: u64 = classes.iter().map(|class| class.done).sum();
     let visits: Vec<(&PointRecord, PointSummary)> = record
         .visits
@@ -371,6 +388,15 @@ pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSumm
         visits: visits.iter().map(|(_, visit)| visit.as_visit()).collect(),
         is_widened: false,
         findings,
+    }
+}
+
+fn own_ios(class: &ClassSummary) -> OwnIos {
+    OwnIos {
+        reads: class.reads,
+        writes: class.writes,
+        any_failed: !class.failed.is_empty(),
+        outstanding: class.littles_law,
     }
 }
 
@@ -465,6 +491,8 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         mib_per_s: rate(blocks as f64 * share_in_time) * f64::from(stream.length) / MIB as f64,
         littles_law: latency.map_or(0.0, |latency| iops * latency.mean_us / 1e6),
         latency,
+        kernel_mean_us: None,
+        kernel_mean_unknown: None,
         confidence,
         service: total.service.as_ref().and_then(self::latency),
         scheduling_delay: stream.delay.as_ref().and_then(self::latency),

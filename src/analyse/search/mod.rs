@@ -6,9 +6,11 @@
 pub(super) mod at_load;
 pub(super) mod calibration;
 pub(super) mod curve;
+mod kernel_witness;
 pub(super) mod knee;
 pub(super) mod layers;
 pub(super) mod matrix;
+pub(super) mod reread;
 pub(super) mod run_checks;
 pub(super) mod shape;
 pub(super) mod sustained;

@@ -5,6 +5,8 @@
 //! point's summary.
 
 use super::at_load::AtLoad;
+use super::kernel_witness::contradicted;
+use super::reread::RereadTest;
 use super::shape::CurveShape;
 use crate::analyse::figures::confidence::Estimate;
 use crate::analyse::figures::quantity::{count, mb_per_second, rounded_percent, time};
@@ -57,6 +59,10 @@ pub struct CacheTest {
     pub cache_at_least: Option<u64>,
     /// Bytes of the smallest larger working set, which no cache served; `None` if there was none.
     pub cache_below: Option<u64>,
+    /// Parts that were read again after the sweep; `None` if no cache was suspected to hold all of
+    /// the target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reread: Option<RereadTest>,
 }
 
 /// Random reads within the first part of the volume.
@@ -130,6 +136,7 @@ impl CacheTest {
                     .min()
             }),
             cache_at_least,
+            reread: RereadTest::of(points),
             working_sets: sets
                 .iter()
                 .filter_map(|(bytes, class)| {
@@ -196,6 +203,7 @@ pub(super) fn warnings(
         ran_out(records).or_else(|| credit_within(records, points).map(|credit| credit.warning())),
     );
     found.extend(stalled(points));
+    found.extend(contradicted(points));
     found.extend(capped(points, curve));
     found.extend(drifted(points));
     found.extend(
@@ -219,6 +227,7 @@ pub(super) fn warnings_of_matrix(
     ran_out(records)
         .into_iter()
         .chain(stalled(points))
+        .chain(contradicted(points))
         .chain(capped(points, shape))
         .collect()
 }
@@ -474,7 +483,14 @@ fn ran_out(records: &[PointRecord]) -> Option<Finding> {
             stream.total().done as f64 * stream.share_in_time() / seconds.max(f64::MIN_POSITIVE)
         })
     };
+    let is_preparation = |record: &PointRecord| {
+        let step = record.coordinates.step();
+        matches!(step, Step::Reread | Step::Precondition)
+    };
     records.iter().enumerate().find_map(|(index, record)| {
+        if is_preparation(record) {
+            return None;
+        }
         // Windows count operations by due time: if a rate was not met, the last ones were never
         // served.
         let stream = record
@@ -487,7 +503,7 @@ fn ran_out(records: &[PointRecord]) -> Option<Finding> {
         let length = |record: &PointRecord| record.streams.first().map(|stream| stream.length);
         let mut later = records[index + 1..]
             .iter()
-            .filter(|later| length(later) == length(record))
+            .filter(|later| length(later) == length(record) && !is_preparation(later))
             .peekable();
         let lasts =
             later.peek().is_some() && later.all(|later| rate_of(later) <= LASTS * rate(step.after));

@@ -4,10 +4,12 @@
 //! Input: the facts about the target, the records of all visits, and the result. Output: findings.
 
 use super::calibration::Calibration;
+use super::reread::RereadTest;
 use crate::analyse::figures::quantity::time;
+use crate::analyse::figures::statistics::Interval;
 use crate::model::{
-    BlockDevice, Bytes, Distribution, Finding, FindingName, GIB, Kind, Severity, SimSpec, Step,
-    Target, TargetFacts,
+    BlockDevice, Bytes, Distribution, Finding, FindingName, GIB, Kind, Nanos, Severity, SimSpec,
+    Step, Target, TargetFacts,
 };
 use crate::record::journal::Header;
 use crate::record::{PointRecord, StreamRecord};
@@ -67,8 +69,8 @@ enum Medium {
 
 impl Medium {
     /// `None` if nothing is known of the devices.
-    fn of(header: &Header) -> Option<Self> {
-        if let Target::Sim(spec) = &header.target {
+    fn of(target: &Target, facts: &TargetFacts) -> Option<Self> {
+        if let Target::Sim(spec) = target {
             return Some(Self::Model(median_service_us(spec)));
         }
         let is_remote = |facts: &TargetFacts| {
@@ -79,14 +81,8 @@ impl Medium {
                 .filter_map(|member| member.filesystem.as_deref())
                 .any(|kind| kinds.contains(&kind))
         };
-        let devices = || {
-            header
-                .facts
-                .members
-                .iter()
-                .flat_map(|member| &member.devices)
-        };
-        if devices().any(is_virtual) || is_remote(&header.facts) {
+        let devices = || facts.members.iter().flat_map(|member| &member.devices);
+        if devices().any(is_virtual) || is_remote(facts) {
             Some(Self::Virtual)
         } else if devices().any(|device| device.rotational) {
             Some(Self::Rotational)
@@ -130,46 +126,110 @@ fn is_virtual(device: &BlockDevice) -> bool {
         || (!device.name.starts_with("dm-") && MODELS.iter().any(|known| model.contains(known)))
 }
 
-/// Suspects that the whole target lies in a cache. The cache test compares a part of the volume
-/// with the whole, and if both are in a cache, nothing differs.
+/// The response time in microseconds below which half of the reads at depth 1 speak for a cache, and
+/// why; shortest first. None for a target that is too large for a cache, or on local flash.
+fn suspicions(target: &Target, facts: &TargetFacts, memory: Bytes) -> Vec<(f64, &'static str)> {
+    let Some(medium) = Medium::of(target, facts) else {
+        return Vec::new();
+    };
+    let bytes = facts.usable;
+    if bytes.0 >= memory.0 && (medium == Medium::Local || bytes.0 >= CACHE_MAX) {
+        return Vec::new();
+    }
+    let just_written = (
+        ARRAY_CACHE_US,
+        "Rigel has just written all of it, and a cache of the host or array may still hold it",
+    );
+    match medium {
+        Medium::Virtual => {
+            let hardly = "a virtual or network device hardly answers as fast without a cache";
+            let is_scratch = matches!(target, Target::Scratch { .. });
+            let of_scratch = is_scratch.then_some(just_written);
+            std::iter::once((VIRTUAL_US, hardly))
+                .chain(of_scratch)
+                .collect()
+        }
+        Medium::Rotational => {
+            let why = "a rotational disk cannot answer as fast without a cache";
+            vec![(ROTATIONAL_US, why)]
+        }
+        Medium::Model(service_us) => {
+            let why = "the model's device takes longer than that without its cache";
+            vec![(MODEL_FASTER * service_us, why)]
+        }
+        Medium::Local => Vec::new(),
+    }
+}
+
+/// The median of reads at depth 1 below which a cache is suspected to hold all of this target;
+/// `None` if none is suspected whatever it is.
+#[must_use]
+pub fn suspect_below(target: &Target, facts: &TargetFacts, memory: Bytes) -> Option<Nanos> {
+    let (below_us, _) = suspicions(target, facts, memory).pop()?;
+    Some(Nanos::from_micros_f64(below_us))
+}
+
+/// Suspects that the whole target lies in a cache, or says that one was seen. The cache test compares
+/// a part of the volume with the whole, and if both are in a cache, nothing differs.
 fn cache_suspected(header: &Header, found: &Calibration) -> Option<Finding> {
     let low = found.low_load?;
     // A part that answered faster than the whole shows that the whole is in no cache.
     if found.cache.cache_at_least.is_some() {
         return None;
     }
-    let (bytes, memory) = (header.facts.usable, header.host.memory);
-    let medium = Medium::of(header)?;
-    let is_small = bytes.0 < memory.0 || (medium != Medium::Local && bytes.0 < CACHE_MAX);
     let p50_us = low.p50_us.value;
-    let just_written = matches!(header.target, Target::Scratch { .. });
-    let why = match medium {
-        Medium::Virtual if p50_us < VIRTUAL_US => {
-            "a virtual or network device hardly answers as fast without a cache"
-        }
-        Medium::Virtual if just_written && p50_us < ARRAY_CACHE_US => {
-            "Rigel has just written all of it, and a cache of the host or array may still hold it"
-        }
-        Medium::Rotational if p50_us < ROTATIONAL_US => {
-            "a rotational disk cannot answer as fast without a cache"
-        }
-        Medium::Model(service_us) if p50_us < MODEL_FASTER * service_us => {
-            "the model's device takes longer than that without its cache"
-        }
-        _ => return None,
-    };
-    is_small.then(|| {
-        Finding::warning(
-            FindingName::CacheSuspected,
+    let (_, why) = suspicions(&header.target, &header.facts, header.host.memory)
+        .into_iter()
+        .find(|(below_us, _)| p50_us < *below_us)?;
+    let hint = "measure a target several times as large as any cache below: --scratch-size \
+                128GiB, or an existing large file or device";
+    let reread = found.cache.reread;
+    if let Some(test) = reread.filter(|test| test.is_cached == Some(true)) {
+        return Some(Finding::warning(
+            FindingName::Cache,
             format!(
-                "the figures may come from a cache that holds all of the target, {bytes}: half of \
-                 the reads at depth 1 take {} or less, and {why}",
-                time(p50_us)
+                "a cache below serves reads, and the figures may be the cache's: after the sweep, \
+                 parts of {} that had just been read took {} on average at depth 1, others {} \
+                 ({})",
+                Bytes(test.part_bytes),
+                time(test.just_read_us),
+                time(test.other_us),
+                times(&test)
             ),
-            "measure a target several times as large as any cache below: --scratch-size 128GiB, \
-             or an existing large file or device",
+            hint,
+        ));
+    }
+    let tested = reread.map_or_else(String::new, |test| {
+        let seen = if test.is_cached == Some(false) {
+            "no difference, as where a cache holds all of the target, or nothing of it"
+        } else {
+            "not enough to decide"
+        };
+        format!(
+            ". Tested: after the sweep, parts of {} that had just been read took {} on average, \
+             others {} ({}): {seen}",
+            Bytes(test.part_bytes),
+            time(test.just_read_us),
+            time(test.other_us),
+            times(&test)
         )
-    })
+    });
+    Some(Finding::warning(
+        FindingName::CacheSuspected,
+        format!(
+            "the figures may come from a cache that holds all of the target, {}: half of the \
+             reads at depth 1 take {} or less, and {why}{tested}",
+            header.facts.usable,
+            time(p50_us)
+        ),
+        hint,
+    ))
+}
+
+/// `3.25 times, 3.10 to 3.41`.
+fn times(test: &RereadTest) -> String {
+    let Interval { low, high } = test.ratio_interval;
+    format!("{:.2} times, {low:.2} to {high:.2}", test.ratio)
 }
 
 /// Says what a run of minutes cannot see of burst credit, where credit is common.
@@ -178,7 +238,7 @@ fn credit_unseen(header: &Header, visits: &[PointRecord], found: &Calibration) -
         .findings
         .iter()
         .any(|finding| finding.is(FindingName::BurstCredit));
-    if is_known || Medium::of(header)? != Medium::Virtual {
+    if is_known || Medium::of(&header.target, &header.facts)? != Medium::Virtual {
         return None;
     }
     let load = visits
@@ -232,8 +292,8 @@ fn not_preconditioned(header: &Header, visits: &[PointRecord]) -> Option<Finding
                  twice over before may write faster than it does in the long run",
                 Bytes(written)
             ),
-            "write for longer (--closing 10min), or measure writes for hours with `rigel soak \
-             TARGET --for 4h --mix write=100`",
+            "write it twice before with --precondition, or measure writes for hours with `rigel \
+             soak TARGET --for 4h --mix write=100`",
         )
     })
 }

@@ -436,6 +436,8 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
         iops: flow.iops.unwrap_or(0.0),
         mib_per_s: known.mib_per_s.unwrap_or(0.0),
         latency: latency(),
+        kernel_mean_us: None,
+        kernel_mean_unknown: None,
         confidence: None,
         service: None,
         scheduling_delay: None,

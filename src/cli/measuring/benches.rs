@@ -4,6 +4,7 @@
 //! target and engine. Only this file knows that there may be several.
 
 use super::job::{Job, header};
+use crate::analyse::suspect_below;
 use crate::model::{Coordinates, Error, Layer, Layout, Nanos, Point, Request, SqlWork, Target};
 use crate::plan::orion::VolumeShape;
 use crate::record::journal::{EngineChoice, Header};
@@ -49,6 +50,15 @@ impl Benches {
         match point.coordinates {
             Coordinates::Layer { layer, .. } => self.layer(layer).unwrap_or(self.main()),
             _ => self.main(),
+        }
+    }
+
+    /// Notes in the request from which response time on a cache is suspected, by what is known of
+    /// the target.
+    pub(super) fn note_suspicion(&self, job: &mut Job) {
+        if let Request::Calibrate(request) = &mut job.invocation.request {
+            let bench = self.main();
+            request.suspect_below = suspect_below(&job.target, &bench.facts, bench.host.memory);
         }
     }
 

@@ -14,6 +14,7 @@ mod postgres;
 mod tables;
 mod tls;
 
+pub use self::postgres::{PlanRun, PlanSession};
 pub use access::{Access, Address, Secret};
 pub use loading::{LoadEvent, LoadListen, LoadRequest, LoadResult};
 pub use tables::SCHEMA;

@@ -34,6 +34,14 @@ pub struct CalibrateRequest {
     pub depth_max: u32,
     /// True if random writes and log writes are measured too.
     pub writes: bool,
+    /// True if the whole target is written before writes are measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub precondition: bool,
+    /// A cache is suspected to hold all of the target if half of the reads at depth 1 take less
+    /// than this: then parts are read again after the sweep. `None` if none is suspected whatever
+    /// they take, and in runs of versions that did not read again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspect_below: Option<Nanos>,
     /// True if the user gave the bound; false for the default.
     #[serde(default)]
     pub bound_given: bool,

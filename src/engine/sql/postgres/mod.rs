@@ -5,8 +5,10 @@
 mod client;
 mod engine;
 mod load;
+mod plans;
 mod watch;
 
 pub(super) use client::connect;
 pub(super) use engine::{Postgres, files};
 pub(super) use load::{find, load, remove};
+pub use plans::{PlanRun, PlanSession};
