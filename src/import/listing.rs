@@ -340,9 +340,20 @@ fn histograms(name: &str, found: &Listing) -> Result<Imported, Error> {
             all.len() - 1
         });
         let us = bound.value * unit_us;
+        let high_us = (us / 1e3 < NO_BOUND_MS).then_some(us);
+        // Rows of several snapshots are counted together.
+        let bits = |bound: Option<f64>| bound.map(f64::to_bits);
+        if let Some(known) = all[at]
+            .buckets
+            .iter_mut()
+            .find(|known| bits(known.high_us) == bits(high_us))
+        {
+            known.count = known.count.map(|count| count + waits.value);
+            continue;
+        }
         all[at].buckets.push(WaitBucket {
             label: format!("<{}{}", of(time), if micro.is_some() { "us" } else { "ms" }),
-            high_us: (us / 1e3 < NO_BOUND_MS).then_some(us),
+            high_us,
             percent: None,
             count: Some(waits.value),
         });

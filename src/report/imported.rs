@@ -572,9 +572,16 @@ mod tests {
         run(&files)
     }
 
+    fn awr() -> Run {
+        run(&[(
+            "awr_synthetic.html",
+            include_str!("../../tests/imports/awr_synthetic.html"),
+        )])
+    }
+
     #[test]
     fn reports_look_as_they_should() {
-        for (name, run) in [("fio", fio()), ("series", series())] {
+        for (name, run) in [("fio", fio()), ("series", series()), ("awr", awr())] {
             let RunResult::Imported(found) = crate::report::result(&run) else {
                 unreachable!("it was imported")
             };

@@ -5,7 +5,7 @@ use crate::analyse::demand::{DatabaseFigures, DatabaseResult};
 use crate::analyse::figures::quantity::{count, samples, time};
 use crate::analyse::result::ImportedResult;
 use crate::analyse::series::imported::{ImportedSummary, LoadFigures};
-use crate::model::{DemandKind, Severity};
+use crate::model::{DemandKind, DemandStream, Severity};
 use crate::record::journal::Header;
 
 pub(super) fn conclusion(header: &Header, found: &ImportedResult) -> Conclusion {
@@ -95,6 +95,9 @@ fn of_database(found: &DatabaseResult) -> Option<String> {
     };
     let said = |kind: DemandKind| {
         let stream = busiest.stream(kind)?;
+        if stream.per_s.is_none() {
+            return half_below(stream);
+        }
         let per_s = rate(stream.per_s.filter(|per_s| *per_s >= 0.005)?);
         let size = stream.mean_bytes.map_or_else(String::new, |bytes| {
             format!(" of {:.0} KiB", bytes / 1024.0)
@@ -144,4 +147,18 @@ fn all_requests(found: &DatabaseResult) -> String {
             )
         },
     )
+}
+
+/// The bucket of the median, where a distribution is all that is told.
+fn half_below(stream: &DemandStream) -> Option<String> {
+    let mut below = 0.0;
+    let median = stream.latencies.iter().find(|one| {
+        below += one.share;
+        below >= 0.5
+    })?;
+    let bound = time(median.high_us?);
+    Some(format!(
+        "half of the {} take less than {bound}",
+        stream.kind.words()
+    ))
 }

@@ -260,9 +260,13 @@ fn bursts(all: &[&Derived]) -> Option<Finding> {
     const READS_MIN: f64 = 50.0;
     let mut ratios: Vec<f64> = all
         .iter()
-        .filter_map(|one| {
-            let mean = super::captures::metric(one.report, "read_iops")?;
-            let greatest = super::captures::metric(one.report, "read_iops_max")?;
+        .flat_map(|one| &one.report.metrics)
+        .filter_map(|instance| {
+            let of = |name: &str| {
+                let (_, figure) = instance.figures.iter().find(|(known, _)| known == name)?;
+                Some(figure.value)
+            };
+            let (mean, greatest) = (of("read_iops")?, of("read_iops_max")?);
             (mean >= READS_MIN).then(|| greatest / mean)
         })
         .collect();
@@ -271,8 +275,8 @@ fn bursts(all: &[&Derived]) -> Option<Finding> {
     Some(Finding::note(
         FindingName::Bursts,
         format!(
-            "{}: the busiest minute of a snapshot has {:.1} times its mean read requests (median \
-             of {} snapshots above {READS_MIN} per second; p95 {p95:.1})",
+            "{}: the busiest minute of an instance in a snapshot has {:.1} times its mean read \
+             requests (median of {} above {READS_MIN} per second; p95 {p95:.1})",
             named(all[0].report),
             median(&ratios)?,
             ratios.len()

@@ -323,7 +323,8 @@ Elapsed: 00:00:00.13
             "{said:?}"
         );
         assert!(
-            said.iter().any(|what| what.contains("6.0 times its mean")),
+            said.iter()
+                .any(|what| what.contains("6.0 times its mean read")),
             "{said:?}"
         );
     }
