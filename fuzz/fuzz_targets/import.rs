@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel::analyse::{imported, summaries};
+use rigel::analyse::{database, imported, summaries};
 use rigel::import::{ImportFormat, Source, read, table::Columns};
 
 fuzz_target!(|text: &str| {
@@ -12,6 +12,7 @@ fuzz_target!(|text: &str| {
             let source = Source { name, text };
             for found in read(&[source], format, &Columns::default()).unwrap_or_default() {
                 let _ = imported(&found);
+                let _ = database(std::slice::from_ref(&found));
                 let _ = summaries(&[found]);
             }
         }

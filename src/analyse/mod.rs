@@ -5,12 +5,13 @@
 //! where it doubts. It opens nothing and reads no clock, so it works on last year's journal.
 //!
 //! A folder imports only those before it: `figures`, then `point`, then `search` and `series`, then
-//! `compare`. `result`, `conclusion` and `advice` are made of these. Other modules take everything
+//! `demand` and `compare`. `result`, `conclusion` and `advice` are made of these. Other modules take everything
 //! from here.
 
 mod advice;
 mod compare;
 mod conclusion;
+mod demand;
 mod figures;
 mod point;
 mod preflight_checks;
@@ -36,6 +37,9 @@ pub use compare::row::Row;
 pub use compare::side::{ComparedSide, Side, SideRun};
 pub use compare::subject::{Scope, Subject, Term};
 pub use conclusion::{Conclusion, Status};
+pub use demand::{
+    DatabaseFigures, DatabaseResult, WaitShare, database, has_possible_reads, load_points,
+};
 pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};
 pub use figures::quantile::{Quantile, precise};
 pub use figures::quantity;

@@ -3,6 +3,7 @@
 //! Input: a journal that was read. Output: a [`RunResult`]. Reports in every form are made from it
 //! alone, so that they cannot contradict each other.
 
+use super::demand::{DatabaseResult, database, load_points};
 use super::point::summary::PointSummary;
 use super::search::calibration::{Calibration, calibration};
 use super::search::curve::{CurveResult, curve};
@@ -46,6 +47,8 @@ pub struct ImportedResult {
     pub sources: Vec<ImportedSummary>,
     /// The analysis of a single throughput series, as for a soak's rounds.
     pub series: Option<SoakResult>,
+    /// What reports of databases say, if some of the sources are such reports.
+    pub database: Option<DatabaseResult>,
     /// Findings about the figures as a whole.
     pub findings: Vec<Finding>,
 }
@@ -123,17 +126,21 @@ impl RunResult {
 
 impl ImportedResult {
     fn of(all: &[Imported]) -> Self {
+        let all = &with_loads(all);
         let sources: Vec<ImportedSummary> = all.iter().map(imported).collect();
         let series = one_series(all);
+        let database = database(all);
         let of_series = series.iter().flat_map(|series| series.findings.clone());
         let findings = sources
             .iter()
             .flat_map(warnings_of_loads)
             .chain(of_series)
+            .chain(database.iter().flat_map(|found| found.findings.clone()))
             .collect();
         Self {
             sources,
             series,
+            database,
             findings,
         }
     }
@@ -154,6 +161,26 @@ impl ImportedResult {
             .max_by(|one, other| one.0.total_cmp(&other.0))
             .map(|(_, place, load)| (place, load))
     }
+}
+
+/// The sources, with the loads of a scale-up series of a database's reports behind them.
+pub(super) fn with_loads(all: &[Imported]) -> Vec<Imported> {
+    let mut sources = all.to_vec();
+    for one in all {
+        let Figures::Database(reports) = &one.figures else {
+            continue;
+        };
+        let points = load_points(reports);
+        if !points.is_empty() {
+            sources.push(Imported {
+                told: Vec::new(),
+                notes: Vec::new(),
+                figures: Figures::Loads(points),
+                ..one.clone()
+            });
+        }
+    }
+    sources
 }
 
 fn incomplete() -> Finding {

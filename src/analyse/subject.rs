@@ -8,7 +8,7 @@ use super::compare::difference::Figure;
 use super::compare::over_time::OverTime;
 use super::compare::subject::{Scope, Subject, Term};
 use super::point::standstill::PointStalls;
-use super::result::{ImportedResult, RunResult};
+use super::result::{ImportedResult, RunResult, with_loads};
 use super::search::calibration::Calibration;
 use super::series::imported::summaries;
 use super::series::rounds::Round;
@@ -110,12 +110,12 @@ impl<'a> Subject<'a> {
 
     /// Figures of another tool.
     fn of_imported(name: &str, run: &'a Run, result: &ImportedResult) -> Self {
-        let points: Vec<&LoadPoint> = run
-            .imported
+        let all = with_loads(&run.imported);
+        let points: Vec<&LoadPoint> = all
             .iter()
             .flat_map(|one| match &one.figures {
                 Figures::Loads(points) => points.as_slice(),
-                Figures::Series(_) => &[],
+                Figures::Series(_) | Figures::Database(_) => &[],
             })
             .collect();
         let mut tools: Vec<String> = Vec::new();
@@ -131,7 +131,7 @@ impl<'a> Subject<'a> {
             name: name.into(),
             header: &run.header,
             terms: terms_of_loads(&points),
-            points: summaries(&run.imported),
+            points: summaries(&all),
             stalls: Vec::new(),
             max_iops: None,
             over_time: OverTime::of_imported(&run.imported),

@@ -1,7 +1,7 @@
 //! `rigel import`: other tools' figures as a run for reports and comparisons.
 
-use super::page;
 use super::results::Results;
+use super::{output, page};
 use crate::clock;
 use crate::files;
 use crate::import::{self, ImportFormat, Source, table::Columns};
@@ -9,6 +9,7 @@ use crate::model::{
     Bytes, Error, Host, ImportRequest, Invocation, Layout, Request, Target, TargetFacts,
 };
 use crate::record::Imported;
+use crate::record::imported::Figures;
 use crate::record::journal::{self, EngineChoice, Header, Journal};
 use crate::report;
 use clap::builder::PossibleValue;
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// Maximum size of a file: a tool's output of weeks is far smaller.
 const BYTES_MAX: Bytes = Bytes(1 << 30);
 
-/// Import results of fio, Orion, iostat or csv files, for the same reports and comparisons
+/// Import results of fio, Orion, iostat, csv files or a database's reports
 ///
 /// Detects the format from the content of the files. What a tool does not report stays unknown.
 #[derive(Debug, Args)]
@@ -26,10 +27,13 @@ const BYTES_MAX: Bytes = Bytes(1 << 30);
     after_help = "Formats: fio's JSON (--output-format=json or json+) and its logs (NAME_iops.1.log, \
                   _bw, _lat, _clat, _slat), Orion's _iops.csv, _mbps.csv, _lat.csv and \
                   _summary.txt, iostat -x -t (text or -o JSON), and csv with a column of times and \
-                  columns of values, such as an export from AWR.\n\nExit status: 0 imported, 1 failed, or a file is damaged, 2 wrong usage."
+                  columns of values, such as an export from AWR; Oracle's AWR reports (text or \
+                  HTML, one instance, global or one container), Statspack reports, and captures of \
+                  AWR-Miner, each also compressed by gzip.\n\nExit status: 0 imported, 1 failed, or a file is damaged, 2 wrong usage."
 )]
 pub(super) struct ImportArgs {
-    /// Result files; those of one Orion run, of one sweep of fio, and one run's logs are combined
+    /// Result files; those of one Orion run, of one sweep of fio, and one run's logs are combined,
+    /// and reports of one database are a series
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Directory for the run [default: import_<date>_<time>.rigel]
@@ -56,6 +60,9 @@ pub(super) struct ImportArgs {
     /// Print the results as JSON, and nothing else to stdout
     #[arg(long)]
     json: bool,
+    /// Print the results as csv, and nothing else to stdout; for AWR, one line per report
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
 }
 
 impl ValueEnum for ImportFormat {
@@ -69,6 +76,8 @@ impl ValueEnum for ImportFormat {
             ImportFormat::Orion => "csv files and summary of Oracle's Orion or of rigel orion",
             ImportFormat::Iostat => "iostat -x -t, text or JSON",
             ImportFormat::Csv => "Lines with a time and values",
+            ImportFormat::Listing => "Listing of SQL*Plus: intervals or a histogram of waits",
+            ImportFormat::Awr => "Oracle's AWR and Statspack reports, captures of AWR-Miner",
         };
         Some(PossibleValue::new(self.name()).help(help))
     }
@@ -108,6 +117,10 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     let mut journal = Journal::create(directory, &header(args, &names, &found))?;
     found.iter().try_for_each(|one| journal.imported(one))?;
     let run = journal::read(directory)?;
+    if args.csv {
+        output::raw(&report::csv(&report::result(&run)));
+        return Ok(0);
+    }
     page::show(
         &run,
         &report::result(&run),
@@ -162,7 +175,9 @@ fn refuse_duplicates(names: &[String]) -> Result<(), Error> {
 /// Refuses column options if no file is CSV, because they would be ignored.
 fn refuse_idle_columns(columns: &Columns, found: &[Imported]) -> Result<(), Error> {
     if *columns == Columns::default()
-        || found.iter().any(|one| one.tool == ImportFormat::Csv.name())
+        || found
+            .iter()
+            .any(|one| matches!(one.figures, Figures::Series(_)))
     {
         return Ok(());
     }

@@ -3,10 +3,12 @@
 //! Input: the names and texts of files. Output: their contents as facts for the journal, or an
 //! error with file and line. Pure: it opens no files. No text makes it panic.
 
+mod awr;
 pub mod fio;
 pub mod fio_log;
 mod fio_sweep;
 pub mod iostat;
+mod listing;
 pub mod orion;
 mod samples;
 mod source;
@@ -15,7 +17,9 @@ pub mod time;
 
 use crate::model::{Error, escaped};
 use crate::record::Imported;
+use flate2::bufread::MultiGzDecoder;
 use std::borrow::Cow;
+use std::io::Read;
 
 pub use source::Source;
 
@@ -30,15 +34,21 @@ pub enum ImportFormat {
     Iostat,
     /// Lines with a time and values.
     Csv,
+    /// Reports of AWR and Statspack, and captures of AWR-Miner.
+    Awr,
+    /// Listings of SQL*Plus.
+    Listing,
 }
 
 impl ImportFormat {
     /// All formats.
-    pub const ALL: [ImportFormat; 4] = [
+    pub const ALL: [ImportFormat; 6] = [
         ImportFormat::Fio,
         ImportFormat::Orion,
         ImportFormat::Iostat,
         ImportFormat::Csv,
+        ImportFormat::Awr,
+        ImportFormat::Listing,
     ];
 
     /// Name of the format in options.
@@ -49,6 +59,8 @@ impl ImportFormat {
             ImportFormat::Orion => "orion",
             ImportFormat::Iostat => "iostat",
             ImportFormat::Csv => "csv",
+            ImportFormat::Awr => "awr",
+            ImportFormat::Listing => "listing",
         }
     }
 }
@@ -59,6 +71,8 @@ impl ImportFormat {
 /// # Errors
 /// It is UTF-16, which cannot be read.
 pub fn text(name: &str, bytes: &[u8]) -> Result<String, Error> {
+    let unpacked = unpacked(name, bytes)?;
+    let bytes = unpacked.as_deref().unwrap_or(bytes);
     let is_wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     // In UTF-16, every other byte of ASCII text is zero.
     if is_wide || matches!(bytes, [0, _, 0, _, ..] | [_, 0, _, 0, ..]) {
@@ -71,6 +85,31 @@ pub fn text(name: &str, bytes: &[u8]) -> Result<String, Error> {
     Ok(text
         .strip_prefix('\u{feff}')
         .map_or_else(|| text.to_string(), str::to_string))
+}
+
+/// The content of a file that gzip compressed; `None` for another file.
+fn unpacked(name: &str, bytes: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    const UNPACKED_BYTES_MAX: u64 = 1 << 28;
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(None);
+    }
+    let mut unpacked = Vec::new();
+    MultiGzDecoder::new(bytes)
+        .take(UNPACKED_BYTES_MAX + 1)
+        .read_to_end(&mut unpacked)
+        .map_err(|error| {
+            Error::failed(
+                format!("'{name}' is a damaged gzip file: {error}"),
+                "check it with gzip -t, or give the file uncompressed",
+            )
+        })?;
+    if unpacked.len() as u64 > UNPACKED_BYTES_MAX {
+        return Err(Error::usage(
+            format!("'{name}' has more than 256 MiB when uncompressed"),
+            "give files of one report each",
+        ));
+    }
+    Ok(Some(unpacked))
 }
 
 /// Reads `sources`, each by its detected format, or all as `format`. Files of one Orion run are
@@ -99,6 +138,8 @@ pub fn read(
             ImportFormat::Iostat => found.push(iostat::read(*source)?),
             ImportFormat::Csv => found.push(table::read(*source, columns)?),
             ImportFormat::Orion => of_orion.push(*source),
+            ImportFormat::Listing => awr::join(&mut found, listing::read(*source, columns)?),
+            ImportFormat::Awr => awr::join(&mut found, awr::read(*source)?),
         }
     }
     let mut found = fio_sweep::together(found);
@@ -119,12 +160,16 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportForma
             "give a file that contains results",
         ));
     }
-    if fio::is_like(text) || fio_log::is_like(source) {
+    if awr::is_like(text) {
+        Ok(ImportFormat::Awr)
+    } else if fio::is_like(text) || fio_log::is_like(source) {
         Ok(ImportFormat::Fio)
     } else if orion::is_like(text) {
         Ok(ImportFormat::Orion)
     } else if iostat::is_like(text) {
         Ok(ImportFormat::Iostat)
+    } else if listing::is_like(text) {
+        Ok(ImportFormat::Listing)
     } else if table::is_like(text, columns) {
         Ok(ImportFormat::Csv)
     } else {
@@ -137,7 +182,7 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportForma
                 table::why_not(text)
             ),
             "write fio's results with --output-format=json+; for details, give --format fio, \
-             orion, iostat or csv; for csv, give the columns with --time and --value",
+             orion, iostat, awr, listing or csv; for csv, give the columns with --time and --value",
         ))
     }
 }

@@ -19,6 +19,7 @@ pub(super) fn refuse_empty(name: &str, found: Imported) -> Result<Imported, Erro
     let is_empty = match &found.figures {
         Figures::Loads(points) => points.iter().all(|point| point.flows.is_empty()),
         Figures::Series(series) => series.iter().all(|series| series.samples.is_empty()),
+        Figures::Database(reports) => reports.is_empty(),
     };
     if is_empty {
         return Err(Error::failed(

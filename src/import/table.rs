@@ -840,7 +840,7 @@ mod tests {
         .figures
         {
             Figures::Series(series) => series,
-            Figures::Loads(_) => unreachable!("a table has no loads"),
+            Figures::Loads(_) | Figures::Database(_) => unreachable!("a table has no loads"),
         }
     }
 

@@ -49,6 +49,10 @@ finding_names! {
     BurstCredit = "burst-credit",
     /// The run is too short to see burst credit that lasts for minutes.
     BurstUnseen = "burst-unseen",
+    /// The busiest minute of a snapshot has many times its mean rate.
+    Bursts = "bursts",
+    /// The figures are averages, and bursts within them are unknown.
+    BurstsUnknown = "bursts-unknown",
     /// A cache between Rigel and the device answers reads.
     Cache = "cache",
     /// The whole target may lie in a cache.
@@ -65,8 +69,12 @@ finding_names! {
     ClosingDiffers = "closing-differs",
     /// The filesystem writes to a new place each time.
     CopyOnWrite = "copy-on-write",
+    /// A report cut counts to the width of their column; the whole ones are used.
+    CountCut = "count-cut",
     /// The blocks touched are not those that chance would touch.
     Coverage = "coverage",
+    /// A report has more CPU time than DB time.
+    CpuAboveDbTime = "cpu-above-db-time",
     /// Other processes use the CPU before the run.
     CpuBusy = "cpu-busy",
     /// The CPU is the limit, and not the storage.
@@ -75,6 +83,10 @@ finding_names! {
     CpuStolen = "cpu-stolen",
     /// The process may use fewer CPUs than there are.
     Cpus = "cpus",
+    /// The database of a report asked for nearly nothing.
+    DatabaseIdle = "database-idle",
+    /// The database waited for storage, and may have wanted more than it got.
+    DemandCensored = "demand-censored",
     /// Threads of Rigel waited for a CPU.
     Descheduled = "descheduled",
     /// The device transferred more than this run asked for: it has other work.
@@ -85,8 +97,14 @@ finding_names! {
     Drift = "drift",
     /// A better engine is not available, so another is used.
     Engine = "engine",
+    /// The storage of a report is an Exadata.
+    Exadata = "exadata",
     /// Operations failed; the figures are of the others.
     Failures = "failures",
+    /// Two figures of one report contradict each other.
+    FiguresDiffer = "figures-differ",
+    /// A figure of a report is impossible for any storage.
+    FiguresImpossible = "figures-impossible",
     /// The file lies in many pieces.
     Fragmented = "fragmented",
     /// The target has blocks that were never written.
@@ -97,6 +115,8 @@ finding_names! {
     Incomplete = "incomplete",
     /// The server reads the row after the last of a range, too.
     IndexCondition = "index-condition",
+    /// Reports do not cover all instances of a database.
+    InstancesMissing = "instances-missing",
     /// Processes wait for I/O before the run.
     IoPressure = "io-pressure",
     /// `io_uring` is not available, or limited.
@@ -135,6 +155,8 @@ finding_names! {
     NothingDone = "nothing-done",
     /// The target is null: nothing is measured but Rigel.
     Null = "null",
+    /// A report is of one container of a database.
+    OneContainer = "one-container",
     /// Few files may be open at the same time.
     OpenFiles = "open-files",
     /// The device works for others before the run.
@@ -153,18 +175,32 @@ finding_names! {
     RateNotMet = "rate-not-met",
     /// The device is read-only.
     ReadOnly = "read-only",
+    /// Ways to count the random reads of a report give different rates.
+    ReadsCountedApart = "reads-counted-apart",
+    /// Reads of a database came from memory and not from storage.
+    ReadsFromMemory = "reads-from-memory",
+    /// A report ends before its end.
+    ReportCut = "report-cut",
+    /// Several figures of a report contradict each other.
+    ReportDoubted = "report-doubted",
     /// The device says that it spins.
     Rotational = "rotational",
     /// There are too few rounds for an interval.
     Rounds = "rounds",
+    /// Reports are read as a series with more and more sessions.
+    ScaleUp = "scale-up",
     /// The I/O scheduler reorders or delays requests.
     Scheduler = "scheduler",
     /// Rigel itself issued operations late.
     SchedulingDelay = "scheduling-delay",
     /// The second pass over the same part was faster: a cache holds it.
     SecondPass = "second-pass",
+    /// Windows of a series overlap, leave gaps, or an instance was restarted between.
+    SeriesGaps = "series-gaps",
     /// The target is a model.
     Sim = "sim",
+    /// Reads of a database take longer than a published bar.
+    SlowReads = "slow-reads",
     /// The scratch file is small.
     SmallScratch = "small-scratch",
     /// The device is made of others.

@@ -4,6 +4,7 @@
 //! none of our other modules, accesses no device, reads no clock and prints nothing.
 
 mod bound;
+mod demand;
 mod engine;
 mod error;
 mod fact;
@@ -21,6 +22,7 @@ mod text;
 mod units;
 
 pub use bound::{Bound, quantile_name};
+pub use demand::{Demand, DemandInterval, DemandKind, DemandStream, LatencyShare, LeftOut};
 pub use engine::{EngineInfo, FioEngine};
 pub use error::Error;
 pub use fact::{

@@ -4,7 +4,7 @@
 //! values, except sums over several entries of one load. Analysis decides which of Rigel's own
 //! loads a load corresponds to.
 
-use super::Histogram;
+use super::{DatabaseReport, Histogram};
 use crate::model::Moment;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 pub struct Imported {
     /// The files, as named by the user.
     pub sources: Vec<String>,
-    /// The tool that wrote them: `fio`, `orion`, `iostat` or `csv`.
+    /// The tool that wrote them: `fio`, `orion`, `iostat`, `csv`, or the kind of a database's
+    /// reports: `AWR`, `Statspack`, `AWR-Miner`.
     pub tool: String,
     /// Its version, if reported.
     pub version: Option<String>,
@@ -34,6 +35,8 @@ pub enum Figures {
     Loads(Vec<LoadPoint>),
     /// Counters over time.
     Series(Vec<ImportedSeries>),
+    /// Reports of a database, in reading order.
+    Database(Vec<DatabaseReport>),
 }
 
 /// Result at one load.

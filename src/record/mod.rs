@@ -4,6 +4,7 @@
 //! contains them. This module stores facts. It never judges and never opens a target.
 
 pub mod coverage;
+pub mod database;
 pub mod histogram;
 pub mod imported;
 pub mod journal;
@@ -11,6 +12,7 @@ mod recording;
 pub mod visits;
 
 pub use coverage::{Coverage, CoverageMap};
+pub use database::DatabaseReport;
 pub use histogram::{Band, Histogram};
 pub use imported::Imported;
 pub use recording::{

@@ -3,8 +3,8 @@
 use super::csv::CsvTable;
 use crate::analyse::sql::{ServerFigures, ServerRate};
 use crate::analyse::{
-    Calibration, ClassSummary, Conclusion, CurveResult, ImportedSummary, LayersResult,
-    PointSummary, Predictability, RunResult,
+    Calibration, ClassSummary, Conclusion, CurveResult, DatabaseResult, ImportedSummary,
+    LayersResult, PointSummary, Predictability, RunResult,
 };
 use crate::model::{Finding, Host, TargetFacts};
 use crate::record::journal::{Header, Run};
@@ -67,6 +67,9 @@ struct RunReport<'a> {
     /// For `import`: the figures of other tools.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     imported: &'a [ImportedSummary],
+    /// For `import`: what reports of databases say, and the demand that follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database: Option<&'a DatabaseResult>,
     /// For a soak or a single imported throughput series: its analysis over time.
     #[serde(skip_serializing_if = "Option::is_none")]
     predictability: Option<&'a Predictability>,
@@ -87,6 +90,7 @@ pub fn json(run: &Run, result: &RunResult) -> String {
         curve: None,
         layers: None,
         imported: &[],
+        database: None,
         predictability: None,
         findings: result.all_findings(&header.findings).collect(),
     };
@@ -98,7 +102,13 @@ pub fn json(run: &Run, result: &RunResult) -> String {
         RunResult::Soak(found) => report.predictability = Some(&found.found),
         RunResult::Imported(found) => {
             report.imported = &found.sources;
-            report.predictability = found.series.as_ref().map(|series| &series.found);
+            report.database = found.database.as_ref();
+            let of_database = found
+                .database
+                .as_ref()
+                .and_then(|found| found.series.as_ref());
+            let series = found.series.as_ref().or(of_database);
+            report.predictability = series.map(|series| &series.found);
         }
     }
     document(&report)

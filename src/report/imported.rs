@@ -7,7 +7,7 @@ use super::csv::CsvTable;
 use super::document::{
     Axis, Block, Document, Headline, Lines, Plot, Section, Series, Shape, Table, Unit,
 };
-use super::{distribution, parts, soak, sweep};
+use super::{database, distribution, parts, soak, sweep};
 use crate::analyse::{Estimate, ImportedResult, ImportedSummary, LoadFigures, SeriesSummary};
 use crate::model::{Moment, Resolution};
 use crate::record::Histogram;
@@ -40,6 +40,11 @@ pub(super) fn document(
     };
     if let Some(series) = &result.series {
         document = soak::of_series(header, series, document);
+    } else if let Some(found) = &result.database {
+        document.sections.push(findings);
+        document = database::complete(run, found, document);
+        let loads: Vec<&LoadFigures> = result.sources.iter().flat_map(|one| &one.loads).collect();
+        document.sections.extend(curve(&loads));
     } else {
         document.sections.push(findings);
         add_figures(&mut document, run, result);
@@ -188,7 +193,7 @@ fn curve(loads: &[&LoadFigures]) -> Option<Section> {
 fn distributions(run: &Run) -> Option<Section> {
     let points = run.imported.iter().flat_map(|one| match &one.figures {
         Figures::Loads(points) => points.as_slice(),
-        Figures::Series(_) => &[],
+        Figures::Series(_) | Figures::Database(_) => &[],
     });
     let flows = points.flat_map(|point| point.flows.iter().map(move |flow| (point, flow)));
     let all: Vec<(String, Histogram)> = flows
@@ -428,6 +433,9 @@ pub(super) fn csv(result: &ImportedResult) -> String {
     if found.iter().any(|one| !one.series.is_empty()) {
         text.push_str(&series_csv(found));
     }
+    if let Some(found) = &result.database {
+        text = database::csv(found);
+    }
     text
 }
 
@@ -588,9 +596,16 @@ mod tests {
         run(&files)
     }
 
+    fn awr() -> Run {
+        run(&[(
+            "awr_synthetic.html",
+            include_str!("../../tests/imports/awr_synthetic.html"),
+        )])
+    }
+
     #[test]
     fn reports_look_as_they_should() {
-        for (name, run) in [("fio", fio()), ("series", series())] {
+        for (name, run) in [("fio", fio()), ("series", series()), ("awr", awr())] {
             let RunResult::Imported(found) = crate::report::result(&run) else {
                 unreachable!("it was imported")
             };

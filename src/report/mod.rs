@@ -17,6 +17,7 @@ pub mod compare;
 mod csv;
 mod curve;
 pub mod data;
+mod database;
 mod distribution;
 pub mod document;
 pub mod fio;

@@ -1,10 +1,11 @@
 //! The conclusion of another tool's figures.
 
 use super::parts::{Conclusion, Status};
+use crate::analyse::demand::{DatabaseFigures, DatabaseResult};
 use crate::analyse::figures::quantity::{count, samples, time};
 use crate::analyse::result::ImportedResult;
 use crate::analyse::series::imported::{ImportedSummary, LoadFigures};
-use crate::model::Severity;
+use crate::model::{DemandKind, DemandStream, Severity};
 use crate::record::journal::Header;
 
 pub(super) fn conclusion(header: &Header, found: &ImportedResult) -> Conclusion {
@@ -24,6 +25,9 @@ pub(super) fn conclusion(header: &Header, found: &ImportedResult) -> Conclusion 
 }
 
 fn sentence(found: &ImportedResult) -> String {
+    if let Some(said) = found.database.as_ref().and_then(of_database) {
+        return said;
+    }
     let mut tools: Vec<String> = found
         .sources
         .iter()
@@ -66,4 +70,95 @@ fn sentence(found: &ImportedResult) -> String {
         series().count(),
         samples(number)
     )
+}
+
+/// What the busiest interval of a database asked for, and what it got.
+fn of_database(found: &DatabaseResult) -> Option<String> {
+    let demand = &found.demands[found.main_demand()?];
+    let (busiest, _) = demand.busiest()?;
+    let when = busiest
+        .begin
+        .map_or_else(String::new, |begin| format!(" from {}", begin.short()));
+    let length = busiest.seconds.map_or_else(String::new, |seconds| {
+        format!(", {:.0} minutes", seconds / 60.0)
+    });
+    let which = match demand.intervals.len() {
+        1 => String::new(),
+        count => format!(", in the busiest of {count} intervals"),
+    };
+    let rate = |per_s: f64| {
+        if per_s < 10.0 {
+            format!("{per_s:.2}")
+        } else {
+            count(per_s)
+        }
+    };
+    let said = |kind: DemandKind| {
+        let stream = busiest.stream(kind)?;
+        if stream.per_s.is_none() {
+            return half_below(stream);
+        }
+        let per_s = rate(stream.per_s.filter(|per_s| *per_s >= 0.005)?);
+        let size = stream.mean_bytes.map_or_else(String::new, |bytes| {
+            format!(" of {:.0} KiB", bytes / 1024.0)
+        });
+        let mean = stream
+            .mean_us
+            .map_or_else(String::new, |us| format!(" in {} on average", time(us)));
+        Some(format!("{per_s} {} per second{size}{mean}", kind.words()))
+    };
+    let parts: Vec<String> = [
+        DemandKind::RandomReads,
+        DemandKind::MultiblockReads,
+        DemandKind::DirectReads,
+        DemandKind::SmartScans,
+        DemandKind::LogWrites,
+    ]
+    .into_iter()
+    .filter_map(said)
+    .collect();
+    let asked = if parts.is_empty() {
+        all_requests(found)
+    } else {
+        parts.join(", ")
+    };
+    Some(format!(
+        "{}{when}{length}{which}: {asked}.",
+        demand.database
+    ))
+}
+
+/// All requests of the busiest report, where single streams are not told.
+fn all_requests(found: &DatabaseResult) -> String {
+    let of = |one: &DatabaseFigures| Some((one.all_reads_per_s?, one.all_writes_per_s?));
+    let busiest = found
+        .figures
+        .iter()
+        .filter_map(of)
+        .max_by(|one, other| (one.0 + one.1).total_cmp(&(other.0 + other.1)));
+    busiest.map_or_else(
+        || "single streams of I/O are not told".into(),
+        |(reads, writes)| {
+            format!(
+                "single streams of I/O are not told; at most {} read and {} write requests per \
+                 second",
+                count(reads),
+                count(writes)
+            )
+        },
+    )
+}
+
+/// The bucket of the median, where a distribution is all that is told.
+fn half_below(stream: &DemandStream) -> Option<String> {
+    let mut below = 0.0;
+    let median = stream.latencies.iter().find(|one| {
+        below += one.share;
+        below >= 0.5
+    })?;
+    let bound = time(median.high_us?);
+    Some(format!(
+        "half of the {} take less than {bound}",
+        stream.kind.words()
+    ))
 }

@@ -124,6 +124,7 @@ pub fn imported(told: &Imported) -> ImportedSummary {
     let (loads, series) = match &told.figures {
         Figures::Loads(points) => (load_figures(points), Vec::new()),
         Figures::Series(series) => (Vec::new(), series.iter().map(series_figures).collect()),
+        Figures::Database(_) => (Vec::new(), Vec::new()),
     };
     ImportedSummary {
         sources: told.sources.clone(),

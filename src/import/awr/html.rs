@@ -1,0 +1,223 @@
+//! The tables of an AWR report in HTML.
+//!
+//! Reports come as Oracle writes them and as browsers save them: tags in upper case, values without
+//! quotes, cells and rows that are never closed, torn closing tags. So a cell ends where the next
+//! one begins.
+
+use super::grid::{Grid, words};
+use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
+use html5gum::{Span, Tokenizer};
+
+/// Maximum depth of tables in tables. Reports have none that matter.
+const DEPTH_MAX: usize = 8;
+
+/// What the tags of a report contain.
+#[derive(Debug, Default)]
+struct Contents {
+    grids: Vec<Grid>,
+    /// Tables that are open, the outermost first.
+    open: Vec<OpenTable>,
+    heading: String,
+    /// Name of the open heading tag, and its text so far.
+    in_heading: Option<(Vec<u8>, String)>,
+}
+
+#[derive(Debug, Default)]
+struct OpenTable {
+    heading: String,
+    /// Rows, each with its cells and whether one of them is a head.
+    rows: Vec<(Vec<String>, bool)>,
+    cell: Option<String>,
+}
+
+/// The tables whose heading `wanted` accepts, in order.
+pub(super) fn tables(text: &str, wanted: &dyn Fn(&str) -> bool) -> Vec<Grid> {
+    let mut contents = Contents::default();
+    let callback = |event: CallbackEvent<'_>, _: Span<()>| -> Option<()> {
+        match event {
+            CallbackEvent::OpenStartTag { name } => contents.start(name, wanted),
+            CallbackEvent::EndTag { name } => contents.end(name),
+            CallbackEvent::String { value } => contents.text(value),
+            _ => {}
+        }
+        None
+    };
+    let mut emitter = CallbackEmitter::new(callback);
+    // Scripts and styles are not text.
+    emitter.naively_switch_states(true);
+    Tokenizer::new_with_emitter(text, emitter).for_each(drop);
+    while !contents.open.is_empty() {
+        contents.close_table();
+    }
+    contents.grids
+}
+
+impl Contents {
+    fn start(&mut self, name: &[u8], wanted: &dyn Fn(&str) -> bool) {
+        match name {
+            b"h1" | b"h2" | b"h3" | b"h4" => {
+                self.close_heading();
+                self.in_heading = Some((name.to_vec(), String::new()));
+            }
+            b"table" => {
+                self.close_heading();
+                if self.open.len() < DEPTH_MAX {
+                    self.open.push(OpenTable {
+                        heading: if wanted(&self.heading) {
+                            self.heading.clone()
+                        } else {
+                            String::new()
+                        },
+                        ..OpenTable::default()
+                    });
+                }
+            }
+            b"tr" => {
+                if let Some(table) = self.open.last_mut() {
+                    table.close_cell();
+                    table.rows.push((Vec::new(), false));
+                }
+            }
+            b"td" | b"th" => {
+                if let Some(table) = self.open.last_mut().filter(|table| table.is_wanted()) {
+                    table.close_cell();
+                    if table.rows.is_empty() {
+                        table.rows.push((Vec::new(), false));
+                    }
+                    if let Some((_, is_head)) = table.rows.last_mut() {
+                        *is_head |= name == b"th";
+                    }
+                    table.cell = Some(String::new());
+                }
+            }
+            b"br" | b"p" => self.text(b" "),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, name: &[u8]) {
+        match name {
+            b"h1" | b"h2" | b"h3" | b"h4" => self.close_heading(),
+            b"table" => self.close_table(),
+            b"td" | b"th" | b"tr" => {
+                if let Some(table) = self.open.last_mut() {
+                    table.close_cell();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, value: &[u8]) {
+        if let Some((_, heading)) = &mut self.in_heading {
+            heading.push_str(&String::from_utf8_lossy(value));
+        } else if let Some(cell) = self.open.last_mut().and_then(|table| table.cell.as_mut()) {
+            cell.push_str(&String::from_utf8_lossy(value));
+        }
+    }
+
+    fn close_heading(&mut self) {
+        if let Some((_, heading)) = self.in_heading.take() {
+            self.heading = words(&heading);
+        }
+    }
+
+    fn close_table(&mut self) {
+        let Some(mut table) = self.open.pop() else {
+            return;
+        };
+        table.close_cell();
+        if table.is_wanted() {
+            self.grids.push(table.grid());
+        }
+    }
+}
+
+impl OpenTable {
+    fn is_wanted(&self) -> bool {
+        !self.heading.is_empty()
+    }
+
+    fn close_cell(&mut self) {
+        let Some(text) = self.cell.take() else { return };
+        // A torn closing tag is text, and so is a lone carriage return that was made visible.
+        let text = text.replace("\\r", " ");
+        let text = words(&text);
+        let text = ["/td>", "/th>", "/tr>"]
+            .iter()
+            .fold(text.as_str(), |text, torn| {
+                text.strip_suffix(torn).unwrap_or(text).trim_end()
+            })
+            .to_string();
+        if let Some((cells, _)) = self.rows.last_mut() {
+            cells.push(text);
+        }
+    }
+
+    /// The header is the last of the first rows that have heads: one above it groups columns.
+    fn grid(self) -> Grid {
+        let mut rows = self.rows.into_iter().filter(|(cells, _)| !cells.is_empty());
+        let mut header = Vec::new();
+        let mut body = Vec::new();
+        for (cells, is_head) in rows.by_ref() {
+            if is_head {
+                header = cells;
+            } else {
+                body.push(cells);
+                break;
+            }
+        }
+        body.extend(rows.map(|(cells, _)| cells));
+        Grid {
+            heading: self.heading,
+            header,
+            rows: body,
+            widths: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Vec<Grid> {
+        tables(text, &|_| true)
+    }
+
+    const ORDERLY: &str = "<html><head><style>h3 {x}</style></head><h3 class=\"awr\">Time \
+        Model</h3><p/><table border=\"0\" summary=\"a > b\"><tr><th colspan=\"2\">x</th></tr>\
+        <tr><th>Name</th><th>Time (s)</th></tr><tr><td>DB CPU</td><td>1,234.5</td></tr>\
+        <tr><td>DB time</td><td>&nbsp;</td></tr></table>End of Report</html>";
+
+    #[test]
+    fn a_table_has_its_heading_its_header_and_its_rows() {
+        let grid = &read(ORDERLY)[0];
+        assert_eq!(grid.heading, "Time Model");
+        assert_eq!(grid.header, ["Name", "Time (s)"]);
+        assert_eq!(grid.rows, [vec!["DB CPU", "1,234.5"], vec!["DB time", ""]]);
+    }
+
+    #[test]
+    fn a_disfigured_table_is_the_same_table() {
+        for disfigured in [
+            ORDERLY.replace("</td>", "").replace("</tr>", ""),
+            ORDERLY
+                .replace("\"0\"", "0")
+                .replace("table", "TABLE")
+                .replace("td>", "TD>"),
+            ORDERLY.replace("1,234.5</td>", "1,234.5/td>"),
+            ORDERLY.replace("<tr>", "\r\n<tr id=\">=2m\">\r\n"),
+            ORDERLY.replace("</h3>", "</h3><script>if (a < b) { '<table>' }</script>"),
+            format!("SQL> Specify the Report Name\n{ORDERLY}\nSQL> spool off"),
+        ] {
+            assert_eq!(read(&disfigured), read(ORDERLY), "{disfigured}");
+        }
+    }
+
+    #[test]
+    fn only_wanted_tables_are_kept() {
+        assert!(tables(ORDERLY, &|heading| heading != "Time Model").is_empty());
+        assert!(read("<table><tr><td>no heading").is_empty());
+    }
+}

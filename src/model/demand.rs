@@ -1,0 +1,224 @@
+//! Demand: what a database asks of its storage, and what it got.
+//!
+//! A demand is a header and intervals; an interval has a stream for each kind of I/O. Plain data. A
+//! figure that the source does not give is `None`, never 0 and never a guess. A figure that was
+//! derived from others says so.
+
+use super::Moment;
+use serde::{Deserialize, Serialize};
+
+/// The kinds of I/O of a database, each with its own size, concurrency and need for speed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DemandKind {
+    /// Reads of one block each.
+    RandomReads,
+    /// Reads of several blocks through the buffer cache: scans.
+    MultiblockReads,
+    /// Reads past the buffer cache, into a session's own memory.
+    DirectReads,
+    /// Reads that Exadata's cells answer; other storage would have to deliver all of it.
+    SmartScans,
+    /// Pages that the database writes in the background.
+    PageWrites,
+    /// Writes past the buffer cache: loads, temporary segments.
+    DirectWrites,
+    /// Page writes and direct writes together, where the source does not separate them.
+    PageAndDirectWrites,
+    /// Appends to the log, each durable before the next.
+    LogWrites,
+}
+
+impl DemandKind {
+    /// The kind in words: `random reads`.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::RandomReads => "random reads",
+            Self::MultiblockReads => "multi-block reads",
+            Self::DirectReads => "direct reads",
+            Self::SmartScans => "smart scans",
+            Self::PageWrites => "page writes",
+            Self::DirectWrites => "direct writes",
+            Self::PageAndDirectWrites => "page and direct writes",
+            Self::LogWrites => "log writes",
+        }
+    }
+
+    /// True for reads.
+    #[must_use]
+    pub fn is_read(self) -> bool {
+        matches!(
+            self,
+            Self::RandomReads | Self::MultiblockReads | Self::DirectReads | Self::SmartScans
+        )
+    }
+}
+
+/// The share of operations whose latency lies between two bounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LatencyShare {
+    /// Label of the bucket as the source prints it: `<512us`.
+    pub label: String,
+    /// Lower bound in microseconds.
+    pub low_us: f64,
+    /// Upper bound in microseconds; `None` for the last bucket, which has none.
+    pub high_us: Option<f64>,
+    /// Share of all operations, from 0 to 1.
+    pub share: f64,
+}
+
+impl LatencyShare {
+    /// True if both are of the same bucket.
+    #[must_use]
+    pub fn is_same_bucket(&self, other: &LatencyShare) -> bool {
+        let bits = |one: &LatencyShare| (one.low_us.to_bits(), one.high_us.map(f64::to_bits));
+        bits(self) == bits(other)
+    }
+}
+
+/// One kind of I/O in an interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DemandStream {
+    /// The kind of I/O.
+    pub kind: DemandKind,
+    /// Operations per second.
+    pub per_s: Option<f64>,
+    /// Mean size of an operation in bytes.
+    pub mean_bytes: Option<f64>,
+    /// Mean latency as the database saw it.
+    pub mean_us: Option<f64>,
+    /// The interval in which that mean lies, from the printed digits of the source.
+    pub mean_range_us: Option<(f64, f64)>,
+    /// Number of operations behind the latency.
+    pub waits: Option<f64>,
+    /// Distribution of the latency as the database saw it; empty if the source has none.
+    pub latencies: Vec<LatencyShare>,
+    /// How the rate was derived, from which figures of the source.
+    pub rate_of: String,
+    /// Which event or column the latency is of.
+    pub latency_of: String,
+}
+
+/// I/O of one interval that is not part of the demand: backups, archiving, control files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Read, in 2^20 bytes per second.
+    pub read_mib_per_s: f64,
+    /// Written, in 2^20 bytes per second.
+    pub write_mib_per_s: f64,
+}
+
+/// What a database asked for in one interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DemandInterval {
+    /// The file or snapshots that it was read from.
+    pub label: String,
+    /// When it began.
+    pub begin: Option<Moment>,
+    /// Its length.
+    pub seconds: Option<f64>,
+    /// Its streams; a kind that the source says nothing about is missing.
+    pub streams: Vec<DemandStream>,
+    /// I/O that is left out; `None` if the source does not tell it apart.
+    pub left_out: Option<LeftOut>,
+    /// Why the database might have asked for more if the storage had been faster; empty if nothing
+    /// speaks for it.
+    pub censored: String,
+}
+
+impl DemandInterval {
+    /// The stream of a kind.
+    #[must_use]
+    pub fn stream(&self, kind: DemandKind) -> Option<&DemandStream> {
+        self.streams.iter().find(|stream| stream.kind == kind)
+    }
+
+    /// I/O operations per second of all streams whose rate is known.
+    #[must_use]
+    pub fn operations_per_s(&self) -> f64 {
+        self.streams.iter().filter_map(|stream| stream.per_s).sum()
+    }
+}
+
+/// What a database asks of its storage over time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Demand {
+    /// What was read: `AWR`, `Statspack`, `AWR-Miner`.
+    pub source: String,
+    /// Database and instance in words.
+    pub database: String,
+    /// Release of the database.
+    pub release: Option<String>,
+    /// Its host.
+    pub host: Option<String>,
+    /// Size of a block in bytes.
+    pub block_bytes: Option<u32>,
+    /// The intervals, in order of time.
+    pub intervals: Vec<DemandInterval>,
+}
+
+impl Demand {
+    /// The interval with the most I/O operations, and the share of intervals with fewer.
+    #[must_use]
+    pub fn busiest(&self) -> Option<(&DemandInterval, f64)> {
+        let rate = DemandInterval::operations_per_s;
+        let busiest = self
+            .intervals
+            .iter()
+            .max_by(|one, other| rate(one).total_cmp(&rate(other)))?;
+        let fewer = self
+            .intervals
+            .iter()
+            .filter(|interval| rate(interval) < rate(busiest))
+            .count();
+        Some((busiest, fewer as f64 / self.intervals.len() as f64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(label: &str, per_s: f64) -> DemandInterval {
+        DemandInterval {
+            label: label.into(),
+            begin: None,
+            seconds: Some(3600.0),
+            streams: vec![DemandStream {
+                kind: DemandKind::RandomReads,
+                per_s: Some(per_s),
+                mean_bytes: None,
+                mean_us: None,
+                mean_range_us: None,
+                waits: None,
+                latencies: Vec::new(),
+                rate_of: String::new(),
+                latency_of: String::new(),
+            }],
+            left_out: None,
+            censored: String::new(),
+        }
+    }
+
+    #[test]
+    fn the_busiest_interval_has_the_most_operations() {
+        let demand = Demand {
+            source: "AWR".into(),
+            database: "X".into(),
+            release: None,
+            host: None,
+            block_bytes: None,
+            intervals: vec![
+                interval("a", 5.0),
+                interval("b", 9.0),
+                interval("c", 1.0),
+                interval("d", 9.0),
+            ],
+        };
+        let (busiest, below) = demand.busiest().unwrap();
+        assert!((busiest.operations_per_s() - 9.0).abs() < 1e-12);
+        assert!((below - 0.5).abs() < 1e-12);
+        assert!(busiest.stream(DemandKind::LogWrites).is_none());
+    }
+}
