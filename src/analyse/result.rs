@@ -133,6 +133,7 @@ impl ImportedResult {
         let of_series = series.iter().flat_map(|series| series.findings.clone());
         let findings = sources
             .iter()
+            .filter(|source| !source.is_of_sessions())
             .flat_map(warnings_of_loads)
             .chain(of_series)
             .chain(database.iter().flat_map(|found| found.findings.clone()))

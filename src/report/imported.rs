@@ -50,7 +50,10 @@ pub(super) fn document(
         add_figures(&mut document, run, result);
     }
     let lead = "These figures were not measured by Rigel.";
-    let blocks = result.sources.iter().flat_map(source_facts).collect();
+    // The loads of a scale-up series are of the reports that stand before them.
+    let is_own = |one: &&ImportedSummary| !one.is_of_sessions();
+    let own = result.sources.iter().filter(is_own);
+    let blocks = own.flat_map(source_facts).collect();
     document.sections.push(parts::section(
         "source",
         "Where it comes from",
@@ -618,6 +621,31 @@ mod tests {
             );
             golden::check(&format!("imported/{name}.csv"), &csv(&found));
         }
+    }
+
+    #[test]
+    fn a_scale_up_series_of_reports_is_compared_by_sessions() {
+        let text = include_str!("../../tests/imports/awr_synthetic.txt");
+        let files = [
+            ("awr.txt.1", text),
+            ("awr.txt.4", text),
+            ("awr.txt.16", text),
+        ];
+        let (one, other) = (run(&files), run(&files));
+        let found = compare(
+            &[
+                comparison::subject("one", &one),
+                comparison::subject("other", &other),
+            ],
+            None,
+        );
+        let points: Vec<String> = found.points.iter().map(|row| row.load.clone()).collect();
+        assert_eq!(points.len(), 3, "{points:?}");
+        let said = text::render(
+            &crate::report::document(&one, &crate::report::result(&one)),
+            Extent::Full,
+        );
+        assert_eq!(said.matches("  AWR\n").count(), 1, "{said}");
     }
 
     #[test]

@@ -37,6 +37,13 @@ pub struct ImportedSummary {
 }
 
 impl ImportedSummary {
+    /// True for the loads of a scale-up series, which are of a database's reports: their number is
+    /// that of sessions, which do other work than I/O as well.
+    #[must_use]
+    pub fn is_of_sessions(&self) -> bool {
+        !self.loads.is_empty() && matches!(self.tool.as_str(), "AWR" | "Statspack")
+    }
+
     /// `fio 3.33`.
     #[must_use]
     pub fn tool_and_version(&self) -> String {
