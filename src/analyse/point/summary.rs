@@ -463,7 +463,11 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
     let windows = whole_windows(stream, record);
     let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
     let width_s = record.window.as_secs_f64();
-    let (confidence, is_too_short) = confidence(&windows, width_s, open);
+    let (confidence, is_too_short) = confidence(
+        &windows,
+        width_s,
+        open.then(|| relaxation_s(iops, latency.map_or(0.0, |latency| latency.p50_us))),
+    );
     let steady = level(&windows, &counts, open);
     let closed = |load: &Load| {
         if let Load::Closed { depth } = load {
@@ -522,9 +526,18 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
 
 /// The intervals of a class, and whether an open loop is too short for its load: then its response
 /// times have none.
-fn confidence(windows: &[Window], width_s: f64, open: bool) -> (Option<Confidence>, bool) {
+///
+/// `relaxation_s` is the relaxation time of an open loop's queue.
+fn confidence(
+    windows: &[Window],
+    width_s: f64,
+    relaxation_s: Option<f64>,
+) -> (Option<Confidence>, bool) {
     let known = Confidence::of(windows, width_s);
-    if !open || !known.is_some_and(|known| is_too_short(&known, windows.len())) {
+    let is_short = |known: Confidence| {
+        relaxation_s.is_some_and(|one| is_too_short(&known, windows.len(), one / width_s))
+    };
+    if !known.is_some_and(is_short) {
         return (known, false);
     }
     let of_rate = known.map(|known| Confidence {
@@ -553,9 +566,27 @@ fn level(windows: &[Window], counts: &[f64], open: bool) -> Option<Steady> {
 /// True if the mean response time is worth too few independent observations. Operations that waited
 /// in the same queue are alike; a mean over few relaxation times of the queue tells little of the
 /// next ones, and its own error even less.
-fn is_too_short(known: &Confidence, windows: usize) -> bool {
+///
+/// The number of observations follows from that error. A measurement that saw only a quiet phase
+/// gives too many, so the queue's relaxation time, in windows, counts too. It says nothing where
+/// the windows are hardly alike: then long response times are the storage's own, without a queue.
+fn is_too_short(known: &Confidence, windows: usize, relaxation: f64) -> bool {
     let independent = known.mean_us.map_or(f64::INFINITY, |mean| mean.effective_n);
-    independent < INDEPENDENT_MIN.min(windows as f64 / 2.0)
+    let windows = windows as f64;
+    let is_short_for_queue = windows < 2.0 * INDEPENDENT_MIN * relaxation;
+    independent < INDEPENDENT_MIN.min(windows / 2.0)
+        || is_short_for_queue && independent < windows / 2.0
+}
+
+/// The relaxation time of a queue near saturation, in seconds, from its throughput and its median
+/// response time.
+///
+/// It is 1 / (sqrt(mu) - sqrt(lambda))² (Cohen, The Single Server Queue, 1982), which near
+/// saturation is 4 lambda W² with the mean waiting time W. Waiting times are exponential there, and
+/// W is the median divided by ln 2 (Kingman, 1962).
+fn relaxation_s(rate_per_s: f64, p50_us: f64) -> f64 {
+    let waiting_s = p50_us / 1e6 / std::f64::consts::LN_2;
+    4.0 * rate_per_s * waiting_s * waiting_s
 }
 
 /// Summarises latencies; `None` if there are none.
@@ -885,6 +916,14 @@ mod tests {
     use super::*;
     use crate::model::{Coordinates, Nanos, Outcome, SqlWork, Tables, Think};
     use crate::record::{Coverage, CoverageMap, KindRecord, OperationTimes, Recorder};
+
+    #[test]
+    fn the_relaxation_time_is_that_of_a_queue_near_saturation() {
+        // One server of 200 a second at 95 %: W = 1/(200 - 190) s, and its median is ln 2 of it.
+        let exact = (200f64.sqrt() - 190f64.sqrt()).powi(-2);
+        let found = relaxation_s(190.0, 100_000.0 * std::f64::consts::LN_2);
+        assert!((found / exact - 1.0).abs() < 0.05, "{found} {exact}");
+    }
 
     #[test]
     fn a_steep_trend_is_reported_in_times_of_the_mean() {
