@@ -111,7 +111,11 @@ fn a_cap_of_a_control_group_is_not_in_the_kernels_mean() {
                 };
                 scope.spawn(run).join().expect("the reads are counted")
             })?;
-            kernel_mean(&capped);
+            // On a fast device the reads take too few of the kernel's milliseconds to say a mean.
+            match &capped.1.kernel_mean_unknown {
+                Some(why) => assert!(why.contains("whole milliseconds"), "{why}"),
+                None => assert!(kernel_mean(&capped) > 0.0),
+            }
             Ok(())
         },
     );
