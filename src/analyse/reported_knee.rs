@@ -20,9 +20,10 @@ pub struct ReportedKnee {
     pub mean_us: f64,
     /// Mean of the throughput from there on.
     pub plateau_iops: f64,
-    /// True if a higher load only waited longer, so that the knee is known to be there. If not,
-    /// throughput still rose at the highest load.
+    /// True if a higher load only waited longer, so that the knee is known to be there.
     pub is_reached: bool,
+    /// True if it is the highest load: throughput may rise beyond it.
+    pub is_highest: bool,
 }
 
 /// The knee of these loads; `None` unless they are one curve: four or more, each with another
@@ -60,12 +61,15 @@ pub(super) fn reported_knee(loads: &[&LoadFigures]) -> Option<ReportedKnee> {
     let at = loads
         .iter()
         .find(|load| load.outstanding.map(f64::from) == Some(found.load))?;
+    let has_own_name = loads[1..].iter().all(|load| load.label != first.label);
+    let name = if has_own_name { &at.label } else { &at.load };
     Some(ReportedKnee {
-        label: at.label.clone(),
+        label: name.clone(),
         iops: at.iops?,
         mean_us: at.mean_us?,
         plateau_iops: found.plateau.throughput,
         is_reached: found.bounded_above,
+        is_highest: Some(&at.outstanding) == outstanding.last(),
     })
 }
 
@@ -86,7 +90,7 @@ mod tests {
         let load = |depth: &u32| {
             let iops = f64::from((*depth).min(servers)) * 1000.0;
             LoadFigures {
-                label: format!("depth {depth}"),
+                load: format!("depth {depth}"),
                 outstanding: Some(*depth),
                 iops: Some(iops),
                 mean_us: Some(f64::from(*depth) / iops * 1e6),

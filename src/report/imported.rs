@@ -77,7 +77,12 @@ fn add_figures(document: &mut Document, run: &Run, result: &ImportedResult) {
         document.headlines = headlines(&place, load);
     }
     let sections = &mut document.sections;
-    sections.extend(sweep::section(&loads).or_else(|| curve(&loads, result.knee.as_ref())));
+    let knee = result.knee.as_ref();
+    let of_sweep = sweep::section(&loads).map(|mut section| {
+        section.blocks.extend(knee.map(knee_block));
+        section
+    });
+    sections.extend(of_sweep.or_else(|| curve(&loads, knee)));
     sections.extend(distributions(run));
     sections.extend(over_time(&series));
     if !loads.is_empty() {
@@ -186,9 +191,13 @@ fn curve(loads: &[&LoadFigures], knee: Option<&ReportedKnee>) -> Option<Section>
         "Latency",
         lead,
         std::iter::once(Block::Chart(Box::new(chart)))
-            .chain(knee.map(|knee| Block::Text(knee_in_words(knee))))
+            .chain(knee.map(knee_block))
             .collect(),
     ))
+}
+
+fn knee_block(knee: &ReportedKnee) -> Block {
+    Block::Text(knee_in_words(knee))
 }
 
 fn knee_in_words(knee: &ReportedKnee) -> String {
@@ -204,8 +213,13 @@ fn knee_in_words(knee: &ReportedKnee) -> String {
             "Knee: {at}. More load only waits longer; rates within {same:.0} % count as the same, \
              because a load that was measured once has no interval."
         )
+    } else if knee.is_highest {
+        format!("The throughput still rises at the highest load, {at}: the knee lies beyond.")
     } else {
-        format!("The throughput still rises at the highest load, or has just stopped: {at}.")
+        format!(
+            "The throughput is the same from this load on, and so is the mean, so that something \
+             else than storage limits it: {at}."
+        )
     }
 }
 

@@ -136,6 +136,11 @@ fn told(text: &str) -> Option<Told> {
         Told::Report(ReportKind::AwrText) if is_html(text) => {
             Some(Told::Report(ReportKind::AwrHtml))
         }
+        // Its columns were never seen, and figures of instances would be taken for sums.
+        Told::Report(ReportKind::AwrGlobal) if !is_html(text) => Some(Told::Refused(
+            "a global report as text, whose layout is not known",
+            "make it as HTML: awrgrpt.sql, report type 'html'",
+        )),
         told => Some(told),
     }
 }
@@ -446,6 +451,10 @@ mod tests {
                 "the figures of one statement",
             ),
             ("   ADDM Report for Task 'TASK_12'\n", "advice, no figures"),
+            (
+                "WORKLOAD REPOSITORY REPORT (RAC)\n",
+                "global report as text",
+            ),
             (
                 "<title>ASH Report - From 1 to 2</title>",
                 "samples of sessions",
