@@ -4,6 +4,7 @@ use super::{output, page, soak};
 use crate::analyse::{self, Comparison, Scope, Side, SoakResult, Subject, Term};
 use crate::model::{Error, Ratio};
 use crate::record::journal::{self, Run};
+use crate::record::RankLines;
 use crate::report::document::Extent;
 use crate::report::{compare as comparison, text};
 use clap::Args;
@@ -78,6 +79,7 @@ impl ComparedRun {
                 header,
                 points: Vec::new(),
                 imported: Vec::new(),
+                ranks: RankLines::default(),
                 cut,
             },
             soak: Some(result),

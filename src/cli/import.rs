@@ -230,5 +230,6 @@ fn header(args: &ImportArgs, names: &[String], found: &[Imported]) -> Header {
             ..TargetFacts::default()
         },
         findings: Vec::new(),
+        ranks: None,
     }
 }

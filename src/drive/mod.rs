@@ -222,6 +222,7 @@ pub fn point(
         asked: Some(Box::new(point.clone())),
         streams,
         samples: Vec::new(),
+        merge: None,
         visits: Vec::new(),
     })
 }

@@ -35,7 +35,9 @@ pub use objective::{Measure, Objective};
 pub use op::{Cause, Completion, Fault, Kind, Op, Outcome, Slot};
 pub use pattern::Pattern;
 pub use plan_times::{PlanCosts, PlanTime, TablePlan};
-pub use point::{Arrivals, Coordinates, Layer, Load, Mix, Point, Step, Stream, Until, WarmUp};
+pub use point::{
+    ActiveRanks, Arrivals, Coordinates, Layer, Load, Mix, Point, Step, Stream, Until, WarmUp,
+};
 pub use request::{
     Background, CalibrateRequest, CurveRequest, ImportRequest, Invocation, LargeType,
     LayersRequest, Loads, Matrix, OrionFiles, OrionRequest, Request, RunLevel, RunOptions,

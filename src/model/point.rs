@@ -120,6 +120,71 @@ pub enum Coordinates {
         /// Outstanding I/Os, or the in-flight limit.
         outstanding: u32,
     },
+    /// Small I/O by some of the ranks of a run, each with the same load, while the others wait. In
+    /// a closed loop, unless a rate is given.
+    Hosts {
+        /// The ranks that measure.
+        active: ActiveRanks,
+        /// Outstanding I/Os of each of them, or its in-flight limit.
+        depth: u32,
+        /// Offered operations per second of each of them; 0 in a closed loop.
+        #[serde(default, skip_serializing_if = "is_none_offered")]
+        rate_per_s: u64,
+        /// Number of the round, from 1.
+        round: u32,
+    },
+}
+
+/// The ranks of a run that measure a point; the others wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ActiveRanks {
+    /// All.
+    All,
+    /// This many, from rank 0 on.
+    First(u32),
+    /// One alone, by its number.
+    Only(u32),
+}
+
+impl ActiveRanks {
+    /// True if `rank` measures.
+    #[must_use]
+    pub const fn includes(self, rank: u32) -> bool {
+        match self {
+            Self::All => true,
+            Self::First(count) => rank < count,
+            Self::Only(only) => rank == only,
+        }
+    }
+
+    /// How many of `size` ranks measure.
+    #[must_use]
+    pub fn count(self, size: u32) -> u32 {
+        match self {
+            Self::All => size,
+            Self::First(count) => count.min(size),
+            Self::Only(only) => u32::from(only < size),
+        }
+    }
+
+    /// Machine-readable name.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            Self::All => "all".into(),
+            Self::First(count) => format!("first:{count}"),
+            Self::Only(rank) => format!("only:{rank}"),
+        }
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_none_offered(number: &u64) -> bool {
+    *number == 0
 }
 
 #[expect(
@@ -246,6 +311,8 @@ pub enum Step {
     Layer,
     /// A round of a soak.
     Round,
+    /// Small I/O by some of the ranks.
+    Hosts,
 }
 
 impl Coordinates {
@@ -285,6 +352,7 @@ impl Coordinates {
             Self::Precondition { .. } => Step::Precondition,
             Self::Layer { .. } => Step::Layer,
             Self::Round { .. } => Step::Round,
+            Self::Hosts { .. } => Step::Hosts,
         }
     }
 
@@ -297,7 +365,8 @@ impl Coordinates {
             | Self::Write { depth }
             | Self::Again { depth }
             | Self::ClosingDepth { depth }
-            | Self::ClosingWrite { depth } => depth,
+            | Self::ClosingWrite { depth }
+            | Self::Hosts { depth, .. } => depth,
             Self::Sessions { sessions } | Self::Layer { sessions, .. } => sessions,
             Self::Rate { in_flight_max, .. } | Self::ClosingRate { in_flight_max, .. } => {
                 in_flight_max
@@ -312,6 +381,15 @@ impl Coordinates {
             | Self::Stream
             | Self::Log { .. }
             | Self::Reread { .. } => 1,
+        }
+    }
+
+    /// The ranks that measure the point, of a run with several.
+    #[must_use]
+    pub const fn active_ranks(self) -> ActiveRanks {
+        match self {
+            Self::Hosts { active, .. } => active,
+            _ => ActiveRanks::All,
         }
     }
 
@@ -407,6 +485,7 @@ impl Coordinates {
                 round,
             } => format!("layer:{}:{round}:{sessions}", layer.name()),
             Self::Round { round, .. } => format!("round:{round}"),
+            Self::Hosts { active, round, .. } => format!("hosts:{}:{round}", active.name()),
         }
     }
 
@@ -542,6 +621,12 @@ impl std::fmt::Display for Coordinates {
                 write!(f, "layer {} of {sessions}, round {round}", layer.number())
             }
             Self::Round { round, .. } => write!(f, "round {round}"),
+            Self::Hosts { active, round, .. } => match active {
+                ActiveRanks::All => write!(f, "all ranks, round {round}"),
+                ActiveRanks::First(1) => write!(f, "the first rank, round {round}"),
+                ActiveRanks::First(count) => write!(f, "the first {count} ranks, round {round}"),
+                ActiveRanks::Only(rank) => write!(f, "rank {rank} alone, round {round}"),
+            },
         }
     }
 }

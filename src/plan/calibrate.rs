@@ -822,6 +822,7 @@ mod tests {
             asked: None,
             streams: vec![stream],
             samples: Vec::new(),
+            merge: None,
             visits: Vec::new(),
         };
         let mut summary = summarise_within(&record, None);

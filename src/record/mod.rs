@@ -8,6 +8,8 @@ pub mod database;
 pub mod histogram;
 pub mod imported;
 pub mod journal;
+mod merge;
+pub mod ranks;
 mod recording;
 pub mod visits;
 
@@ -15,6 +17,11 @@ pub use coverage::{Coverage, CoverageMap};
 pub use database::DatabaseReport;
 pub use histogram::{Band, Histogram};
 pub use imported::Imported;
+pub use merge::Merge;
+pub use ranks::{
+    RankClock, RankFacts, RankGroup, RankLines, RankLost, RankRecord, RankedPoint, RanksEnd,
+    TargetIdentity,
+};
 pub use recording::{
     End, KindRecord, Latencies, OperationTimes, PointRecord, Recorder, SharedWindows, StreamRecord,
     WINDOW, Window,

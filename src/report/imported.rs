@@ -554,6 +554,7 @@ mod tests {
                 ..TargetFacts::default()
             },
             findings: Vec::new(),
+            ranks: None,
         };
         Run {
             header,

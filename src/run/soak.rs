@@ -172,6 +172,7 @@ fn unmeasured(point: Point, why: String) -> PointRecord {
         asked: Some(Box::new(point)),
         streams: Vec::new(),
         samples: Vec::new(),
+        merge: None,
         visits: Vec::new(),
     }
 }

@@ -293,6 +293,7 @@ pub(crate) fn header(spec: SimSpec, request: &Request, started: &str) -> Header 
             members: Vec::new(),
         },
         findings: Vec::new(),
+        ranks: None,
     }
 }
 

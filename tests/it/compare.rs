@@ -13,7 +13,7 @@ use rigel::analyse::{
 use rigel::drive::Terms;
 use rigel::engine::sim::Sim;
 use rigel::model::{Bytes, CalibrateRequest, Nanos, Ratio, Request, SimSpec};
-use rigel::record::PointRecord;
+use rigel::record::{PointRecord, RankLines};
 use rigel::record::journal::{Header, Run};
 use rigel::report::document::Extent;
 use rigel::report::{compare as comparison, text};
@@ -58,6 +58,7 @@ fn calibrate_as(request: &CalibrateRequest, spec: SimSpec, seed: u64) -> Run {
         header: header(spec, request),
         points,
         imported: Vec::new(),
+        ranks: RankLines::default(),
         cut: false,
     }
 }

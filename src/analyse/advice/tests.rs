@@ -126,6 +126,7 @@ pub(crate) fn header() -> Header {
             members: vec![member],
         },
         findings: Vec::new(),
+        ranks: None,
     }
 }
 

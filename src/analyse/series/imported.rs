@@ -396,6 +396,7 @@ fn summary(point: &LoadPoint, place: Coordinates, classes: Vec<ClassSummary>) ->
         classes,
         witness: None,
         sql: None,
+        merge: None,
         visits: Vec::new(),
         is_widened: false,
         findings: Vec::new(),

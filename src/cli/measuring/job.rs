@@ -146,6 +146,7 @@ pub(in crate::cli) fn header(bench: &Bench, points: Vec<Point>, job: &Job) -> He
         host: bench.host.clone(),
         facts: bench.facts.clone(),
         findings: bench.findings.clone(),
+        ranks: None,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::cli::progress::Progress;
 use crate::cli::stop::stop_flag;
 use crate::clock;
 use crate::model::{Coordinates, Error, Request, Target};
-use crate::record::PointRecord;
+use crate::record::{PointRecord, RankLines};
 use crate::record::journal::{Header, Journal, Run};
 use crate::run::{Event, Listen, soak};
 use std::cell::RefCell;
@@ -45,6 +45,7 @@ pub(in crate::cli) fn resume(
         header,
         points: Vec::new(),
         imported: Vec::new(),
+        ranks: RankLines::default(),
         cut,
     };
     let job = job_again(run, args, None, journal, so_far)?;
