@@ -4,8 +4,8 @@
 //! hint. Analysis is pure and never fails: it leaves out what it cannot know, and raises a finding
 //! where it doubts. It opens nothing and reads no clock, so it works on last year's journal.
 //!
-//! A folder imports only those before it: `figures`, then `point`, then `search` and `series`, then
-//! `demand` and `compare`. `result`, `conclusion` and `advice` are made of these. Other modules take everything
+//! A folder imports only those before it: `figures`, then `point`, then `search`, `series` and `ranks`,
+//! then `demand` and `compare`. `result`, `conclusion` and `advice` are made of these. Other modules take everything
 //! from here.
 
 mod advice;
@@ -15,6 +15,7 @@ mod demand;
 mod figures;
 mod point;
 mod preflight_checks;
+mod ranks;
 mod result;
 mod search;
 mod series;
@@ -59,6 +60,10 @@ pub use point::summary::{
 };
 pub use point::visits::{Variation, variation, widen};
 pub use preflight_checks::preflight_findings;
+pub use ranks::{
+    AloneFigures, CacheReach, FactDifference, HostFigures, HostRounds, HostsAtLoad, LadderStep,
+    Overlap, RanksResult, each_load, ranks,
+};
 pub use result::{ImportedResult, RunResult};
 pub use search::at_load::AtLoad;
 pub use search::calibration::{Calibration, ClosingFigures, LogWrites, calibration};

@@ -3,8 +3,8 @@
 use super::{output, page, soak};
 use crate::analyse::{self, Comparison, Scope, Side, SoakResult, Subject, Term};
 use crate::model::{Error, Ratio};
-use crate::record::journal::{self, Run};
 use crate::record::RankLines;
+use crate::record::journal::{self, Run};
 use crate::report::document::Extent;
 use crate::report::{compare as comparison, text};
 use clap::Args;

@@ -217,6 +217,7 @@ impl CurveArgs {
             times_of_point(self.point_min, self.point_max, POINT_MIN, POINT_MAX)?;
         Ok(CurveRequest {
             sql: None,
+            ranks: 0,
             loads,
             arrivals: match self.arrivals {
                 Some(Spacing::Uniform) => Arrivals::Uniform,

@@ -425,6 +425,7 @@ impl ShapeArgs {
             precision: self.precision,
             point_least: Nanos(0),
             point_most: settings.run_time.unwrap_or(longest),
+            ranks: 0,
             sql: Some(SqlTerms {
                 work: sql_args::work(settings, tables)?,
                 stop,

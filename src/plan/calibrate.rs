@@ -11,6 +11,7 @@
 //! would have to at every visit.
 
 use super::precondition::{self, PASSES as PRECONDITIONING};
+use super::ranks::{self, HostLoad};
 use super::reread;
 use super::search::{Climb, LARGE, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of};
 use super::visits::Visits;
@@ -52,6 +53,9 @@ const RATES_OF_A_SLOW_DEVICE: usize = 2;
 /// fraction.
 const RATE_GAP: f64 = 0.05;
 
+/// Minimum measured time of a point of some of the ranks.
+const HOSTS_LEAST: Nanos = Nanos::from_secs(2);
+
 /// Maximum depth of large reads.
 const LARGE_DEPTH_MAX: u32 = 32;
 
@@ -85,6 +89,7 @@ impl CalibrateRequest {
         precondition: false,
         suspect_below: None,
         bound_given: false,
+        ranks: 0,
     };
 
     /// The next point on a volume of `usable` bytes after those in `done`; `None` if the search is
@@ -112,6 +117,7 @@ impl CalibrateRequest {
             .or_else(|| done.next_visit(least, false))
             .or_else(|| done.next_extra_visit(false))
             .or_else(|| done.next_closing())
+            .or_else(|| ranks::next(self.ranks, done.host_load(), done.points))
             .or_else(|| reread::next(self, done.points, usable))
             .or_else(|| done.next_write())?;
         let point = self.point(coordinates, usable, seed);
@@ -170,7 +176,8 @@ impl CalibrateRequest {
         const RATES_AND_CLOSING: usize = 8;
         let visits = self.visits().map_or(1, |visits| visits.least);
         let writes = if self.writes { 8 + LOG_SIZES.len() } else { 0 };
-        let once = RATES_AND_CLOSING + reread::points_expected(self);
+        let once =
+            RATES_AND_CLOSING + reread::points_expected(self) + ranks::points_expected(self.ranks);
         ((USUAL + writes) * visits + once).max(done + 1)
     }
 
@@ -256,6 +263,18 @@ impl CalibrateRequest {
                         },
                         ..point
                     },
+                };
+            }
+            Coordinates::Hosts {
+                depth, rate_per_s, ..
+            } => {
+                let load = match rate_per_s {
+                    0 => Load::Closed { depth },
+                    rate => offered(rate, depth),
+                };
+                return Point {
+                    until: Until::Elapsed(self.point_least.max(HOSTS_LEAST)),
+                    ..self.measured(coordinates, random(load, Pattern::Uniform), seed)
                 };
             }
             Coordinates::ClosingRate {
@@ -515,6 +534,15 @@ impl<'a> DonePoints<'a> {
 
     fn knee_depth(&self) -> Option<u32> {
         self.knee().map(|found| whole_depth(found.load))
+    }
+
+    /// The load at which ranks are compared: the knee, or the depth with the most throughput.
+    fn host_load(&self) -> Option<HostLoad> {
+        let knee = self.knee_depth().map(|depth| HostLoad {
+            depth,
+            rate_per_s: 0,
+        });
+        knee.or_else(|| ranks::fullest(self.request.ranks, self.points))
     }
 
     /// True if the point is measured in visits: a closed loop of reads, or one that writes.

@@ -9,6 +9,7 @@ pub mod layers;
 pub mod lun;
 pub mod orion;
 mod precondition;
+pub mod ranks;
 mod request;
 mod reread;
 mod search;

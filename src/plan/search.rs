@@ -96,13 +96,21 @@ pub(super) fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
         Coordinates::Precondition { pass } => (34, u64::from(pass)),
         Coordinates::Layer { layer, round, .. } => (10 + layer as u64, u64::from(round)),
         Coordinates::Round { round, .. } => (20, u64::from(round)),
-        Coordinates::Hosts { active, rate_per_s, round, .. } => {
+        Coordinates::Hosts {
+            active,
+            rate_per_s,
+            round,
+            ..
+        } => {
             let which = match active {
                 ActiveRanks::All => 0,
                 ActiveRanks::First(count) => 1 << 32 | u64::from(count),
                 ActiveRanks::Only(rank) => 2 << 32 | u64::from(rank),
             };
-            (35 + (u64::from(round) << 8), which ^ rate_per_s.rotate_left(40))
+            (
+                35 + (u64::from(round) << 8),
+                which ^ rate_per_s.rotate_left(40),
+            )
         }
     };
     // Knuth's multiplier for 64 bits mixes each part into the rest.

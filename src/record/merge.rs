@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// How the records of several ranks became one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Merge {
+pub struct RankMerge {
     /// The ranks that measured, ascending.
     pub ranks: Vec<u32>,
     /// From the first rank's beginning to the last one's.
@@ -22,12 +22,12 @@ pub struct Merge {
     pub is_common: bool,
 }
 
-impl Merge {
+impl RankMerge {
     /// What holds for several visits to one point together: the greatest skew and bound, and all
     /// windows that were left out.
     #[must_use]
-    pub fn of_visits<'a>(visits: impl Iterator<Item = &'a Merge>) -> Option<Merge> {
-        visits.cloned().reduce(|one, other| Merge {
+    pub fn of_visits<'a>(visits: impl Iterator<Item = &'a RankMerge>) -> Option<RankMerge> {
+        visits.cloned().reduce(|one, other| RankMerge {
             ranks: one.ranks,
             skew: one.skew.max(other.skew),
             skew_left: one.skew_left.max(other.skew_left),

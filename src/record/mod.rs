@@ -17,7 +17,7 @@ pub use coverage::{Coverage, CoverageMap};
 pub use database::DatabaseReport;
 pub use histogram::{Band, Histogram};
 pub use imported::Imported;
-pub use merge::Merge;
+pub use merge::RankMerge;
 pub use ranks::{
     RankClock, RankFacts, RankGroup, RankLines, RankLost, RankRecord, RankedPoint, RanksEnd,
     TargetIdentity,

@@ -7,7 +7,7 @@
 //! analysis of a single host reads as it is.
 
 use super::coverage::Coverage;
-use super::merge::Merge;
+use super::merge::RankMerge;
 use super::recording::{End, KindRecord, Latencies, PointRecord, StreamRecord, Window};
 use crate::model::{Coordinates, Host, Nanos, TargetFacts};
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,11 @@ impl RankGroup {
     /// Number of hosts: of different kernels, by their boot ids.
     #[must_use]
     pub fn hosts(&self) -> usize {
-        let mut boots: Vec<&str> = self.members.iter().map(|one| one.boot_id.as_str()).collect();
+        let mut boots: Vec<&str> = self
+            .members
+            .iter()
+            .map(|one| one.boot_id.as_str())
+            .collect();
         boots.sort_unstable();
         boots.dedup();
         boots.len()
@@ -64,7 +68,12 @@ impl RankGroup {
             return format!("rank {rank}");
         };
         let name = &facts.host.name;
-        let is_shared = self.members.iter().filter(|one| one.host.name == *name).count() > 1;
+        let is_shared = self
+            .members
+            .iter()
+            .filter(|one| one.host.name == *name)
+            .count()
+            > 1;
         if is_shared {
             format!("{name}:{rank}")
         } else {
@@ -241,7 +250,11 @@ pub fn merged(started: String, parts: &[RankRecord]) -> Option<PointRecord> {
         coordinates: first.record.coordinates,
         started,
         warm_up: warm_up.unwrap_or_default(),
-        measured: if refusal.is_some() { Nanos(0) } else { place.measured },
+        measured: if refusal.is_some() {
+            Nanos(0)
+        } else {
+            place.measured
+        },
         end: refusal.map_or_else(|| worst_end(&parts), End::Broken),
         cpu: Nanos(sum(|record| record.cpu.0)),
         cpus: u32::try_from(sum(|record| record.cpus.into())).unwrap_or(u32::MAX),
@@ -255,11 +268,15 @@ pub fn merged(started: String, parts: &[RankRecord]) -> Option<PointRecord> {
 }
 
 /// Why no sum can be given, if so.
-fn refusal(parts: &[&RankRecord], merge: &Merge) -> Option<String> {
+fn refusal(parts: &[&RankRecord], merge: &RankMerge) -> Option<String> {
     let first = &parts.first()?.record;
     let differs = |part: &&&RankRecord| {
         let names = |record: &PointRecord| -> Vec<String> {
-            record.streams.iter().map(|stream| stream.name.clone()).collect()
+            record
+                .streams
+                .iter()
+                .map(|stream| stream.name.clone())
+                .collect()
         };
         part.record.window != first.window || names(&part.record) != names(first)
     };
@@ -284,7 +301,11 @@ fn worst_end(parts: &[&RankRecord]) -> End {
         End::Complete | End::Stopped => None,
     });
     let is_stopped = parts.iter().any(|part| part.record.end == End::Stopped);
-    broken.unwrap_or(if is_stopped { End::Stopped } else { End::Complete })
+    broken.unwrap_or(if is_stopped {
+        End::Stopped
+    } else {
+        End::Complete
+    })
 }
 
 /// Where the windows of each rank lie in those of the merged record.
@@ -294,7 +315,7 @@ struct Place {
     /// Number of windows of the merged record.
     windows: usize,
     measured: Nanos,
-    merge: Merge,
+    merge: RankMerge,
 }
 
 impl Place {
@@ -323,7 +344,7 @@ impl Place {
         });
         let dropped = parts.iter().map(|part| part.record.measured.0 / window.0);
         let dropped = dropped.fold(0u64, u64::saturating_add);
-        let merge = Merge {
+        let merge = RankMerge {
             ranks: parts.iter().map(|part| part.rank).collect(),
             skew: nanos(last - first),
             skew_left: nanos(if is_common { left } else { last - first }),
@@ -332,15 +353,29 @@ impl Place {
             } else {
                 0
             },
-            clock_bound: parts.iter().map(|part| part.clock.bound).max().unwrap_or_default(),
+            clock_bound: parts
+                .iter()
+                .map(|part| part.clock.bound)
+                .max()
+                .unwrap_or_default(),
             is_common,
         };
         if is_common {
             let measured = Nanos(window.0.saturating_mul(common as u64));
-            Self { skipped, windows: common, measured, merge }
+            Self {
+                skipped,
+                windows: common,
+                measured,
+                merge,
+            }
         } else {
             let skipped = vec![0; parts.len()];
-            Self { skipped, windows: lengths.max().unwrap_or(0), measured: all, merge }
+            Self {
+                skipped,
+                windows: lengths.max().unwrap_or(0),
+                measured: all,
+                merge,
+            }
         }
     }
 }
@@ -361,9 +396,14 @@ fn shifts(began: &[i128], window: i128) -> (Vec<usize>, i128) {
             (gap, origin) = (pair[1] - pair[0], pair[1]);
         }
     }
-    let turns: Vec<i128> = began.iter().map(|at| (at - origin).div_euclid(window)).collect();
+    let turns: Vec<i128> = began
+        .iter()
+        .map(|at| (at - origin).div_euclid(window))
+        .collect();
     let latest = turns.iter().copied().max().unwrap_or(0);
-    let skipped = turns.iter().map(|turn| usize::try_from(latest - turn).unwrap_or(usize::MAX));
+    let skipped = turns
+        .iter()
+        .map(|turn| usize::try_from(latest - turn).unwrap_or(usize::MAX));
     (skipped.collect(), window - gap)
 }
 
@@ -383,8 +423,12 @@ fn merged_stream(name: &str, parts: &[&RankRecord], place: &Place, kept: usize) 
     let mut sum = StreamRecord {
         name: name.to_string(),
         length: of_rank().next().map_or(0, |(stream, _)| stream.length),
-        loads: of_rank().flat_map(|(stream, _)| stream.loads.clone()).collect(),
-        patterns: of_rank().flat_map(|(stream, _)| stream.patterns.clone()).collect(),
+        loads: of_rank()
+            .flat_map(|(stream, _)| stream.loads.clone())
+            .collect(),
+        patterns: of_rank()
+            .flat_map(|(stream, _)| stream.patterns.clone())
+            .collect(),
         sql: of_rank().find_map(|(stream, _)| stream.sql.clone()),
         kinds: Vec::new(),
         unserved: Vec::new(),
@@ -398,25 +442,39 @@ fn merged_stream(name: &str, parts: &[&RankRecord], place: &Place, kept: usize) 
             let at = sum.kinds.iter().position(|kind| kind.kind == theirs.kind);
             let at = at.unwrap_or_else(|| {
                 let windows = vec![Window::default(); kept];
-                sum.kinds.push(KindRecord { kind: theirs.kind, windows });
+                sum.kinds.push(KindRecord {
+                    kind: theirs.kind,
+                    windows,
+                });
                 sum.kinds.len() - 1
             });
             let windows = theirs.windows.iter().skip(skipped);
             let ours = sum.kinds[at].windows.iter_mut();
-            ours.zip(windows).for_each(|(ours, theirs)| ours.merge(theirs));
+            ours.zip(windows)
+                .for_each(|(ours, theirs)| ours.merge(theirs));
         }
         if !stream.unserved.is_empty() {
             sum.unserved.resize(kept, 0);
             let theirs = stream.unserved.iter().skip(skipped);
             let ours = sum.unserved.iter_mut();
-            ours.zip(theirs).for_each(|(ours, theirs)| *ours = ours.saturating_add(*theirs));
+            ours.zip(theirs)
+                .for_each(|(ours, theirs)| *ours = ours.saturating_add(*theirs));
         }
         // What was drained was due in a part's last windows.
-        if skipped + kept >= stream.kinds.iter().map(|kind| kind.windows.len()).max().unwrap_or(0) {
+        if skipped + kept
+            >= stream
+                .kinds
+                .iter()
+                .map(|kind| kind.windows.len())
+                .max()
+                .unwrap_or(0)
+        {
             sum.drained = sum.drained.saturating_add(stream.drained);
         }
         if let Some(delay) = &stream.delay {
-            sum.delay.get_or_insert_with(Latencies::default).merge(delay);
+            sum.delay
+                .get_or_insert_with(Latencies::default)
+                .merge(delay);
         }
         sum.warm_up_done = sum.warm_up_done.saturating_add(stream.warm_up_done);
     }

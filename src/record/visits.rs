@@ -5,7 +5,7 @@
 //! ICPE 2017). The journal has a record of each visit. Analysis is over their join: the windows of
 //! all visits, one after the other.
 
-use super::merge::Merge;
+use super::merge::RankMerge;
 use super::recording::{End, Latencies, PointRecord, StreamRecord, Window};
 use crate::model::{Coordinates, Kind, Nanos};
 use std::collections::HashMap;
@@ -93,7 +93,7 @@ fn join(visits: &[&PointRecord]) -> Option<PointRecord> {
         asked: first.asked.clone(),
         streams,
         samples,
-        merge: Merge::of_visits(visits.iter().filter_map(|visit| visit.merge.as_ref())),
+        merge: RankMerge::of_visits(visits.iter().filter_map(|visit| visit.merge.as_ref())),
         visits: visits.iter().map(|visit| (*visit).clone()).collect(),
     })
 }

@@ -13,8 +13,8 @@ use rigel::analyse::{
 use rigel::drive::Terms;
 use rigel::engine::sim::Sim;
 use rigel::model::{Bytes, CalibrateRequest, Nanos, Ratio, Request, SimSpec};
-use rigel::record::{PointRecord, RankLines};
 use rigel::record::journal::{Header, Run};
+use rigel::record::{PointRecord, RankLines};
 use rigel::report::document::Extent;
 use rigel::report::{compare as comparison, text};
 use rigel::workload::rng::Rng;

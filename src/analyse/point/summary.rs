@@ -38,6 +38,10 @@ pub struct PointSummary {
     /// CPU time of this process per operation, user and system. `None` if nothing completed, and
     /// for an open loop, whose thread busy-waits for the next operation.
     pub cpu_us_per_io: Option<f64>,
+    /// Number of ranks that measured together; `None` if one process measured alone. Figures are of
+    /// all of them together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<u32>,
     /// Summary of each class.
     pub classes: Vec<ClassSummary>,
     /// The kernel's counts of the devices below during the point; `None` if not available.
@@ -241,6 +245,13 @@ impl PointSummary {
         self.coordinates.step()
     }
 
+    /// Outstanding operations of a class in each process that measured: of each rank, or of the
+    /// only one.
+    #[must_use]
+    pub fn outstanding_each(&self, class: &ClassSummary) -> u32 {
+        class.outstanding / self.ranks.unwrap_or(1).max(1)
+    }
+
     /// True if this is a closed loop with a depth of `load` small I/Os.
     #[must_use]
     pub fn is_at_depth(&self, load: f64) -> bool {
@@ -369,6 +380,7 @@ pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSumm
             }
         }
     }
+    findings.extend(super::skew::skew(record));
     let sql = super::sql::sql(record).map(Box::new);
     findings.extend(
         sql.iter()
@@ -382,6 +394,10 @@ pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSumm
         measured_s: record.measured.as_secs_f64(),
         cpu_us_per_io: (done > 0 && !is_open(record))
             .then(|| record.cpu.as_micros_f64() / done as f64),
+        ranks: record
+            .merge
+            .as_ref()
+            .map(|merge| u32::try_from(merge.ranks.len()).unwrap_or(u32::MAX)),
         classes,
         witness,
         sql,

@@ -19,6 +19,14 @@ use serde_json::{Map, Value};
 pub use soak::SoakRequest;
 use std::path::PathBuf;
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_alone(ranks: &u32) -> bool {
+    *ranks == 0
+}
+
 /// The request of a run, by verb.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -110,6 +118,17 @@ impl Request {
         "soak",
         "import",
     ];
+
+    /// Says that `size` ranks measure together, before the first point is planned. Orion's matrix,
+    /// the layers and the rounds of a soak stay as they are: each of their points is measured by all
+    /// ranks.
+    pub fn set_ranks(&mut self, size: u32) {
+        match self {
+            Self::Calibrate(request) => request.ranks = size,
+            Self::Curve(request) | Self::Sql(request) => request.ranks = size,
+            Self::Orion(_) | Self::Layers(_) | Self::Soak(_) | Self::Import(_) => {}
+        }
+    }
 
     /// The verb: the first word after `rigel`.
     #[must_use]
