@@ -5,6 +5,7 @@
 
 use super::demand::{DatabaseResult, database, load_points};
 use super::point::summary::PointSummary;
+use super::ranks::ranks;
 use super::search::calibration::{Calibration, calibration};
 use super::search::curve::{CurveResult, curve};
 use super::search::layers::{LayersResult, layers};
@@ -58,6 +59,28 @@ impl RunResult {
     /// incomplete.
     #[must_use]
     pub fn of(run: &Run, is_more_planned: &dyn Fn(&[PointSummary]) -> bool) -> Self {
+        let mut result = Self::of_verb(run, is_more_planned);
+        if let Some(found) = ranks(run) {
+            result.add_findings(found.findings);
+        }
+        result
+    }
+
+    /// Adds findings about the run as a whole.
+    fn add_findings(&mut self, more: Vec<Finding>) {
+        let findings = match self {
+            Self::Matrix(found) => &mut found.findings,
+            Self::Calibration(found) => &mut found.findings,
+            Self::Curve(found) => &mut found.findings,
+            Self::Layers(found) => &mut found.findings,
+            Self::Soak(found) => &mut found.findings,
+            Self::Imported(found) => &mut found.findings,
+        };
+        findings.extend(more);
+    }
+
+    /// The results of the verb, where the sums of several ranks count like what one process measured.
+    fn of_verb(run: &Run, is_more_planned: &dyn Fn(&[PointSummary]) -> bool) -> Self {
         let records = run.joined();
         match run.header.request() {
             Request::Orion(_) => Self::Matrix(MatrixResult::of(&records)),

@@ -480,3 +480,323 @@ fn merged_stream(name: &str, parts: &[&RankRecord], place: &Place, kept: usize) 
     }
     sum
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Kind, Load, Pattern};
+    use proptest::prelude::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A rank whose windows of a second have these counts, each operation taking the time that is
+    /// the rank's number in milliseconds; it began at `began` on its own clock, which is `ahead` of
+    /// that of rank 0.
+    fn part(rank: u32, counts: &[u64], began: u64, ahead_ns: i64) -> RankRecord {
+        let window = |done: &u64| {
+            let mut window = Window {
+                done: *done,
+                ..Window::default()
+            };
+            for _ in 0..*done {
+                let time = u64::from(rank + 1) * 1_000_000;
+                window.response.histogram.record(time);
+                window.response.sum += time;
+                window.response.min = window.response.min.min(time);
+                window.response.max = window.response.max.max(time);
+            }
+            window
+        };
+        let kinds = vec![KindRecord {
+            kind: Kind::Read,
+            windows: counts.iter().map(window).collect(),
+        }];
+        let stream = StreamRecord {
+            name: "small".into(),
+            length: 8192,
+            loads: vec![Load::Closed { depth: 4 }],
+            patterns: vec![Pattern::Uniform],
+            sql: None,
+            kinds,
+            unserved: Vec::new(),
+            drained: 1,
+            delay: None,
+            warm_up_done: 5,
+            coverage: Coverage {
+                extent: 100,
+                tracked: 100,
+                ..Coverage::default()
+            },
+        };
+        RankRecord {
+            rank,
+            clock: RankClock {
+                ahead_ns,
+                bound: Nanos(20_000 + u64::from(rank)),
+                drift_ppm: 0.0,
+                agreed: true,
+            },
+            began: Nanos(began),
+            record: PointRecord {
+                coordinates: Coordinates::at_depth(4),
+                started: String::new(),
+                warm_up: Nanos(u64::from(rank)),
+                measured: Nanos(counts.len() as u64 * SECOND),
+                end: End::Complete,
+                cpu: Nanos(100),
+                cpus: 2,
+                window: Nanos(SECOND),
+                asked: None,
+                streams: vec![stream],
+                samples: vec![crate::model::Sample::default()],
+                merge: None,
+                visits: Vec::new(),
+            },
+        }
+    }
+
+    fn counts(record: &PointRecord) -> Vec<u64> {
+        record.streams[0].kinds[0]
+            .windows
+            .iter()
+            .map(|window| window.done)
+            .collect()
+    }
+
+    fn sum_of(parts: &[RankRecord]) -> PointRecord {
+        merged("2026-01-01T00:00:00Z".into(), parts).unwrap()
+    }
+
+    #[test]
+    fn ranks_that_began_together_are_added_window_by_window() {
+        // Clocks an hour and seven seconds apart, and starts within half a millisecond.
+        let hour = 3600 * SECOND;
+        let parts = [
+            part(
+                1,
+                &[10, 20, 30],
+                hour + 5 * SECOND + 500_000,
+                i64::try_from(hour).unwrap(),
+            ),
+            part(0, &[1, 2, 3], 5 * SECOND, 0),
+            part(
+                2,
+                &[100, 200, 300],
+                12 * SECOND - 100_000,
+                7 * i64::try_from(SECOND).unwrap(),
+            ),
+        ];
+        let sum = sum_of(&parts);
+        assert_eq!(counts(&sum), [111, 222, 333]);
+        assert_eq!(
+            (sum.measured, sum.end.clone()),
+            (Nanos::from_secs(3), End::Complete)
+        );
+        assert_eq!((sum.cpu, sum.cpus, sum.warm_up), (Nanos(300), 6, Nanos(2)));
+        let stream = &sum.streams[0];
+        assert_eq!(
+            (stream.loads.len(), stream.warm_up_done, stream.drained),
+            (3, 15, 3)
+        );
+        assert_eq!(
+            (stream.coverage.clone(), sum.samples.len()),
+            (Coverage::default(), 0)
+        );
+        let merge = sum.merge.unwrap();
+        assert_eq!(merge.ranks, [0, 1, 2]);
+        assert_eq!(
+            (merge.skew, merge.skew_left),
+            (Nanos(600_000), Nanos(600_000))
+        );
+        assert_eq!(
+            (merge.windows_dropped, merge.clock_bound, merge.is_common),
+            (0, Nanos(20_002), true)
+        );
+    }
+
+    #[test]
+    fn percentiles_are_of_all_operations_and_no_mean_of_percentiles() {
+        // 90 operations of 1 ms and 10 of 2 ms.
+        let sum = sum_of(&[part(0, &[90], 0, 0), part(1, &[10], 0, 0)]);
+        let total = sum.streams[0].total();
+        let at = |q| total.response.histogram.quantile(q).unwrap();
+        assert_eq!(total.response.histogram.count(), 100);
+        assert!(at(0.9).low <= 1_000_000 && 1_000_000 <= at(0.9).high);
+        assert!(at(0.91).low <= 2_000_000 && 2_000_000 <= at(0.91).high);
+        assert_eq!(
+            (total.response.sum, total.response.max),
+            (110_000_000, 2_000_000)
+        );
+    }
+
+    #[test]
+    fn windows_of_ranks_that_began_apart_are_shifted_and_edges_dropped() {
+        // Rank 1 began 2.05 s after rank 0: its first window lies 50 ms after rank 0's third.
+        let parts = [
+            part(0, &[1, 2, 3, 4, 5], 10 * SECOND, 0),
+            part(1, &[30, 40, 50, 60], 12 * SECOND + 50_000_000, 0),
+        ];
+        let sum = sum_of(&parts);
+        assert_eq!(counts(&sum), [33, 44, 55]);
+        let merge = sum.merge.unwrap();
+        assert_eq!(
+            (merge.skew, merge.skew_left),
+            (Nanos(2_050_000_000), Nanos(50_000_000))
+        );
+        assert_eq!(merge.windows_dropped, 3);
+        // The operations that rank 0 drained were due in its last window, which counts; those of
+        // rank 1 were due in the one that was left out.
+        assert_eq!(sum.streams[0].drained, 1);
+    }
+
+    #[test]
+    fn the_shift_is_the_one_that_leaves_the_least() {
+        // 0.95 s apart: a shift by a window leaves 50 ms, none would leave 950 ms.
+        let parts = [
+            part(0, &[1, 2, 3], 0, 0),
+            part(1, &[10, 20, 30], 950_000_000, 0),
+        ];
+        let sum = sum_of(&parts);
+        assert_eq!(
+            (counts(&sum), sum.merge.unwrap().skew_left),
+            (vec![12, 23], Nanos(50_000_000))
+        );
+    }
+
+    #[test]
+    fn half_a_second_and_more_gives_no_sum() {
+        let parts = [0, 350_000_000, 650_000_000]
+            .map(|began| part(began as u32 / 100_000_000, &[1, 2, 3], began, 0));
+        let sum = sum_of(&parts);
+        assert!(
+            matches!(&sum.end, End::Broken(why) if why.contains("0.65 s apart")),
+            "{:?}",
+            sum.end
+        );
+        assert_eq!((counts(&sum), sum.measured), (vec![], Nanos(0)));
+        assert_eq!(sum.merge.unwrap().skew_left, Nanos(650_000_000));
+    }
+
+    #[test]
+    fn fixed_work_without_a_whole_common_window_counts_from_first_to_last() {
+        let mut parts = [part(0, &[7], 0, 0), part(1, &[9], 20_000_000, 0)];
+        parts[0].record.measured = Nanos(300_000_000);
+        parts[1].record.measured = Nanos(500_000_000);
+        let sum = sum_of(&parts);
+        assert_eq!((counts(&sum), sum.measured), (vec![16], Nanos(520_000_000)));
+        assert!(!sum.merge.unwrap().is_common);
+    }
+
+    #[test]
+    fn the_worst_end_is_that_of_the_sum() {
+        let mut parts = [part(0, &[1], 0, 0), part(3, &[1], 0, 0)];
+        parts[0].record.end = End::Stopped;
+        assert_eq!(sum_of(&parts).end, End::Stopped);
+        parts[1].record.end = End::Broken("gone".into());
+        assert_eq!(sum_of(&parts).end, End::Broken("rank 3: gone".into()));
+        assert_eq!(merged(String::new(), &[]), None);
+    }
+
+    #[test]
+    fn ranks_that_measured_different_points_have_no_sum() {
+        let mut parts = [part(0, &[1], 0, 0), part(1, &[1], 0, 0)];
+        parts[1].record.window = Nanos(SECOND / 10);
+        assert!(matches!(sum_of(&parts).end, End::Broken(why) if why.contains("different points")));
+    }
+
+    #[test]
+    fn lines_of_a_point_that_was_measured_again_replace_the_older_ones() {
+        let mut lines = RankLines::default();
+        let sum = sum_of(&[part(0, &[1], 0, 0), part(1, &[1], 0, 0)]);
+        lines.record(part(0, &[5], 0, 0));
+        // Killed here, and resumed.
+        lines.record(part(0, &[1], 0, 0));
+        lines.record(part(1, &[1], 0, 0));
+        lines.point(4, &sum);
+        lines.record(part(0, &[2], 0, 0));
+        let found: Vec<(usize, usize)> = lines
+            .parts
+            .iter()
+            .map(|point| (point.at, point.parts.len()))
+            .collect();
+        assert_eq!(found, [(4, 2)], "the last line has no point yet");
+        assert_eq!(lines.parts[0].parts[0].record.streams[0].total().done, 1);
+    }
+
+    #[test]
+    fn a_rank_is_called_by_its_host_and_by_its_number_where_hosts_are_shared() {
+        let member = |rank, name: &str| RankFacts {
+            rank,
+            boot_id: name.into(),
+            host: Host {
+                name: name.into(),
+                ..Host::default()
+            },
+            ..RankFacts::default()
+        };
+        let members = vec![member(0, "h1"), member(1, "h2"), member(2, "h2")];
+        let group = RankGroup {
+            members,
+            ..RankGroup::default()
+        };
+        let labels: Vec<String> = (0..4).map(|rank| group.label(rank)).collect();
+        assert_eq!(labels, ["h1", "h2:1", "h2:2", "rank 3"]);
+        assert_eq!((group.size(), group.hosts()), (3, 2));
+    }
+
+    proptest! {
+        /// Whatever the clocks and starts, the sum has exactly the operations of the parts' windows
+        /// that it says are common: each rank's counts are a run of its windows, none twice.
+        #[test]
+        fn the_sum_is_that_of_the_parts_inside_the_common_windows(
+            ranks in prop::collection::vec(
+                (prop::collection::vec(0u64..40, 1..9), 0u64..4_000_000_000, -5_000_000_000i64..5_000_000_000), 1..6
+            )
+        ) {
+            let parts: Vec<RankRecord> = ranks
+                .iter()
+                .enumerate()
+                .map(|(rank, (counts, began, ahead))| {
+                    // On rank 0's clock it began at `began`, ten seconds after the clock's zero.
+                    let own = i64::try_from(10 * SECOND + began).unwrap() + ahead;
+                    part(u32::try_from(rank).unwrap(), counts, u64::try_from(own).unwrap(), *ahead)
+                })
+                .collect();
+            let sum = sum_of(&parts);
+            let merge = sum.merge.clone().unwrap();
+            prop_assert!(merge.skew_left <= merge.skew.max(Nanos(SECOND)));
+            if let End::Broken(_) = sum.end {
+                prop_assert!(merge.skew_left > SKEW_MAX);
+                return Ok(());
+            }
+            let kept = sum.streams[0].kinds[0].windows.len();
+            if merge.is_common {
+                let all: usize = ranks.iter().map(|(counts, ..)| counts.len()).sum();
+                prop_assert_eq!(merge.windows_dropped as usize, all - kept * parts.len());
+            }
+            let total = sum.streams[0].total();
+            prop_assert_eq!(total.done, total.response.histogram.count());
+            // Each rank is told apart by its response time.
+            for (part, (counts, ..)) in parts.iter().zip(&ranks) {
+                let time = u64::from(part.rank + 1) * 1_000_000;
+                let of_rank = total.response.histogram.buckets().find(|(low, high, _)| (*low..=*high).contains(&time));
+                let mine = of_rank.map_or(0, |(.., count)| count);
+                let runs = counts.windows(kept.min(counts.len())).map(|run| run.iter().sum::<u64>());
+                prop_assert!(runs.into_iter().any(|run| run == mine), "{mine} of {counts:?}, {kept} kept");
+            }
+        }
+
+        /// The order in which records arrive does not matter.
+        #[test]
+        fn the_order_of_the_parts_does_not_matter(starts in prop::collection::vec(0u64..3_000_000_000, 2..5)) {
+            let mut parts: Vec<RankRecord> = starts
+                .iter()
+                .enumerate()
+                .map(|(rank, began)| part(u32::try_from(rank).unwrap(), &[3, 1, 4, 1, 5], *began, 0))
+                .collect();
+            let one = sum_of(&parts);
+            parts.reverse();
+            prop_assert_eq!(sum_of(&parts), one);
+        }
+    }
+}

@@ -3,10 +3,10 @@
 use super::csv::CsvTable;
 use crate::analyse::sql::{ServerFigures, ServerRate};
 use crate::analyse::{
-    Calibration, ClassSummary, Conclusion, CurveResult, DatabaseResult, ImportedSummary,
-    LayersResult, PointSummary, Predictability, RunResult,
+    Calibration, ClassSummary, Conclusion, CurveResult, DatabaseResult, HostsAtLoad,
+    ImportedSummary, LayersResult, PointSummary, Predictability, RanksResult, RunResult, ranks,
 };
-use crate::model::{Finding, Host, TargetFacts};
+use crate::model::{Error, Finding, Host, TargetFacts};
 use crate::record::journal::{Header, Run};
 use serde::Serialize;
 
@@ -73,12 +73,30 @@ struct RunReport<'a> {
     /// For a soak or a single imported throughput series: its analysis over time.
     #[serde(skip_serializing_if = "Option::is_none")]
     predictability: Option<&'a Predictability>,
+    /// For a run with several ranks: its hosts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranks: Option<RanksResult>,
+    /// For a run with several ranks, if asked for: its hosts at every load.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    each_host: &'a [HostsAtLoad],
     findings: Vec<&'a Finding>,
 }
 
 /// The report of a run as one JSON document.
 #[must_use]
 pub fn json(run: &Run, result: &RunResult) -> String {
+    json_with(run, result, &[])
+}
+
+/// The same with all hosts at every load.
+///
+/// # Errors
+/// One process measured the run alone.
+pub fn json_with_each_host(run: &Run, result: &RunResult) -> Result<String, Error> {
+    Ok(json_with(run, result, &super::loads_of_hosts(run)?))
+}
+
+fn json_with(run: &Run, result: &RunResult, each_host: &[HostsAtLoad]) -> String {
     let header = &run.header;
     let points = result.points();
     let mut report = RunReport {
@@ -92,6 +110,8 @@ pub fn json(run: &Run, result: &RunResult) -> String {
         imported: &[],
         database: None,
         predictability: None,
+        ranks: ranks(run),
+        each_host,
         findings: result.all_findings(&header.findings).collect(),
     };
     match result {

@@ -560,6 +560,7 @@ mod tests {
             header,
             points: Vec::new(),
             imported,
+            ranks: crate::record::RankLines::default(),
             cut: false,
         }
     }

@@ -4,7 +4,8 @@
 //! [`Document`], which [`text`] and [`html`] render. Pure: nothing here opens a file or reads a
 //! clock.
 
-use crate::analyse::RunResult;
+use crate::analyse::{self, HostsAtLoad, RunResult};
+use crate::model::Error;
 use crate::record::journal::Run;
 use document::{Document, Section};
 use frame::frame;
@@ -32,6 +33,7 @@ pub mod openmetrics;
 pub mod oracle_row;
 mod parts;
 mod points;
+mod ranks;
 mod setup;
 pub mod soak;
 pub mod sql;
@@ -60,8 +62,42 @@ pub fn document(run: &Run, result: &RunResult) -> Document {
         RunResult::Soak(found) => soak::document(header, found),
         RunResult::Imported(found) => imported::document(run, found, findings, frame),
     };
+    if let Some(found) = analyse::ranks(run) {
+        // Behind the first section, which has the figures that the hosts' are the parts of.
+        let at = document.sections.len().min(1);
+        document.sections.insert(at, ranks::section(&found));
+    }
     document.sections.extend(cut_off(run));
     document
+}
+
+/// The same report with a section about each host at every load.
+///
+/// # Errors
+/// One process measured alone.
+pub fn with_each_host(run: &Run, mut document: Document) -> Result<Document, Error> {
+    let loads = loads_of_hosts(run)?;
+    document.sections.push(ranks::per_host(&loads));
+    Ok(document)
+}
+
+/// Each host at every load as CSV.
+///
+/// # Errors
+/// One process measured alone.
+pub fn csv_of_hosts(run: &Run) -> Result<String, Error> {
+    Ok(ranks::per_host_csv(&loads_of_hosts(run)?))
+}
+
+/// All hosts at every load.
+fn loads_of_hosts(run: &Run) -> Result<Vec<HostsAtLoad>, Error> {
+    if run.header.ranks.is_none() {
+        return Err(Error::usage(
+            "--per-host: one process measured this run alone",
+            "leave --per-host out",
+        ));
+    }
+    Ok(analyse::each_load(run))
 }
 
 /// Says that the journal's last line was lost, if it was.

@@ -22,6 +22,7 @@ mod metrics;
 mod mutated;
 mod predictability;
 mod queues;
+mod ranks;
 mod search;
 mod soak_table;
 mod tidy;
