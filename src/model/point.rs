@@ -413,6 +413,16 @@ impl Coordinates {
         }
     }
 
+    /// Operations per second that each rank offers in a round of some of the ranks; `None` in a
+    /// closed loop, and for other points.
+    #[must_use]
+    pub const fn rate_of_each(self) -> Option<u64> {
+        match self {
+            Self::Hosts { rate_per_s, .. } if rate_per_s > 0 => Some(rate_per_s),
+            _ => None,
+        }
+    }
+
     /// Small I/Os of a cell without large ones.
     #[must_use]
     pub const fn small_alone(self) -> Option<u32> {
@@ -621,12 +631,18 @@ impl std::fmt::Display for Coordinates {
                 write!(f, "layer {} of {sessions}, round {round}", layer.number())
             }
             Self::Round { round, .. } => write!(f, "round {round}"),
-            Self::Hosts { active, round, .. } => match active {
-                ActiveRanks::All => write!(f, "all ranks, round {round}"),
-                ActiveRanks::First(1) => write!(f, "the first rank, round {round}"),
-                ActiveRanks::First(count) => write!(f, "the first {count} ranks, round {round}"),
-                ActiveRanks::Only(rank) => write!(f, "rank {rank} alone, round {round}"),
-            },
+            Self::Hosts { active, round, .. } => {
+                match active {
+                    ActiveRanks::All => write!(f, "all ranks")?,
+                    ActiveRanks::First(count) => write!(f, "the first {count} ranks")?,
+                    ActiveRanks::Only(rank) => write!(f, "rank {rank} alone")?,
+                }
+                // All rounds together have no number.
+                if round > 0 {
+                    write!(f, ", round {round}")?;
+                }
+                Ok(())
+            }
         }
     }
 }

@@ -265,18 +265,7 @@ impl CalibrateRequest {
                     },
                 };
             }
-            Coordinates::Hosts {
-                depth, rate_per_s, ..
-            } => {
-                let load = match rate_per_s {
-                    0 => Load::Closed { depth },
-                    rate => offered(rate, depth),
-                };
-                return Point {
-                    until: Until::Elapsed(self.point_least.max(HOSTS_LEAST)),
-                    ..self.measured(coordinates, random(load, Pattern::Uniform), seed)
-                };
-            }
+            Coordinates::Hosts { .. } => return self.of_hosts(coordinates, seed),
             Coordinates::ClosingRate {
                 rate_per_s,
                 in_flight_max,
@@ -323,6 +312,20 @@ impl CalibrateRequest {
             ),
         };
         self.measured(coordinates, stream, seed)
+    }
+
+    /// Random reads by some of the ranks, in an open loop if a rate is given.
+    fn of_hosts(&self, coordinates: Coordinates, seed: u64) -> Point {
+        let depth = coordinates.outstanding();
+        let load = match coordinates.rate_of_each() {
+            None => Load::Closed { depth },
+            Some(rate) => offered(rate, depth),
+        };
+        let stream = self.stream(load, Mix::READS, Pattern::Uniform, self.block);
+        Point {
+            until: Until::Elapsed(self.point_least.max(HOSTS_LEAST)),
+            ..self.measured(coordinates, stream, seed)
+        }
     }
 
     fn stream(&self, load: Load, mix: Mix, pattern: Pattern, length: u32) -> Stream {

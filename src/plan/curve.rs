@@ -127,10 +127,7 @@ impl CurveRequest {
     }
 
     fn point(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Point {
-        let rate = match coordinates {
-            Coordinates::Hosts { rate_per_s, .. } => Some(rate_per_s).filter(|rate| *rate > 0),
-            other => other.rate(),
-        };
+        let rate = coordinates.rate().or(coordinates.rate_of_each());
         let load = match rate {
             Some(rate) => Load::Open {
                 rate: rate as f64,

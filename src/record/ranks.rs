@@ -429,7 +429,7 @@ fn merged_stream(name: &str, parts: &[&RankRecord], place: &Place, kept: usize) 
         patterns: of_rank()
             .flat_map(|(stream, _)| stream.patterns.clone())
             .collect(),
-        sql: of_rank().find_map(|(stream, _)| stream.sql.clone()),
+        sql: of_rank().find_map(|(stream, _)| stream.sql),
         kinds: Vec::new(),
         unserved: Vec::new(),
         drained: 0,
@@ -665,11 +665,11 @@ mod tests {
 
     #[test]
     fn half_a_second_and_more_gives_no_sum() {
-        let parts = [0, 350_000_000, 650_000_000]
-            .map(|began| part(began as u32 / 100_000_000, &[1, 2, 3], began, 0));
+        let began = [(0, 0), (1, 350_000_000), (2, 650_000_000)];
+        let parts = began.map(|(rank, began)| part(rank, &[1, 2, 3], began, 0));
         let sum = sum_of(&parts);
         assert!(
-            matches!(&sum.end, End::Broken(why) if why.contains("0.65 s apart")),
+            matches!(&sum.end, End::Broken(why) if why.contains("650 ms apart")),
             "{:?}",
             sum.end
         );
@@ -772,7 +772,7 @@ mod tests {
             let kept = sum.streams[0].kinds[0].windows.len();
             if merge.is_common {
                 let all: usize = ranks.iter().map(|(counts, ..)| counts.len()).sum();
-                prop_assert_eq!(merge.windows_dropped as usize, all - kept * parts.len());
+                prop_assert_eq!(merge.windows_dropped, (all - kept * parts.len()) as u64);
             }
             let total = sum.streams[0].total();
             prop_assert_eq!(total.done, total.response.histogram.count());

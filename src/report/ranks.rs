@@ -57,16 +57,14 @@ fn counted(found: &RanksResult) -> String {
             found.names[found.names.len() - 1]
         )
     };
-    let lost: String = found
-        .lost
-        .iter()
-        .map(|lost| {
-            format!(
-                " Rank {} on {} was lost at {}: {}.",
-                lost.rank, lost.host, lost.coordinates, lost.how
-            )
-        })
-        .collect();
+    let mut lost = String::new();
+    for one in &found.lost {
+        let _ = write!(
+            lost,
+            " Rank {} on {} was lost at {}: {}.",
+            one.rank, one.host, one.coordinates, one.how
+        );
+    }
     format!("{} ranks on {hosts}: {names}.{lost}", found.ranks)
 }
 

@@ -9,7 +9,8 @@ use crate::common::{self, Place, header, run};
 use rigel::analyse::{HostRounds, RanksResult, SoFar, ranks};
 use rigel::engine::sim::Sim;
 use rigel::model::{
-    Bytes, CalibrateRequest, Coordinates, CurveRequest, Host, Loads, Nanos, Request, SimSpec, Step,
+    Arrivals, Bytes, CalibrateRequest, Coordinates, CurveRequest, Host, Loads, Mix, Nanos, Pattern,
+    Point, Ratio, Request, SimSpec, Step,
 };
 use rigel::plan::ranks::of_rank;
 use rigel::record::journal::{self, Journal, Run};
@@ -18,6 +19,7 @@ use rigel::record::{
     End, PointRecord, RankClock, RankFacts, RankGroup, RankLost, RankRecord, RanksEnd,
 };
 use rigel::report::document::Extent;
+use rigel::report::openmetrics::{About, Exposed};
 use rigel::report::{self, html, text};
 
 /// Where a rank's clock stands when rank 0's is at zero: an hour, and not whole windows, apart.
@@ -61,7 +63,7 @@ fn group(size: u32) -> RankGroup {
 
 /// The records of all active ranks of a point that begins at `now` on rank 0's clock; rank r begins
 /// r times 200 µs later.
-fn measured(point: &rigel::model::Point, size: u32, now: u64, model: Model<'_>) -> Vec<RankRecord> {
+fn measured(point: &Point, size: u32, now: u64, model: Model<'_>) -> Vec<RankRecord> {
     let active = point.coordinates.active_ranks().count(size);
     let part = |rank: u32| {
         let spec = model(rank, active);
@@ -127,13 +129,32 @@ fn calibration() -> Request {
     })
 }
 
+/// A curve of one depth.
+fn curve(depth: u32) -> Request {
+    Request::Curve(CurveRequest {
+        loads: Loads::Depths(vec![depth]),
+        arrivals: Arrivals::Poisson,
+        in_flight_max: 64,
+        length: 8192,
+        mix: Mix::READS,
+        pattern: Pattern::Uniform,
+        background: None,
+        bound: None,
+        precision: Ratio::from_percent(2.0).unwrap(),
+        point_least: Nanos::from_secs(5),
+        point_most: Nanos::from_secs(5),
+        sql: None,
+        ranks: 0,
+    })
+}
+
 fn rounds(found: &RanksResult) -> &HostRounds {
     found.rounds.as_ref().expect("the plan has rounds")
 }
 
 #[test]
 fn a_journal_has_each_ranks_line_before_the_sum_and_gives_them_back() {
-    let run = cluster("journal", 2, calibration(), &|_, _| spec("4,1ms"));
+    let run = cluster("journal", 2, curve(8), &|_, _| spec("4,1ms"));
     assert_eq!(
         run.header.ranks.as_ref().map(|group| group.hosts()),
         Some(2)
@@ -172,7 +193,7 @@ fn a_journal_has_each_ranks_line_before_the_sum_and_gives_them_back() {
 /// Hosts with a device each: twice the hosts do twice as much, and none notices the others.
 #[test]
 fn hosts_that_share_nothing_add_up() {
-    let run = cluster("apart", 4, calibration(), &|_, _| spec("4,1ms"));
+    let run = cluster("apart", 4, curve(8), &|_, _| spec("4,1ms"));
     let found = ranks(&run).unwrap();
     let rounds = rounds(&found);
     let sums: Vec<(u32, f64)> = rounds
@@ -202,11 +223,12 @@ fn hosts_that_share_nothing_add_up() {
     assert!((shares - 1.0).abs() < 1e-9, "{shares}");
 }
 
-/// Hosts that share a device of four servers: whoever measures gets an equal part of it.
+/// Hosts that share a device of four servers: whoever measures gets an equal part of it. One host
+/// keeps all four busy alone.
 #[test]
 fn hosts_that_share_a_device_do_not_add_up_and_the_ladder_ends() {
     let shared = |_, active: u32| spec(&format!("{},1ms", 4 / active));
-    let run = cluster("shared", 4, calibration(), &shared);
+    let run = cluster("shared", 4, curve(8), &shared);
     let found = ranks(&run).unwrap();
     let rounds = rounds(&found);
     let one = rounds.ladder[0].sum.value;
@@ -234,7 +256,7 @@ fn hosts_that_share_a_device_do_not_add_up_and_the_ladder_ends() {
 #[test]
 fn the_slow_host_of_three_is_named_with_what_differs_on_it() {
     let slow = |rank, _| spec(if rank == 2 { "4,2ms" } else { "4,1ms" });
-    let run = cluster("slow", 3, calibration(), &slow);
+    let run = cluster("slow", 3, curve(8), &slow);
     let found = ranks(&run).unwrap();
     let at = found.at_load.as_ref().unwrap();
     let names: Vec<&str> = at
@@ -262,7 +284,7 @@ fn the_slow_host_of_three_is_named_with_what_differs_on_it() {
 #[test]
 fn of_two_hosts_that_differ_neither_is_named() {
     let slow = |rank, _| spec(if rank == 1 { "4,2ms" } else { "4,1ms" });
-    let run = cluster("two", 2, calibration(), &slow);
+    let run = cluster("two", 2, curve(8), &slow);
     let found = ranks(&run).unwrap();
     let at = found.at_load.as_ref().unwrap();
     assert!(at.two_differ && at.hosts.iter().all(|host| !host.is_slow));
@@ -278,21 +300,7 @@ fn of_two_hosts_that_differ_neither_is_named() {
 /// take 1 ms, half 10 ms, and no mean of two percentiles would say so.
 #[test]
 fn percentiles_are_of_all_operations_together() {
-    let request = Request::Curve(CurveRequest {
-        loads: Loads::Depths(vec![1]),
-        arrivals: rigel::model::Arrivals::Poisson,
-        in_flight_max: 64,
-        length: 8192,
-        mix: rigel::model::Mix::READS,
-        pattern: rigel::model::Pattern::Uniform,
-        background: None,
-        bound: None,
-        precision: rigel::model::Ratio::from_percent(2.0).unwrap(),
-        point_least: Nanos(0),
-        point_most: Nanos::from_secs(5),
-        sql: None,
-        ranks: 0,
-    });
+    let request = curve(1);
     let two = |rank, _| {
         spec(if rank == 1 {
             "1,10ms,fixed"
@@ -350,7 +358,7 @@ fn an_offered_rate_is_divided_among_the_ranks() {
 
 #[test]
 fn a_lost_rank_is_told_and_the_end_line_is_missing() {
-    let mut run = cluster("lost", 2, calibration(), &|_, _| spec("4,1ms"));
+    let mut run = cluster("lost", 2, curve(8), &|_, _| spec("4,1ms"));
     run.ranks.ended = None;
     run.ranks.lost = vec![RankLost {
         rank: 1,
@@ -388,7 +396,6 @@ fn the_report_is_as_the_golden_files_have_it() {
     let found = report::result(&run);
     let document = report::with_each_host(&run, report::document(&run, &found)).unwrap();
     let said = text::render(&document, Extent::Summary);
-    assert!(common::fits_a_terminal(&said), "{said}");
     common::golden("ranks/three.txt", &said);
     common::golden("ranks/three.csv", &report::csv_of_hosts(&run).unwrap());
     let json: serde_json::Value =
@@ -407,6 +414,39 @@ fn the_report_is_as_the_golden_files_have_it() {
     if let Some(file) = std::env::var_os("RIGEL_RANKS_PAGE") {
         std::fs::write(file, page).unwrap();
     }
+}
+
+#[test]
+fn metrics_have_each_rank() {
+    let run = cluster("metrics", 2, curve(8), &|_, _| spec("4,1ms"));
+    let mut exposed = Exposed::new(About {
+        verb: "curve".into(),
+        target: "sim".into(),
+        engine: "sim".into(),
+        started: "2026-01-01T00:00:00Z".parse().unwrap(),
+        planned: None,
+        objectives: Vec::new(),
+        share: 0.0,
+    });
+    let (group, mut done) = (run.header.ranks.clone().unwrap(), [0; 2]);
+    for point in &run.ranks.parts {
+        exposed.add_ranks(&group, &point.parts);
+        for part in &point.parts {
+            done[part.rank as usize] += part.record.streams[0].total().done;
+        }
+    }
+    let text = String::from_utf8(exposed.answer("").1.to_vec()).unwrap();
+    for (rank, done) in done.iter().enumerate() {
+        let line = format!(
+            "rigel_rank_operations_total{{rank=\"h{}\"}} {done}",
+            rank + 1
+        );
+        assert!(text.lines().any(|found| found == line), "{line} in {text}");
+    }
+    assert!(
+        text.contains("rigel_rank_round_response_p99_seconds{rank=\"h2\"}"),
+        "{text}"
+    );
 }
 
 #[test]

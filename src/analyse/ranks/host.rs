@@ -114,14 +114,14 @@ impl HostsAtLoad {
         for host in hosts.iter_mut().filter(|host| host.is_slow || two_differ) {
             host.differs_in = differences(group, host.rank);
         }
-        let [p50_us, p99_us, p999_us] = quantiles(all);
+        let [median, p99, tail] = quantiles(all);
         let rates: Vec<f64> = hosts.iter().map(|host| host.iops.value).collect();
         Some(Self {
             coordinates: merged.coordinates,
             sum: all.rate(),
-            p50_us,
-            p99_us,
-            p999_us,
+            p50_us: median,
+            p99_us: p99,
+            p999_us: tail,
             jain: jain(&rates).filter(|_| !is_open),
             p99_worst_to_median: worst_to_median(&hosts).filter(|_| is_open),
             hosts,
@@ -152,15 +152,15 @@ impl HostsAtLoad {
 
 fn host(group: &RankGroup, rank: u32, point: &PointSummary) -> Option<HostFigures> {
     let class = point.classes.first()?;
-    let [p50_us, p99_us, p999_us] = quantiles(class);
+    let [median, p99, tail] = quantiles(class);
     Some(HostFigures {
         rank,
         host: group.label(rank),
         iops: class.rate(),
         share: 0.0,
-        p50_us,
-        p99_us,
-        p999_us,
+        p50_us: median,
+        p99_us: p99,
+        p999_us: tail,
         cpu_us_per_io: point.cpu_us_per_io,
         is_slow: false,
         differs_in: Vec::new(),
@@ -205,7 +205,7 @@ fn judge(hosts: &mut [HostFigures], is_open: bool) -> bool {
         let times = slower.p99_us.zip(faster.p99_us);
         let by_p99 = times.is_some_and(|(a, b)| {
             let (low, high) = if a.value < b.value { (a, b) } else { (b, a) };
-            high.value > P99_HIGH * low.value && below(low, high)
+            high.value > P99_HIGH * low.value && (below(low, high) || high.interval.is_none())
         });
         return by_rate || by_p99;
     }
@@ -221,7 +221,8 @@ fn judge(hosts: &mut [HostFigures], is_open: bool) -> bool {
             && host.iops.value < RATE_LOW * rate
             && middle.is_some_and(|middle| below(host.iops, middle));
         let by_p99 = host.p99_us.is_some_and(|own| {
-            let low = own.interval.map_or(f64::NEG_INFINITY, |limits| limits.low);
+            // A rate that is not served has no interval, and is far above.
+            let low = own.interval.map_or(own.value, |limits| limits.low);
             own.value > P99_HIGH * p99 && low > p99
         });
         host.is_slow = by_rate || by_p99;
