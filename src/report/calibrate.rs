@@ -247,8 +247,9 @@ fn sustained(found: &Calibration) -> Vec<String> {
     let closed = sustained.closed.map(|at| {
         let (iops, known) = (parts::count(at.iops.value), parts::plus_minus(at.iops));
         format!(
-            "Within {bound}: {iops} IOPS ({known}) with a constant {} outstanding.",
-            at.depth
+            "Within {bound}: {iops} IOPS ({known}) with a constant {} outstanding{}.",
+            at.depth,
+            parts::on_each(at.ranks)
         )
     });
     std::iter::once(open).chain(closed).collect()

@@ -9,7 +9,7 @@ use super::parts;
 use crate::analyse::{
     AloneFigures, Estimate, HostFigures, HostRounds, HostsAtLoad, LadderStep, RanksResult,
 };
-use crate::model::{Bytes, Coordinates};
+use crate::model::Bytes;
 use std::fmt::Write;
 
 /// Maximum number of hosts in the table of a summary.
@@ -36,7 +36,7 @@ pub(super) fn section(found: &RanksResult) -> Section {
          sum is not the rate of one storage."
     } else {
         "All figures of this report are of all ranks together: counts and histograms are added, \
-         second by second, over the time in which all of them measured."
+         window by window, over the time in which all of them measured."
     };
     parts::section("hosts", "The hosts", lead, blocks)
 }
@@ -72,7 +72,7 @@ fn counted(found: &RanksResult) -> String {
 fn sum(at: &HostsAtLoad) -> String {
     let mut text = format!(
         "At {}: {} operations/s ({}) together",
-        load(at),
+        at.load(),
         parts::count(at.sum.value),
         parts::plus_minus(at.sum)
     );
@@ -91,24 +91,6 @@ fn sum(at: &HostsAtLoad) -> String {
     text + "."
 }
 
-/// The load of a point; of a round, without its number.
-fn load(at: &HostsAtLoad) -> String {
-    match at.coordinates {
-        Coordinates::Hosts {
-            rate_per_s: 0,
-            depth,
-            ..
-        } => format!("depth {depth} on each rank"),
-        Coordinates::Hosts { rate_per_s, .. } => {
-            format!("{} by each rank", parts::per_second(rate_per_s as f64))
-        }
-        Coordinates::Rate { .. } | Coordinates::ClosingRate { .. } => {
-            format!("{} of all ranks together", at.coordinates)
-        }
-        other => format!("{other} on each rank"),
-    }
-}
-
 const HOST_COLUMNS: [&str; 9] = [
     "host",
     "#op/s",
@@ -123,7 +105,7 @@ const HOST_COLUMNS: [&str; 9] = [
 
 /// A row for each host: of many, the slowest.
 fn hosts(at: &HostsAtLoad) -> Table {
-    let caption = format!("Each host, {}", load(at));
+    let caption = format!("Each host, {}", at.load());
     let mut shown: Vec<&HostFigures> = at.hosts.iter().collect();
     let all = shown.len();
     if all > SHOWN_MAX {
@@ -200,7 +182,7 @@ fn ladder(rounds: &HostRounds) -> Table {
         "#op/s together",
         "#± (95 %)",
         "#p99 (95 % interval)",
-        "#of the first's rate each",
+        "#each, of one alone",
     ];
     let caption = format!("More and more ranks, {}", of_each(rounds));
     parts::rows(&caption, &columns, rounds.ladder.iter().map(row).collect())
@@ -380,10 +362,13 @@ fn alone_chart(rounds: &HostRounds) -> Option<Chart> {
     if rounds.alone.len() < 2 {
         return None;
     }
-    let series = |name: &str, of: fn(&AloneFigures) -> Estimate| Series {
+    // Side by side, since intervals would cover each other.
+    let series = |name: &str, aside: f64, of: fn(&AloneFigures) -> Estimate| Series {
         name: name.into(),
-        shape: Shape::Bars,
-        x: (1..=rounds.alone.len()).map(|at| at as f64).collect(),
+        shape: Shape::Points,
+        x: (1..=rounds.alone.len())
+            .map(|at| at as f64 + aside)
+            .collect(),
         y: rounds.alone.iter().map(|one| Some(of(one).value)).collect(),
         band: rounds.alone.iter().map(|one| of(one).interval).collect(),
         labels: rounds
@@ -424,10 +409,9 @@ fn alone_chart(rounds: &HostRounds) -> Option<Chart> {
             range: Some((0.0, most * 1.05)),
             ..Axis::default()
         },
-        // Bars overlap: what a host does alone is behind.
         series: vec![
-            series("alone", |one| one.alone),
-            series("with all", |one| one.together),
+            series("alone", -0.06, |one| one.alone),
+            series("with all", 0.06, |one| one.together),
         ],
         ..Lines::default()
     };

@@ -47,23 +47,7 @@ fn lost(run: &Run) -> Vec<Finding> {
 
 /// Names the slow hosts of three or more; says of two that they differ.
 fn unequal(at: &HostsAtLoad) -> Option<Finding> {
-    let load = at.coordinates;
-    let p99 = |host: &HostFigures| {
-        host.p99_us
-            .map_or_else(|| "-".into(), |p99| time(p99.value))
-    };
-    let figures = |host: &HostFigures| {
-        format!(
-            "{} {}/s, p99 {}",
-            host.host,
-            count(host.iops.value),
-            p99(host)
-        )
-    };
-    let facts = |host: &HostFigures| match in_words(&host.differs_in) {
-        differences if differences.is_empty() => String::new(),
-        differences => format!("; {} differs in: {differences}", host.host),
-    };
+    let load = at.load();
     if at.two_differ {
         let [one, other] = at.hosts.as_slice() else {
             return None;
@@ -72,28 +56,48 @@ fn unequal(at: &HostsAtLoad) -> Option<Finding> {
         return Some(Finding::warning(
             FindingName::Unequal,
             format!(
-                "at {load} they differ: {}; {}{}",
+                "the two hosts differ at {load}: {} does {}; {} does {}{}",
+                one.host,
                 figures(one),
+                other.host,
                 figures(other),
-                facts(other)
+                differences(other)
             ),
             "with two hosts neither is known to be the slow one: add a third, or exchange them",
         ));
     }
-    let slow: Vec<_> = at.hosts.iter().filter(|host| host.is_slow).collect();
-    let names: Vec<String> = slow.iter().map(|host| figures(host)).collect();
-    let differ: String = slow.iter().map(|host| facts(host)).collect();
+    let slow: Vec<&HostFigures> = at.hosts.iter().filter(|host| host.is_slow).collect();
+    let each: Vec<String> = slow
+        .iter()
+        .map(|host| format!("{} does {}{}", host.host, figures(host), differences(host)))
+        .collect();
     let others = at.hosts.len() - slow.len();
     (!slow.is_empty()).then(|| {
         Finding::warning(
             FindingName::Unequal,
             format!(
-                "at {load} slower than the other {others} hosts: {}{differ}",
-                names.join("; ")
+                "slower than the other {others} hosts at {load}: {}",
+                each.join("; ")
             ),
             "compare the host's paths, links and settings with the others'; the sum includes it",
         )
     })
+}
+
+/// `1,526/s, p99 9.40 ms`.
+fn figures(host: &HostFigures) -> String {
+    let p99 = host
+        .p99_us
+        .map_or_else(|| "unknown".into(), |p99| time(p99.value));
+    format!("{}/s, p99 {p99}", count(host.iops.value))
+}
+
+/// The facts in which a host differs, behind its figures.
+fn differences(host: &HostFigures) -> String {
+    match in_words(&host.differs_in) {
+        found if found.is_empty() => String::new(),
+        found => format!(" (it has {found})"),
+    }
 }
 
 fn clocks(run: &Run, group: &RankGroup) -> Option<Finding> {

@@ -2,6 +2,7 @@
 
 use super::facts::{FactDifference, differences};
 use crate::analyse::figures::confidence::Estimate;
+use crate::analyse::figures::quantity::per_second;
 use crate::analyse::figures::robust::median;
 use crate::analyse::figures::statistics::Limits;
 use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise};
@@ -37,7 +38,7 @@ pub struct HostFigures {
     pub p999_us: Option<Estimate>,
     /// CPU time of the rank per operation; `None` in an open loop, whose threads busy-wait.
     pub cpu_us_per_io: Option<f64>,
-    /// True if it is slower than the others by the rules of docs/methods/ranks.md.
+    /// True if it is slower than the others by the rules of docs/methods/ranks-figures.md.
     pub is_slow: bool,
     /// The first facts in which it differs from the others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -127,6 +128,19 @@ impl HostsAtLoad {
             hosts,
             two_differ,
         })
+    }
+
+    /// The load in words: of each rank, or of all together if it is a rate.
+    #[must_use]
+    pub fn load(&self) -> String {
+        match (self.coordinates, self.coordinates.rate_of_each()) {
+            (_, Some(rate)) => format!("{} by each rank", per_second(rate as f64)),
+            (Coordinates::Hosts { depth, .. }, None) => format!("depth {depth} on each rank"),
+            (Coordinates::Rate { .. } | Coordinates::ClosingRate { .. }, None) => {
+                format!("{} of all ranks together", self.coordinates)
+            }
+            (other, None) => format!("{other} on each rank"),
+        }
     }
 
     /// The host with the highest p99: what waits for all hosts waits for it.

@@ -1,7 +1,7 @@
 //! Several hosts that measured together: their sum, their shares, and what they do to each other.
 //!
 //! Input: a journal with records of ranks. Output: [`RanksResult`], the figures of each host at a
-//! load, and findings. docs/methods/ranks.md defines every figure. Nothing here is a mean of
+//! load, and findings. docs/methods/ranks-figures.md defines every figure. Nothing here is a mean of
 //! percentiles: histograms were added, window by window, over the time in which all ranks measured.
 
 mod facts;
