@@ -11,6 +11,7 @@ use document::{Document, Section};
 use frame::frame;
 
 pub mod advice;
+mod against;
 mod calibrate;
 mod chart;
 pub mod classic;
