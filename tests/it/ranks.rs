@@ -89,8 +89,22 @@ fn measured(point: &Point, size: u32, now: u64, model: Model<'_>) -> Vec<RankRec
 }
 
 /// A run of `size` ranks, through a journal on disk.
-fn cluster(name: &str, size: u32, mut request: Request, model: Model<'_>) -> Run {
+fn cluster(name: &str, size: u32, request: Request, model: Model<'_>) -> Run {
     let place = Place::new(&format!("ranks-{name}"));
+    journaled(&place, size, request, model);
+    journal::read(&place.0.join("run")).unwrap()
+}
+
+/// The journal of a short run by three hosts that differ, as text.
+pub(crate) fn journal_text() -> String {
+    let place = Place::new("ranks-text");
+    let slow = |rank, _| spec(if rank == 2 { "2,2ms" } else { "2,1ms" });
+    journaled(&place, 3, curve(4), &slow);
+    std::fs::read_to_string(place.0.join("run").join(journal::FILE_NAME)).unwrap()
+}
+
+/// Measures a run of `size` ranks, and leaves its journal in the directory `run` of `place`.
+fn journaled(place: &Place, size: u32, mut request: Request, model: Model<'_>) {
     let directory = place.0.join("run");
     request.set_ranks(size);
     let mut header = header(model(0, size), &request, "2026-01-01T00:00:00Z");
@@ -116,8 +130,6 @@ fn cluster(name: &str, size: u32, mut request: Request, model: Model<'_>) -> Run
         now += 30_000_000_000;
     }
     journal.end(RanksEnd { status: 0 }).unwrap();
-    drop(journal);
-    journal::read(&directory).unwrap()
 }
 
 /// A calibration that takes little time.

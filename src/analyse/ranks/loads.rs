@@ -1,8 +1,8 @@
 //! The points of a run with ranks by load: several visits or rounds of one load together.
 
-use crate::model::{Coordinates, Step};
+use crate::model::{ActiveRanks, Coordinates, Step};
 use crate::record::journal::Run;
-use crate::record::{PointRecord, RankedPoint, visits};
+use crate::record::{PointRecord, RankedPoint, StreamRecord, visits};
 use std::collections::BTreeMap;
 
 /// The points of a run, and the records of its ranks behind each of them.
@@ -50,7 +50,7 @@ impl<'a> RankLoads<'a> {
     pub(super) fn all(&self) -> Vec<Coordinates> {
         let mut loads = Vec::new();
         for load in self.coordinates().map(load_of) {
-            if load.active_ranks() == crate::model::ActiveRanks::All && !loads.contains(&load) {
+            if load.active_ranks() == ActiveRanks::All && !loads.contains(&load) {
                 loads.push(load);
             }
         }
@@ -115,17 +115,13 @@ impl<'a> RankLoads<'a> {
         let records = self
             .at(load)
             .filter_map(|point| self.run.points.get(point.at));
-        let (done, seconds) = records.fold((0, 0.0), |(done, seconds), record| {
-            let stream = record
-                .streams
-                .first()
-                .map_or(0, |stream| stream.total().done);
-            (done + stream, seconds + record.measured.as_secs_f64())
+        let (done, seconds) = records.fold((0.0, 0.0), |(done, seconds), record| {
+            let stream = record.streams.first().map_or(0, StreamRecord::done);
+            (
+                done + stream as f64,
+                seconds + record.measured.as_secs_f64(),
+            )
         });
-        if seconds > 0.0 {
-            done as f64 / seconds
-        } else {
-            0.0
-        }
+        if seconds > 0.0 { done / seconds } else { 0.0 }
     }
 }

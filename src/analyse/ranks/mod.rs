@@ -136,7 +136,8 @@ fn overlap(run: &Run, group: &RankGroup) -> Overlap {
         found.clock_bound_us = found.clock_bound_us.max(micros(merge.clock_bound.0));
     }
     let windows = run.ranks.parts.iter().flat_map(|point| &point.parts);
-    found.windows = windows.map(|part| part.record.whole_windows() as u64).sum();
+    let windows = windows.map(|part| part.record.whole_windows() as u64);
+    found.windows = windows.fold(0, u64::saturating_add);
     let ahead = group
         .members
         .iter()
