@@ -17,6 +17,7 @@
 //! | [`record`] | stores results: histograms, windows, coverage, the journal |
 //! | [`import`] | parses the results of other tools |
 //! | [`observe`] | facts and counters of the host |
+//! | [`ranks`] | this process among those that a process manager started on several hosts |
 //! | [`server`] | runs a private database server |
 //! | [`analyse`] | interprets the records |
 //! | [`report`] | presents the results |
@@ -39,6 +40,7 @@ pub mod model;
 pub mod observe;
 pub mod plan;
 pub mod preflight;
+pub mod ranks;
 pub mod record;
 pub mod report;
 pub mod run;

@@ -78,6 +78,7 @@ fn part() -> Result<RankRecord, String> {
     let mut point = request.point(Coordinates::at_depth(32), spec.bytes.0, 1);
     point.until = rigel::model::Until::Elapsed(Nanos::from_secs(5));
     let terms = Terms {
+        cue: None,
         workers: 1,
         stop: &AtomicBool::new(false),
         enough: &|classes| {

@@ -26,6 +26,7 @@ mod private_server;
 mod progress;
 mod prompt;
 pub mod ranges;
+pub mod ranks;
 mod report;
 mod results;
 mod soak;
@@ -105,10 +106,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
     } else {
         other_verb(arguments)
     };
-    output::concluded(outcome).unwrap_or_else(|error| {
-        output::complain(&error);
-        error.exit_status()
-    })
+    ranks::concluded(output::concluded(outcome))
 }
 
 /// Refuses arguments that contain, or may contain, a password, before anything can repeat them,

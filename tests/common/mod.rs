@@ -5,6 +5,7 @@
 // The library's own tests include it from there too.
 #[path = "../../src/report/golden.rs"]
 mod golden;
+pub(crate) mod pmi;
 
 use rigel::analyse::{Calibration, SoFar, calibration, is_enough};
 use rigel::drive::{self, Terms};
@@ -64,6 +65,7 @@ pub(crate) fn run(engine: &dyn Engine, point: &Point) -> PointRecord {
         workers: 1,
         stop: &AtomicBool::new(false),
         enough: &enough,
+        cue: None,
     };
     drive::point(engine, point, &terms, &mut |_| ()).unwrap()
 }

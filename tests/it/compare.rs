@@ -44,6 +44,7 @@ fn calibrate_as(request: &CalibrateRequest, spec: SimSpec, seed: u64) -> Run {
     {
         let terms = Terms {
             workers: 1,
+            cue: None,
             stop: &AtomicBool::new(false),
             enough: &|classes| {
                 classes

@@ -20,6 +20,7 @@ mod laws;
 mod licences;
 mod metrics;
 mod mutated;
+mod pmi;
 mod predictability;
 mod queues;
 mod ranks;

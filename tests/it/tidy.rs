@@ -20,6 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("record", &["model", "files"]),
     ("observe", &["model", "clock"]),
     ("server", &["model", "clock", "files"]),
+    ("ranks", &["model", "clock"]),
     // From `workload` an engine needs the random number generator and the content of writes, never
     // the mix; from `observe` the guard needs the stack of devices.
     (
@@ -50,6 +51,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "analyse",
             "plan",
             "preflight",
+            "ranks",
         ],
     ),
     (
@@ -67,6 +69,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "analyse",
             "plan",
             "preflight",
+            "ranks",
             "report",
             "run",
             "serve",

@@ -304,6 +304,7 @@ fn every_engine_completes_every_operation() {
         workers: 1,
         stop: &AtomicBool::new(false),
         enough: &|_| false,
+        cue: None,
     };
     for engine in engines(&file) {
         let record = rigel::drive::point(engine.as_ref(), &point, &terms, &mut |_| ()).unwrap();
@@ -354,6 +355,7 @@ fn every_engine_does_log_writes() {
         workers: 1,
         stop: &AtomicBool::new(false),
         enough: &|_| false,
+        cue: None,
     };
     let without_file = engines(&file).into_iter().skip(3);
     for engine in file_engines(&[&file], WRITE)

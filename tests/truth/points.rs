@@ -77,6 +77,7 @@ pub(crate) fn measure(engine: &dyn Engine, point: &Point) -> PointRecord {
         workers: 1,
         stop: &AtomicBool::new(false),
         enough: &|_| false,
+        cue: None,
     };
     rigel::drive::point(engine, point, &terms, &mut |_| ()).unwrap()
 }

@@ -62,6 +62,7 @@ fn curve() -> (LiveState, Nanos) {
             workers: 1,
             stop: &AtomicBool::new(false),
             enough: &|_| false,
+            cue: None,
         };
         let watch = &mut |live: &Live| state.live(&point, live, &[Sample::default()], now);
         let record = drive::point(&engine, &point, &terms, watch).unwrap();
@@ -339,6 +340,7 @@ fn a_soak_shows_a_column_a_round_and_the_seconds_of_the_one_that_runs() {
             workers: 1,
             stop: &AtomicBool::new(false),
             enough: &|_| false,
+            cue: None,
         };
         let watch = &mut |live: &Live| state.live(&point, live, &[Sample::default()], now);
         let record = drive::point(&engine, &point, &terms, watch).unwrap();

@@ -48,7 +48,8 @@ pub(in crate::cli) fn resume(
         ranks: RankLines::default(),
         cut,
     };
-    let job = job_again(run, args, None, journal, so_far)?;
+    let header = so_far.header.clone();
+    let job = job_again(run, args, None, header, Some((journal, so_far)))?;
     Ok(Some((job, last)))
 }
 
