@@ -36,6 +36,7 @@ setpriv       util-linux    test
 script        bsdutils      test
 xz            xz-utils      test
 chromium      chromium      test
+mpiexec.hydra mpich         test
 taskset       util-linux    bench
 '
 
