@@ -37,6 +37,7 @@ script        bsdutils      test
 xz            xz-utils      test
 chromium      chromium      test
 mpiexec.hydra mpich         test
+ip            iproute2      test
 taskset       util-linux    bench
 '
 

@@ -8,7 +8,7 @@ use crate::engine::inherited;
 use crate::model::{Error, Nanos};
 use crate::observe;
 use crate::ranks::pmi::Pmi;
-use crate::ranks::{Channel, Joining, Member, Place, Ranks};
+use crate::ranks::{Channel, Joining, RankMember, Place, Ranks};
 use crate::run::LOST_STATUS;
 use clap::Args;
 use sha2::{Digest, Sha256};
@@ -159,7 +159,7 @@ fn connect(channel: &Channel) -> Result<(Pmi, Option<String>), Error> {
 }
 
 /// Who this rank is.
-fn member() -> Member {
+fn member() -> RankMember {
     let mut arguments = Sha256::new();
     for argument in std::env::args_os().skip(1) {
         arguments.update(argument.as_bytes());
@@ -171,7 +171,7 @@ fn member() -> Member {
     let digest = digest[..8].iter().map(|byte| format!("{byte:02x}"));
     // Tests have several hosts with one kernel.
     let boot_id = std::env::var("RIGEL_TEST_BOOT_ID").unwrap_or_else(|_| observe::boot_id());
-    Member {
+    RankMember {
         host: rustix::system::uname()
             .nodename()
             .to_string_lossy()

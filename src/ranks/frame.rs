@@ -8,7 +8,7 @@ pub const FRAME_MAX: usize = 64 << 20;
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(super) enum FrameKind {
     /// A sign of life.
     Beat = 0,
     /// A question for the peer's clock: eight bytes that come back.
@@ -27,7 +27,7 @@ pub(super) enum Kind {
     End = 7,
 }
 
-impl Kind {
+impl FrameKind {
     fn of(number: u8) -> Option<Self> {
         [
             Self::Beat,
@@ -48,7 +48,7 @@ impl Kind {
 ///
 /// # Errors
 /// The connection broke, or the bytes are more than a frame holds.
-pub(super) fn write(to: &mut impl Write, kind: Kind, bytes: &[u8]) -> std::io::Result<()> {
+pub(super) fn write(to: &mut impl Write, kind: FrameKind, bytes: &[u8]) -> std::io::Result<()> {
     let too_long = || std::io::Error::new(ErrorKind::InvalidInput, "longer than a frame of 64 MiB");
     let length = u32::try_from(bytes.len())
         .ok()
@@ -66,7 +66,7 @@ pub(super) fn write(to: &mut impl Write, kind: Kind, bytes: &[u8]) -> std::io::R
 ///
 /// # Errors
 /// The connection ended or broke, or what arrived is no frame.
-pub(super) fn read(from: &mut impl Read) -> std::io::Result<(Kind, Vec<u8>)> {
+pub(super) fn read(from: &mut impl Read) -> std::io::Result<(FrameKind, Vec<u8>)> {
     let mut head = [0; 5];
     from.read_exact(&mut head)?;
     let length = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize;
@@ -74,7 +74,7 @@ pub(super) fn read(from: &mut impl Read) -> std::io::Result<(Kind, Vec<u8>)> {
     if length > FRAME_MAX {
         return Err(invalid("a frame longer than 64 MiB"));
     }
-    let kind = Kind::of(head[4]).ok_or_else(|| invalid("a frame of an unknown kind"))?;
+    let kind = FrameKind::of(head[4]).ok_or_else(|| invalid("a frame of an unknown kind"))?;
     let mut bytes = Vec::new();
     from.by_ref().take(length as u64).read_to_end(&mut bytes)?;
     if bytes.len() < length {
@@ -91,26 +91,26 @@ mod tests {
     #[test]
     fn a_huge_length_is_refused_before_anything_is_read() {
         let mut head = u32::MAX.to_be_bytes().to_vec();
-        head.push(Kind::Data as u8);
+        head.push(FrameKind::Data as u8);
         let error = read(&mut &head[..]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidData);
         // A length that is allowed, and nothing behind it: memory for what came, and the end.
         let mut head = u32::try_from(FRAME_MAX).unwrap().to_be_bytes().to_vec();
-        head.push(Kind::Data as u8);
+        head.push(FrameKind::Data as u8);
         let error = read(&mut &head[..]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
-        assert!(write(&mut Vec::new(), Kind::Data, &vec![0; FRAME_MAX + 1]).is_err());
+        assert!(write(&mut Vec::new(), FrameKind::Data, &vec![0; FRAME_MAX + 1]).is_err());
     }
 
     proptest! {
         #[test]
         fn what_is_written_is_read(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
             let mut stream = Vec::new();
-            write(&mut stream, Kind::Fail, &bytes).unwrap();
-            write(&mut stream, Kind::Beat, &[]).unwrap();
+            write(&mut stream, FrameKind::Fail, &bytes).unwrap();
+            write(&mut stream, FrameKind::Beat, &[]).unwrap();
             let mut from = &stream[..];
-            prop_assert_eq!(read(&mut from).unwrap(), (Kind::Fail, bytes));
-            prop_assert_eq!(read(&mut from).unwrap(), (Kind::Beat, Vec::new()));
+            prop_assert_eq!(read(&mut from).unwrap(), (FrameKind::Fail, bytes));
+            prop_assert_eq!(read(&mut from).unwrap(), (FrameKind::Beat, Vec::new()));
         }
 
         #[test]

@@ -25,7 +25,7 @@ use clocks::Pong;
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
-use frame::Kind;
+use frame::FrameKind;
 use pmi::{BarrierTimes, Pmi};
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process};
 use serde::de::DeserializeOwned;
@@ -74,7 +74,7 @@ pub struct Joining {
 
 /// Who a rank is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Member {
+pub struct RankMember {
     /// Name of its host.
     pub host: String,
     /// Identifies the running kernel: ranks of one host have the same.
@@ -139,7 +139,7 @@ pub struct Ranks {
     shared: Arc<Shared>,
     inbox: Mutex<Receiver<(usize, Arrival)>>,
     pongs: Mutex<Receiver<Pong>>,
-    members: Vec<Member>,
+    members: Vec<RankMember>,
     /// By rank: the barriers at the beginning.
     barriers: Vec<Vec<BarrierTimes>>,
 }
@@ -153,7 +153,7 @@ impl Ranks {
     pub fn join(
         mut pmi: Pmi,
         joining: &Joining,
-        member: &Member,
+        member: &RankMember,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, (Error, Box<Pmi>)> {
         let clock = Clock::real();
@@ -283,7 +283,7 @@ impl Ranks {
 
     /// Who the ranks are, by rank.
     #[must_use]
-    pub fn members(&self) -> &[Member] {
+    pub fn members(&self) -> &[RankMember] {
         &self.members
     }
 
@@ -472,7 +472,7 @@ impl Ranks {
             hint: hint.clone(),
         };
         let text = serde_json::to_vec(&failure).expect("text and a number");
-        let _ = self.shared.send(0, Kind::Fail, &text);
+        let _ = self.shared.send(0, FrameKind::Fail, &text);
     }
 
     /// Ends the run with the status of rank 0: rank 0 sends its own, the others wait for it. Then
@@ -484,7 +484,7 @@ impl Ranks {
         let status = if self.is_root() {
             self.shared.over.store(true, Ordering::Release);
             for link in &self.shared.links {
-                let _ = self.shared.send(link.peer, Kind::End, &[status]);
+                let _ = self.shared.send(link.peer, FrameKind::End, &[status]);
             }
             status
         } else {
@@ -534,7 +534,7 @@ impl Ranks {
             for _ in 0..exchanges {
                 let sent = self.shared.clock.now();
                 self.shared
-                    .send(link.peer, Kind::Ping, &sent.0.to_be_bytes())?;
+                    .send(link.peer, FrameKind::Ping, &sent.0.to_be_bytes())?;
                 let pong = loop {
                     match pongs.recv_timeout(Duration::from_nanos(SILENT.0)) {
                         // An answer to an earlier question may come late.
@@ -586,7 +586,7 @@ impl Joining {
 }
 
 impl Shared {
-    fn send(&self, to: usize, kind: Kind, bytes: &[u8]) -> Result<(), Error> {
+    fn send(&self, to: usize, kind: FrameKind, bytes: &[u8]) -> Result<(), Error> {
         let link = self.links.iter().find(|link| link.peer == to);
         let link = link.expect("ranks send to rank 0, and rank 0 to all others");
         frame::write(&mut *lock(&link.writer), kind, bytes)
@@ -607,27 +607,27 @@ impl Shared {
             // The receivers live as long as the process measures.
             let arrived = |arrival| drop(arrivals.send((peer, arrival)));
             match read {
-                Ok((Kind::Beat, _)) => {}
-                Ok((Kind::Ping, mut bytes)) => {
+                Ok((FrameKind::Beat, _)) => {}
+                Ok((FrameKind::Ping, mut bytes)) => {
                     bytes.extend_from_slice(&self.clock.now().0.to_be_bytes());
-                    let _ = self.send(peer, Kind::Pong, &bytes);
+                    let _ = self.send(peer, FrameKind::Pong, &bytes);
                 }
-                Ok((Kind::Pong, bytes)) => {
+                Ok((FrameKind::Pong, bytes)) => {
                     if let Some(pong) = Pong::read(peer, &bytes, at) {
                         let _ = pongs.send(pong);
                     }
                 }
-                Ok((Kind::Stop, _)) => self.stop.store(true, Ordering::Relaxed),
-                Ok((Kind::Data, bytes)) => arrived(Arrival::Data(bytes)),
-                Ok((Kind::Deflated, bytes)) => match inflated(&bytes) {
+                Ok((FrameKind::Stop, _)) => self.stop.store(true, Ordering::Relaxed),
+                Ok((FrameKind::Data, bytes)) => arrived(Arrival::Data(bytes)),
+                Ok((FrameKind::Deflated, bytes)) => match inflated(&bytes) {
                     Ok(bytes) => arrived(Arrival::Data(bytes)),
                     Err(error) => return self.lose(peer, &error, arrivals),
                 },
-                Ok((Kind::Fail, bytes)) => match serde_json::from_slice(&bytes) {
+                Ok((FrameKind::Fail, bytes)) => match serde_json::from_slice(&bytes) {
                     Ok(failure) => arrived(Arrival::Fail(failure)),
                     Err(error) => return self.lose(peer, &error.into(), arrivals),
                 },
-                Ok((Kind::End, bytes)) => {
+                Ok((FrameKind::End, bytes)) => {
                     let status = bytes.first().copied().unwrap_or(1);
                     self.over.store(true, Ordering::Release);
                     let _ = self.ended.set(status);
@@ -674,18 +674,18 @@ impl Shared {
             }
             if self.stop.load(Ordering::Relaxed) && !has_told {
                 has_told = true;
-                self.tell_all(Kind::Stop);
+                self.tell_all(FrameKind::Stop);
             }
             if now >= next {
                 next = now.plus(BEAT);
-                self.tell_all(Kind::Beat);
+                self.tell_all(FrameKind::Beat);
             }
             self.clock.wait_until(now.plus(LOOK));
         }
     }
 
     /// A broken connection is noticed where it is read.
-    fn tell_all(&self, kind: Kind) {
+    fn tell_all(&self, kind: FrameKind) {
         for link in &self.links {
             let _ = frame::write(&mut *lock(&link.writer), kind, &[]);
         }
@@ -707,16 +707,16 @@ fn is_gone(launcher: Option<Pid>) -> bool {
     getppid() != launcher
 }
 
-fn packed(message: &impl Serialize) -> Result<(Kind, Vec<u8>), Error> {
+fn packed(message: &impl Serialize) -> Result<(FrameKind, Vec<u8>), Error> {
     let text = serde_json::to_vec(message).expect("messages are maps with text keys");
     if text.len() < DEFLATE_FROM {
-        return Ok((Kind::Data, text));
+        return Ok((FrameKind::Data, text));
     }
     let mut deflated = DeflateEncoder::new(Vec::new(), Compression::fast());
     deflated
         .write_all(&text)
         .and_then(|()| deflated.finish())
-        .map(|bytes| (Kind::Deflated, bytes))
+        .map(|bytes| (FrameKind::Deflated, bytes))
         .map_err(|error| Error::failed(format!("a message cannot be deflated: {error}"), ""))
 }
 

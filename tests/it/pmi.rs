@@ -5,7 +5,7 @@ use crate::common::pmi::{Dialect, Server};
 use rigel::clock::Clock;
 use rigel::model::{Error, Nanos};
 use rigel::ranks::pmi::Pmi;
-use rigel::ranks::{Joining, Member, Ranks};
+use rigel::ranks::{Joining, RankMember, Ranks};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -174,8 +174,8 @@ fn joining() -> Joining {
     }
 }
 
-fn member(host: &str) -> Member {
-    Member {
+fn member(host: &str) -> RankMember {
+    RankMember {
         host: host.into(),
         boot_id: host.into(),
         version: "1".into(),

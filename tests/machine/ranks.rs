@@ -2,7 +2,7 @@
 //! in these tests, without a launcher.
 
 use crate::common::pmi::{Dialect, Server};
-use crate::common::{Place, in_time, rigel, scratch_file, text, wait_until};
+use crate::common::{Place, in_time, need, rigel, scratch_file, test, text, wait_until};
 use rigel::record::End;
 use rigel::record::journal::{self, Run};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -366,4 +366,34 @@ fn many_processes_without_a_channel_are_refused_before_anything_is_made() {
         assert_eq!(output.status.code(), Some(0), "{}", told(&output));
         assert!(has_run);
     }
+}
+
+#[test]
+fn three_hosts_under_mpiexec_with_clocks_of_their_own_measure_one_directory() {
+    test("three hosts under mpiexec", || {
+        need("mpiexec.hydra", &["--version"])?;
+        need("unshare", &["--net", "--uts", "--mount", "--time", "true"])?;
+        let place = Place::new("ranks-hosts");
+        std::fs::create_dir(place.0.join("storage")).unwrap();
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/cluster-demo.sh");
+        let output = Command::new(script)
+            .args([env!("CARGO_BIN_EXE_rigel"), "storage", "out"])
+            .args("--depth 2 --scratch-size 64MiB --point-min 1s --point-max 2s".split(' '))
+            .env("RIGEL_DEMO_VERB", "curve")
+            .current_dir(&place.0)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+        let run = journal(&place);
+        let group = run.header.ranks.as_ref().unwrap();
+        assert_eq!(group.hosts(), 3);
+        let names: Vec<&str> = group.members.iter().map(|one| &*one.host.name).collect();
+        assert_eq!(names, ["h1", "h2", "h3"]);
+        for point in &run.ranks.parts {
+            let clocks = point.parts.iter().map(|part| part.clock);
+            assert!(clocks.into_iter().all(|clock| clock.agreed));
+        }
+        assert_eq!(run.ranks.ended.map(|end| end.status), Some(0));
+        Ok(())
+    });
 }
