@@ -93,7 +93,7 @@ pub fn json(run: &Run, result: &RunResult) -> String {
 /// # Errors
 /// One process measured the run alone.
 pub fn json_with_each_host(run: &Run, result: &RunResult) -> Result<String, Error> {
-    Ok(json_with(run, result, &super::loads_of_hosts(run)?))
+    Ok(json_with(run, result, &super::ranks::each_load(run)?))
 }
 
 fn json_with(run: &Run, result: &RunResult, each_host: &[HostsAtLoad]) -> String {
