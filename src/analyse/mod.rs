@@ -16,6 +16,7 @@ mod figures;
 mod point;
 mod preflight_checks;
 mod ranks;
+mod reported_knee;
 mod result;
 mod search;
 mod series;
@@ -65,6 +66,7 @@ pub use ranks::{
     AloneFigures, CacheReach, FactDifference, HostFigures, HostRounds, HostsAtLoad, LadderStep,
     Overlap, RanksResult, each_load, ranks,
 };
+pub use reported_knee::{MARGIN as KNEE_MARGIN, ReportedKnee};
 pub use result::{ImportedResult, RunResult};
 pub use search::at_load::AtLoad;
 pub use search::calibration::{Calibration, ClosingFigures, LogWrites, calibration};

@@ -6,6 +6,7 @@
 use super::demand::{DatabaseResult, database, load_points};
 use super::point::summary::PointSummary;
 use super::ranks::ranks;
+use super::reported_knee::{ReportedKnee, reported_knee};
 use super::search::calibration::{Calibration, calibration};
 use super::search::curve::{CurveResult, curve};
 use super::search::layers::{LayersResult, layers};
@@ -48,6 +49,8 @@ pub struct ImportedResult {
     pub series: Option<SoakResult>,
     /// What reports of databases say, if some of the sources are such reports.
     pub database: Option<DatabaseResult>,
+    /// The knee of the loads, if they are one curve.
+    pub knee: Option<ReportedKnee>,
     /// Findings about the figures as a whole.
     pub findings: Vec<Finding>,
 }
@@ -159,10 +162,13 @@ impl ImportedResult {
             .chain(of_series)
             .chain(database.iter().flat_map(|found| found.findings.clone()))
             .collect();
+        let loads: Vec<&LoadFigures> = sources.iter().flat_map(|one| &one.loads).collect();
+        let knee = reported_knee(&loads);
         Self {
             sources,
             series,
             database,
+            knee,
             findings,
         }
     }

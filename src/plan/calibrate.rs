@@ -11,7 +11,7 @@
 //! would have to at every visit.
 
 use super::precondition::{self, PASSES as PRECONDITIONING};
-use super::ranks::{self, HostLoad};
+use super::ranks::{self, LoadOfEach};
 use super::reread;
 use super::search::{Climb, LARGE, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of};
 use super::visits::Visits;
@@ -217,14 +217,8 @@ impl CalibrateRequest {
         let stream = match coordinates {
             Coordinates::Pass { .. } => {
                 let ops = self.pass(usable) / u64::from(self.large);
-                return self.sequential(
-                    coordinates,
-                    Until::Work {
-                        ops,
-                        most: PASS_TIME_MAX,
-                    },
-                    seed,
-                );
+                let most = PASS_TIME_MAX;
+                return self.sequential(coordinates, Until::Work { ops, most }, seed);
             }
             Coordinates::Within { bytes } => {
                 let space = Ratio::of(bytes, usable);
@@ -540,8 +534,8 @@ impl<'a> DonePoints<'a> {
     }
 
     /// The load at which ranks are compared: the knee, or the depth with the most throughput.
-    fn host_load(&self) -> Option<HostLoad> {
-        let knee = self.knee_depth().map(|depth| HostLoad {
+    fn host_load(&self) -> Option<LoadOfEach> {
+        let knee = self.knee_depth().map(|depth| LoadOfEach {
             depth,
             rate_per_s: 0,
         });

@@ -53,7 +53,7 @@ pub fn of_rank(point: &Point, rank: u32, size: u32, usable: u64) -> Option<Point
 
 /// The load of each rank in the rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct HostLoad {
+pub(super) struct LoadOfEach {
     /// Outstanding I/Os, or the in-flight limit.
     pub(super) depth: u32,
     /// Offered operations per second; 0 in a closed loop.
@@ -64,16 +64,16 @@ pub(super) struct HostLoad {
 /// if there is only one rank. Once begun, all rounds have the load of the first.
 pub(super) fn next(
     size: u32,
-    load: Option<HostLoad>,
+    load: Option<LoadOfEach>,
     done: &[PointSummary],
 ) -> Option<Coordinates> {
     let begun = done.iter().find_map(|point| match point.coordinates {
         Coordinates::Hosts {
             depth, rate_per_s, ..
-        } => Some(HostLoad { depth, rate_per_s }),
+        } => Some(LoadOfEach { depth, rate_per_s }),
         _ => None,
     });
-    let HostLoad { depth, rate_per_s } = begun.or(load)?;
+    let LoadOfEach { depth, rate_per_s } = begun.or(load)?;
     let steps = steps(size);
     let points = (1..=ROUNDS).flat_map(|round| {
         let at = move |active: &ActiveRanks| Coordinates::Hosts {
@@ -113,7 +113,7 @@ fn steps(size: u32) -> Vec<ActiveRanks> {
 
 /// The closed loop with the most operations per second of small I/O among `done`, or else the
 /// highest offered rate, divided among `size` ranks.
-pub(super) fn fullest(size: u32, done: &[PointSummary]) -> Option<HostLoad> {
+pub(super) fn fullest(size: u32, done: &[PointSummary]) -> Option<LoadOfEach> {
     let of = |step: Step| {
         let points = done.iter().filter(move |point| point.step() == step);
         points.filter_map(|point| {
@@ -123,14 +123,14 @@ pub(super) fn fullest(size: u32, done: &[PointSummary]) -> Option<HostLoad> {
     };
     let closed = of(Step::Depth).max_by(|one, other| one.1.total_cmp(&other.1));
     if let Some((coordinates, _)) = closed {
-        return Some(HostLoad {
+        return Some(LoadOfEach {
             depth: coordinates.outstanding(),
             rate_per_s: 0,
         });
     }
     let (coordinates, _) = of(Step::Rate).max_by_key(|(coordinates, _)| coordinates.rate())?;
     let each = coordinates.rate()? / u64::from(size.max(1));
-    Some(HostLoad {
+    Some(LoadOfEach {
         depth: coordinates.outstanding(),
         rate_per_s: each.max(1),
     })

@@ -4,7 +4,8 @@ use super::csv::CsvTable;
 use crate::analyse::sql::{ServerFigures, ServerRate};
 use crate::analyse::{
     Calibration, ClassSummary, Conclusion, CurveResult, DatabaseResult, HostsAtLoad,
-    ImportedSummary, LayersResult, PointSummary, Predictability, RanksResult, RunResult, ranks,
+    ImportedSummary, LayersResult, PointSummary, Predictability, RanksResult, ReportedKnee,
+    RunResult, ranks,
 };
 use crate::model::{Error, Finding, Host, TargetFacts};
 use crate::record::journal::{Header, Run};
@@ -70,6 +71,9 @@ struct RunReport<'a> {
     /// For `import`: what reports of databases say, and the demand that follows.
     #[serde(skip_serializing_if = "Option::is_none")]
     database: Option<&'a DatabaseResult>,
+    /// For `import`: the knee of the loads, if they are one curve.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    knee: Option<&'a ReportedKnee>,
     /// For a soak or a single imported throughput series: its analysis over time.
     #[serde(skip_serializing_if = "Option::is_none")]
     predictability: Option<&'a Predictability>,
@@ -93,7 +97,7 @@ pub fn json(run: &Run, result: &RunResult) -> String {
 /// # Errors
 /// One process measured the run alone.
 pub fn json_with_each_host(run: &Run, result: &RunResult) -> Result<String, Error> {
-    Ok(json_with(run, result, &super::loads_of_hosts(run)?))
+    Ok(json_with(run, result, &super::ranks::each_load(run)?))
 }
 
 fn json_with(run: &Run, result: &RunResult, each_host: &[HostsAtLoad]) -> String {
@@ -109,6 +113,7 @@ fn json_with(run: &Run, result: &RunResult, each_host: &[HostsAtLoad]) -> String
         layers: None,
         imported: &[],
         database: None,
+        knee: None,
         predictability: None,
         ranks: ranks(run),
         each_host,
@@ -123,6 +128,7 @@ fn json_with(run: &Run, result: &RunResult, each_host: &[HostsAtLoad]) -> String
         RunResult::Imported(found) => {
             report.imported = &found.sources;
             report.database = found.database.as_ref();
+            report.knee = found.knee.as_ref();
             let of_database = found
                 .database
                 .as_ref()

@@ -4,7 +4,7 @@
 //! [`Document`], which [`text`] and [`html`] render. Pure: nothing here opens a file or reads a
 //! clock.
 
-use crate::analyse::{self, HostsAtLoad, RunResult};
+use crate::analyse::{self, RunResult};
 use crate::model::Error;
 use crate::record::journal::Run;
 use document::{Document, Section};
@@ -77,7 +77,7 @@ pub fn document(run: &Run, result: &RunResult) -> Document {
 /// # Errors
 /// One process measured alone.
 pub fn with_each_host(run: &Run, mut document: Document) -> Result<Document, Error> {
-    let loads = loads_of_hosts(run)?;
+    let loads = ranks::each_load(run)?;
     document.sections.push(ranks::per_host(&loads));
     Ok(document)
 }
@@ -87,18 +87,7 @@ pub fn with_each_host(run: &Run, mut document: Document) -> Result<Document, Err
 /// # Errors
 /// One process measured alone.
 pub fn csv_of_hosts(run: &Run) -> Result<String, Error> {
-    Ok(ranks::per_host_csv(&loads_of_hosts(run)?))
-}
-
-/// All hosts at every load.
-fn loads_of_hosts(run: &Run) -> Result<Vec<HostsAtLoad>, Error> {
-    if run.header.ranks.is_none() {
-        return Err(Error::usage(
-            "--per-host: one process measured this run alone",
-            "leave --per-host out",
-        ));
-    }
-    Ok(analyse::each_load(run))
+    Ok(ranks::per_host_csv(&ranks::each_load(run)?))
 }
 
 /// Says that the journal's last line was lost, if it was.

@@ -7,9 +7,10 @@ use super::document::{
 };
 use super::parts;
 use crate::analyse::{
-    AloneFigures, Estimate, HostFigures, HostRounds, HostsAtLoad, LadderStep, RanksResult,
+    self, AloneFigures, Estimate, HostFigures, HostRounds, HostsAtLoad, LadderStep, RanksResult,
 };
-use crate::model::Bytes;
+use crate::model::{Bytes, Error};
+use crate::record::journal::Run;
 use std::fmt::Write;
 
 /// Maximum number of hosts in the table of a summary.
@@ -423,6 +424,20 @@ fn alone_chart(rounds: &HostRounds) -> Option<Chart> {
         description,
         Plot::Lines(lines),
     ))
+}
+
+/// All hosts at every load, for `--per-host`.
+///
+/// # Errors
+/// One process measured alone.
+pub(super) fn each_load(run: &Run) -> Result<Vec<HostsAtLoad>, Error> {
+    if run.header.ranks.is_none() {
+        return Err(Error::usage(
+            "--per-host: one process measured this run alone",
+            "leave --per-host out",
+        ));
+    }
+    Ok(analyse::each_load(run))
 }
 
 /// Each host at every load, for `--per-host`.

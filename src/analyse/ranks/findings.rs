@@ -1,6 +1,5 @@
 //! Findings about the ranks of a run.
 
-use super::RanksResult;
 use super::facts::in_words;
 use super::host::{HostFigures, HostsAtLoad};
 use super::loads::RankLoads;
@@ -16,18 +15,18 @@ const DRIFT_MAX_PPM: f64 = 500.0;
 /// Allowed difference of wall clocks, in nanoseconds.
 const WALL_CLOCK_MAX_NS: u64 = 1_000_000_000;
 
-/// All findings about the ranks.
+/// All findings about the ranks; `at` is the load at which hosts are compared.
 pub(super) fn findings(
     run: &Run,
     group: &RankGroup,
     loads: &RankLoads<'_>,
-    found: &RanksResult,
+    at: Option<&HostsAtLoad>,
 ) -> Vec<Finding> {
     let mut findings = lost(run);
-    findings.extend(found.at_load.as_ref().and_then(unequal));
+    findings.extend(at.and_then(unequal));
     findings.extend(clocks(run, group));
     findings.extend(wall_clocks(group));
-    findings.extend(of_hosts(group, loads, found));
+    findings.extend(of_hosts(group, loads, at));
     findings
 }
 
@@ -159,8 +158,8 @@ fn wall_clocks(group: &RankGroup) -> Option<Finding> {
 
 /// What the checks of a single host say of each rank, at the load at which hosts are compared: its
 /// own caches, counters, CPUs. Each kind once, with the names of the hosts.
-fn of_hosts(group: &RankGroup, loads: &RankLoads<'_>, found: &RanksResult) -> Vec<Finding> {
-    let Some(at) = &found.at_load else {
+fn of_hosts(group: &RankGroup, loads: &RankLoads<'_>, at: Option<&HostsAtLoad>) -> Vec<Finding> {
+    let Some(at) = at else {
         return Vec::new();
     };
     let mut all: Vec<(Vec<String>, Finding)> = Vec::new();

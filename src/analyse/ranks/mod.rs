@@ -102,7 +102,7 @@ pub fn ranks(run: &Run) -> Option<RanksResult> {
         lost: run.ranks.lost.clone(),
         findings: Vec::new(),
     };
-    found.findings = findings::findings(run, group, &loads, &found);
+    found.findings = findings::findings(run, group, &loads, found.at_load.as_ref());
     Some(found)
 }
 
