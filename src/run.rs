@@ -10,7 +10,7 @@ pub mod soak;
 
 pub use bench::{Bench, BenchRequest, Event, Listen, SqlRequest};
 
-use crate::model::{Error, Nanos, Point};
+use crate::model::{Coordinates, Error, Nanos, Point};
 use crate::ranks::Ranks;
 use crate::record::journal::Journal;
 use crate::record::ranks::{RankLost, RankRecord, RanksEnd};
@@ -52,7 +52,8 @@ pub fn measure<'a>(
         listen(Event::Begin { point: &point });
         let record = if let Some(ranks) = together {
             let measured = ranks::measure(bench, ranks, (&point, warming.as_ref()), stop, listen);
-            let measured = measured.inspect_err(|_| note_loss(ranks, &point, journal))?;
+            let measured =
+                measured.inspect_err(|_| note_loss(ranks, point.coordinates, journal))?;
             let Some(measured) = measured else { continue };
             write_parts(&measured.parts, journal)?;
             measured.merged
@@ -75,6 +76,13 @@ pub fn measure<'a>(
         }
     }
     if let Some(ranks) = together {
+        if ranks.lost().is_some() {
+            // It was noticed between two points.
+            if let Some(last) = records.last() {
+                note_loss(ranks, last.coordinates, journal);
+            }
+            return Err(ranks.loss_error());
+        }
         ranks::over(ranks)?;
         let status = u8::from(stop.load(Ordering::Relaxed));
         journal.end(RanksEnd { status })?;
@@ -87,7 +95,7 @@ pub const LOST_STATUS: u8 = 6;
 
 /// Writes which rank was lost, if that is why a point failed. What cannot be written is not
 /// reported: the loss itself is.
-fn note_loss(ranks: &Ranks, point: &Point, journal: &mut Journal) {
+fn note_loss(ranks: &Ranks, coordinates: Coordinates, journal: &mut Journal) {
     let Some(loss) = ranks.lost() else { return };
     let line = RankLost {
         rank: u32::try_from(loss.rank).unwrap_or(u32::MAX),
@@ -95,7 +103,7 @@ fn note_loss(ranks: &Ranks, point: &Point, journal: &mut Journal) {
             .members()
             .get(loss.rank)
             .map_or_else(String::new, |member| member.host.clone()),
-        coordinates: point.coordinates,
+        coordinates,
         how: loss.how.clone(),
     };
     let status = LOST_STATUS;

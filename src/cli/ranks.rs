@@ -8,7 +8,7 @@ use crate::engine::inherited;
 use crate::model::{Error, Nanos};
 use crate::observe;
 use crate::ranks::pmi::Pmi;
-use crate::ranks::{Channel, Joining, RankMember, Place, Ranks};
+use crate::ranks::{Channel, Joining, Place, RankMember, Ranks};
 use crate::run::LOST_STATUS;
 use clap::Args;
 use sha2::{Digest, Sha256};

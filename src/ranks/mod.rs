@@ -536,7 +536,8 @@ impl Ranks {
                 self.shared
                     .send(link.peer, FrameKind::Ping, &sent.0.to_be_bytes())?;
                 let pong = loop {
-                    match pongs.recv_timeout(Duration::from_nanos(SILENT.0)) {
+                    // A rank that is gone is noticed first where its connection is read.
+                    match pongs.recv_timeout(Duration::from_nanos(SILENT.plus(GRACE).0)) {
                         // An answer to an earlier question may come late.
                         Ok(pong) if pong.peer == link.peer && pong.sent == sent => break pong,
                         Ok(_) => {}
