@@ -8,7 +8,7 @@ use crate::engine::inherited;
 use crate::model::{Error, Nanos};
 use crate::observe;
 use crate::ranks::pmi::Pmi;
-use crate::ranks::{Channel, Joining, Place, RankMember, Ranks};
+use crate::ranks::{Channel, Joining, LaunchedAs, RankMember, Ranks};
 use crate::run::LOST_STATUS;
 use clap::Args;
 use sha2::{Digest, Sha256};
@@ -94,8 +94,8 @@ impl RanksArgs {
     /// It is one of many without a channel to the others, or they did not all come.
     pub(super) fn enter(&self, destroys: bool) -> Result<(), Error> {
         let environment = |name: &str| std::env::var_os(name);
-        let place = Place::decide(&environment, self.alone, destroys)?;
-        let Place::Rank(channel) = place else {
+        let place = LaunchedAs::decide(&environment, self.alone, destroys)?;
+        let LaunchedAs::Rank(channel) = place else {
             return Ok(());
         };
         let (pmi, launched_as) = connect(&channel)?;

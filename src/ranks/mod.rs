@@ -17,7 +17,7 @@ mod star;
 
 pub use clocks::ClockOffset;
 pub use frame::FRAME_MAX;
-pub use place::{Channel, Environment, Place};
+pub use place::{Channel, Environment, LaunchedAs};
 
 use crate::clock::Clock;
 use crate::model::{Error, Nanos};
@@ -118,7 +118,7 @@ struct Link {
 }
 
 /// What the threads of a process share.
-struct Shared {
+struct SharedLinks {
     rank: usize,
     clock: Clock,
     links: Vec<Link>,
@@ -136,7 +136,7 @@ pub struct Ranks {
     size: usize,
     /// The process manager, once all have joined.
     pmi: Option<Mutex<Pmi>>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedLinks>,
     inbox: Mutex<Receiver<(usize, Arrival)>>,
     pongs: Mutex<Receiver<Pong>>,
     members: Vec<RankMember>,
@@ -230,7 +230,7 @@ impl Ranks {
                 writer: Mutex::new(stream),
             });
         }
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedLinks {
             rank,
             clock,
             links,
@@ -586,7 +586,7 @@ impl Joining {
     }
 }
 
-impl Shared {
+impl SharedLinks {
     fn send(&self, to: usize, kind: FrameKind, bytes: &[u8]) -> Result<(), Error> {
         let link = self.links.iter().find(|link| link.peer == to);
         let link = link.expect("ranks send to rank 0, and rank 0 to all others");

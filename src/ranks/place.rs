@@ -1,6 +1,6 @@
 //! Alone, a rank, or neither: what the environment says of how this process was started.
 //!
-//! Input: environment variables. Output: [`Place`], or a refusal. The most dangerous case is a
+//! Input: environment variables. Output: [`LaunchedAs`], or a refusal. The most dangerous case is a
 //! launcher that starts many processes and gives them no channel to each other: each would believe
 //! itself alone on the same target. It is found by the launcher's own variables, and refused.
 
@@ -9,7 +9,7 @@ use std::ffi::OsString;
 
 /// How this process stands to others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum LaunchedAs {
     /// It measures alone.
     Alone,
     /// It is one of several, and this leads to their process manager.
@@ -40,7 +40,7 @@ pub enum Channel {
 /// Reads environment variables.
 pub type Environment<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
 
-impl Place {
+impl LaunchedAs {
     /// Decides by the environment. `alone` is the user's word that independent runs are wanted;
     /// `destroys` says that they would overwrite a target.
     ///
@@ -228,16 +228,16 @@ impl Signs<'_> {
 mod tests {
     use super::*;
 
-    fn decide(variables: &[(&str, &str)]) -> Result<Place, Error> {
+    fn decide(variables: &[(&str, &str)]) -> Result<LaunchedAs, Error> {
         with(variables, false, false)
     }
 
-    fn with(variables: &[(&str, &str)], alone: bool, destroys: bool) -> Result<Place, Error> {
+    fn with(variables: &[(&str, &str)], alone: bool, destroys: bool) -> Result<LaunchedAs, Error> {
         let environment = |name: &str| {
             let found = variables.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| OsString::from(value))
         };
-        Place::decide(&environment, alone, destroys)
+        LaunchedAs::decide(&environment, alone, destroys)
     }
 
     fn refusal(variables: &[(&str, &str)]) -> String {
@@ -248,17 +248,17 @@ mod tests {
 
     #[test]
     fn a_process_without_a_launcher_is_alone() {
-        assert_eq!(decide(&[]), Ok(Place::Alone));
+        assert_eq!(decide(&[]), Ok(LaunchedAs::Alone));
         // A batch script and `salloc` have it for their single process.
-        assert_eq!(decide(&[("SLURM_NTASKS", "4")]), Ok(Place::Alone));
+        assert_eq!(decide(&[("SLURM_NTASKS", "4")]), Ok(LaunchedAs::Alone));
         assert_eq!(
             decide(&[("PMI_FD", "11"), ("PMI_SIZE", "1"), ("PMI_RANK", "0")]),
-            Ok(Place::Alone)
+            Ok(LaunchedAs::Alone)
         );
         let one = [("OMPI_COMM_WORLD_SIZE", "1"), ("PMIX_RANK", "0")];
-        assert_eq!(decide(&one), Ok(Place::Alone));
+        assert_eq!(decide(&one), Ok(LaunchedAs::Alone));
         let one = [("SLURM_STEP_NUM_TASKS", "1"), ("PMIX_NAMESPACE", "x")];
-        assert_eq!(decide(&one), Ok(Place::Alone));
+        assert_eq!(decide(&one), Ok(LaunchedAs::Alone));
     }
 
     #[test]
@@ -266,7 +266,7 @@ mod tests {
         let inherited = [("PMI_FD", "11"), ("PMI_SIZE", "3"), ("PMI_RANK", "2")];
         assert_eq!(
             decide(&inherited),
-            Ok(Place::Rank(Channel::Inherited {
+            Ok(LaunchedAs::Rank(Channel::Inherited {
                 descriptor: 11,
                 rank: 2,
                 size: 3
@@ -274,10 +274,10 @@ mod tests {
         );
         // Within an allocation of Slurm or below Open MPI the channel still counts.
         let within = [&inherited[..], &[("SLURM_STEP_NUM_TASKS", "3")]].concat();
-        assert!(matches!(decide(&within), Ok(Place::Rank(_))));
+        assert!(matches!(decide(&within), Ok(LaunchedAs::Rank(_))));
         assert_eq!(
             decide(&[("PMI_PORT", "h1:38433"), ("PMI_ID", "2")]),
-            Ok(Place::Rank(Channel::Port {
+            Ok(LaunchedAs::Rank(Channel::Port {
                 address: "h1:38433".into(),
                 id: "2".into()
             }))
@@ -329,12 +329,16 @@ mod tests {
     #[test]
     fn independent_runs_must_be_asked_for_and_never_overwrite() {
         let slurm = [("SLURM_STEP_NUM_TASKS", "3")];
-        assert_eq!(with(&slurm, true, false), Ok(Place::Alone));
+        assert_eq!(with(&slurm, true, false), Ok(LaunchedAs::Alone));
         let refused = with(&slurm, true, true).unwrap_err().to_string();
         assert!(refused.contains("3 processes would overwrite"), "{refused}");
-        assert_eq!(with(&[], true, true), Ok(Place::Alone), "it is one process");
+        assert_eq!(
+            with(&[], true, true),
+            Ok(LaunchedAs::Alone),
+            "it is one process"
+        );
         let ranks = [("PMI_FD", "11"), ("PMI_SIZE", "3"), ("PMI_RANK", "2")];
-        assert_eq!(with(&ranks, true, false), Ok(Place::Alone));
+        assert_eq!(with(&ranks, true, false), Ok(LaunchedAs::Alone));
         assert!(with(&ranks, true, true).is_err());
         assert!(with(&[("PRTE_LAUNCHED", "1")], true, true).is_err());
     }

@@ -261,7 +261,7 @@ impl Pmi {
         line: &str,
         answer: &str,
         within: Nanos,
-    ) -> Result<Reply, Error> {
+    ) -> Result<PmiReply, Error> {
         self.write(name, line)?;
         self.reply(name, answer, within)
     }
@@ -283,8 +283,8 @@ impl Pmi {
     }
 
     /// Reads a line, and refuses it if it is not `answer`, or an error.
-    fn reply(&mut self, name: &str, answer: &str, within: Nanos) -> Result<Reply, Error> {
-        let reply = Reply {
+    fn reply(&mut self, name: &str, answer: &str, within: Nanos) -> Result<PmiReply, Error> {
+        let reply = PmiReply {
             line: self.line(name, within)?,
         };
         let has_failed = reply.get("rc").is_some_and(|code| code != "0");
@@ -324,11 +324,11 @@ impl Pmi {
 
 /// A reply: words, each a key and a value at its first `=`. Order differs by server, and unknown
 /// keys are ignored.
-struct Reply {
+struct PmiReply {
     line: String,
 }
 
-impl Reply {
+impl PmiReply {
     fn get(&self, name: &str) -> Option<&str> {
         self.line
             .split(' ')

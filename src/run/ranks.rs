@@ -75,7 +75,7 @@ pub(super) struct Together {
 }
 
 /// A record, and when it began on its rank's clock.
-type Part = (PointRecord, Nanos);
+type RankPart = (PointRecord, Nanos);
 
 /// One point at rank 0.
 struct Conductor<'a> {
@@ -163,7 +163,7 @@ impl Conductor<'_> {
         &self,
         warming: Option<&Point>,
         listen: &mut Listen,
-    ) -> Result<BTreeMap<usize, Part>, Error> {
+    ) -> Result<BTreeMap<usize, RankPart>, Error> {
         let mut parts = BTreeMap::new();
         let Some((first, others)) = self.active.split_first() else {
             return Ok(parts);
@@ -199,7 +199,7 @@ impl Conductor<'_> {
     }
 
     /// Waits for records until there are `wanted`.
-    fn collect(&self, parts: &mut BTreeMap<usize, Part>, wanted: usize) -> Result<(), Error> {
+    fn collect(&self, parts: &mut BTreeMap<usize, RankPart>, wanted: usize) -> Result<(), Error> {
         while parts.len() < wanted {
             let due = self.ranks.clock().now().plus(LISTEN);
             if let Some((from, News::Over { record, began })) = self.ranks.receive(due)? {
@@ -214,7 +214,7 @@ impl Conductor<'_> {
         &self,
         warming: Option<&Point>,
         listen: &mut Listen,
-    ) -> Result<BTreeMap<usize, Part>, Error> {
+    ) -> Result<BTreeMap<usize, RankPart>, Error> {
         for rank in self.active.iter().filter(|rank| **rank != 0) {
             self.instruct(*rank, self.share(*rank), warming)?;
         }
@@ -239,7 +239,7 @@ impl Conductor<'_> {
         })
     }
 
-    fn own_part(&self, warming: Option<&Point>, listen: &mut Listen) -> Result<Part, Error> {
+    fn own_part(&self, warming: Option<&Point>, listen: &mut Listen) -> Result<RankPart, Error> {
         if let Some(warming) = warming {
             self.bench.drive(warming, self.stop, None, &mut |_| ())?;
         }
@@ -256,7 +256,7 @@ impl Conductor<'_> {
     }
 
     /// Starts, ends and collects the parts of the other ranks.
-    fn conduct(&self) -> Result<BTreeMap<usize, Part>, Error> {
+    fn conduct(&self) -> Result<BTreeMap<usize, RankPart>, Error> {
         let conducted = self.try_conduct();
         if conducted.is_err() {
             // Rank 0's own part ends too.
@@ -265,7 +265,7 @@ impl Conductor<'_> {
         conducted
     }
 
-    fn try_conduct(&self) -> Result<BTreeMap<usize, Part>, Error> {
+    fn try_conduct(&self) -> Result<BTreeMap<usize, RankPart>, Error> {
         let clock = self.ranks.clock();
         let (mut parts, mut warm) = (BTreeMap::new(), BTreeSet::new());
         let others = self.active.iter().filter(|rank| **rank != 0).count();
@@ -370,8 +370,8 @@ impl Conductor<'_> {
     }
 
     /// The parts as the journal has them.
-    fn records(&self, parts: BTreeMap<usize, Part>, after: &[ClockOffset]) -> Vec<RankRecord> {
-        let of_rank = |(rank, (mut record, began)): (usize, Part)| {
+    fn records(&self, parts: BTreeMap<usize, RankPart>, after: &[ClockOffset]) -> Vec<RankRecord> {
+        let of_rank = |(rank, (mut record, began)): (usize, RankPart)| {
             // All of them did what the plan asked for, each its part.
             record.asked = Some(Box::new(self.point.clone()));
             let (before, after) = (self.offsets[rank], after[rank]);
@@ -455,7 +455,7 @@ impl Follower<'_> {
         self.ranks.send(0, &News::Over { record, began })
     }
 
-    fn on_cue(&self, point: &Point) -> Result<Part, Error> {
+    fn on_cue(&self, point: &Point) -> Result<RankPart, Error> {
         std::thread::scope(|scope| {
             let heed = scope.spawn(|| {
                 let heeded = self.heed();
