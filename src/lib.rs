@@ -21,6 +21,7 @@
 //! | [`analyse`] | interprets the records |
 //! | [`report`] | presents the results |
 //! | [`run`] | runs point after point, and writes them to the journal |
+//! | [`script`] | files for a database that Rigel does not reach itself |
 //! | [`serve`] | a small HTTP server for metrics |
 //! | [`preflight`] | the preflight check: facts and warnings |
 //! | [`cli`] | one file per verb |
@@ -42,6 +43,7 @@ pub mod preflight;
 pub mod record;
 pub mod report;
 pub mod run;
+pub mod script;
 pub mod serve;
 pub mod server;
 pub mod workload;

@@ -26,6 +26,7 @@ pub use advice::plan_crossing::{
 #[cfg(test)]
 pub(crate) use advice::tests as advice_example;
 pub use advice::{Advice, Opinion, Product, ProductAdvice, advise, advise_with_plans, warnings_of};
+pub use compare::claimed::{ClaimBeside, beside};
 pub use compare::comparison::{
     BOUND, Comparison, LoadChange, Slower, Verdict, compare, compare_sides,
 };
@@ -38,7 +39,8 @@ pub use compare::side::{ComparedSide, Side, SideRun};
 pub use compare::subject::{Scope, Subject, Term};
 pub use conclusion::{Conclusion, Status};
 pub use demand::{
-    DatabaseFigures, DatabaseResult, WaitShare, database, has_possible_reads, load_points,
+    DatabaseFigures, DatabaseResult, LoopFigures, LoopKind, LoopWait, LoopWitness, WaitShare,
+    database, has_possible_reads, load_points,
 };
 pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};
 pub use figures::quantile::{Quantile, precise};

@@ -16,7 +16,7 @@ use super::series::soak::{SoakReader, SoakResult};
 use super::series::types::PredictabilityTerms;
 use crate::model::{Finding, FindingName, Request};
 use crate::record::End;
-use crate::record::imported::{Figures, Imported};
+use crate::record::imported::{ClaimedCalibration, Figures, Imported};
 use crate::record::journal::Run;
 
 /// Allowed relative deviation of outstanding operations from Little's law. fio's means leave out
@@ -49,6 +49,8 @@ pub struct ImportedResult {
     pub series: Option<SoakResult>,
     /// What reports of databases say, if some of the sources are such reports.
     pub database: Option<DatabaseResult>,
+    /// What Oracle's own calibration claims.
+    pub claims: Vec<ClaimedCalibration>,
     /// Findings about the figures as a whole.
     pub findings: Vec<Finding>,
 }
@@ -138,7 +140,12 @@ impl ImportedResult {
             .chain(of_series)
             .chain(database.iter().flat_map(|found| found.findings.clone()))
             .collect();
+        let claims = all.iter().flat_map(|one| match &one.figures {
+            Figures::Claims(claims) => claims.as_slice(),
+            _ => &[],
+        });
         Self {
+            claims: claims.cloned().collect(),
             sources,
             series,
             database,

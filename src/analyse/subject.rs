@@ -115,7 +115,7 @@ impl<'a> Subject<'a> {
             .iter()
             .flat_map(|one| match &one.figures {
                 Figures::Loads(points) => points.as_slice(),
-                Figures::Series(_) | Figures::Database(_) => &[],
+                Figures::Series(_) | Figures::Database(_) | Figures::Claims(_) => &[],
             })
             .collect();
         let mut tools: Vec<String> = Vec::new();

@@ -29,7 +29,7 @@ const BYTES_MAX: Bytes = Bytes(1 << 30);
                   _summary.txt, iostat -x -t (text or -o JSON), and csv with a column of times and \
                   columns of values, such as an export from AWR; Oracle's AWR reports (text or \
                   HTML, one instance, global or one container), Statspack reports, and captures of \
-                  AWR-Miner, each also compressed by gzip.\n\nExit status: 0 imported, 1 failed, or a file is damaged, 2 wrong usage."
+                  AWR-Miner, each also compressed by gzip; spools of the files of rigel sql script, and rows of DBA_RSRC_IO_CALIBRATE.\n\nExit status: 0 imported, 1 failed, or a file is damaged, 2 wrong usage."
 )]
 pub(super) struct ImportArgs {
     /// Result files; those of one Orion run, of one sweep of fio, and one run's logs are combined,
@@ -78,6 +78,10 @@ impl ValueEnum for ImportFormat {
             ImportFormat::Csv => "Lines with a time and values",
             ImportFormat::Listing => "Listing of SQL*Plus: intervals or a histogram of waits",
             ImportFormat::Awr => "Oracle's AWR and Statspack reports, captures of AWR-Miner",
+            ImportFormat::CalibrateIo => {
+                "Row of DBA_RSRC_IO_CALIBRATE, or what calibrate_io.sql prints"
+            }
+            ImportFormat::Spool => "Spool of a run by the files of rigel sql script",
         };
         Some(PossibleValue::new(self.name()).help(help))
     }

@@ -31,6 +31,7 @@ mod results;
 mod soak;
 mod sql;
 mod sql_args;
+mod sql_script;
 mod stop;
 mod target;
 

@@ -8,6 +8,7 @@ use super::output::{remark, result};
 use super::private_server::{ServerArgs, load_tables};
 use super::progress::ProgressMode;
 use super::sql_args::{self, TablesArgs, WorkArgs};
+use super::sql_script::{self, ScriptArgs};
 use super::{calibrate, page, ranges};
 use crate::analyse::RunResult;
 use crate::engine::sql::access::shown;
@@ -35,6 +36,7 @@ enum SqlVerb {
     Load(Box<SqlLoadArgs>),
     Drop(DropArgs),
     Clean(CleanArgs),
+    Script(ScriptArgs),
 }
 
 /// Run sessions on a database, and report what it did
@@ -196,6 +198,7 @@ pub(super) fn run(args: &SqlArgs) -> Result<u8, Error> {
         SqlVerb::Load(args) => load(args),
         SqlVerb::Drop(args) => remove(args),
         SqlVerb::Clean(args) => clean(&args.directory),
+        SqlVerb::Script(args) => sql_script::run(args),
     }
 }
 

@@ -24,12 +24,18 @@ const NAMES: &[&str] = &[
     "event_name",
     "inst_id",
     "last_update_time",
+    "latency",
+    "max_iops",
+    "max_mbps",
+    "max_pmbps",
+    "num_physical_disks",
     "physical_reads",
     "physical_reads_per_sec",
     "physical_reads_per_second",
     "seconds",
     "snap_id",
     "snap_time",
+    "start_time",
     "wait_class",
     "wait_count",
     "wait_time_format",
@@ -119,6 +125,15 @@ pub(super) fn read(source: Source, columns: &table::Columns) -> Result<Imported,
     )?;
     read.notes.extend(unfit(&found));
     Ok(read)
+}
+
+/// Names of the columns of any listing, and its rows.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn columns(source: Source) -> Result<(Vec<String>, Vec<Vec<String>>), Error> {
+    let found = listing(source.name, source.text)?;
+    Ok((found.names, found.rows))
 }
 
 fn unfit(found: &Listing) -> Option<String> {

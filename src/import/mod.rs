@@ -4,6 +4,7 @@
 //! error with file and line. Pure: it opens no files. No text makes it panic.
 
 mod awr;
+mod calibrate_io;
 pub mod fio;
 pub mod fio_log;
 mod fio_sweep;
@@ -12,6 +13,7 @@ mod listing;
 pub mod orion;
 mod samples;
 mod source;
+mod spool;
 pub mod table;
 pub mod time;
 
@@ -38,17 +40,23 @@ pub enum ImportFormat {
     Awr,
     /// Listings of SQL*Plus.
     Listing,
+    /// Spools of the files of `rigel sql script`.
+    Spool,
+    /// Rows of `DBA_RSRC_IO_CALIBRATE`, and the spool of a calibration.
+    CalibrateIo,
 }
 
 impl ImportFormat {
     /// All formats.
-    pub const ALL: [ImportFormat; 6] = [
+    pub const ALL: [ImportFormat; 8] = [
         ImportFormat::Fio,
         ImportFormat::Orion,
         ImportFormat::Iostat,
         ImportFormat::Csv,
         ImportFormat::Awr,
         ImportFormat::Listing,
+        ImportFormat::Spool,
+        ImportFormat::CalibrateIo,
     ];
 
     /// Name of the format in options.
@@ -61,6 +69,8 @@ impl ImportFormat {
             ImportFormat::Csv => "csv",
             ImportFormat::Awr => "awr",
             ImportFormat::Listing => "listing",
+            ImportFormat::Spool => "spool",
+            ImportFormat::CalibrateIo => "calibrate-io",
         }
     }
 }
@@ -140,6 +150,8 @@ pub fn read(
             ImportFormat::Orion => of_orion.push(*source),
             ImportFormat::Listing => awr::join(&mut found, listing::read(*source, columns)?),
             ImportFormat::Awr => awr::join(&mut found, awr::read(*source)?),
+            ImportFormat::Spool => awr::join(&mut found, spool::read(*source)?),
+            ImportFormat::CalibrateIo => found.push(calibrate_io::read(*source)?),
         }
     }
     let mut found = fio_sweep::together(found);
@@ -160,7 +172,11 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportForma
             "give a file that contains results",
         ));
     }
-    if awr::is_like(text) {
+    if spool::is_like(text) {
+        Ok(ImportFormat::Spool)
+    } else if calibrate_io::is_like(text) {
+        Ok(ImportFormat::CalibrateIo)
+    } else if awr::is_like(text) {
         Ok(ImportFormat::Awr)
     } else if fio::is_like(text) || fio_log::is_like(source) {
         Ok(ImportFormat::Fio)
@@ -182,7 +198,8 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportForma
                 table::why_not(text)
             ),
             "write fio's results with --output-format=json+; for details, give --format fio, \
-             orion, iostat, awr, listing or csv; for csv, give the columns with --time and --value",
+             orion, iostat, awr, listing, spool, \
+             calibrate-io or csv; for csv, give the columns with --time and --value",
         ))
     }
 }

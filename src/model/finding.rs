@@ -203,6 +203,8 @@ finding_names! {
     SlowReads = "slow-reads",
     /// The scratch file is small.
     SmallScratch = "small-scratch",
+    /// A spool has errors of the database or its client.
+    SpoolErrors = "spool-errors",
     /// The device is made of others.
     StackedDevice = "stacked-device",
     /// Single operations took far longer than all others.

@@ -8,6 +8,7 @@ pub mod database;
 pub mod histogram;
 pub mod imported;
 pub mod journal;
+pub mod loop_record;
 mod recording;
 pub mod visits;
 
@@ -15,6 +16,7 @@ pub use coverage::{Coverage, CoverageMap};
 pub use database::DatabaseReport;
 pub use histogram::{Band, Histogram};
 pub use imported::Imported;
+pub use loop_record::LoopRecord;
 pub use recording::{
     End, KindRecord, Latencies, OperationTimes, PointRecord, Recorder, SharedWindows, StreamRecord,
     WINDOW, Window,

@@ -7,7 +7,7 @@ use super::csv::CsvTable;
 use super::document::{
     Axis, Block, Document, Headline, Lines, Plot, Section, Series, Shape, Table, Unit,
 };
-use super::{database, distribution, parts, soak, sweep};
+use super::{claimed, database, distribution, parts, soak, sweep};
 use crate::analyse::{Estimate, ImportedResult, ImportedSummary, LoadFigures, SeriesSummary};
 use crate::model::{Moment, Resolution};
 use crate::record::Histogram;
@@ -43,10 +43,14 @@ pub(super) fn document(
     } else if let Some(found) = &result.database {
         document.sections.push(findings);
         document = database::complete(run, found, document);
-        let loads: Vec<&LoadFigures> = result.sources.iter().flat_map(|one| &one.loads).collect();
+        let loads = result.sources.iter().flat_map(|one| &one.loads);
+        // Of spools, loads are of reads, of updates and of both: a curve is of one of them.
+        let kind = loads.clone().next().map(|load| &load.kind);
+        let loads: Vec<&LoadFigures> = loads.filter(|load| Some(&load.kind) == kind).collect();
         document.sections.extend(curve(&loads));
     } else {
         document.sections.push(findings);
+        document.sections.extend(claimed::section(&result.claims));
         add_figures(&mut document, run, result);
     }
     let lead = "These figures were not measured by Rigel.";
@@ -196,7 +200,7 @@ fn curve(loads: &[&LoadFigures]) -> Option<Section> {
 fn distributions(run: &Run) -> Option<Section> {
     let points = run.imported.iter().flat_map(|one| match &one.figures {
         Figures::Loads(points) => points.as_slice(),
-        Figures::Series(_) | Figures::Database(_) => &[],
+        Figures::Series(_) | Figures::Database(_) | Figures::Claims(_) => &[],
     });
     let flows = points.flat_map(|point| point.flows.iter().map(move |flow| (point, flow)));
     let all: Vec<(String, Histogram)> = flows

@@ -20,6 +20,7 @@ mod laws;
 mod licences;
 mod metrics;
 mod mutated;
+mod oracle;
 mod predictability;
 mod queues;
 mod search;

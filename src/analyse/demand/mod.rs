@@ -9,6 +9,7 @@ mod database_figures;
 mod database_result;
 mod distribution;
 mod evidence;
+mod loops;
 mod notes;
 mod rates;
 mod report_figures;
@@ -18,6 +19,7 @@ mod streams;
 pub use database_figures::DatabaseFigures;
 pub use database_result::{DatabaseResult, WaitShare, database};
 pub use evidence::has_possible_reads;
+pub use loops::{LoopFigures, LoopKind, LoopWait, LoopWitness};
 pub use scale_up::load_points;
 
 #[cfg(test)]

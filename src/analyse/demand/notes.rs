@@ -41,12 +41,15 @@ pub(super) fn notes(report: &DatabaseReport, interval: &DemandInterval) -> Vec<F
         ));
     }
     if let Some(seconds) = interval.seconds {
+        const SHORT_S: f64 = 300.0;
+        let length = if seconds < SHORT_S {
+            format!("{seconds:.0} s")
+        } else {
+            format!("{:.0} minutes", seconds / 60.0)
+        };
         found.push(Finding::note(
             FindingName::BurstsUnknown,
-            format!(
-                "{file}: its figures are averages of {:.0} minutes; bursts within are unknown",
-                seconds / 60.0
-            ),
+            format!("{file}: its figures are averages of {length}; bursts within are unknown"),
         ));
     }
     found

@@ -41,7 +41,7 @@ impl ImportedSummary {
     /// that of sessions, which do other work than I/O as well.
     #[must_use]
     pub fn is_of_sessions(&self) -> bool {
-        !self.loads.is_empty() && matches!(self.tool.as_str(), "AWR" | "Statspack")
+        !self.loads.is_empty() && matches!(self.tool.as_str(), "AWR" | "Statspack" | "Oracle")
     }
 
     /// `fio 3.33`.
@@ -131,7 +131,7 @@ pub fn imported(told: &Imported) -> ImportedSummary {
     let (loads, series) = match &told.figures {
         Figures::Loads(points) => (load_figures(points), Vec::new()),
         Figures::Series(series) => (Vec::new(), series.iter().map(series_figures).collect()),
-        Figures::Database(_) => (Vec::new(), Vec::new()),
+        Figures::Database(_) | Figures::Claims(_) => (Vec::new(), Vec::new()),
     };
     ImportedSummary {
         sources: told.sources.clone(),
