@@ -25,7 +25,7 @@ pub use advice::plan_crossing::{
 };
 #[cfg(test)]
 pub(crate) use advice::tests as advice_example;
-pub use advice::{Advice, Opinion, Product, ProductAdvice, advise, advise_with_plans, warnings_of};
+pub use advice::{Advice, AdviceTerms, Opinion, Product, ProductAdvice, advise, warnings_of};
 pub use compare::claimed::{ClaimBeside, beside};
 pub use compare::comparison::{
     BOUND, Comparison, LoadChange, Slower, Verdict, compare, compare_sides,
@@ -39,8 +39,9 @@ pub use compare::side::{ComparedSide, Side, SideRun};
 pub use compare::subject::{Scope, Subject, Term};
 pub use conclusion::{Conclusion, Status};
 pub use demand::{
-    DatabaseFigures, DatabaseResult, LoopFigures, LoopKind, LoopWait, LoopWitness, WaitShare,
-    database, has_possible_reads, load_points,
+    DatabaseFigures, DatabaseResult, DemandAgainst, Fits, LoopFigures, LoopKind, LoopWait,
+    LoopWitness, StreamAgainst, Usage, WaitShare, against, database, has_possible_reads,
+    load_points,
 };
 pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};
 pub use figures::quantile::{Quantile, precise};

@@ -10,10 +10,8 @@ use super::search::curve::{CurveResult, curve};
 use super::search::layers::{LayersResult, layers};
 use super::search::matrix::MatrixResult;
 use super::search::unseen::unseen;
-use super::series::imported::{ImportedSummary, LoadFigures, imported, rounds};
-use super::series::predictability::{order, predictability};
+use super::series::imported::{ImportedSummary, LoadFigures, imported};
 use super::series::soak::{SoakReader, SoakResult};
-use super::series::types::PredictabilityTerms;
 use crate::model::{Finding, FindingName, Request};
 use crate::record::End;
 use crate::record::imported::{ClaimedCalibration, Figures, Imported};
@@ -218,14 +216,7 @@ fn one_series(all: &[Imported]) -> Option<SoakResult> {
     if !series.unit.ends_with("/s") && !is_counted() {
         return None;
     }
-    let mut rounds = rounds(series);
-    let findings = order(&mut rounds).into_iter().collect();
-    let found = predictability(&rounds, &PredictabilityTerms::default());
-    (rounds.len() > 1).then_some(SoakResult {
-        rounds,
-        found,
-        findings,
-    })
+    SoakResult::of_imported(series)
 }
 
 /// Warns of loads where, by Little's law, the outstanding operations were fewer or more than

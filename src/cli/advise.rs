@@ -5,7 +5,9 @@ use super::output;
 use super::plans::{self, PlansRequest};
 use super::progress::ProgressMode;
 use super::report::warn_if_cut;
-use crate::analyse::{PlanTest, Product, RunResult};
+use crate::analyse::{
+    AdviceTerms, Calibration, DemandAgainst, PlanTest, Product, RunResult, against,
+};
 use crate::model::{Bytes, Error, GIB, TargetFacts};
 use crate::record::journal::{self, Header};
 use crate::report::{self, advice};
@@ -35,6 +37,10 @@ pub(super) struct AdviseArgs {
     /// unknown, and settings of one session are printed as comments]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     sessions: Option<u32>,
+    /// Say whether this storage serves a database: directory of a rigel import run of its AWR or
+    /// Statspack reports
+    #[arg(long, value_name = "IMPORT")]
+    demand: Option<PathBuf>,
     /// Check the cost of a random page by plans: make a private PostgreSQL in this directory, on the
     /// storage that was calibrated, and measure index and sequential plans on it; takes minutes
     #[arg(long, value_name = "DIR")]
@@ -96,14 +102,43 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
     let wanted = |product: &Product| args.products.is_empty() || args.products.contains(product);
     let products: Vec<Product> = Product::ALL.into_iter().filter(wanted).collect();
     let plans = args.plans(&run.header, &products)?;
-    let (sessions, plans) = (args.sessions, plans.as_ref());
+    let demand = args.demand.as_deref().map(|path| demand(path, &found));
+    let demand = demand.transpose()?;
+    let terms = AdviceTerms {
+        sessions: args.sessions,
+        plans: plans.as_ref(),
+        demand: demand.as_ref(),
+    };
     if args.json {
-        output::json(&advice::json(&run, &found, &products, sessions, plans));
+        output::json(&advice::json(&run, &found, &products, terms));
     } else {
-        output::result(&advice::text(&run, &found, &products, sessions, plans));
+        output::result(&advice::text(&run, &found, &products, terms));
     }
     warn_if_cut(&run);
     Ok(0)
+}
+
+/// What the imported reports at `path` ask for, beside the calibration.
+fn demand(path: &Path, found: &Calibration) -> Result<DemandAgainst, Error> {
+    let run = journal::read(path)?;
+    let place = path.display();
+    let RunResult::Imported(imported) = report::result(&run) else {
+        return Err(Error::usage(
+            format!("'{place}' is not an import, and has no demand of a database"),
+            "give the directory that `rigel import REPORT…` made of AWR or Statspack reports",
+        ));
+    };
+    let database = imported.database.as_ref();
+    let main = database.and_then(|of| of.demands.get(of.main_demand()?));
+    warn_if_cut(&run);
+    main.and_then(|demand| against(demand, found))
+        .ok_or_else(|| {
+            Error::usage(
+                format!("'{place}' does not say how much I/O a database asked for"),
+                "import AWR or Statspack reports, or a capture of AWR-Miner; a listing of a \
+                 histogram has no rates",
+            )
+        })
 }
 
 impl AdviseArgs {

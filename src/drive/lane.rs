@@ -111,12 +111,13 @@ impl<'a> Lane<'a> {
         if let Some(thinks_until) = self.thinks_until(now) {
             return Err(thinks_until);
         }
-        let is_over = now >= stage.end();
+        let end = stage.end();
+        let is_over = now >= end;
         if is_over && !self.is_open() {
             return Err(Nanos::MAX);
         }
         // After the end only what was due before it.
-        let due_until = now.min(Nanos(stage.end().0.saturating_sub(1)));
+        let due_until = now.min(Nanos(end.0.saturating_sub(1)));
         match self.shared.pacer.take(due_until, stage.origin()) {
             Due::NotBefore(_) if is_over => Err(Nanos::MAX),
             Due::NotBefore(due) => Err(due),

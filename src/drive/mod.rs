@@ -536,12 +536,12 @@ fn drive(
             .map_or(now.plus(TICK), |leader| leader.tick(now));
         learn_beginning(&mut measuring, lanes, stage);
         let end = stage.end();
-        let last_start = stage.last_start();
+        // At the end, the loop looks once whether anything is left.
+        let last_start = if now < end { end } else { stage.last_start() };
         if now < last_start && now < again {
             wake = wake.min(last_start).min(again);
         } else if now < last_start {
-            // At the end, the loop looks once whether anything is left.
-            wake = wake.min(if now < end { end } else { last_start });
+            wake = wake.min(last_start);
             let mut left = batch;
             // Each turn begins with the next lane. Otherwise the first lane would take every batch
             // when all operations complete at once.

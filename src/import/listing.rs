@@ -340,25 +340,12 @@ fn histograms(name: &str, found: &Listing) -> Result<Imported, Error> {
             reports.len() - 1
         });
         let all = &mut reports[at].histograms;
-        let name_of = event(name_of, false);
-        let known = all.iter().position(|row| row.event == name_of);
-        let at = known.unwrap_or_else(|| {
-            all.push(WaitHistogram {
-                event: name_of,
-                is_detail: false,
-                waits: None,
-                may_be_cut: false,
-                first_bound_us: None,
-                last_bound_us: None,
-                buckets: Vec::new(),
-            });
-            all.len() - 1
-        });
+        let row = WaitHistogram::listed(all, &event(name_of, false));
         let us = bound.value * unit_us;
         let high_us = (us / 1e3 < NO_BOUND_MS).then_some(us);
         // Rows of several snapshots are counted together.
         let bits = |bound: Option<f64>| bound.map(f64::to_bits);
-        if let Some(known) = all[at]
+        if let Some(known) = row
             .buckets
             .iter_mut()
             .find(|known| bits(known.high_us) == bits(high_us))
@@ -366,7 +353,7 @@ fn histograms(name: &str, found: &Listing) -> Result<Imported, Error> {
             known.count = known.count.map(|count| count + waits.value);
             continue;
         }
-        all[at].buckets.push(WaitBucket {
+        row.buckets.push(WaitBucket {
             label: format!("<{}{}", of(time), if micro.is_some() { "us" } else { "ms" }),
             high_us,
             percent: None,

@@ -55,9 +55,9 @@ impl Visits {
         wanted: impl Fn(&PointSummary) -> bool,
     ) -> Option<Coordinates> {
         done.iter()
-            .filter(|point| wanted(point) && visits(point) < count)
+            .filter(|point| wanted(point) && point.visits_made() < count)
             .min_by_key(|point| {
-                let visits = visits(point);
+                let visits = point.visits_made();
                 (visits, seed_of_visit(seed, point.coordinates, visits))
             })
             .map(|point| point.coordinates)
@@ -81,7 +81,7 @@ impl Visits {
         let fewest = done
             .iter()
             .filter(|point| wanted(point))
-            .map(visits)
+            .map(PointSummary::visits_made)
             .min()?;
         Self::next(done, self.most.min(fewest + 1), seed, wanted)
     }
@@ -103,7 +103,7 @@ impl Visits {
             .map_or(0.0, |latency| latency.mean_us);
         let length =
             Nanos::from_micros_f64(RESPONSES * response).clamp(WARM_UP.least, WARM_UP.most);
-        let seed = seed_of_visit(seed, point.coordinates, visits(before));
+        let seed = seed_of_visit(seed, point.coordinates, before.visits_made());
         for stream in &mut point.streams {
             if let Pattern::Sequential { start } = &mut stream.pattern {
                 // The blocks of the last visit may be cached.
@@ -124,11 +124,6 @@ impl Visits {
 /// Length of the warm-up of a later visit in mean response times: as long as the first operations
 /// of a full queue take to leave it.
 const RESPONSES: f64 = 3.0;
-
-/// Number of visits to a point so far.
-fn visits(point: &PointSummary) -> usize {
-    point.visits.len().max(1)
-}
 
 fn seed_of_visit(seed: u64, coordinates: Coordinates, visits: usize) -> u64 {
     seed_of(

@@ -190,7 +190,7 @@ pub struct WaitBucket {
 }
 
 /// A row of a table of histograms.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WaitHistogram {
     /// Name of the event.
     pub event: String,
@@ -210,6 +210,20 @@ pub struct WaitHistogram {
 }
 
 impl WaitHistogram {
+    /// The histogram of `event` among those listed so far; a new one, without buckets, if there is
+    /// none.
+    pub fn listed<'a>(all: &'a mut Vec<Self>, event: &str) -> &'a mut Self {
+        let known = all.iter().position(|row| row.event == event);
+        let at = known.unwrap_or_else(|| {
+            all.push(Self {
+                event: event.into(),
+                ..Self::default()
+            });
+            all.len() - 1
+        });
+        &mut all[at]
+    }
+
     /// Where the bucket below `high_us` begins. Bounds are powers of two, except the bucket `<=1s`
     /// of tables before 12.2, which begins at 32 ms.
     #[must_use]

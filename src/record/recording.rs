@@ -125,6 +125,13 @@ impl KindRecord {
         self.windows.iter().for_each(|window| total.merge(window));
         total
     }
+
+    /// Number of completed operations in all windows.
+    #[must_use]
+    pub fn done(&self) -> u64 {
+        let windows = self.windows.iter().map(|window| window.done);
+        windows.fold(0, u64::saturating_add)
+    }
 }
 
 /// One class of operations in a point: all streams of one name.
@@ -180,11 +187,18 @@ impl StreamRecord {
         total
     }
 
+    /// Number of completed operations of all kinds, in all windows.
+    #[must_use]
+    pub fn done(&self) -> u64 {
+        let kinds = self.kinds.iter().map(KindRecord::done);
+        kinds.fold(0, u64::saturating_add)
+    }
+
     /// The share of the completed operations that count for the throughput: those that started
     /// before the measurement ended.
     #[must_use]
     pub fn share_in_time(&self) -> f64 {
-        let done = self.total().done;
+        let done = self.done();
         if done == 0 {
             return 1.0;
         }

@@ -1,8 +1,11 @@
 //! Advice as text and as JSON: each setting with its range, formula and source, and for each
 //! product the statements in one block to copy.
 
+use super::document::Extent;
+use super::{against, text};
 use crate::analyse::{
-    Advice, Calibration, PlanTest, Product, ProductAdvice, advise_with_plans, warnings_of,
+    Advice, AdviceTerms, Calibration, DemandAgainst, PlanTest, Product, ProductAdvice, advise,
+    warnings_of,
 };
 use crate::record::journal::{Header, Run};
 use serde::Serialize;
@@ -30,20 +33,20 @@ struct AdviceReport<'a> {
     /// Plans on a private PostgreSQL.
     #[serde(skip_serializing_if = "Option::is_none")]
     plans: Option<&'a PlanTest>,
+    /// A database's demand beside the calibration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    demand: Option<&'a DemandAgainst>,
 }
 
-/// Advice for `products`, as text; see [`advise_with_plans`] for `sessions` and `plans`.
+/// Advice for `products`, as text.
 #[must_use]
-pub fn text(
-    run: &Run,
-    found: &Calibration,
-    products: &[Product],
-    sessions: Option<u32>,
-    plans: Option<&PlanTest>,
-) -> String {
+pub fn text(run: &Run, found: &Calibration, products: &[Product], terms: AdviceTerms) -> String {
     let warnings = warnings_of(found, &run.header);
     let mut text = heading(&run.header, &warnings);
-    for section in advise_with_plans(found, &run.header, products, sessions, plans) {
+    if let Some(demand) = terms.demand {
+        text.push_str(&text::section(&against::section(demand), Extent::Full));
+    }
+    for section in advise(found, &run.header, products, terms) {
         let _ = writeln!(
             text,
             "\n{}\n{}",
@@ -62,15 +65,9 @@ pub fn text(
     text
 }
 
-/// Advice for `products`, as one JSON document; see [`advise_with_plans`] for `sessions` and `plans`.
+/// Advice for `products`, as one JSON document.
 #[must_use]
-pub fn json(
-    run: &Run,
-    found: &Calibration,
-    products: &[Product],
-    sessions: Option<u32>,
-    plans: Option<&PlanTest>,
-) -> String {
+pub fn json(run: &Run, found: &Calibration, products: &[Product], terms: AdviceTerms) -> String {
     let header = &run.header;
     let document = AdviceReport {
         version: &header.version,
@@ -78,8 +75,9 @@ pub fn json(
         target: &header.facts.name,
         applied: false,
         warnings: warnings_of(found, header),
-        products: advise_with_plans(found, header, products, sessions, plans),
-        plans,
+        products: advise(found, header, products, terms),
+        plans: terms.plans,
+        demand: terms.demand,
     };
     let mut text =
         serde_json::to_string_pretty(&document).expect("advice is made of maps with text keys");
@@ -271,12 +269,17 @@ mod tests {
             imported: Vec::new(),
             cut: false,
         };
-        let text = text(&run, &found, &Product::ALL, None, None);
+        let text = text(&run, &found, &Product::ALL, AdviceTerms::default());
         let long = text.lines().find(|line| line.chars().count() > 100);
         assert_eq!(long, None);
         golden::check("advice.txt", &text);
-        let document: serde_json::Value =
-            serde_json::from_str(&json(&run, &found, &[Product::Postgres], None, None)).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&json(
+            &run,
+            &found,
+            &[Product::Postgres],
+            AdviceTerms::default(),
+        ))
+        .unwrap();
         assert_eq!(document["applied"], false);
         assert_eq!(document["warnings"][0], "scheduler");
         assert_eq!(document["products"][0]["settings"][0]["value"], "12");

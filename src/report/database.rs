@@ -6,6 +6,7 @@ use super::document::{
     Axis, Block, Chart, Document, Headline, Lines, Plot, Section, Series, Shape, Table, Unit,
 };
 use super::{loops, parts, soak};
+use crate::analyse::quantity::rounded_length;
 use crate::analyse::{DatabaseFigures, DatabaseResult, Estimate};
 use crate::model::{Demand, DemandInterval, DemandKind, DemandStream, LatencyShare, Moment};
 use crate::record::database::{DatabaseReport, IoStatRow, Printed, WaitRow, WaitTable};
@@ -222,19 +223,23 @@ fn caption(demand: &Demand, busiest: &DemandInterval, below: f64) -> String {
         .begin
         .map_or_else(String::new, |begin| format!(", from {}", begin.short()));
     let length = busiest.seconds.map_or_else(String::new, |seconds| {
-        format!(", {:.0} minutes", seconds / 60.0)
+        format!(", {}", rounded_length(seconds))
     });
-    let which = match demand.intervals.len() {
-        1 => String::new(),
-        count => format!(
-            ": the busiest of {count} intervals ({:.0} % are below it)",
-            below * 100.0
-        ),
-    };
     format!(
-        "{}, {}{when}{length}{which}",
-        demand.database, busiest.label
+        "{}, {}{when}{length}{}",
+        demand.database,
+        busiest.label,
+        among(demand.intervals.len(), below)
     )
+}
+
+/// What the busiest interval is among others: nothing if it is the only one.
+pub(super) fn among(intervals: usize, share_below: f64) -> String {
+    if intervals == 1 {
+        return String::new();
+    }
+    let below = share_below * 100.0;
+    format!(": the busiest of {intervals} intervals ({below:.0} % are below it)")
 }
 
 /// What is not part of the demand, and what speaks for more.

@@ -162,21 +162,7 @@ fn curve(loads: &[&LoadFigures]) -> Option<Section> {
         })
     });
     let series: Vec<Series> = series.collect();
-    let lines = Lines {
-        x: Axis {
-            label: "IOPS".into(),
-            unit: Unit::PerSecond,
-            ..Axis::default()
-        },
-        y: Axis {
-            label: "latency".into(),
-            unit: Unit::Microseconds,
-            log: true,
-            ..Axis::default()
-        },
-        series,
-        ..Lines::default()
-    };
+    let lines = parts::latency_over_iops(series);
     if lines.series.is_empty() {
         return None;
     }

@@ -10,6 +10,7 @@ use document::{Document, Section};
 use frame::frame;
 
 pub mod advice;
+mod against;
 mod calibrate;
 mod chart;
 pub mod claimed;

@@ -1,6 +1,8 @@
 //! Makes parts of a document from figures and findings: headlines, sections, tables, charts.
 
-use super::document::{Block, Chart, Column, Extent, Headline, Plot, Section, Table};
+use super::document::{
+    Axis, Block, Chart, Column, Extent, Headline, Lines, Plot, Section, Series, Table, Unit,
+};
 use crate::analyse::Estimate;
 pub(super) use crate::analyse::quantity::{
     Amount, AmountUnit, UNKNOWN, bound_in_words, capital, change, count, lasting, mb_per_second,
@@ -118,6 +120,25 @@ pub(super) fn chart(id: &str, title: &str, description: String, plot: Plot) -> C
         description,
         plot,
         extent: Extent::Full,
+    }
+}
+
+/// Latency over operations per second.
+pub(super) fn latency_over_iops(series: Vec<Series>) -> Lines {
+    Lines {
+        x: Axis {
+            label: "IOPS".into(),
+            unit: Unit::PerSecond,
+            ..Axis::default()
+        },
+        y: Axis {
+            label: "latency".into(),
+            unit: Unit::Microseconds,
+            log: true,
+            ..Axis::default()
+        },
+        series,
+        ..Lines::default()
     }
 }
 

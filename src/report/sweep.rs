@@ -169,21 +169,8 @@ impl Sweep<'_> {
     /// Latency over operations per second. Points are not joined: beyond its maximum the throughput
     /// falls while the latency rises.
     fn latency(&self, id: &str, title: &str, of: FigureOf) -> Option<Chart> {
-        let lines = Lines {
-            x: Axis {
-                label: "IOPS".into(),
-                unit: Unit::PerSecond,
-                ..Axis::default()
-            },
-            y: Axis {
-                label: "latency".into(),
-                unit: Unit::Microseconds,
-                log: true,
-                ..Axis::default()
-            },
-            series: self.series(Shape::Points, &|load| load.figures.iops, of),
-            ..Lines::default()
-        };
+        let series = self.series(Shape::Points, &|load| load.figures.iops, of);
+        let lines = parts::latency_over_iops(series);
         if lines.series.is_empty() {
             return None;
         }

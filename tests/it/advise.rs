@@ -3,6 +3,7 @@
 
 use crate::common::{Place, rigel};
 use serde_json::Value;
+use std::path::Path;
 
 const DEVICE: &str = "sim:8,100us,fixed,bandwidth=1GB";
 
@@ -116,4 +117,49 @@ fn a_run_that_is_no_calibration_is_refused_with_a_hint() {
         "{said}"
     );
     assert!(advice.stdout.is_empty());
+}
+
+#[test]
+fn a_demand_stands_beside_what_the_storage_can() {
+    let place = Place::new("advise-demand");
+    let report = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/imports/awr_synthetic.txt");
+    let import = rigel(&place, "import --out import").arg(report).output();
+    assert!(import.as_ref().unwrap().status.success(), "{import:?}");
+    let document = advised(
+        &place,
+        "--write --as postgres --size 8KiB",
+        "oracle --demand import",
+    );
+    let demand = &document["demand"];
+    let streams = demand["streams"].as_array().expect("streams");
+    let kinds: Vec<&str> = streams
+        .iter()
+        .map(|stream| stream["kind"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "random-reads",
+            "multiblock-reads",
+            "direct-reads",
+            "page-writes",
+            "direct-writes",
+            "log-writes"
+        ]
+    );
+    // 260 reads a second, each of 108 us, on eight servers.
+    let random = &streams[0];
+    let high = random["usage"]["high"].as_f64().expect("a range");
+    let truth = random["per_s"].as_f64().unwrap() * (100e-6 + 8192e-9) / 8.0;
+    assert!(
+        random["usage"]["low"].as_f64().unwrap() <= truth * 1.001,
+        "{random}"
+    );
+    assert!(truth * 0.999 <= high && high < 1.0, "{random}");
+    assert_eq!(random["fits"], "yes");
+
+    let refused = rigel(&place, "advise run --demand run").output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("'run' is not an import"), "{said}");
 }

@@ -2,7 +2,7 @@
 //! is refused. A fuzzer tests more (`fuzz/`); this is a fixed sample for every build.
 
 use crate::common::{Place, entries, rigel};
-use rigel::analyse::{Product, RunResult, compare};
+use rigel::analyse::{AdviceTerms, Product, RunResult, compare};
 use rigel::engine;
 use rigel::record::journal::{self, Run};
 use rigel::report::document::Extent;
@@ -28,8 +28,8 @@ fn report_of(run: &Run, sound: &Run) {
     if let RunResult::Calibration(found) = &result {
         let _ = oracle_row::oracle_row(run, found);
         let _ = (
-            advice::text(run, found, &Product::ALL, None, None),
-            advice::json(run, found, &Product::ALL, Some(8), None),
+            advice::text(run, found, &Product::ALL, AdviceTerms::default()),
+            advice::json(run, found, &Product::ALL, AdviceTerms::default()),
         );
     }
     for point in run.header.points.iter().take(4) {

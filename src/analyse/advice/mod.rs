@@ -16,7 +16,8 @@ mod postgres;
 mod scylla;
 mod setting;
 
-use crate::analyse::Calibration;
+use crate::analyse::demand::DemandAgainst;
+use crate::analyse::search::calibration::Calibration;
 use crate::model::Severity;
 use crate::record::journal::Header;
 use plan_crossing::PlanTest;
@@ -24,32 +25,30 @@ use setting::Ground;
 
 pub use setting::{Advice, Opinion, Product, ProductAdvice};
 
-/// Advice for `products`, as far as the figures were measured. `sessions` is the number of sessions
-/// that read at the same time, if it is known.
+/// What is known besides the calibration.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AdviceTerms<'a> {
+    /// The number of sessions that read at the same time.
+    pub sessions: Option<u32>,
+    /// What plans on a private `PostgreSQL` showed.
+    pub plans: Option<&'a PlanTest>,
+    /// What a database asks of its storage, beside the calibration.
+    pub demand: Option<&'a DemandAgainst>,
+}
+
+/// Advice for `products`, as far as the figures were measured.
 #[must_use]
 pub fn advise(
     found: &Calibration,
     header: &Header,
     products: &[Product],
-    sessions: Option<u32>,
-) -> Vec<ProductAdvice> {
-    advise_with_plans(found, header, products, sessions, None)
-}
-
-/// The same, with what plans on a private `PostgreSQL` showed.
-#[must_use]
-pub fn advise_with_plans(
-    found: &Calibration,
-    header: &Header,
-    products: &[Product],
-    sessions: Option<u32>,
-    plans: Option<&PlanTest>,
+    terms: AdviceTerms,
 ) -> Vec<ProductAdvice> {
     let ground = Ground {
         found,
         header,
-        sessions,
-        plans,
+        sessions: terms.sessions,
+        plans: terms.plans,
     };
     let section = |product: &Product| match product {
         Product::Postgres => postgres::section(&ground),

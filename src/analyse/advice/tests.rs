@@ -129,8 +129,15 @@ pub(crate) fn header() -> Header {
     }
 }
 
+fn of_sessions(sessions: Option<u32>) -> AdviceTerms<'static> {
+    AdviceTerms {
+        sessions,
+        ..AdviceTerms::default()
+    }
+}
+
 fn settings(found: &Calibration, product: Product) -> Vec<Advice> {
-    advise(found, &header(), &[product], None)
+    advise(found, &header(), &[product], AdviceTerms::default())
         .remove(0)
         .settings
 }
@@ -147,7 +154,7 @@ fn value(found: &Calibration, product: Product, name: &str) -> String {
 }
 
 fn apply(found: &Calibration, product: Product) -> String {
-    advise(found, &header(), &[product], None)
+    advise(found, &header(), &[product], AdviceTerms::default())
         .remove(0)
         .apply
         .join("\n")
@@ -381,7 +388,13 @@ fn sessions_share_the_depth_at_the_knee() {
         high: Some(80.0),
     };
     let of = |sessions| {
-        let section = advise(&found, &header(), &[Product::Postgres], sessions).remove(0);
+        let section = advise(
+            &found,
+            &header(),
+            &[Product::Postgres],
+            of_sessions(sessions),
+        )
+        .remove(0);
         let setting = section
             .settings
             .into_iter()
@@ -414,7 +427,12 @@ fn without_a_number_of_sessions_no_statement_for_postgres_or_oracle_runs() {
         );
         assert!(script.lines().count() > 5, "{script}");
     }
-    let sections = advise(&found, &header(), &[Product::Postgres], Some(4));
+    let sections = advise(
+        &found,
+        &header(),
+        &[Product::Postgres],
+        of_sessions(Some(4)),
+    );
     let live: Vec<&String> = sections[0]
         .apply
         .iter()
@@ -533,7 +551,7 @@ fn nothing_is_said_of_writes_that_were_not_measured() {
     let mut found = example();
     found.writes = None;
     found.log_writes.clear();
-    for section in advise(&found, &header(), &Product::ALL, None) {
+    for section in advise(&found, &header(), &Product::ALL, AdviceTerms::default()) {
         for setting in &section.settings {
             let needs = setting.setting.starts_with('w')
                 || setting.setting.contains("_write_")
@@ -554,7 +572,7 @@ fn nothing_is_said_of_writes_that_were_not_measured() {
         }
     }
     let nothing = calibration(&[], Bound::CALIBRATE_IO, Ratio::of(2, 100));
-    let sections = advise(&nothing, &header(), &Product::ALL, None);
+    let sections = advise(&nothing, &header(), &Product::ALL, AdviceTerms::default());
     let valued = sections
         .iter()
         .flat_map(|section| &section.settings)

@@ -2,7 +2,7 @@
 
 use super::parts::{Conclusion, Status};
 use crate::analyse::demand::{DatabaseFigures, DatabaseResult};
-use crate::analyse::figures::quantity::{count, samples, time};
+use crate::analyse::figures::quantity::{count, rounded_length, samples, time};
 use crate::analyse::result::ImportedResult;
 use crate::analyse::series::imported::{ImportedSummary, LoadFigures};
 use crate::model::{DemandKind, DemandStream, Severity};
@@ -154,7 +154,7 @@ fn of_database(found: &DatabaseResult) -> Option<String> {
         .begin
         .map_or_else(String::new, |begin| format!(" from {}", begin.short()));
     let length = busiest.seconds.map_or_else(String::new, |seconds| {
-        format!(", {:.0} minutes", seconds / 60.0)
+        format!(", {}", rounded_length(seconds))
     });
     let which = match demand.intervals.len() {
         1 => String::new(),
@@ -202,7 +202,7 @@ fn of_database(found: &DatabaseResult) -> Option<String> {
     ))
 }
 
-/// All requests of the busiest report, where single streams are not told.
+/// All requests of the busiest report, where single streams are not known.
 fn all_requests(found: &DatabaseResult) -> String {
     let of = |one: &DatabaseFigures| Some((one.all_reads_per_s?, one.all_writes_per_s?));
     let busiest = found
@@ -211,10 +211,10 @@ fn all_requests(found: &DatabaseResult) -> String {
         .filter_map(of)
         .max_by(|one, other| (one.0 + one.1).total_cmp(&(other.0 + other.1)));
     busiest.map_or_else(
-        || "single streams of I/O are not told".into(),
+        || "single streams of I/O are not reported".into(),
         |(reads, writes)| {
             format!(
-                "single streams of I/O are not told; at most {} read and {} write requests per \
+                "single streams of I/O are not reported; at most {} read and {} write requests per \
                  second",
                 count(reads),
                 count(writes)
@@ -223,7 +223,7 @@ fn all_requests(found: &DatabaseResult) -> String {
     )
 }
 
-/// The bucket of the median, where a distribution is all that is told.
+/// The bucket of the median, where a distribution is all that is known.
 fn half_below(stream: &DemandStream) -> Option<String> {
     let mut below = 0.0;
     let median = stream.latencies.iter().find(|one| {

@@ -2,7 +2,7 @@
 //! histogram of waits is summed over the instances.
 
 use super::database_figures::DatabaseFigures;
-use super::distribution::{P99_WAITS_MIN, distribution, quantile_us};
+use super::distribution::{P99_WAITS_MIN, counted, distribution, quantile_us};
 use super::evidence::{COMMIT, LOG_WRITE, MULTI_BLOCK, SINGLE_BLOCK};
 use crate::model::{DemandKind, DemandStream};
 use crate::record::DatabaseReport;
@@ -35,17 +35,9 @@ fn seconds(report: &DatabaseReport) -> Option<f64> {
 
 /// Waits of `events` per second, from the histogram.
 fn waits_per_s(report: &DatabaseReport, events: &[&str]) -> Option<f64> {
-    let counts = report
-        .histograms
-        .iter()
-        .filter(|row| events.contains(&row.event.as_str()))
-        .flat_map(|row| &row.buckets)
-        .filter_map(|bucket| bucket.count);
     let has_any = !report.histograms.is_empty();
-    has_any
-        .then(|| counts.sum::<f64>())
-        .zip(seconds(report))
-        .map(|(waits, s)| waits / s)
+    let seconds = seconds(report).filter(|_| has_any)?;
+    Some(counted(report, events) / seconds)
 }
 
 /// True if the histogram has more waits for reads than there were read requests: its counts are of

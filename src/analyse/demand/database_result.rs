@@ -4,10 +4,7 @@ use super::database_figures::DatabaseFigures;
 use super::loops::{self, LoopFigures};
 use super::{checks, notes, report_figures, scale_up, streams};
 use crate::analyse::figures::robust::median;
-use crate::analyse::series::imported::rounds;
-use crate::analyse::series::predictability::{order, predictability};
 use crate::analyse::series::soak::SoakResult;
-use crate::analyse::series::types::PredictabilityTerms;
 use crate::model::{
     Demand, DemandInterval, DemandStream, Finding, FindingName, LatencyShare, LeftOut, Moment,
 };
@@ -516,18 +513,10 @@ fn series(derived: &[Derived], group: &[usize]) -> Option<SoakResult> {
             })
         })
         .collect();
-    let series = ImportedSeries {
+    SoakResult::of_imported(&ImportedSeries {
         name: "I/O requests".into(),
         unit: "/s".into(),
         samples,
-    };
-    let mut rounds = rounds(&series);
-    let findings = order(&mut rounds).into_iter().collect();
-    let found = predictability(&rounds, &PredictabilityTerms::default());
-    (rounds.len() > 1).then_some(SoakResult {
-        rounds,
-        found,
-        findings,
     })
 }
 

@@ -7,6 +7,15 @@ use crate::record::database::{WaitBucket, WaitHistogram};
 /// Waits below which a p99 is chance.
 pub(super) const P99_WAITS_MIN: f64 = 1000.0;
 
+/// The printed counts of the histograms of `events`, added.
+pub(super) fn counted(report: &DatabaseReport, events: &[&str]) -> f64 {
+    let rows = report.histograms.iter();
+    rows.filter(|row| events.contains(&row.event.as_str()))
+        .flat_map(|row| &row.buckets)
+        .filter_map(|bucket| bucket.count)
+        .sum()
+}
+
 /// The distribution of the waits of `events`, weighted by their number. Empty if the report has
 /// none.
 pub(super) fn distribution(report: &DatabaseReport, events: &[&str]) -> Vec<LatencyShare> {

@@ -3,6 +3,7 @@
 //!
 //! Input: facts of reports. Output: a demand for each instance, figures of each report, findings.
 
+mod against;
 mod captures;
 mod checks;
 mod database_figures;
@@ -16,6 +17,7 @@ mod report_figures;
 mod scale_up;
 mod streams;
 
+pub use against::{DemandAgainst, Fits, StreamAgainst, Usage, against};
 pub use database_figures::DatabaseFigures;
 pub use database_result::{DatabaseResult, WaitShare, database};
 pub use evidence::has_possible_reads;

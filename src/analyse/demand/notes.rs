@@ -4,6 +4,7 @@
 use super::distribution::distribution;
 use super::evidence::{SINGLE_BLOCK, is_exadata, total, waited};
 use super::rates::{WAITS_MIN, rate};
+use crate::analyse::figures::quantity::rounded_length;
 use crate::model::{DemandInterval, Finding, FindingName, LatencyShare};
 use crate::record::DatabaseReport;
 use crate::record::database::ReportKind;
@@ -41,12 +42,7 @@ pub(super) fn notes(report: &DatabaseReport, interval: &DemandInterval) -> Vec<F
         ));
     }
     if let Some(seconds) = interval.seconds {
-        const SHORT_S: f64 = 300.0;
-        let length = if seconds < SHORT_S {
-            format!("{seconds:.0} s")
-        } else {
-            format!("{:.0} minutes", seconds / 60.0)
-        };
+        let length = rounded_length(seconds);
         found.push(Finding::note(
             FindingName::BurstsUnknown,
             format!("{file}: its figures are averages of {length}; bursts within are unknown"),

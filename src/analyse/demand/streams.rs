@@ -3,7 +3,7 @@
 //! docs/methods/awr.md has the table of this mapping and its reasons.
 
 use super::captures;
-use super::distribution::distribution;
+use super::distribution::{counted, distribution};
 use super::evidence::{
     DIRECT_READ, DIRECT_WRITE, LOG_WRITE, MULTI_BLOCK, SINGLE_BLOCK, file_type, function,
     has_possible_reads, waited, waited_in,
@@ -190,17 +190,11 @@ fn listed(report: &DatabaseReport) -> Vec<DemandStream> {
         (DemandKind::LogWrites, LOG_WRITE),
     ];
     let of = |(kind, events): (DemandKind, &[&str])| {
-        let counts = report
-            .histograms
-            .iter()
-            .filter(|row| events.contains(&row.event.as_str()))
-            .flat_map(|row| &row.buckets)
-            .filter_map(|bucket| bucket.count);
         let latencies = distribution(report, events);
         (!latencies.is_empty()).then(|| DemandStream {
-            waits: Some(counts.sum()),
+            waits: Some(counted(report, events)),
             latencies,
-            rate_of: "not told: counts since the instance was started".into(),
+            rate_of: "unknown: the counts are since the instance was started".into(),
             latency_of: "the listed histogram".into(),
             ..stream(report, kind, &[], "")
         })
@@ -374,10 +368,10 @@ fn direct_writes(report: &DatabaseReport) -> Option<DemandStream> {
         "direct path writes",
     );
     if !has_own {
-        // Blocks alone: how many requests they were is not told.
+        // Blocks alone: how many requests they were is unknown.
         let blocks = rate(report, "physical writes direct")?;
         return Some(DemandStream {
-            rate_of: format!("requests are not told, {blocks:.2} blocks per second"),
+            rate_of: format!("requests are not reported, {blocks:.2} blocks per second"),
             ..latency
         });
     }

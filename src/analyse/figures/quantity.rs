@@ -276,9 +276,42 @@ pub fn lasting(time: Nanos) -> String {
     )
 }
 
+/// The length of an interval that was not asked for, rounded: `60 minutes`, `24 hours`, `7 days`.
+#[must_use]
+pub fn rounded_length(seconds: f64) -> String {
+    const MINUTE: f64 = 60.0;
+    const HOUR: f64 = 60.0 * MINUTE;
+    const DAY: f64 = 24.0 * HOUR;
+    let tenths = |size: f64| (seconds / size * 10.0).round() / 10.0;
+    if seconds >= 2.0 * DAY {
+        format!("{} days", tenths(DAY))
+    } else if seconds >= 3.0 * HOUR {
+        format!("{} hours", tenths(HOUR))
+    } else if seconds >= 2.0 * MINUTE {
+        format!("{:.0} minutes", seconds / MINUTE)
+    } else {
+        format!("{} s", tenths(1.0))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_are_rounded_to_what_a_reader_needs() {
+        let all = [60.2, 3613.0, 10_000.0, 86_398.99, 259_195.46, 604_795.0].map(rounded_length);
+        let known = [
+            "60.2 s",
+            "60 minutes",
+            "167 minutes",
+            "24 hours",
+            "3 days",
+            "7 days",
+        ];
+        assert_eq!(all, known);
+        assert_eq!(rounded_length(100_000.0), "27.8 hours");
+    }
 
     #[test]
     fn figures_are_written_for_people() {

@@ -172,7 +172,7 @@ pub fn sql(record: &PointRecord) -> Option<SqlSummary> {
     let blocks: u64 = stream
         .kinds
         .iter()
-        .map(|kind| kind.total().done * work.blocks(kind.kind))
+        .map(|kind| kind.done() * work.blocks(kind.kind))
         .sum();
     let per_operation = |count: f64| count / total.done.max(1) as f64;
     let server = server(record, stream, operations, per_s);
@@ -183,7 +183,7 @@ pub fn sql(record: &PointRecord) -> Option<SqlSummary> {
         kinds: stream
             .kinds
             .iter()
-            .map(|kind| (kind.kind.name(), kind.total().done))
+            .map(|kind| (kind.kind.name(), kind.done()))
             .collect(),
         visited: ServerRate {
             per_operation: per_operation(blocks as f64),

@@ -247,9 +247,13 @@ impl PointSummary {
         let depth = self.coordinates.depth().or(self.coordinates.small_alone());
         depth.is_some_and(|depth| (f64::from(depth) - load).abs() < 0.5)
     }
-}
 
-impl PointSummary {
+    /// Number of visits in which the point was measured so far.
+    #[must_use]
+    pub fn visits_made(&self) -> usize {
+        self.visits.len().max(1)
+    }
+
     /// The figures of this summary of a single visit.
     fn as_visit(&self) -> VisitFigures {
         let class = self.classes.first();
@@ -445,7 +449,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         Some(work) => stream
             .kinds
             .iter()
-            .map(|kind| kind.total().done * work.blocks(kind.kind))
+            .map(|kind| kind.done() * work.blocks(kind.kind))
             .sum(),
     };
     let latency = latency(&total.response);

@@ -114,7 +114,7 @@ pub fn widen(points: &mut [PointSummary]) {
             }
             // A closing measurement lasts longer than the changes that visits show.
             let added = variation.filter(|_| !is_closing).map(|variation| Added {
-                error: variation.share / (point.visits.len().max(1) as f64).sqrt(),
+                error: variation.share / (point.visits_made() as f64).sqrt(),
                 degrees: variation.degrees,
             });
             let at_least = Added {

@@ -11,7 +11,7 @@ use super::shape::{CurveShape, curve_shape};
 use super::sustained::{Sustained, sustained};
 use crate::analyse::figures::confidence::Estimate;
 use crate::analyse::figures::quantity::count;
-use crate::analyse::figures::statistics::Interval;
+use crate::analyse::figures::statistics::{Interval, Limits};
 use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::analyse::point::visits::{Variation, variation, widen};
 use crate::model::{Bound, Coordinates, Finding, FindingName, Ratio, Step};
@@ -48,7 +48,8 @@ pub struct Calibration {
     /// Random reads at the knee; after burst credit ran out, those of the closing measurement.
     pub at_knee: Option<AtLoad>,
     /// Random reads at the knee, with the throughput of the plateau: `MAX_IOPS`. If the closing
-    /// measurement differs from it, or burst credit ran out, that of the closing measurement.
+    /// measurement differs from it, that of the closing measurement, with an interval that covers
+    /// both; if burst credit ran out, the closing measurement alone.
     pub maximum: Option<AtLoad>,
     /// Large random reads at the depth of maximum throughput: `MAX_MBPS`.
     pub large: Option<AtLoad>,
@@ -122,7 +123,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         .zip(closing.knee)
         .filter(|(searched, closing)| differ(searched.iops, closing.iops, precision.get()));
     let maximum = searched.map(|searched| match (closing.knee, curve.knee) {
-        (Some(closing), _) if missed.is_some() => closing,
+        (Some(closing), _) if missed.is_some() => disagreeing(searched, closing),
         (Some(closing), Some(knee)) => {
             together(searched, closing, &knee.plateau, &points, variation)
         }
@@ -175,6 +176,22 @@ impl ClosingFigures {
             writes: find(|at| matches!(at, Coordinates::ClosingWrite { .. })),
         }
     }
+}
+
+/// The closing measurement, where the plateau differs from it by more than chance: the storage
+/// changed during the run. It is as likely to change again, so the interval covers both.
+fn disagreeing(searched: AtLoad, closing: AtLoad) -> AtLoad {
+    let both = |at: AtLoad| at.iops.interval.and_then(Limits::both);
+    let interval = both(searched)
+        .zip(both(closing))
+        .map(|(one, other)| Limits {
+            low: one.low.min(other.low),
+            high: Some(one.high.max(other.high)),
+        });
+    closing.with_rate(Estimate {
+        interval,
+        ..closing.iops
+    })
 }
 
 /// The throughput of the plateau and of the closing measurement, in proportion to their times. The

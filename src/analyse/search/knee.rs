@@ -117,8 +117,8 @@ pub struct KneeRange {
 /// The load beyond which latency grows and throughput does not.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Knee {
-    /// Outstanding I/Os at the knee: the lowest measured load whose throughput cannot be told from
-    /// the plateau.
+    /// Outstanding I/Os at the knee: the lowest measured load whose throughput cannot be
+    /// distinguished from the plateau.
     pub load: f64,
     /// The loads between which it lies.
     pub range: KneeRange,
@@ -166,7 +166,7 @@ impl AgainstPlateau {
 }
 
 /// The knee of a curve; the points may be in any order. It is the lowest load whose throughput
-/// cannot be told from that of the plateau, or is within `margin` (0.02 for 2 %) of it; but never
+/// cannot be distinguished from that of the plateau, or is within `margin` (0.02 for 2 %) of it; but never
 /// one whose throughput is below nine tenths of it. `None` if no point has a throughput above zero.
 ///
 /// The plateau is made of all loads from the knee on, except the lowest and the highest ones if they

@@ -480,7 +480,7 @@ fn ran_out(records: &[PointRecord]) -> Option<Finding> {
     let rate_of = |record: &PointRecord| {
         let seconds = record.measured.as_secs_f64();
         record.streams.first().map_or(0.0, |stream| {
-            stream.total().done as f64 * stream.share_in_time() / seconds.max(f64::MIN_POSITIVE)
+            stream.done() as f64 * stream.share_in_time() / seconds.max(f64::MIN_POSITIVE)
         })
     };
     let is_preparation = |record: &PointRecord| {

@@ -117,6 +117,14 @@ fn rates(points: &[PointSummary]) -> Vec<RateVerdict<'_>> {
     rates
 }
 
+/// The lowest of these rates, rising, that certainly broke the bound or was not met.
+fn lowest_broken(rates: &[RateVerdict]) -> Option<u64> {
+    let mut broken = rates
+        .iter()
+        .filter(|one| one.verdict() == BoundVerdict::Broken);
+    broken.next().map(|one| one.rate)
+}
+
 /// The rates that kept the bound and those that did not, in the first class of these points. Where
 /// closing measurements kept the bound, the highest of them is the answer. Where one broke what the
 /// search found certain, nothing is believed that no closing measurement confirms.
@@ -152,11 +160,7 @@ pub fn sustained(points: &[PointSummary]) -> Sustained {
             .and_then(RateVerdict::best)
             .and_then(|of| AtLoad::of(of.point, of.class)),
         kept_rate: best.map(|one| one.rate),
-        broken_rate: rates
-            .iter()
-            .filter(|one| one.verdict() == BoundVerdict::Broken)
-            .map(|one| one.rate)
-            .min(),
+        broken_rate: lowest_broken(&rates),
         undecided: rates
             .iter()
             .filter(|one| one.verdict() == BoundVerdict::Undecided)
@@ -194,15 +198,13 @@ pub fn rate_to_refute(points: &[PointSummary], bound: Bound) -> Option<u64> {
     /// Minimum gain, as a fraction of the lowest rate that is known to break the bound.
     const GAIN: f64 = 0.1;
     let rates = rates(points);
-    let known = sustained(points)
-        .broken_rate
-        .map_or(f64::INFINITY, |rate| rate as f64);
+    let known = lowest_broken(&rates).map_or(f64::INFINITY, |rate| rate as f64);
     rates
         .iter()
         .filter_map(|one| Some((one.rate, one.searched?)))
         .filter(|(rate, _)| (*rate as f64) < (1.0 - GAIN) * known)
         .find(|(_, of)| {
-            let visits = of.point.visits.len().max(1);
+            let visits = of.point.visits_made();
             let times = VISITS_MAX as f64 / visits as f64;
             of.class.sustained() == BoundVerdict::Undecided
                 && visits < VISITS_MAX
@@ -221,7 +223,7 @@ pub fn rate_to_refute(points: &[PointSummary], bound: Bound) -> Option<u64> {
 pub fn closing_rate(points: &[PointSummary], bound: Bound, closing: Nanos) -> Option<u64> {
     let rates = rates(points);
     let closed = || rates.iter().filter_map(|one| Some((one, one.closing?)));
-    let spent: usize = closed().map(|(_, of)| of.point.visits.len().max(1)).sum();
+    let spent: usize = closed().map(|(_, of)| of.point.visits_made()).sum();
     let is_known = rates.iter().any(|one| one.verdict() == BoundVerdict::Kept);
     if spent >= if is_known { CLOSINGS } else { CLOSINGS_MAX } {
         return None;

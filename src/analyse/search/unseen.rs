@@ -12,7 +12,7 @@ use crate::model::{
     Step, Target, TargetFacts,
 };
 use crate::record::journal::Header;
-use crate::record::{PointRecord, StreamRecord};
+use crate::record::{KindRecord, PointRecord, StreamRecord};
 
 /// Caches of arrays and hypervisors are smaller than this, mostly.
 const CACHE_MAX: u64 = 64 * GIB;
@@ -305,7 +305,7 @@ fn written_bytes(visit: &PointRecord) -> u64 {
             .kinds
             .iter()
             .filter(|record| record.kind != Kind::Read)
-            .map(|record| record.total().done);
+            .map(KindRecord::done);
         writes
             .fold(0, u64::saturating_add)
             .saturating_mul(stream.length.into())

@@ -41,7 +41,7 @@ pub(super) struct Fit {
 /// The most likely model of the values as a sum of the columns and of noise; `near` is a similar
 /// model, from which the search begins. `None` if the columns are too many or depend on each other.
 pub(super) fn fit(values: &[f64], columns: &[Vec<f64>], near: Option<&Fit>) -> Option<Fit> {
-    // A wave that is longer than the series cannot be told from its level.
+    // A wave that is longer than the series cannot be distinguished from its level.
     let longest = 1.0 - ROUNDS_OF_WAVE / values.len() as f64;
     let waves = CORRELATIONS
         .iter()

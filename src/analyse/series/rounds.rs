@@ -246,7 +246,7 @@ fn host(record: &PointRecord) -> Option<RoundHost> {
         .streams
         .iter()
         .filter(|stream| stream.sql.is_none())
-        .map(|stream| (stream.total().done + stream.warm_up_done) * u64::from(stream.length))
+        .map(|stream| (stream.done() + stream.warm_up_done) * u64::from(stream.length))
         .sum();
     let is_raw = record.streams.iter().all(|stream| stream.sql.is_none());
     let others = moved(last)

@@ -4,11 +4,13 @@
 //! as a whole. Output: a [`SoakResult`].
 
 use super::causes::Causes;
+use super::imported::rounds;
 use super::predictability::{order, predictability};
 use super::rounds::{Round, round};
 use super::types::{Predictability, PredictabilityTerms};
 use crate::model::{Finding, Load, Objective, SoakRequest};
 use crate::record::PointRecord;
+use crate::record::imported::ImportedSeries;
 
 /// A series of rounds with its analysis.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +21,22 @@ pub struct SoakResult {
     pub found: Predictability,
     /// Findings that are not in the header.
     pub findings: Vec<Finding>,
+}
+
+impl SoakResult {
+    /// Analyses a series of throughput that another tool measured, as if its samples were rounds.
+    /// `None` if there are fewer than two.
+    #[must_use]
+    pub fn of_imported(series: &ImportedSeries) -> Option<Self> {
+        let mut rounds = rounds(series);
+        let findings = order(&mut rounds).into_iter().collect();
+        let found = predictability(&rounds, &PredictabilityTerms::default());
+        (rounds.len() > 1).then_some(Self {
+            rounds,
+            found,
+            findings,
+        })
+    }
 }
 
 /// The rounds of a soak so far.

@@ -311,25 +311,14 @@ fn histograms(
             continue;
         };
         let of_snap = found.entry(snap).or_default();
-        let at = of_snap.iter().position(|known| known.event == of(event));
-        let at = at.unwrap_or_else(|| {
-            of_snap.push(WaitHistogram {
-                event: of(event).to_string(),
-                is_detail: false,
-                waits: None,
-                may_be_cut: false,
-                first_bound_us: None,
-                last_bound_us: None,
-                buckets: Vec::new(),
+        WaitHistogram::listed(of_snap, of(event))
+            .buckets
+            .push(WaitBucket {
+                label: format!("<{}ms", of(milli)),
+                high_us: (ms < NO_BOUND_MS).then_some(ms * 1e3),
+                percent: None,
+                count: Some(count.value),
             });
-            of_snap.len() - 1
-        });
-        of_snap[at].buckets.push(WaitBucket {
-            label: format!("<{}ms", of(milli)),
-            high_us: (ms < NO_BOUND_MS).then_some(ms * 1e3),
-            percent: None,
-            count: Some(count.value),
-        });
     }
     found
 }
