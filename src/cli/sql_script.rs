@@ -21,11 +21,11 @@ const BLOCK: u32 = 8192;
 #[derive(Debug, Args)]
 pub(super) struct ScriptArgs {
     #[command(subcommand)]
-    what: Script,
+    what: ScriptKind,
 }
 
 #[derive(Debug, Subcommand)]
-enum Script {
+enum ScriptKind {
     Oracle(Box<OracleArgs>),
     OracleCalibrate(OracleCalibrateArgs),
 }
@@ -33,7 +33,7 @@ enum Script {
 /// Write files for SQL*Plus or SQLcl that load, run and drop, by the SLOB method
 ///
 /// Grants for a DBA to read, a load by several sessions, a proof of one row in a block, the loop in
-/// the server, and a shell script that starts the sessions and collects one spool. `rigel import`
+/// the server, and a shell script that starts the sessions and collects one spool. rigel import
 /// reads the spool. Prints the redo that is expected, and refuses more than --max-redo.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 written, 1 failed, 2 wrong usage.")]
@@ -65,12 +65,12 @@ struct OracleArgs {
     tablespace: Option<String>,
     /// Seed of the random keys
     #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u32,
+    key_seed: u32,
 }
 
 /// Write a file that runs DBMS_RESOURCE_MANAGER.CALIBRATE_IO and prints its result
 ///
-/// `rigel import` reads what it prints, and `rigel compare` shows it beside a calibration of Rigel's.
+/// rigel import reads what it prints, and rigel compare shows it beside a calibration of Rigel's.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 written, 1 failed, 2 wrong usage.")]
 struct OracleCalibrateArgs {
@@ -82,8 +82,8 @@ struct OracleCalibrateArgs {
 /// Carries out the verb.
 pub(super) fn run(args: &ScriptArgs) -> Result<u8, Error> {
     match &args.what {
-        Script::Oracle(args) => for_oracle(args),
-        Script::OracleCalibrate(args) => {
+        ScriptKind::Oracle(args) => for_oracle(args),
+        ScriptKind::OracleCalibrate(args) => {
             let files = calibrate_io::calibrate_io();
             write(&args.directory, &files)?;
             result(&told(&args.directory, &files));
@@ -151,7 +151,7 @@ impl OracleArgs {
             warm_up: self.warm_up,
             max_redo: self.max_redo,
             tablespace: self.tablespace.clone(),
-            seed: self.seed,
+            seed: self.key_seed,
         })
     }
 }

@@ -222,10 +222,11 @@ fn verb_of(command: &str) -> String {
     if words[0] == "orion" {
         return "orion".into();
     }
-    let count = if words.get(1).is_some_and(|word| word == "sql") {
-        2
-    } else {
-        1
+    let is = |at: usize, wanted: &str| words.get(at).is_some_and(|word| word == wanted);
+    let count = match (is(1, "sql"), is(2, "script")) {
+        (true, true) => 3,
+        (true, false) => 2,
+        (false, _) => 1,
     };
     let verb: Vec<&str> = words[1..].iter().take(count).map(String::as_str).collect();
     verb.into_iter()

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs the files of this directory by SQL*Plus or SQLcl: sh run.sh load | proof | run [NAME] | drop
+# Runs the files of this directory by SQL*Plus or SQLcl: sh run.sh load | resume | proof | run [NAME] | drop
 #
 #   load    creates the tables (2), loads them by {{degree}} sessions each (3), makes indexes (4), proves (5)
+#   resume  goes on with a load that was stopped: chunks that are there are not loaded again (3, 4, 5)
 #   proof   shows that there is one row in a block, in shuffled order, and the plan (5)
 #   run     {{sessions}} sessions for {{how_long}}; leaves spool_NAME.txt for `rigel import`
 #   drop    removes what load made, and nothing else (9)
@@ -103,7 +104,7 @@ agree() {
 
 load() {
   agree 'load writes about {{load_redo}} of redo and {{load_data}} of data.'
-  execute 2_create.sql
+  [ "$1" = resume ] || execute 2_create.sql
   for table in {{table_names}}; do
     job=1
     while [ "$job" -le {{degree}} ]; do
@@ -111,7 +112,7 @@ load() {
       started="$started $!"
       job=$((job + 1))
     done
-    wait_for_all || fail "not all sessions that load $table ended well: see above, then load it again by hand with 3_load.sql"
+    wait_for_all || fail "not all sessions that load $table ended well: see above, then: sh run.sh resume"
   done
   execute 4_index.sql
   execute 5_proof.sql
@@ -123,8 +124,8 @@ run() {
     *[!A-Za-z0-9_]*|'') fail 'the name of a run has letters, digits and _ only' ;;
   esac
   [ ! -e "spool_$name.txt" ] || fail "there is a spool_$name.txt already: give another name"
-  mkdir "work_$name" || fail "there is a work_$name already: give another name"
   agree '{{run_redo}}'
+  mkdir "work_$name" || fail "there is a work_$name already: give another name"
   # The name in the spool is of this run alone, so that spools of two runs are never taken for one.
   id="${name}_$(od -An -N4 -tx4 /dev/urandom | tr -d ' \n')"
   start=$(execute 6_start.sql "$id" | sed -n "s/^RIGEL|$id|driver|start|\([0-9][0-9]*\)\$/\1/p")
@@ -156,8 +157,8 @@ run() {
 }
 
 case ${1:-} in
-  load|proof|run|drop) ;;
-  *) fail 'usage: sh run.sh load | proof | run [NAME] | drop' ;;
+  load|resume|proof|run|drop) ;;
+  *) fail 'usage: sh run.sh load | resume | proof | run [NAME] | drop' ;;
 esac
 command -v "$program" >/dev/null || fail "$program was not found: set RIGEL_SQLPLUS"
 connect=${RIGEL_CONNECT:-}
@@ -171,7 +172,7 @@ case $connect in
 esac
 ask_password
 case $1 in
-  load) load ;;
+  load|resume) load "$1" ;;
   proof) execute 5_proof.sql ;;
   run) run "${2:-}" ;;
   drop) execute 9_drop.sql ;;
