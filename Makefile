@@ -59,6 +59,7 @@ lint:
 	@scripts/setup.sh test
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets --quiet -- -D warnings
+	$(CARGO) check --locked --quiet --manifest-path fuzz/Cargo.toml --target-dir target/fuzz
 
 fmt: ## Format the sources
 	@scripts/setup.sh test

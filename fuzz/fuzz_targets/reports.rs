@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel::analyse::{Product, RunResult, compare};
+use rigel::analyse::{AdviceTerms, Product, RunResult, compare};
 use rigel::engine;
 use rigel::record::journal::{self, Run};
 use rigel::report::document::Extent;
@@ -32,7 +32,11 @@ fn report(run: &Run) {
     let _ = (html::render(&document), text::render(&document, Extent::Summary));
     let _ = (data::json(run, &result), rigel::report::csv(&result));
     if let RunResult::Calibration(found) = &result {
-        let _ = (advice::text(run, found, &Product::ALL), advice::json(run, found, &Product::ALL));
+        let terms = AdviceTerms::default();
+        let _ = (
+            advice::text(run, found, &Product::ALL, terms),
+            advice::json(run, found, &Product::ALL, terms),
+        );
     }
     for point in &run.header.points {
         if let Ok(job) = fio::job(run, &point.coordinates.name(), engine::info(&run.header.engine.name)) {

@@ -15,6 +15,7 @@ mod demand;
 mod figures;
 mod point;
 mod preflight_checks;
+mod reported_knee;
 mod result;
 mod search;
 mod series;
@@ -62,6 +63,7 @@ pub use point::summary::{
 };
 pub use point::visits::{Variation, variation, widen};
 pub use preflight_checks::preflight_findings;
+pub use reported_knee::{MARGIN as KNEE_MARGIN, ReportedKnee};
 pub use result::{ImportedResult, RunResult};
 pub use search::at_load::AtLoad;
 pub use search::calibration::{Calibration, ClosingFigures, LogWrites, calibration};

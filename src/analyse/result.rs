@@ -5,6 +5,7 @@
 
 use super::demand::{DatabaseResult, database, load_points};
 use super::point::summary::PointSummary;
+use super::reported_knee::{ReportedKnee, reported_knee};
 use super::search::calibration::{Calibration, calibration};
 use super::search::curve::{CurveResult, curve};
 use super::search::layers::{LayersResult, layers};
@@ -49,6 +50,8 @@ pub struct ImportedResult {
     pub database: Option<DatabaseResult>,
     /// What Oracle's own calibration claims.
     pub claims: Vec<ClaimedCalibration>,
+    /// The knee of the loads, if they are one curve.
+    pub knee: Option<ReportedKnee>,
     /// Findings about the figures as a whole.
     pub findings: Vec<Finding>,
 }
@@ -142,11 +145,14 @@ impl ImportedResult {
             Figures::Claims(claims) => claims.as_slice(),
             _ => &[],
         });
+        let loads: Vec<&LoadFigures> = sources.iter().flat_map(|one| &one.loads).collect();
+        let knee = reported_knee(&loads);
         Self {
             claims: claims.cloned().collect(),
             sources,
             series,
             database,
+            knee,
             findings,
         }
     }

@@ -6,6 +6,7 @@
 use super::awr::{Ruler, count, event, figure, plain};
 use super::source::Source;
 use super::table;
+use super::time::{Order, moment};
 use crate::model::Error;
 use crate::record::Imported;
 use crate::record::database::{DatabaseReport, ReportKind, WaitBucket, WaitHistogram};
@@ -48,6 +49,10 @@ const REPEATED: &[&str] = &["event", "event_name", "con_id", "inst_id", "wait_cl
 
 /// A time above this many milliseconds means no bound.
 const NO_BOUND_MS: f64 = 1e15;
+
+/// The note about a single listing of a histogram.
+pub(super) const SINCE_START: &str = "a listing of a histogram counts since the instance was started: it has a distribution and no \
+     rate; give two listings for what happened between them";
 
 /// A listing.
 struct Listing {
@@ -124,6 +129,7 @@ pub(super) fn read(source: Source, columns: &table::Columns) -> Result<Imported,
         columns,
     )?;
     read.notes.extend(unfit(&found));
+    read.notes.extend(contradiction(&found));
     Ok(read)
 }
 
@@ -134,6 +140,33 @@ pub(super) fn read(source: Source, columns: &table::Columns) -> Result<Imported,
 pub(super) fn columns(source: Source) -> Result<(Vec<String>, Vec<Vec<String>>), Error> {
     let found = listing(source.name, source.text)?;
     Ok((found.names, found.rows))
+}
+
+/// Names the rows whose rate times seconds is not their count, within the rounding of the three.
+fn contradiction(found: &Listing) -> Option<String> {
+    let rate = found.column(&["physical_reads_per_sec", "physical_reads_per_second"])?;
+    let seconds = found.column(&["seconds", "elapsed_seconds"])?;
+    let reads = found.column(&["physical_reads"])?;
+    let contradicts = |row: &&Vec<String>| {
+        let of = |column: usize| row.get(column).and_then(|cell| figure(cell));
+        let (Some(rate), Some(seconds), Some(reads)) = (of(rate), of(seconds), of(reads)) else {
+            return false;
+        };
+        // Each may be rounded by half of its last digit, and a whole number of seconds be cut.
+        let rounding = rate.half * seconds.value + 2.0 * seconds.half.max(0.5) * rate.value;
+        (rate.value * seconds.value - reads.value).abs() > rounding + reads.half + 1.0
+    };
+    let rows: Vec<&Vec<String>> = found.rows.iter().filter(contradicts).collect();
+    let first = rows.first()?;
+    Some(format!(
+        "in {} of {} rows, reads per second times seconds are not the reads: the first has {} x {} \
+         and {}",
+        rows.len(),
+        found.rows.len(),
+        first[rate].trim(),
+        first[seconds].trim(),
+        first[reads].trim()
+    ))
 }
 
 fn unfit(found: &Listing) -> Option<String> {
@@ -305,6 +338,7 @@ fn histograms(name: &str, found: &Listing) -> Result<Imported, Error> {
         .into_iter()
         .flatten()
         .collect();
+    let updated = found.column(&["last_update_time"]);
     let mut reports: Vec<DatabaseReport> = Vec::new();
     for row in &found.rows {
         let of = |column: Option<usize>| {
@@ -339,6 +373,10 @@ fn histograms(name: &str, found: &Listing) -> Result<Imported, Error> {
             reports.push(report);
             reports.len() - 1
         });
+        // The time of a listing is that of its last update.
+        let updated = moment(of(updated), Order::MonthFirst);
+        let end = &mut reports[at].window.end;
+        *end = (*end).max(updated);
         let all = &mut reports[at].histograms;
         let row = WaitHistogram::listed(all, &event(name_of, false));
         let us = bound.value * unit_us;
@@ -367,11 +405,7 @@ fn histograms(name: &str, found: &Listing) -> Result<Imported, Error> {
         ));
     }
     let mut notes: Vec<String> = unfit(found).into_iter().collect();
-    notes.push(
-        "a listing of a histogram counts since the instance was started: it has a distribution and \
-         no rate"
-            .into(),
-    );
+    notes.push(SINCE_START.into());
     Ok(Imported {
         sources: vec![name.to_string()],
         tool: "listing".into(),
@@ -434,6 +468,25 @@ BEGIN_INTERVAL_TI END_INTERVAL_TIME PHYSICAL_READS    SECONDS
         assert_eq!(samples[0].begin.to_string(), "2016-04-23T10:17:00+00:00");
         assert_eq!(samples[1].count, Some(6_388_349.0));
         assert_eq!(samples[2].seconds, Some(1011.0));
+    }
+
+    #[test]
+    fn reads_that_are_not_rate_times_seconds_are_named() {
+        let listing = |reads: &str| {
+            format!(
+                "END_INTERVAL_TIME PHYSICAL_READS PHYSICAL_READS_PER_SEC    SECONDS\n\
+                 ----------------- -------------- ---------------------- ----------\n\
+                 23-apr-2016 10:34      6,385,274                 6272.4       1018\n\
+                 23-apr-2016 11:01 {reads:>14}                 6281.6       1017\n"
+            )
+        };
+        let notes = |reads| read_text(&listing(reads)).unwrap().notes.join("; ");
+        assert!(!notes("6,388,349").contains("times seconds"));
+        let said = notes("6,488,349");
+        assert!(
+            said.contains("in 1 of 2 rows") && said.contains("6281.6 x 1017 and 6,488,349"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod fio_log;
 mod fio_sweep;
 pub mod iostat;
 mod listing;
+mod listing_difference;
 pub mod orion;
 mod samples;
 mod source;
@@ -19,6 +20,7 @@ pub mod time;
 
 use crate::model::{Error, escaped};
 use crate::record::Imported;
+use crate::record::imported::Figures;
 use flate2::bufread::MultiGzDecoder;
 use std::borrow::Cow;
 use std::io::Read;
@@ -134,6 +136,7 @@ pub fn read(
 ) -> Result<Vec<Imported>, Error> {
     let mut found = Vec::new();
     let (mut of_orion, mut logs): (Vec<Source>, Vec<Source>) = (Vec::new(), Vec::new());
+    let mut listings = Vec::new();
     // Escape terminal control characters before any text appears in a message.
     let texts: Vec<Cow<str>> = sources.iter().map(|source| escaped(source.text)).collect();
     let plain: Vec<Source> = sources
@@ -148,11 +151,18 @@ pub fn read(
             ImportFormat::Iostat => found.push(iostat::read(*source)?),
             ImportFormat::Csv => found.push(table::read(*source, columns)?),
             ImportFormat::Orion => of_orion.push(*source),
-            ImportFormat::Listing => awr::join(&mut found, listing::read(*source, columns)?),
+            ImportFormat::Listing => listings.push(listing::read(*source, columns)?),
             ImportFormat::Awr => awr::join(&mut found, awr::read(*source)?),
             ImportFormat::Spool => awr::join(&mut found, spool::read(*source)?),
             ImportFormat::CalibrateIo => found.push(calibrate_io::read(*source)?),
         }
+    }
+    let (histograms, others): (Vec<Imported>, Vec<Imported>) = listings
+        .into_iter()
+        .partition(|one: &Imported| matches!(one.figures, Figures::Database(_)));
+    found.extend(others);
+    for one in listing_difference::differences(histograms) {
+        awr::join(&mut found, one);
     }
     let mut found = fio_sweep::together(found);
     found.extend(fio_log::read(&logs)?);
@@ -207,7 +217,6 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportForma
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::imported::Figures;
     use proptest::prelude::*;
 
     #[test]

@@ -4,7 +4,7 @@ use super::csv::CsvTable;
 use crate::analyse::sql::{ServerFigures, ServerRate};
 use crate::analyse::{
     Calibration, ClassSummary, Conclusion, CurveResult, DatabaseResult, ImportedSummary,
-    LayersResult, PointSummary, Predictability, RunResult,
+    LayersResult, PointSummary, Predictability, ReportedKnee, RunResult,
 };
 use crate::model::{Finding, Host, TargetFacts};
 use crate::record::journal::{Header, Run};
@@ -70,6 +70,9 @@ struct RunReport<'a> {
     /// For `import`: what reports of databases say, and the demand that follows.
     #[serde(skip_serializing_if = "Option::is_none")]
     database: Option<&'a DatabaseResult>,
+    /// For `import`: the knee of the loads, if they are one curve.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    knee: Option<&'a ReportedKnee>,
     /// For a soak or a single imported throughput series: its analysis over time.
     #[serde(skip_serializing_if = "Option::is_none")]
     predictability: Option<&'a Predictability>,
@@ -91,6 +94,7 @@ pub fn json(run: &Run, result: &RunResult) -> String {
         layers: None,
         imported: &[],
         database: None,
+        knee: None,
         predictability: None,
         findings: result.all_findings(&header.findings).collect(),
     };
@@ -103,6 +107,7 @@ pub fn json(run: &Run, result: &RunResult) -> String {
         RunResult::Imported(found) => {
             report.imported = &found.sources;
             report.database = found.database.as_ref();
+            report.knee = found.knee.as_ref();
             let of_database = found
                 .database
                 .as_ref()

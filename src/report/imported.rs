@@ -5,10 +5,13 @@
 
 use super::csv::CsvTable;
 use super::document::{
-    Axis, Block, Document, Headline, Lines, Plot, Section, Series, Shape, Table, Unit,
+    Axis, Block, Document, Headline, Lines, Mark, Plot, Section, Series, Shape, Table, Unit,
 };
 use super::{claimed, database, distribution, parts, soak, sweep};
-use crate::analyse::{Estimate, ImportedResult, ImportedSummary, LoadFigures, SeriesSummary};
+use crate::analyse::{
+    Estimate, ImportedResult, ImportedSummary, KNEE_MARGIN, LoadFigures, ReportedKnee,
+    SeriesSummary, quantity,
+};
 use crate::model::{Moment, Resolution};
 use crate::record::Histogram;
 use crate::record::imported::Figures;
@@ -47,7 +50,9 @@ pub(super) fn document(
         // Of spools, loads are of reads, of updates and of both: a curve is of one of them.
         let kind = loads.clone().next().map(|load| &load.kind);
         let loads: Vec<&LoadFigures> = loads.filter(|load| Some(&load.kind) == kind).collect();
-        document.sections.extend(curve(&loads));
+        document
+            .sections
+            .extend(curve(&loads, result.knee.as_ref()));
     } else {
         document.sections.push(findings);
         document.sections.extend(claimed::section(&result.claims));
@@ -76,7 +81,7 @@ fn add_figures(document: &mut Document, run: &Run, result: &ImportedResult) {
         document.headlines = headlines(&place, load);
     }
     let sections = &mut document.sections;
-    sections.extend(sweep::section(&loads).or_else(|| curve(&loads)));
+    sections.extend(sweep::section(&loads).or_else(|| curve(&loads, result.knee.as_ref())));
     sections.extend(distributions(run));
     sections.extend(over_time(&series));
     if !loads.is_empty() {
@@ -139,7 +144,7 @@ fn headlines(place: &str, best: &LoadFigures) -> Vec<Headline> {
 }
 
 /// Latency against throughput, if there are at least two loads.
-fn curve(loads: &[&LoadFigures]) -> Option<Section> {
+fn curve(loads: &[&LoadFigures], knee: Option<&ReportedKnee>) -> Option<Section> {
     type Of = fn(&LoadFigures) -> Option<f64>;
     let of: [(&str, Of); 3] = [
         ("mean", |load| load.mean_us),
@@ -162,10 +167,16 @@ fn curve(loads: &[&LoadFigures]) -> Option<Section> {
         })
     });
     let series: Vec<Series> = series.collect();
-    let lines = parts::latency_over_iops(series);
+    let mut lines = parts::latency_over_iops(series);
     if lines.series.is_empty() {
         return None;
     }
+    lines.marks.extend(knee.map(|knee| Mark {
+        at: knee.iops,
+        upright: true,
+        label: format!("knee, {}", knee.label),
+        ..Mark::default()
+    }));
     let description = format!("Each of {} loads that the tool reports.", loads.len());
     let chart = parts::chart(
         "imported-curve",
@@ -178,8 +189,28 @@ fn curve(loads: &[&LoadFigures]) -> Option<Section> {
         "latency-throughput",
         "Latency",
         lead,
-        vec![Block::Chart(Box::new(chart))],
+        std::iter::once(Block::Chart(Box::new(chart)))
+            .chain(knee.map(|knee| Block::Text(knee_in_words(knee))))
+            .collect(),
     ))
+}
+
+fn knee_in_words(knee: &ReportedKnee) -> String {
+    let at = format!(
+        "{}: {} at a mean of {}",
+        knee.label,
+        quantity::per_second(knee.iops),
+        quantity::time(knee.mean_us)
+    );
+    let same = KNEE_MARGIN * 100.0;
+    if knee.is_reached {
+        format!(
+            "Knee: {at}. More load only waits longer; rates within {same:.0} % count as the same, \
+             because a load that was measured once has no interval."
+        )
+    } else {
+        format!("The throughput still rises at the highest load, or has just stopped: {at}.")
+    }
 }
 
 /// Distributions of response times, for loads whose tool reports a histogram.

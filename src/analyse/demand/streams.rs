@@ -180,7 +180,7 @@ fn stream(report: &DatabaseReport, kind: DemandKind, events: &[&str], of: &str) 
     }
 }
 
-/// The streams of a listing of histograms: distributions without rates.
+/// The streams of a listing of histograms: distributions, with a rate if it is the difference of two.
 fn listed(report: &DatabaseReport) -> Vec<DemandStream> {
     let kinds: [(DemandKind, &[&str]); 5] = [
         (DemandKind::RandomReads, SINGLE_BLOCK),
@@ -191,10 +191,17 @@ fn listed(report: &DatabaseReport) -> Vec<DemandStream> {
     ];
     let of = |(kind, events): (DemandKind, &[&str])| {
         let latencies = distribution(report, events);
+        let waits = counted(report, events);
+        let per_s = seconds(report).map(|seconds| waits / seconds);
+        let rate_of = match per_s {
+            Some(_) => "waits between two listings",
+            None => "unknown: the counts have no known time",
+        };
         (!latencies.is_empty()).then(|| DemandStream {
-            waits: Some(counted(report, events)),
+            per_s,
+            waits: Some(waits),
             latencies,
-            rate_of: "unknown: the counts are since the instance was started".into(),
+            rate_of: rate_of.into(),
             latency_of: "the listed histogram".into(),
             ..stream(report, kind, &[], "")
         })
