@@ -36,10 +36,12 @@ pub use compare::power::RunsNeeded;
 pub use compare::row::Row;
 pub use compare::side::{ComparedSide, Side, SideRun};
 pub use compare::subject::{Scope, Subject, Term};
-pub use conclusion::{Conclusion, Status};
+pub use conclusion::{
+    Conclusion, Status, interval_in_words, objective_in_words, objective_of_stream,
+};
 pub use demand::{
     DatabaseFigures, DatabaseResult, DemandAgainst, Fits, StreamAgainst, Usage, WaitShare, against,
-    database, has_possible_reads, load_points,
+    database, demands, has_possible_reads, imported_demands, load_points,
 };
 pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};
 pub use figures::quantile::{Quantile, precise};
@@ -49,6 +51,7 @@ pub use figures::statistics::{BATCHES_MIN, CONFIDENCE, Interval, Limits, Mean, d
 pub use point::backlog::RateMet;
 pub use point::load::{DeviceLoad, HostLoad, device_loads, host_load};
 pub use point::lost::LostTime;
+pub use point::objective::ObjectiveVerdict;
 pub use point::so_far::SoFar;
 pub use point::sql;
 pub use point::stalls::Stalls;
@@ -64,6 +67,7 @@ pub use result::{ImportedResult, RunResult};
 pub use search::at_load::AtLoad;
 pub use search::calibration::{Calibration, ClosingFigures, LogWrites, calibration};
 pub use search::curve::{CurveResult, Naming, curve};
+pub use search::fit::{FitResult, TriedMultiple, TriedStream, bracket, fit, multiples, rounded};
 pub use search::knee::{Cap, CurvePoint, Knee, KneeRange, Plateau, cap, knee};
 pub use search::layers::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
 pub use search::matrix::{MatrixCell, MatrixResult};

@@ -7,6 +7,7 @@ use super::demand::{DatabaseResult, database, load_points};
 use super::point::summary::PointSummary;
 use super::search::calibration::{Calibration, calibration};
 use super::search::curve::{CurveResult, curve};
+use super::search::fit::{FitResult, fit};
 use super::search::layers::{LayersResult, layers};
 use super::search::matrix::MatrixResult;
 use super::search::unseen::unseen;
@@ -34,6 +35,8 @@ pub enum RunResult {
     Layers(LayersResult),
     /// Results of `rigel soak`.
     Soak(Box<SoakResult>),
+    /// Results of `rigel fit`.
+    Fit(Box<FitResult>),
     /// Results of `rigel import`.
     Imported(Box<ImportedResult>),
 }
@@ -73,7 +76,7 @@ impl RunResult {
                 found.findings.extend(others);
                 let ended = records.iter().all(|record| record.end == End::Complete);
                 if !ended || is_more_planned(&found.points) {
-                    found.findings.insert(0, incomplete());
+                    found.findings.insert(0, incomplete("calibrate"));
                 }
                 Self::Calibration(Box::new(found))
             }
@@ -85,6 +88,14 @@ impl RunResult {
                 let mut reader = SoakReader::new(&request.objectives);
                 records.iter().for_each(|record| reader.add(record));
                 Self::Soak(Box::new(reader.result(request)))
+            }
+            Request::Fit(request) => {
+                let mut found = fit(&records, request);
+                let ended = records.iter().all(|record| record.end == End::Complete);
+                if !ended || is_more_planned(&found.points) {
+                    found.findings.insert(0, incomplete("fit"));
+                }
+                Self::Fit(Box::new(found))
             }
             Request::Import(_) => Self::Imported(Box::new(ImportedResult::of(&run.imported))),
         }
@@ -98,6 +109,7 @@ impl RunResult {
             Self::Calibration(found) => &found.points,
             Self::Curve(found) => &found.points,
             Self::Layers(found) => &found.points,
+            Self::Fit(found) => &found.points,
             Self::Soak(_) | Self::Imported(_) => &[],
         }
     }
@@ -110,6 +122,7 @@ impl RunResult {
             Self::Calibration(found) => &found.findings,
             Self::Curve(found) => &found.findings,
             Self::Layers(found) => &found.findings,
+            Self::Fit(found) => &found.findings,
             Self::Soak(found) => &found.findings,
             Self::Imported(found) => &found.findings,
         }
@@ -182,11 +195,11 @@ pub(super) fn with_loads(all: &[Imported]) -> Vec<Imported> {
     sources
 }
 
-fn incomplete() -> Finding {
+fn incomplete(verb: &str) -> Finding {
     Finding::warning(
         FindingName::Incomplete,
         "the run ended before it was complete: the figures cover only the part that was measured",
-        "resume it with `rigel calibrate --resume DIR`, with its directory",
+        format!("resume it with `rigel {verb} --resume DIR`, with its directory"),
     )
 }
 

@@ -90,7 +90,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     let texts = args
         .files
         .iter()
-        .map(|path| read(path))
+        .map(|path| text_of(path))
         .collect::<Result<Vec<String>, Error>>()?;
     let names: Vec<String> = args
         .files
@@ -148,7 +148,7 @@ fn refuse_occupied(directory: &Path) -> Result<(), Error> {
 }
 
 /// Reads the text of a file.
-fn read(path: &Path) -> Result<String, Error> {
+pub(super) fn text_of(path: &Path) -> Result<String, Error> {
     let bytes = files::read(path, BYTES_MAX).map_err(|error| {
         Error::usage(
             format!("cannot read '{}': {error}", path.display()),

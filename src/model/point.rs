@@ -1,6 +1,6 @@
 //! A data point: one or a few streams that run together for a limited time.
 
-use super::{Bound, Bytes, Kind, Nanos, Pattern, Ratio, SqlWork};
+use super::{Bound, Bytes, Kind, Nanos, Objective, Pattern, Ratio, SqlWork};
 use serde::{Deserialize, Serialize};
 
 /// Identifies a point of a plan: its step and its load. No two points of a run have the same.
@@ -119,6 +119,11 @@ pub enum Coordinates {
         round: u32,
         /// Outstanding I/Os, or the in-flight limit.
         outstanding: u32,
+    },
+    /// All streams of a demand at once, at a multiple of their rates.
+    Multiple {
+        /// The multiple, times 1000.
+        thousandths: u32,
     },
 }
 
@@ -246,6 +251,8 @@ pub enum Step {
     Layer,
     /// A round of a soak.
     Round,
+    /// A multiple of a demand.
+    Multiple,
 }
 
 impl Coordinates {
@@ -285,6 +292,7 @@ impl Coordinates {
             Self::Precondition { .. } => Step::Precondition,
             Self::Layer { .. } => Step::Layer,
             Self::Round { .. } => Step::Round,
+            Self::Multiple { .. } => Step::Multiple,
         }
     }
 
@@ -312,6 +320,18 @@ impl Coordinates {
             | Self::Stream
             | Self::Log { .. }
             | Self::Reread { .. } => 1,
+            // Each of its streams has a limit of its own.
+            Self::Multiple { .. } => 0,
+        }
+    }
+
+    /// The multiple of a demand.
+    #[must_use]
+    pub fn multiple(self) -> Option<f64> {
+        if let Self::Multiple { thousandths } = self {
+            Some(f64::from(thousandths) / 1e3)
+        } else {
+            None
         }
     }
 
@@ -407,6 +427,9 @@ impl Coordinates {
                 round,
             } => format!("layer:{}:{round}:{sessions}", layer.name()),
             Self::Round { round, .. } => format!("round:{round}"),
+            Self::Multiple { thousandths } => {
+                format!("multiple:{}", f64::from(*thousandths) / 1e3)
+            }
         }
     }
 
@@ -542,6 +565,7 @@ impl std::fmt::Display for Coordinates {
                 write!(f, "layer {} of {sessions}, round {round}", layer.number())
             }
             Self::Round { round, .. } => write!(f, "round {round}"),
+            Self::Multiple { thousandths } => write!(f, "{} ×", f64::from(thousandths) / 1e3),
         }
     }
 }
@@ -608,6 +632,9 @@ pub struct Stream {
     pub pattern: Pattern,
     /// Bytes of one operation; for a database, of one block.
     pub length: u32,
+    /// What its response times must keep; `None` if the point is judged in another way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objective: Option<Objective>,
     /// The work of database sessions, which replaces `mix` and `pattern`; `None` for raw I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<SqlWork>,

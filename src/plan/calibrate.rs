@@ -286,11 +286,11 @@ impl CalibrateRequest {
                     writes: Ratio::ONE,
                     durable: true,
                 };
-                let load = Load::Closed { depth: 1 };
                 Stream {
+                    objective: None,
                     sql: None,
                     name: SMALL.into(),
-                    load,
+                    load: Load::Closed { depth: 1 },
                     mix,
                     pattern: Pattern::Sequential { start: 0 },
                     length: bytes,
@@ -313,6 +313,7 @@ impl CalibrateRequest {
             SMALL
         };
         Stream {
+            objective: None,
             sql: None,
             name: name.into(),
             load,

@@ -144,6 +144,7 @@ impl CurveRequest {
         };
         let sql = self.sql.map(|terms| terms.work);
         let stream = Stream {
+            objective: None,
             sql,
             name: SMALL.into(),
             load,
@@ -152,6 +153,7 @@ impl CurveRequest {
             length: self.length,
         };
         let background = self.background.map(|background| Stream {
+            objective: None,
             sql: None,
             name: LARGE.into(),
             load: Load::Closed {

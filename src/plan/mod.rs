@@ -5,6 +5,7 @@
 
 pub mod calibrate;
 pub mod curve;
+mod fit;
 pub mod layers;
 pub mod lun;
 pub mod orion;

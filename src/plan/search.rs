@@ -96,6 +96,7 @@ pub(super) fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
         Coordinates::Precondition { pass } => (34, u64::from(pass)),
         Coordinates::Layer { layer, round, .. } => (10 + layer as u64, u64::from(round)),
         Coordinates::Round { round, .. } => (20, u64::from(round)),
+        Coordinates::Multiple { thousandths } => (35, u64::from(thousandths)),
     };
     // Knuth's multiplier for 64 bits mixes each part into the rest.
     let mix = |seed: u64, part: u64| {

@@ -3,7 +3,7 @@
 use super::csv::CsvTable;
 use crate::analyse::sql::{ServerFigures, ServerRate};
 use crate::analyse::{
-    Calibration, ClassSummary, Conclusion, CurveResult, DatabaseResult, ImportedSummary,
+    Calibration, ClassSummary, Conclusion, CurveResult, DatabaseResult, FitResult, ImportedSummary,
     LayersResult, PointSummary, Predictability, RunResult,
 };
 use crate::model::{Finding, Host, TargetFacts};
@@ -64,6 +64,9 @@ struct RunReport<'a> {
     /// For `layers`: the cost of each layer.
     #[serde(skip_serializing_if = "Option::is_none")]
     layers: Option<&'a LayersResult>,
+    /// For `fit`: how many times the demand is carried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fit: Option<&'a FitResult>,
     /// For `import`: the figures of other tools.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     imported: &'a [ImportedSummary],
@@ -89,6 +92,7 @@ pub fn json(run: &Run, result: &RunResult) -> String {
         calibration: None,
         curve: None,
         layers: None,
+        fit: None,
         imported: &[],
         database: None,
         predictability: None,
@@ -99,6 +103,7 @@ pub fn json(run: &Run, result: &RunResult) -> String {
         RunResult::Calibration(found) => report.calibration = Some(found),
         RunResult::Curve(found) => report.curve = Some(found),
         RunResult::Layers(found) => report.layers = Some(found),
+        RunResult::Fit(found) => report.fit = Some(found),
         RunResult::Soak(found) => report.predictability = Some(&found.found),
         RunResult::Imported(found) => {
             report.imported = &found.sources;

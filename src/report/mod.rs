@@ -22,6 +22,7 @@ mod database;
 mod distribution;
 pub mod document;
 pub mod fio;
+mod fit;
 mod frame;
 #[cfg(test)]
 pub(crate) mod golden;
@@ -42,6 +43,7 @@ mod throughput;
 mod timeline;
 mod unit;
 
+pub use fit::fits;
 pub use frame::result;
 
 /// The report of a run.
@@ -58,6 +60,7 @@ pub fn document(run: &Run, result: &RunResult) -> Document {
         }
         RunResult::Curve(found) => curve::document(run, found, findings, frame),
         RunResult::Layers(found) => layers::document(run, found, findings, frame),
+        RunResult::Fit(found) => fit::document(run, found, findings, frame),
         RunResult::Soak(found) => soak::document(header, found),
         RunResult::Imported(found) => imported::document(run, found, findings, frame),
     };

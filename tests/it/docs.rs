@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -55,6 +56,8 @@ fn every_command_on_a_simulated_target_works() {
         {
             let _ = fs::remove_dir_all(&folder);
             fs::create_dir_all(&folder).expect("a folder for what the command leaves");
+            // Documents name the project's examples.
+            symlink(root().join("docs"), folder.join("docs")).expect("a link to the examples");
             let words = words(&command);
             let mut program = Command::new(env!("CARGO_BIN_EXE_rigel"));
             program

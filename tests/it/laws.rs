@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 fn stream(name: &str, load: Load) -> Stream {
     Stream {
+        objective: None,
         sql: None,
         name: name.into(),
         load,

@@ -25,6 +25,7 @@ fn calibrate(spec: &str, request: &CalibrateRequest, seed: u64) -> Calibration {
 
 fn point(load: Load, until: Until) -> Point {
     let stream = Stream {
+        objective: None,
         sql: None,
         name: "small".into(),
         load,

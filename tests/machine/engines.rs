@@ -285,6 +285,7 @@ fn a_write_never_repeats_data_that_was_read() {
 fn every_engine_completes_every_operation() {
     let file = scratch_file("contract-loop", BLOCKS * u64::from(BLOCK));
     let stream = |name: &str, depth| Stream {
+        objective: None,
         sql: None,
         name: name.into(),
         load: Load::Closed { depth },
@@ -332,6 +333,7 @@ fn every_engine_completes_every_operation() {
 fn every_engine_does_log_writes() {
     let file = scratch_file("contract-log", BLOCKS * u64::from(BLOCK));
     let stream = Stream {
+        objective: None,
         sql: None,
         name: "log".into(),
         load: Load::Closed { depth: 2 },

@@ -55,6 +55,7 @@ pub(crate) fn reads(
     until: Until,
 ) -> Point {
     let stream = Stream {
+        objective: None,
         sql: None,
         name: "small".into(),
         load: Load::Closed { depth },

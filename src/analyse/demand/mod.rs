@@ -14,6 +14,7 @@ mod notes;
 mod rates;
 mod report_figures;
 mod scale_up;
+mod sources;
 mod streams;
 
 pub use against::{DemandAgainst, Fits, StreamAgainst, Usage, against};
@@ -21,6 +22,7 @@ pub use database_figures::DatabaseFigures;
 pub use database_result::{DatabaseResult, WaitShare, database};
 pub use evidence::has_possible_reads;
 pub use scale_up::load_points;
+pub use sources::{demands, imported_demands};
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@
 use super::backlog::{RateMet, rate_met};
 use super::kernel_time::{OwnIos, kernel_mean};
 use super::lost::LostTime;
+use super::objective::{ObjectiveVerdict, objective_of};
 use super::sql::SqlSummary;
 use super::stalls::Stalls;
 use super::steady::{Steady, steady};
@@ -14,8 +15,8 @@ use crate::analyse::figures::confidence::{
 };
 use crate::analyse::figures::quantity::{count, percent, rounded_percent, time};
 use crate::model::{
-    Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Pattern, Sample,
-    Step, Until,
+    Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Objective, Pattern,
+    Sample, Step, Until,
 };
 use crate::record::{End, Latencies, PointRecord, StreamRecord, Window};
 use serde::Serialize;
@@ -126,6 +127,10 @@ pub struct ClassSummary {
     /// Comparison of the response times with the bound, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<BoundCheck>,
+    /// Whether the response times keep the objective that the point was asked to keep, if there is
+    /// one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objective: Option<ObjectiveVerdict>,
     /// Rate times mean response time: the outstanding operations, by Little's law.
     pub littles_law: f64,
     /// Closed loop: time in which far less than usual was done.
@@ -307,7 +312,9 @@ impl ClassSummary {
             Some(RateMet::Undecided) => BoundVerdict::Undecided,
             _ => BoundVerdict::Kept,
         };
-        self.within.map_or(without_bound, |within| within.verdict)
+        let kept = self.within.map(|within| within.verdict);
+        let objective = self.objective.map(|objective| objective.verdict);
+        kept.or(objective).unwrap_or(without_bound)
     }
 
     /// True if an offered load was certainly not met, or operations failed.
@@ -320,7 +327,9 @@ impl ClassSummary {
     /// time if there is one.
     #[must_use]
     pub fn kept(&self) -> bool {
-        !self.is_not_met() && self.within.is_none_or(|within| within.kept)
+        !self.is_not_met()
+            && self.within.is_none_or(|within| within.kept)
+            && self.objective.is_none_or(|objective| objective.kept)
     }
 }
 
@@ -453,6 +462,8 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
             .sum(),
     };
     let latency = latency(&total.response);
+    let objective = objective_of(stream, record);
+    let bound = bound.or(objective.and_then(Objective::bound));
     let unserved = stream.unserved.iter().sum();
     let open = stream
         .loads
@@ -473,6 +484,10 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         open.then(|| relaxation_s(iops, latency.map_or(0.0, |latency| latency.p50_us))),
     );
     let steady = level(&windows, &counts, open);
+    let within = bound.map(|bound| {
+        let missed = unserved + total.failures();
+        BoundCheck::of_windows(&total.response.histogram, missed, &windows, bound)
+    });
     let closed = |load: &Load| {
         if let Load::Closed { depth } = load {
             *depth
@@ -504,13 +519,10 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         confidence,
         service: total.service.as_ref().and_then(self::latency),
         scheduling_delay: stream.delay.as_ref().and_then(self::latency),
-        within: bound.map(|bound| {
-            BoundCheck::of_windows(
-                &total.response.histogram,
-                unserved + total.failures(),
-                &windows,
-                bound,
-            )
+        within,
+        objective: objective.map(|objective| {
+            let measured = latency.map(|latency| [latency.mean_us, latency.max_us]);
+            ObjectiveVerdict::of(objective, within, confidence, measured)
         }),
         lost: (!open).then(|| LostTime::of(&counts, width_s)),
         stalls: if open {

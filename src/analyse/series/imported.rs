@@ -450,6 +450,7 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
         service: None,
         scheduling_delay: None,
         within: None,
+        objective: None,
         littles_law: known.littles_law.unwrap_or(0.0),
         lost: None,
         stalls: Stalls::default(),

@@ -29,6 +29,7 @@ const PLAIN: FrameOptions = FrameOptions {
 
 fn point(depth: u32) -> Point {
     let stream = Stream {
+        objective: None,
         name: "small".into(),
         load: Load::Closed { depth },
         mix: Mix::READS,

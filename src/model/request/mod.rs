@@ -5,12 +5,16 @@
 
 mod calibrate;
 mod curve;
+mod fit;
 mod layers;
 mod orion;
 mod soak;
 
 pub use calibrate::CalibrateRequest;
 pub use curve::{Background, CurveRequest, Loads, SqlStop, SqlTerms};
+#[cfg(test)]
+pub(crate) use fit::tests as fit_example;
+pub use fit::{BLOCK_ASSUMED, FitRequest, OfferedStream, StreamObjective};
 pub use layers::LayersRequest;
 pub use orion::{LargeType, Matrix, OrionRequest, RunLevel};
 use serde::de::Error as _;
@@ -35,6 +39,8 @@ pub enum Request {
     Layers(LayersRequest),
     /// `rigel soak`: the same round repeatedly.
     Soak(SoakRequest),
+    /// `rigel fit`: the demand of a database, in multiples.
+    Fit(Box<FitRequest>),
     /// `rigel import`: figures of other tools.
     Import(ImportRequest),
 }
@@ -101,13 +107,14 @@ pub struct Invocation {
 
 impl Request {
     /// The key of each request in a journal's header.
-    const KEYS: [&'static str; 7] = [
+    const KEYS: [&'static str; 8] = [
         "orion",
         "calibrate",
         "curve",
         "sql",
         "layers",
         "soak",
+        "fit",
         "import",
     ];
 
@@ -121,6 +128,7 @@ impl Request {
             Self::Sql(_) => "sql",
             Self::Layers(_) => "layers",
             Self::Soak(_) => "soak",
+            Self::Fit(_) => "fit",
             Self::Import(_) => "import",
         }
     }
