@@ -32,7 +32,7 @@ export CARGO_INCREMENTAL := 0
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-often lint fmt bench bench-searches bench-sql coverage pictures dist install clean
+.PHONY: help build demo cluster-demo test test-often lint fmt bench bench-searches bench-sql coverage pictures dist install clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -45,6 +45,10 @@ demo: build ## Build, then find out what the current disk can do, and what a dat
 	@mkdir -p $(DEMO_OUT)
 	@scripts/setup.sh server
 	@scripts/demo.sh $(PROGRAM) $(DEMO_TARGET) $(DEMO_OUT)
+
+cluster-demo: build ## Measure DEMO_TARGET from three hosts at once: namespaces of this machine, under mpiexec; needs root
+	@command -v mpiexec.hydra >/dev/null || scripts/setup.sh test
+	@scripts/cluster-demo.sh $(PROGRAM) $(DEMO_TARGET) $(DEMO_OUT)-cluster --scratch-size 256MiB
 
 test: ## Every test, lint and check of the documents: what decides whether a change lands
 	@scripts/setup.sh test

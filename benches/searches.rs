@@ -1,16 +1,18 @@
 //! Time and repeatability of the searches, and punctuality of the open loop.
 //!
-//!     cargo bench --bench searches -- [time] [repeat] [pacer] [--rounds 10] [--seconds 60]
+//!     cargo bench --bench searches -- [time] [repeat] [pacer] [ranks] [--rounds 10] [--seconds 60]
 //!                                     [--size-gib 4] [--folder target/bench] [--rigel PROGRAM]
 //!
 //! Input: the parts to run; all of them if none is named. Output: tables in Markdown for
 //! docs/performance.md. `time` compares a calibration's time to max IOPS with `orion -run oltp`
 //! with `--seconds` per point, on one file. `repeat` makes `--rounds` calibrations of the bare disk
 //! and counts how many agree with the pooled value. `pacer` offers 100,000 operations per second to
-//! the null target: all delay is then the tool's. The benchmark does not judge: whether a goal is
+//! the null target: all delay is then the tool's. `ranks` measures what a point of many ranks costs
+//! rank 0. The benchmark does not judge: whether a goal is
 //! met is for the reader of the table.
 
 mod common;
+mod ranks;
 
 use common::{Folder, Settings};
 use serde_json::Value;
@@ -20,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const PARTS: [&str; 3] = ["time", "repeat", "pacer"];
+const PARTS: [&str; 4] = ["time", "repeat", "pacer", "ranks"];
 
 fn main() -> ExitCode {
     let result = Settings::from_arguments(&PARTS, 60, 10).and_then(|settings| {
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
             match part.as_str() {
                 "time" => time_to_maximum(&settings)?,
                 "repeat" => repeat(&settings)?,
+                "ranks" => ranks::ranks(&folder(&settings)?.0, settings.rounds)?,
                 _ => pacer(&settings)?,
             }
         }

@@ -36,6 +36,8 @@ setpriv       util-linux    test
 script        bsdutils      test
 xz            xz-utils      test
 chromium      chromium      test
+mpiexec.hydra mpich         test
+ip            iproute2      test
 taskset       util-linux    bench
 '
 

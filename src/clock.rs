@@ -128,12 +128,18 @@ pub fn file_stamp() -> String {
     jiff::Zoned::now().strftime("%Y%m%d_%H%M").to_string()
 }
 
+/// The wall clock, since 1970.
+#[must_use]
+pub fn since_epoch() -> Nanos {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(Nanos(0), nanos)
+}
+
 /// A seed that differs from run to run: nanoseconds since 1970.
 #[must_use]
 pub fn fresh_seed() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| nanos(since).0)
+    since_epoch().0
 }
 
 fn nanos(duration: Duration) -> Nanos {

@@ -17,10 +17,12 @@
 //! | [`record`] | stores results: histograms, windows, coverage, the journal |
 //! | [`import`] | parses the results of other tools |
 //! | [`observe`] | facts and counters of the host |
+//! | [`ranks`] | this process among those that a process manager started on several hosts |
 //! | [`server`] | runs a private database server |
 //! | [`analyse`] | interprets the records |
 //! | [`report`] | presents the results |
 //! | [`run`] | runs point after point, and writes them to the journal |
+//! | [`script`] | files for a database that Rigel does not reach itself |
 //! | [`serve`] | a small HTTP server for metrics |
 //! | [`preflight`] | the preflight check: facts and warnings |
 //! | [`cli`] | one file per verb |
@@ -39,9 +41,11 @@ pub mod model;
 pub mod observe;
 pub mod plan;
 pub mod preflight;
+pub mod ranks;
 pub mod record;
 pub mod report;
 pub mod run;
+pub mod script;
 pub mod serve;
 pub mod server;
 pub mod workload;

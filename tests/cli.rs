@@ -21,6 +21,11 @@ fn furnish(place: &Place) {
     write("data", &random);
     write("tiny", &random[..1 << 20]);
     write("empty", b"");
+    write("day.csv", include_bytes!("../docs/examples/cloud-day.csv"));
+    write(
+        "commits.csv",
+        b"time,commits_per_second\n2026-01-01T00:00,5\n2026-01-01T00:10,6\n",
+    );
     place.file("holes", 4 << 20);
     rustix::fs::mknodat(
         rustix::fs::CWD,

@@ -1,7 +1,7 @@
 //! How often 95 % intervals hold the truth, on models of devices whose truth is known.
 //!
 //!     cargo bench --bench coverage -- [open] [closed] [overload] [stalls] [maximum] [sustained]
-//!                                     [warnings] [compare] [disk] [--runs 100]
+//!                                     [warnings] [compare] [fit] [disk] [--runs 100]
 //!                                     [--program PROGRAM] [--folder target/bench]
 //!
 //! Input: the parts to run; all of them but `disk` if none is named. Output: tables in Markdown.
@@ -15,6 +15,7 @@ mod calibrations;
 #[allow(dead_code, reason = "each benchmark uses its own part of it")]
 #[path = "../common/mod.rs"]
 mod common;
+mod fits;
 mod lookup;
 mod pairs;
 mod points;
@@ -29,7 +30,7 @@ use std::process::{Command, ExitCode, Output};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 10] = [
     "open",
     "closed",
     "overload",
@@ -38,6 +39,7 @@ const PARTS: [&str; 9] = [
     "sustained",
     "warnings",
     "compare",
+    "fit",
     DISK,
 ];
 /// Takes half an hour of real time, so it runs only if it is named.
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
                 "sustained" => calibrations::sustained(&bench)?,
                 "warnings" => calibrations::warnings(&bench)?,
                 "compare" => pairs::compare(&bench)?,
+                "fit" => fits::fit(&bench)?,
                 _ => pairs::disk(&bench)?,
             }
         }
@@ -135,7 +138,7 @@ impl Bench<'_> {
         words.extend(["--seed".into(), seed.to_string(), "--out".into(), out]);
         words.extend(["--json".into(), "--no-progress".into()]);
         let output = self.execute(&words)?;
-        // Status 3 is a result: no rate met the bound.
+        // Status 3 and 4 are results: no rate met the bound, or it is undecided.
         serde_json::from_slice(&output.stdout)
             .map_err(|_| format!("{words:?}: {}", String::from_utf8_lossy(&output.stderr)))
     }

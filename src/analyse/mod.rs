@@ -4,8 +4,8 @@
 //! hint. Analysis is pure and never fails: it leaves out what it cannot know, and raises a finding
 //! where it doubts. It opens nothing and reads no clock, so it works on last year's journal.
 //!
-//! A folder imports only those before it: `figures`, then `point`, then `search` and `series`, then
-//! `demand` and `compare`. `result`, `conclusion` and `advice` are made of these. Other modules take everything
+//! A folder imports only those before it: `figures`, then `point`, then `search`, `series` and `ranks`,
+//! then `demand` and `compare`. `result`, `conclusion` and `advice` are made of these. Other modules take everything
 //! from here.
 
 mod advice;
@@ -15,6 +15,7 @@ mod demand;
 mod figures;
 mod point;
 mod preflight_checks;
+mod ranks;
 mod reported_knee;
 mod result;
 mod search;
@@ -27,6 +28,7 @@ pub use advice::plan_crossing::{
 #[cfg(test)]
 pub(crate) use advice::tests as advice_example;
 pub use advice::{Advice, AdviceTerms, Opinion, Product, ProductAdvice, advise, warnings_of};
+pub use compare::claimed::{ClaimBeside, beside};
 pub use compare::comparison::{
     BOUND, Comparison, LoadChange, Slower, Verdict, compare, compare_sides,
 };
@@ -37,10 +39,13 @@ pub use compare::power::RunsNeeded;
 pub use compare::row::Row;
 pub use compare::side::{ComparedSide, Side, SideRun};
 pub use compare::subject::{Scope, Subject, Term};
-pub use conclusion::{Conclusion, Status};
+pub use conclusion::{
+    Conclusion, Status, interval_in_words, objective_in_words, objective_of_stream,
+};
 pub use demand::{
-    DatabaseFigures, DatabaseResult, DemandAgainst, Fits, StreamAgainst, Usage, WaitShare, against,
-    database, has_possible_reads, load_points,
+    DatabaseFigures, DatabaseResult, DemandAgainst, Fits, LoopFigures, LoopKind, LoopWait,
+    LoopWitness, StreamAgainst, Usage, WaitShare, against, database, demands, has_possible_reads,
+    imported_demands, load_points,
 };
 pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};
 pub use figures::quantile::{Quantile, precise};
@@ -50,6 +55,7 @@ pub use figures::statistics::{BATCHES_MIN, CONFIDENCE, Interval, Limits, Mean, d
 pub use point::backlog::RateMet;
 pub use point::load::{DeviceLoad, HostLoad, device_loads, host_load};
 pub use point::lost::LostTime;
+pub use point::objective::ObjectiveVerdict;
 pub use point::so_far::SoFar;
 pub use point::sql;
 pub use point::stalls::Stalls;
@@ -61,11 +67,16 @@ pub use point::summary::{
 };
 pub use point::visits::{Variation, variation, widen};
 pub use preflight_checks::preflight_findings;
+pub use ranks::{
+    AloneFigures, CacheReach, FactDifference, HostFigures, HostRounds, HostsAtLoad, LadderStep,
+    Overlap, RanksResult, each_load, ranks,
+};
 pub use reported_knee::{MARGIN as KNEE_MARGIN, ReportedKnee};
 pub use result::{ImportedResult, RunResult};
 pub use search::at_load::AtLoad;
 pub use search::calibration::{Calibration, ClosingFigures, LogWrites, calibration};
 pub use search::curve::{CurveResult, Naming, curve};
+pub use search::fit::{FitResult, TriedMultiple, TriedStream, bracket, fit, multiples, rounded};
 pub use search::knee::{Cap, CurvePoint, Knee, KneeRange, Plateau, cap, knee};
 pub use search::layers::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
 pub use search::matrix::{MatrixCell, MatrixResult};

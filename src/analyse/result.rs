@@ -5,9 +5,11 @@
 
 use super::demand::{DatabaseResult, database, load_points};
 use super::point::summary::PointSummary;
+use super::ranks::ranks;
 use super::reported_knee::{ReportedKnee, reported_knee};
 use super::search::calibration::{Calibration, calibration};
 use super::search::curve::{CurveResult, curve};
+use super::search::fit::{FitResult, fit};
 use super::search::layers::{LayersResult, layers};
 use super::search::matrix::MatrixResult;
 use super::search::unseen::unseen;
@@ -15,7 +17,7 @@ use super::series::imported::{ImportedSummary, LoadFigures, imported};
 use super::series::soak::{SoakReader, SoakResult};
 use crate::model::{Finding, FindingName, Request};
 use crate::record::End;
-use crate::record::imported::{Figures, Imported};
+use crate::record::imported::{ClaimedCalibration, Figures, Imported};
 use crate::record::journal::Run;
 
 /// Allowed relative deviation of outstanding operations from Little's law. fio's means leave out
@@ -35,6 +37,8 @@ pub enum RunResult {
     Layers(LayersResult),
     /// Results of `rigel soak`.
     Soak(Box<SoakResult>),
+    /// Results of `rigel fit`.
+    Fit(Box<FitResult>),
     /// Results of `rigel import`.
     Imported(Box<ImportedResult>),
 }
@@ -50,6 +54,8 @@ pub struct ImportedResult {
     pub database: Option<DatabaseResult>,
     /// The knee of the loads, if they are one curve.
     pub knee: Option<ReportedKnee>,
+    /// What Oracle's own calibration claims.
+    pub claims: Vec<ClaimedCalibration>,
     /// Findings about the figures as a whole.
     pub findings: Vec<Finding>,
 }
@@ -59,6 +65,29 @@ impl RunResult {
     /// incomplete.
     #[must_use]
     pub fn of(run: &Run, is_more_planned: &dyn Fn(&[PointSummary]) -> bool) -> Self {
+        let mut result = Self::of_verb(run, is_more_planned);
+        if let Some(found) = ranks(run) {
+            result.add_findings(found.findings);
+        }
+        result
+    }
+
+    /// Adds findings about the run as a whole.
+    fn add_findings(&mut self, more: Vec<Finding>) {
+        let findings = match self {
+            Self::Matrix(found) => &mut found.findings,
+            Self::Calibration(found) => &mut found.findings,
+            Self::Curve(found) => &mut found.findings,
+            Self::Layers(found) => &mut found.findings,
+            Self::Fit(found) => &mut found.findings,
+            Self::Soak(found) => &mut found.findings,
+            Self::Imported(found) => &mut found.findings,
+        };
+        findings.extend(more);
+    }
+
+    /// The results of the verb, where the sums of several ranks count like what one process measured.
+    fn of_verb(run: &Run, is_more_planned: &dyn Fn(&[PointSummary]) -> bool) -> Self {
         let records = run.joined();
         match run.header.request() {
             Request::Orion(_) => Self::Matrix(MatrixResult::of(&records)),
@@ -76,7 +105,7 @@ impl RunResult {
                 found.findings.extend(others);
                 let ended = records.iter().all(|record| record.end == End::Complete);
                 if !ended || is_more_planned(&found.points) {
-                    found.findings.insert(0, incomplete());
+                    found.findings.insert(0, incomplete("calibrate"));
                 }
                 Self::Calibration(Box::new(found))
             }
@@ -88,6 +117,14 @@ impl RunResult {
                 let mut reader = SoakReader::new(&request.objectives);
                 records.iter().for_each(|record| reader.add(record));
                 Self::Soak(Box::new(reader.result(request)))
+            }
+            Request::Fit(request) => {
+                let mut found = fit(&records, request);
+                let ended = records.iter().all(|record| record.end == End::Complete);
+                if !ended || is_more_planned(&found.points) {
+                    found.findings.insert(0, incomplete("fit"));
+                }
+                Self::Fit(Box::new(found))
             }
             Request::Import(_) => Self::Imported(Box::new(ImportedResult::of(&run.imported))),
         }
@@ -101,6 +138,7 @@ impl RunResult {
             Self::Calibration(found) => &found.points,
             Self::Curve(found) => &found.points,
             Self::Layers(found) => &found.points,
+            Self::Fit(found) => &found.points,
             Self::Soak(_) | Self::Imported(_) => &[],
         }
     }
@@ -113,6 +151,7 @@ impl RunResult {
             Self::Calibration(found) => &found.findings,
             Self::Curve(found) => &found.findings,
             Self::Layers(found) => &found.findings,
+            Self::Fit(found) => &found.findings,
             Self::Soak(found) => &found.findings,
             Self::Imported(found) => &found.findings,
         }
@@ -139,9 +178,17 @@ impl ImportedResult {
             .chain(of_series)
             .chain(database.iter().flat_map(|found| found.findings.clone()))
             .collect();
-        let loads: Vec<&LoadFigures> = sources.iter().flat_map(|one| &one.loads).collect();
+        let loads = sources.iter().flat_map(|one| &one.loads);
+        // Of spools, loads are of reads, of updates and of both: a curve is of one of them.
+        let kind = loads.clone().next().map(|load| &load.kind);
+        let loads: Vec<&LoadFigures> = loads.filter(|load| Some(&load.kind) == kind).collect();
         let knee = reported_knee(&loads);
+        let claims = all.iter().flat_map(|one| match &one.figures {
+            Figures::Claims(claims) => claims.as_slice(),
+            _ => &[],
+        });
         Self {
+            claims: claims.cloned().collect(),
             sources,
             series,
             database,
@@ -188,11 +235,11 @@ pub(super) fn with_loads(all: &[Imported]) -> Vec<Imported> {
     sources
 }
 
-fn incomplete() -> Finding {
+fn incomplete(verb: &str) -> Finding {
     Finding::warning(
         FindingName::Incomplete,
         "the run ended before it was complete: the figures cover only the part that was measured",
-        "resume it with `rigel calibrate --resume DIR`, with its directory",
+        format!("resume it with `rigel {verb} --resume DIR`, with its directory"),
     )
 }
 

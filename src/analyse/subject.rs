@@ -14,7 +14,7 @@ use super::series::imported::summaries;
 use super::series::rounds::Round;
 use super::series::soak::SoakResult;
 use crate::model::{
-    Bytes, Finding, Load, Mix, Pattern, Ratio, Request, Severity, SoakRequest, SqlTerms,
+    Bytes, Finding, FitRequest, Load, Mix, Pattern, Ratio, Request, Severity, SoakRequest, SqlTerms,
 };
 use crate::record::End;
 use crate::record::imported::{Figures, LoadPoint, ReportedLoad};
@@ -115,7 +115,7 @@ impl<'a> Subject<'a> {
             .iter()
             .flat_map(|one| match &one.figures {
                 Figures::Loads(points) => points.as_slice(),
-                Figures::Series(_) | Figures::Database(_) => &[],
+                Figures::Series(_) | Figures::Database(_) | Figures::Claims(_) => &[],
             })
             .collect();
         let mut tools: Vec<String> = Vec::new();
@@ -225,6 +225,10 @@ fn terms(header: &Header) -> Vec<Term> {
             terms.push(Term::deciding(Scope::All, "load beside", &"none"));
             terms.extend(of_rounds(request));
         }
+        Request::Fit(request) => {
+            terms.push(size(Scope::Small, request.block));
+            terms.extend(of_demand(request));
+        }
         Request::Orion(_) | Request::Import(_) => {
             let streams = || header.points.iter().flat_map(|point| &point.streams);
             let first = |name: &str| streams().find(|stream| stream.name == name);
@@ -273,6 +277,21 @@ fn of_rounds(request: &SoakRequest) -> [Term; 5] {
         Term::known("a round every", &request.every.exact()),
         Term::known("longest round", &request.limit.exact()),
         Term::known("was to last", &request.lasting.exact()),
+    ]
+}
+
+/// What is offered of a demand.
+fn of_demand(request: &FitRequest) -> [Term; 3] {
+    let demand = format!("{} of {}", request.interval.label, request.named);
+    let writes = if request.writes {
+        "offered"
+    } else {
+        "left out"
+    };
+    [
+        Term::deciding(Scope::All, "demand", &demand),
+        Term::deciding(Scope::All, "writes", &writes),
+        Term::known("time of a multiple", &request.point_time),
     ]
 }
 

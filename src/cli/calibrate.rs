@@ -101,13 +101,16 @@ impl Database {
 
 /// Measures, and shows the results.
 pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
+    args.measuring.enter()?;
     let mut job = if let Some(run) = &args.measuring.outcome.resume {
         measuring::resume(run, &args.measuring, "calibrate", None)?
     } else {
         let engine = args.like.map_or("auto", |like| like.manner().2);
         measuring::begin(&args.measuring, Request::Calibrate(args.request()?), engine)?
     };
-    let (run, stopped) = measuring::measure(&mut job, &args.measuring)?;
+    let Some((run, stopped)) = measuring::measure(&mut job, &args.measuring)? else {
+        return Ok(0);
+    };
     let path = job.results.path();
     let found = report::result(&run);
     let RunResult::Calibration(calibration) = &found else {

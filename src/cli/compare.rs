@@ -1,11 +1,14 @@
 //! `rigel compare`: runs side by side, with the interval of each difference and whether it is real.
 
 use super::{output, page, soak};
-use crate::analyse::{self, Comparison, Scope, Side, SoakResult, Subject, Term};
+use crate::analyse::{
+    self, ClaimBeside, Comparison, RunResult, Scope, Side, SoakResult, Subject, Term,
+};
 use crate::model::{Error, Ratio};
+use crate::record::RankLines;
 use crate::record::journal::{self, Run};
-use crate::report::document::Extent;
-use crate::report::{compare as comparison, text};
+use crate::report::document::{Document, Extent};
+use crate::report::{self, claimed, compare as comparison, text};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -78,6 +81,7 @@ impl ComparedRun {
                 header,
                 points: Vec::new(),
                 imported: Vec::new(),
+                ranks: RankLines::default(),
                 cut,
             },
             soak: Some(result),
@@ -107,6 +111,9 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     let members = named
         .map(|(name, path)| ComparedRun::read(name, path))
         .collect::<Result<Vec<ComparedRun>, Error>>()?;
+    if let Some(found) = claimed_beside(&members) {
+        return show_claim(args, &found?);
+    }
     let subjects: Vec<Subject> = members.iter().map(ComparedRun::subject).collect();
     refuse_soak_among_loads(&members, &subjects)?;
     let sides = sides_of(&subjects, &sides);
@@ -131,6 +138,65 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
         page::write(&document, file)?;
     }
     status(&subjects, &found)
+}
+
+/// A calibration beside what Oracle's claims, if the two runs are that: the figures and the document.
+fn claimed_beside(members: &[ComparedRun]) -> Option<Result<(ClaimBeside, Document), Error>> {
+    let results: Vec<RunResult> = members
+        .iter()
+        .filter(|member| member.soak.is_none())
+        .map(|member| report::result(&member.run))
+        .collect();
+    let claims = |found: &RunResult| match found {
+        RunResult::Imported(found) if !found.claims.is_empty() => Some(found.claims.clone()),
+        _ => None,
+    };
+    let theirs = results.iter().position(|found| claims(found).is_some())?;
+    let pair = |of: usize| match &results[..] {
+        [_, _] if members.len() == 2 => match (&results[1 - of], claims(&results[of])) {
+            (RunResult::Calibration(ours), Some(claims)) => analyse::beside(&claims, ours),
+            _ => None,
+        },
+        _ => None,
+    };
+    let found = pair(theirs).ok_or_else(|| {
+        Error::usage(
+            format!(
+                "{} is what CALIBRATE_IO claims, and stands beside one calibration of Rigel's only",
+                members[theirs].name
+            ),
+            "rigel calibrate DATA_FILE --out OURS, then: rigel compare OURS THEIRS",
+        )
+    });
+    Some(found.map(|found| {
+        let (ours, theirs) = (&members[1 - theirs].name, &members[theirs].name);
+        let document = claimed::document(ours, theirs, &found);
+        (found, document)
+    }))
+}
+
+/// Shows a claim beside a calibration.
+fn show_claim(
+    args: &CompareArgs,
+    (found, document): &(ClaimBeside, Document),
+) -> Result<u8, Error> {
+    if args.fail_if_slower.is_some() {
+        return Err(Error::usage(
+            "--fail-if-slower cannot judge what CALIBRATE_IO claims: it has no interval",
+            "compare two calibrations of Rigel's",
+        ));
+    }
+    if args.html.as_deref() != Some(Path::new("-")) {
+        if args.json {
+            output::json(&claimed::json(found));
+        } else {
+            output::result(&text::render(document, Extent::Full));
+        }
+    }
+    if let Some(file) = &args.html {
+        page::write(document, file)?;
+    }
+    Ok(0)
 }
 
 /// The runs of each side. Nothing is read before what was asked for is known to make sense.

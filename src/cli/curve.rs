@@ -111,6 +111,7 @@ enum Spacing {
 
 /// Measures, and shows the curve.
 pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
+    args.measuring.enter()?;
     let mut job = if let Some(run) = &args.measuring.outcome.resume {
         if args.work != WorkArgs::default() {
             return Err(Error::usage(
@@ -136,7 +137,9 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
         };
         measuring::begin(&args.measuring, Request::Curve(args.request()?), engine)?
     };
-    let (run, stopped) = measuring::measure(&mut job, &args.measuring)?;
+    let Some((run, stopped)) = measuring::measure(&mut job, &args.measuring)? else {
+        return Ok(0);
+    };
     let found = report::result(&run);
     page::show(
         &run,
@@ -217,6 +220,7 @@ impl CurveArgs {
             times_of_point(self.point_min, self.point_max, POINT_MIN, POINT_MAX)?;
         Ok(CurveRequest {
             sql: None,
+            ranks: 0,
             loads,
             arrivals: match self.arrivals {
                 Some(Spacing::Uniform) => Arrivals::Uniform,

@@ -29,7 +29,7 @@ const BYTES_MAX: Bytes = Bytes(1 << 30);
                   _summary.txt, iostat -x -t (text or -o JSON), and csv with a column of times and \
                   columns of values, such as an export from AWR; Oracle's AWR reports (text or \
                   HTML, one instance, global or one container), Statspack reports, and captures of \
-                  AWR-Miner, each also compressed by gzip.\n\nExit status: 0 imported, 1 failed, or a file is damaged, 2 wrong usage."
+                  AWR-Miner, each also compressed by gzip; spools of the files of rigel sql script, and rows of DBA_RSRC_IO_CALIBRATE.\n\nExit status: 0 imported, 1 failed, or a file is damaged, 2 wrong usage."
 )]
 pub(super) struct ImportArgs {
     /// Result files; those of one Orion run, of one sweep of fio, and one run's logs are combined,
@@ -78,6 +78,10 @@ impl ValueEnum for ImportFormat {
             ImportFormat::Csv => "Lines with a time and values",
             ImportFormat::Listing => "Listing of SQL*Plus: intervals or a histogram of waits",
             ImportFormat::Awr => "Oracle's AWR and Statspack reports, captures of AWR-Miner",
+            ImportFormat::CalibrateIo => {
+                "Row of DBA_RSRC_IO_CALIBRATE, or what calibrate_io.sql prints"
+            }
+            ImportFormat::Spool => "Spool of a run by the files of rigel sql script",
         };
         Some(PossibleValue::new(self.name()).help(help))
     }
@@ -90,7 +94,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     let texts = args
         .files
         .iter()
-        .map(|path| read(path))
+        .map(|path| text_of(path))
         .collect::<Result<Vec<String>, Error>>()?;
     let names: Vec<String> = args
         .files
@@ -148,7 +152,7 @@ fn refuse_occupied(directory: &Path) -> Result<(), Error> {
 }
 
 /// Reads the text of a file.
-fn read(path: &Path) -> Result<String, Error> {
+pub(super) fn text_of(path: &Path) -> Result<String, Error> {
     let bytes = files::read(path, BYTES_MAX).map_err(|error| {
         Error::usage(
             format!("cannot read '{}': {error}", path.display()),
@@ -230,5 +234,6 @@ fn header(args: &ImportArgs, names: &[String], found: &[Imported]) -> Header {
             ..TargetFacts::default()
         },
         findings: Vec::new(),
+        ranks: None,
     }
 }

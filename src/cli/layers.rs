@@ -5,7 +5,7 @@ use super::measuring::{self, MeasuringArgs};
 use super::outcome::OutcomeArgs;
 use super::private_server::ServerArgs;
 use super::sql_args::{self, TablesArgs};
-use super::{conf::Settings, page, ranges};
+use super::{conf::Settings, page, ranges, ranks};
 use crate::model::{Dbms, Error, LayersRequest, Loads, Nanos, Request, SqlWork, Tables, WarmUp};
 use crate::report;
 use clap::Args;
@@ -75,6 +75,8 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
         outcome: args.outcome.clone(),
         ..MeasuringArgs::default()
     };
+    measuring.enter()?;
+    ranks::refuse_private(&args.directory)?;
     let mut job = if let Some(run) = &args.outcome.resume {
         measuring::resume(run, &measuring, "layers", Some(&args.server))?
     } else {
@@ -92,7 +94,9 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
             server,
         )?
     };
-    let (run, stopped) = measuring::measure(&mut job, &measuring)?;
+    let Some((run, stopped)) = measuring::measure(&mut job, &measuring)? else {
+        return Ok(0);
+    };
     page::show(
         &run,
         &report::result(&run),

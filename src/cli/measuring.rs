@@ -11,6 +11,7 @@ use super::outcome::OutcomeArgs;
 use super::output::remark;
 use super::private_server::ServerArgs;
 use super::progress::Progress;
+use super::ranks;
 use super::results::Results;
 use super::stop::stop_flag;
 use super::target::{self, GivenTargets};
@@ -18,11 +19,13 @@ use crate::analyse::SoFar;
 use crate::engine::sql::Access;
 use crate::engine::{AUTO, ENGINES};
 use crate::model::{
-    Bytes, Coordinates, Dbms, Error, Invocation, Layout, Point, PrivateServer, Request, RunOptions,
-    SqlTarget, Step, Target, TargetFacts,
+    Bytes, Coordinates, Dbms, Error, Invocation, Layout, Nanos, Point, PrivateServer, Request,
+    RunOptions, SqlTarget, Step, Target, TargetFacts,
 };
+use crate::ranks::Ranks;
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
 use crate::record::{End, PointRecord};
+use crate::run::agreement::Agreement;
 use crate::run::{self, Event, Listen, Next};
 use benches::Benches;
 use clap::Args;
@@ -82,6 +85,13 @@ pub(super) struct MeasuringArgs {
     pub(super) password: PasswordArgs,
 }
 
+impl MeasuringArgs {
+    /// Joins the other ranks, if a launcher started several. The first thing that a verb does.
+    pub(super) fn enter(&self) -> Result<(), Error> {
+        self.outcome.ranks.enter(!self.destroy.is_empty())
+    }
+}
+
 /// A new run: everything that can be wrong with the request is found here, before anything is
 /// opened or written. `engine` is the one to take where none is asked for.
 pub(super) fn begin(args: &MeasuringArgs, request: Request, engine: &str) -> Result<Job, Error> {
@@ -134,7 +144,11 @@ fn begin_on(
     engine: &str,
     target: Target,
 ) -> Result<Job, Error> {
-    let results = Results::begin(args.outcome.out.as_deref(), request.verb())?;
+    let results = if ranks::is_follower() {
+        Results::elsewhere()
+    } else {
+        Results::begin(args.outcome.out.as_deref(), request.verb())?
+    };
     Ok(job(args, request, engine, target, results))
 }
 
@@ -175,6 +189,9 @@ pub(super) fn job(
         access: None,
         private: None,
         resumed: None,
+        agreement: Agreement::default(),
+        separate: args.outcome.ranks.separate,
+        same_blocks: args.outcome.ranks.same_blocks,
     }
 }
 
@@ -203,12 +220,39 @@ pub(super) fn resume(
     server: Option<&ServerArgs>,
 ) -> Result<Job, Error> {
     let path = run;
+    if let Some(ranks) = ranks::joined().filter(|ranks| !ranks.is_root()) {
+        // Only rank 0 has the journal.
+        let header: Header = ranks.from_root(SHARED)?;
+        return job_again(path, args, server, header, None);
+    }
     let (journal, run) = Journal::reopen(path)?;
     if run.cut {
         remark("the journal's last line is incomplete: its point is measured again\n");
     }
     refuse_other_verb(&run.header, verb, path)?;
-    job_again(path, args, server, journal, run)
+    refuse_other_ranks(&run.header)?;
+    let header = run.header.clone();
+    job_again(path, args, server, header, Some((journal, run)))
+}
+
+/// Time for rank 0 to read the journal of a run that is resumed.
+const SHARED: Nanos = Nanos::from_secs(600);
+
+/// Refuses to resume a run with another number of ranks than it had: its sums would be of another
+/// number of hosts. Tells the other ranks what the run is.
+fn refuse_other_ranks(header: &Header) -> Result<(), Error> {
+    let then = header.ranks.as_ref().map_or(1, |group| group.size());
+    let now = ranks::joined().map_or(1, Ranks::size);
+    if then != now {
+        return Err(Error::usage(
+            format!("this run was made by {then} ranks, and these are {now}"),
+            "resume it with as many ranks, on the same hosts",
+        ));
+    }
+    match ranks::joined() {
+        Some(ranks) => ranks.send_all(header),
+        None => Ok(()),
+    }
 }
 
 /// Refuses to resume a run by another verb than its own.
@@ -243,15 +287,15 @@ fn resume_command(header: &Header, path: &Path) -> String {
     )
 }
 
-/// The job of the run whose journal this is.
+/// The job of the run with this header. Its journal is at rank 0 alone.
 fn job_again(
     path: &Path,
     args: &MeasuringArgs,
     server: Option<&ServerArgs>,
-    journal: Journal,
-    run: Run,
+    header: Header,
+    resumed: Option<(Journal, Run)>,
 ) -> Result<Job, Error> {
-    let header = run.header.clone();
+    let mut target = target_again(&header, &begun_in(&header.invocation.options.directory));
     let mut invocation = header.invocation;
     // Leave to destroy is given anew: much may have changed since.
     invocation.options.destroy.clone_from(&args.destroy);
@@ -259,7 +303,6 @@ fn job_again(
     if let Some(files) = &mut invocation.files {
         files.prefix = begun_in.join(&files.prefix);
     }
-    let mut target = target_again(&run.header, &begun_in);
     let access = match &mut target {
         Target::Sql(SqlTarget {
             private_in: Some(directory),
@@ -292,7 +335,10 @@ fn job_again(
         results: Results::existing(path),
         access,
         private: None,
-        resumed: Some((journal, run)),
+        resumed,
+        agreement: Agreement::default(),
+        separate: header.ranks.as_ref().is_some_and(|group| group.separate),
+        same_blocks: header.ranks.as_ref().is_some_and(|group| group.same_blocks),
     })
 }
 
@@ -394,8 +440,8 @@ impl Announce for Quiet {
 }
 
 /// Measures what is still to be measured, into the journal. Returns the run as the journal has it,
-/// and whether it was stopped.
-pub(super) fn measure(job: &mut Job, args: &MeasuringArgs) -> Result<(Run, bool), Error> {
+/// and whether it was stopped; `None` at a rank that only measures.
+pub(super) fn measure(job: &mut Job, args: &MeasuringArgs) -> Result<Option<(Run, bool)>, Error> {
     measure_announced(job, &args.outcome, &Quiet)
 }
 
@@ -404,12 +450,16 @@ pub(super) fn measure_announced(
     job: &mut Job,
     outcome: &OutcomeArgs,
     announce: &dyn Announce,
-) -> Result<(Run, bool), Error> {
+) -> Result<Option<(Run, bool)>, Error> {
     if job.is_over() {
         remark("this run is already complete: nothing is measured\n\n");
-        return Ok((journal::read(job.results.path())?, false));
+        return Ok(Some((journal::read(job.results.path())?, false)));
     }
     let stop = stop_flag()?;
+    job.agree(&outcome.ranks)?;
+    if let Some(ranks) = ranks::joined().filter(|ranks| !ranks.is_root()) {
+        return follow(job, ranks, &stop).map(|()| None);
+    }
     let metrics = Metrics::of(outcome)?;
     job.serve(outcome.progress(), &stop)?;
     let request = job.invocation.request.clone();
@@ -457,7 +507,14 @@ pub(super) fn measure_announced(
         }
         return Err(error);
     }
-    Ok((journal::read(path)?, stop.load(Ordering::Relaxed)))
+    Ok(Some((journal::read(path)?, stop.load(Ordering::Relaxed))))
+}
+
+/// Measures what rank 0 plans.
+fn follow(job: &Job, ranks: &Ranks, stop: &AtomicBool) -> Result<(), Error> {
+    let benches = Benches::prepare(job, stop, &mut |_| ())?;
+    benches.all_ready(job)?;
+    run::ranks::follow(&|point| benches.of(point), ranks, stop)
 }
 
 /// Told of the header once the journal is there, then of every point that is in it, in order.
@@ -472,6 +529,8 @@ fn prepare_and_measure(
 ) -> Result<(), Error> {
     let benches = Benches::prepare(job, stop, listen)?;
     benches.name_engines(&mut job.invocation.request);
+    let together = ranks::joined();
+    let group = benches.all_ready(job)?;
     let is_matrix = matches!(job.invocation.request, Request::Orion(_));
     let (mut journal, header, before) = if let Some((journal, run)) = job.resumed.take() {
         refuse_another_target(&run.header, &benches.main().facts)?;
@@ -486,7 +545,8 @@ fn prepare_and_measure(
         } else {
             Vec::new()
         };
-        let header = benches.header(job, points);
+        let mut header = benches.header(job, points);
+        header.ranks = group.map(Box::new);
         (Journal::create(job.results.path(), &header)?, header, None)
     };
     ended(&header, None);
@@ -495,15 +555,7 @@ fn prepare_and_measure(
         .flat_map(|run| &run.points)
         .for_each(|record| ended(&header, Some(record)));
     let done = before.map_or_else(Vec::new, |run| run.points);
-    let done: Vec<PointRecord> = done
-        .into_iter()
-        .filter(|point| point.end == End::Complete)
-        .filter(|point| {
-            // Of a resumed run, the scratch file is another one.
-            let is_of_file = point.coordinates.step() == Step::Precondition;
-            !(is_of_file && matches!(job.target, Target::Scratch { .. }))
-        })
-        .collect();
+    let done = still_valid(done, &job.target);
     is_ready(job);
     let mut listen = |event: Event| {
         if let Event::End(record) = event {
@@ -528,6 +580,7 @@ fn prepare_and_measure(
         };
         return run::measure(
             &bench_of,
+            together,
             &mut journal,
             Vec::new(),
             &mut next,
@@ -551,7 +604,27 @@ fn prepare_and_measure(
             point,
         })
     };
-    run::measure(&bench_of, &mut journal, done, &mut plan, stop, &mut listen).map(drop)
+    run::measure(
+        &bench_of,
+        together,
+        &mut journal,
+        done,
+        &mut plan,
+        stop,
+        &mut listen,
+    )
+    .map(drop)
+}
+
+/// The points of an earlier part of a run that are not measured again.
+fn still_valid(points: Vec<PointRecord>, target: &Target) -> Vec<PointRecord> {
+    // Of a resumed run, the scratch file is another one.
+    let is_new_file = matches!(target, Target::Scratch { .. });
+    points
+        .into_iter()
+        .filter(|point| point.end == End::Complete)
+        .filter(|point| !(is_new_file && point.coordinates.step() == Step::Precondition))
+        .collect()
 }
 
 /// Ends a run whose report was shown: removes its private server, then refuses a run that is not

@@ -10,6 +10,7 @@ mod compare;
 pub mod conf;
 mod curve;
 mod database;
+mod fit;
 mod import;
 mod layers;
 mod live;
@@ -26,11 +27,13 @@ mod private_server;
 mod progress;
 mod prompt;
 pub mod ranges;
+pub mod ranks;
 mod report;
 mod results;
 mod soak;
 mod sql;
 mod sql_args;
+mod sql_script;
 mod stop;
 mod target;
 
@@ -55,7 +58,8 @@ use std::path::Path;
 #[command(
     after_help = "Exit status: 0 success; 1 failed or incomplete; 2 wrong usage; 3 a limit was \
                   not met: --max-latency of calibrate, curve and sql run, --slo of soak, \
-                  --fail-if-slower of compare; or check has a warning."
+                  --need of fit, --fail-if-slower of compare; or check has a warning; 4 \
+                  undecided: fit."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -69,6 +73,7 @@ enum Verb {
     Sql(Box<sql::SqlArgs>),
     Layers(Box<layers::LayersArgs>),
     Soak(Box<soak::SoakArgs>),
+    Fit(Box<fit::FitArgs>),
     Check(check::CheckArgs),
     Import(import::ImportArgs),
     Report(report::ReportArgs),
@@ -87,6 +92,12 @@ fn command() -> clap::Command {
     let mut command = Cli::command().subcommand(orion);
     // Verbs that measure are listed first.
     command = command.mut_subcommand("orion", |verb| verb.display_order(0));
+    // The targets of the other verbs are one volume.
+    command = command.mut_subcommand("fit", |verb| {
+        verb.mut_arg("targets", |targets| {
+            targets.help(fit::TARGETS).long_help(fit::TARGETS)
+        })
+    });
     command
 }
 
@@ -105,10 +116,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
     } else {
         other_verb(arguments)
     };
-    output::concluded(outcome).unwrap_or_else(|error| {
-        output::complain(&error);
-        error.exit_status()
-    })
+    ranks::concluded(output::concluded(outcome))
 }
 
 /// Refuses arguments that contain, or may contain, a password, before anything can repeat them,
@@ -137,6 +145,7 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
             Verb::Sql(args) => sql::run(&args),
             Verb::Layers(args) => layers::run(&args),
             Verb::Soak(args) => soak::run(&args),
+            Verb::Fit(args) => fit::run(&args),
             Verb::Check(args) => check::run(&args),
             Verb::Import(args) => import::run(&args),
             Verb::Report(args) => report::run(&args),
@@ -266,7 +275,15 @@ mod tests {
         names.sort_unstable();
         assert_eq!(
             names,
-            ["calibrate", "curve", "layers", "orion", "soak", "sql run"]
+            [
+                "calibrate",
+                "curve",
+                "fit",
+                "layers",
+                "orion",
+                "soak",
+                "sql run"
+            ]
         );
         let (_, first) = &measuring[0];
         for name in COMMON {

@@ -62,6 +62,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8, Error> {
         }
         Parsed::Measure(args) => args,
     };
+    args.outcome.ranks.enter(!args.destroy.is_empty())?;
     args.remarks()
         .iter()
         .for_each(|text| remark(&format!("{text}\n")));
@@ -75,7 +76,10 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8, Error> {
         cells: job.points_expected(),
     };
     let stopped = if announcer.cells > 0 {
-        measuring::measure_announced(&mut job, &args.outcome, &announcer)?.1
+        match measuring::measure_announced(&mut job, &args.outcome, &announcer)? {
+            Some((_, stopped)) => stopped,
+            None => return Ok(0),
+        }
     } else {
         announcer.ready(&job, &|say| say());
         false

@@ -2,6 +2,7 @@
 //! resumed, and what is shown meanwhile. They are defined here and nowhere else.
 
 use super::progress::ProgressMode;
+use super::ranks::RanksArgs;
 use crate::clock;
 use crate::serve::ListenAddress;
 use clap::Args;
@@ -31,6 +32,8 @@ pub struct OutcomeArgs {
     /// Serve metrics for Prometheus at this address during the run, such as 127.0.0.1:9464
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<ListenAddress>,
+    #[command(flatten)]
+    pub(super) ranks: RanksArgs,
 }
 
 impl OutcomeArgs {

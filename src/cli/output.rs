@@ -7,10 +7,23 @@
 use crate::model::{Error, escaped, escaped_json};
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The first reason why results could not be printed. Reported at the end: a run that cannot show
 /// its results is still written to its directory.
 static LOST: OnceLock<String> = OnceLock::new();
+
+/// True at a rank that leaves results and remarks to rank 0.
+static SILENT: AtomicBool = AtomicBool::new(false);
+
+/// Prints no more results and remarks; errors are still printed.
+pub(super) fn silence() {
+    SILENT.store(true, Ordering::Relaxed);
+}
+
+fn is_silent() -> bool {
+    SILENT.load(Ordering::Relaxed)
+}
 
 /// Prints a result as text; it may be piped to programs.
 pub(super) fn result(text: &str) {
@@ -24,6 +37,9 @@ pub(super) fn json(document: &str) {
 
 /// Prints a result whose format does its own escaping, such as CSV and HTML.
 pub(super) fn raw(text: &str) {
+    if is_silent() {
+        return;
+    }
     let mut out = io::stdout().lock();
     noted(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
 }
@@ -50,10 +66,16 @@ pub(super) fn concluded(outcome: Result<u8, Error>) -> Result<u8, Error> {
 
 /// Prints complete lines for people.
 pub(super) fn remark(text: &str) {
+    if !is_silent() {
+        print(text);
+    }
+}
+
+fn print(text: &str) {
     let _ = io::stderr().lock().write_all(escaped(text).as_bytes());
 }
 
 /// Prints an error and its hint.
 pub(super) fn complain(error: &Error) {
-    remark(&format!("rigel: {error}\n"));
+    print(&format!("rigel: {error}\n"));
 }

@@ -28,6 +28,9 @@ pub(super) struct ReportArgs {
     /// Show everything that the page has in words and tables, and every note in full
     #[arg(long, conflicts_with_all = ["json", "emit_fio", "orion_files", "html"])]
     verbose: bool,
+    /// Show the figures of each host at every load, of a run over several hosts
+    #[arg(long, conflicts_with_all = ["emit_fio", "orion_files"])]
+    per_host: bool,
     /// Print a fio job for the same load as this data point: 4,1 for four small I/Os and one
     /// large; depth:8; rate:900
     #[arg(long, value_name = "POINT", conflicts_with_all = ["format", "json"])]
@@ -71,11 +74,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
     }
     let found = || report::result(&run);
     if let Some(file) = &args.html {
-        page::again(
-            &report::document(&run, &found()),
-            &args.run,
-            file.as_deref(),
-        )?;
+        page::again(&args.document(&run, &found())?, &args.run, file.as_deref())?;
         warn_if_cut(&run);
         return Ok(0);
     }
@@ -85,7 +84,11 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
             point,
             engine::info(&run.header.engine.name),
         )?),
-        (None, ReportFormat::Text) => output::result(&args.text(&report::document(&run, &found()))),
+        (None, ReportFormat::Text) => output::result(&args.text(&args.document(&run, &found())?)),
+        (None, ReportFormat::Csv) if args.per_host => output::raw(&report::csv_of_hosts(&run)?),
+        (None, ReportFormat::Json) if args.per_host => {
+            output::json(&data::json_with_each_host(&run, &found())?);
+        }
         (None, ReportFormat::Csv) => output::raw(&report::csv(&found())),
         (None, ReportFormat::Json) => output::json(&data::json(&run, &found())),
         (None, ReportFormat::Awr) => output::result(&awr(&run, &found())?),
@@ -96,6 +99,15 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
 }
 
 impl ReportArgs {
+    fn document(&self, run: &Run, found: &RunResult) -> Result<Document, Error> {
+        let document = report::document(run, found);
+        if self.per_host {
+            report::with_each_host(run, document)
+        } else {
+            Ok(document)
+        }
+    }
+
     fn text(&self, document: &Document) -> String {
         text::render(
             document,

@@ -64,6 +64,15 @@ impl Results {
         Ok(results)
     }
 
+    /// No results here: rank 0 has them.
+    pub(super) fn elsewhere() -> Self {
+        Self {
+            path: PathBuf::new(),
+            stem: None,
+            number: 1,
+        }
+    }
+
     /// The results of a resumed run, given by its directory or its journal.
     pub(super) fn existing(run: &Path) -> Self {
         let is_usual = !run.is_dir()

@@ -6,7 +6,7 @@ use super::metrics::Metrics;
 use super::output::{self, remark};
 use super::results::Results;
 use super::sql_args::{self, WorkArgs};
-use super::{database, page, ranges, sql};
+use super::{database, page, ranges, ranks, sql};
 use crate::analyse::{Predictability, RoundCounts, SoakReader, SoakResult};
 use crate::model::{
     Arrivals, Bytes, Error, Load, Loads, Mix, Nanos, Objective, Pattern, Ratio, Request,
@@ -131,6 +131,8 @@ struct SoakLoadArgs {
 
 /// Measures, and reports how predictable the storage was.
 pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
+    args.measuring.enter()?;
+    ranks::refuse_shared("soak")?;
     if args.measuring.outcome.resume.is_some() && args.work != WorkArgs::default() {
         return Err(Error::usage(
             "a resumed soak has its original options",

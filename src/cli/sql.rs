@@ -8,7 +8,8 @@ use super::output::{remark, result};
 use super::private_server::{ServerArgs, load_tables};
 use super::progress::ProgressMode;
 use super::sql_args::{self, TablesArgs, WorkArgs};
-use super::{calibrate, page, ranges};
+use super::sql_script::{self, ScriptArgs};
+use super::{calibrate, page, ranges, ranks};
 use crate::analyse::RunResult;
 use crate::engine::sql::access::shown;
 use crate::engine::sql::{self, Access, LoadRequest};
@@ -35,6 +36,7 @@ enum SqlVerb {
     Load(Box<SqlLoadArgs>),
     Drop(DropArgs),
     Clean(CleanArgs),
+    Script(ScriptArgs),
 }
 
 /// Run sessions on a database, and report what it did
@@ -196,6 +198,7 @@ pub(super) fn run(args: &SqlArgs) -> Result<u8, Error> {
         SqlVerb::Load(args) => load(args),
         SqlVerb::Drop(args) => remove(args),
         SqlVerb::Clean(args) => clean(&args.directory),
+        SqlVerb::Script(args) => sql_script::run(args),
     }
 }
 
@@ -249,6 +252,7 @@ fn clean(directory: &Path) -> Result<u8, Error> {
 
 fn measure(args: &RunArgs) -> Result<u8, Error> {
     let measuring = args.results.measuring();
+    measuring.enter()?;
     args.refuse_ignored()?;
     if let Some(run) = &measuring.outcome.resume {
         let job = measuring::resume(run, &measuring, "sql run", Some(&args.private.server))?;
@@ -264,6 +268,7 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
         .work_loop
         .or(settings.work_loop.filter(|_| !ends_by_time));
     if let Some(directory) = &args.private.on {
+        ranks::refuse_private(directory)?;
         return measure_privately(args, directory, &settings, &measuring);
     }
     let named = database::urls(&args.urls)?.or_else(|| settings.url.clone().map(|url| vec![url]));
@@ -360,7 +365,9 @@ fn measure_privately(
 
 /// Measures, and shows the report.
 fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error> {
-    let (run, stopped) = measuring::measure(&mut job, args)?;
+    let Some((run, stopped)) = measuring::measure(&mut job, args)? else {
+        return Ok(0);
+    };
     let found = report::result(&run);
     page::show(
         &run,
@@ -425,6 +432,7 @@ impl ShapeArgs {
             precision: self.precision,
             point_least: Nanos(0),
             point_most: settings.run_time.unwrap_or(longest),
+            ranks: 0,
             sql: Some(SqlTerms {
                 work: sql_args::work(settings, tables)?,
                 stop,

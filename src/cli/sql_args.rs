@@ -293,6 +293,11 @@ pub(super) fn tables(settings: &Settings, dbms: Dbms) -> Result<Tables, Error> {
         Dbms::Postgres => 8192,
         Dbms::Mysql => 16_384,
     };
+    tables_in_blocks(settings, block)
+}
+
+/// The requested tables, whose blocks have `block` bytes.
+pub(super) fn tables_in_blocks(settings: &Settings, block: u32) -> Result<Tables, Error> {
     let size = |scale: Option<TableSize>, default: u64| {
         scale
             .unwrap_or(TableSize::Bytes(Bytes(default)))

@@ -1,5 +1,6 @@
 //! What the workers of a point share.
 
+use super::cue::Cue;
 use super::pacer::Pacer;
 use super::stage::{LiveClass, Stage};
 use crate::clock::Clock;
@@ -22,6 +23,8 @@ pub struct Terms<'a> {
     pub stop: &'a AtomicBool,
     /// Called for points that end by [`Until::Precise`] or [`Until::Decided`].
     pub enough: &'a Enough<'a>,
+    /// For a point that several ranks measure together, on real time.
+    pub cue: Option<&'a Cue>,
 }
 
 /// State that the workers of a point share.

@@ -1,11 +1,15 @@
 //! The worker that leads the others: it decides when measuring begins.
 
 use super::context::PointContext;
+use super::cue::Cue;
 use crate::model::{Load, Nanos};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Interval at which the leading worker checks whether the stage changes.
 pub(super) const TICK: Nanos = Nanos::from_millis(100);
+
+/// Interval at which it looks for the common start of several ranks, once the point is warm.
+const LOOK: Nanos = Nanos::from_millis(10);
 
 /// Number of ticks that must agree before throughput counts as steady: one second.
 const STEADY_TICKS: usize = 10;
@@ -22,6 +26,8 @@ pub(super) struct Leader<'a> {
     history: Vec<History>,
     /// True once the CPU time at the end of the measurement was read.
     through: bool,
+    /// True if the point is warm and waits for the common start of several ranks.
+    waits_for_start: bool,
 }
 
 /// Running counts of a class, one value per tick.
@@ -97,6 +103,7 @@ impl<'a> Leader<'a> {
             next_tick: origin.plus(TICK),
             history: vec![History::new(); context.live.len()],
             through: false,
+            waits_for_start: false,
         }
     }
 
@@ -112,9 +119,30 @@ impl<'a> Leader<'a> {
             }
         }
         if now >= self.next_tick {
-            self.full_tick(now);
+            if self.waits_for_start {
+                self.look_for_start(now);
+            } else {
+                self.full_tick(now);
+            }
         }
         self.next_tick
+    }
+
+    /// Begins to measure at the moment that all ranks begin. Looks often until that is known.
+    #[cold]
+    fn look_for_start(&mut self, now: Nanos) {
+        let PointContext { stage, terms, .. } = self.context;
+        if terms.stop.load(Relaxed) {
+            stage.stop(now);
+        }
+        let start = terms.cue.map_or(Nanos(0), Cue::start);
+        if now >= start {
+            self.waits_for_start = false;
+            stage.begin_measuring(now);
+            self.next_tick = now.plus(TICK);
+        } else {
+            self.next_tick = now.plus(LOOK).min(start);
+        }
     }
 
     /// Ends the measurement. What follows is only waiting for outstanding operations.
@@ -156,7 +184,13 @@ impl<'a> Leader<'a> {
             classes.all(|(class, history)| history.is_steady(self.offered(class)))
         };
         if warm >= point.warm_up.most || (warm >= point.warm_up.least && steady()) {
-            stage.begin_measuring(now);
+            if let Some(cue) = terms.cue {
+                cue.warm();
+                self.waits_for_start = true;
+                self.look_for_start(now);
+            } else {
+                stage.begin_measuring(now);
+            }
         }
     }
 }

@@ -9,17 +9,21 @@
 //! gets its own worker.
 
 mod context;
+mod cue;
 mod lane;
 mod leader;
 mod pacer;
 mod stage;
 
 pub use context::{Enough, Terms};
+pub use cue::Cue;
 pub use stage::LiveClass;
 
 use crate::clock;
 use crate::engine::{Engine, Session};
-use crate::model::{Completion, Error, Fault, Kind, Nanos, Outcome, Point, Slot, Stream, Until};
+use crate::model::{
+    Completion, Error, Fault, Kind, Nanos, Outcome, Point, Slot, Stream, Until, WarmUp,
+};
 use crate::record::{
     CoverageMap, End, KindRecord, PointRecord, Recorder, SharedWindows, StreamRecord, Window,
 };
@@ -222,6 +226,7 @@ pub fn point(
         asked: Some(Box::new(point.clone())),
         streams,
         samples: Vec::new(),
+        merge: None,
         visits: Vec::new(),
     })
 }
@@ -325,6 +330,9 @@ fn run_workers(
         })
     };
     see(watch);
+    if let Some(cue) = context.terms.cue {
+        cue.note_beginning(context.stage.from());
+    }
     outcomes
 }
 
@@ -386,6 +394,11 @@ fn run_threads<'scope, 'a: 'scope>(
     while context.gate.ready.load(Ordering::Acquire) < threads.len() && !is_over() {
         context.clock.wait_until(context.clock.now().plus(GATE));
     }
+    if let Some(cue) = context.terms.cue
+        && context.point.warm_up == WarmUp::NONE
+    {
+        await_start(context, cue);
+    }
     context.gate.open.store(true, Ordering::Release);
     threads.iter().for_each(|thread| thread.thread().unpark());
     while !is_over() {
@@ -399,6 +412,9 @@ fn run_threads<'scope, 'a: 'scope>(
                 .stage
                 .end_with_window(context.clock.now(), context.point.window);
         }
+        if let Some(windows) = context.terms.cue.and_then(Cue::windows) {
+            context.stage.end_after(windows, context.point.window);
+        }
         see();
     }
     threads
@@ -406,6 +422,19 @@ fn run_threads<'scope, 'a: 'scope>(
         .map(|thread| thread.join().expect("a worker does not panic"))
         .chain(refused)
         .collect()
+}
+
+/// Waits for the common start of a point without a warm-up, which measures from its first
+/// operation on.
+fn await_start(context: &PointContext, cue: &Cue) {
+    cue.warm();
+    while !context.terms.stop.load(Ordering::Relaxed) {
+        let (now, start) = (context.clock.now(), cue.start());
+        if now >= start {
+            return;
+        }
+        context.clock.wait_until(now.plus(GATE).min(start));
+    }
 }
 
 /// One worker: opens its session, waits for the others, and runs its slots.

@@ -137,6 +137,15 @@ impl Stage {
         );
     }
 
+    /// Ends the point after this number of windows.
+    pub(super) fn end_after(&self, windows: u64, width: Nanos) {
+        let from = self.from();
+        if from != Nanos::MAX {
+            let length = Nanos(windows.saturating_mul(width.0));
+            self.end.fetch_min(from.plus(length).0, Relaxed);
+        }
+    }
+
     pub(super) fn begin_measuring(&self, now: Nanos) {
         self.cpu[0].store(clock::process_cpu().0, Relaxed);
         if let Until::Elapsed(most)

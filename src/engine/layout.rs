@@ -12,6 +12,8 @@ pub struct VolumeMap {
     layout: Layout,
     /// End of each member in a concatenation. For a stripe set only the last value matters.
     ends: Vec<u64>,
+    /// First byte of the part that is used.
+    start: u64,
     usable: u64,
 }
 
@@ -67,8 +69,30 @@ impl VolumeMap {
         Ok(Self {
             layout,
             ends,
+            start: 0,
             usable,
         })
+    }
+
+    /// Only part number `index` of `of` equal parts, from 0, which begins and ends with a grain.
+    ///
+    /// # Errors
+    /// A part is too small for two I/Os.
+    pub fn part(mut self, index: u64, of: u64, grain: u64) -> Result<Self, Error> {
+        let size = self.usable / of.max(1) / grain.max(1) * grain;
+        if size < 2 * grain {
+            return Err(Error::usage(
+                format!(
+                    "a volume of {} divided among {of} ranks is too small for two I/Os of {} each",
+                    Bytes(self.usable),
+                    Bytes(grain)
+                ),
+                "give larger targets, fewer ranks, or --same-blocks",
+            ));
+        }
+        self.start = index * size;
+        self.usable = size;
+        Ok(self)
     }
 
     /// Size of the volume in bytes.
@@ -87,6 +111,7 @@ impl VolumeMap {
     #[inline]
     #[must_use]
     pub fn locate(&self, offset: u64) -> (usize, u64) {
+        let offset = self.start + offset;
         if let [_] = self.ends[..] {
             return (0, offset);
         }
@@ -122,6 +147,17 @@ mod tests {
         assert_eq!(map.locate(999), (0, 999));
         assert_eq!(map.locate(1000), (1, 0));
         assert_eq!(map.locate(1200), (2, 0));
+    }
+
+    #[test]
+    fn parts_are_disjoint_and_of_equal_size() {
+        let map = || VolumeMap::new(&[1000, 500], Layout::Concat, 100).unwrap();
+        let parts = [0, 1, 2, 3].map(|index| map().part(index, 4, 100).unwrap());
+        assert!(parts.iter().all(|part| part.usable() == 300));
+        let starts = parts.each_ref().map(|part| part.locate(0));
+        assert_eq!(starts, [(0, 0), (0, 300), (0, 600), (0, 900)]);
+        assert_eq!(parts[3].locate(299), (1, 199));
+        assert!(map().part(0, 8, 100).is_err(), "one I/O each");
     }
 
     #[test]

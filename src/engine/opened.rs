@@ -115,6 +115,15 @@ impl Opened {
         self.identity
     }
 
+    /// Major and minor number of a block device; `None` for a file.
+    #[must_use]
+    pub fn device(&self) -> Option<(u32, u32)> {
+        match self.identity {
+            Identity::Device(number) => Some(device_number(number)),
+            Identity::File(..) => None,
+        }
+    }
+
     pub(super) fn file(&self) -> &File {
         &self.file
     }

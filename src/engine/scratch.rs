@@ -208,6 +208,21 @@ fn room(free: u64) -> u64 {
     free - (free / 20).max(BYTES_MIN).min(free)
 }
 
+/// Size of each of `runs` scratch files in one directory, where the user gave none: together they
+/// take no more than one would.
+///
+/// # Errors
+/// There is no such directory, or too little space is free.
+pub fn default_size(directory: &Path, runs: u64) -> Result<Bytes, Error> {
+    let free = free_space(directory)? / runs.max(1);
+    size(None, free).map_err(|(what, hint)| {
+        Error::usage(
+            format!("{runs} scratch files in {}: {what}", directory.display()),
+            hint,
+        )
+    })
+}
+
 /// Refuses writes to `targets` if filling their holes would take too much space of their
 /// filesystem.
 ///

@@ -25,12 +25,18 @@ const NAMES: &[&str] = &[
     "event_name",
     "inst_id",
     "last_update_time",
+    "latency",
+    "max_iops",
+    "max_mbps",
+    "max_pmbps",
+    "num_physical_disks",
     "physical_reads",
     "physical_reads_per_sec",
     "physical_reads_per_second",
     "seconds",
     "snap_id",
     "snap_time",
+    "start_time",
     "wait_class",
     "wait_count",
     "wait_time_format",
@@ -152,6 +158,15 @@ fn contradiction(found: &Listing) -> Option<String> {
         first[seconds].trim(),
         first[reads].trim()
     ))
+}
+
+/// Names of the columns of any listing, and its rows.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn columns(source: Source) -> Result<(Vec<String>, Vec<Vec<String>>), Error> {
+    let found = listing(source.name, source.text)?;
+    Ok((found.names, found.rows))
 }
 
 fn unfit(found: &Listing) -> Option<String> {

@@ -40,7 +40,7 @@ pub(super) fn differences(mut listings: Vec<Imported>) -> Vec<Imported> {
 fn reports(of: &Imported) -> &[DatabaseReport] {
     match &of.figures {
         Figures::Database(reports) => reports,
-        Figures::Loads(_) | Figures::Series(_) => &[],
+        Figures::Loads(_) | Figures::Series(_) | Figures::Claims(_) => &[],
     }
 }
 

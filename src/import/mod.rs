@@ -4,6 +4,7 @@
 //! error with file and line. Pure: it opens no files. No text makes it panic.
 
 mod awr;
+mod calibrate_io;
 pub mod fio;
 pub mod fio_log;
 mod fio_sweep;
@@ -13,6 +14,7 @@ mod listing_difference;
 pub mod orion;
 mod samples;
 mod source;
+mod spool;
 pub mod table;
 pub mod time;
 
@@ -40,17 +42,23 @@ pub enum ImportFormat {
     Awr,
     /// Listings of SQL*Plus.
     Listing,
+    /// Spools of the files of `rigel sql script`.
+    Spool,
+    /// Rows of `DBA_RSRC_IO_CALIBRATE`, and the spool of a calibration.
+    CalibrateIo,
 }
 
 impl ImportFormat {
     /// All formats.
-    pub const ALL: [ImportFormat; 6] = [
+    pub const ALL: [ImportFormat; 8] = [
         ImportFormat::Fio,
         ImportFormat::Orion,
         ImportFormat::Iostat,
         ImportFormat::Csv,
         ImportFormat::Awr,
         ImportFormat::Listing,
+        ImportFormat::Spool,
+        ImportFormat::CalibrateIo,
     ];
 
     /// Name of the format in options.
@@ -63,6 +71,8 @@ impl ImportFormat {
             ImportFormat::Csv => "csv",
             ImportFormat::Awr => "awr",
             ImportFormat::Listing => "listing",
+            ImportFormat::Spool => "spool",
+            ImportFormat::CalibrateIo => "calibrate-io",
         }
     }
 }
@@ -143,6 +153,8 @@ pub fn read(
             ImportFormat::Orion => of_orion.push(*source),
             ImportFormat::Listing => listings.push(listing::read(*source, columns)?),
             ImportFormat::Awr => awr::join(&mut found, awr::read(*source)?),
+            ImportFormat::Spool => awr::join(&mut found, spool::read(*source)?),
+            ImportFormat::CalibrateIo => found.push(calibrate_io::read(*source)?),
         }
     }
     let (histograms, others): (Vec<Imported>, Vec<Imported>) = listings
@@ -170,7 +182,11 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportForma
             "give a file that contains results",
         ));
     }
-    if awr::is_like(text) {
+    if spool::is_like(text) {
+        Ok(ImportFormat::Spool)
+    } else if calibrate_io::is_like(text) {
+        Ok(ImportFormat::CalibrateIo)
+    } else if awr::is_like(text) {
         Ok(ImportFormat::Awr)
     } else if fio::is_like(text) || fio_log::is_like(source) {
         Ok(ImportFormat::Fio)
@@ -192,7 +208,8 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportForma
                 table::why_not(text)
             ),
             "write fio's results with --output-format=json+; for details, give --format fio, \
-             orion, iostat, awr, listing or csv; for csv, give the columns with --time and --value",
+             orion, iostat, awr, listing, spool, \
+             calibrate-io or csv; for csv, give the columns with --time and --value",
         ))
     }
 }

@@ -980,7 +980,7 @@ mod tests {
             .iter()
             .map(|one| match &one.figures {
                 Figures::Loads(points) => points[0].flows[0].iops,
-                Figures::Series(_) | Figures::Database(_) => None,
+                Figures::Series(_) | Figures::Database(_) | Figures::Claims(_) => None,
             })
             .collect();
         assert_eq!(rates, [Some(20_000.0), Some(10_000.0)]);

@@ -20,6 +20,7 @@ pub(super) fn refuse_empty(name: &str, found: Imported) -> Result<Imported, Erro
         Figures::Loads(points) => points.iter().all(|point| point.flows.is_empty()),
         Figures::Series(series) => series.iter().all(|series| series.samples.is_empty()),
         Figures::Database(reports) => reports.is_empty(),
+        Figures::Claims(claims) => claims.is_empty(),
     };
     if is_empty {
         return Err(Error::failed(

@@ -840,7 +840,7 @@ mod tests {
         .figures
         {
             Figures::Series(series) => series,
-            Figures::Loads(_) | Figures::Database(_) => unreachable!("a table has no loads"),
+            _ => unreachable!("a table is a series"),
         }
     }
 

@@ -4,7 +4,7 @@
 //! figure that the source does not give is `None`, never 0 and never a guess. A figure that was
 //! derived from others says so.
 
-use super::Moment;
+use super::{DemandAt, Moment};
 use serde::{Deserialize, Serialize};
 
 /// The kinds of I/O of a database, each with its own size, concurrency and need for speed.
@@ -30,6 +30,18 @@ pub enum DemandKind {
 }
 
 impl DemandKind {
+    /// Every kind, in the order of reports.
+    pub const ALL: [DemandKind; 8] = [
+        Self::RandomReads,
+        Self::MultiblockReads,
+        Self::DirectReads,
+        Self::SmartScans,
+        Self::PageWrites,
+        Self::DirectWrites,
+        Self::PageAndDirectWrites,
+        Self::LogWrites,
+    ];
+
     /// The kind in words: `random reads`.
     #[must_use]
     pub fn words(self) -> &'static str {
@@ -174,6 +186,39 @@ impl Demand {
             .count();
         Some((busiest, fewer as f64 / self.intervals.len() as f64))
     }
+
+    /// The interval that `at` names, and the share of intervals with fewer I/O operations; `None` if
+    /// there is no such interval.
+    #[must_use]
+    pub fn interval_at(&self, at: DemandAt) -> Option<(&DemandInterval, f64)> {
+        /// Share of the busiest intervals that p95 leaves out, in percent.
+        const LEFT_OUT_PERCENT: usize = 5;
+        let chosen = match at {
+            DemandAt::Peak => return self.busiest(),
+            DemandAt::P95 => {
+                let mut ranked: Vec<&DemandInterval> = self.intervals.iter().collect();
+                ranked.sort_by(|one, other| {
+                    other.operations_per_s().total_cmp(&one.operations_per_s())
+                });
+                *ranked.get((ranked.len() * LEFT_OUT_PERCENT).div_ceil(100))?
+            }
+            // By the clock on the wall: people type a time as the report prints it.
+            DemandAt::Time(time) => self.intervals.iter().find(|interval| {
+                let into = interval
+                    .begin
+                    .map(|begin| (time.wall_seconds() - begin.wall_seconds()) as f64);
+                into.zip(interval.seconds)
+                    .is_some_and(|(into, seconds)| (0.0..seconds).contains(&into))
+            })?,
+        };
+        let rate = chosen.operations_per_s();
+        let fewer = self
+            .intervals
+            .iter()
+            .filter(|interval| interval.operations_per_s() < rate)
+            .count();
+        Some((chosen, fewer as f64 / self.intervals.len() as f64))
+    }
 }
 
 #[cfg(test)]
@@ -220,5 +265,34 @@ mod tests {
         assert!((busiest.operations_per_s() - 9.0).abs() < 1e-12);
         assert!((below - 0.5).abs() < 1e-12);
         assert!(busiest.stream(DemandKind::LogWrites).is_none());
+    }
+
+    #[test]
+    fn an_interval_is_found_by_rank_and_by_time() {
+        let begin: Moment = "2026-04-23T10:00".parse().unwrap();
+        let intervals: Vec<DemandInterval> = (0..40)
+            .map(|hour| DemandInterval {
+                begin: Some(begin.plus_seconds(3600 * hour)),
+                ..interval(&format!("hour {hour}"), 100.0 + hour as f64)
+            })
+            .collect();
+        let demand = Demand {
+            source: "AWR".into(),
+            database: "X".into(),
+            release: None,
+            host: None,
+            block_bytes: None,
+            intervals,
+        };
+        let label = |at: &str| {
+            let (interval, below) = demand.interval_at(at.parse().unwrap())?;
+            Some((interval.label.clone(), (below * 40.0).round()))
+        };
+        assert_eq!(label("peak"), Some(("hour 39".into(), 39.0)));
+        // The two busiest of forty are 5 %.
+        assert_eq!(label("p95"), Some(("hour 37".into(), 37.0)));
+        assert_eq!(label("2026-04-23T12:59"), Some(("hour 2".into(), 2.0)));
+        assert_eq!(label("2026-04-23T09:59"), None);
+        assert_eq!(label("2026-04-25T02:00"), None);
     }
 }

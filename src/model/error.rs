@@ -49,6 +49,14 @@ impl Error {
         }
     }
 
+    /// What to do about it; empty if that is unknown or said already.
+    #[must_use]
+    pub fn hint(&self) -> &str {
+        match self {
+            Self::Usage { hint, .. } | Self::Failed { hint, .. } => hint,
+        }
+    }
+
     /// The process's exit status for this error: 1 for a failure, 2 for wrong usage.
     #[must_use]
     pub fn exit_status(&self) -> u8 {

@@ -171,6 +171,10 @@ finding_names! {
     Precision = "precision",
     /// The server reads pages that nobody asked for.
     RandomReadAhead = "random-read-ahead",
+    /// The clock of a rank drifts, or is not known for certain.
+    RankClock = "rank-clock",
+    /// A rank was lost, which ended the run.
+    RankLost = "rank-lost",
     /// The offered rate was not served.
     RateNotMet = "rate-not-met",
     /// The device is read-only.
@@ -199,10 +203,14 @@ finding_names! {
     SeriesGaps = "series-gaps",
     /// The target is a model.
     Sim = "sim",
+    /// The windows of several hosts do not lie over each other.
+    Skew = "skew",
     /// Reads of a database take longer than a published bar.
     SlowReads = "slow-reads",
     /// The scratch file is small.
     SmallScratch = "small-scratch",
+    /// A spool has errors of the database or its client.
+    SpoolErrors = "spool-errors",
     /// The device is made of others.
     StackedDevice = "stacked-device",
     /// Single operations took far longer than all others.
@@ -213,8 +221,12 @@ finding_names! {
     Tail = "tail",
     /// A point of an open loop is too short for its load.
     TooShort = "too-short",
+    /// One host is slower than the others.
+    Unequal = "unequal",
     /// Throughput or response time changed during a point.
     Unsteady = "unsteady",
+    /// The wall clocks of the hosts differ.
+    WallClock = "wall-clock",
     /// Two independent counts of the same work differ.
     Witnesses = "witnesses",
     /// The device has a write-back cache.

@@ -5,6 +5,7 @@
 
 mod bound;
 mod demand;
+mod demand_at;
 mod engine;
 mod error;
 mod fact;
@@ -23,6 +24,7 @@ mod units;
 
 pub use bound::{Bound, quantile_name};
 pub use demand::{Demand, DemandInterval, DemandKind, DemandStream, LatencyShare, LeftOut};
+pub use demand_at::DemandAt;
 pub use engine::{EngineInfo, FioEngine};
 pub use error::Error;
 pub use fact::{
@@ -35,11 +37,15 @@ pub use objective::{Measure, Objective};
 pub use op::{Cause, Completion, Fault, Kind, Op, Outcome, Slot};
 pub use pattern::Pattern;
 pub use plan_times::{PlanCosts, PlanTime, TablePlan};
-pub use point::{Arrivals, Coordinates, Layer, Load, Mix, Point, Step, Stream, Until, WarmUp};
+pub use point::{
+    ActiveRanks, Arrivals, Coordinates, Layer, Load, Mix, Point, Step, Stream, Until, WarmUp,
+};
+#[cfg(test)]
+pub(crate) use request::fit_example;
 pub use request::{
-    Background, CalibrateRequest, CurveRequest, ImportRequest, Invocation, LargeType,
-    LayersRequest, Loads, Matrix, OrionFiles, OrionRequest, Request, RunLevel, RunOptions,
-    SoakRequest, SqlStop, SqlTerms,
+    BLOCK_ASSUMED, Background, CalibrateRequest, CurveRequest, FitRequest, ImportRequest,
+    Invocation, LargeType, LayersRequest, Loads, Matrix, OfferedStream, OrionFiles, OrionRequest,
+    Request, RunLevel, RunOptions, SoakRequest, SqlStop, SqlTerms, StreamObjective,
 };
 pub use sql::{
     Dbms, HotSpot, PrivateServer, ReadWay, Redo, ServerFacts, ServerSample, SqlTarget, SqlWork,

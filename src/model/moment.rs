@@ -20,6 +20,13 @@ pub struct Moment {
 }
 
 impl Moment {
+    /// A moment in UTC, from seconds since 1970-01-01T00:00:00Z; `None` outside the calendar.
+    #[must_use]
+    pub fn from_unix_seconds(seconds: i64) -> Option<Self> {
+        Timestamp::from_second(seconds).ok()?;
+        Some(Self { seconds, offset: 0 })
+    }
+
     /// Seconds since 1970-01-01T00:00:00Z.
     #[must_use]
     pub fn unix_seconds(self) -> i64 {

@@ -1,6 +1,6 @@
 //! A service-level objective: what each round of a soak must keep.
 
-use super::{Error, Nanos, bound::quantile_name};
+use super::{Bound, Error, Nanos, bound::quantile_name};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -23,6 +23,17 @@ pub enum Measure {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Objective(pub Measure);
+
+impl Objective {
+    /// The objective as a bound on a quantile; `None` if it is on something else.
+    #[must_use]
+    pub fn bound(self) -> Option<Bound> {
+        match self.0 {
+            Measure::Quantile(quantile, latency) => Some(Bound { latency, quantile }),
+            Measure::Mean(_) | Measure::Max(_) | Measure::Rate(_) => None,
+        }
+    }
+}
 
 impl fmt::Display for Objective {
     /// `p99<2ms`, `rate>5000`: the form that [`Objective::from_str`] reads.

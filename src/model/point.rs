@@ -1,6 +1,6 @@
 //! A data point: one or a few streams that run together for a limited time.
 
-use super::{Bound, Bytes, Kind, Nanos, Pattern, Ratio, SqlWork};
+use super::{Bound, Bytes, Kind, Nanos, Objective, Pattern, Ratio, SqlWork};
 use serde::{Deserialize, Serialize};
 
 /// Identifies a point of a plan: its step and its load. No two points of a run have the same.
@@ -120,6 +120,76 @@ pub enum Coordinates {
         /// Outstanding I/Os, or the in-flight limit.
         outstanding: u32,
     },
+    /// Small I/O by some of the ranks of a run, each with the same load, while the others wait. In
+    /// a closed loop, unless a rate is given.
+    Hosts {
+        /// The ranks that measure.
+        active: ActiveRanks,
+        /// Outstanding I/Os of each of them, or its in-flight limit.
+        depth: u32,
+        /// Offered operations per second of each of them; 0 in a closed loop.
+        #[serde(default, skip_serializing_if = "is_none_offered")]
+        rate_per_s: u64,
+        /// Number of the round, from 1.
+        round: u32,
+    },
+    /// All streams of a demand at once, at a multiple of their rates.
+    Multiple {
+        /// The multiple, times 1000.
+        thousandths: u32,
+    },
+}
+
+/// The ranks of a run that measure a point; the others wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ActiveRanks {
+    /// All.
+    All,
+    /// This many, from rank 0 on.
+    First(u32),
+    /// One alone, by its number.
+    Only(u32),
+}
+
+impl ActiveRanks {
+    /// True if `rank` measures.
+    #[must_use]
+    pub const fn includes(self, rank: u32) -> bool {
+        match self {
+            Self::All => true,
+            Self::First(count) => rank < count,
+            Self::Only(only) => rank == only,
+        }
+    }
+
+    /// How many of `size` ranks measure.
+    #[must_use]
+    pub fn count(self, size: u32) -> u32 {
+        match self {
+            Self::All => size,
+            Self::First(count) => count.min(size),
+            Self::Only(only) => u32::from(only < size),
+        }
+    }
+
+    /// Machine-readable name.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            Self::All => "all".into(),
+            Self::First(count) => format!("first:{count}"),
+            Self::Only(rank) => format!("only:{rank}"),
+        }
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_none_offered(number: &u64) -> bool {
+    *number == 0
 }
 
 #[expect(
@@ -246,6 +316,10 @@ pub enum Step {
     Layer,
     /// A round of a soak.
     Round,
+    /// Small I/O by some of the ranks.
+    Hosts,
+    /// A multiple of a demand.
+    Multiple,
 }
 
 impl Coordinates {
@@ -285,6 +359,8 @@ impl Coordinates {
             Self::Precondition { .. } => Step::Precondition,
             Self::Layer { .. } => Step::Layer,
             Self::Round { .. } => Step::Round,
+            Self::Hosts { .. } => Step::Hosts,
+            Self::Multiple { .. } => Step::Multiple,
         }
     }
 
@@ -297,7 +373,8 @@ impl Coordinates {
             | Self::Write { depth }
             | Self::Again { depth }
             | Self::ClosingDepth { depth }
-            | Self::ClosingWrite { depth } => depth,
+            | Self::ClosingWrite { depth }
+            | Self::Hosts { depth, .. } => depth,
             Self::Sessions { sessions } | Self::Layer { sessions, .. } => sessions,
             Self::Rate { in_flight_max, .. } | Self::ClosingRate { in_flight_max, .. } => {
                 in_flight_max
@@ -312,6 +389,27 @@ impl Coordinates {
             | Self::Stream
             | Self::Log { .. }
             | Self::Reread { .. } => 1,
+            // Each of its streams has a limit of its own.
+            Self::Multiple { .. } => 0,
+        }
+    }
+
+    /// The multiple of a demand.
+    #[must_use]
+    pub fn multiple(self) -> Option<f64> {
+        if let Self::Multiple { thousandths } = self {
+            Some(f64::from(thousandths) / 1e3)
+        } else {
+            None
+        }
+    }
+
+    /// The ranks that measure the point, of a run with several.
+    #[must_use]
+    pub const fn active_ranks(self) -> ActiveRanks {
+        match self {
+            Self::Hosts { active, .. } => active,
+            _ => ActiveRanks::All,
         }
     }
 
@@ -332,6 +430,16 @@ impl Coordinates {
             Some(rate_per_s)
         } else {
             None
+        }
+    }
+
+    /// Operations per second that each rank offers in a round of some of the ranks; `None` in a
+    /// closed loop, and for other points.
+    #[must_use]
+    pub const fn rate_of_each(self) -> Option<u64> {
+        match self {
+            Self::Hosts { rate_per_s, .. } if rate_per_s > 0 => Some(rate_per_s),
+            _ => None,
         }
     }
 
@@ -407,6 +515,10 @@ impl Coordinates {
                 round,
             } => format!("layer:{}:{round}:{sessions}", layer.name()),
             Self::Round { round, .. } => format!("round:{round}"),
+            Self::Hosts { active, round, .. } => format!("hosts:{}:{round}", active.name()),
+            Self::Multiple { thousandths } => {
+                format!("multiple:{}", f64::from(*thousandths) / 1e3)
+            }
         }
     }
 
@@ -542,6 +654,19 @@ impl std::fmt::Display for Coordinates {
                 write!(f, "layer {} of {sessions}, round {round}", layer.number())
             }
             Self::Round { round, .. } => write!(f, "round {round}"),
+            Self::Hosts { active, round, .. } => {
+                match active {
+                    ActiveRanks::All => write!(f, "all ranks")?,
+                    ActiveRanks::First(count) => write!(f, "the first {count} ranks")?,
+                    ActiveRanks::Only(rank) => write!(f, "rank {rank} alone")?,
+                }
+                // All rounds together have no number.
+                if round > 0 {
+                    write!(f, ", round {round}")?;
+                }
+                Ok(())
+            }
+            Self::Multiple { thousandths } => write!(f, "{} ×", f64::from(thousandths) / 1e3),
         }
     }
 }
@@ -608,6 +733,9 @@ pub struct Stream {
     pub pattern: Pattern,
     /// Bytes of one operation; for a database, of one block.
     pub length: u32,
+    /// What its response times must keep; `None` if the point is judged in another way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objective: Option<Objective>,
     /// The work of database sessions, which replaces `mix` and `pattern`; `None` for raw I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<SqlWork>,

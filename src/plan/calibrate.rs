@@ -11,6 +11,7 @@
 //! would have to at every visit.
 
 use super::precondition::{self, PASSES as PRECONDITIONING};
+use super::ranks::{self, LoadOfEach};
 use super::reread;
 use super::search::{Climb, LARGE, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of};
 use super::visits::Visits;
@@ -52,6 +53,9 @@ const RATES_OF_A_SLOW_DEVICE: usize = 2;
 /// fraction.
 const RATE_GAP: f64 = 0.05;
 
+/// Minimum measured time of a point of some of the ranks.
+const HOSTS_LEAST: Nanos = Nanos::from_secs(2);
+
 /// Maximum depth of large reads.
 const LARGE_DEPTH_MAX: u32 = 32;
 
@@ -85,6 +89,7 @@ impl CalibrateRequest {
         precondition: false,
         suspect_below: None,
         bound_given: false,
+        ranks: 0,
     };
 
     /// The next point on a volume of `usable` bytes after those in `done`; `None` if the search is
@@ -112,6 +117,7 @@ impl CalibrateRequest {
             .or_else(|| done.next_visit(least, false))
             .or_else(|| done.next_extra_visit(false))
             .or_else(|| done.next_closing())
+            .or_else(|| ranks::next(self.ranks, done.host_load(), done.points))
             .or_else(|| reread::next(self, done.points, usable))
             .or_else(|| done.next_write())?;
         let point = self.point(coordinates, usable, seed);
@@ -170,7 +176,8 @@ impl CalibrateRequest {
         const RATES_AND_CLOSING: usize = 8;
         let visits = self.visits().map_or(1, |visits| visits.least);
         let writes = if self.writes { 8 + LOG_SIZES.len() } else { 0 };
-        let once = RATES_AND_CLOSING + reread::points_expected(self);
+        let once =
+            RATES_AND_CLOSING + reread::points_expected(self) + ranks::points_expected(self.ranks);
         ((USUAL + writes) * visits + once).max(done + 1)
     }
 
@@ -210,14 +217,8 @@ impl CalibrateRequest {
         let stream = match coordinates {
             Coordinates::Pass { .. } => {
                 let ops = self.pass(usable) / u64::from(self.large);
-                return self.sequential(
-                    coordinates,
-                    Until::Work {
-                        ops,
-                        most: PASS_TIME_MAX,
-                    },
-                    seed,
-                );
+                let most = PASS_TIME_MAX;
+                return self.sequential(coordinates, Until::Work { ops, most }, seed);
             }
             Coordinates::Within { bytes } => {
                 let space = Ratio::of(bytes, usable);
@@ -258,6 +259,7 @@ impl CalibrateRequest {
                     },
                 };
             }
+            Coordinates::Hosts { .. } => return self.of_hosts(coordinates, seed),
             Coordinates::ClosingRate {
                 rate_per_s,
                 in_flight_max,
@@ -286,11 +288,11 @@ impl CalibrateRequest {
                     writes: Ratio::ONE,
                     durable: true,
                 };
-                let load = Load::Closed { depth: 1 };
                 Stream {
+                    objective: None,
                     sql: None,
                     name: SMALL.into(),
-                    load,
+                    load: Load::Closed { depth: 1 },
                     mix,
                     pattern: Pattern::Sequential { start: 0 },
                     length: bytes,
@@ -306,6 +308,20 @@ impl CalibrateRequest {
         self.measured(coordinates, stream, seed)
     }
 
+    /// Random reads by some of the ranks, in an open loop if a rate is given.
+    fn of_hosts(&self, coordinates: Coordinates, seed: u64) -> Point {
+        let depth = coordinates.outstanding();
+        let load = match coordinates.rate_of_each() {
+            None => Load::Closed { depth },
+            Some(rate) => offered(rate, depth),
+        };
+        let stream = self.stream(load, Mix::READS, Pattern::Uniform, self.block);
+        Point {
+            until: Until::Elapsed(self.point_least.max(HOSTS_LEAST)),
+            ..self.measured(coordinates, stream, seed)
+        }
+    }
+
     fn stream(&self, load: Load, mix: Mix, pattern: Pattern, length: u32) -> Stream {
         let name = if length == self.large && length != self.block {
             LARGE
@@ -313,6 +329,7 @@ impl CalibrateRequest {
             SMALL
         };
         Stream {
+            objective: None,
             sql: None,
             name: name.into(),
             load,
@@ -515,6 +532,15 @@ impl<'a> DonePoints<'a> {
 
     fn knee_depth(&self) -> Option<u32> {
         self.knee().map(|found| whole_depth(found.load))
+    }
+
+    /// The load at which ranks are compared: the knee, or the depth with the most throughput.
+    fn host_load(&self) -> Option<LoadOfEach> {
+        let knee = self.knee_depth().map(|depth| LoadOfEach {
+            depth,
+            rate_per_s: 0,
+        });
+        knee.or_else(|| ranks::fullest(self.request.ranks, self.points))
     }
 
     /// True if the point is measured in visits: a closed loop of reads, or one that writes.
@@ -822,6 +848,7 @@ mod tests {
             asked: None,
             streams: vec![stream],
             samples: Vec::new(),
+            merge: None,
             visits: Vec::new(),
         };
         let mut summary = summarise_within(&record, None);

@@ -4,6 +4,7 @@
 //! the maximum, which is then searched for first by doubling the depth. A second, closed-loop
 //! stream may run during every point.
 
+use super::ranks;
 use super::search::{LARGE, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of};
 use super::visits::Visits;
 use crate::analyse::{PointSummary, widen};
@@ -32,7 +33,11 @@ impl CurveRequest {
             Loads::Depths(_) | Loads::Rates(_) => self
                 .next_load(&points)
                 .or_else(|| self.next_visit(seed, &points)),
-        }?;
+        }
+        .or_else(|| {
+            let load = ranks::fullest(self.ranks, &points);
+            ranks::next(self.ranks, load, &points)
+        })?;
         let point = self.point(coordinates, usable, seed);
         Some(Visits::again(point, usable, done, seed))
     }
@@ -122,7 +127,8 @@ impl CurveRequest {
     }
 
     fn point(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Point {
-        let load = match coordinates.rate() {
+        let rate = coordinates.rate().or(coordinates.rate_of_each());
+        let load = match rate {
             Some(rate) => Load::Open {
                 rate: rate as f64,
                 arrivals: self.arrivals,
@@ -144,6 +150,7 @@ impl CurveRequest {
         };
         let sql = self.sql.map(|terms| terms.work);
         let stream = Stream {
+            objective: None,
             sql,
             name: SMALL.into(),
             load,
@@ -152,6 +159,7 @@ impl CurveRequest {
             length: self.length,
         };
         let background = self.background.map(|background| Stream {
+            objective: None,
             sql: None,
             name: LARGE.into(),
             load: Load::Closed {
@@ -170,6 +178,10 @@ impl CurveRequest {
         let precise = match self.visits() {
             Some(visits) if coordinates.rate().is_none() => visits.until(),
             _ => in_one_piece,
+        };
+        let precise = match coordinates.step() {
+            Step::Hosts => Until::Elapsed(shortest),
+            _ => precise,
         };
         let (until, window) = match self.sql.map_or(SqlStop::Precise, |terms| terms.stop) {
             SqlStop::Precise => (precise, WINDOW),
@@ -212,7 +224,7 @@ impl CurveRequest {
             Loads::Rates(rates) => rates.len(),
             Loads::Percents(percents) => percents.len() + SEARCH,
         };
-        points.max(done)
+        (points + ranks::points_expected(self.ranks)).max(done)
     }
 
     /// Maximum time of a point in seconds.

@@ -86,6 +86,7 @@ impl LayersRequest {
             None
         };
         let stream = Stream {
+            objective: None,
             name: SMALL.into(),
             load: Load::Closed {
                 depth: coordinates.outstanding(),

@@ -5,10 +5,12 @@
 
 pub mod calibrate;
 pub mod curve;
+mod fit;
 pub mod layers;
 pub mod lun;
 pub mod orion;
 mod precondition;
+pub mod ranks;
 mod request;
 mod reread;
 mod search;

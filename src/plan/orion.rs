@@ -292,6 +292,7 @@ impl OrionRequest {
 
     fn streams(&self, cell: Coordinates, volume: VolumeShape<'_>) -> Vec<Stream> {
         let stream = |name: &str, depth, pattern, length| Stream {
+            objective: None,
             sql: None,
             name: name.into(),
             load: Load::Closed { depth },
@@ -365,6 +366,7 @@ impl OrionRequest {
         Some(Point {
             coordinates: IDLE,
             streams: vec![Stream {
+                objective: None,
                 sql: None,
                 name: LARGE.into(),
                 load: Load::Closed {

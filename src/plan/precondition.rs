@@ -37,6 +37,7 @@ pub(super) fn point(pass: u32, sizes: [u32; 2], usable: u64, seed: u64) -> Point
         depth: coordinates.outstanding(),
     };
     let stream = Stream {
+        objective: None,
         sql: None,
         name: name.into(),
         load,

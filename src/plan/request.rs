@@ -18,6 +18,7 @@ impl Request {
             Self::Calibrate(request) => request.next(usable, seed, done),
             Self::Curve(request) | Self::Sql(request) => request.next(usable, seed, done),
             Self::Layers(request) => request.next(seed, done),
+            Self::Fit(request) => request.next(usable, seed, done),
             Self::Soak(request) => {
                 let rounds = done.iter().filter_map(|point| match point.coordinates {
                     Coordinates::Round { round, .. } => Some(round),
@@ -36,9 +37,12 @@ impl Request {
         match self {
             Self::Calibrate(request) => request.warming(coordinates, usable, seed),
             Self::Orion(request) => request.warming(coordinates, seed),
-            Self::Curve(_) | Self::Sql(_) | Self::Layers(_) | Self::Soak(_) | Self::Import(_) => {
-                None
-            }
+            Self::Curve(_)
+            | Self::Sql(_)
+            | Self::Layers(_)
+            | Self::Soak(_)
+            | Self::Fit(_)
+            | Self::Import(_) => None,
         }
     }
 
@@ -60,6 +64,7 @@ impl Request {
             Self::Calibrate(request) => request.extremes(usable, seed),
             Self::Curve(request) | Self::Sql(request) => request.extremes(usable, seed),
             Self::Layers(request) => request.extremes(seed),
+            Self::Fit(request) => request.extremes(usable, seed),
             Self::Soak(request) => vec![request.point(1, Nanos(0), usable, seed)],
             Self::Orion(_) | Self::Import(_) => Vec::new(),
         }
@@ -72,6 +77,7 @@ impl Request {
             Self::Calibrate(request) => request.points_expected(done),
             Self::Curve(request) | Self::Sql(request) => request.points_expected(done),
             Self::Layers(request) => request.points_expected(),
+            Self::Fit(request) => request.points_expected(done),
             Self::Soak(request) => request.rounds() as usize,
             Self::Orion(request) => request.cells().len(),
             Self::Import(_) => 0,
@@ -85,6 +91,7 @@ impl Request {
             Self::Calibrate(request) => request.point_seconds(),
             Self::Curve(request) | Self::Sql(request) => request.point_seconds(),
             Self::Layers(request) => request.point_seconds(),
+            Self::Fit(request) => request.point_seconds(),
             Self::Soak(request) => request.every.as_secs_f64(),
             Self::Orion(request) => request.point_seconds(),
             Self::Import(_) => 0.0,
@@ -97,7 +104,9 @@ impl Request {
         match self {
             Self::Calibrate(request) => Some(request.bound),
             Self::Curve(request) | Self::Sql(request) => request.bound,
-            Self::Orion(_) | Self::Layers(_) | Self::Soak(_) | Self::Import(_) => None,
+            Self::Orion(_) | Self::Layers(_) | Self::Soak(_) | Self::Fit(_) | Self::Import(_) => {
+                None
+            }
         }
     }
 
@@ -107,6 +116,7 @@ impl Request {
         match self {
             Self::Calibrate(request) => request.precision,
             Self::Curve(request) | Self::Sql(request) => request.precision,
+            Self::Fit(request) => request.precision,
             Self::Orion(_) | Self::Layers(_) | Self::Soak(_) | Self::Import(_) => {
                 LayersRequest::precision()
             }
@@ -117,7 +127,11 @@ impl Request {
     #[must_use]
     pub fn sql(&self) -> Option<SqlTerms> {
         match self {
-            Self::Orion(_) | Self::Calibrate(_) | Self::Layers(_) | Self::Import(_) => None,
+            Self::Orion(_)
+            | Self::Calibrate(_)
+            | Self::Layers(_)
+            | Self::Fit(_)
+            | Self::Import(_) => None,
             Self::Curve(request) | Self::Sql(request) => request.sql,
             Self::Soak(request) => request.sql,
         }
@@ -146,6 +160,7 @@ impl Request {
             Self::Curve(request) | Self::Sql(request) => request.grain(),
             Self::Layers(request) => request.block().into(),
             Self::Soak(request) => request.length.into(),
+            Self::Fit(request) => request.largest(),
             Self::Orion(request) => request.grain(),
             Self::Import(_) => 1,
         }
@@ -159,6 +174,7 @@ impl Request {
             Self::Curve(request) | Self::Sql(request) => request.largest(),
             Self::Layers(request) => request.block().into(),
             Self::Soak(request) => request.length.into(),
+            Self::Fit(request) => request.largest(),
             Self::Orion(request) => request.largest_io(),
             Self::Import(_) => 0,
         }
@@ -173,6 +189,7 @@ impl Request {
             Self::Orion(request) => request.write > 0,
             Self::Layers(_) | Self::Import(_) => false,
             Self::Soak(request) => request.writes(),
+            Self::Fit(request) => request.writes(),
         }
     }
 }

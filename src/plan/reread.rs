@@ -171,6 +171,7 @@ fn part(
     let of_part = super::search::seed_of(seed ^ number, coordinates);
     let start = number % parts * stretch + of_part % stretch.saturating_sub(blocks).max(1);
     let stream = Stream {
+        objective: None,
         sql: None,
         name: SMALL.into(),
         load: Load::Closed { depth: 1 },

@@ -1,7 +1,7 @@
 //! What searches have in common: the length of windows and warm-ups, the classes of I/O, the seeds of
 //! points, and the climb to the maximum throughput.
 
-use crate::model::{Coordinates, Nanos, Ratio, WarmUp};
+use crate::model::{ActiveRanks, Coordinates, Nanos, Ratio, WarmUp};
 
 /// The class of small I/O, which the results are about.
 pub(super) const SMALL: &str = "small";
@@ -96,6 +96,23 @@ pub(super) fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
         Coordinates::Precondition { pass } => (34, u64::from(pass)),
         Coordinates::Layer { layer, round, .. } => (10 + layer as u64, u64::from(round)),
         Coordinates::Round { round, .. } => (20, u64::from(round)),
+        Coordinates::Hosts {
+            active,
+            rate_per_s,
+            round,
+            ..
+        } => {
+            let which = match active {
+                ActiveRanks::All => 0,
+                ActiveRanks::First(count) => 1 << 32 | u64::from(count),
+                ActiveRanks::Only(rank) => 2 << 32 | u64::from(rank),
+            };
+            (
+                35 + (u64::from(round) << 8),
+                which ^ rate_per_s.rotate_left(40),
+            )
+        }
+        Coordinates::Multiple { thousandths } => (36, u64::from(thousandths)),
     };
     // Knuth's multiplier for 64 bits mixes each part into the rest.
     let mix = |seed: u64, part: u64| {

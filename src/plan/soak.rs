@@ -49,6 +49,7 @@ impl SoakRequest {
         Point {
             coordinates,
             streams: vec![Stream {
+                objective: None,
                 name: SMALL.into(),
                 load: self.load,
                 mix: self.mix,

@@ -4,6 +4,7 @@
 //! two figures of one report may differ. A figure that the report does not print is `None`.
 //! Analysis checks the figures against each other and derives the demand.
 
+use super::loop_record::LoopRecord;
 use crate::model::Moment;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +67,8 @@ pub enum ReportKind {
     Capture,
     /// A listing of a histogram of waits.
     Listing,
+    /// The spool of a run by the files of `rigel sql script`.
+    Spool,
 }
 
 impl ReportKind {
@@ -80,6 +83,7 @@ impl ReportKind {
             Self::Statspack => "statspack",
             Self::Capture => "capture",
             Self::Listing => "listing",
+            Self::Spool => "spool",
         }
     }
 }
@@ -340,6 +344,9 @@ pub struct DatabaseReport {
     /// Metrics of each instance, in a capture.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<CaptureMetrics>,
+    /// What the sessions of a spool counted themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<LoopRecord>,
     /// What the reader of the file noticed: cells that were not read, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -37,6 +37,29 @@ pub enum Figures {
     Series(Vec<ImportedSeries>),
     /// Reports of a database, in reading order.
     Database(Vec<DatabaseReport>),
+    /// What Oracle's own calibration claims.
+    Claims(Vec<ClaimedCalibration>),
+}
+
+/// A row of Oracle's view `DBA_RSRC_IO_CALIBRATE`: what `CALIBRATE_IO` claims.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClaimedCalibration {
+    /// When it began, as printed.
+    pub started: Option<String>,
+    /// When it ended, as printed.
+    pub ended: Option<String>,
+    /// Reads of a block per second.
+    pub max_iops: Option<f64>,
+    /// Megabytes per second of large reads, by all processes.
+    pub max_mbps: Option<f64>,
+    /// Megabytes per second of large reads, by one process.
+    pub max_pmbps: Option<f64>,
+    /// Latency at `max_iops` in whole milliseconds.
+    pub latency_ms: Option<f64>,
+    /// The number of disks that it was given.
+    pub disks: Option<f64>,
+    /// The greatest latency that it was given; `None` if that is not told.
+    pub asked_latency_ms: Option<f64>,
 }
 
 /// Result at one load.

@@ -4,6 +4,7 @@
 //! before the next point begins. Output: the same lines, however the run ended. A truncated last
 //! line is dropped and reported. The journal never changes a line that it has written.
 
+use super::ranks::{RankGroup, RankLines, RankLost, RankRecord, RanksEnd};
 use super::{End, Imported, PointRecord};
 use crate::files::{self, Directory};
 use crate::model::{
@@ -15,8 +16,8 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Version of the journal's format. Every version ever released can be read: 1 and 2 have other
-/// coordinates, and 1 has no lines of measurements by other tools.
-pub const FORMAT: u32 = 3;
+/// coordinates, 1 has no lines of measurements by other tools, and 1 to 3 have no lines of ranks.
+pub const FORMAT: u32 = 4;
 
 /// File name of the journal within the run's directory.
 pub const FILE_NAME: &str = "journal.jsonl";
@@ -60,6 +61,9 @@ pub struct Header {
     pub facts: TargetFacts,
     /// Warnings and notes from before the first point.
     pub findings: Vec<Finding>,
+    /// The ranks that measure together; `None` if one process measures alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<Box<RankGroup>>,
 }
 
 impl Header {
@@ -86,6 +90,9 @@ enum JournalLine {
     Header(Box<Header>),
     Point(Box<PointRecord>),
     Imported(Box<Imported>),
+    Rank(Box<RankRecord>),
+    Lost(Box<RankLost>),
+    End(RanksEnd),
 }
 
 /// A line of the journal below its header.
@@ -94,6 +101,12 @@ enum JournalEntry {
     Point(Box<PointRecord>),
     /// A measurement of another tool.
     Imported(Box<Imported>),
+    /// What one rank measured of the next point.
+    Rank(Box<RankRecord>),
+    /// A rank that was lost.
+    Lost(Box<RankLost>),
+    /// The end of a run with ranks.
+    End(RanksEnd),
 }
 
 /// The contents of a journal.
@@ -105,6 +118,8 @@ pub struct Run {
     pub points: Vec<PointRecord>,
     /// Measurements of other tools, in the order they were read.
     pub imported: Vec<Imported>,
+    /// What ranks measured, if there were several.
+    pub ranks: RankLines,
     /// True if a truncated last line was dropped: the run was killed while writing it.
     pub cut: bool,
 }
@@ -183,6 +198,7 @@ impl Journal {
                 header,
                 points,
                 imported: Vec::new(),
+                ranks: RankLines::default(),
                 cut,
             },
         ))
@@ -230,6 +246,31 @@ impl Journal {
     /// The disk is full or gone. Earlier lines stay readable.
     pub fn point(&mut self, record: &PointRecord) -> Result<(), Error> {
         self.append(&JournalLine::Point(Box::new(record.clone())))
+    }
+
+    /// Appends what one rank measured of a point, and waits until it is on disk. The merged point
+    /// comes after the last of them.
+    ///
+    /// # Errors
+    /// As [`Journal::point`].
+    pub fn rank(&mut self, record: &RankRecord) -> Result<(), Error> {
+        self.append(&JournalLine::Rank(Box::new(record.clone())))
+    }
+
+    /// Appends that a rank was lost, and waits until it is on disk.
+    ///
+    /// # Errors
+    /// As [`Journal::point`].
+    pub fn lost(&mut self, lost: &RankLost) -> Result<(), Error> {
+        self.append(&JournalLine::Lost(Box::new(lost.clone())))
+    }
+
+    /// Appends the end of a run with ranks, and waits until it is on disk.
+    ///
+    /// # Errors
+    /// As [`Journal::point`].
+    pub fn end(&mut self, end: RanksEnd) -> Result<(), Error> {
+        self.append(&JournalLine::End(end))
     }
 
     /// Appends a measurement of another tool and waits until it is on disk.
@@ -434,14 +475,22 @@ fn of_another_version(path: &Path, line: &[u8]) -> Option<Error> {
 /// The text is of a later format, or damaged anywhere except in its last line.
 pub fn parse(path: &Path, text: impl BufRead) -> Result<Run, Error> {
     let (mut points, mut imported) = (Vec::new(), Vec::new());
+    let mut ranks = RankLines::default();
     let JournalSummary { header, cut, .. } = read_lines(path, text, &mut |_, entry| match entry {
-        JournalEntry::Point(point) => points.push(*point),
+        JournalEntry::Point(point) => {
+            ranks.point(points.len(), &point);
+            points.push(*point);
+        }
         JournalEntry::Imported(told) => imported.push(*told),
+        JournalEntry::Rank(part) => ranks.record(*part),
+        JournalEntry::Lost(lost) => ranks.lost.push(*lost),
+        JournalEntry::End(end) => ranks.ended = Some(end),
     })?;
     Ok(Run {
         header,
         points,
         imported,
+        ranks,
         cut,
     })
 }
@@ -539,7 +588,15 @@ fn read_lines(
                 return Err(damaged(number, "its windows are too narrow for its length"));
             }
             JournalLine::Point(point) => JournalEntry::Point(point),
+            JournalLine::Rank(part)
+                if part.record.measured.0 / part.record.window.0.max(1) > WINDOWS_MAX =>
+            {
+                return Err(damaged(number, "its windows are too narrow for its length"));
+            }
             JournalLine::Imported(imported) => JournalEntry::Imported(imported),
+            JournalLine::Rank(part) => JournalEntry::Rank(part),
+            JournalLine::Lost(lost) => JournalEntry::Lost(lost),
+            JournalLine::End(end) => JournalEntry::End(end),
         };
         match &header {
             Some(header) => each(header, header.in_this_format(entry)),

@@ -8,6 +8,9 @@ pub mod database;
 pub mod histogram;
 pub mod imported;
 pub mod journal;
+pub mod loop_record;
+mod merge;
+pub mod ranks;
 mod recording;
 pub mod visits;
 
@@ -15,6 +18,12 @@ pub use coverage::{Coverage, CoverageMap};
 pub use database::DatabaseReport;
 pub use histogram::{Band, Histogram};
 pub use imported::Imported;
+pub use loop_record::LoopRecord;
+pub use merge::RankMerge;
+pub use ranks::{
+    RankClock, RankFacts, RankGroup, RankLines, RankLost, RankRecord, RankedPoint, RanksEnd,
+    TargetIdentity,
+};
 pub use recording::{
     End, KindRecord, Latencies, OperationTimes, PointRecord, Recorder, SharedWindows, StreamRecord,
     WINDOW, Window,

@@ -8,6 +8,7 @@
 
 use super::coverage::Coverage;
 use super::histogram::{Bins, Histogram};
+use super::merge::RankMerge;
 use crate::model::{
     Cause, Coordinates, Kind, Load, Nanos, Outcome, Pattern, Point, Sample, SqlWork,
 };
@@ -251,6 +252,9 @@ pub struct PointRecord {
     pub streams: Vec<StreamRecord>,
     /// Counters of the host, before, during and after the point.
     pub samples: Vec<Sample>,
+    /// How the records of several ranks became this one; `None` for what one process measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merge: Option<RankMerge>,
     /// The visits that were joined to this record; empty in the record of one visit, and in the
     /// journal.
     #[serde(skip)]

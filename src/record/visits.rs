@@ -5,6 +5,7 @@
 //! ICPE 2017). The journal has a record of each visit. Analysis is over their join: the windows of
 //! all visits, one after the other.
 
+use super::merge::RankMerge;
 use super::recording::{End, Latencies, PointRecord, StreamRecord, Window};
 use crate::model::{Coordinates, Kind, Nanos};
 use std::collections::HashMap;
@@ -92,6 +93,7 @@ fn join(visits: &[&PointRecord]) -> Option<PointRecord> {
         asked: first.asked.clone(),
         streams,
         samples,
+        merge: RankMerge::of_visits(visits.iter().filter_map(|visit| visit.merge.as_ref())),
         visits: visits.iter().map(|visit| (*visit).clone()).collect(),
     })
 }
@@ -177,6 +179,7 @@ mod tests {
             asked: None,
             streams: vec![stream],
             samples: vec![sample(3), sample(5)],
+            merge: None,
             visits: Vec::new(),
         }
     }

@@ -255,6 +255,7 @@ mod tests {
     use crate::analyse::advice_example;
     use crate::model::Finding;
     use crate::model::FindingName;
+    use crate::record::RankLines;
     use crate::report::golden;
 
     #[test]
@@ -267,6 +268,7 @@ mod tests {
             header,
             points: Vec::new(),
             imported: Vec::new(),
+            ranks: RankLines::default(),
             cut: false,
         };
         let text = text(&run, &found, &Product::ALL, AdviceTerms::default());

@@ -41,9 +41,10 @@ fn headlines(found: &Calibration) -> Vec<Headline> {
     let doubt = if is_cached { "; may be a cache's" } else { "" };
     let of = |at: AtLoad| {
         format!(
-            "random reads of {}, {} outstanding{doubt}",
+            "random reads of {}, {} outstanding{}{doubt}",
             parts::size(at.io_bytes),
-            at.depth
+            at.depth,
+            parts::on_each(at.ranks)
         )
     };
     let mut figures = Vec::new();
@@ -65,8 +66,9 @@ fn headlines(found: &Calibration) -> Vec<Headline> {
     }
     if let Some(at) = found.low_load {
         let note = format!(
-            "random reads of {}, one at a time; median {}{doubt}",
+            "random reads of {}, one at a time{}; median {}{doubt}",
             parts::size(at.io_bytes),
+            parts::on_each(at.ranks),
             parts::time(at.p50_us.value)
         );
         figures.push(parts::latency(
@@ -245,8 +247,9 @@ fn sustained(found: &Calibration) -> Vec<String> {
     let closed = sustained.closed.map(|at| {
         let (iops, known) = (parts::count(at.iops.value), parts::plus_minus(at.iops));
         format!(
-            "Within {bound}: {iops} IOPS ({known}) with a constant {} outstanding.",
-            at.depth
+            "Within {bound}: {iops} IOPS ({known}) with a constant {} outstanding{}.",
+            at.depth,
+            parts::on_each(at.ranks)
         )
     });
     std::iter::once(open).chain(closed).collect()

@@ -744,6 +744,7 @@ mod tests {
                 .map(|(name, depth, length)| stream(name, depth, length, seconds, ios))
                 .collect(),
             samples: Vec::new(),
+            merge: None,
             visits: Vec::new(),
         }
     }

@@ -74,7 +74,10 @@ fn of_request(request: &CurveRequest) -> String {
 /// the bound.
 fn headlines(found: &CurveResult) -> Vec<Headline> {
     let mut figures = Vec::new();
-    let at = |at: &AtLoad| format!("{} {}", at.depth, found.naming().place);
+    let at = |at: &AtLoad| {
+        let each = parts::on_each(at.ranks);
+        format!("{} {}{each}", at.depth, found.naming().place)
+    };
     if let Some(most) = &found.maximum {
         let label = format!("max {}", found.naming().rate);
         figures.push(parts::rate(
@@ -88,7 +91,7 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
         .points
         .iter()
         .enumerate()
-        .filter(|(_, point)| !point.classes.is_empty())
+        .filter(|(_, point)| !point.classes.is_empty() && point.step() != Step::Hosts)
         .partition(|(_, point)| point.step() == Step::Rate);
     let throughput = |point: &PointSummary| point.classes.first().map_or(0.0, |class| class.iops);
     let of_which = if closed.len() > 1 || open.is_empty() {

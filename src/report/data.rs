@@ -3,10 +3,11 @@
 use super::csv::CsvTable;
 use crate::analyse::sql::{ServerFigures, ServerRate};
 use crate::analyse::{
-    Calibration, ClassSummary, Conclusion, CurveResult, DatabaseResult, ImportedSummary,
-    LayersResult, PointSummary, Predictability, ReportedKnee, RunResult,
+    Calibration, ClassSummary, Conclusion, CurveResult, DatabaseResult, FitResult, HostsAtLoad,
+    ImportedSummary, LayersResult, PointSummary, Predictability, RanksResult, ReportedKnee,
+    RunResult, ranks,
 };
-use crate::model::{Finding, Host, TargetFacts};
+use crate::model::{Error, Finding, Host, TargetFacts};
 use crate::record::journal::{Header, Run};
 use serde::Serialize;
 
@@ -64,6 +65,9 @@ struct RunReport<'a> {
     /// For `layers`: the cost of each layer.
     #[serde(skip_serializing_if = "Option::is_none")]
     layers: Option<&'a LayersResult>,
+    /// For `fit`: how many times the demand is carried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fit: Option<&'a FitResult>,
     /// For `import`: the figures of other tools.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     imported: &'a [ImportedSummary],
@@ -76,12 +80,30 @@ struct RunReport<'a> {
     /// For a soak or a single imported throughput series: its analysis over time.
     #[serde(skip_serializing_if = "Option::is_none")]
     predictability: Option<&'a Predictability>,
+    /// For a run with several ranks: its hosts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranks: Option<RanksResult>,
+    /// For a run with several ranks, if asked for: its hosts at every load.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    each_host: &'a [HostsAtLoad],
     findings: Vec<&'a Finding>,
 }
 
 /// The report of a run as one JSON document.
 #[must_use]
 pub fn json(run: &Run, result: &RunResult) -> String {
+    json_with(run, result, &[])
+}
+
+/// The same with all hosts at every load.
+///
+/// # Errors
+/// One process measured the run alone.
+pub fn json_with_each_host(run: &Run, result: &RunResult) -> Result<String, Error> {
+    Ok(json_with(run, result, &super::ranks::each_load(run)?))
+}
+
+fn json_with(run: &Run, result: &RunResult, each_host: &[HostsAtLoad]) -> String {
     let header = &run.header;
     let points = result.points();
     let mut report = RunReport {
@@ -92,10 +114,13 @@ pub fn json(run: &Run, result: &RunResult) -> String {
         calibration: None,
         curve: None,
         layers: None,
+        fit: None,
         imported: &[],
         database: None,
         knee: None,
         predictability: None,
+        ranks: ranks(run),
+        each_host,
         findings: result.all_findings(&header.findings).collect(),
     };
     match result {
@@ -103,6 +128,7 @@ pub fn json(run: &Run, result: &RunResult) -> String {
         RunResult::Calibration(found) => report.calibration = Some(found),
         RunResult::Curve(found) => report.curve = Some(found),
         RunResult::Layers(found) => report.layers = Some(found),
+        RunResult::Fit(found) => report.fit = Some(found),
         RunResult::Soak(found) => report.predictability = Some(&found.found),
         RunResult::Imported(found) => {
             report.imported = &found.sources;

@@ -5,7 +5,7 @@ use super::csv::CsvTable;
 use super::document::{
     Axis, Block, Chart, Document, Headline, Lines, Plot, Section, Series, Shape, Table, Unit,
 };
-use super::{parts, soak};
+use super::{loops, parts, soak};
 use crate::analyse::quantity::rounded_length;
 use crate::analyse::{DatabaseFigures, DatabaseResult, Estimate};
 use crate::model::{Demand, DemandInterval, DemandKind, DemandStream, LatencyShare, Moment};
@@ -29,10 +29,11 @@ pub(super) fn complete(run: &Run, result: &DatabaseResult, document: Document) -
         .iter()
         .flat_map(|one| match &one.figures {
             Figures::Database(reports) => reports.as_slice(),
-            Figures::Loads(_) | Figures::Series(_) => &[],
+            Figures::Loads(_) | Figures::Series(_) | Figures::Claims(_) => &[],
         })
         .collect();
-    let mut sections: Vec<Section> = vec![demand(result)];
+    let mut sections: Vec<Section> = loops::sections(result);
+    sections.push(demand(result));
     sections.extend(latency(result));
     sections.extend(waits_over_time(result));
     sections.extend(waits(&reports));
@@ -41,7 +42,11 @@ pub(super) fn complete(run: &Run, result: &DatabaseResult, document: Document) -
     sections.extend(over_time(run, result));
     sections.extend(parameters(result));
     Document {
-        headlines: headlines(result),
+        headlines: if result.loops.is_empty() {
+            headlines(result)
+        } else {
+            loops::headlines(result)
+        },
         sections: document.sections.into_iter().chain(sections).collect(),
         ..document
     }

@@ -379,6 +379,7 @@ mod tests {
 
     fn stream(pattern: &str) -> Stream {
         Stream {
+            objective: None,
             sql: None,
             name: "small".into(),
             load: Load::Closed { depth: 1 },

@@ -7,7 +7,7 @@ use super::csv::CsvTable;
 use super::document::{
     Axis, Block, Document, Headline, Lines, Mark, Plot, Section, Series, Shape, Table, Unit,
 };
-use super::{database, distribution, parts, soak, sweep};
+use super::{claimed, database, distribution, parts, soak, sweep};
 use crate::analyse::{
     Estimate, ImportedResult, ImportedSummary, KNEE_MARGIN, LoadFigures, ReportedKnee,
     SeriesSummary, quantity,
@@ -46,12 +46,16 @@ pub(super) fn document(
     } else if let Some(found) = &result.database {
         document.sections.push(findings);
         document = database::complete(run, found, document);
-        let loads: Vec<&LoadFigures> = result.sources.iter().flat_map(|one| &one.loads).collect();
+        let loads = result.sources.iter().flat_map(|one| &one.loads);
+        // Of spools, loads are of reads, of updates and of both: a curve is of one of them.
+        let kind = loads.clone().next().map(|load| &load.kind);
+        let loads: Vec<&LoadFigures> = loads.filter(|load| Some(&load.kind) == kind).collect();
         document
             .sections
             .extend(curve(&loads, result.knee.as_ref()));
     } else {
         document.sections.push(findings);
+        document.sections.extend(claimed::section(&result.claims));
         add_figures(&mut document, run, result);
     }
     let lead = "These figures were not measured by Rigel.";
@@ -227,7 +231,7 @@ fn knee_in_words(knee: &ReportedKnee) -> String {
 fn distributions(run: &Run) -> Option<Section> {
     let points = run.imported.iter().flat_map(|one| match &one.figures {
         Figures::Loads(points) => points.as_slice(),
-        Figures::Series(_) | Figures::Database(_) => &[],
+        Figures::Series(_) | Figures::Database(_) | Figures::Claims(_) => &[],
     });
     let flows = points.flat_map(|point| point.flows.iter().map(move |flow| (point, flow)));
     let all: Vec<(String, Histogram)> = flows
@@ -585,11 +589,13 @@ mod tests {
                 ..TargetFacts::default()
             },
             findings: Vec::new(),
+            ranks: None,
         };
         Run {
             header,
             points: Vec::new(),
             imported,
+            ranks: crate::record::RankLines::default(),
             cut: false,
         }
     }

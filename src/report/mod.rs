@@ -4,7 +4,8 @@
 //! [`Document`], which [`text`] and [`html`] render. Pure: nothing here opens a file or reads a
 //! clock.
 
-use crate::analyse::RunResult;
+use crate::analyse::{self, RunResult};
+use crate::model::Error;
 use crate::record::journal::Run;
 use document::{Document, Section};
 use frame::frame;
@@ -13,6 +14,7 @@ pub mod advice;
 mod against;
 mod calibrate;
 mod chart;
+pub mod claimed;
 pub mod classic;
 pub mod compare;
 mod csv;
@@ -22,17 +24,20 @@ mod database;
 mod distribution;
 pub mod document;
 pub mod fio;
+mod fit;
 mod frame;
 #[cfg(test)]
 pub(crate) mod golden;
 pub mod html;
 mod imported;
 mod layers;
+mod loops;
 mod matrix;
 pub mod openmetrics;
 pub mod oracle_row;
 mod parts;
 mod points;
+mod ranks;
 mod setup;
 pub mod soak;
 pub mod sql;
@@ -42,6 +47,7 @@ mod throughput;
 mod timeline;
 mod unit;
 
+pub use fit::fits;
 pub use frame::result;
 
 /// The report of a run.
@@ -58,11 +64,35 @@ pub fn document(run: &Run, result: &RunResult) -> Document {
         }
         RunResult::Curve(found) => curve::document(run, found, findings, frame),
         RunResult::Layers(found) => layers::document(run, found, findings, frame),
+        RunResult::Fit(found) => fit::document(run, found, findings, frame),
         RunResult::Soak(found) => soak::document(header, found),
         RunResult::Imported(found) => imported::document(run, found, findings, frame),
     };
+    if let Some(found) = analyse::ranks(run) {
+        // Behind the first section, which has the figures that the hosts' are the parts of.
+        let at = document.sections.len().min(1);
+        document.sections.insert(at, ranks::section(&found));
+    }
     document.sections.extend(cut_off(run));
     document
+}
+
+/// The same report with a section about each host at every load.
+///
+/// # Errors
+/// One process measured alone.
+pub fn with_each_host(run: &Run, mut document: Document) -> Result<Document, Error> {
+    let loads = ranks::each_load(run)?;
+    document.sections.push(ranks::per_host(&loads));
+    Ok(document)
+}
+
+/// Each host at every load as CSV.
+///
+/// # Errors
+/// One process measured alone.
+pub fn csv_of_hosts(run: &Run) -> Result<String, Error> {
+    Ok(ranks::per_host_csv(&ranks::each_load(run)?))
 }
 
 /// Says that the journal's last line was lost, if it was.

@@ -152,6 +152,11 @@ pub(super) fn in_text(mut section: Section) -> Section {
     section
 }
 
+/// Where a load is, if several ranks measured together: ` on each of 3 ranks`; else empty.
+pub(super) fn on_each(ranks: Option<u32>) -> String {
+    ranks.map_or_else(String::new, |ranks| format!(" on each of {ranks} ranks"))
+}
+
 /// Puts the existing charts side by side.
 pub(super) fn beside(charts: impl IntoIterator<Item = Option<Chart>>) -> Option<Block> {
     let mut blocks: Vec<Block> = charts

@@ -618,6 +618,7 @@ mod tests {
                 ..TargetFacts::default()
             },
             findings: Vec::new(),
+            ranks: None,
         }
     }
 

@@ -373,8 +373,9 @@ pub(super) fn closed_and_open<'a>(
 /// Throughput over depth, with intervals; `None` with fewer than two depths.
 pub(super) fn depth_chart(loads: &[At<'_>], shape: &CurveShape, unit_name: &str) -> Option<Chart> {
     let mut loads = loads.to_vec();
-    loads.sort_by_key(|(_, class)| class.outstanding);
-    let (first, last) = (loads.first()?.1.outstanding, loads.last()?.1.outstanding);
+    loads.sort_by_key(|(point, class)| point.outstanding_each(class));
+    let each = |(point, class): &At<'_>| point.outstanding_each(class);
+    let (first, last) = (each(loads.first()?), each(loads.last()?));
     if first == last {
         return None;
     }
@@ -488,7 +489,7 @@ fn over_depth(name: &str, loads: &[At<'_>], scale: f64, of: fn(&ClassSummary) ->
         ..Series::default()
     };
     for (point, class) in loads {
-        series.x.push(f64::from(class.outstanding));
+        series.x.push(f64::from(point.outstanding_each(class)));
         series.y.push(Some(of(class) * scale));
         series
             .band

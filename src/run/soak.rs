@@ -7,7 +7,7 @@
 //! recorded as not measured. If the journal cannot be written, rounds are held in memory until it
 //! can. A round in the journal is dropped from memory, so memory use does not grow.
 
-use super::{Bench, Event, Listen};
+use super::bench::{Bench, Event, Listen};
 use crate::clock::{self, Clock};
 use crate::model::{Error, Moment, Nanos, Point, SoakRequest};
 use crate::record::journal::Journal;
@@ -172,6 +172,7 @@ fn unmeasured(point: Point, why: String) -> PointRecord {
         asked: Some(Box::new(point)),
         streams: Vec::new(),
         samples: Vec::new(),
+        merge: None,
         visits: Vec::new(),
     }
 }

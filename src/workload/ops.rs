@@ -285,6 +285,7 @@ mod tests {
 
     fn stream(pattern: Pattern, write_percent: f64) -> Stream {
         Stream {
+            objective: None,
             sql: None,
             name: "small".into(),
             load: Load::Closed { depth: 1 },

@@ -5,6 +5,7 @@
 // The library's own tests include it from there too.
 #[path = "../../src/report/golden.rs"]
 mod golden;
+pub(crate) mod pmi;
 
 use rigel::analyse::{Calibration, SoFar, calibration, is_enough};
 use rigel::drive::{self, Terms};
@@ -64,6 +65,7 @@ pub(crate) fn run(engine: &dyn Engine, point: &Point) -> PointRecord {
         workers: 1,
         stop: &AtomicBool::new(false),
         enough: &enough,
+        cue: None,
     };
     drive::point(engine, point, &terms, &mut |_| ()).unwrap()
 }
@@ -293,6 +295,7 @@ pub(crate) fn header(spec: SimSpec, request: &Request, started: &str) -> Header 
             members: Vec::new(),
         },
         findings: Vec::new(),
+        ranks: None,
     }
 }
 

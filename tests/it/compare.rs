@@ -13,8 +13,8 @@ use rigel::analyse::{
 use rigel::drive::Terms;
 use rigel::engine::sim::Sim;
 use rigel::model::{Bytes, CalibrateRequest, Nanos, Ratio, Request, SimSpec};
-use rigel::record::PointRecord;
 use rigel::record::journal::{Header, Run};
+use rigel::record::{PointRecord, RankLines};
 use rigel::report::document::Extent;
 use rigel::report::{compare as comparison, text};
 use rigel::workload::rng::Rng;
@@ -44,6 +44,7 @@ fn calibrate_as(request: &CalibrateRequest, spec: SimSpec, seed: u64) -> Run {
     {
         let terms = Terms {
             workers: 1,
+            cue: None,
             stop: &AtomicBool::new(false),
             enough: &|classes| {
                 classes
@@ -58,6 +59,7 @@ fn calibrate_as(request: &CalibrateRequest, spec: SimSpec, seed: u64) -> Run {
         header: header(spec, request),
         points,
         imported: Vec::new(),
+        ranks: RankLines::default(),
         cut: false,
     }
 }

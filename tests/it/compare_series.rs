@@ -82,6 +82,7 @@ fn measured(device: &str, seed: u64, rounds: u32) -> Soak {
             workers: 1,
             stop: &AtomicBool::new(false),
             enough: &|_| false,
+            cue: None,
         };
         let mut record = rigel::drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
         record.started = start()

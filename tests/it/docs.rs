@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -55,6 +56,8 @@ fn every_command_on_a_simulated_target_works() {
         {
             let _ = fs::remove_dir_all(&folder);
             fs::create_dir_all(&folder).expect("a folder for what the command leaves");
+            // Documents name the project's examples.
+            symlink(root().join("docs"), folder.join("docs")).expect("a link to the examples");
             let words = words(&command);
             let mut program = Command::new(env!("CARGO_BIN_EXE_rigel"));
             program
@@ -222,10 +225,11 @@ fn verb_of(command: &str) -> String {
     if words[0] == "orion" {
         return "orion".into();
     }
-    let count = if words.get(1).is_some_and(|word| word == "sql") {
-        2
-    } else {
-        1
+    let is = |at: usize, wanted: &str| words.get(at).is_some_and(|word| word == wanted);
+    let count = match (is(1, "sql"), is(2, "script")) {
+        (true, true) => 3,
+        (true, false) => 2,
+        (false, _) => 1,
     };
     let verb: Vec<&str> = words[1..].iter().take(count).map(String::as_str).collect();
     verb.into_iter()

@@ -237,6 +237,33 @@ fn the_figures_of_every_page_are_those_of_the_json_report() {
 }
 
 #[test]
+fn the_figures_of_a_fits_page_are_those_of_its_json_report() {
+    let place = Place::new("html-fit");
+    let day = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/imports/awr_synthetic.html"
+    );
+    for (run, target) in [
+        ("carries", "sim:8,500us --write"),
+        ("never", "sim:1,100ms"),
+        ("always", "null:"),
+    ] {
+        let limits = "--multiples 0.25..4 --point-time 2s --seed 7 --no-progress";
+        let told = rigel(
+            &place,
+            &format!("fit {day} {target} {limits} --json --out {run}"),
+        )
+        .output()
+        .unwrap();
+        let page = checked(&place, run, &json(&told));
+        assert!(
+            page.contains("fit-chart") && page.contains("streams"),
+            "{run}"
+        );
+    }
+}
+
+#[test]
 fn the_figures_of_a_soaks_page_are_those_of_its_json_report() {
     let place = Place::new("html-soak");
     let soak =

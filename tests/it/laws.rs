@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 fn stream(name: &str, load: Load) -> Stream {
     Stream {
+        objective: None,
         sql: None,
         name: name.into(),
         load,
@@ -58,6 +59,7 @@ fn run(engine: &dyn Engine, point: &Point) -> PointRecord {
         workers: 1,
         stop: &AtomicBool::new(false),
         enough: &|_| false,
+        cue: None,
     };
     drive::point(engine, point, &terms, &mut |_| ()).unwrap()
 }
@@ -292,6 +294,7 @@ fn fixed_work_is_exact_after_a_warm_up_and_across_workers() {
         workers: 3,
         stop: &AtomicBool::new(false),
         enough: &|_| false,
+        cue: None,
     };
     let record = drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
     assert_eq!(small(&record).total().done, 100_003);
@@ -384,6 +387,7 @@ fn a_request_to_stop_ends_the_point_and_keeps_its_results() {
         workers: 2,
         stop: &stop,
         enough: &|_| false,
+        cue: None,
     };
     let record = drive::point(&engine, &closed(4, 3600), &terms, &mut |_| {
         calls += 1;
@@ -418,6 +422,7 @@ fn a_point_that_ends_by_its_precision_ends_with_a_whole_window_as_soon_as_enough
             workers: 1,
             stop: &AtomicBool::new(false),
             enough: &enough,
+            cue: None,
         };
         let record = drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
         let measured = record.measured.0 / 1_000_000;

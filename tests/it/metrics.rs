@@ -40,6 +40,7 @@ fn about(target: &str) -> About {
 /// A round of fixed work on a model, with a disk that was half busy meanwhile.
 fn measured(number: u32, spec: &str) -> (Round, PointRecord) {
     let stream = |name: &str, depth| Stream {
+        objective: None,
         sql: None,
         name: name.into(),
         load: Load::Closed { depth },

@@ -25,6 +25,7 @@ fn report_of(run: &Run, sound: &Run) {
     let _ = [Extent::Full, Extent::Summary]
         .map(|extent| text::render(&report::document(run, &result), extent));
     let _ = report::csv(&result);
+    let _ = report::csv_of_hosts(run);
     if let RunResult::Calibration(found) = &result {
         let _ = oracle_row::oracle_row(run, found);
         let _ = (
@@ -176,6 +177,7 @@ fn a_journal_with_any_values_is_reported_or_refused() {
         let text = std::fs::read_to_string(place.0.join(name).join("journal.jsonl")).unwrap();
         sound.push((name.into(), text));
     }
+    sound.push(("ranks".into(), crate::ranks::journal_text()));
     for (name, text) in sound {
         let (reports, refusals) = reported(&name, &text);
         assert!(

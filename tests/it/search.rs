@@ -25,6 +25,7 @@ fn calibrate(spec: &str, request: &CalibrateRequest, seed: u64) -> Calibration {
 
 fn point(load: Load, until: Until) -> Point {
     let stream = Stream {
+        objective: None,
         sql: None,
         name: "small".into(),
         load,
@@ -89,6 +90,7 @@ fn offered(spec: &str, rate: u64, seed: u64) -> Confidence {
         point_least: Nanos(0),
         point_most: Nanos::from_secs(5),
         sql: None,
+        ranks: 0,
     };
     let point = request.next(4 << 30, seed, &[]).unwrap();
     summarise(&run(&Sim::new(spec.parse().unwrap(), seed), &point)).classes[0]

@@ -20,6 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("record", &["model", "files"]),
     ("observe", &["model", "clock"]),
     ("server", &["model", "clock", "files"]),
+    ("ranks", &["model", "clock"]),
     // From `workload` an engine needs the random number generator and the content of writes, never
     // the mix; from `observe` the guard needs the stack of devices.
     (
@@ -28,6 +29,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("drive", &["model", "clock", "workload", "engine", "record"]),
     ("import", &["model", "record"]),
+    ("script", &["model"]),
     ("analyse", &["model", "record"]),
     ("plan", &["model", "analyse"]),
     ("report", &["model", "record", "analyse", "plan"]),
@@ -50,6 +52,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "analyse",
             "plan",
             "preflight",
+            "ranks",
         ],
     ),
     (
@@ -67,10 +70,12 @@ const ROOMS: &[(&str, &[&str])] = &[
             "analyse",
             "plan",
             "preflight",
+            "ranks",
             "report",
             "run",
             "serve",
             "import",
+            "script",
         ],
     ),
     ("main", &["cli"]),

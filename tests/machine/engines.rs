@@ -285,6 +285,7 @@ fn a_write_never_repeats_data_that_was_read() {
 fn every_engine_completes_every_operation() {
     let file = scratch_file("contract-loop", BLOCKS * u64::from(BLOCK));
     let stream = |name: &str, depth| Stream {
+        objective: None,
         sql: None,
         name: name.into(),
         load: Load::Closed { depth },
@@ -304,6 +305,7 @@ fn every_engine_completes_every_operation() {
         workers: 1,
         stop: &AtomicBool::new(false),
         enough: &|_| false,
+        cue: None,
     };
     for engine in engines(&file) {
         let record = rigel::drive::point(engine.as_ref(), &point, &terms, &mut |_| ()).unwrap();
@@ -332,6 +334,7 @@ fn every_engine_completes_every_operation() {
 fn every_engine_does_log_writes() {
     let file = scratch_file("contract-log", BLOCKS * u64::from(BLOCK));
     let stream = Stream {
+        objective: None,
         sql: None,
         name: "log".into(),
         load: Load::Closed { depth: 2 },
@@ -354,6 +357,7 @@ fn every_engine_does_log_writes() {
         workers: 1,
         stop: &AtomicBool::new(false),
         enough: &|_| false,
+        cue: None,
     };
     let without_file = engines(&file).into_iter().skip(3);
     for engine in file_engines(&[&file], WRITE)

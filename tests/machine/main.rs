@@ -13,6 +13,7 @@ mod guard_attacks;
 mod hostile;
 mod interrupt;
 mod live;
+mod ranks;
 mod secrets;
 mod serve;
 mod soak;

@@ -12,6 +12,7 @@ mod layers;
 mod load;
 mod mariadb;
 mod mixes;
+mod oracle_loop;
 mod plans;
 mod private;
 mod reach;

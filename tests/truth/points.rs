@@ -55,6 +55,7 @@ pub(crate) fn reads(
     until: Until,
 ) -> Point {
     let stream = Stream {
+        objective: None,
         sql: None,
         name: "small".into(),
         load: Load::Closed { depth },
@@ -77,6 +78,7 @@ pub(crate) fn measure(engine: &dyn Engine, point: &Point) -> PointRecord {
         workers: 1,
         stop: &AtomicBool::new(false),
         enough: &|_| false,
+        cue: None,
     };
     rigel::drive::point(engine, point, &terms, &mut |_| ()).unwrap()
 }

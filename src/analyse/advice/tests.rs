@@ -24,6 +24,7 @@ fn at(depth: u32, io_bytes: u32, iops: f64) -> AtLoad {
     let response_us = f64::from(depth) / iops * 1e6;
     AtLoad {
         depth,
+        ranks: None,
         io_bytes,
         iops: known(iops),
         mb_per_s: known(iops * f64::from(io_bytes) / 1e6),
@@ -126,6 +127,7 @@ pub(crate) fn header() -> Header {
             members: vec![member],
         },
         findings: Vec::new(),
+        ranks: None,
     }
 }
 

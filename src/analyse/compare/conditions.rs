@@ -149,6 +149,10 @@ fn facts(subject: &Subject) -> Vec<Term> {
         Term::known("I/O goes", &cache),
         Term::known("engine", &header.engine.name),
         Term::known("engine makes use of", &about),
+        Term::known(
+            "ranks that measured together",
+            &header.ranks.as_ref().map_or(1, |group| group.size()),
+        ),
         Term::known("host", &host.name),
         Term::known("kernel", &host.kernel),
         Term::known("CPU", &host.cpu),

@@ -3,6 +3,7 @@
 //! Input: two or more runs, with the conditions under which each was measured. Output: the
 //! conditions that differ, and for each figure its ratio and whether the difference is real.
 
+pub(super) mod claimed;
 pub(super) mod comparison;
 pub(super) mod conditions;
 mod counts;

@@ -113,7 +113,7 @@ impl OverTime {
     pub fn of_imported(all: &[Imported]) -> Self {
         let series = all.iter().flat_map(|one| match &one.figures {
             Figures::Series(series) => series.as_slice(),
-            Figures::Loads(_) | Figures::Database(_) => &[],
+            Figures::Loads(_) | Figures::Database(_) | Figures::Claims(_) => &[],
         });
         let series: Vec<&ImportedSeries> = series.collect();
         let mut made = Self::default();

@@ -2,6 +2,7 @@
 
 use super::parts::{Conclusion, Objections, failures, sentence_of, throttle, warnings};
 use crate::analyse::figures::quantity::{bound_in_words, count, size, time};
+use crate::analyse::search::at_load::AtLoad;
 use crate::analyse::search::calibration::Calibration;
 use crate::model::{FindingName, Request, Step};
 use crate::record::journal::Header;
@@ -12,8 +13,14 @@ pub(super) fn conclusion(header: &Header, found: &Calibration) -> Conclusion {
     if let Some(low) = found.low_load {
         let _ = write!(
             text,
-            "One session that reads one block at a time gets {} reads of {} per second, half of \
-             them within {}{}",
+            "{} {} reads of {} per second, half of them within {}{}",
+            low.ranks.map_or_else(
+                || "One session that reads one block at a time gets".to_string(),
+                |ranks| format!(
+                    "{ranks} sessions, one on each rank, that read one block at a time get \
+                     together"
+                )
+            ),
             count(low.iops.value),
             size(low.io_bytes),
             time(low.p50_us.value),
@@ -60,19 +67,30 @@ fn at_most(found: &Calibration) -> String {
         (_, Some(knee)) if knee.depth == 1 => "; more at a time only increase latency.".into(),
         (_, Some(knee)) => {
             format!(
-                "; {} at a time get {}, and more only increase latency.",
+                "; {} at a time{} get {}, and more only increase latency.",
                 knee.depth,
+                on_each(knee),
                 count(found.maximum.unwrap_or(knee).iops.value)
             )
         }
         (Some(most), _) => {
             format!(
-                "; {} at a time get {}, and throughput was still rising there.",
+                "; {} at a time{} get {}, and throughput was still rising there.",
                 most.depth,
+                on_each(most),
                 count(most.iops.value)
             )
         }
         _ => ".".into(),
+    }
+}
+
+/// Where a number outstanding is, if several ranks measured together.
+fn on_each(at: AtLoad) -> &'static str {
+    if at.ranks.is_some() {
+        " on each rank"
+    } else {
+        ""
     }
 }
 

@@ -6,6 +6,7 @@ use crate::analyse::figures::quantity::{count, rounded_length, samples, time};
 use crate::analyse::result::ImportedResult;
 use crate::analyse::series::imported::{ImportedSummary, LoadFigures};
 use crate::model::{DemandKind, DemandStream, Severity};
+use crate::record::imported::ClaimedCalibration;
 use crate::record::journal::Header;
 
 pub(super) fn conclusion(header: &Header, found: &ImportedResult) -> Conclusion {
@@ -25,8 +26,14 @@ pub(super) fn conclusion(header: &Header, found: &ImportedResult) -> Conclusion 
 }
 
 fn sentence(found: &ImportedResult) -> String {
+    if let Some(said) = found.database.as_ref().and_then(of_loops) {
+        return said;
+    }
     if let Some(said) = found.database.as_ref().and_then(of_database) {
         return said;
+    }
+    if let Some(claim) = found.claims.last() {
+        return claimed(claim);
     }
     let mut tools: Vec<String> = found
         .sources
@@ -70,6 +77,73 @@ fn sentence(found: &ImportedResult) -> String {
         series().count(),
         samples(number)
     )
+}
+
+/// What Oracle's calibration claims. Its latency is rounded to whole milliseconds.
+fn claimed(claim: &ClaimedCalibration) -> String {
+    let figure =
+        |figure: Option<f64>, unit: &str| figure.map(|figure| format!("{}{unit}", count(figure)));
+    let latency = claim.latency_ms.map(|ms| {
+        if ms < 0.5 {
+            "a latency below 0.5 ms".to_string()
+        } else {
+            format!("a latency of {ms} ms, to half a millisecond")
+        }
+    });
+    let parts: Vec<String> = [
+        figure(claim.max_iops, " reads per second"),
+        latency,
+        figure(claim.max_mbps, " MB/s"),
+        figure(claim.max_pmbps, " MB/s by one process"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    format!(
+        "CALIBRATE_IO claims {}. It tells no interval, and not which blocks it read.",
+        parts.join(", ")
+    )
+}
+
+/// What the sessions of spools did at most.
+fn of_loops(found: &DatabaseResult) -> Option<String> {
+    let best = found
+        .loops
+        .iter()
+        .max_by(|one, other| one.blocks_per_s.total_cmp(&other.blocks_per_s))?;
+    let which = match found.loops.len() {
+        1 => String::new(),
+        count => format!(", the most of {count} spools"),
+    };
+    let physical = best.physical_reads_per_s.map_or_else(
+        || "physical reads are unknown".into(),
+        |reads| format!("{} of them were physical reads", count(reads)),
+    );
+    let latencies: Vec<String> = best
+        .kinds
+        .iter()
+        .filter_map(|kind| {
+            Some(format!(
+                "a{} {} took {} on average, p99 {}",
+                if kind.kind == "update" { "n" } else { "" },
+                kind.kind,
+                time(kind.mean_us?),
+                time(kind.p99_us?)
+            ))
+        })
+        .collect();
+    Some(format!(
+        "{} session{} in the server visited {} blocks per second{which}; {physical}. {}{}.",
+        best.sessions,
+        if best.sessions == 1 { "" } else { "s" },
+        count(best.blocks_per_s),
+        if latencies.is_empty() {
+            "No operation was completed"
+        } else {
+            "Of operations, "
+        },
+        latencies.join(", ")
+    ))
 }
 
 /// What the busiest interval of a database asked for, and what it got.

@@ -5,6 +5,7 @@
 mod calibration;
 mod comparison;
 mod curve;
+mod fit;
 mod imported;
 mod layers;
 mod matrix;
@@ -14,6 +15,7 @@ mod soak;
 use crate::analyse::result::RunResult;
 use crate::record::journal::Header;
 
+pub use fit::{interval_in_words, objective_in_words, objective_of_stream};
 pub use parts::{Conclusion, Status};
 
 impl Status {
@@ -41,6 +43,7 @@ impl RunResult {
             Self::Calibration(found) => calibration::conclusion(header, found),
             Self::Curve(found) => curve::conclusion(header, found),
             Self::Layers(found) => layers::conclusion(header, found),
+            Self::Fit(found) => fit::conclusion(header, found),
             Self::Soak(found) => found.conclusion(header),
             Self::Imported(found) => imported::conclusion(header, found),
         }

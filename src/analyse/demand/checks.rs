@@ -69,6 +69,13 @@ fn cut(report: &DatabaseReport, last: &str) -> Finding {
     } else {
         format!(", after the section '{last}'")
     };
+    if report.kind == ReportKind::Spool {
+        return Finding::warning(
+            FindingName::ReportCut,
+            format!("{} is cut short: {last}", name(report)),
+            "give the whole spool as run.sh wrote it, or run it again",
+        );
+    }
     Finding::warning(
         FindingName::ReportCut,
         format!(

@@ -1,6 +1,7 @@
 //! The reports of an import together: series of each instance, sums over instances, findings.
 
 use super::database_figures::DatabaseFigures;
+use super::loops::{self, LoopFigures};
 use super::{checks, notes, report_figures, scale_up, streams};
 use crate::analyse::figures::robust::median;
 use crate::analyse::series::soak::SoakResult;
@@ -34,6 +35,9 @@ pub struct DatabaseResult {
     /// A demand for each instance; then the sum over the instances of a RAC database, if all are
     /// there.
     pub demands: Vec<Demand>,
+    /// What the sessions of each spool did, in order of sessions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loops: Vec<LoopFigures>,
     /// The most important waits of each report.
     pub waits: Vec<WaitShare>,
     /// Parameters that matter to I/O, of the first report.
@@ -117,6 +121,15 @@ pub fn database(all: &[Imported]) -> Option<DatabaseResult> {
             ..report_figures::figures(one.report, &one.interval)
         })
         .collect();
+    let loops: Vec<LoopFigures> = derived
+        .iter()
+        .filter_map(|one| loops::figures(one.report))
+        .collect();
+    let of_spools = derived.iter().flat_map(|one| {
+        let figures = loops::figures(one.report);
+        figures.map_or_else(Vec::new, |figures| loops::findings(one.report, &figures))
+    });
+    findings.extend(of_spools);
     let of_reports = derived.iter().flat_map(|one| {
         let file = one.report.file.rsplit('/').next().unwrap_or_default();
         let mut found = one.findings.clone();
@@ -129,6 +142,7 @@ pub fn database(all: &[Imported]) -> Option<DatabaseResult> {
     Some(DatabaseResult {
         figures,
         demands,
+        loops,
         waits: waits(&derived),
         parameters: derived[0].report.parameters.clone(),
         series,
@@ -180,7 +194,8 @@ fn demand(derived: &[Derived], group: &[usize]) -> (Demand, Vec<Finding>) {
     let whole: Vec<&Derived> = without_missing_instances(derived, group, &mut findings);
     findings.extend(bursts(&whole));
     findings.extend(gaps(&group.iter().map(of).collect::<Vec<_>>()));
-    if let Some(sessions) = derived[group[0]].sessions {
+    let is_numbered = first.kind != ReportKind::Spool;
+    if let Some(sessions) = derived[group[0]].sessions.filter(|_| is_numbered) {
         let last = group.iter().filter_map(|at| derived[*at].sessions).max();
         findings.push(Finding::note(
             FindingName::ScaleUp,

@@ -10,17 +10,21 @@ mod database_figures;
 mod database_result;
 mod distribution;
 mod evidence;
+mod loops;
 mod notes;
 mod rates;
 mod report_figures;
 mod scale_up;
+mod sources;
 mod streams;
 
 pub use against::{DemandAgainst, Fits, StreamAgainst, Usage, against};
 pub use database_figures::DatabaseFigures;
 pub use database_result::{DatabaseResult, WaitShare, database};
 pub use evidence::has_possible_reads;
+pub use loops::{LoopFigures, LoopKind, LoopWait, LoopWitness};
 pub use scale_up::load_points;
+pub use sources::{demands, imported_demands};
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@
 use super::distribution::distribution;
 use super::evidence::{SINGLE_BLOCK, is_exadata, total, waited};
 use super::rates::{WAITS_MIN, rate};
+use crate::analyse::figures::quantity::rounded_length;
 use crate::model::{DemandInterval, Finding, FindingName, LatencyShare};
 use crate::record::DatabaseReport;
 use crate::record::database::ReportKind;
@@ -41,12 +42,10 @@ pub(super) fn notes(report: &DatabaseReport, interval: &DemandInterval) -> Vec<F
         ));
     }
     if let Some(seconds) = interval.seconds {
+        let length = rounded_length(seconds);
         found.push(Finding::note(
             FindingName::BurstsUnknown,
-            format!(
-                "{file}: its figures are averages of {:.0} minutes; bursts within are unknown",
-                seconds / 60.0
-            ),
+            format!("{file}: its figures are averages of {length}; bursts within are unknown"),
         ));
     }
     found

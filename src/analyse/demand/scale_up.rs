@@ -2,7 +2,7 @@
 //! by sessions, such as `awr.txt.1` to `awr.txt.50`. It becomes loads of a curve.
 
 use super::database_figures::DatabaseFigures;
-use super::{report_figures, streams};
+use super::{loops, report_figures, streams};
 use crate::record::DatabaseReport;
 use crate::record::database::ReportKind;
 use crate::record::imported::{Flow, LoadPoint, ReportedLatency, ReportedLoad};
@@ -25,7 +25,15 @@ fn numbered(file: &str) -> Option<(String, u32)> {
 
 /// The number of sessions of each report, if the files are a scale-up series: their names differ in
 /// the last number alone, and their windows do not follow each other as hours of a day do.
+///
+/// Spools count their sessions themselves.
 pub(super) fn sessions(reports: &[&DatabaseReport]) -> Option<Vec<u32>> {
+    if reports.iter().all(|one| one.kind == ReportKind::Spool) {
+        return reports
+            .iter()
+            .map(|report| Some(loops::figures(report)?.sessions))
+            .collect();
+    }
     let told: Vec<(String, u32)> = reports
         .iter()
         .map(|report| numbered(&report.file))
@@ -53,9 +61,19 @@ fn follow(reports: &[&DatabaseReport]) -> bool {
     following * 2 >= reports.len()
 }
 
-/// The loads of a scale-up series, in order of sessions; empty if the reports are none.
+/// The loads of a scale-up series, in order of sessions; empty if the reports are none. Of spools, even
+/// of one, the operations that their sessions counted.
 #[must_use]
 pub fn load_points(reports: &[DatabaseReport]) -> Vec<LoadPoint> {
+    let mut of_loops: Vec<LoadPoint> = reports.iter().filter_map(loops::load_point).collect();
+    if !of_loops.is_empty() {
+        let depth = |point: &LoadPoint| match point.load {
+            ReportedLoad::Closed { depth } => depth,
+            _ => 0,
+        };
+        of_loops.sort_by_key(depth);
+        return of_loops;
+    }
     let all: Vec<&DatabaseReport> = reports.iter().collect();
     let Some(sessions) = sessions(&all) else {
         return Vec::new();

@@ -38,7 +38,13 @@ pub(super) fn rate_met(
     is_short: bool,
 ) -> RateMet {
     let grows = growth(stream, record, [due, waited]);
-    if waited > in_flight.min(due / 100) || grows == Growth::Certain {
+    // A single writer's queue stands before it, not in the storage, and varies by chance.
+    let waiting_max = if in_flight > 1 {
+        in_flight.min((due / 100).max(1))
+    } else {
+        by_chance(stream, due)
+    };
+    if waited > waiting_max || grows == Growth::Certain {
         RateMet::No
     } else if is_short || grows == Growth::Possible || trend.is_some_and(rises) {
         RateMet::Undecided
@@ -50,6 +56,17 @@ pub(super) fn rate_met(
 /// True if response times certainly rose through the measurement.
 fn rises(trend: Steady) -> bool {
     trend.steady == Some(false) && trend.slope > 0.0
+}
+
+/// The longest backlog that chance makes of `due` operations.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a root of a count"
+)]
+fn by_chance(stream: &StreamRecord, due: u64) -> u64 {
+    const DEVIATIONS: f64 = 4.0;
+    (DEVIATIONS * (due as f64 * (1.0 + service_variation(stream))).sqrt()) as u64
 }
 
 /// Whether the backlog grew throughout.
@@ -68,7 +85,6 @@ enum Growth {
 /// the Royal Statistical Society B 24, 1962). Four of these deviations, with response times that
 /// rise from quarter to quarter, are an overload. Half of all due operations always are.
 fn growth(stream: &StreamRecord, record: &PointRecord, [due, waited]: [u64; 2]) -> Growth {
-    const DEVIATIONS: f64 = 4.0;
     const BY_LAST: f64 = 1.5;
     const BY_THIRD: f64 = 1.25;
     // What waited and was drained ended after the measurement, too.
@@ -77,8 +93,8 @@ fn growth(stream: &StreamRecord, record: &PointRecord, [due, waited]: [u64; 2]) 
     let whole = record.whole_windows();
     let quarter = |at: usize| mean(stream, whole * at / 4..whole * (at + 1) / 4);
     let has_grown = quarter(3) > BY_LAST * quarter(0) && quarter(2) > BY_THIRD * quarter(0);
-    let by_chance = DEVIATIONS * (due as f64 * (1.0 + service_variation(stream))).sqrt();
-    if late > due / 2 || has_grown && late > due / 100 && late as f64 > by_chance {
+    let by_chance = by_chance(stream, due);
+    if late > due / 2 || has_grown && late > due / 100 && late > by_chance {
         Growth::Certain
     } else if late > due / 100 && quarter(3) > BY_LAST * quarter(0) {
         Growth::Possible

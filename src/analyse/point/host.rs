@@ -99,6 +99,7 @@ mod tests {
                 sample(1, 5, 100 + run_delay_us, 0),
                 sample(2, 1, 110, stolen),
             ],
+            merge: None,
             visits: Vec::new(),
         }
     }

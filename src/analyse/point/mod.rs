@@ -9,6 +9,8 @@ pub(super) mod host;
 pub(super) mod kernel_time;
 pub(super) mod load;
 pub(super) mod lost;
+pub(super) mod objective;
+mod skew;
 pub(super) mod so_far;
 pub mod sql;
 pub(super) mod stalls;

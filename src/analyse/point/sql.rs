@@ -545,6 +545,7 @@ mod tests {
             asked: None,
             streams: vec![stream],
             samples: (0..=11).map(sample).collect(),
+            merge: None,
             visits: Vec::new(),
         }
     }

@@ -6,6 +6,7 @@
 use super::backlog::{RateMet, rate_met};
 use super::kernel_time::{OwnIos, kernel_mean};
 use super::lost::LostTime;
+use super::objective::{ObjectiveVerdict, objective_of};
 use super::sql::SqlSummary;
 use super::stalls::Stalls;
 use super::steady::{Steady, steady};
@@ -14,8 +15,8 @@ use crate::analyse::figures::confidence::{
 };
 use crate::analyse::figures::quantity::{count, percent, rounded_percent, time};
 use crate::model::{
-    Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Pattern, Sample,
-    Step, Until,
+    Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Objective, Pattern,
+    Sample, Step, Until,
 };
 use crate::record::{End, Latencies, PointRecord, StreamRecord, Window};
 use serde::Serialize;
@@ -38,6 +39,10 @@ pub struct PointSummary {
     /// CPU time of this process per operation, user and system. `None` if nothing completed, and
     /// for an open loop, whose thread busy-waits for the next operation.
     pub cpu_us_per_io: Option<f64>,
+    /// Number of ranks that measured together; `None` if one process measured alone. Figures are of
+    /// all of them together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<u32>,
     /// Summary of each class.
     pub classes: Vec<ClassSummary>,
     /// The kernel's counts of the devices below during the point; `None` if not available.
@@ -126,6 +131,10 @@ pub struct ClassSummary {
     /// Comparison of the response times with the bound, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<BoundCheck>,
+    /// Whether the response times keep the objective that the point was asked to keep, if there is
+    /// one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objective: Option<ObjectiveVerdict>,
     /// Rate times mean response time: the outstanding operations, by Little's law.
     pub littles_law: f64,
     /// Closed loop: time in which far less than usual was done.
@@ -241,6 +250,13 @@ impl PointSummary {
         self.coordinates.step()
     }
 
+    /// Outstanding operations of a class in each process that measured: of each rank, or of the
+    /// only one.
+    #[must_use]
+    pub fn outstanding_each(&self, class: &ClassSummary) -> u32 {
+        class.outstanding / self.ranks.unwrap_or(1).max(1)
+    }
+
     /// True if this is a closed loop with a depth of `load` small I/Os.
     #[must_use]
     pub fn is_at_depth(&self, load: f64) -> bool {
@@ -307,7 +323,9 @@ impl ClassSummary {
             Some(RateMet::Undecided) => BoundVerdict::Undecided,
             _ => BoundVerdict::Kept,
         };
-        self.within.map_or(without_bound, |within| within.verdict)
+        let kept = self.within.map(|within| within.verdict);
+        let objective = self.objective.map(|objective| objective.verdict);
+        kept.or(objective).unwrap_or(without_bound)
     }
 
     /// True if an offered load was certainly not met, or operations failed.
@@ -320,7 +338,9 @@ impl ClassSummary {
     /// time if there is one.
     #[must_use]
     pub fn kept(&self) -> bool {
-        !self.is_not_met() && self.within.is_none_or(|within| within.kept)
+        !self.is_not_met()
+            && self.within.is_none_or(|within| within.kept)
+            && self.objective.is_none_or(|objective| objective.kept)
     }
 }
 
@@ -373,6 +393,7 @@ pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSumm
             }
         }
     }
+    findings.extend(super::skew::skew(record));
     let sql = super::sql::sql(record).map(Box::new);
     findings.extend(
         sql.iter()
@@ -386,6 +407,10 @@ pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSumm
         measured_s: record.measured.as_secs_f64(),
         cpu_us_per_io: (done > 0 && !is_open(record))
             .then(|| record.cpu.as_micros_f64() / done as f64),
+        ranks: record
+            .merge
+            .as_ref()
+            .map(|merge| u32::try_from(merge.ranks.len()).unwrap_or(u32::MAX)),
         classes,
         witness,
         sql,
@@ -453,6 +478,8 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
             .sum(),
     };
     let latency = latency(&total.response);
+    let objective = objective_of(stream, record);
+    let bound = bound.or(objective.and_then(Objective::bound));
     let unserved = stream.unserved.iter().sum();
     let open = stream
         .loads
@@ -473,6 +500,10 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         open.then(|| relaxation_s(iops, latency.map_or(0.0, |latency| latency.p50_us))),
     );
     let steady = level(&windows, &counts, open);
+    let within = bound.map(|bound| {
+        let missed = unserved + total.failures();
+        BoundCheck::of_windows(&total.response.histogram, missed, &windows, bound)
+    });
     let closed = |load: &Load| {
         if let Load::Closed { depth } = load {
             *depth
@@ -504,13 +535,10 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         confidence,
         service: total.service.as_ref().and_then(self::latency),
         scheduling_delay: stream.delay.as_ref().and_then(self::latency),
-        within: bound.map(|bound| {
-            BoundCheck::of_windows(
-                &total.response.histogram,
-                unserved + total.failures(),
-                &windows,
-                bound,
-            )
+        within,
+        objective: objective.map(|objective| {
+            let measured = latency.map(|latency| [latency.mean_us, latency.max_us]);
+            ObjectiveVerdict::of(objective, within, confidence, measured)
         }),
         lost: (!open).then(|| LostTime::of(&counts, width_s)),
         stalls: if open {
@@ -985,6 +1013,7 @@ mod tests {
             asked: None,
             streams: vec![stream],
             samples: Vec::new(),
+            merge: None,
             visits: Vec::new(),
         }
     }

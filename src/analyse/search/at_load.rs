@@ -7,8 +7,11 @@ use serde::Serialize;
 /// The figures of a class at one load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct AtLoad {
-    /// Outstanding I/Os; in an open loop, the maximum allowed.
+    /// Outstanding I/Os; in an open loop, the maximum allowed. Of each rank, if there are several.
     pub depth: u32,
+    /// Number of ranks that measured together; `None` if one process measured alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<u32>,
     /// Bytes of one I/O.
     pub io_bytes: u32,
     /// Completed I/Os per second.
@@ -37,10 +40,11 @@ impl AtLoad {
         Some(Self {
             // Use the depth of the class: another stream of the point may be deeper.
             depth: if class.outstanding > 0 {
-                class.outstanding
+                point.outstanding_each(class)
             } else {
                 point.coordinates.outstanding()
             },
+            ranks: point.ranks,
             io_bytes: class.io_bytes,
             iops,
             mb_per_s: iops.scaled(f64::from(class.io_bytes) / 1e6),

@@ -462,6 +462,7 @@ mod tests {
             asked: None,
             streams: vec![stream],
             samples: Vec::new(),
+            merge: None,
             visits: Vec::new(),
         }
     }

@@ -6,6 +6,7 @@
 pub(super) mod at_load;
 pub(super) mod calibration;
 pub(super) mod curve;
+pub(super) mod fit;
 mod kernel_witness;
 pub(super) mod knee;
 pub(super) mod layers;

@@ -12,7 +12,7 @@ impl CurvePoint {
         let throughput = class.confidence?.iops;
         let visits: Vec<f64> = point.visits.iter().map(|visit| visit.iops).collect();
         Some(Self {
-            load: f64::from(class.outstanding),
+            load: f64::from(point.outstanding_each(class)),
             visits: if visits.is_empty() {
                 vec![throughput.value]
             } else {

@@ -494,6 +494,7 @@ mod tests {
                 coverage: Coverage::default(),
             }],
             samples: Vec::new(),
+            merge: None,
             visits: Vec::new(),
         }
     }

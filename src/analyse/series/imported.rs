@@ -41,7 +41,7 @@ impl ImportedSummary {
     /// that of sessions, which do other work than I/O as well.
     #[must_use]
     pub fn is_of_sessions(&self) -> bool {
-        !self.loads.is_empty() && matches!(self.tool.as_str(), "AWR" | "Statspack")
+        !self.loads.is_empty() && matches!(self.tool.as_str(), "AWR" | "Statspack" | "Oracle")
     }
 
     /// `fio 3.33`.
@@ -131,7 +131,7 @@ pub fn imported(told: &Imported) -> ImportedSummary {
     let (loads, series) = match &told.figures {
         Figures::Loads(points) => (load_figures(points), Vec::new()),
         Figures::Series(series) => (Vec::new(), series.iter().map(series_figures).collect()),
-        Figures::Database(_) => (Vec::new(), Vec::new()),
+        Figures::Database(_) | Figures::Claims(_) => (Vec::new(), Vec::new()),
     };
     ImportedSummary {
         sources: told.sources.clone(),
@@ -393,6 +393,7 @@ fn summary(point: &LoadPoint, place: Coordinates, classes: Vec<ClassSummary>) ->
         warm_up_s: 0.0,
         measured_s: point.seconds.unwrap_or(0.0),
         cpu_us_per_io: None,
+        ranks: None,
         classes,
         witness: None,
         sql: None,
@@ -450,6 +451,7 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
         service: None,
         scheduling_delay: None,
         within: None,
+        objective: None,
         littles_law: known.littles_law.unwrap_or(0.0),
         lost: None,
         stalls: Stalls::default(),

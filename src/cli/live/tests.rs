@@ -29,6 +29,7 @@ const PLAIN: FrameOptions = FrameOptions {
 
 fn point(depth: u32) -> Point {
     let stream = Stream {
+        objective: None,
         name: "small".into(),
         load: Load::Closed { depth },
         mix: Mix::READS,
@@ -62,6 +63,7 @@ fn curve() -> (LiveState, Nanos) {
             workers: 1,
             stop: &AtomicBool::new(false),
             enough: &|_| false,
+            cue: None,
         };
         let watch = &mut |live: &Live| state.live(&point, live, &[Sample::default()], now);
         let record = drive::point(&engine, &point, &terms, watch).unwrap();
@@ -339,6 +341,7 @@ fn a_soak_shows_a_column_a_round_and_the_seconds_of_the_one_that_runs() {
             workers: 1,
             stop: &AtomicBool::new(false),
             enough: &|_| false,
+            cue: None,
         };
         let watch = &mut |live: &Live| state.live(&point, live, &[Sample::default()], now);
         let record = drive::point(&engine, &point, &terms, watch).unwrap();

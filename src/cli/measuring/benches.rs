@@ -5,9 +5,12 @@
 
 use super::job::{Job, header};
 use crate::analyse::suspect_below;
+use crate::cli::ranks;
 use crate::model::{Coordinates, Error, Layer, Layout, Nanos, Point, Request, SqlWork, Target};
 use crate::plan::orion::VolumeShape;
 use crate::record::journal::{EngineChoice, Header};
+use crate::record::ranks::RankGroup;
+use crate::run::agreement;
 use crate::run::{Bench, BenchRequest, Listen, SqlRequest};
 use std::sync::atomic::AtomicBool;
 
@@ -38,6 +41,23 @@ impl Benches {
             .into_iter()
             .map(|part| Ok((part.layer, prepare(job, &part, stop, listen)?)));
         each.collect::<Result<_, Error>>().map(Self)
+    }
+
+    /// Tells the other ranks that this one is ready, or waits for all of them at rank 0, which
+    /// learns what each is.
+    /// Does nothing if this process measures alone.
+    pub(super) fn all_ready(&self, job: &Job) -> Result<Option<RankGroup>, Error> {
+        let Some(ranks) = ranks::joined() else {
+            return Ok(None);
+        };
+        let bench = self.main();
+        let facts = (&bench.host, &bench.facts);
+        let group = agreement::all_ready(ranks, facts, job.agreement.identity.clone())?;
+        Ok(group.map(|group| RankGroup {
+            separate: job.separate,
+            same_blocks: job.same_blocks,
+            ..group
+        }))
     }
 
     /// The bench whose target and engine the journal's header describes: of layers, the database's.
@@ -159,6 +179,10 @@ fn prepare(
 ) -> Result<Bench, Error> {
     let (request, options) = (&job.invocation.request, &job.invocation.options);
     let sql = job.access.as_ref().zip(part.sql);
+    let ranks = ranks::joined();
+    let rank = ranks.map_or(0, |ranks| ranks.rank() as u64);
+    // What several ranks write lies apart, unless the user or the storage says otherwise.
+    let apart = ranks.filter(|_| request.writes() && !job.same_blocks && !job.separate);
     let asked = BenchRequest {
         target: &part.target,
         engine: &part.engine,
@@ -168,7 +192,8 @@ fn prepare(
         destroy: &options.destroy,
         allow_holes: options.allow_holes,
         workers: options.workers,
-        seed: options.seed,
+        seed: options.seed.wrapping_add(rank),
+        part: apart.map(|ranks| (rank, ranks.size() as u64)),
         sql: sql.map(|(access, (work, statement_timeout))| SqlRequest {
             access,
             work,

@@ -3,6 +3,7 @@
 use crate::analyse::{PointSummary, summarise_within};
 use crate::cli::private_server::Private;
 use crate::cli::progress::ProgressMode;
+use crate::cli::ranks::{self, RanksArgs};
 use crate::cli::results::Results;
 use crate::clock;
 use crate::engine::sql::Access;
@@ -10,6 +11,7 @@ use crate::model::{Error, Invocation, Point, Request, SqlTarget, Target};
 use crate::record::End;
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
 use crate::run::Bench;
+use crate::run::agreement::{self, Agreement, AgreementTerms};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -32,9 +34,36 @@ pub(in crate::cli) struct Job {
     pub(in crate::cli) private: Option<Private>,
     /// The run so far, and its journal.
     pub(in crate::cli) resumed: Option<(Journal, Run)>,
+    /// What the ranks have agreed about, if there are several.
+    pub(in crate::cli) agreement: Agreement,
+    /// Every rank has storage of its own.
+    pub(in crate::cli) separate: bool,
+    /// All ranks write to the same blocks.
+    pub(in crate::cli) same_blocks: bool,
 }
 
 impl Job {
+    /// Agrees with the other ranks, if there are any, before anything is opened for writing.
+    pub(in crate::cli) fn agree(&mut self, args: &RanksArgs) -> Result<(), Error> {
+        let Some(ranks) = ranks::joined() else {
+            return Ok(());
+        };
+        let (request, options) = (&mut self.invocation.request, &self.invocation.options);
+        let terms = AgreementTerms {
+            target: &self.target,
+            writes: request.writes(),
+            destroy: &options.destroy,
+            separate: self.separate,
+            hosts: args.hosts,
+        };
+        self.agreement = agreement::agree(ranks, &terms)?;
+        request.set_ranks(u32::try_from(ranks.size()).unwrap_or(u32::MAX));
+        if let Target::Scratch { bytes, .. } = &mut self.target {
+            *bytes = bytes.or(self.agreement.scratch);
+        }
+        Ok(())
+    }
+
     /// Points that are still to be measured, as far as that is known before it is measured.
     pub(in crate::cli) fn points_expected(&self) -> usize {
         let expected = self.invocation.request.points_expected(0);
@@ -146,6 +175,7 @@ pub(in crate::cli) fn header(bench: &Bench, points: Vec<Point>, job: &Job) -> He
         host: bench.host.clone(),
         facts: bench.facts.clone(),
         findings: bench.findings.clone(),
+        ranks: None,
     }
 }
 

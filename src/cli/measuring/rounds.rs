@@ -8,8 +8,8 @@ use crate::cli::progress::Progress;
 use crate::cli::stop::stop_flag;
 use crate::clock;
 use crate::model::{Coordinates, Error, Request, Target};
-use crate::record::PointRecord;
 use crate::record::journal::{Header, Journal, Run};
+use crate::record::{PointRecord, RankLines};
 use crate::run::{Event, Listen, soak};
 use std::cell::RefCell;
 use std::path::Path;
@@ -45,9 +45,11 @@ pub(in crate::cli) fn resume(
         header,
         points: Vec::new(),
         imported: Vec::new(),
+        ranks: RankLines::default(),
         cut,
     };
-    let job = job_again(run, args, None, journal, so_far)?;
+    let header = so_far.header.clone();
+    let job = job_again(run, args, None, header, Some((journal, so_far)))?;
     Ok(Some((job, last)))
 }
 

@@ -45,4 +45,8 @@ pub struct CalibrateRequest {
     /// True if the user gave the bound; false for the default.
     #[serde(default)]
     pub bound_given: bool,
+    /// Number of ranks that measure together; 0 if one process measures alone. Depths are those of
+    /// each rank, offered rates those of all together.
+    #[serde(default, skip_serializing_if = "super::is_alone")]
+    pub ranks: u32,
 }

@@ -68,6 +68,10 @@ pub struct CurveRequest {
     /// The work of database sessions; `None` for raw I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<SqlTerms>,
+    /// Number of ranks that measure together; 0 if one process measures alone. Depths are those of
+    /// each rank, offered rates those of all together.
+    #[serde(default, skip_serializing_if = "super::is_alone")]
+    pub ranks: u32,
 }
 
 /// The work of database sessions, and its duration.

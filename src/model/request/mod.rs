@@ -5,12 +5,16 @@
 
 mod calibrate;
 mod curve;
+mod fit;
 mod layers;
 mod orion;
 mod soak;
 
 pub use calibrate::CalibrateRequest;
 pub use curve::{Background, CurveRequest, Loads, SqlStop, SqlTerms};
+#[cfg(test)]
+pub(crate) use fit::tests as fit_example;
+pub use fit::{BLOCK_ASSUMED, FitRequest, OfferedStream, StreamObjective};
 pub use layers::LayersRequest;
 pub use orion::{LargeType, Matrix, OrionRequest, RunLevel};
 use serde::de::Error as _;
@@ -18,6 +22,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 pub use soak::SoakRequest;
 use std::path::PathBuf;
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_alone(ranks: &u32) -> bool {
+    *ranks == 0
+}
 
 /// The request of a run, by verb.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,6 +47,8 @@ pub enum Request {
     Layers(LayersRequest),
     /// `rigel soak`: the same round repeatedly.
     Soak(SoakRequest),
+    /// `rigel fit`: the demand of a database, in multiples.
+    Fit(Box<FitRequest>),
     /// `rigel import`: figures of other tools.
     Import(ImportRequest),
 }
@@ -101,15 +115,27 @@ pub struct Invocation {
 
 impl Request {
     /// The key of each request in a journal's header.
-    const KEYS: [&'static str; 7] = [
+    const KEYS: [&'static str; 8] = [
         "orion",
         "calibrate",
         "curve",
         "sql",
         "layers",
         "soak",
+        "fit",
         "import",
     ];
+
+    /// Says that `size` ranks measure together, before the first point is planned. Orion's matrix,
+    /// the layers and the rounds of a soak stay as they are: each of their points is measured by all
+    /// ranks.
+    pub fn set_ranks(&mut self, size: u32) {
+        match self {
+            Self::Calibrate(request) => request.ranks = size,
+            Self::Curve(request) | Self::Sql(request) => request.ranks = size,
+            Self::Orion(_) | Self::Layers(_) | Self::Soak(_) | Self::Fit(_) | Self::Import(_) => {}
+        }
+    }
 
     /// The verb: the first word after `rigel`.
     #[must_use]
@@ -121,6 +147,7 @@ impl Request {
             Self::Sql(_) => "sql",
             Self::Layers(_) => "layers",
             Self::Soak(_) => "soak",
+            Self::Fit(_) => "fit",
             Self::Import(_) => "import",
         }
     }

@@ -6,7 +6,7 @@ use super::protobuf;
 use super::text::{self, Dialect};
 use crate::analyse::{DeviceLoad, Round, RoundEnd, Status, device_loads};
 use crate::model::{Kind, Moment, Nanos, Objective};
-use crate::record::{Latencies, PointRecord};
+use crate::record::{Latencies, PointRecord, RankGroup, RankRecord, Window};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -52,6 +52,8 @@ pub struct Exposed {
     /// By objective.
     standings: Vec<Standing>,
     last: Option<Last>,
+    /// By name of a rank, if several measure together.
+    ranks: BTreeMap<String, RankCounts>,
     /// Responses since the last round was added.
     served: Vec<(Format, Arc<[u8]>)>,
 }
@@ -63,6 +65,17 @@ struct Ends {
     cut: u64,
     stopped: u64,
     broken: u64,
+}
+
+/// What one of several ranks did.
+#[derive(Debug, Clone, Copy, Default)]
+struct RankCounts {
+    done: u64,
+    failed: u64,
+    /// Operations per second in the last point.
+    rate: f64,
+    /// 99th percentile of response time in the last point, in seconds.
+    p99_s: Option<f64>,
 }
 
 /// State of an objective over the rounds so far.
@@ -110,6 +123,7 @@ impl Exposed {
             missed: 0,
             conclusion: None,
             last: None,
+            ranks: BTreeMap::new(),
             served: Vec::new(),
         }
     }
@@ -174,6 +188,33 @@ impl Exposed {
         self.served.clear();
     }
 
+    /// Adds what each rank measured of a round or point, beside the sum that `add_round` adds. Ranks
+    /// that waited have no rate in it.
+    pub fn add_ranks(&mut self, group: &RankGroup, parts: &[RankRecord]) {
+        for counts in self.ranks.values_mut() {
+            (counts.rate, counts.p99_s) = (0.0, None);
+        }
+        for part in parts {
+            let counts = self.ranks.entry(group.label(part.rank)).or_default();
+            let mut total = Window::default();
+            part.record
+                .streams
+                .iter()
+                .for_each(|stream| total.merge(&stream.total()));
+            counts.done += total.done;
+            counts.failed += total.failures();
+            let seconds = part.record.measured.as_secs_f64();
+            counts.rate = if seconds > 0.0 {
+                total.done as f64 / seconds
+            } else {
+                0.0
+            };
+            let p99 = total.response.histogram.quantile(0.99);
+            counts.p99_s = p99.map(|band| band.middle() / 1e9);
+        }
+        self.served.clear();
+    }
+
     /// The content type and the body for this `Accept` header. A body is encoded only once per
     /// round, however often it is requested: encoding takes time from the measurement.
     #[must_use]
@@ -213,6 +254,7 @@ impl Exposed {
             families.extend(last.figures());
             families.extend(last.machine());
         }
+        families.extend(self.of_ranks());
         families.extend(self.objective_families());
         families.retain(|family| !family.metrics.is_empty());
         families
@@ -331,6 +373,38 @@ impl Exposed {
             "Rounds that were due and did not take place.",
         );
         vec![ends, missed.with(&[], self.missed as f64)]
+    }
+
+    /// What each of several ranks did.
+    fn of_ranks(&self) -> Vec<Family> {
+        let mut done = Family::new(
+            "rank_operations",
+            Sort::Counter,
+            "Operations of each rank that succeeded, in all rounds or points.",
+        );
+        let mut failed = Family::new(
+            "rank_operation_failures",
+            Sort::Counter,
+            "Operations of each rank that failed.",
+        );
+        let mut rate = Family::new(
+            "rank_round_operations_per_second",
+            Sort::Gauge,
+            "Operations per second of each rank in the last round; 0 if it waited.",
+        );
+        let mut p99 = Family::new(
+            "rank_round_response_p99_seconds",
+            Sort::Gauge,
+            "99th percentile of response time of each rank in the last round.",
+        );
+        for (name, counts) in &self.ranks {
+            let labels = [("rank", name.as_str())];
+            done = done.with(&labels, counts.done as f64);
+            failed = failed.with(&labels, counts.failed as f64);
+            rate = rate.with(&labels, counts.rate);
+            p99 = p99.with(&labels, counts.p99_s);
+        }
+        vec![done, failed, rate, p99]
     }
 
     fn objective_families(&self) -> Vec<Family> {

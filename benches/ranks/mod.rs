@@ -1,0 +1,130 @@
+//! What a point of a run over several hosts costs rank 0: to unpack, journal and merge the records
+//! of all ranks.
+
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+use rigel::analyse::is_enough;
+use rigel::drive::{self, Terms};
+use rigel::engine::sim::Sim;
+use rigel::model::{CalibrateRequest, Coordinates, Nanos, SimSpec};
+use rigel::record::ranks::merged;
+use rigel::record::{RankClock, RankRecord};
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// Numbers of ranks that are measured.
+const RANKS: [u32; 4] = [2, 16, 100, 1000];
+
+/// Prints a row for each number of ranks: the medians of `rounds`. The journal is in `folder`.
+pub(crate) fn ranks(folder: &Path, rounds: u32) -> Result<(), String> {
+    let part = part()?;
+    let text = serde_json::to_vec(&part).map_err(|error| error.to_string())?;
+    let packed = packed(&text)?;
+    println!("\n## Ranks: the cost of a point at rank 0\n");
+    println!(
+        "A record of {} windows: {:.0} KB of JSON, {:.0} KB packed, {:.0} KB in memory.\n",
+        part.record.streams[0].kinds[0].windows.len(),
+        text.len() as f64 / 1e3,
+        packed.len() as f64 / 1e3,
+        in_memory(&part) as f64 / 1e3
+    );
+    println!("| ranks | unpack and parse | journal | merge | together |\n|---|---|---|---|---|");
+    for count in RANKS {
+        let mut times = [const { Vec::new() }; 3];
+        for _ in 0..rounds {
+            let mut clock = Instant::now();
+            let mut lap = |times: &mut Vec<f64>| {
+                times.push(clock.elapsed().as_secs_f64() * 1e3);
+                clock = Instant::now();
+            };
+            let parts: Vec<RankRecord> = (0..count)
+                .map(|rank| unpacked(&packed, rank))
+                .collect::<Result<_, _>>()?;
+            lap(&mut times[0]);
+            let mut file = File::create(folder.join("ranks.jsonl")).map_err(|e| e.to_string())?;
+            for part in &parts {
+                let line = serde_json::to_vec(part).map_err(|error| error.to_string())?;
+                file.write_all(&line)
+                    .and_then(|()| file.sync_data())
+                    .map_err(|e| e.to_string())?;
+            }
+            lap(&mut times[1]);
+            black_box(merged(String::new(), &parts));
+            lap(&mut times[2]);
+        }
+        let [unpack, journal, merge] = times.map(median);
+        let all = unpack + journal + merge;
+        println!("| {count} | {unpack:.1} ms | {journal:.1} ms | {merge:.1} ms | {all:.1} ms |");
+    }
+    let _ = std::fs::remove_file(folder.join("ranks.jsonl"));
+    Ok(())
+}
+
+/// What one rank measures in five seconds at depth 32 of a device of a known kind.
+fn part() -> Result<RankRecord, String> {
+    let spec: SimSpec = "sim:8,100us"
+        .parse()
+        .or_else(|_| "8,100us".parse())
+        .map_err(|error: rigel::model::Error| error.to_string())?;
+    let request = CalibrateRequest {
+        point_least: Nanos(0),
+        ..CalibrateRequest::DEFAULT
+    };
+    let mut point = request.point(Coordinates::at_depth(32), spec.bytes.0, 1);
+    point.until = rigel::model::Until::Elapsed(Nanos::from_secs(5));
+    let terms = Terms {
+        cue: None,
+        workers: 1,
+        stop: &AtomicBool::new(false),
+        enough: &|classes| {
+            classes
+                .first()
+                .is_some_and(|windows| is_enough(point.until, windows))
+        },
+    };
+    let record = drive::point(&Sim::new(spec, 1), &point, &terms, &mut |_| ())
+        .map_err(|error| error.to_string())?;
+    Ok(RankRecord {
+        rank: 0,
+        clock: RankClock::default(),
+        began: Nanos(0),
+        record,
+    })
+}
+
+fn packed(text: &[u8]) -> Result<Vec<u8>, String> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text).map_err(|error| error.to_string())?;
+    encoder.finish().map_err(|error| error.to_string())
+}
+
+fn unpacked(packed: &[u8], rank: u32) -> Result<RankRecord, String> {
+    let mut text = Vec::new();
+    ZlibDecoder::new(packed)
+        .read_to_end(&mut text)
+        .map_err(|error| error.to_string())?;
+    let part = serde_json::from_slice::<RankRecord>(&text).map_err(|error| error.to_string())?;
+    Ok(RankRecord { rank, ..part })
+}
+
+/// Bytes of the histograms, which are nearly all of a record in memory.
+fn in_memory(part: &RankRecord) -> usize {
+    let windows = part.record.streams.iter().flat_map(|stream| &stream.kinds);
+    let windows = windows.flat_map(|kind| &kind.windows);
+    windows
+        .map(|window| {
+            size_of_val(window)
+                + window.response.histogram.buckets().count() * size_of::<(u16, u64)>()
+        })
+        .sum()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}

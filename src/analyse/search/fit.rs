@@ -1,0 +1,369 @@
+//! The results of `rigel fit`: which multiples of a demand the target carries, and which stream
+//! breaks first.
+//!
+//! Input: the records of the run and its request. Each multiple is judged by all of its streams:
+//! held, not held, undecided. What is held at a multiple is taken to be held at every lower one, so
+//! the answer lies between the highest multiple that certainly held and the lowest that certainly
+//! did not.
+
+use crate::analyse::figures::confidence::{BoundVerdict, Estimate};
+use crate::analyse::figures::quantity::count;
+use crate::analyse::point::objective::ObjectiveVerdict;
+use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise};
+use crate::model::{Coordinates, DemandKind, Finding, FindingName, FitRequest, OfferedStream};
+use crate::record::{End, PointRecord};
+use serde::Serialize;
+
+/// One multiple of the demand.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TriedMultiple {
+    /// The multiple.
+    pub multiple: f64,
+    /// Whether every stream was served and kept its objective.
+    pub verdict: BoundVerdict,
+    /// True if what was measured held, whether certain or not.
+    pub kept: bool,
+    /// Its streams, in the order of the demand.
+    pub streams: Vec<TriedStream>,
+}
+
+/// One stream at a multiple.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TriedStream {
+    /// The kind of I/O.
+    pub kind: DemandKind,
+    /// Operations per second that were due.
+    pub offered_per_s: f64,
+    /// Operations per second that completed.
+    pub done_per_s: f64,
+    /// Mean response time.
+    pub mean_us: Option<Estimate>,
+    /// 99th percentile of response time.
+    pub p99_us: Option<Estimate>,
+    /// What it must keep, and whether it does.
+    pub objective: Option<ObjectiveVerdict>,
+    /// Whether it was served and kept its objective.
+    pub verdict: BoundVerdict,
+    /// The same by what was measured, whether certain or not.
+    pub kept: bool,
+}
+
+/// The results of a fit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FitResult {
+    /// The multiple, with its interval: from the highest that held to the lowest that did not. The
+    /// value is the middle, in ratio; `None` unless both are known.
+    pub carries: Option<Estimate>,
+    /// The highest multiple that certainly held, below the lowest that did not.
+    pub held: Option<f64>,
+    /// The lowest multiple that certainly did not hold.
+    pub not_held: Option<f64>,
+    /// The multiple that was to be held.
+    pub need: f64,
+    /// Whether it was.
+    pub verdict: BoundVerdict,
+    /// The streams that did not hold at the lowest multiple that did not.
+    pub breaks_first: Vec<DemandKind>,
+    /// The tried multiples, rising.
+    pub multiples: Vec<TriedMultiple>,
+    /// The streams at 1 ×.
+    pub offered: Vec<OfferedStream>,
+    /// The same points in measuring order.
+    #[serde(skip)]
+    pub points: Vec<PointSummary>,
+    /// Findings about the run as a whole.
+    pub findings: Vec<Finding>,
+}
+
+impl TriedMultiple {
+    /// The multiple of a point; `None` if the point is another step, or was not completed.
+    fn of(point: &PointSummary) -> Option<Self> {
+        let multiple = point
+            .coordinates
+            .multiple()
+            .filter(|_| point.end == End::Complete)?;
+        let streams: Vec<TriedStream> = point.classes.iter().filter_map(TriedStream::of).collect();
+        let is = |verdict: BoundVerdict| streams.iter().any(|one| one.verdict == verdict);
+        let verdict = if streams.is_empty() || is(BoundVerdict::Broken) {
+            BoundVerdict::Broken
+        } else if is(BoundVerdict::Undecided) {
+            BoundVerdict::Undecided
+        } else {
+            BoundVerdict::Kept
+        };
+        Some(Self {
+            multiple,
+            verdict,
+            kept: streams.iter().all(|stream| stream.kept),
+            streams,
+        })
+    }
+
+    /// The streams that certainly did not hold.
+    fn broken(&self) -> Vec<DemandKind> {
+        let broken = |one: &&TriedStream| one.verdict == BoundVerdict::Broken;
+        self.streams
+            .iter()
+            .filter(broken)
+            .map(|one| one.kind)
+            .collect()
+    }
+}
+
+impl TriedStream {
+    fn of(class: &ClassSummary) -> Option<Self> {
+        let kind = DemandKind::ALL
+            .into_iter()
+            .find(|kind| kind.words() == class.name)?;
+        let known = class.confidence;
+        let figure = |value: f64, interval| Estimate { value, interval };
+        Some(Self {
+            kind,
+            offered_per_s: class.offered.unwrap_or(0.0),
+            done_per_s: class.iops,
+            mean_us: class.latency.map(|latency| {
+                let mean = known.and_then(|known| known.mean_us);
+                figure(latency.mean_us, mean.map(|mean| mean.interval().into()))
+            }),
+            p99_us: class
+                .latency
+                .map(|latency| figure(latency.p99_us, known.and_then(|known| known.p99_us))),
+            objective: class.objective,
+            verdict: class.sustained(),
+            kept: class.kept(),
+        })
+    }
+}
+
+/// The multiples of these points, rising.
+#[must_use]
+pub fn multiples(points: &[PointSummary]) -> Vec<TriedMultiple> {
+    let mut found: Vec<TriedMultiple> = points.iter().filter_map(TriedMultiple::of).collect();
+    found.sort_by(|one, other| one.multiple.total_cmp(&other.multiple));
+    found
+}
+
+/// The highest multiple that certainly held below the lowest that certainly did not, and the latter.
+#[must_use]
+pub fn bracket(multiples: &[TriedMultiple]) -> (Option<f64>, Option<f64>) {
+    let not_held = multiples
+        .iter()
+        .find(|one| one.verdict == BoundVerdict::Broken)
+        .map(|one| one.multiple);
+    let held = multiples
+        .iter()
+        .take_while(|one| one.verdict != BoundVerdict::Broken)
+        .filter(|one| one.verdict == BoundVerdict::Kept)
+        .last()
+        .map(|one| one.multiple);
+    (held, not_held)
+}
+
+/// Evaluates the records of a fit.
+#[must_use]
+pub fn fit(records: &[PointRecord], request: &FitRequest) -> FitResult {
+    let mut points: Vec<PointSummary> = records.iter().map(summarise).collect();
+    let multiples = multiples(&points);
+    let (held, not_held) = bracket(&multiples);
+    let at = |multiple: f64| multiples.iter().find(|one| is_same(one.multiple, multiple));
+    let breaks_first = not_held
+        .and_then(at)
+        .map_or_else(Vec::new, TriedMultiple::broken);
+    let verdict = if held.is_some_and(|held| held >= request.need) {
+        BoundVerdict::Kept
+    } else if not_held.is_some_and(|not_held| not_held <= request.need) {
+        BoundVerdict::Broken
+    } else {
+        BoundVerdict::Undecided
+    };
+    for point in &mut points {
+        leave_out_expected(point, &multiples);
+    }
+    FitResult {
+        carries: held.zip(not_held).map(|(low, high)| Estimate {
+            value: (low * high).sqrt(),
+            interval: Some(crate::analyse::Interval { low, high }.into()),
+        }),
+        held,
+        not_held,
+        need: request.need,
+        verdict,
+        breaks_first,
+        findings: findings(request, &multiples),
+        multiples,
+        offered: request.offered(),
+        points,
+    }
+}
+
+/// True if both are one multiple, which is planned in thousandths.
+pub(in crate::analyse) fn is_same(one: f64, other: f64) -> bool {
+    (one - other).abs() < 5e-4
+}
+
+/// A search has to go beyond the limit: there, queues that grow are no warning.
+fn leave_out_expected(point: &mut PointSummary, multiples: &[TriedMultiple]) {
+    const EXPECTED: [FindingName; 3] = [
+        FindingName::RateNotMet,
+        FindingName::Unsteady,
+        FindingName::TooShort,
+    ];
+    let Coordinates::Multiple { .. } = point.coordinates else {
+        return;
+    };
+    let held = multiples.iter().any(|one| {
+        one.verdict == BoundVerdict::Kept
+            && point
+                .coordinates
+                .multiple()
+                .is_some_and(|multiple| is_same(one.multiple, multiple))
+    });
+    if !held {
+        point
+            .findings
+            .retain(|finding| !EXPECTED.iter().any(|name| finding.is(*name)));
+    }
+}
+
+fn findings(request: &FitRequest, multiples: &[TriedMultiple]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    found.extend(contradiction(multiples));
+    found.extend(too_few(request, multiples));
+    if !request.interval.censored.is_empty() {
+        found.push(Finding::note(
+            FindingName::DemandCensored,
+            format!(
+                "{}: {}: it may have wanted more than it got, so read the demand as \"at least \
+                 this\"",
+                request.database, request.interval.censored
+            ),
+        ));
+    }
+    found
+}
+
+/// A multiple that held above one that did not.
+fn contradiction(multiples: &[TriedMultiple]) -> Option<Finding> {
+    let (_, not_held) = bracket(multiples);
+    let not_held = not_held?;
+    let above = multiples
+        .iter()
+        .rfind(|one| one.verdict == BoundVerdict::Kept && one.multiple > not_held)?;
+    Some(Finding::warning(
+        FindingName::Drift,
+        format!(
+            "{} × did not hold, and {} × did: the storage changed during the run, and the answer \
+             goes by the lower one",
+            rounded(not_held),
+            rounded(above.multiple)
+        ),
+        "repeat it at another time; rigel soak shows how much the storage varies",
+    ))
+}
+
+/// The square of the quantile of the normal distribution for 95 %.
+const Z_SQUARED: f64 = 3.84;
+
+/// A stream with so few operations that a quantile of them cannot be judged.
+fn too_few(request: &FitRequest, multiples: &[TriedMultiple]) -> Option<Finding> {
+    let undecided = multiples
+        .iter()
+        .find(|one| one.verdict == BoundVerdict::Undecided && one.kept)?;
+    let stream = undecided
+        .streams
+        .iter()
+        .filter(|one| one.verdict == BoundVerdict::Undecided)
+        .min_by(|one, other| one.offered_per_s.total_cmp(&other.offered_per_s))?;
+    let bound = request.objective(stream.kind)?.bound()?;
+    // Fewer operations than this show nothing about a quantile, even if all are within the bound:
+    // Wilson's interval of none among n ends at z² / (n + z²).
+    let least = Z_SQUARED * bound.quantile / (1.0 - bound.quantile);
+    let done = stream.done_per_s * request.point_time.as_secs_f64();
+    (done < least).then(|| {
+        Finding::note(
+            FindingName::TooShort,
+            format!(
+                "at {} × only {} {} were offered in {}, and {} decide whether {bound} is kept: give \
+                 --point-time more, or a mean: --slo '{} mean<10ms'",
+                rounded(undecided.multiple),
+                count(done),
+                stream.kind.words(),
+                request.point_time,
+                count(least.ceil()),
+                stream.kind.words(),
+            ),
+        )
+    })
+}
+
+/// A multiple with as many digits as it is worth: `0.25`, `2.71`, `13`.
+#[must_use]
+pub fn rounded(multiple: f64) -> String {
+    let decimals = match multiple {
+        ..1.0 => 3,
+        ..10.0 => 2,
+        ..100.0 => 1,
+        _ => 0,
+    };
+    let text = format!("{multiple:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').into()
+    } else {
+        text
+    }
+}
+
+impl FitResult {
+    /// The multiple that the table of streams is of: the highest that held, else the lowest tried.
+    #[must_use]
+    pub fn shown(&self) -> Option<&TriedMultiple> {
+        let held = |held: f64| {
+            self.multiples
+                .iter()
+                .find(|one| is_same(one.multiple, held))
+        };
+        self.held.and_then(held).or_else(|| self.multiples.first())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tried(multiple: f64, verdict: BoundVerdict) -> TriedMultiple {
+        TriedMultiple {
+            multiple,
+            verdict,
+            kept: verdict != BoundVerdict::Broken,
+            streams: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_answer_lies_between_what_certainly_held_and_what_certainly_did_not() {
+        use BoundVerdict::{Broken, Kept, Undecided};
+        let of = |verdicts: &[(f64, BoundVerdict)]| {
+            let all: Vec<TriedMultiple> = verdicts.iter().map(|(at, v)| tried(*at, *v)).collect();
+            bracket(&all)
+        };
+        assert_eq!(
+            of(&[(1.0, Kept), (2.0, Kept), (2.5, Undecided), (4.0, Broken)]),
+            (Some(2.0), Some(4.0))
+        );
+        assert_eq!(of(&[(1.0, Undecided), (2.0, Kept)]), (Some(2.0), None));
+        assert_eq!(of(&[(0.5, Undecided), (1.0, Broken)]), (None, Some(1.0)));
+        // What held above a multiple that did not is not believed.
+        let contradicting = [(1.0, Kept), (2.0, Broken), (4.0, Kept)];
+        assert_eq!(of(&contradicting), (Some(1.0), Some(2.0)));
+        let all: Vec<TriedMultiple> = contradicting.iter().map(|(at, v)| tried(*at, *v)).collect();
+        let said = contradiction(&all).unwrap().what;
+        assert!(said.contains("2 × did not hold, and 4 × did"), "{said}");
+        assert!(contradiction(&all[..2]).is_none());
+    }
+
+    #[test]
+    fn a_multiple_has_three_digits() {
+        let said = [0.125, 0.063, 1.0, 2.714, 13.04, 128.3].map(rounded);
+        assert_eq!(said, ["0.125", "0.063", "1", "2.71", "13", "128"]);
+    }
+}

@@ -1,0 +1,502 @@
+//! `rigel fit`: how many times a target carries the demand of a database.
+
+use super::calibrate::size_of_io;
+use super::measuring::{self, Job, MeasuringArgs};
+use super::output::{self, remark};
+use super::{import, page, ranks};
+use crate::analyse::{BoundVerdict, FitResult, RunResult, demands, imported_demands, rounded};
+use crate::import::{Source, read, table::Columns};
+use crate::model::{
+    BLOCK_ASSUMED, Bytes, Demand, DemandAt, DemandInterval, DemandKind, DemandStream, Error,
+    FitRequest, Measure, Nanos, Objective, Ratio, Request, StreamObjective,
+};
+use crate::record::journal;
+use crate::report::{self, data};
+use clap::Args;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Usual range of multiples.
+const MULTIPLES: (f64, f64) = (0.125, 256.0);
+
+/// Shortest measured time of a multiple: an interval needs windows.
+const POINT_TIME_MIN: Nanos = Nanos::from_secs(2);
+
+/// Offer a database's demand to storage, at rising multiples, until it no longer keeps up
+///
+/// DEMAND is what a database asks of its storage where it runs today: an AWR or Statspack report, a
+/// capture of AWR-Miner, output of iostat, a csv file, or the directory of a run of rigel import or
+/// rigel sql. All streams of one interval run at once, at times of their own. Reads only, unless
+/// --write or --destroy is given.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 the needed multiple is held, 1 failed or incomplete, 2 wrong \
+                  usage, 3 it is not held, 4 undecided."
+)]
+pub(super) struct FitArgs {
+    /// Report or series of a database, or a run that has one
+    #[arg(
+        value_name = "DEMAND",
+        required_unless_present = "resume",
+        conflicts_with = "resume"
+    )]
+    demand: Option<PathBuf>,
+    #[command(flatten)]
+    measuring: MeasuringArgs,
+    /// Interval to offer: peak (most operations), p95 (the busiest 5 % left out), or a time in it
+    #[arg(
+        long,
+        value_name = "WHICH",
+        default_value = "peak",
+        conflicts_with = "resume"
+    )]
+    at: DemandAt,
+    /// Database, instance or device, if DEMAND has several [default: the one for all instances, or
+    /// the first]
+    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
+    of: Option<String>,
+    /// Objective of a stream, such as 'random reads p99<2ms' or 'log writes mean<1ms'; may be
+    /// repeated [default: as good as the database saw it, or 10 ms at p99 for reads and 20 ms for log
+    /// writes]
+    #[arg(long, value_name = "OBJECTIVE", conflicts_with = "resume")]
+    slo: Vec<StreamObjective>,
+    /// Multiple that must be held for exit status 0
+    #[arg(
+        long,
+        value_name = "MULTIPLE",
+        default_value_t = 1.0,
+        conflicts_with = "resume"
+    )]
+    need: f64,
+    /// Lowest and highest multiple that may be tried [default: 0.125..256]
+    #[arg(long, value_name = "FROM..TO", conflicts_with = "resume")]
+    multiples: Option<String>,
+    /// Half-width of the answer's interval at which the search ends
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "10%",
+        conflicts_with = "resume"
+    )]
+    precision: Ratio,
+    /// Measured time of each multiple
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "10s",
+        conflicts_with = "resume"
+    )]
+    point_time: Nanos,
+    /// Block size of the database, if DEMAND does not say it [default: 8KiB]
+    #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
+    size: Option<Bytes>,
+    /// Offer the writes too; needs --destroy unless the target is a directory, in which a scratch
+    /// file is made
+    #[arg(long, conflicts_with = "resume")]
+    write: bool,
+}
+
+/// Measures each target, and shows the results.
+pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
+    args.measuring.enter()?;
+    ranks::refuse_shared("fit")?;
+    if let Some(run) = &args.measuring.outcome.resume {
+        let job = measuring::resume(run, &args.measuring, "fit", None)?;
+        return Ok(measure(job, &args.measuring, true)?.status());
+    }
+    let request = args.request()?;
+    let targets = &args.measuring.targets;
+    let each: Vec<MeasuringArgs> = targets
+        .iter()
+        .enumerate()
+        .map(|(at, target)| args.for_target(at, target))
+        .collect();
+    // What is wrong with any of the targets is found before the first is measured.
+    let jobs = each
+        .iter()
+        .map(|one| measuring::begin(one, Request::Fit(Box::new(request.clone())), "auto"))
+        .collect::<Result<Vec<Job>, Error>>()?;
+    let mut fitted = Vec::new();
+    for (job, one) in jobs.into_iter().zip(&each) {
+        fitted.push(measure(job, one, targets.len() == 1)?);
+    }
+    if let [_, _, ..] = fitted[..] {
+        args.show_together(&fitted);
+    }
+    Ok(fitted.iter().map(Fitted::status).max().unwrap_or(0))
+}
+
+/// What was found on one target.
+struct Fitted {
+    target: String,
+    run: PathBuf,
+    json: String,
+    found: FitResult,
+}
+
+impl Fitted {
+    /// Exit status: undecided is worse than held, and not held is worse than both.
+    fn status(&self) -> u8 {
+        match self.found.verdict {
+            BoundVerdict::Kept => 0,
+            BoundVerdict::Broken => 3,
+            BoundVerdict::Undecided => 4,
+        }
+    }
+}
+
+impl FitArgs {
+    /// Options of one of several targets: each is a run of its own.
+    fn for_target(&self, at: usize, target: &OsString) -> MeasuringArgs {
+        let mut args = self.measuring.clone();
+        let is_one_of_many = args.targets.len() > 1;
+        args.targets = vec![target.clone()];
+        // The permission to overwrite is for the target that it names.
+        args.destroy
+            .retain(|path| !is_one_of_many || path.as_os_str() == target);
+        if let Some(out) = args.outcome.out.as_mut().filter(|_| is_one_of_many) {
+            out.as_mut_os_string().push(format!("-{}", at + 1));
+        }
+        args
+    }
+
+    /// A line for each of several targets, or their reports as a list in JSON.
+    fn show_together(&self, fitted: &[Fitted]) {
+        if self.measuring.outcome.json {
+            let each: Vec<&str> = fitted.iter().map(|one| one.json.trim_end()).collect();
+            output::json(&format!("[{}]\n", each.join(",\n")));
+            return;
+        }
+        output::result(&report::fits(
+            &fitted
+                .iter()
+                .map(|one| (one.target.as_str(), one.run.as_path(), &one.found))
+                .collect::<Vec<_>>(),
+        ));
+    }
+
+    fn request(&self) -> Result<FitRequest, Error> {
+        let path = self.demand.as_deref().unwrap_or(Path::new(""));
+        let demand = self.chosen(path, demands_of(path)?)?;
+        let (interval, below) = demand.interval_at(self.at).ok_or_else(|| {
+            Error::usage(
+                format!("no interval of '{}' holds {}", path.display(), self.at),
+                format!("its intervals: {}", range_of(&demand)),
+            )
+        })?;
+        let (lowest, highest) = self.range()?;
+        self.refuse_options()?;
+        let block = match self.size {
+            Some(size) => Some(size_of_io("--size", size)?),
+            None => demand.block_bytes,
+        };
+        let mut request = FitRequest {
+            named: path.display().to_string(),
+            source: demand.source.clone(),
+            database: demand.database.clone(),
+            block: block.unwrap_or(BLOCK_ASSUMED),
+            is_block_assumed: block.is_none(),
+            at: self.at,
+            interval: interval.clone(),
+            intervals: demand.intervals.len(),
+            below,
+            objectives: Vec::new(),
+            need: self.need,
+            lowest,
+            highest,
+            precision: self.precision,
+            point_time: self.point_time,
+            writes: self.write || !self.measuring.destroy.is_empty(),
+        };
+        refuse_nothing_to_offer(&request)?;
+        request.objectives = objectives(&self.slo, &request)?;
+        Ok(request)
+    }
+
+    /// The demand that is meant, of those of the source.
+    fn chosen(&self, path: &Path, all: Vec<Demand>) -> Result<Demand, Error> {
+        let names: Vec<String> = all.iter().map(|demand| demand.database.clone()).collect();
+        let mut all = all.into_iter();
+        if let Some(name) = &self.of {
+            return all.find(|demand| demand.database == *name).ok_or_else(|| {
+                Error::usage(
+                    format!("'{}' has no demand of '{name}'", path.display()),
+                    format!("give one of: {}", names.join("; ")),
+                )
+            });
+        }
+        if let [first, second, others @ ..] = &names[..] {
+            let others = std::iter::once(second).chain(others);
+            let others: Vec<&str> = others.map(String::as_str).collect();
+            remark(&format!(
+                "the demand of {first}; --of selects another: {}\n",
+                others.join("; ")
+            ));
+        }
+        all.next().ok_or_else(|| no_demand(path))
+    }
+
+    fn range(&self) -> Result<(f64, f64), Error> {
+        let Some(text) = &self.multiples else {
+            return Ok(MULTIPLES);
+        };
+        let number = |text: &str| text.trim().parse::<f64>().ok();
+        let range = text.split_once("..").and_then(|(low, high)| {
+            let (low, high) = (number(low)?, number(high)?);
+            (low >= 0.001 && low <= high && high <= 100_000.0).then_some((low, high))
+        });
+        range.ok_or_else(|| {
+            Error::usage(
+                format!("--multiples '{text}' is not a range of multiples"),
+                "write it as 1..8 or 0.5..4",
+            )
+        })
+    }
+
+    fn refuse_options(&self) -> Result<(), Error> {
+        let (lowest, highest) = self.range()?;
+        if !(lowest..=highest).contains(&self.need) {
+            return Err(Error::usage(
+                format!(
+                    "--need {} is outside of the multiples that may be tried, {lowest} to {highest}",
+                    self.need
+                ),
+                "give a number such as 2, or more room with --multiples",
+            ));
+        }
+        if self.point_time < POINT_TIME_MIN {
+            return Err(Error::usage(
+                format!(
+                    "--point-time {} is too short for an interval",
+                    self.point_time
+                ),
+                format!("give at least {POINT_TIME_MIN}"),
+            ));
+        }
+        if !(0.01..=0.5).contains(&self.precision.get()) {
+            return Err(Error::usage(
+                format!("--precision {} cannot be reached", self.precision),
+                "give 1% to 50%",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Measures one target and shows its report; that of the only one as JSON if that is wanted.
+fn measure(mut job: Job, args: &MeasuringArgs, is_only: bool) -> Result<Fitted, Error> {
+    let Some((run, stopped)) = measuring::measure(&mut job, args)? else {
+        return Err(Error::failed(
+            "another rank has the run",
+            "start one process: several ranks cannot share a fit",
+        ));
+    };
+    let result = report::result(&run);
+    let json = args.outcome.json;
+    let place = job.results.path().to_path_buf();
+    if json && !is_only {
+        page::place(&run, &result, &place, VERBS);
+    } else {
+        page::show(&run, &result, &place, json, VERBS);
+    }
+    let text = data::json(&run, &result);
+    let target = run.header.facts.name.clone();
+    measuring::conclude(job, &run, stopped)?;
+    let RunResult::Fit(found) = result else {
+        return Err(Error::failed(
+            "the journal is no longer that of a fit",
+            "rigel report shows what it is",
+        ));
+    };
+    Ok(Fitted {
+        target,
+        run: place,
+        json: text,
+        found: *found,
+    })
+}
+
+/// Help for the targets, of which each is measured by itself.
+pub(super) const TARGETS: &str = "Files, devices, directories for a scratch file, or a model: sim:… or null:; each is measured by \
+     itself";
+
+/// The verbs that read the run.
+const VERBS: &str = "`rigel report` and `compare`";
+
+/// The demands in a run, or in a file that `rigel import` reads.
+fn demands_of(path: &Path) -> Result<Vec<Demand>, Error> {
+    let found = if path.is_dir() || journal::header(path).is_ok() {
+        demands(&journal::read(path)?)
+    } else {
+        let (name, text) = (path.display().to_string(), import::text_of(path)?);
+        let source = Source {
+            name: &name,
+            text: &text,
+        };
+        imported_demands(&read(&[source], None, &Columns::default())?)
+    };
+    if found.is_empty() {
+        return Err(no_demand(path));
+    }
+    Ok(found)
+}
+
+fn no_demand(path: &Path) -> Error {
+    Error::usage(
+        format!(
+            "'{}' does not say what a database asks of its storage",
+            path.display()
+        ),
+        "give an AWR or Statspack report, a capture of AWR-Miner, output of iostat -x, a csv file \
+         with rates of reads, or a run of rigel import or rigel sql",
+    )
+}
+
+/// From the begin of the first interval to that of the last.
+fn range_of(demand: &Demand) -> String {
+    let mut begins = demand
+        .intervals
+        .iter()
+        .filter_map(|interval| interval.begin);
+    match (begins.next(), begins.next_back()) {
+        (Some(first), Some(last)) => format!("{} to {}", first.short(), last.short()),
+        (Some(only), None) => only.short(),
+        (None, _) => "none has a time".into(),
+    }
+}
+
+/// Refuses a demand of which nothing can be offered, or next to nothing.
+fn refuse_nothing_to_offer(request: &FitRequest) -> Result<(), Error> {
+    let offered: f64 = request.offered().iter().map(|one| one.per_s).sum();
+    if offered >= 1.0 {
+        return Ok(());
+    }
+    let left_out: Vec<String> = request
+        .left_out()
+        .into_iter()
+        .map(|(kind, why)| format!("{}: {why}", kind.words()))
+        .collect();
+    Err(Error::usage(
+        format!(
+            "there is no demand to speak of in {}: {} I/Os per second to offer",
+            request.interval.label,
+            rounded(offered)
+        ),
+        if left_out.is_empty() {
+            "give a demand of a busier time".into()
+        } else {
+            format!("left out: {}", left_out.join("; "))
+        },
+    ))
+}
+
+/// What each offered stream must keep: as given, else as good as the database saw it, else the
+/// usual limits.
+fn objectives(
+    given: &[StreamObjective],
+    request: &FitRequest,
+) -> Result<Vec<StreamObjective>, Error> {
+    let offered: Vec<DemandKind> = request.offered().iter().map(|one| one.kind).collect();
+    for (at, one) in given.iter().enumerate() {
+        if !offered.contains(&one.kind) {
+            let words: Vec<&str> = offered.iter().map(|kind| kind.words()).collect();
+            return Err(Error::usage(
+                format!("--slo '{one}' is for a stream that is not offered"),
+                format!("offered: {}", words.join(", ")),
+            ));
+        }
+        if given[..at].iter().any(|before| before.kind == one.kind) {
+            return Err(Error::usage(
+                format!(
+                    "--slo '{one}' is the second objective of {}",
+                    one.kind.words()
+                ),
+                "give one for each stream",
+            ));
+        }
+    }
+    let of = |kind: &DemandKind| {
+        let own = given.iter().find(|one| one.kind == *kind).copied();
+        own.or_else(|| {
+            Some(StreamObjective {
+                kind: *kind,
+                objective: usual(&request.interval, *kind)?,
+                is_assumed: true,
+            })
+        })
+    };
+    Ok(offered.iter().filter_map(of).collect())
+}
+
+/// The objective of a stream where none is given.
+fn usual(interval: &DemandInterval, kind: DemandKind) -> Option<Objective> {
+    const READS: Nanos = Nanos::from_millis(10);
+    const LOG_WRITES: Nanos = Nanos::from_millis(20);
+    // What Exadata's cells answer from flash over RDMA is no bar for other storage.
+    let is_comparable = interval.stream(DemandKind::SmartScans).is_none();
+    let seen = |stream: &DemandStream| stream.mean_us.filter(|_| is_comparable);
+    let measure = match interval.stream(kind).and_then(seen) {
+        Some(us) => Measure::Mean(Nanos::from_micros_f64(us.round().max(1.0))),
+        None if kind.is_read() => Measure::Quantile(0.99, READS),
+        None if kind == DemandKind::LogWrites => Measure::Quantile(0.99, LOG_WRITES),
+        None => return None,
+    };
+    Some(Objective(measure))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::fit_example::{request, stream};
+
+    #[test]
+    fn without_an_objective_storage_must_be_as_good_as_the_database_saw_it() {
+        let reads = DemandStream {
+            mean_us: Some(850.0),
+            ..stream(DemandKind::RandomReads, 100.0, None)
+        };
+        let scans = stream(DemandKind::MultiblockReads, 5.0, Some(1e6));
+        let log = stream(DemandKind::LogWrites, 5.0, Some(4096.0));
+        let mut asked = request(vec![reads, scans, log]);
+        let said = |asked: &FitRequest, given: &[&str]| {
+            let given: Vec<StreamObjective> =
+                given.iter().map(|text| text.parse().unwrap()).collect();
+            objectives(&given, asked).map(|all| {
+                let shown = all.iter().map(|one| (one.to_string(), one.is_assumed));
+                shown.collect::<Vec<_>>()
+            })
+        };
+        let assumed = |text: &str| (text.to_string(), true);
+        assert_eq!(
+            said(&asked, &[]).unwrap(),
+            [
+                assumed("random reads mean<850us"),
+                assumed("multi-block reads p99<10ms")
+            ]
+        );
+        asked.writes = true;
+        assert_eq!(
+            said(&asked, &["random reads p99<2ms"]).unwrap(),
+            [
+                ("random reads p99<2ms".to_string(), false),
+                assumed("multi-block reads p99<10ms"),
+                assumed("log writes p99<20ms")
+            ]
+        );
+        asked.writes = false;
+        let refused = said(&asked, &["log writes p99<2ms"])
+            .unwrap_err()
+            .to_string();
+        assert!(refused.contains("not offered"), "{refused}");
+        let twice = said(&asked, &["random reads p99<2ms", "random reads mean<2ms"]);
+        assert!(twice.unwrap_err().to_string().contains("second"));
+    }
+
+    #[test]
+    fn an_idle_database_has_no_demand_to_speak_of() {
+        let asked = request(vec![stream(DemandKind::RandomReads, 0.4, None)]);
+        let said = refuse_nothing_to_offer(&asked).unwrap_err().to_string();
+        assert!(said.contains("0.4 I/Os per second"), "{said}");
+        assert!(refuse_nothing_to_offer(&request(Vec::new())).is_err());
+    }
+}

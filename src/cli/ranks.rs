@@ -1,0 +1,280 @@
+//! Several processes as one run: joining the others at the beginning, and one exit status for all at
+//! the end.
+//!
+//! Only rank 0 prints results, and only rank 0 prints errors: another rank sends its own there.
+
+use super::output;
+use crate::engine::inherited;
+use crate::model::{Error, Nanos};
+use crate::observe;
+use crate::ranks::pmi::Pmi;
+use crate::ranks::{Channel, Joining, LaunchedAs, RankMember, Ranks};
+use crate::run::LOST_STATUS;
+use clap::Args;
+use sha2::{Digest, Sha256};
+use std::net::TcpStream;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The other ranks, once this process has joined them: one for the whole process.
+static JOINED: OnceLock<Ranks> = OnceLock::new();
+
+/// The process manager of ranks that could not be joined: they are ended through it.
+static UNJOINED: OnceLock<Mutex<Pmi>> = OnceLock::new();
+
+/// The ranks that this process has joined; `None` if it measures alone.
+pub(super) fn joined() -> Option<&'static Ranks> {
+    JOINED.get()
+}
+
+/// True at a rank that only measures: it plans, prints and writes nothing.
+pub(super) fn is_follower() -> bool {
+    joined().is_some_and(|ranks| !ranks.is_root())
+}
+
+/// Options of a run on several hosts at once, under mpiexec or srun.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Several hosts at once, under mpiexec or srun")]
+pub struct RanksArgs {
+    /// Refuse to measure unless the ranks run on this number of hosts
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub hosts: Option<usize>,
+    /// Every host has storage of its own: do not ask whether the target is the same
+    #[arg(long, hide_short_help = true)]
+    pub separate: bool,
+    /// Let all ranks write to the same blocks, instead of each to its own part
+    #[arg(long, hide_short_help = true)]
+    pub same_blocks: bool,
+    /// Time in which all ranks must have started [default: 60s]
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    pub join: Option<Nanos>,
+    /// The address at which the other ranks reach rank 0 [default: all of its host]
+    #[arg(long, value_name = "ADDRESS", hide_short_help = true)]
+    pub rank_address: Option<String>,
+    /// Ports of which rank 0 may use one, such as 7000-7099 [default: any free port]
+    #[arg(long, value_name = "FROM-TO", hide_short_help = true)]
+    pub rank_ports: Option<Ports>,
+    /// Measure alone although a launcher has started several processes
+    #[arg(long, hide_short_help = true)]
+    pub alone: bool,
+}
+
+/// A range of ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ports {
+    first: u16,
+    last: u16,
+}
+
+impl FromStr for Ports {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let range = first.parse().ok().zip(last.parse().ok());
+        range
+            .map(|(first, last)| Self { first, last })
+            .filter(|ports| 0 < ports.first && ports.first <= ports.last)
+            .ok_or_else(|| {
+                Error::usage(
+                    format!("'{text}' is not a range of ports"),
+                    "write it as 7000-7099",
+                )
+            })
+    }
+}
+
+impl RanksArgs {
+    /// Decides whether this process is alone, and joins the others if it is not. Called before
+    /// anything else is opened.
+    ///
+    /// # Errors
+    /// It is one of many without a channel to the others, or they did not all come.
+    pub(super) fn enter(&self, destroys: bool) -> Result<(), Error> {
+        let environment = |name: &str| std::env::var_os(name);
+        let place = LaunchedAs::decide(&environment, self.alone, destroys)?;
+        let LaunchedAs::Rank(channel) = place else {
+            return Ok(());
+        };
+        let (pmi, launched_as) = connect(&channel)?;
+        if pmi.size() < 2 {
+            return Ok(());
+        }
+        let mut addresses: Vec<String> = launched_as.into_iter().collect();
+        addresses.extend(observe::addresses());
+        let joining = Joining {
+            within: self.join.unwrap_or(Nanos::from_secs(60)),
+            addresses,
+            address: self.rank_address.clone(),
+            ports: self.rank_ports.map(|ports| (ports.first, ports.last)),
+            ends_itself: true,
+        };
+        if pmi.rank() != 0 {
+            output::silence();
+        }
+        let stop = super::stop::stop_flag()?;
+        let ranks = Ranks::join(pmi, &joining, &member(), stop).map_err(|(error, pmi)| {
+            UNJOINED.get_or_init(|| Mutex::new(*pmi));
+            error
+        })?;
+        output::remark(&format!(
+            "{} ranks on {} {}\n",
+            ranks.size(),
+            ranks.hosts(),
+            if ranks.hosts() == 1 { "host" } else { "hosts" }
+        ));
+        JOINED.get_or_init(|| ranks);
+        Ok(())
+    }
+}
+
+/// Begins to speak to the process manager. Also returns the name by which it started this host.
+fn connect(channel: &Channel) -> Result<(Pmi, Option<String>), Error> {
+    let name = ["MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "PMI_HOSTNAME"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok())
+        .filter(|name| !name.is_empty());
+    let pmi = match channel {
+        Channel::Inherited {
+            descriptor,
+            rank,
+            size,
+        } => {
+            let socket = inherited::adopt("PMI_FD", *descriptor)?;
+            Pmi::inherited(Box::new(socket), *rank, *size)?
+        }
+        Channel::Port { address, id } => {
+            let stream = TcpStream::connect(address.as_str()).map_err(|error| {
+                Error::failed(
+                    format!("PMI_PORT={address} cannot be reached: {error}"),
+                    "if no launcher started this, unset PMI_PORT PMI_ID",
+                )
+            })?;
+            Pmi::connected(Box::new(stream), id)?
+        }
+    };
+    Ok((pmi, name))
+}
+
+/// Who this rank is.
+fn member() -> RankMember {
+    let mut arguments = Sha256::new();
+    for argument in std::env::args_os().skip(1) {
+        arguments.update(argument.as_bytes());
+        arguments.update([0]);
+    }
+    let here = std::env::current_dir().unwrap_or_default();
+    arguments.update(here.as_os_str().as_bytes());
+    let digest = arguments.finalize();
+    let digest = digest[..8].iter().map(|byte| format!("{byte:02x}"));
+    // Tests have several hosts with one kernel.
+    let boot_id = std::env::var("RIGEL_TEST_BOOT_ID").unwrap_or_else(|_| observe::boot_id());
+    RankMember {
+        host: rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned(),
+        boot_id,
+        version: env!("CARGO_PKG_VERSION").into(),
+        arguments: digest.collect(),
+    }
+}
+
+/// Ends the process's part of the run: prints the error at rank 0, sends it there from any other.
+/// Returns the exit status, which is that of rank 0 for all.
+pub(super) fn concluded(outcome: Result<u8, Error>) -> u8 {
+    let Some(ranks) = joined() else {
+        return outcome.unwrap_or_else(|error| {
+            output::complain(&error);
+            if let Some(pmi) = UNJOINED.get() {
+                // Said first: no launcher says why.
+                let mut pmi = pmi.lock().unwrap_or_else(PoisonError::into_inner);
+                let _ = pmi.abort(error.exit_status());
+            }
+            error.exit_status()
+        });
+    };
+    if ranks.lost().is_some() {
+        let error = outcome.err().unwrap_or_else(|| ranks.loss_error());
+        complain(ranks, &error);
+        // Nobody else ends the ranks that are left.
+        ranks.abort(LOST_STATUS);
+        return LOST_STATUS;
+    }
+    let status = match outcome {
+        Ok(status) => status,
+        Err(error) if ranks.is_root() => {
+            output::complain(&error);
+            error.exit_status()
+        }
+        Err(error) => {
+            ranks.fail(&error);
+            error.exit_status()
+        }
+    };
+    ranks.end(status).unwrap_or_else(|error| {
+        complain(ranks, &error);
+        if ranks.ended().is_some() || ranks.is_root() {
+            status
+        } else {
+            LOST_STATUS
+        }
+    })
+}
+
+/// Prints an error of any rank, with its name.
+fn complain(ranks: &Ranks, error: &Error) {
+    let named = ranks.named(ranks.rank());
+    output::complain(&Error::failed(
+        format!("{named}: {}", error.what()),
+        error.hint(),
+    ));
+}
+
+/// Refuses a private server for several ranks: each would make its own.
+pub(super) fn refuse_private(directory: &Path) -> Result<(), Error> {
+    match joined() {
+        None => Ok(()),
+        Some(ranks) => Err(Error::usage(
+            format!(
+                "{} ranks cannot share a private server in '{}'",
+                ranks.size(),
+                directory.display()
+            ),
+            "start one process, or measure a server that is there, by its URL",
+        )),
+    }
+}
+
+/// Refuses a verb that several ranks cannot share: the rounds of a soak have a timetable of their
+/// own, and the demand of a fit would be offered once by each rank.
+pub(super) fn refuse_shared(verb: &str) -> Result<(), Error> {
+    match joined() {
+        None => Ok(()),
+        Some(ranks) => Err(Error::usage(
+            format!("{} ranks cannot share a {verb}", ranks.size()),
+            "start one process for each host with --alone, or use calibrate or curve",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_a_range() {
+        let parsed = |text: &str| {
+            text.parse::<Ports>()
+                .ok()
+                .map(|ports| (ports.first, ports.last))
+        };
+        assert_eq!(parsed("7000-7099"), Some((7000, 7099)));
+        assert_eq!(parsed("7000"), Some((7000, 7000)));
+        for wrong in ["", "0-5", "9-5", "x", "1-70000", "-"] {
+            assert_eq!(parsed(wrong), None, "{wrong}");
+        }
+    }
+}

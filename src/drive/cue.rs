@@ -1,0 +1,73 @@
+//! What a point that several ranks measure together is told from outside: when to begin, and after
+//! which window to end.
+//!
+//! A rank warms up on its own and says so. It measures from a moment that is the same for all, and
+//! ends after a number of windows that is the same for all. It decides neither.
+
+use crate::model::Nanos;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// The cue of one point, on the clock of its engine.
+#[derive(Debug)]
+pub struct Cue {
+    is_warm: AtomicBool,
+    /// When to measure from; the maximum until that is known.
+    start: AtomicU64,
+    /// Number of windows to measure; the maximum until that is known.
+    windows: AtomicU64,
+    /// When measuring began; the maximum until then.
+    began: AtomicU64,
+}
+
+impl Default for Cue {
+    fn default() -> Self {
+        Self {
+            is_warm: AtomicBool::new(false),
+            start: AtomicU64::new(u64::MAX),
+            windows: AtomicU64::new(u64::MAX),
+            began: AtomicU64::new(u64::MAX),
+        }
+    }
+}
+
+impl Cue {
+    /// True once the point is warm: measuring may begin.
+    #[must_use]
+    pub fn is_warm(&self) -> bool {
+        self.is_warm.load(Ordering::Acquire)
+    }
+
+    /// Lets measuring begin at this moment, or at once if it has passed.
+    pub fn start_at(&self, at: Nanos) {
+        self.start.store(at.0, Ordering::Release);
+    }
+
+    /// Ends the point after this number of windows. A later call can only make it shorter.
+    pub fn end_after(&self, windows: u64) {
+        self.windows.fetch_min(windows, Ordering::AcqRel);
+    }
+
+    /// When measuring began; `None` if it did not.
+    #[must_use]
+    pub fn began(&self) -> Option<Nanos> {
+        Some(Nanos(self.began.load(Ordering::Acquire))).filter(|began| *began != Nanos::MAX)
+    }
+
+    pub(super) fn warm(&self) {
+        self.is_warm.store(true, Ordering::Release);
+    }
+
+    /// When measuring begins; the maximum time until that is known.
+    pub(super) fn start(&self) -> Nanos {
+        Nanos(self.start.load(Ordering::Acquire))
+    }
+
+    /// Number of windows to measure, once it is known.
+    pub(super) fn windows(&self) -> Option<u64> {
+        Some(self.windows.load(Ordering::Acquire)).filter(|windows| *windows != u64::MAX)
+    }
+
+    pub(super) fn note_beginning(&self, from: Nanos) {
+        self.began.store(from.0, Ordering::Release);
+    }
+}

@@ -1,0 +1,355 @@
+//! The plan of `fit`: all streams of a demand at once, at one multiple after the other.
+//!
+//! The multiples double from 1 until one certainly does not hold, or halve until one does. Then the
+//! search divides the gap between them, around what remains undecided, until the answer is known to
+//! the requested precision.
+
+use super::search::{WARM_UP, WINDOW, seed_of};
+use super::visits::Visits;
+use crate::analyse::{PointSummary, TriedMultiple, bracket, multiples};
+use crate::model::{
+    Arrivals, Coordinates, DemandKind, FitRequest, Load, Mix, OfferedStream, Pattern, Point, Ratio,
+    Stream, Until,
+};
+
+/// Maximum number of multiples that are tried.
+const MULTIPLES_MAX: usize = 16;
+
+/// Maximum number of visits to a multiple, as long as it is undecided.
+const VISITS_MAX: usize = 3;
+
+/// Maximum number of visits in all: at 10 s each, with their warm-ups, they take four minutes.
+const VISITS_TOTAL: usize = 20;
+
+impl FitRequest {
+    /// The next point on a volume of `usable` bytes after those in `done`; `None` if the search is
+    /// complete.
+    #[must_use]
+    pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
+        let multiple = self.next_multiple(done)?;
+        let point = self.point(coordinates(multiple), usable, seed);
+        Some(Visits::again(point, usable, done, seed))
+    }
+
+    fn next_multiple(&self, done: &[PointSummary]) -> Option<f64> {
+        let tried = multiples(done);
+        let has_failed = |point: &PointSummary| {
+            let mut classes = point.classes.iter();
+            classes.any(|class| !class.failed.is_empty())
+        };
+        if done.iter().any(has_failed) {
+            // If I/Os fail, no multiple is carried.
+            return None;
+        }
+        let is_new = |wanted: &f64| {
+            let is_other = |point: &PointSummary| point.coordinates != coordinates(*wanted);
+            done.iter().all(is_other)
+        };
+        let wanted = if tried.len() < MULTIPLES_MAX {
+            self.wanted(&tried).filter(is_new)
+        } else {
+            None
+        };
+        wanted.or_else(|| self.again(&tried, done))
+    }
+
+    /// The multiple that the search wants next.
+    fn wanted(&self, tried: &[TriedMultiple]) -> Option<f64> {
+        let (Some(first), Some(last)) = (tried.first(), tried.last()) else {
+            return Some(1.0f64.clamp(self.lowest, self.highest));
+        };
+        let (held, not_held) = bracket(tried);
+        let Some(limit) = not_held else {
+            let next = (last.multiple * 2.0).min(self.highest);
+            return (next > last.multiple).then_some(next);
+        };
+        let Some(held) = held else {
+            let next = (first.multiple / 2.0).max(self.lowest);
+            return (next < first.multiple).then_some(next);
+        };
+        let is_tried = |one: &TriedMultiple| coordinates(one.multiple) == coordinates(self.need);
+        if held < self.need && self.need < limit && !tried.iter().any(is_tried) {
+            return Some(self.need);
+        }
+        self.between(tried, held, limit)
+    }
+
+    /// A multiple between what held and what did not: in the wider of the gaps on the two sides of
+    /// what is undecided.
+    fn between(&self, tried: &[TriedMultiple], held: f64, not_held: f64) -> Option<f64> {
+        let enough = self.ratio();
+        if not_held / held <= enough {
+            return None;
+        }
+        let undecided: Vec<f64> = tried
+            .iter()
+            .map(|one| one.multiple)
+            .filter(|multiple| held < *multiple && *multiple < not_held)
+            .collect();
+        let lower = (held, undecided.first().copied().unwrap_or(not_held));
+        let upper = (undecided.last().copied().unwrap_or(held), not_held);
+        let ratio = |(from, to): (f64, f64)| to / from;
+        let wider = if ratio(upper) > ratio(lower) {
+            upper
+        } else {
+            lower
+        };
+        // Closer to what is undecided, the answer would be undecided too.
+        (ratio(wider) > enough.sqrt()).then(|| (wider.0 * wider.1).sqrt())
+    }
+
+    /// A further visit to a multiple that is undecided: to the one that is needed, else to the lowest
+    /// or highest between what held and what did not.
+    fn again(&self, tried: &[TriedMultiple], done: &[PointSummary]) -> Option<f64> {
+        let visits = |multiple: f64| {
+            let mut points = done.iter();
+            let point = points.find(|point| point.coordinates == coordinates(multiple));
+            point.map_or(VISITS_MAX, |point| point.visits.len().max(1))
+        };
+        let spent: usize = done.iter().map(|point| point.visits.len().max(1)).sum();
+        if spent >= VISITS_TOTAL {
+            return None;
+        }
+        let (held, not_held) = bracket(tried);
+        let is_open = held.is_none_or(|held| held < self.need)
+            && not_held.is_none_or(|limit| limit > self.need);
+        let need = Some(self.need).filter(|need| is_open && visits(*need) < VISITS_MAX);
+        let outermost = || {
+            let (held, not_held) = (held?, not_held?);
+            if not_held / held <= self.ratio() {
+                return None;
+            }
+            let between = || {
+                let all = tried.iter().map(|one| one.multiple);
+                all.filter(|multiple| held < *multiple && *multiple < not_held)
+            };
+            let ends = between().next().into_iter().chain(between().next_back());
+            ends.filter(|multiple| visits(*multiple) < VISITS_MAX)
+                .min_by_key(|multiple| visits(*multiple))
+        };
+        need.or_else(outermost)
+    }
+
+    /// The ratio of the lowest multiple that does not hold to the highest that does, at which the
+    /// answer is precise enough.
+    fn ratio(&self) -> f64 {
+        let precision = self.precision.get();
+        (1.0 + precision) / (1.0 - precision)
+    }
+
+    fn point(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Point {
+        let multiple = coordinates.multiple().unwrap_or(1.0);
+        let seed = seed_of(seed, coordinates);
+        let streams = self.offered();
+        Point {
+            coordinates,
+            streams: streams
+                .iter()
+                .map(|one| self.stream(*one, multiple, usable, seed))
+                .collect(),
+            warm_up: WARM_UP,
+            until: Until::Elapsed(self.point_time),
+            window: Until::Elapsed(self.point_time).window(WINDOW),
+            seed,
+        }
+    }
+
+    fn stream(&self, offered: OfferedStream, multiple: f64, usable: u64, seed: u64) -> Stream {
+        let writes = if offered.kind.is_read() {
+            Ratio::ZERO
+        } else {
+            Ratio::ONE
+        };
+        let is_log = offered.kind == DemandKind::LogWrites;
+        let blocks = (usable / u64::from(offered.length)).max(1);
+        Stream {
+            name: offered.kind.words().into(),
+            load: Load::Open {
+                rate: offered.per_s * multiple,
+                arrivals: Arrivals::Poisson,
+                in_flight_max: offered.in_flight_max,
+            },
+            mix: Mix {
+                writes,
+                durable: is_log,
+            },
+            pattern: if is_log {
+                Pattern::Sequential {
+                    start: seed % blocks,
+                }
+            } else {
+                Pattern::Uniform
+            },
+            length: offered.length,
+            objective: self.objective(offered.kind),
+            sql: None,
+        }
+    }
+
+    /// The point with the largest and most I/Os: all have the same.
+    #[must_use]
+    pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
+        vec![self.point(coordinates(self.highest), usable, seed)]
+    }
+
+    /// The approximate number of points when `done` are complete.
+    #[must_use]
+    pub fn points_expected(&self, done: usize) -> usize {
+        const USUAL: usize = 8;
+        USUAL.max(done)
+    }
+
+    /// Maximum time of a point in seconds.
+    #[must_use]
+    pub fn point_seconds(&self) -> f64 {
+        self.point_time.plus(WARM_UP.most).as_secs_f64()
+    }
+
+    /// Bytes of the largest I/O; each target is one file or device, so nothing has to be divided
+    /// into smaller units.
+    #[must_use]
+    pub fn largest(&self) -> u64 {
+        let lengths = self.offered().into_iter().map(|one| u64::from(one.length));
+        lengths.max().unwrap_or_else(|| self.block.into())
+    }
+
+    /// True if any operation writes.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        self.offered().iter().any(|one| !one.kind.is_read())
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a multiple; float casts saturate"
+)]
+fn coordinates(multiple: f64) -> Coordinates {
+    Coordinates::Multiple {
+        thousandths: (multiple * 1e3).round() as u32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::BoundVerdict;
+    use crate::model::fit_example::{request, stream};
+    use BoundVerdict::{Broken, Kept, Undecided};
+
+    fn asked() -> FitRequest {
+        request(vec![
+            stream(DemandKind::RandomReads, 100.0, None),
+            stream(DemandKind::LogWrites, 10.0, Some(4000.0)),
+        ])
+    }
+
+    fn tried(multiple: f64, verdict: BoundVerdict) -> TriedMultiple {
+        TriedMultiple {
+            multiple,
+            verdict,
+            kept: verdict == Kept,
+            streams: Vec::new(),
+        }
+    }
+
+    /// The multiples that a search tries on a target of which `truth` says what it carries.
+    fn search(asked: &FitRequest, truth: impl Fn(f64) -> BoundVerdict) -> Vec<f64> {
+        let (mut done, mut order): (Vec<TriedMultiple>, _) = (Vec::new(), Vec::new());
+        while let Some(multiple) = asked.wanted(&done) {
+            if order.len() == MULTIPLES_MAX || order.contains(&multiple) {
+                break;
+            }
+            order.push(multiple);
+            done.push(tried(multiple, truth(multiple)));
+            done.sort_by(|one, other| one.multiple.total_cmp(&other.multiple));
+        }
+        order
+    }
+
+    #[test]
+    fn multiples_double_until_one_does_not_hold_and_then_close_in() {
+        let order = search(
+            &asked(),
+            |multiple| if multiple < 2.7 { Kept } else { Broken },
+        );
+        assert_eq!(order[..3], [1.0, 2.0, 4.0]);
+        let held = order
+            .iter()
+            .copied()
+            .filter(|one| *one < 2.7)
+            .fold(0.0, f64::max);
+        let limit = order
+            .iter()
+            .copied()
+            .filter(|one| *one >= 2.7)
+            .fold(9.0, f64::min);
+        assert!(limit / held <= 1.1 / 0.9, "{order:?}");
+        assert!(order.len() <= 7, "{order:?}");
+    }
+
+    #[test]
+    fn multiples_halve_until_one_holds() {
+        let order = search(
+            &asked(),
+            |multiple| if multiple < 0.3 { Kept } else { Broken },
+        );
+        assert_eq!(order[..3], [1.0, 0.5, 0.25]);
+        let never = search(&asked(), |_| Broken);
+        assert_eq!(never, [1.0, 0.5, 0.25, 0.125]);
+        let always = search(&asked(), |_| Kept);
+        assert_eq!(always, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0]);
+    }
+
+    #[test]
+    fn the_multiple_that_is_needed_is_tried_itself() {
+        let mut asked = asked();
+        asked.need = 3.0;
+        let order = search(
+            &asked,
+            |multiple| if multiple < 3.5 { Kept } else { Broken },
+        );
+        assert_eq!(order[..4], [1.0, 2.0, 4.0, 3.0]);
+    }
+
+    #[test]
+    fn a_search_goes_around_what_is_undecided() {
+        let order = search(&asked(), |multiple| match multiple {
+            ..2.5 => Kept,
+            ..3.2 => Undecided,
+            _ => Broken,
+        });
+        let held = order
+            .iter()
+            .copied()
+            .filter(|one| *one < 2.5)
+            .fold(0.0, f64::max);
+        let limit = order
+            .iter()
+            .copied()
+            .filter(|one| *one >= 3.2)
+            .fold(9.0, f64::min);
+        assert!(held > 2.2 && limit < 3.6, "{order:?}");
+        assert!(order.len() <= 10, "{order:?}");
+    }
+
+    #[test]
+    fn a_point_offers_every_stream_at_once_and_the_log_one_write_at_a_time() {
+        let mut asked = asked();
+        asked.writes = true;
+        let point = asked.next(1 << 30, 7, &[]).unwrap();
+        assert_eq!(point.coordinates, coordinates(1.0));
+        let [reads, log] = &point.streams[..] else {
+            panic!("{:?}", point.streams)
+        };
+        assert_eq!((reads.length, log.length), (8192, 4096));
+        let in_flight = |stream: &Stream| stream.load.slots();
+        assert_eq!((in_flight(reads), in_flight(log)), (256, 1));
+        assert!(log.mix.durable && log.mix.writes == Ratio::ONE && asked.writes());
+        assert_eq!(reads.mix, Mix::READS);
+        asked.writes = false;
+        assert!(!asked.writes());
+        assert_eq!(asked.next(1 << 30, 7, &[]).unwrap().streams.len(), 1);
+    }
+}

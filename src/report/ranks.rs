@@ -1,0 +1,504 @@
+//! The section of a run with several ranks: the sum and who contributed it, the ladder over numbers
+//! of hosts, each host alone against all, and how far the figures can be trusted.
+
+use super::csv::CsvTable;
+use super::document::{
+    Axis, Block, Chart, Column, Lines, Plot, Section, Series, Shape, Table, Unit,
+};
+use super::parts;
+use crate::analyse::{
+    self, AloneFigures, Estimate, HostFigures, HostRounds, HostsAtLoad, LadderStep, RanksResult,
+};
+use crate::model::{Bytes, Error};
+use crate::record::journal::Run;
+use std::fmt::Write;
+
+/// Maximum number of hosts in the table of a summary.
+const SHOWN_MAX: usize = 16;
+
+/// The section.
+pub(super) fn section(found: &RanksResult) -> Section {
+    let mut blocks = vec![Block::Text(counted(found))];
+    if let Some(at) = &found.at_load {
+        blocks.push(Block::Text(sum(at)));
+        blocks.push(Block::Table(hosts(at)));
+        blocks.extend(fairness(at).map(Block::Text));
+    }
+    if let Some(rounds) = &found.rounds {
+        blocks.extend(parts::beside([ladder_chart(rounds), alone_chart(rounds)]));
+        blocks.push(Block::Table(ladder(rounds)));
+        blocks.extend(where_it_ends(rounds).map(Block::Text));
+        blocks.push(Block::Table(alone(rounds)));
+        blocks.extend(scaling(rounds).map(Block::Text));
+    }
+    blocks.extend(honesty(found).into_iter().map(Block::Text));
+    let lead = if found.is_separate {
+        "The hosts have storage of their own: figures of all of them stand side by side, and their \
+         sum is not the rate of one storage."
+    } else {
+        "All figures of this report are of all ranks together: counts and histograms are added, \
+         window by window, over the time in which all of them measured."
+    };
+    parts::section("hosts", "The hosts", lead, blocks)
+}
+
+/// How many ranks and hosts there were.
+fn counted(found: &RanksResult) -> String {
+    let hosts = if found.hosts == 1 {
+        "one host".to_string()
+    } else {
+        format!("{} hosts", found.hosts)
+    };
+    let names = if found.names.len() <= SHOWN_MAX {
+        found.names.join(", ")
+    } else {
+        format!(
+            "{} to {}",
+            found.names[0],
+            found.names[found.names.len() - 1]
+        )
+    };
+    let mut lost = String::new();
+    for one in &found.lost {
+        let _ = write!(
+            lost,
+            " Rank {} on {} was lost at {}: {}.",
+            one.rank, one.host, one.coordinates, one.how
+        );
+    }
+    format!("{} ranks on {hosts}: {names}.{lost}", found.ranks)
+}
+
+/// The sum at the load at which hosts are compared, and the worst host's tail.
+fn sum(at: &HostsAtLoad) -> String {
+    let mut text = format!(
+        "At {}: {} operations/s ({}) together",
+        at.load(),
+        parts::count(at.sum.value),
+        parts::plus_minus(at.sum)
+    );
+    if let Some(p99) = at.p99_us {
+        let _ = write!(text, "; p99 of all operations {}", parts::time(p99.value));
+    }
+    let worst = at.worst().and_then(|host| Some((host, host.p99_us?)));
+    if let Some((host, p99)) = worst {
+        let _ = write!(
+            text,
+            ", of the worst host, {}, {}: what waits for every host waits for that",
+            host.host,
+            parts::time(p99.value)
+        );
+    }
+    text + "."
+}
+
+const HOST_COLUMNS: [&str; 9] = [
+    "host",
+    "#op/s",
+    "#± (95 %)",
+    "#share",
+    "#p50",
+    "#p99 (95 % interval)",
+    "*#p99.9",
+    "*#CPU per op",
+    "",
+];
+
+/// A row for each host: of many, the slowest.
+fn hosts(at: &HostsAtLoad) -> Table {
+    let caption = format!("Each host, {}", at.load());
+    let mut shown: Vec<&HostFigures> = at.hosts.iter().collect();
+    let all = shown.len();
+    if all > SHOWN_MAX {
+        shown.sort_by(|one, other| one.iops.value.total_cmp(&other.iops.value));
+        shown.truncate(SHOWN_MAX);
+    }
+    let caption = if all > SHOWN_MAX {
+        format!("{caption}: the {SHOWN_MAX} of {all} with the lowest rates")
+    } else {
+        caption
+    };
+    let rows = shown.into_iter().map(|host| row(host).to_vec()).collect();
+    parts::rows(&caption, &HOST_COLUMNS, rows)
+}
+
+fn row(host: &HostFigures) -> [String; 9] {
+    let time = |figure: Option<Estimate>| parts::known(figure, |figure| parts::time(figure.value));
+    [
+        host.host.clone(),
+        parts::count(host.iops.value),
+        parts::precision(host.iops),
+        parts::percent(host.share),
+        time(host.p50_us),
+        parts::known(host.p99_us, parts::time_in_cell),
+        time(host.p999_us),
+        parts::known(host.cpu_us_per_io, parts::time),
+        if host.is_slow { "slow" } else { "" }.into(),
+    ]
+}
+
+/// How equally the hosts were served.
+fn fairness(at: &HostsAtLoad) -> Option<String> {
+    let (least, most) = at.extremes()?;
+    let ends = format!(
+        "least {} ({}), most {} ({})",
+        least.host,
+        parts::count(least.iops.value),
+        most.host,
+        parts::count(most.iops.value)
+    );
+    if let Some(jain) = at.jain {
+        return Some(format!(
+            "Fairness: {jain:.3} by Jain's index, where 1 is equal rates and {:.3} is one host \
+             with everything; {ends}.",
+            1.0 / at.hosts.len() as f64
+        ));
+    }
+    let ratio = at.p99_worst_to_median?;
+    Some(format!(
+        "Fairness: the worst host's p99 is {} times the median of the hosts' p99; {ends}.",
+        parts::three_digits(ratio)
+    ))
+}
+
+fn of_each(rounds: &HostRounds) -> String {
+    match rounds.rate_per_s {
+        Some(rate) => format!("{} offered by each", parts::per_second(rate as f64)),
+        None => format!("depth {} on each", rounds.depth),
+    }
+}
+
+fn ladder(rounds: &HostRounds) -> Table {
+    let row = |step: &LadderStep| {
+        vec![
+            step.ranks.to_string(),
+            parts::count(step.sum.value),
+            parts::precision(step.sum),
+            parts::known(step.p99_us, parts::time_in_cell),
+            parts::known(step.efficiency, parts::percent),
+        ]
+    };
+    let columns = [
+        "#ranks",
+        "#op/s together",
+        "#± (95 %)",
+        "#p99 (95 % interval)",
+        "#each, of one alone",
+    ];
+    let caption = format!("More and more ranks, {}", of_each(rounds));
+    parts::rows(&caption, &columns, rounds.ladder.iter().map(row).collect())
+}
+
+/// Where the sum stops growing with the hosts.
+fn where_it_ends(rounds: &HostRounds) -> Option<String> {
+    let (first, last) = (rounds.ladder.first()?, rounds.ladder.last()?);
+    if rounds.ladder.len() < 2 || rounds.rate_per_s.is_some() {
+        return None;
+    }
+    let steps: Vec<String> = rounds
+        .ladder
+        .iter()
+        .map(|step| format!("{} with {}", parts::count(step.sum.value), step.ranks))
+        .collect();
+    let steps = steps.join(", ");
+    Some(match (rounds.ends_at(), rounds.hosts_that_fill()) {
+        (Some(_), Some(fill)) => format!(
+            "{steps}: the sum stops growing, and the limit is not the hosts'. The rate of {} ranks \
+             like the first fills the storage at this load.",
+            parts::three_digits(fill)
+        ),
+        (Some(step), None) => format!(
+            "{steps}: the sum does not grow beyond {} ranks.",
+            step.ranks
+        ),
+        (None, _) => format!(
+            "{steps}: the sum still grew from {} to {} ranks; the storage may do more for more hosts.",
+            first.ranks, last.ranks
+        ),
+    })
+}
+
+fn alone(rounds: &HostRounds) -> Table {
+    let rows = rounds.alone.iter().map(|one| {
+        let ratio = match (one.rate_ratio, one.p99_ratio) {
+            (Some(ratio), _) => format!(
+                "{} ({})",
+                parts::percent(ratio.value),
+                parts::plus_minus(ratio)
+            ),
+            (None, Some(ratio)) => format!("p99 x {}", parts::three_digits(ratio)),
+            (None, None) => "-".into(),
+        };
+        let p99 =
+            |figure: Option<Estimate>| parts::known(figure, |figure| parts::time(figure.value));
+        vec![
+            one.host.clone(),
+            parts::count(one.alone.value),
+            parts::count(one.together.value),
+            ratio,
+            p99(one.alone_p99_us),
+            p99(one.together_p99_us),
+        ]
+    });
+    let columns = [
+        "host",
+        "#op/s alone",
+        "#op/s with all",
+        "#of it left",
+        "#p99 alone",
+        "#p99 with all",
+    ];
+    let rounds_of = match rounds.rounds {
+        1 => "one round".to_string(),
+        count => format!("{count} rounds in turn"),
+    };
+    let caption = format!("Alone against together, {}, {rounds_of}", of_each(rounds));
+    parts::rows(&caption, &columns, rows.collect())
+}
+
+fn scaling(rounds: &HostRounds) -> Option<String> {
+    let scaling = rounds.scaling?;
+    Some(format!(
+        "Together these hosts did {} of what they did one at a time.",
+        parts::percent(scaling)
+    ))
+}
+
+/// What limits the figures.
+fn honesty(found: &RanksResult) -> Vec<String> {
+    let reach = found.reach;
+    let blocks = match (found.is_separate, found.same_blocks) {
+        (true, _) => "Every host reads and writes its own storage.",
+        (false, true) => {
+            "Reads: every rank draws from all blocks, in an order of its own. Writes: one region for all ranks."
+        }
+        (false, false) => {
+            "Reads: every rank draws from all blocks, in an order of its own. Writes, if any: to parts that do not overlap."
+        }
+    };
+    let mut said = vec![blocks.to_string()];
+    if reach.target_bytes > 0 && !found.is_separate {
+        said.push(format!(
+            "All hosts together touched at most {} of {}: a cache of the storage of that size may \
+             have answered what was read twice.",
+            Bytes(reach.touched_bytes_max),
+            Bytes(reach.target_bytes)
+        ));
+    }
+    let overlap = found.overlap;
+    let dropped = match overlap.windows_dropped {
+        0 => "no window was left out".to_string(),
+        count => format!(
+            "{} of {} windows at the edges were left out",
+            parts::count(count as f64),
+            parts::count(overlap.windows as f64)
+        ),
+    };
+    said.push(format!(
+        "Measurements began at most {} apart; {dropped}; clocks are known to within {}.",
+        parts::time(overlap.skew_us),
+        parts::time(overlap.clock_bound_us)
+    ));
+    said.push("Hosts that are not in this run are not asked what they do to the storage.".into());
+    said
+}
+
+fn ladder_chart(rounds: &HostRounds) -> Option<Chart> {
+    let last = rounds.ladder.last().filter(|_| rounds.ladder.len() > 1)?;
+    let x: Vec<f64> = rounds
+        .ladder
+        .iter()
+        .map(|step| f64::from(step.ranks))
+        .collect();
+    let measured = Series {
+        name: "measured".into(),
+        y: rounds
+            .ladder
+            .iter()
+            .map(|step| Some(step.sum.value))
+            .collect(),
+        band: rounds.ladder.iter().map(|step| step.sum.interval).collect(),
+        x: x.clone(),
+        ..Series::default()
+    };
+    let first = rounds.ladder.first().filter(|step| step.ranks == 1);
+    let proportional = first.map(|step| Series {
+        name: "if hosts did not share".into(),
+        shape: Shape::Dashed,
+        y: x.iter().map(|ranks| Some(step.sum.value * ranks)).collect(),
+        x: x.clone(),
+        ..Series::default()
+    });
+    let described: Vec<String> = rounds
+        .ladder
+        .iter()
+        .map(|step| format!("{} with {} ranks", parts::count(step.sum.value), step.ranks))
+        .collect();
+    let lines = Lines {
+        x: Axis {
+            label: "ranks that measure".into(),
+            range: Some((0.0, f64::from(last.ranks))),
+            ..Axis::default()
+        },
+        y: Axis {
+            label: "operations per second, all together".into(),
+            unit: Unit::PerSecond,
+            range: Some((0.0, last.sum.value)),
+            ..Axis::default()
+        },
+        series: std::iter::once(measured).chain(proportional).collect(),
+        ..Lines::default()
+    };
+    let title = format!("Sum by number of ranks, {}", of_each(rounds));
+    let description = format!("Operations per second together: {}.", described.join(", "));
+    Some(parts::chart(
+        "hosts-ladder",
+        &title,
+        description,
+        Plot::Lines(lines),
+    ))
+}
+
+fn alone_chart(rounds: &HostRounds) -> Option<Chart> {
+    if rounds.alone.len() < 2 {
+        return None;
+    }
+    // Side by side, since intervals would cover each other.
+    let series = |name: &str, aside: f64, of: fn(&AloneFigures) -> Estimate| Series {
+        name: name.into(),
+        shape: Shape::Points,
+        x: (1..=rounds.alone.len())
+            .map(|at| at as f64 + aside)
+            .collect(),
+        y: rounds.alone.iter().map(|one| Some(of(one).value)).collect(),
+        band: rounds.alone.iter().map(|one| of(one).interval).collect(),
+        labels: rounds
+            .alone
+            .iter()
+            .map(|one| format!("{}, {name}", one.host))
+            .collect(),
+        ..Series::default()
+    };
+    let most = rounds
+        .alone
+        .iter()
+        .map(|one| one.alone.value.max(one.together.value))
+        .fold(0.0, f64::max);
+    let described: Vec<String> = rounds
+        .alone
+        .iter()
+        .map(|one| {
+            let [alone, together] = [one.alone, one.together].map(|rate| parts::count(rate.value));
+            format!("{} {alone} alone and {together} with all", one.host)
+        })
+        .collect();
+    let names: Vec<String> = rounds
+        .alone
+        .iter()
+        .enumerate()
+        .map(|(at, one)| format!("{} {}", at + 1, one.host))
+        .collect();
+    let lines = Lines {
+        x: Axis {
+            label: names.join(", "),
+            range: Some((0.4, rounds.alone.len() as f64 + 0.6)),
+            ..Axis::default()
+        },
+        y: Axis {
+            label: "operations per second".into(),
+            unit: Unit::PerSecond,
+            range: Some((0.0, most * 1.05)),
+            ..Axis::default()
+        },
+        series: vec![
+            series("alone", -0.06, |one| one.alone),
+            series("with all", 0.06, |one| one.together),
+        ],
+        ..Lines::default()
+    };
+    let title = format!("Each host alone and with all, {}", of_each(rounds));
+    let description = format!("Operations per second: {}.", described.join("; "));
+    Some(parts::chart(
+        "hosts-alone",
+        &title,
+        description,
+        Plot::Lines(lines),
+    ))
+}
+
+/// All hosts at every load, for `--per-host`.
+///
+/// # Errors
+/// One process measured alone.
+pub(super) fn each_load(run: &Run) -> Result<Vec<HostsAtLoad>, Error> {
+    if run.header.ranks.is_none() {
+        return Err(Error::usage(
+            "--per-host: one process measured this run alone",
+            "leave --per-host out",
+        ));
+    }
+    Ok(analyse::each_load(run))
+}
+
+/// Each host at every load, for `--per-host`.
+pub(super) fn per_host(loads: &[HostsAtLoad]) -> Section {
+    let mut rows = Vec::new();
+    for at in loads {
+        for host in &at.hosts {
+            rows.push([vec![at.coordinates.to_string()], row(host).to_vec()].concat());
+        }
+    }
+    let mut table = parts::rows("Each host at every load", &HOST_COLUMNS, rows);
+    table.columns.insert(
+        0,
+        Column {
+            name: "load".into(),
+            ..Column::default()
+        },
+    );
+    let lead = "Figures of the first class of each point.";
+    parts::section("per-host", "Each host", lead, vec![Block::Table(table)])
+}
+
+/// Each host at every load, one line each. Columns are only added at the end.
+pub(super) fn per_host_csv(loads: &[HostsAtLoad]) -> String {
+    let mut table = CsvTable::new(
+        "step,rank,host,iops,iops_low,iops_high,share,p50_us,p99_us,p99_low_us,p99_high_us,\
+         p999_us,cpu_us_per_io,slow",
+    );
+    for at in loads {
+        for host in &at.hosts {
+            let value = |figure: Option<Estimate>| figure.map(|figure| figure.value);
+            let ends = |figure: Option<Estimate>| {
+                let limits = figure.and_then(|figure| figure.interval);
+                [
+                    limits.map(|limits| limits.low),
+                    limits.and_then(|limits| limits.high),
+                ]
+            };
+            table
+                .value(at.coordinates.name())
+                .value(host.rank)
+                .text(&host.host);
+            let ([low, high], [p99_low, p99_high]) = (ends(Some(host.iops)), ends(host.p99_us));
+            let figures = [
+                Some(host.iops.value),
+                low,
+                high,
+                Some(host.share),
+                value(host.p50_us),
+                value(host.p99_us),
+                p99_low,
+                p99_high,
+                value(host.p999_us),
+                host.cpu_us_per_io,
+            ];
+            figures.into_iter().for_each(|figure| {
+                table.figure(figure);
+            });
+            table.value(if host.is_slow { "yes" } else { "no" });
+            table.end();
+        }
+    }
+    table.into_text()
+}

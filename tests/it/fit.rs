@@ -1,0 +1,193 @@
+//! Laws of `rigel fit` on models in virtual time: the multiple that Erlang's formula gives lies in
+//! the interval, and a limit of the device is found as what it is.
+
+use crate::common::run;
+use crate::queues::truths::Queue;
+use rigel::analyse::{BoundVerdict, FitResult, SoFar, fit};
+use rigel::engine::Engine;
+use rigel::engine::sim::Sim;
+use rigel::model::{
+    DemandAt, DemandInterval, DemandKind, DemandStream, FitRequest, Nanos, Ratio, StreamObjective,
+};
+use rigel::record::PointRecord;
+use rigel::record::visits::joined;
+
+fn stream(kind: DemandKind, per_s: f64, bytes: f64) -> DemandStream {
+    DemandStream {
+        kind,
+        per_s: Some(per_s),
+        mean_bytes: Some(bytes),
+        mean_us: None,
+        mean_range_us: None,
+        waits: None,
+        latencies: Vec::new(),
+        rate_of: String::new(),
+        latency_of: String::new(),
+    }
+}
+
+fn request(streams: Vec<DemandStream>, objectives: &[&str]) -> FitRequest {
+    let objectives = objectives.iter().map(|text| text.parse().unwrap());
+    FitRequest {
+        named: "a report".into(),
+        source: "AWR".into(),
+        database: "PROD".into(),
+        block: 8192,
+        is_block_assumed: false,
+        at: DemandAt::Peak,
+        interval: DemandInterval {
+            label: "a report".into(),
+            begin: None,
+            seconds: Some(3600.0),
+            streams,
+            left_out: None,
+            censored: String::new(),
+        },
+        intervals: 1,
+        below: 0.0,
+        objectives: objectives.collect::<Vec<StreamObjective>>(),
+        need: 1.0,
+        lowest: 0.125,
+        highest: 256.0,
+        precision: Ratio::from_percent(10.0).unwrap(),
+        point_time: Nanos::from_secs(10),
+        writes: true,
+    }
+}
+
+/// Runs a whole fit on a model of a device.
+fn fitted(spec: &str, request: &FitRequest, seed: u64) -> (FitResult, Vec<PointRecord>) {
+    let engine = Sim::new(spec.parse().unwrap(), seed);
+    let mut records: Vec<PointRecord> = Vec::new();
+    let mut so_far = SoFar::default();
+    while let Some(point) = request.next(engine.usable(), seed, so_far.of(&records, None)) {
+        assert!(records.len() < 40, "the search does not end");
+        records.push(run(&engine, &point));
+    }
+    let records = joined(&records);
+    (fit(&records, request), records)
+}
+
+/// True if the truth lies between what held and what did not.
+fn holds(found: &FitResult, truth: f64) -> bool {
+    found.held.is_none_or(|held| held <= truth) && found.not_held.is_none_or(|limit| limit >= truth)
+}
+
+/// The verdict and the figures of every multiple.
+fn said(found: &FitResult) -> String {
+    let of_stream = |stream: &rigel::analyse::TriedStream| {
+        let p99 = stream.p99_us.map_or(0.0, |p99| p99.value);
+        format!(
+            "{} {:?} p99 {p99:.0} us",
+            stream.kind.words(),
+            stream.verdict
+        )
+    };
+    let of_multiple = |tried: &rigel::analyse::TriedMultiple| {
+        let streams: Vec<String> = tried.streams.iter().map(of_stream).collect();
+        format!("{}: {}", tried.multiple, streams.join(", "))
+    };
+    let all: Vec<String> = found.multiples.iter().map(of_multiple).collect();
+    all.join("\n")
+}
+
+#[test]
+fn the_interval_holds_the_multiple_at_which_p99_crosses_the_bound_by_erlangs_formula() {
+    const RUNS: u64 = 40;
+    let (servers, service, demanded) = (8, 0.004, 350.0);
+    let queue = Queue {
+        servers,
+        service,
+        rate: 0.0,
+    };
+    let truth = queue.greatest_rate(0.99, 0.03) / demanded;
+    let asked = request(
+        vec![stream(DemandKind::RandomReads, demanded, 8192.0)],
+        &["random reads p99<30ms"],
+    );
+    let mut held = 0;
+    let mut narrow = 0;
+    for seed in 0..RUNS {
+        let (found, _) = fitted("8,4ms", &asked, 900 + seed);
+        held += u64::from(holds(&found, truth));
+        let (low, high) = (found.held.unwrap(), found.not_held.unwrap());
+        narrow += u64::from(high / low < 1.5);
+    }
+    // Of 40 intervals that hold the truth 95 times in 100, fewer than 34 do once in 300 times.
+    assert!(held >= 34, "{held} of {RUNS} hold {truth:.3}");
+    assert!(narrow >= RUNS / 2, "{narrow} of {RUNS} are narrow");
+}
+
+#[test]
+fn a_limit_of_the_device_is_not_carried_and_nearly_all_of_it_is() {
+    let mut asked = request(
+        vec![stream(DemandKind::RandomReads, 500.0, 8192.0)],
+        &["random reads p99<20ms"],
+    );
+    asked.precision = Ratio::from_percent(3.0).unwrap();
+    let (found, _) = fitted("8,100us,limit=2000/s", &asked, 5);
+    // Poisson arrivals wait for tokens as for one server of fixed 0.5 ms. In heavy traffic the wait
+    // is exponential with the rate 2 (1 - load) / 0.5 ms (Kingman), so p99 is 20 ms at a load of
+    // 1 - ln 100 / 80 = 0.942.
+    let truth = 4.0 * 0.942;
+    assert!(holds(&found, truth), "{truth}: {}", said(&found));
+    assert!(found.held.unwrap() > 0.8 * truth, "{}", said(&found));
+    assert!(found.not_held.unwrap() <= 4.0 * 1.03, "{}", said(&found));
+    assert_eq!(found.breaks_first, [DemandKind::RandomReads]);
+}
+
+#[test]
+fn the_log_breaks_first_where_one_writer_is_not_enough() {
+    // One writer of 1 ms is a queue with one server, while sixteen have room for the reads.
+    let asked = request(
+        vec![
+            stream(DemandKind::RandomReads, 500.0, 8192.0),
+            stream(DemandKind::LogWrites, 100.0, 4096.0),
+        ],
+        &["random reads p99<50ms", "log writes p99<10ms"],
+    );
+    let (found, records) = fitted("16,1ms", &asked, 3);
+    assert_eq!(found.breaks_first, [DemandKind::LogWrites]);
+    let writer = Queue {
+        servers: 1,
+        service: 0.001,
+        rate: 0.0,
+    };
+    let truth = writer.greatest_rate(0.99, 0.01) / 100.0;
+    assert!(holds(&found, truth), "{truth}: {}", said(&found));
+    assert_eq!(found.verdict, BoundVerdict::Kept);
+    for record in &records {
+        for stream in &record.streams {
+            let total = stream.total();
+            let unserved: u64 = stream.unserved.iter().sum();
+            assert!(total.done + unserved > 0 && total.failures() == 0);
+        }
+        let log = record
+            .streams
+            .iter()
+            .find(|stream| stream.name == "log writes");
+        let slots: u32 = log.unwrap().loads.iter().map(|load| load.slots()).sum();
+        assert_eq!(slots, 1, "one writer");
+    }
+}
+
+#[test]
+fn what_is_needed_and_not_held_is_said() {
+    let mut asked = request(
+        vec![stream(DemandKind::RandomReads, 3000.0, 8192.0)],
+        &["random reads p99<20ms"],
+    );
+    asked.need = 2.0;
+    // 4 servers of 1 ms serve 4000 a second: 1.3 times the demand.
+    let (found, _) = fitted("4,1ms", &asked, 1);
+    assert_eq!(found.verdict, BoundVerdict::Broken);
+    let queue = Queue {
+        servers: 4,
+        service: 0.001,
+        rate: 0.0,
+    };
+    let truth = queue.greatest_rate(0.99, 0.02) / 3000.0;
+    assert!(holds(&found, truth), "{truth}: {}", said(&found));
+    let (never, _) = fitted("1,100ms", &asked, 1);
+    assert_eq!((never.held, never.verdict), (None, BoundVerdict::Broken));
+}
