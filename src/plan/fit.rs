@@ -104,9 +104,9 @@ impl FitRequest {
         let visits = |multiple: f64| {
             let mut points = done.iter();
             let point = points.find(|point| point.coordinates == coordinates(multiple));
-            point.map_or(VISITS_MAX, |point| point.visits.len().max(1))
+            point.map_or(VISITS_MAX, PointSummary::visits_made)
         };
-        let spent: usize = done.iter().map(|point| point.visits.len().max(1)).sum();
+        let spent: usize = done.iter().map(PointSummary::visits_made).sum();
         if spent >= VISITS_TOTAL {
             return None;
         }

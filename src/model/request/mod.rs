@@ -126,8 +126,8 @@ impl Request {
         "import",
     ];
 
-    /// Says that `size` ranks measure together, before the first point is planned. Orion's matrix,
-    /// the layers and the rounds of a soak stay as they are: each of their points is measured by all
+    /// Says that `size` ranks measure together, before the first point is planned. The points of
+    /// Orion's matrix stay as they are, and each is measured by all ranks; the other verbs refuse
     /// ranks.
     pub fn set_ranks(&mut self, size: u32) {
         match self {
