@@ -56,6 +56,7 @@ pub fn measure<'a>(
                 measured.inspect_err(|_| note_loss(ranks, point.coordinates, journal))?;
             let Some(measured) = measured else { continue };
             write_parts(&measured.parts, journal)?;
+            listen(Event::Parts(&measured.parts));
             measured.merged
         } else {
             if let Some(warming) = warming {

@@ -481,6 +481,9 @@ pub(super) fn measure_announced(
             }
             announce.point(point.coordinates, &aside);
         }
+        if let (Event::Parts(parts), Some(metrics)) = (&event, &metrics) {
+            metrics.add_ranks(parts);
+        }
         progress.borrow_mut().on_event(&event);
     };
     let ended = |header: &Header, record: Option<&PointRecord>| {

@@ -8,8 +8,8 @@ use super::outcome::OutcomeArgs;
 use super::output::remark;
 use crate::analyse::{SoakReader, numbered_round, round};
 use crate::model::{Error, Objective, Request};
-use crate::record::PointRecord;
 use crate::record::journal::Header;
+use crate::record::{PointRecord, RankGroup, RankRecord};
 use crate::report::openmetrics::{About, Exposed};
 use crate::serve::{HttpServer, ListenAddress};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,6 +35,8 @@ struct State {
     soak: Option<SoakReader>,
     /// The number of rounds from which on the conclusion is drawn again.
     conclude_at: u32,
+    /// The ranks of the run, if there are several.
+    group: Option<Box<RankGroup>>,
 }
 
 impl Metrics {
@@ -72,6 +74,15 @@ impl Metrics {
         })
     }
 
+    /// Adds what each rank measured of a point.
+    pub(super) fn add_ranks(&self, parts: &[RankRecord]) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { exposed, group, .. } = &mut *state;
+        if let Some((exposed, group)) = exposed.as_mut().zip(group.as_ref()) {
+            exposed.add_ranks(group, parts);
+        }
+    }
+
     /// Adds a point of the run with this header. Without a record, only the header becomes known.
     pub(super) fn add(&self, header: &Header, record: Option<&PointRecord>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,9 +91,11 @@ impl Metrics {
             points,
             soak,
             conclude_at,
+            group,
         } = &mut *state;
         if exposed.is_none() {
             *exposed = about(header).map(Exposed::new);
+            group.clone_from(&header.ranks);
         }
         let Some((exposed, record)) = exposed.as_mut().zip(record) else {
             return;

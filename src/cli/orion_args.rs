@@ -190,7 +190,7 @@ const ORION_OPTIONS: [(&str, &str); 19] = [
 
 /// Rigel's options with a value, and the valid values of each; `valid_values` has those of
 /// `--engine`.
-const RIGEL_VALUES: [(&str, &str); 8] = [
+const RIGEL_VALUES: [(&str, &str); 12] = [
     (
         "target",
         "a file, a block device, a directory, sim:SERVERS,SERVICE_TIME or null:",
@@ -202,6 +202,10 @@ const RIGEL_VALUES: [(&str, &str); 8] = [
     ("metrics", "an address such as 127.0.0.1:9464"),
     ("workers", "a whole number from 1 to 1024"),
     ("seed", "a whole number"),
+    ("hosts", "a whole number from 1"),
+    ("join", "a time such as 60s"),
+    ("rank-address", "a name or an address of this host"),
+    ("rank-ports", "a port, or a range such as 7000-7099"),
 ];
 
 /// How the targets are combined into one volume, as in `-simulate`; the stripe is given by

@@ -155,6 +155,7 @@ impl Progress {
                 live,
                 samples,
             } => self.live(point, live, samples),
+            Event::Parts(_) => {}
             Event::End(record) => self.end(record),
             Event::Waiting { left } => self.waiting(*left),
             Event::Trouble(what) => self.aside(|| output::remark(&format!("{what}\n"))),

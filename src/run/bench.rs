@@ -24,7 +24,7 @@ use crate::observe::{self, Observer};
 use crate::plan::orion::VolumeShape;
 use crate::preflight;
 use crate::record::journal::EngineChoice;
-use crate::record::{PointRecord, Window};
+use crate::record::{PointRecord, RankRecord, Window};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -97,6 +97,8 @@ pub enum Event<'a> {
         /// Counters of the host since the point began, in order of time.
         samples: &'a [Sample],
     },
+    /// What each rank measured of a point was written to the journal; the sum follows.
+    Parts(&'a [RankRecord]),
     /// A point was written to the journal.
     End(&'a PointRecord),
     /// The next round of a soak is not due yet.

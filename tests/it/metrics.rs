@@ -12,7 +12,7 @@ use rigel::engine::sim::Sim;
 use rigel::model::{
     Coordinates, Load, Mix, Nanos, Objective, Pattern, Point, Stream, Until, WarmUp,
 };
-use rigel::record::{Latencies, PointRecord};
+use rigel::record::{Latencies, PointRecord, RankClock, RankGroup, RankRecord};
 use rigel::report::openmetrics::{About, Exposed, Format};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -857,6 +857,13 @@ fn names() -> BTreeSet<String> {
     let host = round.host.as_mut().unwrap();
     (host.io_pressure, host.others_mb_per_s) = (Some(0.1), Some(1.0));
     exposed.add_round(round, record);
+    let of_rank = RankRecord {
+        rank: 0,
+        clock: RankClock::default(),
+        began: Nanos(0),
+        record: record.clone(),
+    };
+    exposed.add_ranks(&RankGroup::default(), &[of_rank]);
     exposed.conclude(Status::Plain);
     let families = opened(&exposed);
     let mut names: BTreeSet<String> = families
