@@ -9,7 +9,7 @@ use super::points::{self, Units};
 use super::{parts, setup, timeline};
 use crate::analyse::{
     BoundVerdict, Estimate, FitResult, TriedMultiple, TriedStream, interval_in_words,
-    objective_in_words, objective_of_stream, rounded,
+    objective_in_words, objective_of_stream, quantity, rounded,
 };
 use crate::model::{
     DemandKind, DemandStream, FitRequest, Measure, Objective, Request, quantile_name,
@@ -311,9 +311,9 @@ fn meaning(request: &FitRequest, found: &FitResult) -> Option<String> {
     let held = found.held?;
     let seconds = request.interval.seconds.filter(|seconds| *seconds > 10.0)?;
     Some(format!(
-        "The demand is an average of {:.0} minutes, and hides the bursts within them. A second that \
-         is {} times as busy as this average is still within the objectives.",
-        (seconds / 60.0).max(1.0),
+        "The demand is an average of {}, and hides the bursts within them. A second that is {} \
+         times as busy as this average is still within the objectives.",
+        quantity::rounded_length(seconds),
         rounded(held)
     ))
 }
@@ -335,7 +335,7 @@ fn assumptions(request: &FitRequest) -> Option<String> {
         let why = if is_of_mean(Some(one.objective)) {
             "as good as the database saw it"
         } else {
-            "usual, because the demand has no latency to compare with"
+            "usual, because the demand has no latency that is a bar for this storage"
         };
         said.push(format!("{} ({why})", objective_of_stream(one)));
     }

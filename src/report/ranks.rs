@@ -269,6 +269,9 @@ fn honesty(found: &RanksResult) -> Vec<String> {
     let reach = found.reach;
     let blocks = match (found.is_separate, found.same_blocks) {
         (true, _) => "Every host reads and writes its own storage.",
+        (false, _) if found.own_files => {
+            "Every rank reads and writes a scratch file of its own, all in one directory."
+        }
         (false, true) => {
             "Reads: every rank draws from all blocks, in an order of its own. Writes: one region for all ranks."
         }

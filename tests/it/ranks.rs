@@ -10,7 +10,7 @@ use rigel::analyse::{HostRounds, RanksResult, SoFar, ranks};
 use rigel::engine::sim::Sim;
 use rigel::model::{
     Arrivals, Bytes, CalibrateRequest, Coordinates, CurveRequest, Host, Loads, Mix, Nanos, Pattern,
-    Point, Ratio, Request, SimSpec, Step,
+    Point, Ratio, Request, SimSpec, Step, Target,
 };
 use rigel::plan::ranks::of_rank;
 use rigel::record::journal::{self, Journal, Run};
@@ -479,4 +479,23 @@ fn what_one_process_measured_has_no_hosts() {
     };
     assert_eq!(ranks(&run), None);
     assert!(report::csv_of_hosts(&run).is_err());
+}
+
+#[test]
+fn in_a_directory_each_rank_has_a_file_of_its_own() {
+    let mut run = cluster("own-files", 2, curve(8), &|_, _| spec("4,1ms"));
+    let shared = ranks(&run).expect("several ranks");
+    run.header.target = Target::Scratch {
+        directory: ".".into(),
+        bytes: None,
+        keep: false,
+    };
+    let own = ranks(&run).expect("several ranks");
+    assert_eq!([shared.own_files, own.own_files], [false, true]);
+    assert_eq!(own.reach.target_bytes, 2 * shared.reach.target_bytes);
+    let text = text::render(
+        &report::document(&run, &report::result(&run)),
+        Extent::Summary,
+    );
+    assert!(text.contains("a scratch file of its own"), "{text}");
 }

@@ -15,7 +15,7 @@ pub use host::{HostFigures, HostsAtLoad};
 pub use rounds::{AloneFigures, HostRounds, LadderStep};
 
 use crate::analyse::point::summary::summarise_within;
-use crate::model::{Coordinates, Finding};
+use crate::model::{Coordinates, Finding, Target};
 use crate::record::journal::Run;
 use crate::record::{RankGroup, RankLost, visits};
 use loads::RankLoads;
@@ -34,6 +34,8 @@ pub struct RanksResult {
     pub is_separate: bool,
     /// True if all ranks write to one region.
     pub same_blocks: bool,
+    /// True if each rank has a scratch file of its own.
+    pub own_files: bool,
     /// All hosts at one load: at the knee in rounds, in the closing measurement, or at the load
     /// with the highest throughput.
     pub at_load: Option<HostsAtLoad>,
@@ -95,6 +97,7 @@ pub fn ranks(run: &Run) -> Option<RanksResult> {
             .collect(),
         is_separate: group.separate,
         same_blocks: group.same_blocks,
+        own_files: has_own_files(run),
         at_load,
         rounds: HostRounds::of(group, &loads),
         overlap: overlap(run, group),
@@ -146,9 +149,20 @@ fn overlap(run: &Run, group: &RankGroup) -> Overlap {
     found
 }
 
+/// In a directory, each rank makes a scratch file, which has no name that others could open.
+fn has_own_files(run: &Run) -> bool {
+    matches!(run.header.target, Target::Scratch { .. })
+}
+
 /// Blocks that several ranks or points touched are counted each time: so it is an upper bound.
 fn reach(run: &Run) -> CacheReach {
-    let target = run.header.facts.usable.0;
+    let each = run.header.facts.usable.0;
+    let ranks = run.header.ranks.as_ref().map_or(1, |group| group.size());
+    let target = if has_own_files(run) {
+        each.saturating_mul(ranks as u64)
+    } else {
+        each
+    };
     let streams = run.ranks.parts.iter().flat_map(|point| &point.parts);
     let bytes = streams.flat_map(|part| &part.record.streams).map(|stream| {
         let coverage = &stream.coverage;
