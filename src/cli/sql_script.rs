@@ -86,7 +86,7 @@ pub(super) fn run(args: &ScriptArgs) -> Result<u8, Error> {
         ScriptKind::OracleCalibrate(args) => {
             let files = calibrate_io::calibrate_io();
             write(&args.directory, &files)?;
-            result(&told(&args.directory, &files));
+            result(&summary(&args.directory, &files));
             result("Next: read README.txt. It replaces the calibration that the database has.\n");
             Ok(0)
         }
@@ -105,7 +105,7 @@ fn for_oracle(args: &OracleArgs) -> Result<u8, Error> {
     let files = oracle::oracle(&request)?;
     write(&args.directory, &files)?;
     let redo = request.redo();
-    let mut text = told(&args.directory, &files);
+    let mut text = summary(&args.directory, &files);
     let _ = writeln!(text, "Redo by estimate: load {}.", redo.load);
     let per_row = Bytes(redo.updated_row.0);
     let _ = match redo.run.filter(|_| request.work.updates.get() > 0.0) {
@@ -186,7 +186,8 @@ fn write(path: &Path, files: &[ScriptFile]) -> Result<(), Error> {
     Ok(())
 }
 
-fn told(path: &Path, files: &[ScriptFile]) -> String {
+/// The directory and the names of its files.
+fn summary(path: &Path, files: &[ScriptFile]) -> String {
     let names: Vec<&str> = files.iter().map(|file| file.name).collect();
     format!("{}: {}\n", path.display(), names.join(", "))
 }

@@ -1,5 +1,5 @@
-//! What a point that several ranks measure together is told from outside: when to begin, and after
-//! which window to end.
+//! The common beginning and end of a point that several ranks measure together, which rank 0
+//! decides.
 //!
 //! A rank warms up on its own and says so. It measures from a moment that is the same for all, and
 //! ends after a number of windows that is the same for all. It decides neither.

@@ -58,7 +58,7 @@ pub struct ClaimedCalibration {
     pub latency_ms: Option<f64>,
     /// The number of disks that it was given.
     pub disks: Option<f64>,
-    /// The greatest latency that it was given; `None` if that is not told.
+    /// The greatest latency that it was given; `None` if that is unknown.
     pub asked_latency_ms: Option<f64>,
 }
 

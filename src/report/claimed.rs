@@ -103,13 +103,13 @@ pub fn document(ours: &str, theirs: &str, found: &ClaimBeside) -> Document {
         ),
         row(
             "p99 there",
-            "not told".into(),
+            "not known".into(),
             of(mean, |at| at.p99_us, parts::time),
             of(p99, |at| at.p99_us, parts::time),
         ),
         row(
             "load there",
-            "not told".into(),
+            "not known".into(),
             outstanding(mean),
             outstanding(p99),
         ),
@@ -135,7 +135,7 @@ pub fn document(ours: &str, theirs: &str, found: &ClaimBeside) -> Document {
     ];
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let default = if found.is_default_bound {
-        " The claim does not tell its greatest latency: 20 ms is the procedure's default."
+        " The claim does not state its greatest latency: 20 ms is the procedure's default."
     } else {
         ""
     };

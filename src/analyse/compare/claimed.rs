@@ -16,7 +16,7 @@ pub struct ClaimBeside {
     pub claim: ClaimedCalibration,
     /// The bound in milliseconds.
     pub bound_ms: f64,
-    /// True if the claim does not tell its bound, and the procedure's default is taken.
+    /// True if the claim does not state its bound, and the procedure's default is taken.
     pub is_default_bound: bool,
     /// Our load with the most reads per second whose mean latency is within the bound, which is how
     /// `CALIBRATE_IO` judges.

@@ -100,7 +100,7 @@ fn claimed(claim: &ClaimedCalibration) -> String {
     .flatten()
     .collect();
     format!(
-        "CALIBRATE_IO claims {}. It tells no interval, and not which blocks it read.",
+        "CALIBRATE_IO claims {}. It has no interval, and does not say which blocks it read.",
         parts.join(", ")
     )
 }

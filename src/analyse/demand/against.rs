@@ -32,7 +32,7 @@ pub enum Fits {
 pub struct Usage {
     /// At least this part.
     pub low: f64,
-    /// At most this part; `None` if the calibration did not measure what would tell it.
+    /// At most this part; `None` if the calibration did not measure what would show it.
     pub high: Option<f64>,
 }
 

@@ -16,7 +16,7 @@ const RATE_LOW: f64 = 0.8;
 /// A host whose p99 is more than this many times the median of all hosts' p99 is slow.
 const P99_HIGH: f64 = 1.5;
 
-/// Number of hosts from which on one of them can be told from the others.
+/// Minimum number of hosts among which one can be called slow.
 const HOSTS_TO_JUDGE: usize = 3;
 
 /// One host's figures at one load.
