@@ -8,7 +8,7 @@ mod bench;
 pub mod ranks;
 pub mod soak;
 
-pub use bench::{Bench, BenchRequest, Event, Listen, SqlRequest};
+pub use bench::{Bench, BenchRequest, Event, Listen, ServerWatch, SqlRequest};
 
 use crate::model::{Coordinates, Error, Nanos, Point};
 use crate::ranks::Ranks;

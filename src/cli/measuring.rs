@@ -88,7 +88,7 @@ pub(super) struct MeasuringArgs {
 impl MeasuringArgs {
     /// Joins the other ranks, if a launcher started several. The first thing that a verb does.
     pub(super) fn enter(&self) -> Result<(), Error> {
-        self.outcome.ranks.enter(!self.destroy.is_empty())
+        self.outcome.ranks.joining.enter(!self.destroy.is_empty())
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8, Error> {
         }
         Parsed::Measure(args) => args,
     };
-    args.outcome.ranks.enter(!args.destroy.is_empty())?;
+    args.outcome.ranks.joining.enter(!args.destroy.is_empty())?;
     args.remarks()
         .iter()
         .for_each(|text| remark(&format!("{text}\n")));

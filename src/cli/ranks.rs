@@ -5,6 +5,7 @@
 
 use super::output;
 use crate::engine::inherited;
+use crate::engine::sql::Access;
 use crate::model::{Error, Nanos};
 use crate::observe;
 use crate::ranks::pmi::Pmi;
@@ -47,6 +48,15 @@ pub struct RanksArgs {
     /// Let all ranks write to the same blocks, instead of each to its own part
     #[arg(long, hide_short_help = true)]
     pub same_blocks: bool,
+    /// How they find each other.
+    #[command(flatten)]
+    pub joining: JoinArgs,
+}
+
+/// How the processes of one run find each other.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Several hosts at once, under mpiexec or srun")]
+pub struct JoinArgs {
     /// Time in which all ranks must have started [default: 60s]
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub join: Option<Nanos>,
@@ -56,7 +66,7 @@ pub struct RanksArgs {
     /// Ports of which rank 0 may use one, such as 7000-7099 [default: any free port]
     #[arg(long, value_name = "FROM-TO", hide_short_help = true)]
     pub rank_ports: Option<Ports>,
-    /// Measure alone although a launcher has started several processes
+    /// Act alone although a launcher has started several processes
     #[arg(long, hide_short_help = true)]
     pub alone: bool,
 }
@@ -86,7 +96,7 @@ impl FromStr for Ports {
     }
 }
 
-impl RanksArgs {
+impl JoinArgs {
     /// Decides whether this process is alone, and joins the others if it is not. Called before
     /// anything else is opened.
     ///
@@ -231,6 +241,15 @@ fn complain(ranks: &Ranks, error: &Error) {
         format!("{named}: {}", error.what()),
         error.hint(),
     ));
+}
+
+/// The servers that this process uses of those that were given: all of them, unless there are other
+/// ranks.
+pub(super) fn own_servers(access: &Access) -> Access {
+    match joined() {
+        Some(ranks) => access.of_rank(ranks.rank(), ranks.size()),
+        None => access.clone(),
+    }
 }
 
 /// Refuses a private server for several ranks: each would make its own.

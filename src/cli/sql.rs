@@ -7,6 +7,7 @@ use super::outcome::OutcomeArgs;
 use super::output::{remark, result};
 use super::private_server::{ServerArgs, load_tables};
 use super::progress::ProgressMode;
+use super::ranks::JoinArgs;
 use super::sql_args::{self, TablesArgs, WorkArgs};
 use super::sql_script::{self, ScriptArgs};
 use super::{calibrate, page, ranges, ranks};
@@ -148,6 +149,8 @@ impl ResultsArgs {
 }
 
 /// Create the tables, or resume an interrupted load
+///
+/// Under mpiexec or srun one process does it, and the others wait.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 loaded, 1 failed or interrupted, 2 wrong usage.")]
 struct SqlLoadArgs {
@@ -167,9 +170,13 @@ struct SqlLoadArgs {
     /// Tablespace for the tables [default: the database's]
     #[arg(long, value_name = "NAME")]
     tablespace: Option<String>,
+    #[command(flatten)]
+    joining: JoinArgs,
 }
 
 /// Remove everything that rigel sql load created, and nothing else
+///
+/// Under mpiexec or srun one process does it, and the others wait.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 removed, 1 failed, 2 wrong usage.")]
 struct DropArgs {
@@ -178,6 +185,8 @@ struct DropArgs {
     urls: Vec<String>,
     #[command(flatten)]
     password: PasswordArgs,
+    #[command(flatten)]
+    joining: JoinArgs,
 }
 
 /// Stop and remove private servers that were left because Rigel was killed
@@ -203,6 +212,10 @@ pub(super) fn run(args: &SqlArgs) -> Result<u8, Error> {
 }
 
 fn load(args: &SqlLoadArgs) -> Result<u8, Error> {
+    args.joining.enter(false)?;
+    if ranks::is_follower() {
+        return Ok(0);
+    }
     let settings = args
         .tables
         .or(WorkArgs::of_file(args.conf.clone()).settings()?)?;
@@ -223,6 +236,10 @@ fn load(args: &SqlLoadArgs) -> Result<u8, Error> {
 }
 
 fn remove(args: &DropArgs) -> Result<u8, Error> {
+    args.joining.enter(false)?;
+    if ranks::is_follower() {
+        return Ok(0);
+    }
     let access = database::access(&args.urls, &args.password)?;
     let removed = sql::remove(&access)?;
     if removed.is_empty() {
@@ -385,7 +402,8 @@ fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error>
 
 /// The tables that a database has from us.
 pub(super) fn tables_of(access: &Access) -> Result<Tables, Error> {
-    sql::find(access)?.ok_or_else(|| {
+    let access = ranks::own_servers(access);
+    sql::find(&access)?.ok_or_else(|| {
         let address = &access.servers[0];
         Error::usage(
             format!("'{address}' has no tables of rigel sql load, or not all of them"),

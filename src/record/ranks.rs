@@ -230,6 +230,7 @@ impl RankLines {
 /// [`SKEW_MAX`] remains there is no sum: the record is [`End::Broken`] and has no windows.
 ///
 /// The record has no samples and no coverage: counters and blocks are each host's own, in its part.
+/// Of a database it has the number of rows that were asked for, since the servers count for all.
 #[must_use]
 pub fn merged(started: String, parts: &[RankRecord]) -> Option<PointRecord> {
     let mut parts: Vec<&RankRecord> = parts.iter().collect();
@@ -412,6 +413,14 @@ fn nanos(value: i128) -> Nanos {
 }
 
 /// The class `name` of all parts: `kept` windows, in each part after those that it skips.
+/// Adds the rows that sessions asked for, slice by slice: their servers count the same rows for all
+/// ranks together.
+fn add_slices(sum: &mut Vec<u64>, slices: &[u64]) {
+    sum.resize(sum.len().max(slices.len()), 0);
+    let pairs = sum.iter_mut().zip(slices);
+    pairs.for_each(|(sum, count)| *sum = sum.saturating_add(*count));
+}
+
 fn merged_stream(name: &str, parts: &[&RankRecord], place: &Place, kept: usize) -> StreamRecord {
     let of_rank = || {
         let skipped = place.skipped.iter().copied();
@@ -477,6 +486,9 @@ fn merged_stream(name: &str, parts: &[&RankRecord], place: &Place, kept: usize) 
                 .merge(delay);
         }
         sum.warm_up_done = sum.warm_up_done.saturating_add(stream.warm_up_done);
+        if sum.sql.is_some() {
+            add_slices(&mut sum.coverage.slices, &stream.coverage.slices);
+        }
     }
     sum
 }

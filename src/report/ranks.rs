@@ -264,23 +264,42 @@ fn scaling(rounds: &HostRounds) -> Option<String> {
     ))
 }
 
+/// Which host's sessions were on which database.
+fn databases(found: &RanksResult) -> Option<String> {
+    let mut by_url: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (url, host) in found.databases.iter().zip(&found.names) {
+        match by_url.iter_mut().find(|(known, _)| known == url) {
+            Some((_, hosts)) => hosts.push(host),
+            None => by_url.push((url, vec![host])),
+        }
+    }
+    let each = by_url
+        .iter()
+        .map(|(url, hosts)| format!("of {} on {url}", hosts.join(", ")));
+    let each: Vec<String> = each.collect();
+    (!each.is_empty()).then(|| format!("Sessions {}.", each.join("; ")))
+}
+
 /// What limits the figures.
 fn honesty(found: &RanksResult) -> Vec<String> {
     let reach = found.reach;
     let blocks = match (found.is_separate, found.same_blocks) {
+        _ if !found.databases.is_empty() => {
+            "Sessions of every rank read and update rows of all tables of their database."
+        }
         (true, _) => "Every host reads and writes its own storage.",
         (false, _) if found.own_files => {
             "Every rank reads and writes a scratch file of its own, all in one directory."
         }
-        (false, true) => {
-            "Reads: every rank draws from all blocks, in an order of its own. Writes: one region for all ranks."
-        }
+        (false, true) => "Every rank reads and writes all blocks, in an order of its own.",
         (false, false) => {
-            "Reads: every rank draws from all blocks, in an order of its own. Writes, if any: to parts that do not overlap."
+            "If the plan only reads, every rank draws from all blocks, in an order of its own; else \
+             from a part of its own."
         }
     };
-    let mut said = vec![blocks.to_string()];
-    if reach.target_bytes > 0 && !found.is_separate {
+    let mut said: Vec<String> = databases(found).into_iter().collect();
+    said.push(blocks.into());
+    if reach.target_bytes > 0 && !found.is_separate && found.databases.is_empty() {
         said.push(format!(
             "All hosts together touched at most {} of {}: a cache of the storage of that size may \
              have answered what was read twice.",

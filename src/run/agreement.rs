@@ -11,7 +11,8 @@ use crate::engine::opened::Opened;
 use crate::engine::presence::PresenceFile;
 use crate::engine::sampled::SampledBlocks;
 use crate::engine::scratch;
-use crate::model::{Bytes, Error, Host, Nanos, Target, TargetFacts};
+use crate::engine::sql::Access;
+use crate::model::{Bytes, Error, Host, Nanos, Tables, Target, TargetFacts};
 use crate::observe;
 use crate::ranks::Ranks;
 use crate::record::ranks::{RankFacts, RankGroup, TargetIdentity};
@@ -39,6 +40,8 @@ pub struct AgreementTerms<'a> {
     pub separate: bool,
     /// Number of hosts that the user wants; `None` for any.
     pub hosts: Option<usize>,
+    /// The servers that this rank uses and the tables that it found, if the target is a database.
+    pub database: Option<(Access, Tables)>,
 }
 
 /// What the ranks have agreed about.
@@ -48,6 +51,8 @@ pub struct Agreement {
     pub identity: TargetIdentity,
     /// Size of each rank's scratch file, where the user gave none.
     pub scratch: Option<Bytes>,
+    /// Name of all ranks' sessions on a database.
+    pub application: Option<String>,
 }
 
 /// What one rank found.
@@ -58,6 +63,18 @@ struct Findings {
     members: Vec<MemberSeen>,
     /// Free space for a scratch file.
     scratch: Option<Bytes>,
+    database: Option<DatabaseSeen>,
+}
+
+/// A database as one rank sees it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct DatabaseSeen {
+    /// Its first server.
+    server: String,
+    tables: Tables,
+    application: String,
+    /// A server that only this host reaches by this address.
+    local: Option<String>,
 }
 
 /// A file or device as one rank sees it.
@@ -99,10 +116,14 @@ pub fn agree(ranks: &Ranks, terms: &AgreementTerms) -> Result<Agreement, Error> 
         if let Target::Scratch { directory, .. } = terms.target {
             same_directory(ranks, directory)?;
         }
+        reachable_servers(ranks, &of_all)?;
     }
+    same_tables(ranks, &of_all)?;
+    let first = of_all.iter().find_map(|found| found.database.as_ref());
     Ok(Agreement {
         identity: own.identity(),
         scratch: of_all.iter().filter_map(|found| found.scratch).min(),
+        application: first.map(|database| database.application.clone()),
     })
 }
 
@@ -152,7 +173,10 @@ impl Findings {
     /// Looks at the target.
     fn of(terms: &AgreementTerms, size: usize) -> Self {
         let look = || -> Result<Self, Error> {
-            let mut found = Self::default();
+            let mut found = Self {
+                database: terms.database.as_ref().map(DatabaseSeen::of),
+                ..Self::default()
+            };
             match terms.target {
                 Target::Paths { members, .. } => {
                     for path in members {
@@ -183,6 +207,18 @@ impl Findings {
         TargetIdentity {
             name: first.and_then(|member| member.name.clone()),
             digest: first.map(|member| member.blocks.all.clone()),
+        }
+    }
+}
+
+impl DatabaseSeen {
+    fn of((access, tables): &(Access, Tables)) -> Self {
+        let local = access.servers.iter().find(|server| server.is_local());
+        Self {
+            server: access.servers[0].to_string(),
+            tables: *tables,
+            application: access.application.clone(),
+            local: local.map(ToString::to_string),
         }
     }
 }
@@ -271,6 +307,42 @@ fn same_members(ranks: &Ranks, of_all: &[Findings]) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Refuses tables of another size than rank 0 found: points are planned for those.
+fn same_tables(ranks: &Ranks, of_all: &[Findings]) -> Result<(), Error> {
+    let seen = |(rank, found): (usize, &Findings)| Some((rank, found.database.clone()?));
+    let mut all = of_all.iter().enumerate().filter_map(seen);
+    let Some((_, first)) = all.next() else {
+        return Ok(());
+    };
+    match all.find(|(_, other)| other.tables != first.tables) {
+        None => Ok(()),
+        Some((rank, other)) => Err(Error::usage(
+            format!(
+                "{}: the tables in '{}' have another size than those in '{}'",
+                ranks.named(rank),
+                other.server,
+                first.server
+            ),
+            "load all of them with the same options: rigel sql drop, then rigel sql load",
+        )),
+    }
+}
+
+/// Refuses addresses that lead to another server on every host.
+fn reachable_servers(ranks: &Ranks, of_all: &[Findings]) -> Result<(), Error> {
+    let local = |found: &Findings| found.database.as_ref()?.local.clone();
+    match of_all.iter().find_map(local) {
+        Some(url) if ranks.hosts() > 1 => Err(Error::usage(
+            format!(
+                "'{url}' is another server on each of the {} hosts",
+                ranks.hosts()
+            ),
+            "give the server's name; or --separate if every host has a server of its own",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses directories that are not the same on every host: each rank makes a file, rank 0 looks

@@ -15,10 +15,10 @@ use crate::engine::sim::Sim;
 use crate::engine::sql::Access;
 use crate::engine::uring::SLOTS_MAX;
 use crate::engine::volume::Volume;
-use crate::engine::{self, Engine, guard};
+use crate::engine::{self, Engine, ServerMonitor, guard};
 use crate::model::{
-    Bytes, Error, Finding, FindingName, Host, Layout, Nanos, Point, Sample, Severity, SqlWork,
-    Stream, Target, TargetFacts, VolumeMember,
+    Bytes, Error, Finding, FindingName, Host, Layout, Nanos, Point, Sample, ServerSample, Severity,
+    SqlWork, Stream, Target, TargetFacts, VolumeMember,
 };
 use crate::observe::{self, Observer};
 use crate::plan::orion::VolumeShape;
@@ -72,6 +72,30 @@ pub struct SqlRequest<'a> {
     pub work: SqlWork,
     /// Statement timeout of the server; `None` keeps the server's own setting.
     pub statement_timeout: Option<Nanos>,
+    /// Whose counters are sampled.
+    pub watch: ServerWatch<'a>,
+}
+
+/// The servers whose counters a process samples. A server counts for all its clients, so of several
+/// ranks one samples those of all, and compares them with the sum of what all ranks did.
+#[derive(Clone, Copy)]
+pub enum ServerWatch<'a> {
+    /// Its own, which no other rank uses.
+    Own,
+    /// Those of all ranks.
+    All(&'a Access),
+    /// None: another rank does.
+    Elsewhere,
+}
+
+/// The servers whose counters a bench samples.
+enum CountedServers {
+    /// Those of its engine.
+    Own,
+    /// Those of all ranks, by an engine that has no sessions.
+    OfAll(Box<dyn Engine>),
+    /// None.
+    Elsewhere,
 }
 
 /// Progress of preparing a bench and of measuring.
@@ -116,6 +140,7 @@ pub type Listen<'a> = dyn FnMut(Event) + 'a;
 /// A prepared measurement: engine, target and points.
 pub struct Bench {
     pub(super) engine: Box<dyn Engine>,
+    counted: CountedServers,
     observer: Observer,
     workers: usize,
     /// Scratch file; deleted when the bench is dropped.
@@ -290,6 +315,7 @@ impl Bench {
         }
         Ok(Self {
             engine,
+            counted: CountedServers::Own,
             observer: Observer::new(devices),
             workers: request.workers,
             _scratch: scratch,
@@ -309,6 +335,7 @@ impl Bench {
             access,
             work,
             statement_timeout,
+            watch,
         } = request.sql.ok_or_else(|| {
             Error::usage(
                 format!(
@@ -320,6 +347,13 @@ impl Bench {
         })?;
         let (engine, server, findings) =
             engine::sql::open(access.clone(), work, statement_timeout)?;
+        let counted = match watch {
+            ServerWatch::Own => CountedServers::Own,
+            ServerWatch::All(all) => {
+                CountedServers::OfAll(engine::sql::open(all.clone(), work, None)?.0)
+            }
+            ServerWatch::Elsewhere => CountedServers::Elsewhere,
+        };
         let usable = engine.usable();
         let data = server.settings.get("data_directory").map(PathBuf::from);
         // Observe the disks of the data directory if the server is on this machine.
@@ -332,6 +366,7 @@ impl Bench {
                 usable,
             }),
             engine,
+            counted,
             observer: Observer::new(devices),
             workers: request.workers,
             _scratch: None,
@@ -360,6 +395,7 @@ impl Bench {
                 usable,
             }),
             engine,
+            counted: CountedServers::Own,
             observer: Observer::new(Vec::<String>::new()),
             workers: request.workers,
             _scratch: None,
@@ -448,7 +484,7 @@ impl Bench {
         see: &mut dyn FnMut(&Live),
         listen: &mut Listen,
     ) -> Result<PointRecord, Error> {
-        let monitor = self.engine.server_monitor();
+        let monitor = self.own_monitor();
         if let Some(monitor) = monitor {
             monitor.begin();
         }
@@ -501,18 +537,34 @@ impl Bench {
     /// Samples the counters of the host, and of the server if there is one.
     fn sample(&self, at: Nanos) -> Sample {
         let mut sample = self.observer.sample(at);
-        if let Some(monitor) = self.engine.server_monitor()
-            && let Some(mut server) = monitor.counters()
-        {
-            if let Some(processes) = observe::processes_below(&monitor.processes()) {
-                server.cpu = Some(processes.cpu);
-                server.storage_read = processes.storage_read;
-                server.storage_written = processes.storage_written;
-            }
-            sample.server = Some(Box::new(server));
-        }
+        sample.server = self.own_monitor().and_then(counters);
         sample
     }
+
+    fn own_monitor(&self) -> Option<&dyn ServerMonitor> {
+        self.engine
+            .server_monitor()
+            .filter(|_| matches!(self.counted, CountedServers::Own))
+    }
+
+    /// Watches the servers of all ranks, at the rank that does so.
+    pub(super) fn monitor_of_all(&self) -> Option<&dyn ServerMonitor> {
+        match &self.counted {
+            CountedServers::OfAll(engine) => engine.server_monitor(),
+            CountedServers::Own | CountedServers::Elsewhere => None,
+        }
+    }
+}
+
+/// The counters of servers, with those of their processes if they run on this machine.
+pub(super) fn counters(monitor: &dyn ServerMonitor) -> Option<Box<ServerSample>> {
+    let mut server = monitor.counters()?;
+    if let Some(processes) = observe::processes_below(&monitor.processes()) {
+        server.cpu = Some(processes.cpu);
+        server.storage_read = processes.storage_read;
+        server.storage_written = processes.storage_written;
+    }
+    Some(Box::new(server))
 }
 
 /// Path and identity of a target.

@@ -9,10 +9,10 @@
 //! A model of a device has no time in common with others. There the first rank measures as if it
 //! were alone, and the others as long as it did.
 
-use super::bench::{Bench, Listen};
+use super::bench::{Bench, Listen, counters};
 use crate::analyse;
 use crate::drive::{Cue, Live};
-use crate::model::{Error, Nanos, Point, Until};
+use crate::model::{Error, Nanos, Point, Sample, Until};
 use crate::plan::ranks::of_rank;
 use crate::ranks::{ClockOffset, Ranks};
 use crate::record::ranks::{RankClock, RankRecord, merged};
@@ -125,6 +125,12 @@ pub(super) fn measure(
             ranks.clock_offsets(EXCHANGES)?
         },
     };
+    // Before any session is open, since a server counts for all of them.
+    let monitor = bench.monitor_of_all();
+    let before = monitor.map(|monitor| {
+        monitor.begin();
+        counters(monitor)
+    });
     let parts = if is_model {
         conductor.one_after_the_other(warming, listen)?
     } else {
@@ -146,7 +152,23 @@ pub(super) fn measure(
         .next()
         .map(|(record, _)| record.started.clone());
     let parts = conductor.records(parts, &after);
-    Ok(merged(started.unwrap_or_default(), &parts).map(|merged| Together { merged, parts }))
+    let merged = merged(started.unwrap_or_default(), &parts);
+    Ok(merged.map(|mut merged| {
+        if let Some((monitor, before)) = monitor.zip(before) {
+            monitor.flush();
+            let end = merged.warm_up.plus(merged.measured);
+            let of_servers = |at, server| Sample {
+                at,
+                server,
+                ..Sample::default()
+            };
+            merged.samples = vec![
+                of_servers(Nanos(0), before),
+                of_servers(end, counters(monitor)),
+            ];
+        }
+        Together { merged, parts }
+    }))
 }
 
 /// Tells the other ranks that there are no more points.
@@ -245,6 +267,9 @@ impl Conductor<'_> {
         }
         let point = self.share(0);
         let mut see = |live: &Live| {
+            if let Some(monitor) = self.bench.monitor_of_all() {
+                monitor.look();
+            }
             let own = &mut self.windows()[0];
             own.extend(whole_windows(live, &point, own.len()));
         };
@@ -356,13 +381,17 @@ impl Conductor<'_> {
         self.windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The point as one rank measures it. Fixed work is divided among all.
+    /// The point as one rank measures it. Fixed work is divided among all; that of sessions is the
+    /// work of each session.
     fn share(&self, rank: usize) -> Point {
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let (own, size) = (number(rank), number(self.ranks.size()));
         let usable = self.bench.facts.usable.0;
         let mut point = of_rank(self.point, own, size, usable).unwrap_or(self.point.clone());
-        if let Until::Ops(ops) | Until::Work { ops, .. } = &mut point.until {
+        let is_of_each = point.streams.iter().any(|stream| stream.sql.is_some());
+        if let Until::Ops(ops) | Until::Work { ops, .. } = &mut point.until
+            && !is_of_each
+        {
             let (count, rank) = (self.active.len().max(1) as u64, rank as u64);
             *ops = (*ops / count + u64::from(rank < *ops % count)).max(1);
         }

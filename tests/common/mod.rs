@@ -5,6 +5,7 @@
 // The library's own tests include it from there too.
 #[path = "../../src/report/golden.rs"]
 mod golden;
+pub(crate) mod launched;
 pub(crate) mod pmi;
 
 use rigel::analyse::{Calibration, SoFar, calibration, is_enough};

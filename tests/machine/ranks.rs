@@ -1,75 +1,12 @@
 //! Several processes as one run, started as MPI's process managers start them: by a server of PMI-1
 //! in these tests, without a launcher.
 
+use crate::common::launched::{Rank, start};
 use crate::common::pmi::{Dialect, Server};
 use crate::common::{Place, in_time, need, rigel, scratch_file, test, text, wait_until};
 use rigel::record::End;
 use rigel::record::journal::{self, Run};
-use rustix::io::{FdFlags, fcntl_setfd};
-use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixStream;
-use std::process::{Child, Command, Output, Stdio};
-
-/// A process that is one rank of a run. It is killed when it is dropped.
-struct Rank(Option<Child>);
-
-impl Rank {
-    fn start(mut command: Command, end: &UnixStream, rank: usize, size: usize) -> Self {
-        // Inherited as a launcher leaves it: open in the new program.
-        fcntl_setfd(end, FdFlags::empty()).unwrap();
-        let child = command
-            .env("PMI_FD", end.as_raw_fd().to_string())
-            .env("PMI_RANK", rank.to_string())
-            .env("PMI_SIZE", size.to_string())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        Self(Some(child))
-    }
-
-    fn id(&self) -> u32 {
-        self.0.as_ref().unwrap().id()
-    }
-
-    fn signal(&self, name: &str) {
-        let number = self.id().to_string();
-        let status = Command::new("kill").args(["-s", name, &number]).status();
-        assert!(status.unwrap().success(), "kill -s {name}");
-    }
-
-    fn end(mut self) -> Output {
-        self.0.take().unwrap().wait_with_output().unwrap()
-    }
-}
-
-impl Drop for Rank {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-/// Starts `size` ranks of this command line, each with what `of_rank` adds to its command.
-fn start(
-    place: &Place,
-    line: &str,
-    size: usize,
-    of_rank: impl Fn(usize, &mut Command),
-) -> (Server, Vec<Rank>) {
-    let (server, ends) = Server::start(Dialect::Hydra5, size, usize::MAX);
-    let ranks = ends.into_iter().enumerate().map(|(rank, end)| {
-        let mut command = rigel(place, line);
-        command.env("RIGEL_TEST_BOOT_ID", format!("boot-{rank}"));
-        of_rank(rank, &mut command);
-        command.stdin(Stdio::null());
-        Rank::start(command, &end, rank, size)
-    });
-    let ranks = ranks.collect();
-    (server, ranks)
-}
+use std::process::{Command, Output};
 
 /// Runs them to their end.
 fn run(place: &Place, line: &str, size: usize) -> Vec<Output> {
@@ -260,13 +197,6 @@ fn the_death_of_a_rank_ends_the_run_and_keeps_what_is_complete() {
     // The others are ended through the process manager as well.
     wait_until("the job is ended", || server.state().aborted.is_some());
     assert_eq!(server.state().aborted.as_deref(), Some("6"));
-}
-
-impl Rank {
-    fn signal_and_wait(mut self, name: &str) {
-        self.signal(name);
-        let _ = self.0.take().unwrap().wait();
-    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod mixes;
 mod oracle_loop;
 mod plans;
 mod private;
+mod ranks;
 mod reach;
 mod servers;
 

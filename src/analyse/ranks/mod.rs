@@ -36,6 +36,10 @@ pub struct RanksResult {
     pub same_blocks: bool,
     /// True if each rank has a scratch file of its own.
     pub own_files: bool,
+    /// By rank: the databases that its sessions were on, without passwords; empty if no database was
+    /// measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub databases: Vec<String>,
     /// All hosts at one load: at the knee in rounds, in the closing measurement, or at the load
     /// with the highest throughput.
     pub at_load: Option<HostsAtLoad>,
@@ -98,6 +102,7 @@ pub fn ranks(run: &Run) -> Option<RanksResult> {
         is_separate: group.separate,
         same_blocks: group.same_blocks,
         own_files: has_own_files(run),
+        databases: databases(group),
         at_load,
         rounds: HostRounds::of(group, &loads),
         overlap: overlap(run, group),
@@ -147,6 +152,12 @@ fn overlap(run: &Run, group: &RankGroup) -> Overlap {
         .map(|member| member.wall_clock_ahead_ns.unsigned_abs());
     found.wall_clock_s = ahead.max().unwrap_or(0) as f64 / 1e9;
     found
+}
+
+fn databases(group: &RankGroup) -> Vec<String> {
+    let members = group.members.iter();
+    let on_server = members.filter(|member| member.facts.server.is_some());
+    on_server.map(|member| member.facts.name.clone()).collect()
 }
 
 /// In a directory, each rank makes a scratch file, which has no name that others could open.

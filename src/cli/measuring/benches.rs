@@ -6,12 +6,15 @@
 use super::job::{Job, header};
 use crate::analyse::suspect_below;
 use crate::cli::ranks;
-use crate::model::{Coordinates, Error, Layer, Layout, Nanos, Point, Request, SqlWork, Target};
+use crate::engine::sql::Access;
+use crate::model::{
+    Coordinates, Error, Layer, Layout, Nanos, Point, Request, SqlTarget, SqlWork, Target,
+};
 use crate::plan::orion::VolumeShape;
 use crate::record::journal::{EngineChoice, Header};
 use crate::record::ranks::RankGroup;
 use crate::run::agreement;
-use crate::run::{Bench, BenchRequest, Listen, SqlRequest};
+use crate::run::{Bench, BenchRequest, Listen, ServerWatch, SqlRequest};
 use std::sync::atomic::AtomicBool;
 
 /// A part of a run's points, and what they are measured on.
@@ -178,13 +181,24 @@ fn prepare(
     listen: &mut Listen,
 ) -> Result<Bench, Error> {
     let (request, options) = (&job.invocation.request, &job.invocation.options);
-    let sql = job.access.as_ref().zip(part.sql);
     let ranks = ranks::joined();
+    let own = job.access.as_ref().map(ranks::own_servers);
+    let target = own_target(&part.target, own.as_ref());
+    let sql = own.as_ref().zip(part.sql);
+    // Of several ranks, the first counts for all.
+    let watch = match ranks.filter(|_| !job.separate) {
+        None => ServerWatch::Own,
+        Some(ranks) if ranks.is_root() => job
+            .access
+            .as_ref()
+            .map_or(ServerWatch::Own, ServerWatch::All),
+        Some(_) => ServerWatch::Elsewhere,
+    };
     let rank = ranks.map_or(0, |ranks| ranks.rank() as u64);
     // What several ranks write lies apart, unless the user or the storage says otherwise.
     let apart = ranks.filter(|_| request.writes() && !job.same_blocks && !job.separate);
     let asked = BenchRequest {
-        target: &part.target,
+        target: &target,
         engine: &part.engine,
         grain: request.grain(),
         largest: request.largest(),
@@ -198,6 +212,7 @@ fn prepare(
             access,
             work,
             statement_timeout,
+            watch,
         }),
     };
     let points = |volume: VolumeShape<'_>| match (request, part.layer) {
@@ -205,6 +220,17 @@ fn prepare(
         _ => request.prepared(volume, options.seed),
     };
     Bench::prepare(&asked, points, stop, listen)
+}
+
+/// The target with those servers only that this process uses.
+fn own_target(target: &Target, own: Option<&Access>) -> Target {
+    match (target, own) {
+        (Target::Sql(given), Some(own)) => Target::Sql(SqlTarget {
+            urls: own.servers.iter().map(ToString::to_string).collect(),
+            ..given.clone()
+        }),
+        _ => target.clone(),
+    }
 }
 
 /// The only bench of a run without layers.

@@ -55,8 +55,18 @@ impl Job {
             destroy: &options.destroy,
             separate: self.separate,
             hosts: args.hosts,
+            database: self
+                .access
+                .as_ref()
+                .map(ranks::own_servers)
+                .zip(request.tables()),
         };
         self.agreement = agreement::agree(ranks, &terms)?;
+        if let Some((access, application)) =
+            self.access.as_mut().zip(self.agreement.application.clone())
+        {
+            access.application = application;
+        }
         request.set_ranks(u32::try_from(ranks.size()).unwrap_or(u32::MAX));
         if let Target::Scratch { bytes, .. } = &mut self.target {
             *bytes = bytes.or(self.agreement.scratch);

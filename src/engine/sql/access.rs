@@ -470,6 +470,18 @@ impl Access {
         })
     }
 
+    /// The servers of rank `rank` of `size`: every server is used by one rank, or, if there are more
+    /// ranks than servers, every rank uses one server.
+    #[must_use]
+    pub fn of_rank(&self, rank: usize, size: usize) -> Self {
+        let first = rank % self.servers.len();
+        let own = self.servers.iter().skip(first).step_by(size.max(1));
+        Self {
+            servers: own.cloned().collect(),
+            ..self.clone()
+        }
+    }
+
     /// The kind of database of the servers.
     #[must_use]
     pub fn dbms(&self) -> Dbms {
