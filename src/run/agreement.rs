@@ -113,6 +113,7 @@ pub fn agree(ranks: &Ranks, terms: &AgreementTerms) -> Result<Agreement, Error> 
     refuse_any(ranks, &of_all)?;
     if !terms.separate {
         same_members(ranks, &of_all)?;
+        one_writer_of_a_host(ranks, terms)?;
         if let Target::Scratch { directory, .. } = terms.target {
             same_directory(ranks, directory)?;
         }
@@ -342,6 +343,25 @@ fn reachable_servers(ranks: &Ranks, of_all: &[Findings]) -> Result<(), Error> {
             "give the server's name; or --separate if every host has a server of its own",
         )),
         _ => Ok(()),
+    }
+}
+
+/// Refuses ranks of one host that would write to one target: the guard refuses what another process
+/// holds, and the second would find it held by the first.
+fn one_writer_of_a_host(ranks: &Ranks, terms: &AgreementTerms) -> Result<(), Error> {
+    let is_named = matches!(terms.target, Target::Paths { .. });
+    let second = (0..ranks.size()).find(|rank| turn_of(ranks, *rank) > 0);
+    match second.filter(|_| is_named && terms.writes) {
+        None => Ok(()),
+        Some(rank) => Err(Error::usage(
+            format!(
+                "{} is not alone on its host, and several processes of one host may not write to \
+                 '{}'",
+                ranks.named(rank),
+                terms.target
+            ),
+            "start one rank on each host: -ppn 1 with mpiexec, --ntasks-per-node=1 with srun",
+        )),
     }
 }
 

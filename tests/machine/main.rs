@@ -7,6 +7,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod cluster;
 mod engines;
 mod guard;
 mod guard_attacks;

@@ -159,6 +159,25 @@ fn one_rank_that_cannot_measure_ends_all_with_its_reason() {
     );
 }
 
+#[test]
+fn ranks_of_one_host_may_not_write_to_one_target() {
+    let place = Place::new("ranks-writers");
+    let present = scratch_file("ranks-written", 1 << 20);
+    let path = text(&present.path);
+    let line = format!("curve {path} --depth 1 --mix write=100 --destroy {path} --out out");
+    let before = std::fs::read(path).unwrap();
+    let one_host = |_: usize, command: &mut Command| {
+        command.env("RIGEL_TEST_BOOT_ID", "one");
+    };
+    let (_server, ranks) = start(&place, &line, 2, one_host);
+    let outputs: Vec<Output> = ranks.into_iter().map(Rank::end).collect();
+    assert_eq!(statuses(&outputs), [Some(2); 2]);
+    let said = told(&outputs[0]);
+    assert!(said.contains("is not alone on its host"), "{said}");
+    assert!(!place.0.join("out").exists());
+    assert!(std::fs::read(path).unwrap() == before);
+}
+
 const LONG: &str = "curve storage --depth 2 --scratch-size 64MiB --out out";
 
 /// Starts a long run, and waits until one point is in its journal.
