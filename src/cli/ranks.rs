@@ -267,8 +267,8 @@ pub(super) fn refuse_private(directory: &Path) -> Result<(), Error> {
     }
 }
 
-/// Refuses a verb that several ranks cannot share: the rounds of a soak have a timetable of their
-/// own, and the demand of a fit would be offered once by each rank.
+/// Refuses a verb that several ranks cannot share: the demand of a fit would be offered once by each
+/// rank.
 pub(super) fn refuse_shared(verb: &str) -> Result<(), Error> {
     match joined() {
         None => Ok(()),

@@ -132,12 +132,15 @@ struct SoakLoadArgs {
 /// Measures, and reports how predictable the storage was.
 pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
     args.measuring.enter()?;
-    ranks::refuse_shared("soak")?;
     if args.measuring.outcome.resume.is_some() && args.work != WorkArgs::default() {
         return Err(Error::usage(
             "a resumed soak has its original options",
             "give --resume without options of the work, or start another soak",
         ));
+    }
+    if let Some(ranks) = ranks::joined().filter(|ranks| !ranks.is_root()) {
+        let resumed = args.measuring.outcome.resume.as_deref();
+        return rounds::follow(ranks, resumed, &args.measuring, &|| args.begin()).map(|()| 0);
     }
     let metrics = Metrics::of(&args.measuring.outcome)?;
     let mut ended = |header: &Header, record: Option<&PointRecord>| {

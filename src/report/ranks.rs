@@ -287,7 +287,9 @@ fn honesty(found: &RanksResult) -> Vec<String> {
         _ if !found.databases.is_empty() => {
             "Sessions of every rank read and update rows of all tables of their database."
         }
-        (true, _) => "Every host reads and writes its own storage.",
+        (true, _) => {
+            "Every host reads and writes its own storage: their sum is not the rate of one storage."
+        }
         (false, _) if found.own_files => {
             "Every rank reads and writes a scratch file of its own, all in one directory."
         }

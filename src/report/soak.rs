@@ -96,8 +96,17 @@ fn workload(header: &Header) -> String {
             request.pattern
         ),
     };
+    let ranks = header.ranks.as_ref().map_or_else(String::new, |group| {
+        format!(
+            "; {} ranks on {} {} together, where a depth is that of each, and operations of a \
+             round and rates are those of all",
+            group.size(),
+            group.hosts(),
+            if group.hosts() == 1 { "host" } else { "hosts" }
+        )
+    });
     format!(
-        "{what}; {load}; {round}, one every {}, for {}",
+        "{what}; {load}; {round}, one every {}, for {}{ranks}",
         parts::lasting(request.every),
         parts::lasting(request.lasting)
     )

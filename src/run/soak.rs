@@ -6,11 +6,16 @@
 //! failed, or if the target's path now leads elsewhere. If the target is missing, the round is
 //! recorded as not measured. If the journal cannot be written, rounds are held in memory until it
 //! can. A round in the journal is dropped from memory, so memory use does not grow.
+//!
+//! Several ranks measure each round together, and this is rank 0. Then a lost rank, or one that
+//! cannot open its sessions, ends the soak: the sum of fewer hosts would be another figure.
 
 use super::bench::{Bench, Event, Listen};
 use crate::clock::{self, Clock};
-use crate::model::{Error, Moment, Nanos, Point, SoakRequest};
+use crate::model::{Coordinates, Error, Moment, Nanos, Point, SoakRequest};
+use crate::ranks::Ranks;
 use crate::record::journal::Journal;
+use crate::record::ranks::{RankRecord, RanksEnd};
 use crate::record::{End, PointRecord, Window};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +40,12 @@ pub struct Soak<'a> {
     pub last: u32,
     /// Seed of all random choices.
     pub seed: u64,
+    /// The ranks that measure each round together; `None` if this process measures alone.
+    pub together: Option<&'a Ranks>,
 }
+
+/// A round, and what each rank measured of it.
+type MeasuredRound = (PointRecord, Vec<RankRecord>);
 
 /// Prepares the target again.
 pub type Reopen<'a> = dyn FnMut(&mut Listen) -> Result<Bench, Error> + 'a;
@@ -46,7 +56,7 @@ impl Soak<'_> {
     ///
     /// # Errors
     /// More rounds than can be held in memory could not be written, or some could not be written at
-    /// the end.
+    /// the end; or a rank was lost or cannot go on.
     pub fn measure(
         &self,
         mut bench: Option<Bench>,
@@ -71,29 +81,58 @@ impl Soak<'_> {
                 number += 1;
                 continue;
             }
-            let Some(mut record) =
-                self.round(&mut bench, again, &time, (number, late), stop, listen)
-            else {
+            let round = self.round(&mut bench, again, &time, (number, late), stop, listen);
+            let round = round.inspect_err(|_| self.note_loss(number, journal))?;
+            let Some((mut record, parts)) = round else {
                 number += 1;
                 continue;
             };
             if let Some(why) = bench.as_ref().and_then(|bench| what_broke(bench, &record)) {
                 record.end = End::Broken(why);
             }
-            if matches!(record.end, End::Broken(_)) && !time.is_virtual() {
+            let is_broken = matches!(record.end, End::Broken(_));
+            if is_broken && !time.is_virtual() && self.together.is_none() {
                 bench = None;
             }
             // A round that was stopped before anything was measured is not recorded.
             if record.end != End::Stopped || record.measured > Nanos(0) {
+                listen(Event::Parts(&parts));
                 listen(Event::End(&record));
-                held.put(record, journal, listen)?;
+                held.put((record, parts), journal, listen)?;
             }
             if stop.load(Ordering::Relaxed) {
                 break;
             }
             number += 1;
         }
-        held.write_all(journal)
+        held.write_all(journal)?;
+        self.end(number, journal, stop)
+    }
+
+    /// Ends the part of the other ranks, if there are any.
+    fn end(&self, number: u32, journal: &mut Journal, stop: &AtomicBool) -> Result<(), Error> {
+        let Some(ranks) = self.together else {
+            return Ok(());
+        };
+        if ranks.lost().is_some() {
+            // It was noticed between two rounds.
+            self.note_loss(number, journal);
+            return Err(ranks.loss_error());
+        }
+        super::ranks::over(ranks)?;
+        let status = u8::from(stop.load(Ordering::Relaxed));
+        journal.end(RanksEnd { status })
+    }
+
+    fn note_loss(&self, number: u32, journal: &mut Journal) {
+        let outstanding = self.request.load.slots();
+        let round = Coordinates::Round {
+            round: number,
+            outstanding,
+        };
+        if let Some(ranks) = self.together {
+            super::note_loss(ranks, round, journal);
+        }
     }
 
     fn is_too_late(&self, late: Nanos) -> bool {
@@ -110,7 +149,7 @@ impl Soak<'_> {
         (number, late): (u32, Nanos),
         stop: &AtomicBool,
         listen: &mut Listen,
-    ) -> Option<PointRecord> {
+    ) -> Result<Option<MeasuredRound>, Error> {
         let started = time.wall(self.began);
         let mut usable = 0;
         let mut measure = || {
@@ -130,14 +169,39 @@ impl Soak<'_> {
             }
             let point = self.request.point(number, late, usable, self.seed);
             listen(Event::Begin { point: &point });
-            bench.measure_point(&point, stop, listen).map(Some)
+            self.measured(bench, point, stop, listen).map(Some)
         };
-        let mut record = measure().unwrap_or_else(|error| {
+        let measured = match measure() {
+            Err(error) if self.together.is_some() => return Err(error),
+            measured => measured,
+        };
+        let round = measured.unwrap_or_else(|error| {
             let point = self.request.point(number, late, usable, self.seed);
-            Some(unmeasured(point, error.what().to_string()))
-        })?;
-        record.started = started.to_string();
-        Some(record)
+            let why = End::Broken(error.what().to_string());
+            Some((unmeasured(point, why), Vec::new()))
+        });
+        Ok(round.map(|(mut record, parts)| {
+            record.started = started.to_string();
+            (record, parts)
+        }))
+    }
+
+    fn measured(
+        &self,
+        bench: &Bench,
+        point: Point,
+        stop: &AtomicBool,
+        listen: &mut Listen,
+    ) -> Result<MeasuredRound, Error> {
+        let Some(ranks) = self.together else {
+            let record = bench.measure_point(&point, stop, listen)?;
+            return Ok((record, Vec::new()));
+        };
+        let measured = super::ranks::measure(bench, ranks, (&point, None), stop, listen)?;
+        Ok(match measured {
+            Some(measured) => (measured.merged, measured.parts),
+            None => (unmeasured(point, End::Stopped), Vec::new()),
+        })
     }
 }
 
@@ -158,14 +222,14 @@ fn what_broke(bench: &Bench, record: &PointRecord) -> Option<String> {
         .or_else(|| (total.done == 0 && total.failures() > 0).then(all_failed))
 }
 
-/// Record of a round that could not be measured.
-fn unmeasured(point: Point, why: String) -> PointRecord {
+/// Record of a round of which nothing was measured.
+fn unmeasured(point: Point, end: End) -> PointRecord {
     PointRecord {
         coordinates: point.coordinates,
         started: String::new(),
         warm_up: Nanos(0),
         measured: Nanos(0),
-        end: End::Broken(why),
+        end,
         cpu: Nanos(0),
         cpus: 0,
         window: point.window,
@@ -180,23 +244,23 @@ fn unmeasured(point: Point, why: String) -> PointRecord {
 /// Rounds not written to the journal yet.
 #[derive(Default)]
 struct Held {
-    records: VecDeque<PointRecord>,
+    rounds: VecDeque<MeasuredRound>,
 }
 
 impl Held {
     /// Writes this round, after earlier rounds that could not be written.
     fn put(
         &mut self,
-        record: PointRecord,
+        round: MeasuredRound,
         journal: &mut Journal,
         listen: &mut Listen,
     ) -> Result<(), Error> {
-        self.records.push_back(record);
+        self.rounds.push_back(round);
         match self.write_all(journal) {
-            Err(error) if self.records.len() < HELD_MAX => {
+            Err(error) if self.rounds.len() < HELD_MAX => {
                 listen(Event::Trouble(&format!(
                     "{error}\n  {} rounds are held in memory until they can be written",
-                    self.records.len()
+                    self.rounds.len()
                 )));
                 Ok(())
             }
@@ -205,9 +269,11 @@ impl Held {
     }
 
     fn write_all(&mut self, journal: &mut Journal) -> Result<(), Error> {
-        while let Some(record) = self.records.front() {
+        while let Some((record, parts)) = self.rounds.front() {
+            // Lines of ranks without their point are left out when the journal is read.
+            super::write_parts(parts, journal)?;
             journal.point(record)?;
-            self.records.pop_front();
+            self.rounds.pop_front();
         }
         Ok(())
     }

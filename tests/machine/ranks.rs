@@ -95,6 +95,88 @@ fn three_ranks_measure_a_directory_in_common_windows() {
 }
 
 #[test]
+fn ranks_divide_the_rounds_of_a_soak_and_resume_it() {
+    let place = Place::new("ranks-soak");
+    let soak = "soak sim:8,100us --work 301ops --every 1m --for 10m --seed 1 --out out";
+    let outputs = run(&place, soak, 3);
+    assert_eq!(statuses(&outputs), [Some(0); 3], "{}", told(&outputs[0]));
+    let whole = journal(&place);
+    assert_eq!(whole.points.len(), 10);
+    for point in &whole.ranks.parts {
+        let each: Vec<u64> = point.parts.iter().map(|part| done(&part.record)).collect();
+        assert_eq!(
+            each,
+            [101, 100, 100],
+            "{}",
+            whole.points[point.at].coordinates
+        );
+    }
+    assert_eq!(whole.ranks.parts.len(), 10);
+    assert!(whole.ranks.ended.is_some_and(|end| end.status == 0));
+
+    // As if it had been killed after the fourth round.
+    let path = place.0.join("out/journal.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let fourth = lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| line.starts_with("{\"point\""));
+    let end = fourth.map(|(at, _)| at).nth(3).unwrap();
+    std::fs::write(&path, lines[..=end].join("\n") + "\n").unwrap();
+    let outputs = run(&place, "soak --resume out", 2);
+    assert_eq!(statuses(&outputs), [Some(2); 2]);
+    assert!(told(&outputs[0]).contains("made by 3 ranks, and these are 2"));
+    let outputs = run(&place, "soak --resume out", 3);
+    assert_eq!(statuses(&outputs), [Some(0); 3], "{}", told(&outputs[0]));
+    assert_eq!(journal(&place).points.len(), 10);
+    let outputs = run(&place, "soak --resume out", 3);
+    assert_eq!(statuses(&outputs), [Some(0); 3], "{}", told(&outputs[0]));
+    assert!(told(&outputs[0]).contains("nothing is left to measure"));
+}
+
+/// Runs two ranks whose target, `/proc/self/fd/0`, is another file for each.
+fn run_on(place: &Place, line: &str, files: [&std::path::Path; 2]) -> Vec<Output> {
+    let (_server, ends) = Server::start(Dialect::Slurm, 2, usize::MAX);
+    let ranks = ends.into_iter().enumerate().map(|(rank, end)| {
+        let mut command = rigel(place, line);
+        command.env("RIGEL_TEST_BOOT_ID", format!("boot-{rank}"));
+        command.stdin(std::fs::File::open(files[rank]).unwrap());
+        Rank::start(command, &end, rank, 2)
+    });
+    let ranks: Vec<Rank> = ranks.collect();
+    ranks.into_iter().map(Rank::end).collect()
+}
+
+#[test]
+fn separate_storage_is_not_compared_and_its_figures_stand_side_by_side() {
+    let place = Place::new("ranks-separate");
+    let one = scratch_file("ranks-separate-1", 1 << 20);
+    let other = scratch_file("ranks-separate-2", 1 << 21);
+    let line = "curve /proc/self/fd/0 --depth 1 --point-max 1s --out out";
+    let files = [&*one.path, &*other.path];
+    let outputs = run_on(&place, line, files);
+    assert_eq!(statuses(&outputs), [Some(2); 2], "{}", told(&outputs[0]));
+    assert!(
+        told(&outputs[0]).contains("it has 2MiB, not 1MiB"),
+        "{}",
+        told(&outputs[0])
+    );
+    let outputs = run_on(&place, &format!("{line} --separate"), files);
+    assert_eq!(statuses(&outputs), [Some(0); 2], "{}", told(&outputs[0]));
+    let said = String::from_utf8_lossy(&outputs[0].stdout).into_owned();
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("their sum is not the rate of one storage"),
+        "{said}"
+    );
+    let group = journal(&place).header.ranks.unwrap();
+    assert!(group.separate);
+    let sizes = group.members.iter().map(|member| member.facts.usable.0);
+    assert_eq!(sizes.collect::<Vec<_>>(), [1 << 20, 1 << 21]);
+}
+
+#[test]
 fn a_target_that_differs_is_refused_once_and_for_all() {
     let place = Place::new("ranks-differ");
     let (one, other) = (

@@ -46,21 +46,9 @@ impl Benches {
         each.collect::<Result<_, Error>>().map(Self)
     }
 
-    /// Tells the other ranks that this one is ready, or waits for all of them at rank 0, which
-    /// learns what each is.
-    /// Does nothing if this process measures alone.
+    /// As [`all_ready`], with the main bench.
     pub(super) fn all_ready(&self, job: &Job) -> Result<Option<RankGroup>, Error> {
-        let Some(ranks) = ranks::joined() else {
-            return Ok(None);
-        };
-        let bench = self.main();
-        let facts = (&bench.host, &bench.facts);
-        let group = agreement::all_ready(ranks, facts, job.agreement.identity.clone())?;
-        Ok(group.map(|group| RankGroup {
-            separate: job.separate,
-            same_blocks: job.same_blocks,
-            ..group
-        }))
+        all_ready(self.main(), job)
     }
 
     /// The bench whose target and engine the journal's header describes: of layers, the database's.
@@ -122,6 +110,24 @@ impl Benches {
         }
         header
     }
+}
+
+/// Tells the other ranks that this one is ready, or waits for all of them at rank 0, which learns
+/// what each is. Does nothing if this process measures alone.
+///
+/// # Errors
+/// A rank could not prepare its target, or was lost.
+pub(super) fn all_ready(bench: &Bench, job: &Job) -> Result<Option<RankGroup>, Error> {
+    let Some(ranks) = ranks::joined() else {
+        return Ok(None);
+    };
+    let facts = (&bench.host, &bench.facts);
+    let group = agreement::all_ready(ranks, facts, job.agreement.identity.clone())?;
+    Ok(group.map(|group| RankGroup {
+        separate: job.separate,
+        same_blocks: job.same_blocks,
+        ..group
+    }))
 }
 
 /// The parts of a run.

@@ -7,7 +7,7 @@ use crate::cli::ranks::{self, RanksArgs};
 use crate::cli::results::Results;
 use crate::clock;
 use crate::engine::sql::Access;
-use crate::model::{Error, Invocation, Point, Request, SqlTarget, Target};
+use crate::model::{Error, Invocation, Point, Request, SqlTarget, Target, TargetFacts};
 use crate::record::End;
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
 use crate::run::Bench;
@@ -183,7 +183,14 @@ pub(in crate::cli) fn header(bench: &Bench, points: Vec<Point>, job: &Job) -> He
         points,
         invocation: job.invocation.clone(),
         host: bench.host.clone(),
-        facts: bench.facts.clone(),
+        facts: TargetFacts {
+            name: match &job.target {
+                // Each of several ranks uses a part of the servers.
+                Target::Sql(_) => job.target.to_string(),
+                _ => bench.facts.name.clone(),
+            },
+            ..bench.facts.clone()
+        },
         findings: bench.findings.clone(),
         ranks: None,
     }

@@ -1,16 +1,20 @@
 //! The run of a soak: its journal from the first round to the last, and going on with it.
 
-use super::benches::only;
+use super::benches::{all_ready, only};
 use super::job::{Job, header};
-use super::{MeasuringArgs, job_again, refuse_another_target, refuse_other_verb};
+use super::{
+    MeasuringArgs, SHARED, job_again, refuse_another_target, refuse_other_ranks, refuse_other_verb,
+};
 use crate::cli::output::remark;
 use crate::cli::progress::Progress;
+use crate::cli::ranks;
 use crate::cli::stop::stop_flag;
 use crate::clock;
 use crate::model::{Coordinates, Error, Request, Target};
+use crate::ranks::Ranks;
 use crate::record::journal::{Header, Journal, Run};
 use crate::record::{PointRecord, RankLines};
-use crate::run::{Event, Listen, soak};
+use crate::run::{self, Event, Listen, soak};
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,6 +45,7 @@ pub(in crate::cli) fn resume(
         ended(&header, None);
         return Ok(None);
     }
+    refuse_other_ranks(&header)?;
     let so_far = Run {
         header,
         points: Vec::new(),
@@ -51,6 +56,28 @@ pub(in crate::cli) fn resume(
     let header = so_far.header.clone();
     let job = job_again(run, args, None, header, Some((journal, so_far)))?;
     Ok(Some((job, last)))
+}
+
+/// Measures the rounds that rank 0 begins; called at the other ranks. `begin` makes a new run;
+/// `resumed` is the directory of one that is resumed.
+///
+/// # Errors
+/// As [`measure`].
+pub(in crate::cli) fn follow(
+    ranks: &Ranks,
+    resumed: Option<&Path>,
+    args: &MeasuringArgs,
+    begin: &dyn Fn() -> Result<Job, Error>,
+) -> Result<(), Error> {
+    let mut job = match resumed {
+        Some(run) => job_again(run, args, None, ranks.from_root(SHARED)?, None)?,
+        None => begin()?,
+    };
+    let stop = stop_flag()?;
+    job.agree(&args.outcome.ranks)?;
+    let bench = only(&job, &stop, &mut |_| ())?;
+    all_ready(&bench, &job)?;
+    run::ranks::follow(&|_| &bench, ranks, &stop)
 }
 
 /// True if the time of the soak's last round is over. The time of a model stands still meanwhile.
@@ -71,6 +98,7 @@ pub(in crate::cli) fn measure(
     ended: &mut OnRound,
 ) -> Result<bool, Error> {
     let stop = stop_flag()?;
+    job.agree(&args.outcome.ranks)?;
     let search = &job.invocation.request;
     let title = format!("soak {}", job.target);
     let way = args.outcome.progress();
@@ -102,6 +130,15 @@ fn prepare_and_measure(
         ));
     };
     let made = only(job, stop, &mut |event| notify(&event));
+    let (made, group) = match (ranks::joined(), made) {
+        // Of several ranks, all must have their targets now: none tries again later.
+        (Some(_), made) => {
+            let bench = made?;
+            let group = all_ready(&bench, job)?;
+            (Ok(bench), group)
+        }
+        (None, made) => (made, None),
+    };
     let (bench, mut journal, header) = if let Some((journal, run)) = job.resumed.take() {
         let bench = match made {
             Ok(bench) => {
@@ -119,7 +156,8 @@ fn prepare_and_measure(
         (bench, journal, run.header)
     } else {
         let bench = made?;
-        let header = header(&bench, Vec::new(), job);
+        let mut header = header(&bench, Vec::new(), job);
+        header.ranks = group.map(Box::new);
         job.results.claim()?;
         let journal = Journal::create(job.results.path(), &header)?;
         (Some(bench), journal, header)
@@ -131,6 +169,7 @@ fn prepare_and_measure(
         began,
         last,
         seed: job.invocation.options.seed,
+        together: ranks::joined(),
     };
     let job = &*job;
     let mut again = |listen: &mut Listen| {

@@ -127,8 +127,8 @@ impl Request {
     ];
 
     /// Says that `size` ranks measure together, before the first point is planned. The points of
-    /// Orion's matrix stay as they are, and each is measured by all ranks; the other verbs refuse
-    /// ranks.
+    /// Orion's matrix and the rounds of a soak stay as they are, and each is measured by all ranks;
+    /// the other verbs refuse ranks.
     pub fn set_ranks(&mut self, size: u32) {
         match self {
             Self::Calibrate(request) => request.ranks = size,
