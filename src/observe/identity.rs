@@ -1,7 +1,7 @@
 //! What identifies this host and its disks from elsewhere.
 
 use super::small_file::read;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Identifies the running kernel; empty if it does not say. Containers of one machine have the
 /// same.
@@ -62,6 +62,49 @@ pub fn addresses() -> Vec<String> {
     four.chain(six).collect()
 }
 
+/// Number of paths to a block device, by its major and minor number, if it is of multipath.
+#[must_use]
+pub fn paths((major, minor): (u32, u32)) -> Option<u32> {
+    let directory = std::fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
+    let disk = if directory.join("partition").exists() {
+        directory.parent()?
+    } else {
+        &directory
+    };
+    let uuid = read(disk.join("dm/uuid"))?;
+    let slaves = std::fs::read_dir(disk.join("slaves")).ok()?;
+    uuid.starts_with("mpath-")
+        .then(|| u32::try_from(slaves.flatten().count()).unwrap_or(u32::MAX))
+}
+
+/// Largest packet in bytes of the network interface by which the kernel reaches an address; `None` if
+/// that is unknown, as for IPv6 and for this machine's own addresses.
+#[must_use]
+pub fn mtu_towards(address: IpAddr) -> Option<u32> {
+    let IpAddr::V4(address) = address.to_canonical() else {
+        return None;
+    };
+    let routes = read("/proc/net/route")?;
+    let interface = interface_towards(address, &routes)?;
+    read(format!("/sys/class/net/{interface}/mtu"))?
+        .parse()
+        .ok()
+}
+
+/// The interface of the route with the longest mask that leads to an address. Addresses and masks of
+/// `/proc/net/route` are hexadecimal, in the order of this machine's bytes.
+fn interface_towards(address: Ipv4Addr, routes: &str) -> Option<String> {
+    let address = u32::from_ne_bytes(address.octets());
+    let number = |text: &str| u32::from_str_radix(text, 16).ok();
+    let route = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let (destination, mask) = (number(fields.get(1)?)?, number(fields.get(7)?)?);
+        (address & mask == destination).then(|| (mask.count_ones(), fields[0].to_string()))
+    };
+    let found = routes.lines().skip(1).filter_map(route);
+    found.max_by_key(|(bits, _)| *bits).map(|(_, name)| name)
+}
+
 /// The local addresses of the kernel's routing table: an address, and below it `/32 host LOCAL`.
 fn parse_fib_trie(text: &str) -> Vec<Ipv4Addr> {
     let mut found: Vec<Ipv4Addr> = Vec::new();
@@ -97,6 +140,35 @@ fn parse_if_inet6(text: &str) -> Vec<Ipv6Addr> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn the_route_with_the_longest_mask_leads_to_an_address() {
+        let hex = |text: &str| {
+            format!(
+                "{:08X}",
+                u32::from_ne_bytes(text.parse::<Ipv4Addr>().unwrap().octets())
+            )
+        };
+        let route = |name: &str, to: &str, mask: &str| {
+            format!(
+                "{name}\t{}\t00000000\t0001\t0\t0\t0\t{}\t0\t0\t0\n",
+                hex(to),
+                hex(mask)
+            )
+        };
+        let routes = "Iface\tDestination\n".to_string()
+            + &route("eth0", "0.0.0.0", "0.0.0.0")
+            + &route("ib0", "10.77.0.0", "255.255.255.0")
+            + &route("eth1", "10.0.0.0", "255.0.0.0");
+        let to = |address: &str| interface_towards(address.parse().unwrap(), &routes);
+        assert_eq!(to("10.77.0.3").as_deref(), Some("ib0"));
+        assert_eq!(to("10.1.0.3").as_deref(), Some("eth1"));
+        assert_eq!(to("192.0.2.1").as_deref(), Some("eth0"));
+        assert_eq!(
+            interface_towards("192.0.2.1".parse().unwrap(), "x\ny z"),
+            None
+        );
+    }
 
     #[test]
     fn addresses_are_those_that_others_reach() {

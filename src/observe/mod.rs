@@ -15,6 +15,6 @@ pub mod stack;
 
 pub use device::{devices, devices_of};
 pub use host::host;
-pub use identity::{addresses, boot_id, cpu_mask, storage_name};
+pub use identity::{addresses, boot_id, cpu_mask, mtu_towards, paths, storage_name};
 pub use process::{ProcessCounters, processes_below};
 pub use sample::{Observer, set_this_thread_aside};

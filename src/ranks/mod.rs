@@ -32,7 +32,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use star::{Invitation, Listening};
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -279,6 +279,14 @@ impl Ranks {
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.shared.rank == 0
+    }
+
+    /// The address of the rank at the other end of the first connection: for all but rank 0, that of
+    /// rank 0.
+    #[must_use]
+    pub fn peer_address(&self) -> Option<IpAddr> {
+        let writer = lock(&self.shared.links.first()?.writer);
+        writer.peer_addr().ok().map(|address| address.ip())
     }
 
     /// Who the ranks are, by rank.

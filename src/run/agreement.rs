@@ -424,8 +424,16 @@ struct Readiness {
     facts: TargetFacts,
     identity: TargetIdentity,
     cpu_mask: String,
+    mtu: Option<u32>,
+    paths: Option<u32>,
     /// Wall clock and this rank's own clock, at the same moment.
     wall: (Nanos, Nanos),
+}
+
+/// Major and minor numbers of the target's devices.
+fn devices(facts: &TargetFacts) -> impl Iterator<Item = (u32, u32)> {
+    let members = facts.members.iter();
+    members.filter_map(|member| member.device_number)
 }
 
 /// Waits until all ranks are ready to measure, and tells rank 0 what each is. Only rank 0 receives
@@ -443,6 +451,8 @@ pub fn all_ready(
         facts: facts.clone(),
         identity,
         cpu_mask: observe::cpu_mask(),
+        mtu: ranks.peer_address().and_then(observe::mtu_towards),
+        paths: devices(facts).find_map(observe::paths),
         wall: (clock::since_epoch(), ranks.clock().now()),
     };
     if !ranks.is_root() {
@@ -470,8 +480,8 @@ pub fn all_ready(
                 wall_clock_ahead_ns: zero(ready)
                     .saturating_add(offset.ahead_ns)
                     .saturating_sub(zero(&of_all[0])),
-                mtu: None,
-                paths: None,
+                mtu: ready.mtu,
+                paths: ready.paths,
             }
         });
     Ok(Some(RankGroup {

@@ -420,6 +420,8 @@ fn three_hosts_under_mpiexec_with_clocks_of_their_own_measure_one_directory() {
         assert_eq!(group.hosts(), 3);
         let names: Vec<&str> = group.members.iter().map(|one| &*one.host.name).collect();
         assert_eq!(names, ["h1", "h2", "h3"]);
+        // That of the interface between the namespaces.
+        assert!(group.members.iter().all(|member| member.mtu == Some(1500)));
         for point in &run.ranks.parts {
             let clocks = point.parts.iter().map(|part| part.clock);
             assert!(clocks.into_iter().all(|clock| clock.agreed));
