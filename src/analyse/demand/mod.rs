@@ -18,7 +18,9 @@ mod scale_up;
 mod sources;
 mod streams;
 
-pub use against::{DemandAgainst, Fits, StreamAgainst, Usage, against};
+#[cfg(test)]
+pub(crate) use against::tests::against_example;
+pub use against::{Answer, DemandAgainst, StreamAgainst, Usage, against};
 pub use database_figures::DatabaseFigures;
 pub use database_result::{DatabaseResult, WaitShare, database};
 pub use evidence::has_possible_reads;

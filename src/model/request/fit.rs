@@ -237,6 +237,18 @@ pub(crate) mod tests {
         }
     }
 
+    /// An hour with these streams.
+    pub(crate) fn interval(streams: Vec<DemandStream>) -> DemandInterval {
+        DemandInterval {
+            label: "awr.html".into(),
+            begin: None,
+            seconds: Some(3600.0),
+            streams,
+            left_out: None,
+            censored: String::new(),
+        }
+    }
+
     /// A request for these streams, with the usual options.
     pub(crate) fn request(streams: Vec<DemandStream>) -> FitRequest {
         FitRequest {
@@ -246,14 +258,7 @@ pub(crate) mod tests {
             block: 8192,
             is_block_assumed: false,
             at: DemandAt::Peak,
-            interval: DemandInterval {
-                label: "awr.html".into(),
-                begin: None,
-                seconds: Some(3600.0),
-                streams,
-                left_out: None,
-                censored: String::new(),
-            },
+            interval: interval(streams),
             intervals: 1,
             below: 0.0,
             objectives: Vec::new(),
