@@ -6,7 +6,7 @@
 use super::protocol::{self, PostgresClient, PostgresError};
 use crate::engine::sql::access::{self, Access, Address, Tls};
 use crate::engine::sql::tls;
-use crate::model::Error;
+use crate::model::{Error, ReadWay};
 
 /// Columns of a row besides its key.
 pub(super) const COLUMNS: usize = 19;
@@ -14,10 +14,19 @@ pub(super) const COLUMNS: usize = 19;
 /// Characters per column: a row with its header and key has about a kilobyte.
 pub(super) const COLUMN_CHARS: usize = 50;
 
-/// Settings that fix the plan of every statement, and prevent scans from sharing blocks.
-pub(super) const SETTINGS: &str = "SET enable_bitmapscan = off; SET enable_seqscan = off; SET enable_indexonlyscan = off; SET \
-     max_parallel_workers_per_gather = 0; SET jit = off; SET plan_cache_mode = \
-     force_generic_plan; SET synchronize_seqscans = off";
+/// Settings that fix the plan of every statement that finds its rows in this way, and prevent scans
+/// from sharing blocks.
+pub(super) fn settings(way: ReadWay) -> String {
+    let (index, bitmap) = match way {
+        ReadWay::Row | ReadWay::File => ("on", "off"),
+        ReadWay::Prefetch => ("off", "on"),
+    };
+    format!(
+        "SET enable_indexscan = {index}; SET enable_bitmapscan = {bitmap}; SET enable_seqscan = \
+         off; SET enable_indexonlyscan = off; SET max_parallel_workers_per_gather = 0; SET jit = \
+         off; SET plan_cache_mode = force_generic_plan; SET synchronize_seqscans = off"
+    )
+}
 
 /// Minimum server version with the required statistics.
 pub(super) const VERSION_MIN: i32 = 140_000;

@@ -4,7 +4,7 @@
 //! touched exactly the requested rows. The plan is fixed to an index scan that reads one block
 //! after another. A bitmap scan would sort and prefetch, which is a different workload.
 
-use super::client::{COLUMN_CHARS, COLUMNS, SETTINGS, VERSION_MIN, connect, failed};
+use super::client::{COLUMN_CHARS, COLUMNS, VERSION_MIN, connect, failed, settings};
 use super::protocol::{
     PostgresCall, PostgresClient, PostgresError, PostgresStatement, array, types,
 };
@@ -60,7 +60,7 @@ impl Postgres {
             let known = super::load::find(&mut client, address)?;
             crate::engine::sql::tables::refuse_other_tables(address, known, work.tables)?;
             client
-                .batch(SETTINGS)
+                .batch(&settings(work.way))
                 .map_err(|error| failed(address, "apply its settings", &error))?;
             if number == 0 {
                 facts = describe(&mut client, address, &work)?;
@@ -75,9 +75,10 @@ impl Postgres {
             Vec::new()
         };
         let about = format!(
-            "postgres: {}, {} rows per statement by index scan, prepared",
+            "postgres: {}, {} rows per statement by {}, prepared",
             facts.version,
-            work.blocks(Kind::Read)
+            work.blocks(Kind::Read),
+            scan_of(work.way).0
         );
         let opened = AtomicUsize::new(0);
         Ok((
@@ -128,7 +129,7 @@ impl Engine for Postgres {
         let address = &self.access.servers[turn];
         let mut client = connect(&self.access, address)?;
         client
-            .batch(SETTINGS)
+            .batch(&settings(self.work.way))
             .map_err(|error| failed(address, "apply its settings", &error))?;
         if let Some(timeout) = self.statement_timeout {
             let text = format!("SET statement_timeout = {}", timeout.0.div_ceil(1_000_000));
@@ -189,6 +190,7 @@ impl<'a> PostgresSession<'a> {
         let work = &self.engine.work;
         let result = match op.kind {
             Kind::Read if work.way == ReadWay::File => self.read_file(op),
+            Kind::Read if work.way == ReadWay::Prefetch => self.read_list(op),
             Kind::Read => self.read(op),
             Kind::Write | Kind::Log => self.update(op),
             Kind::Scan => self.scan(op),
@@ -238,6 +240,26 @@ impl<'a> PostgresSession<'a> {
         };
         call.set(0, &first.to_be_bytes());
         call.set(1, &end.to_be_bytes());
+        Ok(counted(self.client.run(call)?.number))
+    }
+
+    /// Reads the same rows as [`read`](Self::read), named one by one: so the server knows all blocks
+    /// before it reads the first.
+    fn read_list(&mut self, op: Op) -> Result<u64, PostgresError> {
+        let (table, first) = self.place(op);
+        let keys: Vec<[u8; 8]> = (first..first + i64::from(self.engine.work.read_rows))
+            .map(i64::to_be_bytes)
+            .collect();
+        let list = array(types::BIGINT, &keys);
+        let call = match &mut self.tables[table].read {
+            Some(call) => call,
+            none => {
+                let text = list_statement(table);
+                let statement = self.client.prepare(&text, &[types::BIGINTS])?;
+                none.insert(statement.call(&[&list]))
+            }
+        };
+        call.set(0, &list);
         Ok(counted(self.client.run(call)?.number))
     }
 
@@ -324,6 +346,22 @@ fn read_statement(table: usize) -> String {
     )
 }
 
+/// The same with a list of keys.
+fn list_statement(table: usize) -> String {
+    format!(
+        "SELECT count(c1) FROM {SCHEMA}.{} WHERE id = ANY ($1)",
+        blocks_table(table)
+    )
+}
+
+/// How the server finds rows that are read in this way: in words, and in its plan.
+fn scan_of(way: ReadWay) -> (&'static str, &'static str) {
+    match way {
+        ReadWay::Row | ReadWay::File => ("index scan", "Index Scan using"),
+        ReadWay::Prefetch => ("bitmap scan, read ahead", "Bitmap Heap Scan"),
+    }
+}
+
 fn update_statement(table: usize, redo: Redo) -> String {
     let columns: Vec<String> = match redo {
         Redo::Lite => vec!["c1 = $3".into(), format!("c{COLUMNS} = $3")],
@@ -376,24 +414,7 @@ fn describe(
         )
         .and_then(|row| row.value(0))
         .map_err(|error| asked(&error))?;
-    let explain = read_statement(0)
-        .replace("$1", "64")
-        .replace("$2", &(64 + work.blocks(Kind::Read)).to_string());
-    let plan: Vec<String> = client
-        .query(&format!("EXPLAIN (COSTS OFF) {explain}"), &[])
-        .map_err(|error| failed(address, "explain the read", &error))?
-        .iter()
-        .map(|row| row.text(0).into())
-        .collect();
-    if !plan.iter().any(|line| line.contains("Index Scan using")) {
-        return Err(Error::failed(
-            format!(
-                "'{address}' does not read by index, one block after the other: {}",
-                plan.join(" | ")
-            ),
-            "check that the tables have their index, or load them again",
-        ));
-    }
+    let plan = plan(client, address, work)?;
     Ok(ServerFacts {
         version: format!(
             "PostgreSQL {}",
@@ -408,6 +429,38 @@ fn describe(
         local: false,
         buffer_cache: Bytes(cache),
     })
+}
+
+/// The server's plan for the read, which must be the one that is to be measured.
+fn plan(
+    client: &mut PostgresClient,
+    address: &Address,
+    work: &SqlWork,
+) -> Result<Vec<String>, Error> {
+    let keys = 64..64 + work.blocks(Kind::Read);
+    let statement = if work.way == ReadWay::Prefetch {
+        // The plan repeats the list: a few keys are enough to see it.
+        let keys: Vec<String> = keys.take(4).map(|key| key.to_string()).collect();
+        list_statement(0).replace("$1", &format!("'{{{}}}'::bigint[]", keys.join(",")))
+    } else {
+        read_statement(0)
+            .replace("$1", &keys.start.to_string())
+            .replace("$2", &keys.end.to_string())
+    };
+    let plan: Vec<String> = client
+        .query(&format!("EXPLAIN (COSTS OFF) {statement}"), &[])
+        .map_err(|error| failed(address, "explain the read", &error))?
+        .iter()
+        .map(|row| row.text(0).into())
+        .collect();
+    let (words, wanted) = scan_of(work.way);
+    if plan.iter().any(|line| line.contains(wanted)) {
+        return Ok(plan);
+    }
+    Err(Error::failed(
+        format!("'{address}' does not read by {words}: {}", plan.join(" | ")),
+        "check that the tables have their index, or load them again",
+    ))
 }
 
 /// Warnings about settings that make a run doubtful.
