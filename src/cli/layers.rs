@@ -60,8 +60,8 @@ pub(super) struct LayersArgs {
     #[arg(long, value_name = "ROWS", default_value_t = 64)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000), conflicts_with = "resume")]
     work_unit: u32,
-    /// Also name the rows of a statement in one list, whose blocks the server reads ahead (bitmap
-    /// scan): PostgreSQL 18 asynchronously by its io_method
+    /// Also name the rows of a statement in one list, so that the server reads their blocks ahead
+    /// (bitmap scan)
     #[arg(long, conflicts_with = "resume")]
     prefetch: bool,
     /// Also read one row per statement, to show the cost of a statement
