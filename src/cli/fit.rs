@@ -198,6 +198,7 @@ impl FitArgs {
             interval: interval.clone(),
             intervals: demand.intervals.len(),
             below,
+            burst: demand.burst(),
             objectives: Vec::new(),
             need: self.need,
             lowest,
