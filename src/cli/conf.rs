@@ -9,7 +9,7 @@
 mod connect;
 mod shell;
 
-use crate::model::{Bytes, Error, GIB, KIB, MIB, Nanos, Ratio, Redo, Think};
+use crate::model::{Bytes, Error, GIB, KIB, MIB, Nanos, Ratio, ReadWay, Redo, Think};
 use connect::NO_PASSWORD;
 use shell::Assignment;
 use std::fmt::{self, Write};
@@ -104,6 +104,8 @@ pub struct Settings {
     pub update_work_unit: Option<u32>,
     /// Extent of the change of a row by an update.
     pub redo: Option<Redo>,
+    /// How reads find and read their blocks; no file has it.
+    pub way: Option<ReadWay>,
     /// Number of connections that load in parallel.
     pub load_degree: Option<u32>,
     /// Number of sessions per table.
@@ -140,6 +142,7 @@ impl Settings {
             work_unit: self.work_unit.or(other.work_unit),
             update_work_unit: self.update_work_unit.or(other.update_work_unit),
             redo: self.redo.or(other.redo),
+            way: self.way.or(other.way),
             load_degree: self.load_degree.or(other.load_degree),
             threads_per_schema: self.threads_per_schema.or(other.threads_per_schema),
             schemas: self.schemas.or(other.schemas),
@@ -521,6 +524,7 @@ impl File {
         let database = self.database()?;
         let (url, database) = self.server(database);
         Ok(Settings {
+            way: None,
             updates: self.percent("UPDATE_PCT")?,
             scans: self.percent("SCAN_PCT")?,
             run_time: self.time("RUN_TIME", Nanos(1), RUN_TIME_MAX)?,

@@ -60,6 +60,10 @@ pub(super) struct LayersArgs {
     #[arg(long, value_name = "ROWS", default_value_t = 64)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000), conflicts_with = "resume")]
     work_unit: u32,
+    /// Also name the rows of a statement in one list, so that the server reads their blocks ahead
+    /// (bitmap scan)
+    #[arg(long, conflicts_with = "resume")]
+    prefetch: bool,
     /// Also read one row per statement, to show the cost of a statement
     #[arg(long, conflicts_with = "resume")]
     single: bool,
@@ -150,6 +154,7 @@ impl LayersArgs {
                 most: self.warm_up,
             },
             work,
+            prefetch: self.prefetch,
             single: self.single,
             asynchronous: "auto".into(),
         })

@@ -286,6 +286,12 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
         .or(settings.work_loop.filter(|_| !ends_by_time));
     if let Some(directory) = &args.private.on {
         ranks::refuse_private(directory)?;
+        if settings.way.is_some() && args.private.server.dbms() != Dbms::Postgres {
+            return Err(Error::usage(
+                "--prefetch is for PostgreSQL",
+                "leave it out, or leave --server out",
+            ));
+        }
         return measure_privately(args, directory, &settings, &measuring);
     }
     let named = database::urls(&args.urls)?.or_else(|| settings.url.clone().map(|url| vec![url]));

@@ -4,7 +4,9 @@
 use super::conf::{self, Conf, ConfDialect, HotSpotSetting, Settings, TableSize};
 use super::output::remark;
 use crate::files;
-use crate::model::{self, Bytes, Dbms, Error, MIB, Nanos, Ratio, Redo, SqlWork, Tables, Think};
+use crate::model::{
+    self, Bytes, Dbms, Error, MIB, Nanos, Ratio, ReadWay, Redo, SqlWork, Tables, Think,
+};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -30,6 +32,10 @@ pub(super) struct WorkArgs {
     /// Share of reads that scan a whole table [default: 0%]
     #[arg(long, value_name = "SHARE")]
     scan: Option<Ratio>,
+    /// PostgreSQL: name all rows of an operation in one list, so that the server reads their blocks
+    /// ahead (bitmap scan), instead of one after the other by index
+    #[arg(long)]
+    prefetch: bool,
     /// How much of a row an update changes [default: lite]
     #[arg(long, value_name = "HOW", value_enum)]
     redo_stress: Option<RedoStress>,
@@ -98,6 +104,7 @@ impl WorkArgs {
                     Redo::Lite
                 }
             }),
+            way: self.prefetch.then_some(ReadWay::Prefetch),
             hot_spot: self.hot_spot.as_deref().map(hot_spot).transpose()?,
             hot_schema_every: self.hot_schema,
             think: self.think.as_deref().map(think).transpose()?,
@@ -171,6 +178,7 @@ pub(super) fn work(settings: &Settings, tables: Tables) -> Result<SqlWork, Error
         hot_spot,
         hot_schema_every: settings.hot_schema_every,
         think: settings.think,
+        way: settings.way.unwrap_or_default(),
         ..SqlWork::reads(tables)
     };
     refuse_misfits(&work)?;

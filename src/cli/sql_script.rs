@@ -101,6 +101,12 @@ fn for_oracle(args: &OracleArgs) -> Result<u8, Error> {
         ));
     }
     let settings = args.tables.or(args.work.settings()?)?;
+    if settings.way.is_some() {
+        return Err(Error::usage(
+            "--prefetch is for PostgreSQL",
+            "leave it out: Oracle itself decides to read ahead by index (db file parallel read)",
+        ));
+    }
     let request = args.request(settings)?;
     let files = oracle::oracle(&request)?;
     write(&args.directory, &files)?;

@@ -549,17 +549,20 @@ pub enum Layer {
     File,
     /// A database's sessions, through its buffer cache: rows by index.
     Row,
-    /// The same with one row per statement.
+    /// The same rows in one list, whose blocks the database reads ahead.
+    Prefetch,
+    /// Rows by index, with one row per statement.
     Single,
 }
 
 impl Layer {
     /// All layers, from storage upwards.
-    pub const ALL: [Layer; 5] = [
+    pub const ALL: [Layer; 6] = [
         Layer::Async,
         Layer::Sync,
         Layer::File,
         Layer::Row,
+        Layer::Prefetch,
         Layer::Single,
     ];
 
@@ -571,11 +574,12 @@ impl Layer {
             Layer::Sync => "sync",
             Layer::File => "file",
             Layer::Row => "row",
+            Layer::Prefetch => "prefetch",
             Layer::Single => "single",
         }
     }
 
-    /// Its number in reports: `1` to `4`, and `4b`.
+    /// Its number in reports: `1` to `4`, `4a` and `4b`.
     #[must_use]
     pub fn number(self) -> &'static str {
         match self {
@@ -583,6 +587,7 @@ impl Layer {
             Layer::Sync => "2",
             Layer::File => "3",
             Layer::Row => "4",
+            Layer::Prefetch => "4a",
             Layer::Single => "4b",
         }
     }

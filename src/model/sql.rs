@@ -217,6 +217,7 @@ impl fmt::Display for SqlWork {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let way = match self.way {
             ReadWay::Row => "rows by index",
+            ReadWay::Prefetch => "rows by bitmap scan, read ahead",
             ReadWay::File => "blocks of its files, without the buffer cache",
         };
         write!(out, "reads of {} {way}", self.read_rows)?;
@@ -277,6 +278,9 @@ pub enum ReadWay {
     /// Through the buffer cache, touching a row.
     #[default]
     Row,
+    /// Through the buffer cache, touching a row; the database knows all rows of a statement in
+    /// advance and reads their blocks ahead, if it can.
+    Prefetch,
     /// As a piece of a file, without the buffer cache.
     File,
 }

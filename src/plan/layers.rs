@@ -24,6 +24,7 @@ impl LayersRequest {
         Layer::ALL
             .into_iter()
             .filter(|layer| self.single || *layer != Layer::Single)
+            .filter(|layer| self.prefetch || *layer != Layer::Prefetch)
             .collect()
     }
 
@@ -34,6 +35,7 @@ impl LayersRequest {
             Layer::Async | Layer::Sync => return None,
             Layer::File => (ReadWay::File, self.work.read_rows),
             Layer::Row => (ReadWay::Row, self.work.read_rows),
+            Layer::Prefetch => (ReadWay::Prefetch, self.work.read_rows),
             Layer::Single => (ReadWay::Row, 1),
         };
         Some(SqlWork {
@@ -147,7 +149,7 @@ mod tests {
     use super::*;
     use crate::model::{Nanos, Tables, WarmUp};
 
-    fn request(single: bool) -> LayersRequest {
+    fn request(all: bool) -> LayersRequest {
         let tables = Tables {
             schemas: 1,
             scale: 10_000,
@@ -160,7 +162,8 @@ mod tests {
             point_time: Nanos::from_secs(5),
             warm_up: WarmUp::NONE,
             work: SqlWork::reads(tables),
-            single,
+            prefetch: all,
+            single: all,
             asynchronous: "uring".into(),
         }
     }
@@ -181,7 +184,7 @@ mod tests {
                 .map(move |name| format!("layer:{name}:{sessions}"))
         };
         assert_eq!(names, of(2).chain(of(16)).collect::<Vec<_>>());
-        assert_eq!(request(true).points_expected(), 20);
+        assert_eq!(request(true).points_expected(), 24);
     }
 
     #[test]
@@ -205,7 +208,14 @@ mod tests {
         let row = |rows| Some((ReadWay::Row, rows));
         assert_eq!(
             works,
-            [None, None, Some((ReadWay::File, 64)), row(64), row(1)]
+            [
+                None,
+                None,
+                Some((ReadWay::File, 64)),
+                row(64),
+                Some((ReadWay::Prefetch, 64)),
+                row(1)
+            ]
         );
     }
 }

@@ -55,11 +55,32 @@ fn workload(run: &Run) -> String {
     )
 }
 
-/// The engine of the first layer; empty if another verb made the run.
-fn asynchronous(run: &Run) -> String {
-    match run.header.request() {
-        Request::Layers(request) => request.asynchronous.clone(),
-        _ => String::new(),
+/// How storage is asked, by the layers that can have several I/Os outstanding.
+struct LayerWays {
+    /// The engine of the first layer; empty if another verb made the run.
+    asynchronous: String,
+    /// What the server reads ahead with.
+    ahead: String,
+}
+
+impl LayerWays {
+    fn of(run: &Run) -> Self {
+        let asynchronous = match run.header.request() {
+            Request::Layers(request) => request.asynchronous.clone(),
+            _ => String::new(),
+        };
+        let server = run.header.facts.server.as_ref();
+        let method = server.and_then(|server| server.settings.get("io_method"));
+        let ahead = match method {
+            Some(method) => format!("io_method {method}"),
+            // PostgreSQL 16 and 17 with direct I/O: advice is for the page cache.
+            None if server.is_some_and(|server| server.direct) => "not with direct I/O".into(),
+            None => "posix_fadvise".into(),
+        };
+        Self {
+            asynchronous,
+            ahead,
+        }
     }
 }
 
@@ -118,7 +139,7 @@ fn sections(run: &Run, found: &LayersResult, findings: Section, workload: &str) 
         .into_iter()
         .collect();
     for table in &found.tables {
-        blocks.push(Block::Table(figures_table(&asynchronous(run), table)));
+        blocks.push(Block::Table(figures_table(&LayerWays::of(run), table)));
         let steps = table
             .steps
             .iter()
@@ -188,13 +209,14 @@ fn waiting(step: &LayerStep, table: &LayerTable) -> Option<f64> {
 }
 
 /// `1 raw, asynchronous (uring)`.
-fn name(figures: &LayerFigures, asynchronous: &str) -> String {
+fn name(figures: &LayerFigures, ways: &LayerWays) -> String {
     let of_statement = format!("{} per statement", figures.blocks_per_operation);
     let name = match figures.layer {
-        Layer::Async => format!("raw, asynchronous ({asynchronous})"),
+        Layer::Async => format!("raw, asynchronous ({})", ways.asynchronous),
         Layer::Sync => "raw, a thread each (psync)".into(),
         Layer::File => "database, no buffer cache".into(),
         Layer::Row => "database, through buffer cache".into(),
+        Layer::Prefetch => format!("read ahead ({})", ways.ahead),
         Layer::Single => format!("the same, {of_statement}"),
     };
     format!("{} {name}", figures.layer.number())
@@ -209,7 +231,7 @@ fn place(layer: Layer) -> f64 {
 }
 
 fn drawn(run: &Run, found: &LayersResult) -> Option<super::document::Chart> {
-    let asynchronous = asynchronous(run);
+    let ways = LayerWays::of(run);
     let series: Vec<Series> = found
         .tables
         .iter()
@@ -238,7 +260,7 @@ fn drawn(run: &Run, found: &LayersResult) -> Option<super::document::Chart> {
             labels: table
                 .layers
                 .iter()
-                .map(|figures| name(figures, &asynchronous))
+                .map(|figures| name(figures, &ways))
                 .collect(),
             ..Series::default()
         })
@@ -253,7 +275,7 @@ fn drawn(run: &Run, found: &LayersResult) -> Option<super::document::Chart> {
 }
 
 fn cpu(run: &Run, found: &LayersResult) -> Option<super::document::Chart> {
-    let asynchronous = asynchronous(run);
+    let ways = LayerWays::of(run);
     let table = found.widest()?.1;
     let x: Vec<f64> = table
         .layers
@@ -263,7 +285,7 @@ fn cpu(run: &Run, found: &LayersResult) -> Option<super::document::Chart> {
     let labels: Vec<String> = table
         .layers
         .iter()
-        .map(|figures| name(figures, &asynchronous))
+        .map(|figures| name(figures, &ways))
         .collect();
     let stacked = |name: &str, of: fn(&LayerFigures) -> f64| Series {
         name: name.into(),
@@ -357,7 +379,7 @@ fn over_layers(
     })
 }
 
-fn figures_table(asynchronous: &str, table: &LayerTable) -> super::document::Table {
+fn figures_table(ways: &LayerWays, table: &LayerTable) -> super::document::Table {
     let known = |value: Option<f64>, decimals: usize| {
         parts::known(value, |value| format!("{value:.decimals$}"))
     };
@@ -368,7 +390,7 @@ fn figures_table(asynchronous: &str, table: &LayerTable) -> super::document::Tab
         .iter()
         .map(|figures| {
             vec![
-                name(figures, asynchronous),
+                name(figures, ways),
                 parts::count(figures.blocks_per_s.value),
                 parts::precision(figures.blocks_per_s),
                 share(figures.share_of_first),
@@ -423,7 +445,7 @@ mod tests {
                 }),
             },
             rounds: vec![rate],
-            blocks_per_operation: if layer == Layer::Row || layer == Layer::File {
+            blocks_per_operation: if layer.is_database() && layer != Layer::Single {
                 64.0
             } else {
                 1.0
@@ -467,9 +489,10 @@ mod tests {
             figures(Layer::Sync, 38_000.0, 9.0, None),
             figures(Layer::File, 30_000.0, 0.5, Some(22.0)),
             figures(Layer::Row, 33_000.0, 0.4, Some(18.0)),
+            figures(Layer::Prefetch, 36_000.0, 0.4, Some(15.0)),
             figures(Layer::Single, 15_000.0, 20.0, None),
         ];
-        let pairs = [(0, 1), (1, 2), (2, 3), (1, 3), (3, 4)];
+        let pairs = [(0, 1), (1, 2), (2, 3), (1, 3), (3, 4), (3, 5)];
         let steps = pairs
             .map(|(from, to)| between(&layers[from], &layers[to]))
             .to_vec();
@@ -478,13 +501,17 @@ mod tests {
             layers,
             steps,
         };
+        let ways = LayerWays {
+            asynchronous: "uring".into(),
+            ahead: "io_method worker".into(),
+        };
         let rows = table
             .steps
             .iter()
             .map(|step| step_row(step, &table))
             .collect();
         let blocks = vec![
-            Block::Table(figures_table("uring", &table)),
+            Block::Table(figures_table(&ways, &table)),
             Block::Table(parts::rows("Where the rest went", &STEP_COLUMNS, rows)),
         ];
         let sections = vec![parts::section("layers", "Layer by layer", "", blocks)];

@@ -2,6 +2,8 @@
 //! ready.
 
 use super::terms::{ServerTerms, percent};
+use crate::files;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 /// The longest socket name of the server. Its lock file has a longer name but is no socket.
@@ -81,11 +83,20 @@ pub(super) fn url(folder: &Path) -> String {
     )
 }
 
-/// True if the server answers.
+/// True if the server accepts sessions: somebody listens on its socket, and its first process has
+/// written so to the file of its number, as `pg_ctl` sees it too. A server that was killed leaves
+/// the file, but nobody listens.
 pub(super) fn is_ready(folder: &Path) -> bool {
-    folder.join(SOCKET).exists()
-        && postgres::Client::connect(&url(folder), postgres::NoTls)
-            .is_ok_and(|mut client| client.simple_query("select 1").is_ok())
+    UnixStream::connect(folder.join(SOCKET)).is_ok()
+        && files::read_text(&folder.join("data/postmaster.pid"), files::HAND_WRITTEN_MAX)
+            .is_ok_and(|text| says_ready(&text))
+}
+
+/// True if the last line of this `postmaster.pid`, the eighth, says that the server is ready.
+fn says_ready(text: &str) -> bool {
+    text.lines()
+        .nth(7)
+        .is_some_and(|line| line.trim() == "ready")
 }
 
 fn data(folder: &Path) -> String {
@@ -124,6 +135,17 @@ mod tests {
             ..terms
         });
         assert!(plain.iter().all(|argument| !argument.contains("direct=")));
+    }
+
+    #[test]
+    fn a_server_is_ready_when_its_file_says_so() {
+        let until_the_seventh = "4711\n/d/data\n1763800000\n5432\n/d\n\n  1234  5678\n";
+        for (status, is_ready) in [("ready   \n", true), ("starting\n", false), ("", false)] {
+            assert_eq!(
+                says_ready(&format!("{until_the_seventh}{status}")),
+                is_ready
+            );
+        }
     }
 
     #[test]

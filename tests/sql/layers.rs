@@ -94,7 +94,12 @@ fn every_layer_reads_its_blocks(name: &str, bin: &Path, arguments: &str, layers:
 fn every_layer_reads_its_blocks_on_postgresql_15() {
     test("every_layer_reads_its_blocks_on_postgresql_15", || {
         let bin = programs("/usr/lib/postgresql/15/bin")?;
-        every_layer_reads_its_blocks("layers-15", &bin, "", &["async", "sync", "file", "row"]);
+        every_layer_reads_its_blocks(
+            "layers-15",
+            &bin,
+            "--prefetch",
+            &["async", "sync", "file", "row", "prefetch"],
+        );
         Ok(())
     });
 }
@@ -108,8 +113,8 @@ fn every_layer_reads_its_blocks_on_postgresql_18() {
         every_layer_reads_its_blocks(
             "layers-18",
             &bin,
-            "--single",
-            &["async", "sync", "file", "row", "single"],
+            "--prefetch --single --server-set io_method=worker",
+            &["async", "sync", "file", "row", "prefetch", "single"],
         );
         Ok(())
     });

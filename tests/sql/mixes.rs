@@ -100,6 +100,44 @@ fn sessions_do_exactly_the_requested_work() {
 }
 
 #[test]
+fn rows_of_a_list_are_the_same_rows_by_another_plan() {
+    test("rows_of_a_list_are_the_same_rows_by_another_plan", || {
+        let place = Place::in_memory("sql-prefetch");
+        let server = serve(&postgres_18()?, &place, &[]);
+        let url = server.url();
+        ends(&place, &format!("sql load {url} --scale 4000"), 0);
+        let visited = |table: &str, what: &str| {
+            let text = format!(
+                "SELECT coalesce(sum({what}), 0) FROM pg_statio_user_tables JOIN \
+                 pg_stat_user_tables USING (relid) WHERE pg_stat_user_tables.relname = '{table}'"
+            );
+            number(&mut client(url), &text)
+        };
+        let blocks = || visited("blocks_1", "heap_blks_read + heap_blks_hit");
+        let fetched = || visited("blocks_1", "idx_tup_fetch");
+        let before = (blocks(), fetched());
+        let document = measured(
+            &place,
+            &format!(
+                "sql run {url} -t 2 --work-unit 16 --work-loop 50 --warm-up 0s --prefetch --out run"
+            ),
+        );
+        assert_eq!(document["points"][0]["classes"][0]["done"], 100);
+        assert_eq!(
+            document["points"][0]["classes"][0]["failed"],
+            serde_json::json!({})
+        );
+        // A session's counts are available once the server has noticed that it is gone.
+        wait_until("every row is counted", || fetched() - before.1 >= 1600);
+        // One row to a block: each row of a list is a block, and visited once.
+        assert_eq!((blocks() - before.0, fetched() - before.1), (1600, 1600));
+        let plan = document["target"]["server"]["plan"].to_string();
+        assert!(plan.contains("Bitmap Heap Scan"), "{plan}");
+        Ok(())
+    });
+}
+
+#[test]
 fn a_statement_that_the_server_ends_is_a_failed_operation() {
     test(
         "a_statement_that_the_server_ends_is_a_failed_operation",

@@ -164,29 +164,99 @@ fn sessions_go_to_several_databases_in_turn() {
     });
 }
 
+#[test]
+fn every_kind_of_password_opens_the_door_and_a_wrong_one_does_not() {
+    test(
+        "every_kind_of_password_opens_the_door_and_a_wrong_one_does_not",
+        || {
+            let place = Place::in_memory("sql-passwords");
+            let address = address_of_this_process(128);
+            let server = serve(&postgres_18()?, &place, &[("listen_addresses", &address)]);
+            // Ed25519 has no hash for the binding, so that login is not bound.
+            for (name, kind) in [("rsa", "rsa:2048"), ("edwards", "ed25519")] {
+                let made = certificate_of(&place, name, &format!("IP:{address}"), kind)?;
+                present(&server, &made);
+                let mut database = client(server.url());
+                for (encryption, method) in [
+                    ("scram-sha-256", "scram-sha-256"),
+                    ("md5", "md5"),
+                    ("scram-sha-256", "password"),
+                ] {
+                    // A password that needs preparing: its two characters become one.
+                    let text = format!(
+                        "DROP ROLE IF EXISTS eva; SET password_encryption = '{encryption}'; \
+                         CREATE ROLE eva LOGIN PASSWORD 'pa\u{df}w\u{f6}rt{method}'"
+                    );
+                    database.batch_execute(&text).unwrap();
+                    let rules = format!("local all all trust\nhost all eva 127.0.0.0/8 {method}\n");
+                    std::fs::write(server.directory().join("data/pg_hba.conf"), rules).unwrap();
+                    database.batch_execute("SELECT pg_reload_conf()").unwrap();
+                    let said_with = |password: &str, mode: &str| {
+                        let url = format!("postgres://eva@{address}/postgres?sslmode={mode}");
+                        let mut program = program(&place, &format!("sql drop {url}"));
+                        let output = program.env("PGPASSWORD", password).output().unwrap();
+                        (output.status.success(), said(&output))
+                    };
+                    let right = format!("pa\u{df}w\u{f6}rt{method}");
+                    wait_until("the rule holds", || {
+                        said_with("wrong", "disable")
+                            .1
+                            .contains("does not accept the password")
+                            && said_with(&right, "disable").0
+                    });
+                    for mode in ["disable", "require"] {
+                        let what = format!("{name}, {method}, {mode}");
+                        let (done, words) = said_with(&right, mode);
+                        assert!(done, "{what}: {words}");
+                        let (done, words) = said_with("wrong", mode);
+                        assert!(
+                            !done && words.contains("does not accept the password of eva"),
+                            "{what}: {words}"
+                        );
+                    }
+                }
+            }
+            Ok(())
+        },
+    );
+}
+
+/// An address of this machine on which nobody else listens; another `part`, another address.
+fn address_of_this_process(part: u32) -> String {
+    let number = std::process::id();
+    format!(
+        "127.{}.{}.{}",
+        part + number % 64,
+        number / 256 % 256,
+        1 + number % 250
+    )
+}
+
 /// A self-signed certificate for `name`, and its key.
 fn certificate(
     place: &Place,
     name: &str,
     made_out_to: &str,
 ) -> Result<(PathBuf, PathBuf), Missing> {
+    certificate_of(place, name, made_out_to, "rsa:2048")
+}
+
+/// The same with a key of this kind.
+fn certificate_of(
+    place: &Place,
+    name: &str,
+    made_out_to: &str,
+    kind: &str,
+) -> Result<(PathBuf, PathBuf), Missing> {
     let (certificate, key) = (
         place.0.join(format!("{name}.pem")),
         place.0.join(format!("{name}.key")),
     );
     let subject = format!("subjectAltName={made_out_to}");
-    let arguments = [
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=rigel",
-    ];
+    let arguments = ["req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=rigel"];
     let files = [
+        "-newkey",
+        kind,
         "-addext",
         &subject,
         "-keyout",
@@ -220,14 +290,7 @@ fn present(server: &Server, (certificate, key): &(PathBuf, PathBuf)) {
 fn connections_are_protected_as_requested() {
     test("connections_are_protected_as_requested", || {
         let place = Place::in_memory("sql-tls");
-        // An address of this machine on which nobody else listens.
-        let number = std::process::id();
-        let address = format!(
-            "127.{}.{}.{}",
-            64 + number % 128,
-            number / 256 % 256,
-            1 + number % 250
-        );
+        let address = address_of_this_process(64);
         let right = certificate(&place, "right", &format!("IP:{address}"))?;
         let wrong = certificate(&place, "wrong", "DNS:elsewhere.example")?;
         let server = serve(&postgres_15()?, &place, &[("listen_addresses", &address)]);

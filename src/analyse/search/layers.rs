@@ -135,6 +135,7 @@ impl LayerStep {
             (Layer::Async, _) => "a thread waits for each I/O, and is woken after it",
             (Layer::Sync, Layer::File) => "the database's file call, the page cache, the client",
             (Layer::File, _) => "buffer management, the index and the row, instead of file calls",
+            (Layer::Row, Layer::Prefetch) => "a session's blocks are read ahead, not one by one",
             (Layer::Sync, _) => "everything that the database adds to a session's waiting time",
             _ => "a statement, its answer and the client for every block",
         }
@@ -142,11 +143,12 @@ impl LayerStep {
 }
 
 /// The compared pairs of layers.
-const PAIRS: [(Layer, Layer); 5] = [
+const PAIRS: [(Layer, Layer); 6] = [
     (Layer::Async, Layer::Sync),
     (Layer::Sync, Layer::File),
     (Layer::File, Layer::Row),
     (Layer::Sync, Layer::Row),
+    (Layer::Row, Layer::Prefetch),
     (Layer::Row, Layer::Single),
 ];
 
@@ -243,7 +245,7 @@ impl LayerRound {
                 of_disks()
             },
             buffer_cache_share: server
-                .filter(|_| matches!(layer, Layer::Row | Layer::Single))
+                .filter(|_| matches!(layer, Layer::Row | Layer::Prefetch | Layer::Single))
                 .and_then(|server| server.physical)
                 .map(|physical| (1.0 - per_block(physical.per_operation)).max(0.0)),
         })

@@ -161,7 +161,7 @@ fn parts(job: &Job) -> Vec<BenchPlan> {
         let (target, engine) = match layer {
             Layer::Async => raw(&layers.asynchronous),
             Layer::Sync => raw("psync"),
-            Layer::File | Layer::Row | Layer::Single => {
+            Layer::File | Layer::Row | Layer::Prefetch | Layer::Single => {
                 (job.target.clone(), job.engine.name.clone())
             }
         };

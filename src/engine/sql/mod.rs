@@ -14,7 +14,7 @@ mod postgres;
 mod tables;
 mod tls;
 
-pub use self::postgres::{PlanRun, PlanSession};
+pub use self::postgres::{PlanRun, PlanSession, converse};
 pub use access::{Access, Address, Secret};
 pub use loading::{LoadEvent, LoadListen, LoadRequest, LoadResult};
 pub use tables::SCHEMA;

@@ -16,6 +16,9 @@ pub struct LayersRequest {
     pub warm_up: WarmUp,
     /// The work of the sessions at [`Layer::Row`](crate::model::Layer::Row).
     pub work: SqlWork,
+    /// True if [`Layer::Prefetch`](crate::model::Layer::Prefetch) is measured too.
+    #[serde(default)]
+    pub prefetch: bool,
     /// True if [`Layer::Single`](crate::model::Layer::Single) is measured too.
     pub single: bool,
     /// The engine of [`Layer::Async`](crate::model::Layer::Async): the best that the machine

@@ -59,6 +59,15 @@ impl Mysql {
                 "read through the buffer pool, or use PostgreSQL",
             ));
         }
+        if work.way == ReadWay::Prefetch {
+            return Err(Error::usage(
+                format!(
+                    "--prefetch is for PostgreSQL, and '{}' is not",
+                    access.servers[0]
+                ),
+                "leave it out: InnoDB reads the blocks of such a list one after the other too",
+            ));
+        }
         let mut monitors = Vec::new();
         let (mut facts, mut findings, mut timeout) = (ServerFacts::default(), Vec::new(), None);
         for (number, address) in access.servers.iter().enumerate() {

@@ -4,7 +4,10 @@
 //! touched exactly the requested rows. The plan is fixed to an index scan that reads one block
 //! after another. A bitmap scan would sort and prefetch, which is a different workload.
 
-use super::client::{COLUMN_CHARS, COLUMNS, SETTINGS, VERSION_MIN, connect, failed, in_words};
+use super::client::{COLUMN_CHARS, COLUMNS, VERSION_MIN, connect, failed, settings};
+use super::protocol::{
+    PostgresCall, PostgresClient, PostgresError, PostgresStatement, array, types,
+};
 use super::watch::PostgresMonitor;
 use crate::clock::Clock;
 use crate::engine::blocking::Blocking;
@@ -16,7 +19,6 @@ use crate::model::{
     Redo, ServerFacts, ServerSample, SqlWork, Tables,
 };
 use crate::workload::Permutation;
-use postgres::{Client, Statement};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -58,7 +60,7 @@ impl Postgres {
             let known = super::load::find(&mut client, address)?;
             crate::engine::sql::tables::refuse_other_tables(address, known, work.tables)?;
             client
-                .batch_execute(SETTINGS)
+                .batch(&settings(work.way))
                 .map_err(|error| failed(address, "apply its settings", &error))?;
             if number == 0 {
                 facts = describe(&mut client, address, &work)?;
@@ -73,9 +75,10 @@ impl Postgres {
             Vec::new()
         };
         let about = format!(
-            "postgres: {}, {} rows per statement by index scan, prepared",
+            "postgres: {}, {} rows per statement by {}, prepared",
             facts.version,
-            work.blocks(Kind::Read)
+            work.blocks(Kind::Read),
+            scan_of(work.way).0
         );
         let opened = AtomicUsize::new(0);
         Ok((
@@ -126,16 +129,16 @@ impl Engine for Postgres {
         let address = &self.access.servers[turn];
         let mut client = connect(&self.access, address)?;
         client
-            .batch_execute(SETTINGS)
+            .batch(&settings(self.work.way))
             .map_err(|error| failed(address, "apply its settings", &error))?;
         if let Some(timeout) = self.statement_timeout {
             let text = format!("SET statement_timeout = {}", timeout.0.div_ceil(1_000_000));
             client
-                .batch_execute(&text)
+                .batch(&text)
                 .map_err(|error| failed(address, "apply its settings", &error))?;
         }
         // Requires a superuser or a grant; without it the server's read times stay unknown.
-        let _ = client.batch_execute("SET track_io_timing = on");
+        let _ = client.batch("SET track_io_timing = on");
         let mut connection = PostgresSession::new(client, self);
         Ok(Box::new(Blocking::new(self.clock.clone(), move |op| {
             connection.execute(op)
@@ -147,17 +150,19 @@ impl Engine for Postgres {
     }
 }
 
-/// The statements of one table, prepared on first use.
+/// The operations on one table, prepared on first use.
 #[derive(Default, Clone)]
 struct PostgresStatements {
-    read: Option<Statement>,
-    update: Option<Statement>,
-    scan: Option<Statement>,
+    read: Option<PostgresCall>,
+    update: Option<PostgresCall>,
+    scan: Option<PostgresCall>,
+    /// Its values have no fixed length, so each operation makes a call.
+    read_file: Option<PostgresStatement>,
 }
 
 /// One session.
 struct PostgresSession<'a> {
-    client: Client,
+    client: PostgresClient,
     engine: &'a Postgres,
     tables: Vec<PostgresStatements>,
     /// Text that an update writes. It must change each time, otherwise the database would log
@@ -169,7 +174,7 @@ struct PostgresSession<'a> {
 }
 
 impl<'a> PostgresSession<'a> {
-    fn new(client: Client, engine: &'a Postgres) -> Self {
+    fn new(client: PostgresClient, engine: &'a Postgres) -> Self {
         let Tables { schemas, scale, .. } = engine.work.tables;
         Self {
             client,
@@ -185,6 +190,7 @@ impl<'a> PostgresSession<'a> {
         let work = &self.engine.work;
         let result = match op.kind {
             Kind::Read if work.way == ReadWay::File => self.read_file(op),
+            Kind::Read if work.way == ReadWay::Prefetch => self.read_list(op),
             Kind::Read => self.read(op),
             Kind::Write | Kind::Log => self.update(op),
             Kind::Scan => self.scan(op),
@@ -197,16 +203,15 @@ impl<'a> PostgresSession<'a> {
     }
 
     /// Decides whether the statement failed or the session broke.
-    fn judge(&self, error: &postgres::Error) -> Result<Outcome, Fault> {
-        let state = error.code().map(postgres::error::SqlState::code);
-        match state.and_then(|code| <[u8; 5]>::try_from(code.as_bytes()).ok()) {
+    fn judge(&self, error: &PostgresError) -> Result<Outcome, Fault> {
+        match error.state() {
             // Class 57P: the server shuts down, or this session was terminated.
             Some(state) if !self.client.is_closed() && !state.starts_with(b"57P") => {
                 Ok(Outcome::Failed(Cause::SqlState(state)))
             }
             _ => Err(Fault(format!(
                 "the connection was lost: {}",
-                in_words(error)
+                error.in_words()
             ))),
         }
     }
@@ -222,21 +227,54 @@ impl<'a> PostgresSession<'a> {
         (table, (op.position % scale) as i64)
     }
 
-    fn read(&mut self, op: Op) -> Result<u64, postgres::Error> {
+    fn read(&mut self, op: Op) -> Result<u64, PostgresError> {
         let (table, first) = self.place(op);
         let end = first + i64::from(self.engine.work.read_rows);
-        let read = &mut self.tables[table].read;
-        if read.is_none() {
-            *read = Some(self.client.prepare(&read_statement(table))?);
-        }
-        let statement = read.as_ref().expect("prepared just now");
-        let row = self.client.query_one(statement, &[&first, &end])?;
-        Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
+        let call = match &mut self.tables[table].read {
+            Some(call) => call,
+            none => {
+                let types = [types::BIGINT; 2];
+                let statement = self.client.prepare(&read_statement(table), &types)?;
+                none.insert(statement.call(&[&[0; 8], &[0; 8]]))
+            }
+        };
+        call.set(0, &first.to_be_bytes());
+        call.set(1, &end.to_be_bytes());
+        Ok(counted(self.client.run(call)?.number))
     }
 
-    fn update(&mut self, op: Op) -> Result<u64, postgres::Error> {
+    /// Reads the same rows as [`read`](Self::read), named one by one: so the server knows all blocks
+    /// before it reads the first.
+    fn read_list(&mut self, op: Op) -> Result<u64, PostgresError> {
+        let (table, first) = self.place(op);
+        let keys: Vec<[u8; 8]> = (first..first + i64::from(self.engine.work.read_rows))
+            .map(i64::to_be_bytes)
+            .collect();
+        let list = array(types::BIGINT, &keys);
+        let call = match &mut self.tables[table].read {
+            Some(call) => call,
+            none => {
+                let text = list_statement(table);
+                let statement = self.client.prepare(&text, &[types::BIGINTS])?;
+                none.insert(statement.call(&[&list]))
+            }
+        };
+        call.set(0, &list);
+        Ok(counted(self.client.run(call)?.number))
+    }
+
+    fn update(&mut self, op: Op) -> Result<u64, PostgresError> {
         let (table, first) = self.place(op);
         let end = first + i64::from(self.engine.work.update_rows);
+        let call = match &mut self.tables[table].update {
+            Some(call) => call,
+            none => {
+                let text = update_statement(table, self.engine.work.redo);
+                let types = [types::BIGINT, types::BIGINT, types::TEXT];
+                let statement = self.client.prepare(&text, &types)?;
+                none.insert(statement.call(&[&[0; 8], &[0; 8], &[b'x'; COLUMN_CHARS]]))
+            }
+        };
         self.updates += 1;
         self.text.clear();
         let _ = write!(self.text, "{:0>width$}", self.updates, width = 20);
@@ -246,53 +284,58 @@ impl<'a> PostgresSession<'a> {
             op.position,
             width = COLUMN_CHARS - 20
         );
-        let update = &mut self.tables[table].update;
-        if update.is_none() {
-            *update = Some(
-                self.client
-                    .prepare(&update_statement(table, self.engine.work.redo))?,
-            );
-        }
-        let statement = update.as_ref().expect("prepared just now");
-        self.client.execute(statement, &[&first, &end, &self.text])
+        call.set(0, &first.to_be_bytes());
+        call.set(1, &end.to_be_bytes());
+        call.set(2, self.text.as_bytes());
+        Ok(self.client.run(call)?.rows)
     }
 
-    fn scan(&mut self, op: Op) -> Result<u64, postgres::Error> {
+    fn scan(&mut self, op: Op) -> Result<u64, PostgresError> {
         let (table, _) = self.place(op);
-        let scan = &mut self.tables[table].scan;
-        if scan.is_none() {
-            let text = format!("SELECT count(c1) FROM {SCHEMA}.{}", scan_table(table));
-            *scan = Some(self.client.prepare(&text)?);
-        }
-        let row = self
-            .client
-            .query_one(scan.as_ref().expect("prepared just now"), &[])?;
-        Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
+        let call = match &mut self.tables[table].scan {
+            Some(call) => call,
+            none => {
+                let text = format!("SELECT count(c1) FROM {SCHEMA}.{}", scan_table(table));
+                none.insert(self.client.prepare(&text, &[])?.call(&[]))
+            }
+        };
+        Ok(counted(self.client.run(call)?.number))
     }
 
     /// Reads the blocks of the rows as pieces of the table's files, bypassing the buffer cache.
-    fn read_file(&mut self, op: Op) -> Result<u64, postgres::Error> {
+    fn read_file(&mut self, op: Op) -> Result<u64, PostgresError> {
         let (table, first) = self.place(op);
         let Tables { scale, block, .. } = self.engine.work.tables;
-        let read = &mut self.tables[table].read;
-        if read.is_none() {
-            let text = format!(
-                "SELECT count(length(pg_read_binary_file(f, o, {block}))) FROM unnest($1::text[], \
-                 $2::bigint[]) AS b(f, o)"
-            );
-            *read = Some(self.client.prepare(&text)?);
-        }
+        let statement = match &mut self.tables[table].read_file {
+            Some(statement) => statement,
+            none => {
+                let text = format!(
+                    "SELECT count(length(pg_read_binary_file(f, o, {block}))) FROM unnest($1, $2) \
+                     AS b(f, o)"
+                );
+                none.insert(
+                    self.client
+                        .prepare(&text, &[types::TEXTS, types::BIGINTS])?,
+                )
+            }
+        };
         let (mut names, mut offsets) = (Vec::new(), Vec::new());
         for row in 0..u64::from(self.engine.work.read_rows) {
             let block_number = self.order.of((first.unsigned_abs() + row) % scale);
             let (segment, within) = (block_number / SEGMENT_BLOCKS, block_number % SEGMENT_BLOCKS);
             names.push(segment_of(&self.engine.files[table], segment));
-            offsets.push(i64::try_from(within * u64::from(block)).expect("a segment is 1 GiB"));
+            offsets.push((within * u64::from(block)).to_be_bytes());
         }
-        let statement = read.as_ref().expect("prepared just now");
-        let row = self.client.query_one(statement, &[&names, &offsets])?;
-        Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
+        let call = statement.call(&[&array(types::TEXT, &names), &array(types::BIGINT, &offsets)]);
+        Ok(counted(self.client.run(&call)?.number))
     }
+}
+
+/// A count of rows; 0 if the server sent none, which is then not the wanted number.
+fn counted(number: Option<i64>) -> u64 {
+    number
+        .and_then(|rows| u64::try_from(rows).ok())
+        .unwrap_or(0)
 }
 
 /// Counts a column other than the key, so that the row itself is visited.
@@ -301,6 +344,22 @@ fn read_statement(table: usize) -> String {
         "SELECT count(c1) FROM {SCHEMA}.{} WHERE id >= $1 AND id < $2",
         blocks_table(table)
     )
+}
+
+/// The same with a list of keys.
+fn list_statement(table: usize) -> String {
+    format!(
+        "SELECT count(c1) FROM {SCHEMA}.{} WHERE id = ANY ($1)",
+        blocks_table(table)
+    )
+}
+
+/// How the server finds rows that are read in this way: in words, and in its plan.
+fn scan_of(way: ReadWay) -> (&'static str, &'static str) {
+    match way {
+        ReadWay::Row | ReadWay::File => ("index scan", "Index Scan using"),
+        ReadWay::Prefetch => ("bitmap scan, read ahead", "Bitmap Heap Scan"),
+    }
 }
 
 fn update_statement(table: usize, redo: Redo) -> String {
@@ -318,12 +377,16 @@ fn update_statement(table: usize, redo: Redo) -> String {
 }
 
 /// Facts about the server, including its plan for the read.
-fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<ServerFacts, Error> {
-    let asked = |error: &postgres::Error| failed(address, "report its settings", error);
+fn describe(
+    client: &mut PostgresClient,
+    address: &Address,
+    work: &SqlWork,
+) -> Result<ServerFacts, Error> {
+    let asked = |error: &PostgresError| failed(address, "report its settings", error);
     let number: i32 = client
         .query_one("SELECT current_setting('server_version_num')::int", &[])
-        .map_err(|error| asked(&error))?
-        .get(0);
+        .and_then(|row| row.value(0))
+        .map_err(|error| asked(&error))?;
     if number < VERSION_MIN {
         return Err(Error::usage(
             format!("'{address}' is PostgreSQL {}", number / 10_000),
@@ -340,33 +403,18 @@ fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<Se
             &[],
         )
         .map_err(|error| asked(&error))?;
-    let settings: BTreeMap<String, String> =
-        rows.iter().map(|row| (row.get(0), row.get(1))).collect();
-    let cache: i64 = client
+    let settings: BTreeMap<String, String> = rows
+        .iter()
+        .map(|row| (row.text(0).into(), row.text(1).into()))
+        .collect();
+    let cache = client
         .query_one(
             "SELECT pg_size_bytes(current_setting('shared_buffers'))",
             &[],
         )
-        .map_err(|error| asked(&error))?
-        .get(0);
-    let explain = read_statement(0)
-        .replace("$1", "64")
-        .replace("$2", &(64 + work.blocks(Kind::Read)).to_string());
-    let plan: Vec<String> = client
-        .query(&format!("EXPLAIN (COSTS OFF) {explain}"), &[])
-        .map_err(|error| failed(address, "explain the read", &error))?
-        .iter()
-        .map(|row| row.get(0))
-        .collect();
-    if !plan.iter().any(|line| line.contains("Index Scan using")) {
-        return Err(Error::failed(
-            format!(
-                "'{address}' does not read by index, one block after the other: {}",
-                plan.join(" | ")
-            ),
-            "check that the tables have their index, or load them again",
-        ));
-    }
+        .and_then(|row| row.value(0))
+        .map_err(|error| asked(&error))?;
+    let plan = plan(client, address, work)?;
     Ok(ServerFacts {
         version: format!(
             "PostgreSQL {}",
@@ -379,8 +427,40 @@ fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<Se
         settings,
         plan,
         local: false,
-        buffer_cache: Bytes(cache.unsigned_abs()),
+        buffer_cache: Bytes(cache),
     })
+}
+
+/// The server's plan for the read, which must be the one that is to be measured.
+fn plan(
+    client: &mut PostgresClient,
+    address: &Address,
+    work: &SqlWork,
+) -> Result<Vec<String>, Error> {
+    let keys = 64..64 + work.blocks(Kind::Read);
+    let statement = if work.way == ReadWay::Prefetch {
+        // The plan repeats the list: a few keys are enough to see it.
+        let keys: Vec<String> = keys.take(4).map(|key| key.to_string()).collect();
+        list_statement(0).replace("$1", &format!("'{{{}}}'::bigint[]", keys.join(",")))
+    } else {
+        read_statement(0)
+            .replace("$1", &keys.start.to_string())
+            .replace("$2", &keys.end.to_string())
+    };
+    let plan: Vec<String> = client
+        .query(&format!("EXPLAIN (COSTS OFF) {statement}"), &[])
+        .map_err(|error| failed(address, "explain the read", &error))?
+        .iter()
+        .map(|row| row.text(0).into())
+        .collect();
+    let (words, wanted) = scan_of(work.way);
+    if plan.iter().any(|line| line.contains(wanted)) {
+        return Ok(plan);
+    }
+    Err(Error::failed(
+        format!("'{address}' does not read by {words}: {}", plan.join(" | ")),
+        "check that the tables have their index, or load them again",
+    ))
 }
 
 /// Warnings about settings that make a run doubtful.
@@ -418,11 +498,10 @@ pub(in crate::engine::sql) fn files(
     tables: Tables,
 ) -> Result<Vec<PathBuf>, Error> {
     let address = &access.servers[0];
-    let refused =
-        |error: &postgres::Error| failed(address, "report the files of its tables", error);
+    let refused = |error: &PostgresError| failed(address, "report the files of its tables", error);
     let mut client = connect(access, address)?;
     client
-        .batch_execute("CHECKPOINT")
+        .batch("CHECKPOINT")
         .map_err(|error| failed(address, "write its cache", &error))?;
     let mut files = Vec::new();
     for table in 0..tables.schemas as usize {
@@ -434,10 +513,10 @@ pub(in crate::engine::sql) fn files(
                 &[&name],
             )
             .map_err(|error| refused(&error))?;
-        let first: String = row.get(0);
+        let first = row.text(0);
         files.extend(
             (0..tables.scale.div_ceil(SEGMENT_BLOCKS))
-                .map(|segment| segment_of(&first, segment).into()),
+                .map(|segment| segment_of(first, segment).into()),
         );
     }
     match files.iter().find(|file: &&PathBuf| !file.is_file()) {
@@ -474,7 +553,7 @@ fn table_files(
             let row = probe
                 .client
                 .query_one("SELECT pg_relation_filepath($1::text::regclass)", &[&name]);
-            row.map(|row| row.get(0))
+            row.map(|row| row.text(0).into())
                 .map_err(|error| failed(address, "report the files of its tables", &error))
         })
         .collect()

@@ -5,6 +5,7 @@
 //! chunk as loaded. So an interrupted load resumes with the missing chunks.
 
 use super::client::{COLUMN_CHARS, COLUMNS, connect, failed};
+use super::protocol::{PostgresClient, PostgresError, PostgresRow, column, columns};
 use crate::engine::sql::access::{Access, Address};
 use crate::engine::sql::chunks::{self, Chunk, Loading, MAKER, ORDER};
 use crate::engine::sql::loading::{LoadEvent, LoadListen, LoadRequest, LoadResult};
@@ -12,10 +13,8 @@ use crate::engine::sql::tables::{SCHEMA, blocks_table, scan_table};
 use crate::model::{Error, Tables};
 use crate::workload::Permutation;
 use crate::workload::rng::Rng;
-use postgres::Client;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::io::Write;
 use std::sync::atomic::AtomicBool;
 
 /// Rows per chunk: 64 MiB of table, 8 MiB on the wire.
@@ -23,7 +22,7 @@ const CHUNK_ROWS: u64 = 8192;
 
 /// The existing tables, if they are completely loaded.
 pub(in crate::engine::sql) fn find(
-    client: &mut Client,
+    client: &mut PostgresClient,
     address: &Address,
 ) -> Result<Option<Tables>, Error> {
     Ok(manifest(client, address)?
@@ -33,16 +32,19 @@ pub(in crate::engine::sql) fn find(
 
 /// Contents of the manifest: the tables, and whether they are completely loaded; `None` without a
 /// manifest.
-fn manifest(client: &mut Client, address: &Address) -> Result<Option<(Tables, bool)>, Error> {
-    let asked = |error: &postgres::Error| failed(address, "list its tables", error);
+fn manifest(
+    client: &mut PostgresClient,
+    address: &Address,
+) -> Result<Option<(Tables, bool)>, Error> {
+    let asked = |error: &PostgresError| failed(address, "list its tables", error);
     let row = client
         .query_one(
             "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1), to_regclass($1 || \
              '.manifest') IS NOT NULL",
-            &[&SCHEMA],
+            &[SCHEMA],
         )
         .map_err(|error| asked(&error))?;
-    match (row.get(0), row.get(1)) {
+    match (row.is_true(0), row.is_true(1)) {
         (false, _) => return Ok(None),
         (true, false) => return Err(not_ours(address)),
         (true, true) => (),
@@ -52,10 +54,10 @@ fn manifest(client: &mut Client, address: &Address) -> Result<Option<(Tables, bo
     );
     // A foreign table of that name has other columns.
     let rows = client
-        .query(&text, &[&MAKER])
+        .query(&text, &[MAKER])
         .map_err(|_| not_ours(address))?;
     let row = rows.first().ok_or_else(|| not_ours(address))?;
-    let number = |at: usize| u64::try_from(row.get::<_, i64>(at)).unwrap_or(0);
+    let number = |at: usize| row.value::<u64>(at).unwrap_or(0);
     let small = |at: usize| u32::try_from(number(at)).unwrap_or(0);
     let tables = Tables {
         schemas: small(0),
@@ -63,7 +65,7 @@ fn manifest(client: &mut Client, address: &Address) -> Result<Option<(Tables, bo
         scan_blocks: number(2),
         block: small(3),
     };
-    Ok(Some((tables, row.get(4))))
+    Ok(Some((tables, row.is_true(4))))
 }
 
 fn not_ours(address: &Address) -> Error {
@@ -86,12 +88,12 @@ pub(in crate::engine::sql) fn load(
 ) -> Result<LoadResult, Error> {
     let mut client = connect(access, address)?;
     refuse_second(&mut client, address)?;
-    let block: i32 = client
+    let block = client
         .query_one("SELECT current_setting('block_size')::int", &[])
-        .map_err(|error| failed(address, "report its block size", &error))?
-        .get(0);
+        .and_then(|row| row.value(0))
+        .map_err(|error| failed(address, "report its block size", &error))?;
     let tables = Tables {
-        block: block.unsigned_abs(),
+        block,
         ..request.tables
     };
     let known = manifest(&mut client, address)?;
@@ -115,10 +117,10 @@ pub(in crate::engine::sql) fn load(
     listen(LoadEvent::Verifying);
     let (blocks, correlation) = verify(&mut client, address, tables)?;
     client
-        .batch_execute(&format!("UPDATE {SCHEMA}.manifest SET loaded = true"))
+        .batch(&format!("UPDATE {SCHEMA}.manifest SET loaded = true"))
         .map_err(|error| failed(address, "record that the load is complete", &error))?;
     // Requires a superuser or a grant; otherwise the server does it by itself soon.
-    let _ = client.batch_execute("CHECKPOINT");
+    let _ = client.batch("CHECKPOINT");
     Ok(LoadResult {
         rows_before: loading.rows_before,
         rows: loading.rows,
@@ -128,12 +130,11 @@ pub(in crate::engine::sql) fn load(
 }
 
 /// Refuses to load while another load runs. The lock is released with the connection.
-fn refuse_second(client: &mut Client, address: &Address) -> Result<(), Error> {
-    #[expect(clippy::cast_possible_wrap, reason = "a name for a lock")]
-    let row = client.query_one("SELECT pg_try_advisory_lock($1)", &[&(ORDER as i64)]);
+fn refuse_second(client: &mut PostgresClient, address: &Address) -> Result<(), Error> {
+    let row = client.query_one(&format!("SELECT pg_try_advisory_lock({ORDER})"), &[]);
     if row
         .map_err(|error| failed(address, "lock its tables for loading", &error))?
-        .get(0)
+        .is_true(0)
     {
         return Ok(());
     }
@@ -145,7 +146,7 @@ fn refuse_second(client: &mut Client, address: &Address) -> Result<(), Error> {
 
 /// Creates the schema, its manifest and the empty tables in one transaction.
 fn make(
-    client: &mut Client,
+    client: &mut PostgresClient,
     address: &Address,
     tables: Tables,
     tablespace: Option<&str>,
@@ -180,14 +181,14 @@ fn make(
         }
     }
     text += "COMMIT";
-    client.batch_execute(&text).map_err(|error| {
-        let _ = client.batch_execute("ROLLBACK");
+    client.batch(&text).map_err(|error| {
+        let _ = client.batch("ROLLBACK");
         failed(address, "create the tables", &error)
     })
 }
 
 fn missing_chunks(
-    client: &mut Client,
+    client: &mut PostgresClient,
     address: &Address,
     tables: Tables,
 ) -> Result<Vec<Chunk>, Error> {
@@ -196,12 +197,7 @@ fn missing_chunks(
         .map_err(|error| failed(address, "list the loaded rows", &error))?;
     let there: BTreeSet<(String, u64)> = rows
         .iter()
-        .map(|row| {
-            (
-                row.get(0),
-                u64::try_from(row.get::<_, i64>(1)).unwrap_or(u64::MAX),
-            )
-        })
+        .map(|row| (row.text(0).into(), row.value(1).unwrap_or(u64::MAX)))
         .collect();
     Ok(chunks::missing(
         tables,
@@ -213,7 +209,7 @@ fn missing_chunks(
 
 /// Frees the blocks of an interrupted load that were filled but not committed. Otherwise every row
 /// loaded again would get a new block, and the old blocks would stay empty in between.
-fn reclaim(client: &mut Client, address: &Address, tables: Tables) -> Result<(), Error> {
+fn reclaim(client: &mut PostgresClient, address: &Address, tables: Tables) -> Result<(), Error> {
     let schemas = 0..tables.schemas as usize;
     for table in schemas.flat_map(|table| [blocks_table(table), scan_table(table)]) {
         // The lock is granted once the sessions of that load are gone; their client may have died
@@ -226,7 +222,7 @@ fn reclaim(client: &mut Client, address: &Address, tables: Tables) -> Result<(),
             format!("VACUUM {SCHEMA}.{table}"),
         ] {
             client
-                .batch_execute(&statement)
+                .batch(&statement)
                 .map_err(|error| failed(address, "free the space of unfinished rows", &error))?;
         }
     }
@@ -234,71 +230,61 @@ fn reclaim(client: &mut Client, address: &Address, tables: Tables) -> Result<(),
 }
 
 /// Loads one chunk and records it in the manifest, in one transaction.
-fn copy(client: &mut Client, chunk: &Chunk) -> Result<(), postgres::Error> {
-    let mut transaction = client.transaction()?;
+fn copy(client: &mut PostgresClient, chunk: &Chunk) -> Result<(), PostgresError> {
     let Chunk {
         table,
         first,
         end,
         of,
     } = chunk;
-    let mut writer = transaction.copy_in(&format!("COPY {SCHEMA}.{table} FROM STDIN"))?;
+    client.batch("BEGIN")?;
     let order = Permutation::new(*of, ORDER);
-    let mut line = Vec::new();
-    for place in *first..*end {
-        line.clear();
-        row(order.of(place), &mut line);
-        // The end of the copy reports the problem, in the server's own words.
-        if writer.write_all(&line).is_err() {
-            break;
-        }
-    }
-    writer.finish()?;
-    let first = i64::try_from(*first).expect("rows are counted in 63 bits");
-    transaction.execute(
-        &format!("INSERT INTO {SCHEMA}.chunks VALUES ($1, $2)"),
-        &[table, &first],
-    )?;
-    transaction.commit()
+    let loaded = client
+        .copy_in(
+            &format!("COPY {SCHEMA}.{table} FROM STDIN (FORMAT binary)"),
+            *first..*end,
+            |place, out| row(order.of(place), out),
+        )
+        .and_then(|()| {
+            let text = format!("INSERT INTO {SCHEMA}.chunks VALUES ($1, $2)");
+            client.query(&text, &[table, &first.to_string()])
+        })
+        .and_then(|_| client.batch("COMMIT"));
+    loaded.inspect_err(|_| {
+        let _ = client.batch("ROLLBACK");
+    })
 }
 
-/// The row with key `id` in COPY format. Its text is random but the same in every load, so that no
-/// storage can compress or deduplicate it.
-fn row(id: u64, line: &mut Vec<u8>) {
-    line.extend_from_slice(id.to_string().as_bytes());
+/// Appends the row with key `id` in COPY's binary format. Its text is random but the same in every
+/// load, so that no storage can compress or deduplicate it.
+fn row(id: u64, out: &mut Vec<u8>) {
+    columns(out, 1 + COLUMNS);
+    column(out, size_of_val(&id), id.to_be_bytes().into_iter());
     let mut rng = Rng::new(ORDER, id);
     for _ in 0..COLUMNS {
-        line.push(b'\t');
-        line.extend(crate::engine::sql::loading::random_text(
-            &mut rng,
-            COLUMN_CHARS,
-        ));
+        let text = crate::engine::sql::loading::random_text(&mut rng, COLUMN_CHARS);
+        column(out, COLUMN_CHARS, text);
     }
-    line.push(b'\n');
 }
 
 /// Creates the index of one table, collects planner statistics, and marks all rows as visible to
 /// all.
 fn finish_table(
-    client: &mut Client,
+    client: &mut PostgresClient,
     address: &Address,
     table: usize,
     tables: Tables,
 ) -> Result<(), Error> {
     let (blocks, scan) = (blocks_table(table), scan_table(table));
-    let space = client
-        .query_opt(
-            &format!(
-                "SELECT tablespace FROM pg_tables WHERE schemaname = '{SCHEMA}' AND tablename = $1"
-            ),
-            &[&blocks],
-        )
-        .ok()
-        .flatten()
-        .and_then(|row| row.get::<_, Option<String>>(0))
-        .map_or(String::new(), |name| {
-            format!(" TABLESPACE \"{}\"", name.replace('"', "\"\""))
-        });
+    let text = format!(
+        "SELECT tablespace FROM pg_tables WHERE schemaname = '{SCHEMA}' AND tablename = $1"
+    );
+    let rows = client.query(&text, &[&blocks]).unwrap_or_default();
+    let space = match rows.first().map_or("", |row| row.text(0)) {
+        // The database's own, which has no name here.
+        "" => String::new(),
+        name => format!(" TABLESPACE \"{}\"", name.replace('"', "\"\"")),
+    };
     let mut statements = vec![
         format!("CREATE UNIQUE INDEX IF NOT EXISTS {blocks}_id ON {SCHEMA}.{blocks} (id){space}"),
         format!("VACUUM (FREEZE, ANALYZE) {SCHEMA}.{blocks}"),
@@ -308,7 +294,7 @@ fn finish_table(
     }
     for statement in statements {
         client
-            .batch_execute(&statement)
+            .batch(&statement)
             .map_err(|error| failed(address, "finish a table", &error))?;
     }
     Ok(())
@@ -320,16 +306,16 @@ const SAMPLE_ROWS: f64 = 5000.0;
 /// The blocks and rows of a table, the maximum rows per block in a sample, and the correlation of
 /// key and position.
 fn look_at(
-    client: &mut Client,
+    client: &mut PostgresClient,
     name: &str,
     block: u32,
     rows: u64,
-) -> Result<(u64, u64, u64, f64), postgres::Error> {
-    let count = |row: &postgres::Row| u64::try_from(row.get::<_, i64>(0)).unwrap_or(0);
+) -> Result<(u64, u64, u64, f64), PostgresError> {
+    let count = |row: &PostgresRow| row.value::<u64>(0);
     let table = format!("{SCHEMA}.{name}");
     let pages = client.query_one(
         "SELECT pg_relation_size($1::text::regclass) / $2",
-        &[&table, &i64::from(block)],
+        &[&table, &block.to_string()],
     )?;
     // After the vacuum all rows are visible to all, so this reads only the index, if there is one.
     let there = client.query_one(&format!("SELECT count(*) FROM {table}"), &[])?;
@@ -341,19 +327,27 @@ fn look_at(
         ),
         &[],
     )?;
-    let correlation = client.query_opt(
+    let correlation = client.query(
         "SELECT correlation::float8 FROM pg_stats WHERE schemaname = $1 AND tablename = $2 AND \
          attname = 'id'",
-        &[&SCHEMA, &name],
+        &[SCHEMA, name],
     )?;
-    let correlation = correlation
-        .and_then(|row| row.get::<_, Option<f64>>(0))
-        .unwrap_or(0.0);
-    Ok((count(&pages), count(&there), count(&fullest), correlation))
+    let correlation = correlation.first().map(|row| row.optional(0)).transpose()?;
+    let correlation = correlation.flatten().unwrap_or(0.0);
+    Ok((
+        count(&pages)?,
+        count(&there)?,
+        count(&fullest)?,
+        correlation,
+    ))
 }
 
 /// Blocks of all tables, and the worst correlation of key and position.
-fn verify(client: &mut Client, address: &Address, tables: Tables) -> Result<(u64, f64), Error> {
+fn verify(
+    client: &mut PostgresClient,
+    address: &Address,
+    tables: Tables,
+) -> Result<(u64, f64), Error> {
     let (mut blocks, mut worst) = (0, 0.0f64);
     let schemas = 0..tables.schemas as usize;
     let wanted = schemas
@@ -392,14 +386,14 @@ pub(in crate::engine::sql) fn remove(access: &Access) -> Result<Vec<String>, Err
             continue;
         };
         client
-            .batch_execute(&format!("UPDATE {SCHEMA}.manifest SET loaded = false"))
+            .batch(&format!("UPDATE {SCHEMA}.manifest SET loaded = false"))
             .map_err(|error| failed(address, "record that the tables are removed", &error))?;
         let schemas = 0..tables.schemas as usize;
         let names = schemas.flat_map(|table| [blocks_table(table), scan_table(table)]);
         for name in names {
             let text = format!("DROP TABLE IF EXISTS {SCHEMA}.{name} RESTRICT");
             client
-                .batch_execute(&text)
+                .batch(&text)
                 .map_err(|error| failed(address, "remove a table", &error))?;
             removed.push(format!("{SCHEMA}.{name}"));
         }
@@ -409,12 +403,12 @@ pub(in crate::engine::sql) fn remove(access: &Access) -> Result<Vec<String>, Err
              COMMIT"
         );
         client
-            .batch_execute(&text)
+            .batch(&text)
             .map_err(|error| failed(address, "remove the manifest", &error))?;
         removed.extend(["chunks", "manifest"].map(|name| format!("{SCHEMA}.{name}")));
         // The schema stays if it contains somebody else's objects.
         if client
-            .batch_execute(&format!("DROP SCHEMA {SCHEMA} RESTRICT"))
+            .batch(&format!("DROP SCHEMA {SCHEMA} RESTRICT"))
             .is_ok()
         {
             removed.push(format!("schema {SCHEMA}"));
@@ -429,29 +423,33 @@ mod tests {
 
     #[test]
     fn a_row_is_random_and_fills_more_than_a_tenth_of_a_block() {
-        let line = |id| {
-            let mut line = Vec::new();
-            row(id, &mut line);
-            String::from_utf8(line).unwrap()
+        let bytes = |id| {
+            let mut bytes = Vec::new();
+            row(id, &mut bytes);
+            bytes
         };
-        let text = line(12_345);
-        let fields: Vec<&str> = text.trim_end().split('\t').collect();
-        assert_eq!((fields.len(), fields[0]), (COLUMNS + 1, "12345"));
-        let distinct: BTreeSet<&str> = fields.iter().copied().collect();
-        assert!(
-            distinct.len() == COLUMNS + 1
-                && fields[1..].iter().all(|field| field.len() == COLUMN_CHARS)
+        let whole = bytes(12_345);
+        let (number, mut rest) = whole.split_first_chunk().unwrap();
+        assert_eq!(usize::from(u16::from_be_bytes(*number)), COLUMNS + 1);
+        let mut fields = Vec::new();
+        while let Some((length, after)) = rest.split_first_chunk() {
+            let (field, after) = after.split_at(u32::from_be_bytes(*length) as usize);
+            fields.push(field);
+            rest = after;
+        }
+        assert_eq!(
+            (fields.len(), fields[0]),
+            (COLUMNS + 1, &12_345u64.to_be_bytes()[..])
         );
-        // COPY interprets backslashes.
-        assert!(
-            text.trim_end()
-                .chars()
-                .all(|c| c == '\t' || c.is_ascii_alphanumeric() || c == '.' || c == '_'),
-            "{text}"
-        );
-        assert!(line(12_345) == text && line(12_346) != text);
-        // A tenth of a block of 8 KiB is 819 bytes: if a row is longer than that, a second one
-        // never fits.
-        assert!((820..1500).contains(&text.len()), "{}", text.len());
+        let distinct: BTreeSet<&[u8]> = fields.iter().copied().collect();
+        let is_text = |field: &&[u8]| {
+            let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._".contains(byte);
+            field.len() == COLUMN_CHARS && field.iter().all(plain)
+        };
+        assert!(distinct.len() == COLUMNS + 1 && fields[1..].iter().all(is_text));
+        assert!(bytes(12_345) == whole && bytes(12_346) != whole);
+        // A tenth of a block of 8 KiB is 819 bytes: if the texts alone are longer than that, a
+        // second row never fits.
+        assert!((820..1500).contains(&(COLUMNS * COLUMN_CHARS)));
     }
 }

@@ -1,15 +1,15 @@
 //! Times and costs of plans on tables that Rigel loaded, by the server's EXPLAIN.
 
 use super::client::{connect, failed};
+use super::protocol::PostgresClient;
 use crate::engine::sql::access::{Access, Address};
 use crate::engine::sql::tables::{SCHEMA, blocks_table};
 use crate::model::{Error, TablePlan};
-use postgres::{Client, SimpleQueryMessage};
 use serde_json::Value;
 
 /// A session that executes statements by a given plan.
 pub struct PlanSession {
-    client: Client,
+    client: PostgresClient,
     address: Address,
 }
 
@@ -35,7 +35,7 @@ impl PlanSession {
                         synchronize_seqscans = off; SET enable_bitmapscan = off; SET \
                         enable_indexonlyscan = off";
         client
-            .batch_execute(settings)
+            .batch(settings)
             .map_err(|error| failed(&address, "set its session", &error))?;
         Ok(Self { client, address })
     }
@@ -95,7 +95,7 @@ impl PlanSession {
     }
 
     fn execute(&mut self, statement: &str) -> Result<(), Error> {
-        let done = self.client.batch_execute(statement);
+        let done = self.client.batch(statement);
         done.map_err(|error| failed(&self.address, "plan a statement", &error))
     }
 
@@ -125,16 +125,10 @@ impl PlanSession {
             blocks_table(0),
             first + rows
         );
-        let answer = self.client.simple_query(&statement);
+        let answer = self.client.query(&statement, &[]);
         let answer =
             answer.map_err(|error| failed(&self.address, "explain a statement", &error))?;
-        let text: Vec<&str> = answer
-            .iter()
-            .filter_map(|message| match message {
-                SimpleQueryMessage::Row(row) => row.get(0),
-                _ => None,
-            })
-            .collect();
+        let text: Vec<&str> = answer.iter().map(|row| row.text(0)).collect();
         let explained: Value = serde_json::from_str(&text.join("\n")).unwrap_or_default();
         let explained = explained[0].clone();
         if plan.is_some() && plan_of(&explained) != plan {

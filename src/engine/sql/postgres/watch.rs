@@ -5,11 +5,11 @@
 //! it counts per table.
 
 use super::client::failed;
+use super::protocol::{PostgresClient, PostgresError, PostgresStatement};
 use crate::clock::Clock;
 use crate::engine::sql::access::Address;
 use crate::engine::sql::tables::SCHEMA;
 use crate::model::{Error, Nanos, ServerSample};
-use postgres::{Client, Statement};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -21,9 +21,9 @@ pub(super) struct PostgresMonitor {
 }
 
 pub(super) struct PostgresProbe {
-    pub(super) client: Client,
-    counters: Statement,
-    waits: Statement,
+    pub(super) client: PostgresClient,
+    counters: PostgresStatement,
+    waits: PostgresStatement,
     application: String,
     pub(super) seen: BTreeMap<String, u64>,
     pub(super) looks: u64,
@@ -33,31 +33,33 @@ pub(super) struct PostgresProbe {
 
 impl PostgresMonitor {
     pub(super) fn new(
-        mut client: Client,
+        mut client: PostgresClient,
         address: &Address,
         application: &str,
     ) -> Result<Self, Error> {
-        let asked = |error: &postgres::Error| failed(address, "report its statistics", error);
+        let asked = |error: &PostgresError| failed(address, "report its statistics", error);
         let row = client
             .query_one(
                 "SELECT current_setting('server_version_num')::int, pg_backend_pid()",
                 &[],
             )
             .map_err(|error| asked(&error))?;
-        let (version, pid): (i32, i32) = (row.get(0), row.get(1));
+        let version = row.value(0).map_err(|error| asked(&error))?;
+        let pid = row.value(1).map_err(|error| asked(&error))?;
         client
-            .execute(
+            .query(
                 "SELECT set_config('application_name', $1, false)",
                 &[&format!("{application}-monitor")],
             )
             .map_err(|error| asked(&error))?;
         let counters = client
-            .prepare(&counters_statement(version))
+            .prepare(&counters_statement(version), &[])
             .map_err(|error| asked(&error))?;
         let waits = client
             .prepare(
                 "SELECT coalesce(wait_event_type || ':' || wait_event, 'CPU'), count(*) FROM \
                  pg_stat_activity WHERE application_name = $1 AND state = 'active' GROUP BY 1",
+                &[],
             )
             .map_err(|error| asked(&error))?;
         let local = address.is_socket()
@@ -123,23 +125,21 @@ fn counters_statement(version: i32) -> String {
 }
 
 impl PostgresProbe {
-    pub(super) fn look(&mut self) -> Result<(), postgres::Error> {
+    pub(super) fn look(&mut self) -> Result<(), PostgresError> {
         self.asked += 1;
-        for row in self.client.query(&self.waits, &[&self.application])? {
-            *self.seen.entry(row.get(0)).or_default() +=
-                u64::try_from(row.get::<_, i64>(1)).unwrap_or(0);
+        let values = [self.application.as_str()];
+        for row in self.client.query_prepared(&self.waits, &values)? {
+            *self.seen.entry(row.text(0).into()).or_default() += row.value::<u64>(1)?;
         }
         self.looks += 1;
         Ok(())
     }
 
-    pub(super) fn counters(&mut self) -> Result<ServerSample, postgres::Error> {
+    pub(super) fn counters(&mut self) -> Result<ServerSample, PostgresError> {
         self.asked += 1;
-        let row = self.client.query_one(&self.counters, &[])?;
-        let number = |at: usize| {
-            row.get::<_, Option<i64>>(at)
-                .and_then(|number| u64::try_from(number).ok())
-        };
+        let rows = self.client.query_prepared(&self.counters, &[])?;
+        // A value that is absent or no count is not known.
+        let number = |at: usize| rows.first()?.optional(at).ok().flatten();
         Ok(ServerSample {
             visited: number(0),
             logical: number(1),
@@ -156,14 +156,14 @@ impl PostgresProbe {
     }
 
     /// Waits until the sessions are gone: the last thing they do is publish their counters.
-    pub(super) fn flush(&mut self) -> Result<(), postgres::Error> {
+    pub(super) fn flush(&mut self) -> Result<(), PostgresError> {
         let clock = Clock::real();
         for _ in 0..100 {
             let row = self.client.query_one(
                 "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1",
                 &[&self.application],
             )?;
-            if row.get::<_, i64>(0) == 0 {
+            if row.value::<u64>(0)? == 0 {
                 break;
             }
             clock.wait_until(clock.now().plus(Nanos::from_millis(50)));
