@@ -43,8 +43,9 @@ pub use conclusion::{
     Conclusion, Status, interval_in_words, objective_in_words, objective_of_stream,
 };
 pub use demand::{
-    DatabaseFigures, DatabaseResult, DemandAgainst, Fits, LoopFigures, LoopKind, LoopWait,
-    LoopWitness, StreamAgainst, Usage, WaitShare, against, database, demands, has_possible_reads,
+    BusiestInterval, DatabaseFigures, DatabaseResult, DemandAgainst, Fits, LoopFigures, LoopKind,
+    LoopWait, LoopWitness, OwnCost, StreamAgainst, Usage, WaitShare, WatchReader, WatchResult,
+    WatchedPoint, WatchedSource, WatchedStream, against, database, demands, has_possible_reads,
     imported_demands, load_points,
 };
 pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};

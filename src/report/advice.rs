@@ -268,6 +268,7 @@ mod tests {
             header,
             points: Vec::new(),
             imported: Vec::new(),
+            watched: Vec::new(),
             ranks: RankLines::default(),
             cut: false,
         };

@@ -17,6 +17,8 @@ mod report_figures;
 mod scale_up;
 mod sources;
 mod streams;
+mod watched;
+mod watched_streams;
 
 pub use against::{DemandAgainst, Fits, StreamAgainst, Usage, against};
 pub use database_figures::DatabaseFigures;
@@ -25,6 +27,9 @@ pub use evidence::has_possible_reads;
 pub use loops::{LoopFigures, LoopKind, LoopWait, LoopWitness};
 pub use scale_up::load_points;
 pub use sources::{demands, imported_demands};
+pub use watched::{
+    BusiestInterval, OwnCost, WatchReader, WatchResult, WatchedPoint, WatchedSource, WatchedStream,
+};
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@
 //! storage first. A figure that the source does not give stays absent.
 
 use super::database_result::database;
+use super::watched::of_watch;
 use crate::analyse::figures::quantity::count;
 use crate::analyse::point::sql::SqlSummary;
 use crate::analyse::point::summary::{PointSummary, summarise};
@@ -21,6 +22,9 @@ const RANDOM_BLOCKS_MAX: f64 = 2.0;
 /// The demands of a run, by what it holds; empty if it says nothing about a demand.
 #[must_use]
 pub fn demands(run: &Run) -> Vec<Demand> {
+    if !run.watched.is_empty() {
+        return of_watch(run);
+    }
     match &run.header.facts.server {
         Some(server) => of_sessions(run, server).into_iter().collect(),
         None => imported_demands(&run.imported),
@@ -188,7 +192,7 @@ impl<'a> DemandColumns<'a> {
 }
 
 /// What reads of this mean size are.
-fn reads_of(bytes: Option<f64>) -> DemandKind {
+pub(super) fn reads_of(bytes: Option<f64>) -> DemandKind {
     let is_large = bytes.is_some_and(|bytes| bytes > RANDOM_BLOCKS_MAX * f64::from(BLOCK_ASSUMED));
     if is_large {
         DemandKind::MultiblockReads

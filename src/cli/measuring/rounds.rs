@@ -45,6 +45,7 @@ pub(in crate::cli) fn resume(
         header,
         points: Vec::new(),
         imported: Vec::new(),
+        watched: Vec::new(),
         ranks: RankLines::default(),
         cut,
     };

@@ -1,0 +1,464 @@
+//! The results of `rigel watch`: the demand of each disk and database, over time.
+//!
+//! Input: intervals, one after the other, so that a journal of weeks is never in memory as a whole.
+//! Output: a [`WatchResult`], and the demands for `rigel fit`.
+
+use super::watched_streams::{SeenStream, demand_stream, of_disk};
+use crate::analyse::figures::quantity::{count, percent};
+use crate::analyse::point::summary::{LatencySummary, latency};
+use crate::analyse::series::soak::SoakResult;
+use crate::model::{
+    Bytes, Demand, DemandInterval, DemandKind, Finding, FindingName, Moment, Request, WatchRequest,
+};
+use crate::record::imported::{Counted, ImportedSeries};
+use crate::record::journal::{Header, Run};
+use crate::record::{DiskInterval, Latencies, WatchedInterval};
+use serde::Serialize;
+
+/// Number of windows in which the course over time is judged. More are joined.
+const WINDOWS_MAX: usize = 2000;
+
+/// The results of a watch.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct WatchResult {
+    /// The disks, then the databases.
+    pub sources: Vec<WatchedSource>,
+    /// Number of intervals.
+    pub intervals: usize,
+    /// Their time together, in seconds.
+    pub seconds: f64,
+    /// What Rigel itself needed.
+    pub own: OwnCost,
+    /// The course of the first source's operations per second.
+    #[serde(skip)]
+    pub course: Option<SoakResult>,
+    /// Findings that are not in the header.
+    #[serde(skip)]
+    pub findings: Vec<Finding>,
+}
+
+/// What Rigel itself needed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct OwnCost {
+    /// CPU time over time: 0.01 is one percent of one CPU.
+    pub cpu: f64,
+    /// Most resident memory in bytes.
+    pub memory_bytes: u64,
+    /// Events that the kernel could not deliver.
+    pub lost_events: u64,
+    /// Completions without a known beginning.
+    pub unmatched: u64,
+}
+
+/// A disk or a database.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct WatchedSource {
+    /// Name of the disk, or URL of the database.
+    pub name: String,
+    /// How it was observed, in words.
+    pub by: String,
+    /// Its kinds of I/O.
+    pub streams: Vec<WatchedStream>,
+    /// The interval with the most operations.
+    pub busiest: Option<BusiestInterval>,
+    /// Intervals without figures.
+    pub gaps: usize,
+    /// The intervals, for charts.
+    #[serde(skip)]
+    pub points: Vec<WatchedPoint>,
+}
+
+/// The interval of a source with the most operations.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct BusiestInterval {
+    /// When it began.
+    pub begin: Moment,
+    /// Its length.
+    pub seconds: f64,
+    /// Operations per second.
+    pub per_s: f64,
+}
+
+/// One kind of I/O over the whole time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct WatchedStream {
+    /// Its name.
+    pub name: String,
+    /// Its kind in a demand.
+    pub kind: Option<DemandKind>,
+    /// Operations.
+    pub operations: f64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Operations per second over the whole time.
+    pub per_s: f64,
+    /// The same in the interval with the most operations of this kind.
+    pub busiest_per_s: f64,
+    /// Mean size of an operation.
+    pub mean_bytes: Option<f64>,
+    /// Share of operations that continued an earlier one.
+    pub sequential: Option<f64>,
+    /// Mean time from the first sight of a request to its end.
+    pub mean_us: Option<f64>,
+    /// The distribution of that time.
+    pub response: Option<LatencySummary>,
+    /// The distribution of the time in the disk.
+    pub device: Option<LatencySummary>,
+    /// The distribution of the time in a queue, of those that were queued.
+    pub queue: Option<LatencySummary>,
+    /// Number of operations that were queued.
+    pub queued: Option<u64>,
+    /// What the latency is of.
+    pub latency_of: String,
+}
+
+/// An interval of a source, for charts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WatchedPoint {
+    /// When it began.
+    pub begin: Moment,
+    /// Its length.
+    pub seconds: f64,
+    /// Of each stream of the source, in its order: operations per second, and the 99th percentile
+    /// in microseconds. Shorter where later streams had not occurred yet.
+    pub streams: Vec<(f64, Option<f64>)>,
+}
+
+impl WatchedPoint {
+    /// Operations per second of all streams.
+    #[must_use]
+    pub fn per_s(&self) -> f64 {
+        self.streams.iter().map(|(per_s, _)| per_s).sum()
+    }
+}
+
+/// The sums of one stream so far.
+#[derive(Debug, Clone, Default)]
+struct StreamSums {
+    seen: SeenStream,
+    busiest_per_s: f64,
+}
+
+/// A source so far.
+#[derive(Debug, Clone, Default)]
+struct SourceSums {
+    name: String,
+    by: &'static str,
+    streams: Vec<StreamSums>,
+    points: Vec<WatchedPoint>,
+    seconds: f64,
+    gaps: usize,
+}
+
+/// The intervals of a watch so far.
+#[derive(Debug, Clone, Default)]
+pub struct WatchReader {
+    sources: Vec<SourceSums>,
+    intervals: usize,
+    seconds: f64,
+    cpu_seconds: f64,
+    own: OwnCost,
+    missing: u32,
+    last: u32,
+}
+
+/// How a disk was observed.
+fn way(disk: &DiskInterval) -> &'static str {
+    if disk.traced.is_some() {
+        "its requests, one by one"
+    } else {
+        "the kernel's counters"
+    }
+}
+
+impl WatchReader {
+    /// Adds an interval.
+    pub fn add(&mut self, interval: &WatchedInterval) {
+        let seconds = interval.measured.as_secs_f64();
+        let Some(begin) = interval.started.parse().ok().filter(|_| seconds > 0.0) else {
+            return;
+        };
+        self.intervals += 1;
+        self.seconds += seconds;
+        self.cpu_seconds += interval.cpu.as_secs_f64();
+        self.own.memory_bytes = self.own.memory_bytes.max(interval.memory.0);
+        let skipped = interval.number.saturating_sub(self.last + 1);
+        self.missing += if self.last == 0 { 0 } else { skipped };
+        self.last = self.last.max(interval.number);
+        let lost = |disk: &DiskInterval| disk.traced.as_ref().map_or(0, |traced| traced.lost);
+        // The disks share the rings, and each says the same number.
+        self.own.lost_events += interval.disks.iter().map(lost).max().unwrap_or(0);
+        for disk in &interval.disks {
+            self.own.unmatched += disk.traced.as_ref().map_or(0, |traced| traced.unmatched);
+            let is_known = disk.traced.is_some() || disk.counters.is_some();
+            let source = self.source(&disk.name, way(disk));
+            source.add(begin, seconds, &of_disk(disk), is_known);
+        }
+    }
+
+    fn source(&mut self, name: &str, by: &'static str) -> &mut SourceSums {
+        let known = self.sources.iter().position(|source| source.name == name);
+        let at = known.unwrap_or_else(|| {
+            self.sources.push(SourceSums {
+                name: name.into(),
+                by,
+                ..SourceSums::default()
+            });
+            self.sources.len() - 1
+        });
+        &mut self.sources[at]
+    }
+
+    /// Evaluates the intervals so far.
+    #[must_use]
+    pub fn result(self, request: &WatchRequest) -> WatchResult {
+        let course = self.sources.first().and_then(course);
+        let own = OwnCost {
+            cpu: if self.seconds > 0.0 {
+                self.cpu_seconds / self.seconds
+            } else {
+                0.0
+            },
+            ..self.own
+        };
+        let mut findings = findings(&own, self.missing, request);
+        findings.extend(course.iter().flat_map(|course| course.findings.clone()));
+        WatchResult {
+            sources: self.sources.into_iter().map(SourceSums::result).collect(),
+            intervals: self.intervals,
+            seconds: self.seconds,
+            own,
+            course,
+            findings,
+        }
+    }
+}
+
+impl SourceSums {
+    fn add(&mut self, begin: Moment, seconds: f64, seen: &[SeenStream], is_known: bool) {
+        if !is_known {
+            self.gaps += 1;
+            return;
+        }
+        self.seconds += seconds;
+        let mut streams = vec![(0.0, None); self.streams.len()];
+        for one in seen {
+            let per_s = one.operations / seconds;
+            let p99 = one.response.as_ref().and_then(latency);
+            let at = self.stream(one.name, &mut streams);
+            streams[at] = (per_s, p99.map(|times| times.p99_us));
+            let sums = &mut self.streams[at];
+            sums.busiest_per_s = sums.busiest_per_s.max(per_s);
+            sums.seen.add(one);
+        }
+        self.points.push(WatchedPoint {
+            begin,
+            seconds,
+            streams,
+        });
+    }
+
+    fn stream(&mut self, name: &'static str, streams: &mut Vec<(f64, Option<f64>)>) -> usize {
+        let known = self.streams.iter().position(|one| one.seen.name == name);
+        known.unwrap_or_else(|| {
+            self.streams.push(StreamSums::default());
+            streams.push((0.0, None));
+            self.streams.len() - 1
+        })
+    }
+
+    fn result(self) -> WatchedSource {
+        let seconds = self.seconds.max(f64::MIN_POSITIVE);
+        let busiest = self
+            .points
+            .iter()
+            .max_by(|one, other| one.per_s().total_cmp(&other.per_s()))
+            .map(|point| BusiestInterval {
+                begin: point.begin,
+                seconds: point.seconds,
+                per_s: point.per_s(),
+            });
+        let streams = self.streams.into_iter().map(|one| one.result(seconds));
+        WatchedSource {
+            name: self.name,
+            by: self.by.into(),
+            streams: streams.collect(),
+            busiest,
+            gaps: self.gaps,
+            points: self.points,
+        }
+    }
+}
+
+impl SeenStream {
+    /// Adds the operations of a later interval.
+    fn add(&mut self, other: &SeenStream) {
+        let is_first = self.operations <= 0.0;
+        let sum = |ours: Option<f64>, theirs: Option<f64>| match (ours, is_first) {
+            (_, true) => theirs,
+            (ours, false) => ours.zip(theirs).map(|(ours, theirs)| ours + theirs),
+        };
+        let merged = |ours: &mut Option<Latencies>, theirs: &Option<Latencies>| match theirs {
+            Some(theirs) => ours.get_or_insert_default().merge(theirs),
+            None => *ours = None,
+        };
+        self.bytes = sum(self.bytes, other.bytes);
+        self.total_us = sum(self.total_us, other.total_us);
+        self.sequential = match (self.sequential, is_first) {
+            (_, true) => other.sequential,
+            (ours, false) => ours.zip(other.sequential).map(|(one, two)| one + two),
+        };
+        merged(&mut self.response, &other.response);
+        merged(&mut self.device, &other.device);
+        merged(&mut self.queue, &other.queue);
+        self.operations += other.operations;
+        self.failed += other.failed;
+        self.name = other.name;
+        self.kind = other.kind;
+        self.rate_of = other.rate_of;
+        self.latency_of = other.latency_of;
+    }
+}
+
+impl StreamSums {
+    fn result(self, seconds: f64) -> WatchedStream {
+        let seen = self.seen;
+        let done = seen.operations - seen.failed as f64;
+        let per_op = |sum: Option<f64>| sum.map(|sum| sum / done).filter(|_| done > 0.0);
+        WatchedStream {
+            name: seen.name.into(),
+            kind: seen.kind,
+            operations: seen.operations,
+            failed: seen.failed,
+            per_s: seen.operations / seconds,
+            busiest_per_s: self.busiest_per_s,
+            mean_bytes: per_op(seen.bytes),
+            sequential: per_op(seen.sequential.map(|count| count as f64)),
+            mean_us: per_op(seen.total_us),
+            response: seen.response.as_ref().and_then(latency),
+            device: seen.device.as_ref().and_then(latency),
+            queue: seen.queue.as_ref().and_then(latency),
+            queued: seen.queue.as_ref().map(|queue| queue.histogram.count()),
+            latency_of: seen.latency_of.into(),
+        }
+    }
+}
+
+/// The operations per second of a source as a series; `None` if it is too short.
+fn course(source: &SourceSums) -> Option<SoakResult> {
+    let width = source.points.len().div_ceil(WINDOWS_MAX).max(1);
+    let samples = source.points.chunks(width).map(|points| {
+        let seconds: f64 = points.iter().map(|point| point.seconds).sum();
+        let done: f64 = points
+            .iter()
+            .map(|point| point.per_s() * point.seconds)
+            .sum();
+        Counted {
+            begin: points[0].begin,
+            seconds: Some(seconds),
+            value: Some(done / seconds),
+            count: Some(done),
+        }
+    });
+    SoakResult::of_imported(&ImportedSeries {
+        name: format!("operations of {}", source.name),
+        unit: "/s".into(),
+        samples: samples.collect(),
+    })
+}
+
+fn findings(own: &OwnCost, missing: u32, request: &WatchRequest) -> Vec<Finding> {
+    /// Own CPU time that deserves a note: the promise is 1 %.
+    const CPU_NOTED: f64 = 0.02;
+    let mut found = Vec::new();
+    if own.lost_events > 0 {
+        found.push(Finding::warning(
+            FindingName::EventsLost,
+            format!(
+                "the kernel could not deliver {} events of requests: these are missing in every \
+                 figure",
+                count(own.lost_events as f64)
+            ),
+            "the machine had no CPU for Rigel: run it with a higher priority (nice -n -10)",
+        ));
+    }
+    if missing > 0 {
+        found.push(Finding::note(
+            FindingName::SeriesGaps,
+            format!("{missing} intervals were not observed: the run was interrupted between"),
+        ));
+    }
+    if own.cpu > CPU_NOTED {
+        found.push(Finding::note(
+            FindingName::OwnCost,
+            format!("Rigel itself used {} of one CPU", percent(own.cpu)),
+        ));
+    }
+    if request.is_block_assumed && !request.disks.is_empty() {
+        found.push(Finding::note(
+            FindingName::BlockAssumed,
+            format!(
+                "a block is taken to have {}, and reads of up to two blocks count as random; give \
+                 the block of the database with --size",
+                Bytes(request.block.into())
+            ),
+        ));
+    }
+    found
+}
+
+/// The demands of a watch: of each disk and of each database.
+pub(super) fn of_watch(run: &Run) -> Vec<Demand> {
+    let Request::Watch(request) = run.header.request() else {
+        return Vec::new();
+    };
+    let mut demands: Vec<Demand> = Vec::new();
+    for interval in &run.watched {
+        let seconds = interval.measured.as_secs_f64();
+        let begin: Option<Moment> = interval.started.parse().ok();
+        if seconds <= 0.0 {
+            continue;
+        }
+        for disk in &interval.disks {
+            let streams = of_disk(disk);
+            if disk.traced.is_none() && disk.counters.is_none() {
+                continue;
+            }
+            let demand = demand_of(&mut demands, &disk.name, &run.header, request);
+            demand.intervals.push(DemandInterval {
+                label: format!("interval {}", interval.number),
+                begin,
+                seconds: Some(seconds),
+                streams: streams
+                    .iter()
+                    .filter_map(|stream| demand_stream(stream, seconds))
+                    .collect(),
+                left_out: None,
+                censored: String::new(),
+            });
+        }
+    }
+    demands
+}
+
+/// The demand of the source `name`, which is made if there is none yet.
+fn demand_of<'a>(
+    demands: &'a mut Vec<Demand>,
+    name: &str,
+    header: &Header,
+    request: &WatchRequest,
+) -> &'a mut Demand {
+    let known = demands.iter().position(|demand| demand.database == name);
+    let at = known.unwrap_or_else(|| {
+        demands.push(Demand {
+            source: "rigel watch".into(),
+            database: name.into(),
+            release: None,
+            host: Some(header.host.name.clone()).filter(|name| !name.is_empty()),
+            block_bytes: (!request.is_block_assumed).then_some(request.block),
+            intervals: Vec::new(),
+        });
+        demands.len() - 1
+    });
+    &mut demands[at]
+}

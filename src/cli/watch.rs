@@ -1,0 +1,363 @@
+//! `rigel watch`: the demand of a live host, recorded until it is stopped, without a load of its own.
+
+use super::calibrate::size_of_io;
+use super::outcome::OutcomeArgs;
+use super::output::{self, remark};
+use super::progress::Progress;
+use super::results::Results;
+use super::stop::stop_flag;
+use super::{page, ranks};
+use crate::analyse::{WatchReader, WatchResult, quantity};
+use crate::clock;
+use crate::model::{
+    BLOCK_ASSUMED, Bytes, Error, FileKind, Finding, Invocation, Layout, Nanos, Request, RunOptions,
+    Target, TargetFacts, VolumeMember, WatchRequest, WatchedDisk,
+};
+use crate::observe;
+use crate::record::WatchedInterval;
+use crate::record::journal::{self, EngineChoice, Header, Journal};
+use crate::report::document::Extent;
+use crate::report::{text, watch};
+use crate::watch::{Watcher, disks_below};
+use clap::Args;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Shortest interval: shorter ones have too few requests for their figures.
+const EVERY_MIN: Nanos = Nanos::from_secs(1);
+
+/// Longest interval.
+const EVERY_MAX: Nanos = Nanos::from_secs(86_400);
+
+/// Record what databases and others ask of a host's storage, without any load of its own
+///
+/// TARGET is a directory or a device: the requests of its disk are traced one by one, so that kinds
+/// of I/O, sizes and latencies are known. It ends after --for or with Ctrl-C. rigel fit offers the
+/// recorded demand to other storage, and rigel report shows it at any time.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Tracing needs root, or the right CAP_PERFMON; without it the kernel's counters \
+                  are read.\n\nExit status: 0 observed, 1 failed, 2 wrong usage."
+)]
+pub(super) struct WatchArgs {
+    /// Directories of filesystems, and devices
+    #[arg(value_name = "TARGET", conflicts_with = "resume")]
+    targets: Vec<OsString>,
+    /// Another device, such as nvme0n1 or /dev/sda2; may be repeated
+    #[arg(long, value_name = "DEVICE", conflicts_with = "resume")]
+    device: Vec<OsString>,
+    /// Length of an interval
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "10s",
+        conflicts_with = "resume"
+    )]
+    every: Nanos,
+    /// Duration of the whole, such as 1h or 7d [default: until it is stopped]
+    #[arg(long = "for", value_name = "TIME", conflicts_with = "resume")]
+    lasting: Option<Nanos>,
+    /// Block of the database: reads of up to two blocks count as random [default: 8KiB]
+    #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
+    size: Option<Bytes>,
+    #[command(flatten)]
+    outcome: OutcomeArgs,
+}
+
+/// Observes, and reports what was seen.
+pub(super) fn run(args: &WatchArgs) -> Result<u8, Error> {
+    args.outcome.ranks.enter(false)?;
+    ranks::refuse_shared("watch")?;
+    if args.outcome.seed.is_some() {
+        return Err(Error::usage(
+            "--seed is given, and a watch makes no random choices",
+            "leave it out",
+        ));
+    }
+    let stop = stop_flag()?;
+    let (mut watcher, mut journal, header, directory) = match &args.outcome.resume {
+        Some(run) => {
+            let Some((watcher, journal, header)) = resume(run)? else {
+                remark("this watch is complete: nothing is left to observe\n\n");
+                return report_on(Results::existing(run).path(), args.outcome.json);
+            };
+            (
+                watcher,
+                journal,
+                header,
+                Results::existing(run).path().into(),
+            )
+        }
+        None => args.begin()?,
+    };
+    observe_all(&mut watcher, &mut journal, &header, &stop, args)?;
+    drop(journal);
+    report_on(&directory, args.outcome.json)
+}
+
+/// Observes interval after interval into the journal.
+fn observe_all(
+    watcher: &mut Watcher,
+    journal: &mut Journal,
+    header: &Header,
+    stop: &AtomicBool,
+    args: &WatchArgs,
+) -> Result<(), Error> {
+    let request = request(header).ok_or_else(not_a_watch)?;
+    let last = request.intervals().unwrap_or(u32::MAX);
+    let mut progress = Progress::new(
+        &format!("watch {}", header.facts.name),
+        last as usize,
+        request.every.as_secs_f64(),
+        args.outcome.progress(),
+    );
+    progress.say(&format!(
+        "watching {}{}; Ctrl-C ends it",
+        header.facts.name,
+        request
+            .lasting
+            .map_or_else(String::new, |lasting| format!(" for {lasting}"))
+    ));
+    while watcher.next_number() <= last && !stop.load(Ordering::Relaxed) {
+        let interval = watcher.interval(stop);
+        // Of an interval that was stopped at once nothing is known.
+        if interval.measured > Nanos(0) {
+            journal.watched(&interval)?;
+            progress.say(&line(&interval, request));
+        }
+    }
+    progress.finish();
+    Ok(())
+}
+
+/// An interval in a line.
+fn line(interval: &WatchedInterval, request: &WatchRequest) -> String {
+    let mut reader = WatchReader::default();
+    reader.add(interval);
+    let found = reader.result(request);
+    let each = found.sources.iter().map(|source| {
+        let all: f64 = source.streams.iter().map(|stream| stream.per_s).sum();
+        let latency = source.streams.iter().find_map(|stream| {
+            let p99 = stream.response?.p99_us;
+            Some(format!(", {} p99 {}", stream.name, quantity::time(p99)))
+        });
+        format!(
+            "{} {}{}",
+            source.name,
+            quantity::per_second(all),
+            latency.unwrap_or_default()
+        )
+    });
+    format!(
+        "interval {}: {}",
+        interval.number,
+        each.collect::<Vec<_>>().join("; ")
+    )
+}
+
+/// Continues a watch; `None` if its time is over.
+fn resume(run: &Path) -> Result<Option<(Watcher, Journal, Header)>, Error> {
+    let (journal, header, cut) = Journal::reopen_watched(run, &mut |_, _| ())?;
+    if cut {
+        remark("the journal's last line is incomplete: its interval is lost\n");
+    }
+    let request = request(&header).ok_or_else(|| {
+        Error::usage(
+            format!("this run was made by rigel {}", header.request().command()),
+            "resume it with the verb that started it",
+        )
+    })?;
+    let gone = clock::gone_since(header.started.parse()?);
+    if request.lasting.is_some_and(|lasting| gone >= lasting) {
+        return Ok(None);
+    }
+    for disk in &request.disks {
+        let (now, _) = disks_below(Path::new(&disk.named))?;
+        if !now.contains(disk) {
+            return Err(Error::usage(
+                format!(
+                    "this run cannot be resumed: '{}' was on {} and is elsewhere now",
+                    disk.named, disk.name
+                ),
+                "start another watch",
+            ));
+        }
+    }
+    let (watcher, findings) = Watcher::begin(request, gone);
+    findings
+        .iter()
+        .for_each(|finding| remark(&format!("rigel: {}\n", finding.what)));
+    Ok(Some((watcher, journal, header)))
+}
+
+/// Shows the report of the journal in `directory`.
+fn report_on(directory: &Path, json: bool) -> Result<u8, Error> {
+    let (header, found, _) = read(directory)?;
+    let document = watch::document(&header, &found);
+    if json {
+        output::json(&watch::json(&header, &found));
+    } else {
+        output::result(&text::render(&document, Extent::Summary));
+    }
+    remark(&format!(
+        "\nthe journal, for `rigel report` and `fit`:\n  {}\n",
+        directory.display()
+    ));
+    page::put(&document, directory);
+    Ok(0)
+}
+
+/// The options of a watch; `None` if the run is not a watch.
+fn request(header: &Header) -> Option<&WatchRequest> {
+    match header.request() {
+        Request::Watch(request) => Some(request),
+        _ => None,
+    }
+}
+
+/// True for the journal of a watch.
+pub(super) fn is_watch(header: &Header) -> bool {
+    request(header).is_some()
+}
+
+fn not_a_watch() -> Error {
+    Error::usage("this run is not a watch", "rigel report reads any run")
+}
+
+/// Reads the journal of a watch interval by interval: its header, its analysis, and whether its last
+/// line was cut off.
+pub(super) fn read(path: &Path) -> Result<(Header, WatchResult, bool), Error> {
+    let mut reader = WatchReader::default();
+    let (header, cut) = journal::scan_watched(path, &mut |_, interval| reader.add(&interval))?;
+    let request = request(&header).ok_or_else(not_a_watch)?;
+    let result = reader.result(request);
+    Ok((header, result, cut))
+}
+
+impl WatchArgs {
+    /// Starts to observe, and makes the journal.
+    fn begin(&self) -> Result<(Watcher, Journal, Header, PathBuf), Error> {
+        let (request, mut findings) = self.request()?;
+        let mut results = Results::begin(self.outcome.out.as_deref(), "watch")?;
+        let (watcher, more) = Watcher::begin(&request, Nanos(0));
+        findings.extend(more);
+        let header = header(&request, watcher.about(), findings);
+        results.claim()?;
+        let journal = Journal::create(results.path(), &header)?;
+        Ok((watcher, journal, header, results.path().to_path_buf()))
+    }
+
+    /// The request, and what the reader should know of the disks.
+    fn request(&self) -> Result<(WatchRequest, Vec<Finding>), Error> {
+        let (mut disks, mut findings): (Vec<WatchedDisk>, Vec<Finding>) = Default::default();
+        for target in self.targets.iter().chain(&self.device) {
+            let (found, more) = disks_below(Path::new(target))?;
+            for disk in found {
+                if disks.iter().all(|known| known.name != disk.name) {
+                    disks.push(disk);
+                }
+            }
+            findings.extend(more);
+        }
+        if disks.is_empty() {
+            return Err(Error::usage(
+                "nothing to watch is given",
+                "give a directory or a device, such as rigel watch /var/lib/postgresql",
+            ));
+        }
+        if !(EVERY_MIN..=EVERY_MAX).contains(&self.every) {
+            return Err(Error::usage(
+                format!("--every {} is no length of an interval", self.every.exact()),
+                "give 1s to 24h, such as 10s",
+            ));
+        }
+        if let Some(lasting) = self.lasting.filter(|lasting| *lasting < self.every) {
+            return Err(Error::usage(
+                format!(
+                    "--for {} ends before the first interval of {}",
+                    lasting.exact(),
+                    self.every.exact()
+                ),
+                "give a longer --for, such as 1h, or a shorter --every",
+            ));
+        }
+        let block = self
+            .size
+            .map(|size| size_of_io("--size", size))
+            .transpose()?;
+        let request = WatchRequest {
+            disks,
+            urls: Vec::new(),
+            every: self.every,
+            lasting: self.lasting,
+            block: block.unwrap_or(BLOCK_ASSUMED),
+            is_block_assumed: block.is_none(),
+            against: None,
+        };
+        Ok((request, findings))
+    }
+}
+
+fn header(request: &WatchRequest, about: String, findings: Vec<Finding>) -> Header {
+    let names: Vec<&str> = request
+        .disks
+        .iter()
+        .map(|disk| disk.name.as_str())
+        .collect();
+    Header {
+        format: journal::FORMAT,
+        version: env!("CARGO_PKG_VERSION").into(),
+        started: clock::wall_time(),
+        command: std::env::args_os()
+            .skip(1)
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect(),
+        target: Target::Paths {
+            members: request
+                .disks
+                .iter()
+                .map(|disk| PathBuf::from(&disk.named))
+                .collect(),
+            layout: Layout::Concat,
+        },
+        engine: EngineChoice {
+            name: "watch".into(),
+            buffered: false,
+        },
+        engine_about: about,
+        points: Vec::new(),
+        invocation: Invocation {
+            request: Request::Watch(Box::new(request.clone())),
+            options: RunOptions {
+                directory: std::env::current_dir().unwrap_or_default(),
+                ..RunOptions::default()
+            },
+            files: None,
+        },
+        host: observe::host(),
+        facts: TargetFacts {
+            name: names.join(" and "),
+            members: request.disks.iter().map(member).collect(),
+            ..TargetFacts::default()
+        },
+        findings,
+        ranks: None,
+    }
+}
+
+fn member(disk: &WatchedDisk) -> VolumeMember {
+    let devices = observe::devices(disk.number);
+    VolumeMember {
+        path: PathBuf::from(&disk.named),
+        kind: FileKind::Device,
+        bytes: devices.first().map_or(Bytes(0), |device| device.bytes),
+        inode: 0,
+        alignment: 0,
+        filesystem: None,
+        mount_options: None,
+        extents: None,
+        device_number: Some(disk.number),
+        devices,
+    }
+}
