@@ -1,14 +1,16 @@
 //! `rigel watch`: the demand of a live host, recorded until it is stopped, without a load of its own.
 
 use super::calibrate::size_of_io;
+use super::database::PasswordArgs;
 use super::outcome::OutcomeArgs;
 use super::output::{self, remark};
 use super::progress::Progress;
 use super::results::Results;
 use super::stop::stop_flag;
-use super::{page, ranks};
+use super::{database, page, ranks};
 use crate::analyse::{WatchReader, WatchResult, quantity};
 use crate::clock;
+use crate::engine::sql::{Address, ServerStatus};
 use crate::model::{
     BLOCK_ASSUMED, Bytes, Error, FileKind, Finding, Invocation, Layout, Nanos, Request, RunOptions,
     Target, TargetFacts, VolumeMember, WatchRequest, WatchedDisk,
@@ -18,7 +20,7 @@ use crate::record::WatchedInterval;
 use crate::record::journal::{self, EngineChoice, Header, Journal};
 use crate::report::document::Extent;
 use crate::report::{text, watch};
-use crate::watch::{Watcher, disks_below};
+use crate::watch::{WatchedServer, Watcher, disks_below};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -32,16 +34,17 @@ const EVERY_MAX: Nanos = Nanos::from_secs(86_400);
 
 /// Record what databases and others ask of a host's storage, without any load of its own
 ///
-/// TARGET is a directory or a device: the requests of its disk are traced one by one, so that kinds
-/// of I/O, sizes and latencies are known. It ends after --for or with Ctrl-C. rigel fit offers the
-/// recorded demand to other storage, and rigel report shows it at any time.
+/// TARGET is a directory or a device, whose disk's requests are traced one by one; or the URL of a
+/// PostgreSQL, MariaDB or MySQL server, whose counters are read and whose sessions' waits are
+/// sampled. It ends after --for or with Ctrl-C. rigel fit offers the recorded demand to other
+/// storage, and rigel report shows it at any time.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Tracing needs root, or the right CAP_PERFMON; without it the kernel's counters \
                   are read.\n\nExit status: 0 observed, 1 failed, 2 wrong usage."
 )]
 pub(super) struct WatchArgs {
-    /// Directories of filesystems, and devices
+    /// Directories of filesystems, devices, and URLs of databases
     #[arg(value_name = "TARGET", conflicts_with = "resume")]
     targets: Vec<OsString>,
     /// Another device, such as nvme0n1 or /dev/sda2; may be repeated
@@ -58,9 +61,12 @@ pub(super) struct WatchArgs {
     /// Duration of the whole, such as 1h or 7d [default: until it is stopped]
     #[arg(long = "for", value_name = "TIME", conflicts_with = "resume")]
     lasting: Option<Nanos>,
-    /// Block of the database: reads of up to two blocks count as random [default: 8KiB]
+    /// Block of the database: reads of up to two blocks count as random [default: that of the
+    /// database whose URL is given, else 8KiB]
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     size: Option<Bytes>,
+    #[command(flatten)]
+    password: PasswordArgs,
     #[command(flatten)]
     outcome: OutcomeArgs,
 }
@@ -78,7 +84,7 @@ pub(super) fn run(args: &WatchArgs) -> Result<u8, Error> {
     let stop = stop_flag()?;
     let (mut watcher, mut journal, header, directory) = match &args.outcome.resume {
         Some(run) => {
-            let Some((watcher, journal, header)) = resume(run)? else {
+            let Some((watcher, journal, header)) = resume(run, &args.password)? else {
                 remark("this watch is complete: nothing is left to observe\n\n");
                 return report_on(Results::existing(run).path(), args.outcome.json);
             };
@@ -157,7 +163,10 @@ fn line(interval: &WatchedInterval, request: &WatchRequest) -> String {
 }
 
 /// Continues a watch; `None` if its time is over.
-fn resume(run: &Path) -> Result<Option<(Watcher, Journal, Header)>, Error> {
+fn resume(
+    run: &Path,
+    password: &PasswordArgs,
+) -> Result<Option<(Watcher, Journal, Header)>, Error> {
     let (journal, header, cut) = Journal::reopen_watched(run, &mut |_, _| ())?;
     if cut {
         remark("the journal's last line is incomplete: its interval is lost\n");
@@ -184,7 +193,16 @@ fn resume(run: &Path) -> Result<Option<(Watcher, Journal, Header)>, Error> {
             ));
         }
     }
-    let (watcher, findings) = Watcher::begin(request, gone);
+    let servers = request
+        .urls
+        .iter()
+        .map(|url| {
+            let access = database::access_again(std::slice::from_ref(url), password)?;
+            let status = ServerStatus::connect(&access)?;
+            Ok((url.clone(), access, status))
+        })
+        .collect::<Result<Vec<WatchedServer>, Error>>()?;
+    let (watcher, findings) = Watcher::begin(request, servers, gone);
     findings
         .iter()
         .for_each(|finding| remark(&format!("rigel: {}\n", finding.what)));
@@ -238,9 +256,9 @@ pub(super) fn read(path: &Path) -> Result<(Header, WatchResult, bool), Error> {
 impl WatchArgs {
     /// Starts to observe, and makes the journal.
     fn begin(&self) -> Result<(Watcher, Journal, Header, PathBuf), Error> {
-        let (request, mut findings) = self.request()?;
+        let (request, servers, mut findings) = self.request()?;
         let mut results = Results::begin(self.outcome.out.as_deref(), "watch")?;
-        let (watcher, more) = Watcher::begin(&request, Nanos(0));
+        let (watcher, more) = Watcher::begin(&request, servers, Nanos(0));
         findings.extend(more);
         let header = header(&request, watcher.about(), findings);
         results.claim()?;
@@ -249,9 +267,12 @@ impl WatchArgs {
     }
 
     /// The request, and what the reader should know of the disks.
-    fn request(&self) -> Result<(WatchRequest, Vec<Finding>), Error> {
+    fn request(&self) -> Result<(WatchRequest, Vec<WatchedServer>, Vec<Finding>), Error> {
         let (mut disks, mut findings): (Vec<WatchedDisk>, Vec<Finding>) = Default::default();
-        for target in self.targets.iter().chain(&self.device) {
+        let is_url = |target: &&OsString| target.to_str().is_some_and(Address::is_url);
+        let urls: Vec<&OsString> = self.targets.iter().filter(is_url).collect();
+        let paths = self.targets.iter().filter(|target| !is_url(target));
+        for target in paths.chain(&self.device) {
             let (found, more) = disks_below(Path::new(target))?;
             for disk in found {
                 if disks.iter().all(|known| known.name != disk.name) {
@@ -260,10 +281,11 @@ impl WatchArgs {
             }
             findings.extend(more);
         }
-        if disks.is_empty() {
+        if disks.is_empty() && urls.is_empty() {
             return Err(Error::usage(
                 "nothing to watch is given",
-                "give a directory or a device, such as rigel watch /var/lib/postgresql",
+                "give a directory, a device or the URL of a database, such as rigel watch \
+                 /var/lib/postgresql",
             ));
         }
         if !(EVERY_MIN..=EVERY_MAX).contains(&self.every) {
@@ -286,25 +308,46 @@ impl WatchArgs {
             .size
             .map(|size| size_of_io("--size", size))
             .transpose()?;
+        let servers = self.servers(&urls)?;
+        for (_, access, _) in &servers {
+            findings.extend(access.clear_text_warning());
+        }
+        let block = block.or_else(|| servers.first().map(|(.., status)| status.block));
         let request = WatchRequest {
             disks,
-            urls: Vec::new(),
+            urls: servers.iter().map(|(url, ..)| url.clone()).collect(),
             every: self.every,
             lasting: self.lasting,
             block: block.unwrap_or(BLOCK_ASSUMED),
             is_block_assumed: block.is_none(),
             against: None,
         };
-        Ok((request, findings))
+        Ok((request, servers, findings))
+    }
+
+    /// Connections to the databases with these URLs, of which each may be another product.
+    fn servers(&self, urls: &[&OsString]) -> Result<Vec<WatchedServer>, Error> {
+        let mut servers: Vec<WatchedServer> = Vec::new();
+        for url in urls {
+            let url = url.to_string_lossy().into_owned();
+            let access = database::access(&[url], &self.password)?;
+            let status = ServerStatus::connect(&access)?;
+            let name = access.servers[0].to_string();
+            if servers.iter().any(|(known, ..)| *known == name) {
+                return Err(Error::usage(
+                    format!("'{name}' is given twice"),
+                    "give every database once",
+                ));
+            }
+            servers.push((name, access, status));
+        }
+        Ok(servers)
     }
 }
 
 fn header(request: &WatchRequest, about: String, findings: Vec<Finding>) -> Header {
-    let names: Vec<&str> = request
-        .disks
-        .iter()
-        .map(|disk| disk.name.as_str())
-        .collect();
+    let disks = request.disks.iter().map(|disk| &disk.name);
+    let names: Vec<&str> = disks.chain(&request.urls).map(String::as_str).collect();
     Header {
         format: journal::FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),

@@ -17,7 +17,7 @@ const RINGS_BYTES: usize = 16 << 20;
 
 /// Sizes of a ring: large enough for a tenth of a second of 100,000 events a second on one CPU,
 /// and small enough for the limits of an ordinary system.
-const RING_BYTES_MAX: usize = 2 << 20;
+const RING_BYTES_MAX: usize = 4 << 20;
 const RING_BYTES_MIN: usize = 64 << 10;
 
 /// Events that may still be on their way to a ring are at most this old: they are timed just before

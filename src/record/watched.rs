@@ -53,7 +53,7 @@ pub struct TracedRequests {
     pub unmatched: u64,
     /// Requests that were outstanding at the end.
     pub open: u64,
-    /// Requests that were given up as lost: their completion never came.
+    /// Requests that were outstanding when events were lost: nothing more is known of them.
     #[serde(default)]
     pub abandoned: u64,
 }
@@ -139,6 +139,9 @@ impl RequestFlow {
 pub struct DatabaseInterval {
     /// Its URL, without a password.
     pub name: String,
+    /// Time between the two readings; zero in a gap.
+    #[serde(default)]
+    pub measured: Nanos,
     /// The server's counters at the beginning and at the end, by the server's names; `None` in a
     /// gap.
     pub counters: Option<[BTreeMap<String, u64>; 2]>,

@@ -195,10 +195,16 @@ fn streams(at: usize, source: &WatchedSource) -> Section {
     blocks.extend(apart(source).map(Block::Table));
     if source.gaps > 0 {
         blocks.push(Block::Text(format!(
-            "{} intervals have no figures of it.",
-            parts::count(source.gaps as f64)
+            "{} intervals have no figures of it{}.",
+            parts::count(source.gaps as f64),
+            if source.gap.is_empty() {
+                String::new()
+            } else {
+                format!("; of the last one: {}", source.gap)
+            }
         )));
     }
+    blocks.extend(waits(source).map(Block::Table));
     let lead = format!(
         "By {}. Times are from the first sight of a request to its end; those of log writes to the \
          end of the flush that made them durable. Busiest: the interval with the most of the kind.",
@@ -210,6 +216,30 @@ fn streams(at: usize, source: &WatchedSource) -> Section {
         &lead,
         blocks,
     )
+}
+
+/// What the sessions of a database waited for; `None` if nobody was seen.
+fn waits(source: &WatchedSource) -> Option<super::document::Table> {
+    /// Number of waits in the table.
+    const LISTED_MAX: usize = 12;
+    let active = source.active.filter(|active| *active > 0.0)?;
+    let row = |(name, share): &(String, f64)| {
+        vec![
+            name.clone(),
+            parts::rounded_percent(*share),
+            parts::three_digits(active * share),
+        ]
+    };
+    let rows = source.waits.iter().take(LISTED_MAX).map(row).collect();
+    let caption = format!(
+        "What active sessions waited for; {} were active on average",
+        parts::three_digits(active)
+    );
+    Some(parts::rows(
+        &caption,
+        &["wait", "#share", "#sessions"],
+        rows,
+    ))
 }
 
 /// Time in the queue and in the disk, apart; `None` if nothing was queued.

@@ -5,6 +5,7 @@
 //! requests come from the kernel's tracepoints, and their counters from /sys. What may not be
 //! traced is only counted, and a finding says why.
 
+mod databases;
 mod disks;
 mod requests;
 
@@ -13,21 +14,29 @@ pub use requests::{DiskPart, Requests};
 
 use crate::clock;
 use crate::engine::perf::BlockTrace;
+use crate::engine::sql::{Access, ServerStatus};
 use crate::model::{Counters, Finding, FindingName, Moment, Nanos, WatchRequest};
 use crate::observe::{disk_counters, own_memory};
 use crate::record::{DiskInterval, TracedRequests, WatchedInterval};
+use databases::DatabaseWatch;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Time between two looks at the kernel's events and at the request to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Observes the disks of a request.
+/// A database that is to be observed: its URL without a password, and an open connection.
+pub type WatchedServer = (String, Access, ServerStatus);
+
+/// Observes the disks and databases of a request.
 pub struct Watcher {
     request: WatchRequest,
     trace: Option<BlockTrace>,
     /// One for each disk of the request.
     requests: Vec<Requests>,
+    databases: Vec<DatabaseWatch>,
+    /// Events that were lost in this interval.
+    lost: u64,
     /// When the first interval began, on the monotonic clock.
     origin: Nanos,
     /// The interval that comes next.
@@ -48,7 +57,11 @@ impl Watcher {
     /// Begins to observe. `since` is the time since the first interval of the whole began: zero, or
     /// more for a run that is resumed.
     #[must_use]
-    pub fn begin(request: &WatchRequest, since: Nanos) -> (Self, Vec<Finding>) {
+    pub fn begin(
+        request: &WatchRequest,
+        servers: Vec<WatchedServer>,
+        since: Nanos,
+    ) -> (Self, Vec<Finding>) {
         let numbers: Vec<(u32, u32)> = request.disks.iter().map(|disk| disk.number).collect();
         let traced = (!numbers.is_empty()).then(|| BlockTrace::open(&numbers));
         let (trace, findings) = match traced {
@@ -62,10 +75,16 @@ impl Watcher {
                 block: request.block,
             })
         });
+        let databases = servers
+            .into_iter()
+            .map(|(name, access, status)| DatabaseWatch::begin(name, access, status))
+            .collect();
         let now = clock::monotonic();
         let watcher = Self {
             requests: requests.collect(),
             trace,
+            databases,
+            lost: 0,
             origin: Nanos(now.0.saturating_sub(since.0)),
             next: u32::try_from(since.0 / request.every.0.max(1)).unwrap_or(u32::MAX - 1) + 1,
             begin: Readings::take(request, now),
@@ -101,7 +120,9 @@ impl Watcher {
         let is_planned_last = self.request.intervals() == Some(self.next);
         let is_last = is_planned_last || stop.load(Ordering::Relaxed);
         let end = Readings::take(&self.request, clock::monotonic());
+        self.databases.iter_mut().for_each(DatabaseWatch::ask);
         let traced = self.end_trace(end.at, is_last);
+        let databases = self.databases.iter_mut().map(DatabaseWatch::end).collect();
         let begin = std::mem::replace(&mut self.begin, end);
         let end = &self.begin;
         let disks = self.request.disks.iter().enumerate().map(|(at, disk)| {
@@ -119,7 +140,7 @@ impl Watcher {
             cpu: end.cpu.since(begin.cpu),
             memory: own_memory(),
             disks: disks.collect(),
-            databases: Vec::new(),
+            databases,
         };
         // Where the machine slept, intervals are missing.
         let gone = end.at.since(self.origin).0 / self.request.every.0.max(1);
@@ -145,6 +166,11 @@ impl Watcher {
             of.filter(|(number, _)| **number == event.disk)
                 .for_each(|(_, requests)| requests.add(event));
         });
+        let lost = trace.take_lost();
+        if lost > 0 {
+            self.lost += lost;
+            self.requests.iter_mut().for_each(Requests::abandon);
+        }
     }
 
     /// The requests that ended before `end`; empty if they are not traced.
@@ -157,7 +183,7 @@ impl Watcher {
             std::thread::sleep(Duration::from_millis(2));
         }
         self.read_trace(end.0);
-        let lost = self.trace.as_mut().map_or(0, BlockTrace::take_lost);
+        let lost = std::mem::take(&mut self.lost);
         let each = self.requests.iter_mut().map(|requests| {
             let found = if is_last {
                 requests.take_last()

@@ -9,6 +9,8 @@
 use crate::engine::tracepoint::{RequestAction, RequestEvent, RequestStep};
 use crate::model::Nanos;
 use crate::record::{FlowKind, Latencies, RequestFlow, TracedRequests};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// Reads of up to this many blocks are random reads.
 const RANDOM_BLOCKS_MAX: u64 = 2;
@@ -19,9 +21,6 @@ const SECTOR: u64 = 512;
 /// Requests that may be queued or outstanding at the same time. More can only be requests whose
 /// completion was lost.
 const OPEN_MAX: usize = 65_536;
-
-/// A request that is outstanding for longer than this was lost with its completion.
-const OPEN_NS_MAX: u64 = 600_000_000_000;
 
 /// A queued request that was not issued for longer than this was merged into another.
 const QUEUED_NS_MAX: u64 = 30_000_000_000;
@@ -42,8 +41,11 @@ pub struct DiskPart {
 #[derive(Debug, Default)]
 pub struct Requests {
     part: DiskPart,
-    queued: Vec<QueuedRequest>,
-    open: Vec<OpenRequest>,
+    /// When a request was queued.
+    queued: BySector<u64>,
+    open: BySector<OpenRequest>,
+    /// Outstanding requests for the sector and action of one in `open`.
+    twins: Vec<OpenRequest>,
     /// The last write that completed, until it is known whether a flush follows.
     last_write: Option<EndedRequest>,
     read_ends: SequentialStreams,
@@ -53,11 +55,32 @@ pub struct Requests {
     abandoned: u64,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct QueuedRequest {
-    sector: u64,
-    action: RequestAction,
-    at: u64,
+/// What is known of requests, by first sector and action.
+type BySector<T> = HashMap<(u64, RequestAction), T, BuildHasherDefault<SectorHasher>>;
+
+/// Mixes a sector and an action. The numbers are the kernel's, and the maps are small.
+#[derive(Debug, Default)]
+struct SectorHasher(u64);
+
+impl Hasher for SectorHasher {
+    fn finish(&self) -> u64 {
+        // The map takes the upper bits as well as the lower ones.
+        self.0 ^ self.0 >> 32
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        /// 2^64 over the golden ratio.
+        const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(MIX);
+    }
+
+    fn write_isize(&mut self, value: isize) {
+        self.write_u64(value.unsigned_abs() as u64);
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -103,22 +126,19 @@ struct FlowSums {
 /// Where the latest requests of a direction ended.
 #[derive(Debug, Default)]
 struct SequentialStreams {
+    /// The one that was continued last comes last.
     ends: [u64; STREAMS],
-    next: usize,
 }
 
 impl SequentialStreams {
     /// True if a request that begins at `sector` follows an earlier one. Its own end is `end`.
     fn follows(&mut self, sector: u64, end: u64) -> bool {
-        if let Some(known) = self.ends.iter_mut().find(|known| **known == sector)
-            && sector > 0
-        {
-            *known = end;
-            return true;
-        }
-        self.ends[self.next] = end;
-        self.next = (self.next + 1) % STREAMS;
-        false
+        let known = self.ends.iter().position(|known| *known == sector);
+        let follows = known.filter(|_| sector > 0);
+        // The one that was not continued for longest makes room.
+        self.ends[follows.unwrap_or(0)..].rotate_left(1);
+        self.ends[STREAMS - 1] = end;
+        follows.is_some()
     }
 }
 
@@ -156,22 +176,16 @@ impl Requests {
     fn queue(&mut self, event: &RequestEvent) {
         if self.queued.len() >= OPEN_MAX {
             // What was queued and never issued was merged into another request.
-            self.queued.retain(|one| one.at + QUEUED_NS_MAX > event.at);
-            self.queued.truncate(OPEN_MAX / 2);
+            self.queued.retain(|_, at| *at + QUEUED_NS_MAX > event.at);
+            if self.queued.len() >= OPEN_MAX {
+                self.queued.clear();
+            }
         }
-        self.queued.push(QueuedRequest {
-            sector: event.sector,
-            action: event.action,
-            at: event.at,
-        });
+        self.queued.insert((event.sector, event.action), event.at);
     }
 
     fn issue(&mut self, event: &RequestEvent) {
-        let queued = self
-            .queued
-            .iter()
-            .position(|one| (one.sector, one.action) == (event.sector, event.action));
-        let queued_at = queued.map(|at| self.queued.swap_remove(at).at);
+        let queued_at = self.queued.remove(&(event.sector, event.action));
         let end = event.sector.saturating_add(event.sectors.into());
         let is_sequential = match event.action {
             RequestAction::Read => self.read_ends.follows(event.sector, end),
@@ -184,9 +198,9 @@ impl Requests {
             None
         };
         if self.open.len() >= OPEN_MAX {
-            self.abandon(event.at);
+            self.abandon();
         }
-        self.open.push(OpenRequest {
+        self.put(OpenRequest {
             sector: event.sector,
             left: event.sectors,
             bytes: u64::from(event.sectors) * SECTOR,
@@ -200,36 +214,54 @@ impl Requests {
         });
     }
 
-    /// Gives up the requests that were issued long ago, or half of them if that is not enough.
-    fn abandon(&mut self, now: u64) {
-        let before = self.open.len();
-        self.open.retain(|one| one.issued_at + OPEN_NS_MAX > now);
-        if self.open.len() == before {
-            self.open
-                .sort_by_key(|one| std::cmp::Reverse(one.issued_at));
-            self.open.truncate(OPEN_MAX / 2);
+    /// Adds an outstanding request. Several may read the same blocks at the same time.
+    fn put(&mut self, request: OpenRequest) {
+        let key = (request.sector, request.action);
+        if let Some(twin) = self.open.insert(key, request) {
+            self.twins.push(twin);
         }
-        self.abandoned += (before - self.open.len()) as u64;
+    }
+
+    /// Takes an outstanding request out.
+    fn take_out(&mut self, sector: u64, action: RequestAction) -> Option<OpenRequest> {
+        let found = self.open.remove(&(sector, action))?;
+        if !self.twins.is_empty() {
+            let is_twin = |one: &OpenRequest| (one.sector, one.action) == (sector, action);
+            if let Some(at) = self.twins.iter().position(is_twin) {
+                let twin = self.twins.swap_remove(at);
+                self.open.insert((sector, action), twin);
+            }
+        }
+        Some(found)
+    }
+
+    /// Number of requests that are outstanding.
+    fn outstanding(&self) -> u64 {
+        (self.open.len() + self.twins.len()) as u64
+    }
+
+    /// Gives up everything that is queued or outstanding: events were lost, and nobody knows of
+    /// which requests.
+    pub fn abandon(&mut self) {
+        self.abandoned += self.outstanding();
+        self.open.clear();
+        self.twins.clear();
+        self.queued.clear();
     }
 
     fn complete(&mut self, event: &RequestEvent) {
-        let found = self
-            .open
-            .iter()
-            .position(|one| (one.sector, one.action) == (event.sector, event.action));
-        let Some(at) = found else {
+        let Some(mut request) = self.take_out(event.sector, event.action) else {
             self.unmatched += 1;
             return;
         };
-        let request = &mut self.open[at];
         request.failed |= event.failed;
         if event.sectors < request.left {
             // A part of it: the rest follows.
             request.left -= event.sectors;
             request.sector += u64::from(event.sectors);
+            self.put(request);
             return;
         }
-        let request = self.open.swap_remove(at);
         let ended = EndedRequest {
             bytes: request.bytes,
             failed: request.failed,
@@ -303,7 +335,7 @@ impl Requests {
             flows,
             lost: 0,
             unmatched: std::mem::take(&mut self.unmatched),
-            open: self.open.len() as u64,
+            open: self.outstanding(),
             abandoned: std::mem::take(&mut self.abandoned),
         }
     }
@@ -509,7 +541,8 @@ mod tests {
             }
             let found = requests.take_last();
             // A log write is counted when its flush ends; until then it is with the flush.
-            let with_flush = requests.open.iter().filter(|one| one.log_write.is_some()).count() as u64;
+            let open = requests.open.values().chain(&requests.twins);
+            let with_flush = open.filter(|one| one.log_write.is_some()).count() as u64;
             let ended: u64 = found.flows.iter().map(|flow| flow.requests).sum();
             prop_assert_eq!(issued, ended + found.open + with_flush);
             prop_assert_eq!(completed, ended + with_flush + found.unmatched);

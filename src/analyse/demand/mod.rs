@@ -13,11 +13,13 @@ mod evidence;
 mod loops;
 mod notes;
 mod rates;
+mod read_kind;
 mod report_figures;
 mod scale_up;
 mod sources;
 mod streams;
 mod watched;
+mod watched_counters;
 mod watched_streams;
 
 pub use against::{DemandAgainst, Fits, StreamAgainst, Usage, against};

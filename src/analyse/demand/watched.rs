@@ -3,17 +3,20 @@
 //! Input: intervals, one after the other, so that a journal of weeks is never in memory as a whole.
 //! Output: a [`WatchResult`], and the demands for `rigel fit`.
 
+use super::watched_counters::{CounterChange, of_database};
 use super::watched_streams::{SeenStream, demand_stream, of_disk};
-use crate::analyse::figures::quantity::{count, percent};
+use crate::analyse::figures::quantity::{count, lasting, percent};
 use crate::analyse::point::summary::{LatencySummary, latency};
 use crate::analyse::series::soak::SoakResult;
 use crate::model::{
-    Bytes, Demand, DemandInterval, DemandKind, Finding, FindingName, Moment, Request, WatchRequest,
+    Bytes, Demand, DemandInterval, DemandKind, Finding, FindingName, Moment, Nanos, Request,
+    WatchRequest,
 };
 use crate::record::imported::{Counted, ImportedSeries};
 use crate::record::journal::{Header, Run};
-use crate::record::{DiskInterval, Latencies, WatchedInterval};
+use crate::record::{DatabaseInterval, DiskInterval, Latencies, WatchedInterval};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Number of windows in which the course over time is judged. More are joined.
 const WINDOWS_MAX: usize = 2000;
@@ -63,6 +66,13 @@ pub struct WatchedSource {
     pub busiest: Option<BusiestInterval>,
     /// Intervals without figures.
     pub gaps: usize,
+    /// Why the last of these has none; empty if unknown.
+    pub gap: String,
+    /// Sessions of a database that were active on average; `None` if nobody looked.
+    pub active: Option<f64>,
+    /// What they waited for, most frequent first: a name, and its share of all that was seen. `CPU`
+    /// is none.
+    pub waits: Vec<(String, f64)>,
     /// The intervals, for charts.
     #[serde(skip)]
     pub points: Vec<WatchedPoint>,
@@ -148,6 +158,25 @@ struct SourceSums {
     points: Vec<WatchedPoint>,
     seconds: f64,
     gaps: usize,
+    /// Why the last gap was.
+    gap: String,
+    waits: BTreeMap<String, u64>,
+    looks: u64,
+}
+
+/// The streams of a database, and the time between the readings of its counters.
+fn of_counters(database: &DatabaseInterval) -> (f64, Vec<SeenStream>) {
+    /// Size of a block where the server does not say it.
+    const BLOCK: f64 = 8192.0;
+    let seconds = database.measured.as_secs_f64();
+    let Some([before, after]) = database.counters.as_ref().filter(|_| seconds > 0.0) else {
+        return (seconds, Vec::new());
+    };
+    let block = after.get("block_size").map_or(BLOCK, |block| *block as f64);
+    (
+        seconds,
+        of_database(&CounterChange { before, after }, block),
+    )
 }
 
 /// The intervals of a watch so far.
@@ -158,8 +187,9 @@ pub struct WatchReader {
     seconds: f64,
     cpu_seconds: f64,
     own: OwnCost,
-    missing: u32,
-    last: u32,
+    /// When the last interval ended, and the time between intervals that was not observed.
+    end: Option<(Moment, f64)>,
+    missing_seconds: f64,
 }
 
 /// How a disk was observed.
@@ -175,16 +205,20 @@ impl WatchReader {
     /// Adds an interval.
     pub fn add(&mut self, interval: &WatchedInterval) {
         let seconds = interval.measured.as_secs_f64();
-        let Some(begin) = interval.started.parse().ok().filter(|_| seconds > 0.0) else {
+        let begin: Option<Moment> = interval.started.parse().ok();
+        let Some(begin) = begin.filter(|_| seconds > 0.0) else {
             return;
         };
         self.intervals += 1;
         self.seconds += seconds;
         self.cpu_seconds += interval.cpu.as_secs_f64();
         self.own.memory_bytes = self.own.memory_bytes.max(interval.memory.0);
-        let skipped = interval.number.saturating_sub(self.last + 1);
-        self.missing += if self.last == 0 { 0 } else { skipped };
-        self.last = self.last.max(interval.number);
+        if let Some((before, length)) = self.end {
+            let missing = begin.since(before) as f64 - length;
+            // The wall clock is read to the second.
+            self.missing_seconds += if missing > 2.0 { missing } else { 0.0 };
+        }
+        self.end = Some((begin, seconds));
         let lost = |disk: &DiskInterval| disk.traced.as_ref().map_or(0, |traced| traced.lost);
         // The disks share the rings, and each says the same number.
         self.own.lost_events += interval.disks.iter().map(lost).max().unwrap_or(0);
@@ -193,6 +227,18 @@ impl WatchReader {
             let is_known = disk.traced.is_some() || disk.counters.is_some();
             let source = self.source(&disk.name, way(disk));
             source.add(begin, seconds, &of_disk(disk), is_known);
+        }
+        for database in &interval.databases {
+            let source = self.source(&database.name, "the server's counters");
+            let (seconds, seen) = of_counters(database);
+            source.add(begin, seconds, &seen, database.counters.is_some());
+            source.looks += database.looks;
+            for (name, count) in &database.waits {
+                *source.waits.entry(name.clone()).or_default() += count;
+            }
+            if !database.gap.is_empty() {
+                source.gap.clone_from(&database.gap);
+            }
         }
     }
 
@@ -221,7 +267,7 @@ impl WatchReader {
             },
             ..self.own
         };
-        let mut findings = findings(&own, self.missing, request);
+        let mut findings = findings(&own, self.missing_seconds, request);
         findings.extend(course.iter().flat_map(|course| course.findings.clone()));
         WatchResult {
             sources: self.sources.into_iter().map(SourceSums::result).collect(),
@@ -236,7 +282,7 @@ impl WatchReader {
 
 impl SourceSums {
     fn add(&mut self, begin: Moment, seconds: f64, seen: &[SeenStream], is_known: bool) {
-        if !is_known {
+        if !is_known || seconds <= 0.0 {
             self.gaps += 1;
             return;
         }
@@ -285,6 +331,12 @@ impl SourceSums {
             streams: streams.collect(),
             busiest,
             gaps: self.gaps,
+            gap: self.gap,
+            active: (self.looks > 0).then(|| {
+                let seen: u64 = self.waits.values().sum();
+                seen as f64 / self.looks as f64
+            }),
+            waits: wait_shares(&self.waits),
             points: self.points,
         }
     }
@@ -344,6 +396,17 @@ impl StreamSums {
     }
 }
 
+/// The waits by their share, most frequent first.
+fn wait_shares(waits: &BTreeMap<String, u64>) -> Vec<(String, f64)> {
+    let all: u64 = waits.values().sum();
+    let mut shares: Vec<(String, f64)> = waits
+        .iter()
+        .map(|(name, count)| (name.clone(), *count as f64 / all.max(1) as f64))
+        .collect();
+    shares.sort_by(|one, other| other.1.total_cmp(&one.1));
+    shares
+}
+
 /// The operations per second of a source as a series; `None` if it is too short.
 fn course(source: &SourceSums) -> Option<SoakResult> {
     let width = source.points.len().div_ceil(WINDOWS_MAX).max(1);
@@ -367,7 +430,7 @@ fn course(source: &SourceSums) -> Option<SoakResult> {
     })
 }
 
-fn findings(own: &OwnCost, missing: u32, request: &WatchRequest) -> Vec<Finding> {
+fn findings(own: &OwnCost, missing: f64, request: &WatchRequest) -> Vec<Finding> {
     /// Own CPU time that deserves a note: the promise is 1 %.
     const CPU_NOTED: f64 = 0.02;
     let mut found = Vec::new();
@@ -382,10 +445,13 @@ fn findings(own: &OwnCost, missing: u32, request: &WatchRequest) -> Vec<Finding>
             "the machine had no CPU for Rigel: run it with a higher priority (nice -n -10)",
         ));
     }
-    if missing > 0 {
+    if missing > 0.0 {
         found.push(Finding::note(
             FindingName::SeriesGaps,
-            format!("{missing} intervals were not observed: the run was interrupted between"),
+            format!(
+                "{} between intervals were not observed: the run was interrupted",
+                lasting(Nanos::from_secs_f64(missing))
+            ),
         ));
     }
     if own.cpu > CPU_NOTED {
@@ -425,6 +491,24 @@ pub(super) fn of_watch(run: &Run) -> Vec<Demand> {
                 continue;
             }
             let demand = demand_of(&mut demands, &disk.name, &run.header, request);
+            demand.intervals.push(DemandInterval {
+                label: format!("interval {}", interval.number),
+                begin,
+                seconds: Some(seconds),
+                streams: streams
+                    .iter()
+                    .filter_map(|stream| demand_stream(stream, seconds))
+                    .collect(),
+                left_out: None,
+                censored: String::new(),
+            });
+        }
+        for database in &interval.databases {
+            let (seconds, streams) = of_counters(database);
+            if database.counters.is_none() || seconds <= 0.0 {
+                continue;
+            }
+            let demand = demand_of(&mut demands, &database.name, &run.header, request);
             demand.intervals.push(DemandInterval {
                 label: format!("interval {}", interval.number),
                 begin,

@@ -4,7 +4,7 @@
 //! Input: a record. Output: [`SeenStream`]s, from which reports and the demand are made. What the
 //! source does not say stays absent.
 
-use super::sources::reads_of;
+use super::read_kind::reads_of;
 use crate::model::{Counters, DemandKind, DemandStream, LatencyShare};
 use crate::record::{DiskInterval, FlowKind, Latencies, RequestFlow};
 

@@ -11,12 +11,14 @@ mod counters;
 mod loading;
 mod mysql;
 mod postgres;
+mod status;
 mod tables;
 mod tls;
 
 pub use self::postgres::{PlanRun, PlanSession};
 pub use access::{Access, Address, Secret};
 pub use loading::{LoadEvent, LoadListen, LoadRequest, LoadResult};
+pub use status::ServerStatus;
 pub use tables::SCHEMA;
 
 use self::mysql::Mysql;

@@ -6,9 +6,11 @@ mod client;
 mod engine;
 mod load;
 mod plans;
+mod status;
 mod watch;
 
 pub(super) use client::connect;
 pub(super) use engine::{Postgres, files};
 pub(super) use load::{find, load, remove};
 pub use plans::{PlanRun, PlanSession};
+pub(super) use status::PostgresStatus;
