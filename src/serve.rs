@@ -92,7 +92,7 @@ pub struct HttpServer {
 }
 
 /// Response to `/metrics`: from the `Accept` header of a request to a content type and a body.
-type Answer = dyn Fn(&str) -> (&'static str, Arc<[u8]>) + Send + Sync;
+type MetricsPage = dyn Fn(&str) -> (&'static str, Arc<[u8]>) + Send + Sync;
 
 impl HttpServer {
     /// Listens on `address`, and answers `/metrics` with `answer`, a function from the `Accept`
@@ -180,7 +180,7 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> Error {
 }
 
 /// Serves all clients until `stop` is set.
-fn serve(listener: &TcpListener, is_loopback: bool, stop: &AtomicBool, answer: &Answer) {
+fn serve(listener: &TcpListener, is_loopback: bool, stop: &AtomicBool, answer: &MetricsPage) {
     let clock = Clock::real();
     // Oldest first.
     let mut clients: Vec<Client> = Vec::new();
@@ -291,7 +291,7 @@ impl Client {
     }
 
     /// Reads or writes once. Returns false if the client is finished or gone.
-    fn step(&mut self, now: Nanos, is_loopback: bool, answer: &Answer) -> bool {
+    fn step(&mut self, now: Nanos, is_loopback: bool, answer: &MetricsPage) -> bool {
         match self.read_or_write(now, is_loopback, answer) {
             Ok(goes_on) => goes_on,
             Err(error) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
@@ -302,7 +302,7 @@ impl Client {
         &mut self,
         now: Nanos,
         is_loopback: bool,
-        answer: &Answer,
+        answer: &MetricsPage,
     ) -> io::Result<bool> {
         let mut piece = [0; 4096];
         match &mut self.stage {
@@ -336,7 +336,7 @@ impl Client {
 }
 
 /// The response to the request so far; `None` if the request is incomplete.
-fn reply_to(request: &[u8], is_loopback: bool, answer: &Answer) -> Option<Reply> {
+fn reply_to(request: &[u8], is_loopback: bool, answer: &MetricsPage) -> Option<Reply> {
     let end = |mark: &[u8]| {
         request
             .windows(mark.len())
@@ -362,7 +362,7 @@ fn reply_to(request: &[u8], is_loopback: bool, answer: &Answer) -> Option<Reply>
 
 /// The complete response of a server on loopback to `request`; `None` if the request is incomplete.
 #[must_use]
-pub fn respond(request: &[u8], answer: &Answer) -> Option<Vec<u8>> {
+pub fn respond(request: &[u8], answer: &MetricsPage) -> Option<Vec<u8>> {
     let (head, body) = reply_to(request, true, answer)?.head_and_body();
     Some([&head[..], &body[..]].concat())
 }
@@ -409,7 +409,7 @@ impl Reply {
 }
 
 /// The response to a request; `head` is everything before the empty line.
-fn reply(head: &str, is_loopback: bool, answer: &Answer) -> Reply {
+fn reply(head: &str, is_loopback: bool, answer: &MetricsPage) -> Reply {
     let mut lines = head.lines();
     let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
     let [method, target, version] = words[..] else {

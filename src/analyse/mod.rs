@@ -27,7 +27,9 @@ pub use advice::plan_crossing::{
 };
 #[cfg(test)]
 pub(crate) use advice::tests as advice_example;
-pub use advice::{Advice, AdviceTerms, Opinion, Product, ProductAdvice, advise, warnings_of};
+pub use advice::{
+    Advice, AdviceTerms, Opinion, Product, ProductAdvice, Relevance, advise, warnings_of,
+};
 pub use compare::claimed::{ClaimBeside, beside};
 pub use compare::comparison::{
     BOUND, Comparison, LoadChange, Slower, Verdict, compare, compare_sides,
@@ -43,7 +45,7 @@ pub use conclusion::{
     Conclusion, Status, interval_in_words, objective_in_words, objective_of_stream,
 };
 pub use demand::{
-    BusiestInterval, DatabaseFigures, DatabaseResult, DemandAgainst, Fits, LoopFigures, LoopKind,
+    Answer, BusiestInterval, DatabaseFigures, DatabaseResult, DemandAgainst, LoopFigures, LoopKind,
     LoopWait, LoopWitness, OwnCost, StreamAgainst, Usage, WaitShare, WatchReader, WatchResult,
     WatchedPoint, WatchedSource, WatchedStream, against, database, demands, has_possible_reads,
     imported_demands, load_points,

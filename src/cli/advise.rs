@@ -1,6 +1,7 @@
 //! `rigel advise`: advice on database settings, from a run of `rigel calibrate`. It prints and
 //! applies nothing.
 
+use super::demand;
 use super::output;
 use super::plans::{self, PlansRequest};
 use super::progress::ProgressMode;
@@ -37,10 +38,15 @@ pub(super) struct AdviseArgs {
     /// unknown, and settings of one session are printed as comments]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     sessions: Option<u32>,
-    /// Say whether this storage serves a database: directory of a rigel import run of its AWR or
-    /// Statspack reports
-    #[arg(long, value_name = "IMPORT")]
+    /// Say whether this storage serves a database, and which settings matter for it: an AWR or
+    /// Statspack report, a capture of AWR-Miner, output of iostat, a csv file, or the directory of a
+    /// run of rigel watch, import or sql
+    #[arg(long, value_name = "DEMAND")]
     demand: Option<PathBuf>,
+    /// Database, instance or device, if DEMAND has several [default: the one for all instances, or
+    /// the first]
+    #[arg(long, value_name = "NAME", requires = "demand")]
+    of: Option<String>,
     /// Check the cost of a random page by plans: make a private PostgreSQL in this directory, on the
     /// storage that was calibrated, and measure index and sequential plans on it; takes minutes
     #[arg(long, value_name = "DIR")]
@@ -102,7 +108,8 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
     let wanted = |product: &Product| args.products.is_empty() || args.products.contains(product);
     let products: Vec<Product> = Product::ALL.into_iter().filter(wanted).collect();
     let plans = args.plans(&run.header, &products)?;
-    let demand = args.demand.as_deref().map(|path| demand(path, &found));
+    let of = args.of.as_deref();
+    let demand = args.demand.as_deref().map(|path| beside(path, of, &found));
     let demand = demand.transpose()?;
     let terms = AdviceTerms {
         sessions: args.sessions,
@@ -118,27 +125,19 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
     Ok(0)
 }
 
-/// What the imported reports at `path` ask for, beside the calibration.
-fn demand(path: &Path, found: &Calibration) -> Result<DemandAgainst, Error> {
-    let run = journal::read(path)?;
-    let place = path.display();
-    let RunResult::Imported(imported) = report::result(&run) else {
-        return Err(Error::usage(
-            format!("'{place}' is not an import, and has no demand of a database"),
-            "give the directory that `rigel import REPORT…` made of AWR or Statspack reports",
-        ));
-    };
-    let database = imported.database.as_ref();
-    let main = database.and_then(|of| of.demands.get(of.main_demand()?));
-    warn_if_cut(&run);
-    main.and_then(|demand| against(demand, found))
-        .ok_or_else(|| {
-            Error::usage(
-                format!("'{place}' does not say how much I/O a database asked for"),
-                "import AWR or Statspack reports, or a capture of AWR-Miner; a listing of a \
-                 histogram has no rates",
-            )
-        })
+/// What the database at `path` asks for, beside the calibration.
+fn beside(path: &Path, of: Option<&str>, found: &Calibration) -> Result<DemandAgainst, Error> {
+    let demand = demand::chosen(path, of)?;
+    against(&demand, found).ok_or_else(|| {
+        Error::usage(
+            format!(
+                "'{}' does not say how much I/O a database asked for",
+                path.display()
+            ),
+            "give AWR or Statspack reports, or a capture of AWR-Miner; a listing of a histogram \
+             has no rates",
+        )
+    })
 }
 
 impl AdviseArgs {

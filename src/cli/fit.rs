@@ -2,15 +2,13 @@
 
 use super::calibrate::size_of_io;
 use super::measuring::{self, Job, MeasuringArgs};
-use super::output::{self, remark};
-use super::{import, page, ranks};
-use crate::analyse::{BoundVerdict, FitResult, RunResult, demands, imported_demands, rounded};
-use crate::import::{Source, read, table::Columns};
+use super::output;
+use super::{demand, page, ranks};
+use crate::analyse::{BoundVerdict, FitResult, RunResult, rounded};
 use crate::model::{
     BLOCK_ASSUMED, Bytes, Demand, DemandAt, DemandInterval, DemandKind, DemandStream, Error,
     FitRequest, Measure, Nanos, Objective, Ratio, Request, StreamObjective,
 };
-use crate::record::journal;
 use crate::report::{self, data};
 use clap::Args;
 use std::ffi::OsString;
@@ -177,7 +175,7 @@ impl FitArgs {
 
     fn request(&self) -> Result<FitRequest, Error> {
         let path = self.demand.as_deref().unwrap_or(Path::new(""));
-        let demand = self.chosen(path, demands_of(path)?)?;
+        let demand = demand::chosen(path, self.of.as_deref())?;
         let (interval, below) = demand.interval_at(self.at).ok_or_else(|| {
             Error::usage(
                 format!("no interval of '{}' holds {}", path.display(), self.at),
@@ -200,6 +198,7 @@ impl FitArgs {
             interval: interval.clone(),
             intervals: demand.intervals.len(),
             below,
+            burst: demand.burst(),
             objectives: Vec::new(),
             need: self.need,
             lowest,
@@ -211,29 +210,6 @@ impl FitArgs {
         refuse_nothing_to_offer(&request)?;
         request.objectives = objectives(&self.slo, &request)?;
         Ok(request)
-    }
-
-    /// The demand that is meant, of those of the source.
-    fn chosen(&self, path: &Path, all: Vec<Demand>) -> Result<Demand, Error> {
-        let names: Vec<String> = all.iter().map(|demand| demand.database.clone()).collect();
-        let mut all = all.into_iter();
-        if let Some(name) = &self.of {
-            return all.find(|demand| demand.database == *name).ok_or_else(|| {
-                Error::usage(
-                    format!("'{}' has no demand of '{name}'", path.display()),
-                    format!("give one of: {}", names.join("; ")),
-                )
-            });
-        }
-        if let [first, second, others @ ..] = &names[..] {
-            let others = std::iter::once(second).chain(others);
-            let others: Vec<&str> = others.map(String::as_str).collect();
-            remark(&format!(
-                "the demand of {first}; --of selects another: {}\n",
-                others.join("; ")
-            ));
-        }
-        all.next().ok_or_else(|| no_demand(path))
     }
 
     fn range(&self) -> Result<(f64, f64), Error> {
@@ -322,35 +298,6 @@ pub(super) const TARGETS: &str = "Files, devices, directories for a scratch file
 
 /// The verbs that read the run.
 const VERBS: &str = "`rigel report` and `compare`";
-
-/// The demands in a run, or in a file that `rigel import` reads.
-fn demands_of(path: &Path) -> Result<Vec<Demand>, Error> {
-    let found = if path.is_dir() || journal::header(path).is_ok() {
-        demands(&journal::read(path)?)
-    } else {
-        let (name, text) = (path.display().to_string(), import::text_of(path)?);
-        let source = Source {
-            name: &name,
-            text: &text,
-        };
-        imported_demands(&read(&[source], None, &Columns::default())?)
-    };
-    if found.is_empty() {
-        return Err(no_demand(path));
-    }
-    Ok(found)
-}
-
-fn no_demand(path: &Path) -> Error {
-    Error::usage(
-        format!(
-            "'{}' does not say what a database asks of its storage",
-            path.display()
-        ),
-        "give an AWR or Statspack report, a capture of AWR-Miner, output of iostat -x, a csv file \
-         with rates of reads, or a run of rigel watch, import or sql",
-    )
-}
 
 /// From the begin of the first interval to that of the last.
 fn range_of(demand: &Demand) -> String {

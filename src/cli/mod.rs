@@ -10,6 +10,7 @@ mod compare;
 pub mod conf;
 mod curve;
 mod database;
+mod demand;
 mod fit;
 mod import;
 mod layers;

@@ -4,6 +4,7 @@
 //! none of our other modules, accesses no device, reads no clock and prints nothing.
 
 mod bound;
+mod burst;
 mod demand;
 mod demand_at;
 mod engine;
@@ -23,6 +24,7 @@ mod text;
 mod units;
 
 pub use bound::{Bound, quantile_name};
+pub use burst::Burst;
 pub use demand::{Demand, DemandInterval, DemandKind, DemandStream, LatencyShare, LeftOut};
 pub use demand_at::DemandAt;
 pub use engine::{EngineInfo, FioEngine};

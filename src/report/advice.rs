@@ -4,8 +4,8 @@
 use super::document::Extent;
 use super::{against, text};
 use crate::analyse::{
-    Advice, AdviceTerms, Calibration, DemandAgainst, PlanTest, Product, ProductAdvice, advise,
-    warnings_of,
+    Advice, AdviceTerms, Answer, Calibration, DemandAgainst, PlanTest, Product, ProductAdvice,
+    advise, warnings_of,
 };
 use crate::record::journal::{Header, Run};
 use serde::Serialize;
@@ -43,10 +43,12 @@ struct AdviceReport<'a> {
 pub fn text(run: &Run, found: &Calibration, products: &[Product], terms: AdviceTerms) -> String {
     let warnings = warnings_of(found, &run.header);
     let mut text = heading(&run.header, &warnings);
+    let sections = advise(found, &run.header, products, terms);
     if let Some(demand) = terms.demand {
         text.push_str(&text::section(&against::section(demand), Extent::Full));
+        text.push_str(&settings_that_matter(&sections));
     }
-    for section in advise(found, &run.header, products, terms) {
+    for section in sections {
         let _ = writeln!(
             text,
             "\n{}\n{}",
@@ -103,6 +105,31 @@ fn heading(header: &Header, warnings: &[String]) -> String {
     text
 }
 
+/// Names of the settings that matter for the demand, that do not, and for which it is undecided.
+fn settings_that_matter(sections: &[ProductAdvice]) -> String {
+    let mut text = String::from("\nSettings that matter for this demand:\n");
+    for (answer, word) in [
+        (Answer::Yes, "yes: "),
+        (Answer::No, "no: "),
+        (Answer::Undecided, "undecided: "),
+    ] {
+        let names = |section: &ProductAdvice| {
+            let is_so = |setting: &&Advice| {
+                let relevance = setting.relevance.as_ref();
+                relevance.is_some_and(|relevance| relevance.matters == answer)
+            };
+            let names = section.settings.iter().filter(is_so);
+            let names: Vec<&str> = names.map(|setting| setting.setting).collect();
+            (!names.is_empty()).then(|| format!("{} {}", section.database.name(), names.join(", ")))
+        };
+        let all: Vec<String> = sections.iter().filter_map(names).collect();
+        if !all.is_empty() {
+            text.push_str(&wrapped(word, &all.join("; "), 2));
+        }
+    }
+    text
+}
+
 /// The text about one setting. Parts that repeat a setting in `before` word for word refer to it
 /// instead.
 fn setting_lines(setting: &Advice, before: &[Advice]) -> String {
@@ -129,6 +156,10 @@ fn setting_lines(setting: &Advice, before: &[Advice]) -> String {
         &setting.derivation,
         &|other| other.derivation == setting.derivation,
     );
+    if let Some(relevance) = &setting.relevance {
+        let what = format!("{}; {}", relevance.matters.word(), relevance.why);
+        part("matters", &what, &|_| false);
+    }
     for opinion in &setting.opinions {
         part(&format!("or {}", opinion.value), &opinion.why, &|other| {
             other

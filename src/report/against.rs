@@ -3,7 +3,7 @@
 use super::document::{Block, Section};
 use super::{database, parts};
 use crate::analyse::quantity::{capital, per_second, rounded_length, rounded_percent, time};
-use crate::analyse::{DemandAgainst, Fits, StreamAgainst, Usage};
+use crate::analyse::{DemandAgainst, StreamAgainst, Usage};
 use crate::model::Bytes;
 
 /// The section.
@@ -16,7 +16,7 @@ pub(super) fn section(of: &DemandAgainst) -> Section {
             parts::known(one.database_us, time),
             parts::known(one.storage_us, |us| time(us.value)),
             usage(one.usage),
-            answer(one.fits).to_string(),
+            one.fits.word().to_string(),
             one.by.clone(),
         ]
     };
@@ -35,7 +35,7 @@ pub(super) fn section(of: &DemandAgainst) -> Section {
         of.streams.iter().map(row).collect(),
     );
     let mut said = vec![
-        format!("{}: {}.", capital(answer(of.fits)), of.reason()),
+        format!("{}: {}.", capital(of.fits.word()), of.reason()),
         "'Uses' is the part of the storage's time that a stream needs; the streams of the \
          calibration were measured one after the other, so the sum is an estimate."
             .into(),
@@ -68,14 +68,6 @@ fn interval(of: &DemandAgainst) -> String {
         .map_or_else(String::new, |begin| format!(", from {}", begin.short()));
     let which = database::among(of.intervals, of.share_below);
     format!("{}, {}{when}{which}", of.database, of.label)
-}
-
-fn answer(fits: Fits) -> &'static str {
-    match fits {
-        Fits::Yes => "yes",
-        Fits::No => "no",
-        Fits::Undecided => "undecided",
-    }
 }
 
 #[expect(

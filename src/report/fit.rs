@@ -308,14 +308,32 @@ fn stream_row(
 
 /// What the multiple says of bursts within the interval.
 fn meaning(request: &FitRequest, found: &FitResult) -> Option<String> {
-    let held = found.held?;
-    let seconds = request.interval.seconds.filter(|seconds| *seconds > 10.0)?;
-    Some(format!(
-        "The demand is an average of {}, and hides the bursts within them. A second that is {} \
-         times as busy as this average is still within the objectives.",
-        quantity::rounded_length(seconds),
-        rounded(held)
-    ))
+    let average = found.held.zip(request.interval.seconds);
+    let mut said: Vec<String> = Vec::new();
+    if let Some((held, seconds)) = average.filter(|(_, seconds)| *seconds > 10.0) {
+        said.push(format!(
+            "The demand is an average of {}, and hides the bursts within them. A second that is {} \
+             times as busy as this average is still within the objectives.",
+            quantity::rounded_length(seconds),
+            rounded(held)
+        ));
+    }
+    said.extend(request.burst.map(|burst| {
+        let hour = if burst.known_s < 3540.0 {
+            format!(
+                "the {} around them",
+                quantity::rounded_length(burst.known_s)
+            )
+        } else {
+            "their hour".into()
+        };
+        format!(
+            "The busiest ten seconds of the whole demand ({}) had {} times the I/O of {hour}.",
+            burst.begin.short(),
+            rounded(burst.ratio)
+        )
+    }));
+    (!said.is_empty()).then(|| said.join(" "))
 }
 
 /// What was assumed because nobody said it.

@@ -157,9 +157,32 @@ fn a_demand_stands_beside_what_the_storage_can() {
     );
     assert!(truth * 0.999 <= high && high < 1.0, "{random}");
     assert_eq!(random["fits"], "yes");
+    let settings = document["products"][0]["settings"].as_array().unwrap();
+    for setting in settings {
+        let relevance = &setting["relevance"];
+        assert!(
+            ["yes", "no", "undecided"].contains(&relevance["matters"].as_str().unwrap()),
+            "{setting}"
+        );
+    }
+    // 260 reads of some 74,000 that are possible.
+    let seek = settings.iter().find(|one| one["setting"] == "SREADTIM");
+    assert_eq!(seek.unwrap()["relevance"]["matters"], "no");
+
+    // A report serves as it is, and says the same.
+    let report = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/imports/awr_synthetic.txt");
+    let direct = rigel(&place, "advise run --json --for oracle --demand")
+        .arg(report)
+        .output()
+        .unwrap();
+    let direct: serde_json::Value = serde_json::from_slice(&direct.stdout).unwrap();
+    assert_eq!(direct["products"], document["products"]);
 
     let refused = rigel(&place, "advise run --demand run").output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{said}");
-    assert!(said.contains("'run' is not an import"), "{said}");
+    assert!(
+        said.contains("'run' does not say what a database asks"),
+        "{said}"
+    );
 }

@@ -45,6 +45,7 @@ fn request(streams: Vec<DemandStream>, objectives: &[&str]) -> FitRequest {
         },
         intervals: 1,
         below: 0.0,
+        burst: None,
         objectives: objectives.collect::<Vec<StreamObjective>>(),
         need: 1.0,
         lowest: 0.125,

@@ -4,11 +4,12 @@
 use super::bounds::nanos;
 use super::capped::Group;
 use super::witness::Device;
-use super::{LENGTH, engine, engine_names, measure, reads};
-use crate::common::{Missing, need, scratch_file, test, text, wait, wait_until};
+use super::{LENGTH, engine, engine_names, measure, reads, rigel};
+use crate::common::{Missing, Place, need, scratch_file, test, text, wait, wait_until};
 use rigel::analyse::{PointSummary, summarise};
 use rigel::model::{CalibrateRequest, Layout, MIB, Nanos, Pattern, Step, Until, WarmUp};
 use rigel::record::PointRecord;
+use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::Mutex;
@@ -226,6 +227,79 @@ fn calibration(group: &Group, device: &Path) -> Result<(), Missing> {
     assert!(
         summaries.len() > 1,
         "the search went on after the first depth"
+    );
+    Ok(())
+}
+
+#[test]
+fn no_multiple_far_above_the_cap_is_held() {
+    test("no_multiple_far_above_the_cap_is_held", || {
+        let file = scratch_file("truth-fit", 32 * MIB);
+        need("losetup", &["--version"])?;
+        let group = Group::new()?;
+        let device = Device::new(&file)?;
+        group.cap(&device.path(), CAP)?;
+        let place = Place::new("truth-fit");
+        std::thread::scope(|scope| {
+            scope
+                .spawn(|| fit(&group, &device.path(), &place))
+                .join()
+                .expect("the cap limits what is held")
+        })
+    });
+}
+
+/// Offers 500 reads a second and multiples of them to the device.
+fn fit(group: &Group, device: &Path, place: &Place) -> Result<(), Missing> {
+    const DEMANDED: u32 = 500;
+    group.enter()?;
+    let demand = place.0.join("demand.csv");
+    std::fs::write(
+        &demand,
+        format!(
+            "begin,reads_per_second,seconds\n2026-01-01T00:00,{DEMANDED},60\n\
+             2026-01-01T00:01,{DEMANDED},60\n"
+        ),
+    )
+    .unwrap();
+    let before = reads_done(device);
+    let output = rigel(&[
+        "fit",
+        text(&demand),
+        text(device),
+        "--slo",
+        "random reads p99<1s",
+        "--point-time",
+        "2s",
+        "--json",
+        "--out",
+        text(&place.0.join("run")),
+    ]);
+    let made = reads_done(device) - before;
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3 | 4)), "{said}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let multiples = document["fit"]["multiples"].as_array().unwrap();
+    assert!(!multiples.is_empty(), "{document}");
+    let figure = |one: &Value, name: &str| one[name].as_f64().unwrap();
+    // In two seconds half as much again as the cap leaves a backlog of a second, on any machine.
+    for one in multiples {
+        let multiple = figure(one, "multiple");
+        let is_far_above = multiple * f64::from(DEMANDED) >= 1.5 * f64::from(CAP);
+        assert!(
+            one["verdict"] != "kept" || !is_far_above,
+            "{multiple} is held: {one}"
+        );
+    }
+    let (_, points) = super::journal(&place.0.join("run"));
+    let done: u64 = points
+        .iter()
+        .flat_map(|point| point["streams"].as_array().unwrap())
+        .map(|stream| stream["warm_up_done"].as_u64().unwrap())
+        .sum();
+    assert!(
+        done <= made,
+        "{done} reads in the warm-ups, {made} by the kernel"
     );
     Ok(())
 }

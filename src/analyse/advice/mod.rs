@@ -13,6 +13,7 @@ mod oracle;
 mod oracle_statistics;
 pub(super) mod plan_crossing;
 mod postgres;
+mod relevance;
 mod scylla;
 mod setting;
 
@@ -23,7 +24,7 @@ use crate::record::journal::Header;
 use plan_crossing::PlanTest;
 use setting::Ground;
 
-pub use setting::{Advice, Opinion, Product, ProductAdvice};
+pub use setting::{Advice, Opinion, Product, ProductAdvice, Relevance};
 
 /// What is known besides the calibration.
 #[derive(Debug, Clone, Copy, Default)]
@@ -57,7 +58,13 @@ pub fn advise(
         Product::Scylla => scylla::section(&ground),
         Product::Linux => linux::section(&ground),
     };
-    products.iter().map(section).collect()
+    let mut all: Vec<ProductAdvice> = products.iter().map(section).collect();
+    if let Some(demand) = terms.demand {
+        for setting in all.iter_mut().flat_map(|product| &mut product.settings) {
+            setting.relevance = Some(relevance::relevance(setting, demand));
+        }
+    }
+    all
 }
 
 /// Names of all findings above a note, each once: from the check before the run, the run as a

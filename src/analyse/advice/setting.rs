@@ -1,7 +1,7 @@
 //! The advice on one setting: its types, what it is based on, and what the products' files share.
 
 use super::plan_crossing::PlanTest;
-use crate::analyse::{AtLoad, Calibration, Estimate, Interval, Limits};
+use crate::analyse::{Answer, AtLoad, Calibration, Estimate, Interval, Limits};
 use crate::model::{Bytes, Coordinates, Nanos, Target};
 use crate::record::journal::Header;
 use serde::Serialize;
@@ -98,6 +98,9 @@ pub struct Advice {
     pub warnings: Vec<String>,
     /// For a missing value: the command that measures it.
     pub measure_by: Option<String>,
+    /// Whether it matters for the demand; `None` if no demand was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relevance: Option<Relevance>,
 }
 
 impl Advice {
@@ -116,6 +119,7 @@ impl Advice {
             opinions: Vec::new(),
             warnings: Vec::new(),
             measure_by: None,
+            relevance: None,
         }
     }
 
@@ -140,6 +144,15 @@ impl Advice {
             ..self
         }
     }
+}
+
+/// Whether a setting matters for a demand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Relevance {
+    /// Yes, no or undecided.
+    pub matters: Answer,
+    /// Why, in words.
+    pub why: String,
 }
 
 /// The advice for one product.

@@ -2,10 +2,10 @@
 
 use super::parts::{Conclusion, Status, failures, warnings};
 use crate::analyse::figures::confidence::BoundVerdict;
-use crate::analyse::figures::quantity::bound_in_words;
+use crate::analyse::figures::quantity::{bound_in_words, capital};
 use crate::analyse::search::fit::{FitResult, rounded};
 use crate::model::{
-    DemandAt, FitRequest, Measure, Moment, Nanos, Objective, Request, StreamObjective,
+    DemandAt, FitRequest, Measure, Moment, Nanos, Objective, Request, StreamObjective, Target,
     quantile_name,
 };
 use crate::record::journal::Header;
@@ -16,6 +16,10 @@ pub(super) fn conclusion(header: &Header, found: &FitResult) -> Conclusion {
         return Conclusion::default();
     };
     let mut sentence = answer(request, found, &header.facts.name);
+    // "a scratch file of 4 GiB in t": a path or a model stays as it is written.
+    if matches!(header.target, Target::Scratch { .. }) {
+        sentence = capital(&sentence);
+    }
     let failure = failures(&found.points);
     if let Some(failed) = &failure {
         let _ = write!(sentence, " {failed}");

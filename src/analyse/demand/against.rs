@@ -15,16 +15,29 @@ use crate::analyse::search::calibration::{Calibration, LogWrites};
 use crate::model::{Bytes, Demand, DemandInterval, DemandKind, DemandStream, Moment, Step};
 use serde::Serialize;
 
-/// Whether storage serves a demand.
+/// An answer from figures that have intervals: whether storage serves a demand, whether a setting
+/// matters for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Fits {
-    /// It does.
+pub enum Answer {
+    /// Certainly.
     Yes,
-    /// It does not.
+    /// Certainly not.
     No,
     /// The figures do not decide it.
     Undecided,
+}
+
+impl Answer {
+    /// The answer in one word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Undecided => "undecided",
+        }
+    }
 }
 
 /// The part of the storage's time that a stream needs; 1 is all of it.
@@ -37,18 +50,25 @@ pub struct Usage {
 }
 
 impl Usage {
-    fn plus(self, other: Self) -> Self {
+    /// No time at all.
+    pub(crate) const NONE: Self = Self {
+        low: 0.0,
+        high: Some(0.0),
+    };
+
+    /// The parts of two streams together.
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             low: self.low + other.low,
             high: self.high.zip(other.high).map(|(one, two)| one + two),
         }
     }
 
-    fn fits(self) -> Fits {
+    fn fits(self) -> Answer {
         match self.high {
-            Some(high) if high <= 1.0 => Fits::Yes,
-            _ if self.low > 1.0 => Fits::No,
-            _ => Fits::Undecided,
+            Some(high) if high <= 1.0 => Answer::Yes,
+            _ if self.low > 1.0 => Answer::No,
+            _ => Answer::Undecided,
         }
     }
 }
@@ -70,7 +90,7 @@ pub struct StreamAgainst {
     /// The part of the storage's time that the stream needs.
     pub usage: Usage,
     /// Whether it fits, alone.
-    pub fits: Fits,
+    pub fits: Answer,
     /// The figure of the calibration that decides, in words; or what is missing.
     pub by: String,
 }
@@ -90,13 +110,16 @@ pub struct DemandAgainst {
     pub share_below: f64,
     /// Number of intervals of the demand.
     pub intervals: usize,
-    /// Its streams whose rate is known.
+    /// Its streams whose rate is known and above zero.
     pub streams: Vec<StreamAgainst>,
+    /// The kinds of I/O of which there was none in the interval; what the source does not tell is
+    /// neither here nor among the streams.
+    pub idle: Vec<DemandKind>,
     /// The sum over streams, without log writes: those wait for each other and not for a share of
     /// the throughput.
     pub together: Usage,
     /// Whether all streams fit together.
-    pub fits: Fits,
+    pub fits: Answer,
     /// Why the database might have asked for more; empty if nothing speaks for it.
     pub censored: String,
 }
@@ -105,15 +128,15 @@ impl DemandAgainst {
     /// Why the answer is what it is, in words.
     #[must_use]
     pub fn reason(&self) -> String {
-        let of = |fits: Fits| self.streams.iter().find(|one| one.fits == fits);
-        match (self.fits, of(Fits::No), of(Fits::Undecided)) {
-            (Fits::No, Some(one), _) => format!(
+        let of = |fits: Answer| self.streams.iter().find(|one| one.fits == fits);
+        match (self.fits, of(Answer::No), of(Answer::Undecided)) {
+            (Answer::No, Some(one), _) => format!(
                 "the {} need at least {} of what this storage can do",
                 one.kind.words(),
                 rounded_percent(one.usage.low)
             ),
-            (Fits::Undecided, _, Some(one)) => format!("{}: {}", one.kind.words(), one.by),
-            (Fits::Yes, ..) => format!(
+            (Answer::Undecided, _, Some(one)) => format!("{}: {}", one.kind.words(), one.by),
+            (Answer::Yes, ..) => format!(
                 "the streams together need at most {} of what this storage can do",
                 rounded_percent(self.together.high.unwrap_or_default())
             ),
@@ -146,13 +169,7 @@ pub fn against(demand: &Demand, found: &Calibration) -> Option<DemandAgainst> {
         .collect();
     let of = |wanted: fn(DemandKind) -> bool| {
         let chosen = streams.iter().filter(|one| wanted(one.kind));
-        chosen.fold(
-            Usage {
-                low: 0.0,
-                high: Some(0.0),
-            },
-            |sum, one| sum.plus(one.usage),
-        )
+        chosen.fold(Usage::NONE, |sum, one| sum.plus(one.usage))
     };
     let together = of(|kind| kind != DemandKind::LogWrites);
     // Reads and writes may have ways of their own: only one of the two can show that it is too much.
@@ -160,14 +177,16 @@ pub fn against(demand: &Demand, found: &Calibration) -> Option<DemandAgainst> {
         of(DemandKind::is_read),
         of(|kind| !kind.is_read() && kind != DemandKind::LogWrites),
     ];
-    let is_any = |fits: Fits| streams.iter().any(|one| one.fits == fits);
-    let fits = if is_any(Fits::No) || sides.iter().any(|side| side.low > 1.0) {
-        Fits::No
-    } else if is_any(Fits::Undecided) || together.fits() != Fits::Yes {
-        Fits::Undecided
+    let is_any = |fits: Answer| streams.iter().any(|one| one.fits == fits);
+    let fits = if is_any(Answer::No) || sides.iter().any(|side| side.low > 1.0) {
+        Answer::No
+    } else if is_any(Answer::Undecided) || together.fits() != Answer::Yes {
+        Answer::Undecided
     } else {
-        Fits::Yes
+        Answer::Yes
     };
+    let is_idle = |stream: &&DemandStream| stream.per_s == Some(0.0);
+    let idle = interval.streams.iter().filter(is_idle);
     (!streams.is_empty()).then(|| DemandAgainst {
         database: demand.database.clone(),
         label: label.clone(),
@@ -175,6 +194,7 @@ pub fn against(demand: &Demand, found: &Calibration) -> Option<DemandAgainst> {
         seconds: *seconds,
         share_below,
         intervals: demand.intervals.len(),
+        idle: idle.map(|stream| stream.kind).collect(),
         streams,
         together,
         fits,
@@ -221,8 +241,8 @@ fn reads(per_s: f64, bytes: Option<f64>, kind: DemandKind, found: &Calibration) 
     };
     // The bound is certainly kept up to the first rate, and no rate above the second was served.
     let kept = found.sustained.kept;
-    let sure = kept.map_or_else(|| least(small.iops), |at| least(at.iops));
-    let most = greatest(small.iops).max(sure);
+    let sure = kept.map_or_else(|| small.iops.least(), |at| at.iops.least());
+    let most = small.iops.greatest().max(sure);
     let size = Size {
         sure_per_s: sure,
         most_per_s: most,
@@ -285,8 +305,8 @@ fn log_writes(per_s: f64, bytes: Option<f64>, found: &Calibration) -> Beside {
         .filter(|one| of_size(one) <= bytes)
         .max_by_key(|one| one.bytes);
     let usage = Usage {
-        low: smaller.map_or(0.0, |one| per_s / greatest(one.at.iops)),
-        high: larger.map(|one| per_s / least(one.at.iops)),
+        low: smaller.map_or(0.0, |one| per_s / one.at.iops.greatest()),
+        high: larger.map(|one| per_s / one.at.iops.least()),
     };
     let by = larger.or(smaller).map_or_else(String::new, |one| {
         format!(
@@ -312,8 +332,8 @@ impl Size {
     fn of(at: AtLoad) -> Self {
         Self {
             bytes: at.io_bytes.into(),
-            sure_per_s: least(at.iops),
-            most_per_s: greatest(at.iops),
+            sure_per_s: at.iops.least(),
+            most_per_s: at.iops.greatest(),
         }
     }
 
@@ -362,51 +382,27 @@ fn response(per_s: f64, found: &Calibration) -> Option<Estimate> {
         .map(|at| at.mean_us)
 }
 
-fn least(figure: Estimate) -> f64 {
-    figure.interval.map_or(figure.value, |limits| limits.low)
-}
-
-fn greatest(figure: Estimate) -> f64 {
-    let high = figure.interval.and_then(|limits| limits.high);
-    high.unwrap_or(figure.value)
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::analyse::advice_example;
+    use crate::model::fit_example;
 
-    fn stream(kind: DemandKind, per_s: f64, bytes: f64) -> DemandStream {
-        DemandStream {
-            kind,
-            per_s: Some(per_s),
-            mean_bytes: Some(bytes),
-            mean_us: Some(500.0),
-            mean_range_us: None,
-            waits: None,
-            latencies: Vec::new(),
-            rate_of: String::new(),
-            latency_of: String::new(),
-        }
-    }
-
-    fn beside_example(streams: &[DemandStream]) -> DemandAgainst {
+    /// An hour with these streams beside the example of a calibration.
+    pub(crate) fn against_example(streams: Vec<DemandStream>) -> DemandAgainst {
         let demand = Demand {
             source: "AWR".into(),
             database: "X".into(),
             release: None,
             host: None,
             block_bytes: Some(8192),
-            intervals: vec![DemandInterval {
-                label: "a".into(),
-                begin: None,
-                seconds: Some(3600.0),
-                streams: streams.to_vec(),
-                left_out: None,
-                censored: String::new(),
-            }],
+            intervals: vec![fit_example::interval(streams)],
         };
         against(&demand, &advice_example::example()).expect("it has rates")
+    }
+
+    fn stream(kind: DemandKind, per_s: f64, bytes: f64) -> DemandStream {
+        fit_example::stream(kind, per_s, Some(bytes))
     }
 
     /// Time of one of the example's eight servers for a read: 100 us and 1 ns a byte.
@@ -418,7 +414,7 @@ mod tests {
     fn the_range_holds_what_a_device_that_is_known_needs() {
         for kib in [8, 12, 16, 64, 100, 128, 512, 700, 1024, 2048] {
             let bytes = f64::from(kib << 10);
-            let found = beside_example(&[stream(DemandKind::MultiblockReads, 100.0, bytes)]);
+            let found = against_example(vec![stream(DemandKind::MultiblockReads, 100.0, bytes)]);
             let (usage, truth) = (found.streams[0].usage, part(100.0, bytes));
             let high = usage.high.expect("both sizes were measured");
             assert!(
@@ -432,45 +428,46 @@ mod tests {
     fn the_answer_is_yes_no_or_undecided() {
         let most = 1.0 / part(1.0, 8192.0);
         let fits = |share: f64| {
-            let found = beside_example(&[stream(DemandKind::RandomReads, share * most, 8192.0)]);
+            let found =
+                against_example(vec![stream(DemandKind::RandomReads, share * most, 8192.0)]);
             (found.streams[0].fits, found.fits)
         };
-        assert_eq!(fits(0.5), (Fits::Yes, Fits::Yes));
-        assert_eq!(fits(1.0), (Fits::Undecided, Fits::Undecided));
-        assert_eq!(fits(1.1), (Fits::No, Fits::No));
+        assert_eq!(fits(0.5), (Answer::Yes, Answer::Yes));
+        assert_eq!(fits(1.0), (Answer::Undecided, Answer::Undecided));
+        assert_eq!(fits(1.1), (Answer::No, Answer::No));
     }
 
     #[test]
     fn streams_that_fit_alone_may_be_too_much_together() {
         let half = 0.6 / part(1.0, 8192.0);
-        let found = beside_example(&[
+        let found = against_example(vec![
             stream(DemandKind::RandomReads, half, 8192.0),
             stream(DemandKind::PageWrites, 24_000.0, 16384.0),
         ]);
-        assert!(found.streams.iter().all(|one| one.fits == Fits::Yes));
-        assert_eq!(found.fits, Fits::Undecided, "{:?}", found.together);
+        assert!(found.streams.iter().all(|one| one.fits == Answer::Yes));
+        assert_eq!(found.fits, Answer::Undecided, "{:?}", found.together);
         assert!(found.reason().starts_with("each stream fits alone"));
         // Two kinds of reads have no way of their own.
-        let reads = beside_example(&[
+        let reads = against_example(vec![
             stream(DemandKind::RandomReads, half, 8192.0),
             stream(DemandKind::DirectReads, half, 8192.0),
         ]);
-        assert_eq!(reads.fits, Fits::No);
+        assert_eq!(reads.fits, Answer::No);
     }
 
     #[test]
     fn log_writes_need_the_time_of_an_append_of_at_least_their_size() {
         // The example has 1,000 appends of 4 KiB a second.
         let of = |per_s, bytes| {
-            beside_example(&[stream(DemandKind::LogWrites, per_s, bytes)])
+            against_example(vec![stream(DemandKind::LogWrites, per_s, bytes)])
                 .streams
                 .remove(0)
         };
-        assert_eq!(of(500.0, 4096.0).fits, Fits::Yes);
-        assert_eq!(of(500.0, 3000.0).fits, Fits::Yes);
-        assert_eq!(of(1100.0, 4096.0).fits, Fits::No);
+        assert_eq!(of(500.0, 4096.0).fits, Answer::Yes);
+        assert_eq!(of(500.0, 3000.0).fits, Answer::Yes);
+        assert_eq!(of(1100.0, 4096.0).fits, Answer::No);
         let larger = of(500.0, 9000.0);
-        assert_eq!((larger.usage.high, larger.fits), (None, Fits::Undecided));
+        assert_eq!((larger.usage.high, larger.fits), (None, Answer::Undecided));
     }
 
     #[test]
@@ -478,7 +475,7 @@ mod tests {
         let mut found = advice_example::example();
         found.writes = None;
         let (usage, _, by) = writes(100.0, Some(8192.0), &found);
-        assert_eq!((usage.high, usage.fits()), (None, Fits::Undecided));
+        assert_eq!((usage.high, usage.fits()), (None, Answer::Undecided));
         assert!(by.contains("--write"), "{by}");
     }
 }

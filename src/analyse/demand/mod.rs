@@ -22,7 +22,9 @@ mod watched;
 mod watched_counters;
 mod watched_streams;
 
-pub use against::{DemandAgainst, Fits, StreamAgainst, Usage, against};
+#[cfg(test)]
+pub(crate) use against::tests::against_example;
+pub use against::{Answer, DemandAgainst, StreamAgainst, Usage, against};
 pub use database_figures::DatabaseFigures;
 pub use database_result::{DatabaseResult, WaitShare, database};
 pub use evidence::has_possible_reads;

@@ -27,6 +27,19 @@ impl From<f64> for Estimate {
 }
 
 impl Estimate {
+    /// The lower limit of the interval; the figure itself if it has none.
+    #[must_use]
+    pub fn least(self) -> f64 {
+        self.interval.map_or(self.value, |limits| limits.low)
+    }
+
+    /// The upper limit of the interval; the figure itself if it has none.
+    #[must_use]
+    pub fn greatest(self) -> f64 {
+        let high = self.interval.and_then(|limits| limits.high);
+        high.unwrap_or(self.value)
+    }
+
     /// The figure in another unit. `factor` must not be negative.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {

@@ -2,8 +2,8 @@
 //! of multiples.
 
 use crate::model::{
-    DemandAt, DemandInterval, DemandKind, DemandStream, Error, MIB, Measure, Nanos, Objective,
-    Ratio,
+    Burst, DemandAt, DemandInterval, DemandKind, DemandStream, Error, MIB, Measure, Nanos,
+    Objective, Ratio,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -111,6 +111,10 @@ pub struct FitRequest {
     pub intervals: usize,
     /// Share of the intervals with fewer I/O operations.
     pub below: f64,
+    /// How much busier the busiest ten seconds of the demand are than their hour; `None` if its
+    /// intervals are longer.
+    #[serde(default)]
+    pub burst: Option<Burst>,
     /// What the streams must keep; at most one for each.
     pub objectives: Vec<StreamObjective>,
     /// The multiple that must be held.
@@ -237,6 +241,18 @@ pub(crate) mod tests {
         }
     }
 
+    /// An hour with these streams.
+    pub(crate) fn interval(streams: Vec<DemandStream>) -> DemandInterval {
+        DemandInterval {
+            label: "awr.html".into(),
+            begin: None,
+            seconds: Some(3600.0),
+            streams,
+            left_out: None,
+            censored: String::new(),
+        }
+    }
+
     /// A request for these streams, with the usual options.
     pub(crate) fn request(streams: Vec<DemandStream>) -> FitRequest {
         FitRequest {
@@ -246,16 +262,10 @@ pub(crate) mod tests {
             block: 8192,
             is_block_assumed: false,
             at: DemandAt::Peak,
-            interval: DemandInterval {
-                label: "awr.html".into(),
-                begin: None,
-                seconds: Some(3600.0),
-                streams,
-                left_out: None,
-                censored: String::new(),
-            },
+            interval: interval(streams),
             intervals: 1,
             below: 0.0,
+            burst: None,
             objectives: Vec::new(),
             need: 1.0,
             lowest: 0.125,
