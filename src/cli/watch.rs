@@ -2,24 +2,26 @@
 
 use super::calibrate::size_of_io;
 use super::database::PasswordArgs;
+use super::metrics::WatchMetrics;
 use super::outcome::OutcomeArgs;
 use super::output::{self, remark};
 use super::progress::Progress;
 use super::results::Results;
 use super::stop::stop_flag;
 use super::{database, page, ranks};
-use crate::analyse::{WatchReader, WatchResult, quantity};
+use crate::analyse::{RunResult, WatchReader, WatchResult, quantity};
 use crate::clock;
 use crate::engine::sql::{Address, ServerStatus};
 use crate::model::{
-    BLOCK_ASSUMED, Bytes, Error, FileKind, Finding, Invocation, Layout, Nanos, Request, RunOptions,
-    Target, TargetFacts, VolumeMember, WatchRequest, WatchedDisk,
+    BLOCK_ASSUMED, Bytes, Error, FileKind, Finding, FindingName, Invocation, Layout, Nanos,
+    Request, RunOptions, StorageServes, Target, TargetFacts, VolumeMember, WatchRequest,
+    WatchedDisk,
 };
 use crate::observe;
 use crate::record::WatchedInterval;
 use crate::record::journal::{self, EngineChoice, Header, Journal};
 use crate::report::document::Extent;
-use crate::report::{text, watch};
+use crate::report::{self, text, watch};
 use crate::watch::{WatchedServer, Watcher, disks_below};
 use clap::Args;
 use std::ffi::OsString;
@@ -65,6 +67,9 @@ pub(super) struct WatchArgs {
     /// database whose URL is given, else 8KiB]
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     size: Option<Bytes>,
+    /// Directory of a calibration: say how much room its storage leaves
+    #[arg(long, value_name = "RUN", conflicts_with = "resume")]
+    against: Option<PathBuf>,
     #[command(flatten)]
     password: PasswordArgs,
     #[command(flatten)]
@@ -112,6 +117,7 @@ fn observe_all(
 ) -> Result<(), Error> {
     let request = request(header).ok_or_else(not_a_watch)?;
     let last = request.intervals().unwrap_or(u32::MAX);
+    let metrics = WatchMetrics::of(&args.outcome, header, request)?;
     let mut progress = Progress::new(
         &format!("watch {}", header.facts.name),
         last as usize,
@@ -130,6 +136,9 @@ fn observe_all(
         // Of an interval that was stopped at once nothing is known.
         if interval.measured > Nanos(0) {
             journal.watched(&interval)?;
+            if let Some(metrics) = &metrics {
+                metrics.add(&interval);
+            }
             progress.say(&line(&interval, request));
         }
     }
@@ -320,8 +329,9 @@ impl WatchArgs {
             lasting: self.lasting,
             block: block.unwrap_or(BLOCK_ASSUMED),
             is_block_assumed: block.is_none(),
-            against: None,
+            against: self.against.as_deref().map(serves).transpose()?,
         };
+        findings.extend(elsewhere(&request));
         Ok((request, servers, findings))
     }
 
@@ -343,6 +353,53 @@ impl WatchArgs {
         }
         Ok(servers)
     }
+}
+
+/// What the calibration in `path` measured.
+fn serves(path: &Path) -> Result<StorageServes, Error> {
+    let run = journal::read(path)?;
+    let RunResult::Calibration(found) = report::result(&run) else {
+        return Err(Error::usage(
+            format!("--against '{}' is not a calibration", path.display()),
+            "run rigel calibrate TARGET, and give the directory of that run",
+        ));
+    };
+    let members = &run.header.facts.members;
+    let disks = members.iter().flat_map(|member| &member.devices);
+    Ok(StorageServes {
+        run: path.display().to_string(),
+        target: run.header.facts.name.clone(),
+        host: run.header.host.name.clone(),
+        disks: disks.map(|disk| disk.name.clone()).collect(),
+        ..StorageServes::of(&found)
+    })
+}
+
+/// Says that a calibration is of other storage than that which is watched.
+fn elsewhere(request: &WatchRequest) -> Option<Finding> {
+    let serves = request.against.as_ref()?;
+    let is_watched = |name: &String| {
+        let whole = |disk: &WatchedDisk| observe::devices(disk.number);
+        let mut below = request.disks.iter().flat_map(whole);
+        below.any(|device| device.name == *name)
+    };
+    let is_same = serves.host == observe::host().name && serves.disks.iter().any(is_watched);
+    if is_same || request.disks.is_empty() {
+        return None;
+    }
+    let of = if serves.host == observe::host().name {
+        serves.target.clone()
+    } else {
+        format!("{} on the host {}", serves.target, serves.host)
+    };
+    Some(Finding::warning(
+        FindingName::CalibrationElsewhere,
+        format!(
+            "the calibration in {} is of other storage than is watched: {of}",
+            serves.run
+        ),
+        "that is right for storage that the database may move to; else calibrate this one",
+    ))
 }
 
 fn header(request: &WatchRequest, about: String, findings: Vec<Finding>) -> Header {

@@ -59,6 +59,8 @@ finding_names! {
     Cache = "cache",
     /// The whole target may lie in a cache.
     CacheSuspected = "cache-suspected",
+    /// The calibration is of other storage than that which is watched.
+    CalibrationElsewhere = "calibration-elsewhere",
     /// Throughput runs into a hard limit.
     Cap = "cap",
     /// The clock source of the machine is slow or coarse.

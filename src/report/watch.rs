@@ -8,10 +8,10 @@ use super::frame::frame;
 use super::soak::{thinned, wall};
 use super::{parts, setup};
 use crate::analyse::{
-    Conclusion, LatencySummary, Predictability, WatchResult, WatchedPoint, WatchedSource,
-    WatchedStream,
+    Conclusion, LatencySummary, Predictability, StorageRoom, StreamRoom, WatchResult, WatchedPoint,
+    WatchedSource, WatchedStream, rounded,
 };
-use crate::model::{Bytes, Finding, Moment, Nanos, Request};
+use crate::model::{Bytes, Finding, Moment, Nanos, Request, StorageServes};
 use crate::record::journal::Header;
 use serde::Serialize;
 
@@ -27,6 +27,7 @@ pub fn document(header: &Header, found: &WatchResult) -> Document {
     for (at, source) in found.sources.iter().enumerate() {
         sections.push(streams(at, source));
     }
+    sections.extend(found.room.as_ref().map(|room| room_section(header, room)));
     sections.extend(over_time(found));
     sections.push(own_cost(found));
     sections.push(parts::findings(
@@ -286,6 +287,46 @@ fn rate(per_s: f64) -> String {
 
 fn kib(bytes: f64) -> String {
     format!("{} KiB", parts::three_digits(bytes / 1024.0))
+}
+
+/// What the storage of a calibration serves beside what was asked for.
+fn room_section(header: &Header, room: &StorageRoom) -> Section {
+    let serves = match header.request() {
+        Request::Watch(request) => request.against.clone().unwrap_or_default(),
+        _ => StorageServes::default(),
+    };
+    let row = |stream: &StreamRoom| {
+        vec![
+            stream.kind.words().into(),
+            rate(stream.per_s),
+            rate(stream.serves_per_s),
+            parts::rounded_percent(stream.used),
+            format!("{} ×", rounded(1.0 / stream.used)),
+        ]
+    };
+    let columns = ["stream", "#busiest", "#served", "#used", "#room"];
+    let rows = room.streams.iter().map(row).collect();
+    let mut blocks = vec![Block::Table(parts::rows("", &columns, rows))];
+    if room.streams.len() > 1 {
+        blocks.push(Block::Text(format!(
+            "If the busiest intervals of all kinds but log writes fell together, they would use {} \
+             of the storage.",
+            parts::rounded_percent(room.used_together)
+        )));
+    }
+    let missing: Vec<&str> = room.not_measured.iter().map(|kind| kind.words()).collect();
+    if !missing.is_empty() {
+        blocks.push(Block::Text(format!(
+            "Not measured by the calibration: {} (rigel calibrate --write measures writes).",
+            missing.join(", ")
+        )));
+    }
+    let lead = format!(
+        "Each kind in its busiest interval, beside what the calibration {} of {} measured for \
+         operations of that size, alone. rigel fit offers all kinds at once and answers exactly.",
+        serves.run, serves.target
+    );
+    parts::section("room", "Room beside a calibration", &lead, blocks)
 }
 
 /// Operations and latency over time, and whether the demand stays the same.

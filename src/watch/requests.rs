@@ -155,11 +155,20 @@ impl Requests {
 
     /// Adds an event of this disk.
     pub fn add(&mut self, event: &RequestEvent) {
-        // A flush has no place; neither has the empty write that asks the kernel for one.
+        // An empty write only asks the kernel for a flush.
         let is_data = matches!(event.action, RequestAction::Read | RequestAction::Write);
         if is_data && (event.sectors == 0 || !self.is_within(event.sector)) {
             return;
         }
+        // A flush has no place, and the kernel's events differ in what they print for it.
+        let event = &RequestEvent {
+            sector: if event.action == RequestAction::Flush {
+                0
+            } else {
+                event.sector
+            },
+            ..*event
+        };
         match event.step {
             RequestStep::Queued => self.queue(event),
             RequestStep::Issued => self.issue(event),
@@ -431,7 +440,7 @@ mod tests {
             event(20, Issued, Write, 800),
             event(35, Completed, Write, 800),
             event(40, Issued, Flush, 0),
-            event(90, Completed, Flush, 0),
+            event(90, Completed, Flush, u64::MAX),
             event(100, Issued, Write, 1600),
             event(101, Completed, Write, 1600),
         ]);

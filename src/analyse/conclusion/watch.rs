@@ -2,8 +2,8 @@
 
 use super::parts::{Conclusion, Status, warnings};
 use crate::analyse::demand::{WatchResult, WatchedSource, WatchedStream};
-use crate::analyse::figures::quantity::{lasting, per_second, percent, time};
-use crate::model::{Bytes, Nanos};
+use crate::analyse::figures::quantity::{capital, lasting, per_second, percent, time};
+use crate::model::{Bytes, FindingName, Nanos, Request};
 use crate::record::journal::Header;
 use std::fmt::Write;
 
@@ -21,7 +21,8 @@ impl WatchResult {
             };
         }
         let described = self.sources.iter().take(SOURCES_MAX).map(source);
-        let mut sentence = described.collect::<Vec<_>>().join(" ");
+        let mut sentence = self.of_room(header);
+        sentence.push_str(&described.collect::<Vec<_>>().join(" "));
         if self.sources.len() > SOURCES_MAX {
             let _ = write!(
                 sentence,
@@ -42,6 +43,42 @@ impl WatchResult {
             Status::Plain
         };
         Conclusion { status, sentence }
+    }
+}
+
+impl WatchResult {
+    /// How much room a calibrated storage leaves, with a blank behind it; empty without one. Says
+    /// first if that is other storage.
+    fn of_room(&self, header: &Header) -> String {
+        let Request::Watch(request) = header.request() else {
+            return String::new();
+        };
+        let Some((room, serves)) = self.room.as_ref().zip(request.against.as_ref()) else {
+            return String::new();
+        };
+        let mut text = String::new();
+        let elsewhere = FindingName::CalibrationElsewhere;
+        if let Some(other) = header.findings.iter().find(|one| one.is(elsewhere)) {
+            let _ = write!(text, "{}. ", capital(&other.what));
+        }
+        // Of several kinds, the one with the least room.
+        let least = room
+            .streams
+            .iter()
+            .max_by(|one, other| one.used.total_cmp(&other.used));
+        match least {
+            Some(least) => {
+                let _ = write!(text, "{} {}. ", room.source, least.sentence);
+            }
+            None => {
+                let _ = write!(
+                    text,
+                    "The calibration in {} measured nothing that {} was asked for. ",
+                    serves.run, room.source
+                );
+            }
+        }
+        text
     }
 }
 

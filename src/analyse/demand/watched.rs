@@ -3,144 +3,25 @@
 //! Input: intervals, one after the other, so that a journal of weeks is never in memory as a whole.
 //! Output: a [`WatchResult`], and the demands for `rigel fit`.
 
+use super::room::room;
 use super::watched_counters::{CounterChange, of_database};
 use super::watched_streams::{SeenStream, demand_stream, of_disk};
+use super::watched_types::{
+    BusiestInterval, OwnCost, WatchResult, WatchedPoint, WatchedSource, WatchedStream,
+};
 use crate::analyse::figures::quantity::{count, lasting, percent};
-use crate::analyse::point::summary::{LatencySummary, latency};
+use crate::analyse::point::summary::latency;
 use crate::analyse::series::soak::SoakResult;
 use crate::model::{
-    Bytes, Demand, DemandInterval, DemandKind, Finding, FindingName, Moment, Nanos, Request,
-    WatchRequest,
+    Bytes, Demand, DemandInterval, Finding, FindingName, Moment, Nanos, Request, WatchRequest,
 };
 use crate::record::imported::{Counted, ImportedSeries};
 use crate::record::journal::{Header, Run};
 use crate::record::{DatabaseInterval, DiskInterval, Latencies, WatchedInterval};
-use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Number of windows in which the course over time is judged. More are joined.
 const WINDOWS_MAX: usize = 2000;
-
-/// The results of a watch.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct WatchResult {
-    /// The disks, then the databases.
-    pub sources: Vec<WatchedSource>,
-    /// Number of intervals.
-    pub intervals: usize,
-    /// Their time together, in seconds.
-    pub seconds: f64,
-    /// What Rigel itself needed.
-    pub own: OwnCost,
-    /// The course of the first source's operations per second.
-    #[serde(skip)]
-    pub course: Option<SoakResult>,
-    /// Findings that are not in the header.
-    #[serde(skip)]
-    pub findings: Vec<Finding>,
-}
-
-/// What Rigel itself needed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct OwnCost {
-    /// CPU time over time: 0.01 is one percent of one CPU.
-    pub cpu: f64,
-    /// Most resident memory in bytes.
-    pub memory_bytes: u64,
-    /// Events that the kernel could not deliver.
-    pub lost_events: u64,
-    /// Completions without a known beginning.
-    pub unmatched: u64,
-}
-
-/// A disk or a database.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct WatchedSource {
-    /// Name of the disk, or URL of the database.
-    pub name: String,
-    /// How it was observed, in words.
-    pub by: String,
-    /// Its kinds of I/O.
-    pub streams: Vec<WatchedStream>,
-    /// The interval with the most operations.
-    pub busiest: Option<BusiestInterval>,
-    /// Intervals without figures.
-    pub gaps: usize,
-    /// Why the last of these has none; empty if unknown.
-    pub gap: String,
-    /// Sessions of a database that were active on average; `None` if nobody looked.
-    pub active: Option<f64>,
-    /// What they waited for, most frequent first: a name, and its share of all that was seen. `CPU`
-    /// is none.
-    pub waits: Vec<(String, f64)>,
-    /// The intervals, for charts.
-    #[serde(skip)]
-    pub points: Vec<WatchedPoint>,
-}
-
-/// The interval of a source with the most operations.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct BusiestInterval {
-    /// When it began.
-    pub begin: Moment,
-    /// Its length.
-    pub seconds: f64,
-    /// Operations per second.
-    pub per_s: f64,
-}
-
-/// One kind of I/O over the whole time.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct WatchedStream {
-    /// Its name.
-    pub name: String,
-    /// Its kind in a demand.
-    pub kind: Option<DemandKind>,
-    /// Operations.
-    pub operations: f64,
-    /// Those that failed.
-    pub failed: u64,
-    /// Operations per second over the whole time.
-    pub per_s: f64,
-    /// The same in the interval with the most operations of this kind.
-    pub busiest_per_s: f64,
-    /// Mean size of an operation.
-    pub mean_bytes: Option<f64>,
-    /// Share of operations that continued an earlier one.
-    pub sequential: Option<f64>,
-    /// Mean time from the first sight of a request to its end.
-    pub mean_us: Option<f64>,
-    /// The distribution of that time.
-    pub response: Option<LatencySummary>,
-    /// The distribution of the time in the disk.
-    pub device: Option<LatencySummary>,
-    /// The distribution of the time in a queue, of those that were queued.
-    pub queue: Option<LatencySummary>,
-    /// Number of operations that were queued.
-    pub queued: Option<u64>,
-    /// What the latency is of.
-    pub latency_of: String,
-}
-
-/// An interval of a source, for charts.
-#[derive(Debug, Clone, PartialEq)]
-pub struct WatchedPoint {
-    /// When it began.
-    pub begin: Moment,
-    /// Its length.
-    pub seconds: f64,
-    /// Of each stream of the source, in its order: operations per second, and the 99th percentile
-    /// in microseconds. Shorter where later streams had not occurred yet.
-    pub streams: Vec<(f64, Option<f64>)>,
-}
-
-impl WatchedPoint {
-    /// Operations per second of all streams.
-    #[must_use]
-    pub fn per_s(&self) -> f64 {
-        self.streams.iter().map(|(per_s, _)| per_s).sum()
-    }
-}
 
 /// The sums of one stream so far.
 #[derive(Debug, Clone, Default)]
@@ -269,8 +150,16 @@ impl WatchReader {
         };
         let mut findings = findings(&own, self.missing_seconds, request);
         findings.extend(course.iter().flat_map(|course| course.findings.clone()));
+        let sources: Vec<WatchedSource> =
+            self.sources.into_iter().map(SourceSums::result).collect();
+        let room = request
+            .against
+            .as_ref()
+            .zip(sources.first())
+            .map(|(serves, source)| room(source, serves));
         WatchResult {
-            sources: self.sources.into_iter().map(SourceSums::result).collect(),
+            sources,
+            room,
             intervals: self.intervals,
             seconds: self.seconds,
             own,
@@ -545,4 +434,87 @@ fn demand_of<'a>(
         demands.len() - 1
     });
     &mut demands[at]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Counters;
+    use std::collections::BTreeMap;
+
+    fn counters(reads: u64) -> Counters {
+        Counters {
+            reads,
+            read_sectors: reads * 16,
+            read_ms: reads,
+            ..Counters::default()
+        }
+    }
+
+    /// Ten seconds with so many reads of a disk, and of a database unless it is in a gap.
+    fn interval(number: u32, reads: u64, gap: &str) -> WatchedInterval {
+        let began: Moment = "2026-01-02T03:00:00+00:00".parse().unwrap();
+        let blocks = |count: u64| BTreeMap::from([("pg_stat_database.blks_read".into(), count)]);
+        WatchedInterval {
+            number,
+            started: began.plus_seconds(i64::from(number) * 10).to_string(),
+            measured: Nanos::from_secs(10),
+            cpu: Nanos::from_millis(50),
+            memory: Bytes(30 << 20),
+            disks: vec![DiskInterval {
+                name: "sda".into(),
+                counters: Some([counters(0), counters(reads)]),
+                traced: None,
+            }],
+            databases: vec![DatabaseInterval {
+                name: "postgres://a@b/c".into(),
+                measured: Nanos::from_secs(5),
+                counters: gap.is_empty().then(|| [blocks(0), blocks(reads)]),
+                gap: gap.into(),
+                waits: BTreeMap::from([("CPU".to_string(), 1), ("IO:DataFileRead".into(), 3)]),
+                looks: 2,
+            }],
+        }
+    }
+
+    fn found(intervals: &[WatchedInterval]) -> WatchResult {
+        let mut reader = WatchReader::default();
+        intervals.iter().for_each(|interval| reader.add(interval));
+        reader.result(&WatchRequest::default())
+    }
+
+    #[test]
+    fn rates_are_of_the_time_that_was_observed() {
+        let all = [interval(1, 1000, ""), interval(2, 5000, "it was restarted")];
+        let found = found(&all);
+        let [disk, database] = &found.sources[..] else {
+            panic!("{found:?}")
+        };
+        let reads = &disk.streams[0];
+        assert_eq!((reads.per_s, reads.busiest_per_s), (300.0, 500.0));
+        assert_eq!(
+            (reads.mean_bytes, reads.mean_us),
+            (Some(8192.0), Some(1000.0))
+        );
+        let busiest = disk.busiest.unwrap();
+        assert_eq!(busiest.begin.to_string(), "2026-01-02T03:00:20+00:00");
+        // The time of a database is that between its own readings, without gaps.
+        assert_eq!(database.streams[0].per_s, 200.0);
+        assert_eq!(
+            (database.gaps, database.gap.as_str()),
+            (1, "it was restarted")
+        );
+        assert_eq!(database.active, Some(2.0));
+        assert_eq!(database.waits[0], ("IO:DataFileRead".to_string(), 0.75));
+        assert_eq!(found.own.cpu, 0.005);
+        assert!(found.findings.is_empty(), "{:?}", found.findings);
+    }
+
+    #[test]
+    fn time_that_was_not_observed_is_a_finding() {
+        let found = found(&[interval(1, 10, ""), interval(7, 10, "")]);
+        let gaps = &found.findings[0];
+        assert!(gaps.is(FindingName::SeriesGaps), "{gaps:?}");
+        assert!(gaps.what.starts_with("50"), "{gaps:?}");
+    }
 }

@@ -10,6 +10,7 @@ mod chunks;
 mod counters;
 mod loading;
 mod mysql;
+mod pairs;
 mod postgres;
 mod status;
 mod tables;

@@ -47,6 +47,8 @@ pub struct StorageServes {
     pub run: String,
     /// Its target.
     pub target: String,
+    /// The host on which it ran.
+    pub host: String,
     /// Names of the disks below the target; empty for a model.
     pub disks: Vec<String>,
     /// What was measured, by kind of I/O.

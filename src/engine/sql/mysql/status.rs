@@ -2,7 +2,7 @@
 
 use super::client::{connect, failed, in_words, version};
 use crate::engine::sql::access::{Access, Address};
-use crate::engine::sql::status::numbers;
+use crate::engine::sql::pairs::numbers;
 use crate::model::Error;
 use mysql::Conn;
 use mysql::prelude::Queryable;

@@ -2,7 +2,7 @@
 
 use super::client::{VERSION_MIN, connect, failed};
 use crate::engine::sql::access::{Access, Address};
-use crate::engine::sql::status::numbers;
+use crate::engine::sql::pairs::numbers;
 use crate::model::Error;
 use postgres::Client;
 use std::collections::BTreeMap;
