@@ -307,7 +307,7 @@ impl Progress {
                 String::new()
             };
             let figures = short_figures(&summarise(record)) + &went_wrong(record);
-            let (number, points) = (self.number, self.points);
+            let (number, points) = (self.number, self.points.max(self.number));
             output::remark(&format!(
                 "point {number} of {points}: {}:{figures}{left}\n",
                 record.coordinates

@@ -63,11 +63,8 @@ pub(super) fn section(of: &DemandAgainst) -> Section {
 }
 
 fn interval(of: &DemandAgainst) -> String {
-    let when = of
-        .begin
-        .map_or_else(String::new, |begin| format!(", from {}", begin.short()));
-    let which = database::among(of.intervals, of.share_below);
-    format!("{}, {}{when}{which}", of.database, of.label)
+    let among = database::among(of.intervals, of.share_below);
+    database::caption(&of.database, &of.label, of.begin, of.seconds, &among)
 }
 
 #[expect(

@@ -202,7 +202,13 @@ fn demand(result: &DatabaseResult) -> Section {
         };
         let rows = busiest.streams.iter().map(stream_row).collect();
         blocks.push(Block::Table(parts::rows(
-            &caption(demand, busiest, below),
+            &caption(
+                &demand.database,
+                &busiest.label,
+                busiest.begin,
+                busiest.seconds,
+                &among(demand.intervals.len(), below),
+            ),
             &columns,
             rows,
         )));
@@ -218,19 +224,20 @@ fn demand(result: &DatabaseResult) -> Section {
     )
 }
 
-fn caption(demand: &Demand, busiest: &DemandInterval, below: f64) -> String {
-    let when = busiest
-        .begin
-        .map_or_else(String::new, |begin| format!(", from {}", begin.short()));
-    let length = busiest.seconds.map_or_else(String::new, |seconds| {
+/// An interval of a demand in words: of which database, from which file, when, and what it is among
+/// others.
+pub(super) fn caption(
+    database: &str,
+    label: &str,
+    begin: Option<Moment>,
+    seconds: Option<f64>,
+    among: &str,
+) -> String {
+    let when = begin.map_or_else(String::new, |begin| format!(", from {}", begin.short()));
+    let length = seconds.map_or_else(String::new, |seconds| {
         format!(", {}", rounded_length(seconds))
     });
-    format!(
-        "{}, {}{when}{length}{}",
-        demand.database,
-        busiest.label,
-        among(demand.intervals.len(), below)
-    )
+    format!("{database}, {label}{when}{length}{among}")
 }
 
 /// What the busiest interval is among others: nothing if it is the only one.

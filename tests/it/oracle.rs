@@ -337,6 +337,12 @@ fn a_spool_that_is_not_whole_says_so() {
             "witnesses",
             "'Batched IO vector read count' is 400",
         ),
+        (
+            "archiving",
+            whole.replace("|0|0|complete", "|0|0|archiving"),
+            "incomplete",
+            "logs that could not be archived",
+        ),
     ] {
         fs::write(place.0.join("spool.txt"), &text).unwrap();
         assert!(text != whole, "{name}");

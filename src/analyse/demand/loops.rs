@@ -495,6 +495,11 @@ fn of_sessions(all: &LoopRecord, file: &str) -> Vec<Finding> {
         "raise --max-redo, or give a shorter --run-time",
     );
     warn(
+        with(&|session| session.ended == "archiving"),
+        "ended early, because the database waited for logs that could not be archived",
+        "make room for archived logs (V$RECOVERY_FILE_DEST), and update less: --max-redo",
+    );
+    warn(
         with(&|session| session.clock_back > 0),
         "saw the server's clock go back: latencies of those operations count as 0",
         "run it again when the clock is steady",

@@ -127,22 +127,22 @@ pub struct SeriesSummary {
 
 /// Summarises one imported source.
 #[must_use]
-pub fn imported(told: &Imported) -> ImportedSummary {
-    let (loads, series) = match &told.figures {
+pub fn imported(source: &Imported) -> ImportedSummary {
+    let (loads, series) = match &source.figures {
         Figures::Loads(points) => (load_figures(points), Vec::new()),
         Figures::Series(series) => (Vec::new(), series.iter().map(series_figures).collect()),
         Figures::Database(_) | Figures::Claims(_) => (Vec::new(), Vec::new()),
     };
     ImportedSummary {
-        sources: told.sources.clone(),
-        tool: told.tool.clone(),
-        version: told.version.clone(),
-        told: told.told.clone(),
-        notes: told
+        sources: source.sources.clone(),
+        tool: source.tool.clone(),
+        version: source.version.clone(),
+        told: source.told.clone(),
+        notes: source
             .notes
             .iter()
             .cloned()
-            .chain(gaps(&told.figures))
+            .chain(gaps(&source.figures))
             .collect(),
         loads,
         series,
@@ -359,8 +359,8 @@ fn place(point: &LoadPoint, is_curve: bool) -> Option<Coordinates> {
 #[must_use]
 pub fn summaries(all: &[Imported]) -> Vec<PointSummary> {
     let mut found = Vec::new();
-    for told in all {
-        let Figures::Loads(points) = &told.figures else {
+    for source in all {
+        let Figures::Loads(points) = &source.figures else {
             continue;
         };
         let is_curve = is_one_work(points);
@@ -507,7 +507,6 @@ fn lengths(series: &ImportedSeries) -> Vec<f64> {
             seconds
         })
     };
-    let told = series.samples.iter().enumerate();
     let length = |(at, sample): (usize, &Counted)| {
         sample
             .seconds
@@ -515,7 +514,7 @@ fn lengths(series: &ImportedSeries) -> Vec<f64> {
             .or_else(|| until_next(at.checked_sub(1)?))
             .unwrap_or(0.0)
     };
-    told.map(length).collect()
+    series.samples.iter().enumerate().map(length).collect()
 }
 
 /// A note about gaps in the longest series; `None` if there is no gap.

@@ -30,6 +30,8 @@ DECLARE
   c_updated_rows_max CONSTANT INTEGER := 11214013;
   -- Failures after which the session ends.
   c_failures_max CONSTANT INTEGER := 100;
+  -- After an update that took longer, the session looks whether logs can still be archived.
+  c_slow_update_us CONSTANT NUMBER := 1000000;
 
   -- The loop's logic: begin
   g_scale INTEGER := 10240;
@@ -234,6 +236,7 @@ DECLARE
   v_measured INTEGER := 0;
   v_from_us NUMBER := 0;
   v_begin_us NUMBER;
+  v_started_us NUMBER;
   v_end_us NUMBER;
   v_why VARCHAR2(20) := 'complete';
 
@@ -305,6 +308,20 @@ DECLARE
       'SELECT ''ownwait|' || p_moment || '|'' || event || ''|'' || total_waits || ''|'' || time_waited_micro '
       || 'FROM v$session_event WHERE sid = SYS_CONTEXT(''USERENV'', ''SID'') AND wait_class <> ''Idle'' '
       || 'ORDER BY event');
+  END;
+
+  -- True if this session has waited for a log that could not be archived: then every update of the
+  -- whole database waits, and more redo is the last thing that it needs.
+  FUNCTION is_archiving_needed RETURN BOOLEAN IS
+    v_waits NUMBER := 0;
+  BEGIN
+    EXECUTE IMMEDIATE
+      'SELECT NVL(SUM(total_waits), 0) FROM v$session_event WHERE sid = SYS_CONTEXT(''USERENV'', ''SID'') '
+      || 'AND event = ''log file switch (archiving needed)''' INTO v_waits;
+    RETURN v_waits > 0;
+  EXCEPTION
+    WHEN OTHERS THEN
+      RETURN FALSE;
   END;
 
   PROCEDURE note_failure(p_what VARCHAR2) IS
@@ -386,6 +403,7 @@ BEGIN
         note_failure(SQLCODE);
         ROLLBACK;
     END;
+    v_started_us := v_begin_us;
     v_begin_us := v_end_us;
     IF v_is_measuring THEN
       v_measured := v_measured + 1;
@@ -399,6 +417,10 @@ BEGIN
     END IF;
     IF v_updated_rows >= c_updated_rows_max AND c_updated_rows_max > 0 THEN
       v_why := 'max-redo';
+      EXIT;
+    END IF;
+    IF g_kind = 2 AND v_end_us - v_started_us >= c_slow_update_us AND is_archiving_needed() THEN
+      v_why := 'archiving';
       EXIT;
     END IF;
     IF think_ms() > 0 THEN
