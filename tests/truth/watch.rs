@@ -14,9 +14,11 @@ use std::process::{Child, Command, Output, Stdio};
 /// `O_DIRECT` of Linux on x86-64.
 const DIRECT: i32 = 0o40_000;
 
-/// Aligned memory for direct I/O.
-#[repr(align(4096))]
-struct Page([u8; 1 << 18]);
+/// Direct I/O needs memory aligned to a page.
+const ALIGNMENT: usize = 4096;
+
+/// Bytes of the largest request here.
+const LARGEST: usize = 65_536;
 
 /// A watch of `device`, which has begun.
 fn begun(place: &Place, device: &Path, more: &[&str]) -> Child {
@@ -96,25 +98,27 @@ fn every_request_is_in_the_journal_once_with_its_bytes() {
             let place = Place::new("watch-truth");
             let child = begun(&place, &device.path(), &[]);
             let target = open(&device.path());
-            let mut page = Box::new(Page([7; 1 << 18]));
+            let mut memory = vec![7; LARGEST + ALIGNMENT];
+            let from = memory.as_ptr().align_offset(ALIGNMENT);
+            let page = &mut memory[from..from + LARGEST];
             // One after the other, so that the kernel has nothing to merge.
             for at in 0..700u64 {
                 target
-                    .read_exact_at(&mut page.0[..8192], at * 5 % 500 * 65_536)
+                    .read_exact_at(&mut page[..8192], at * 5 % 500 * 65_536)
                     .unwrap();
             }
             for at in 0..90u64 {
                 target
-                    .read_exact_at(&mut page.0[..65_536], at * 131_072)
+                    .read_exact_at(&mut page[..65_536], at * 131_072)
                     .unwrap();
             }
             for at in 0..300u64 {
                 target
-                    .write_all_at(&page.0[..4096], at * 7 % 300 * 8192)
+                    .write_all_at(&page[..4096], at * 7 % 300 * 8192)
                     .unwrap();
             }
             for at in 0..40u64 {
-                target.write_all_at(&page.0[..4096], at * 8192).unwrap();
+                target.write_all_at(&page[..4096], at * 8192).unwrap();
                 target.sync_data().unwrap();
             }
             drop(target);
