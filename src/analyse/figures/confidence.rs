@@ -93,12 +93,28 @@ impl Confidence {
         };
         Some(Self {
             iops: Mean::of_batches(&counts)?.scaled(1.0 / width_s),
-            mean_us: Mean::of_ratio(&sums, &counts),
+            mean_us: mean_of_operations(&sums, &counts),
             p50_us: quantile(0.5),
             p99_us: quantile(0.99),
             p999_us: quantile(0.999),
         })
     }
+}
+
+/// Minimum number of windows with operations for the interval of a mean. Windows without any differ
+/// from it by nothing: the error of a mean of three operations in forty windows would be that of
+/// forty figures, and that of one window's operations would be 0.
+pub(in crate::analyse) const WINDOWS_FOR_MEAN: usize = 10;
+
+/// The mean of operations from the sums and counts of windows; `None` if too few windows have any.
+fn mean_of_operations(sums: &[f64], counts: &[f64]) -> Option<Mean> {
+    let filled = counts.iter().filter(|count| **count > 0.0).count();
+    let mean =
+        Mean::of_ratio(sums, counts).filter(|_| filled >= WINDOWS_FOR_MEAN.min(counts.len()))?;
+    Some(Mean {
+        degrees: mean.degrees.min(filled as f64 - 1.0),
+        ..mean
+    })
 }
 
 /// The complete windows, all kinds of operations together.
@@ -343,4 +359,30 @@ fn is_precise(windows: &[Window], precision: f64) -> bool {
         .map(|window| &window.response.histogram)
         .collect();
     super::quantile::precise(&counts, &histograms, precision)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_of_few_operations_among_many_windows_has_no_interval() {
+        let with_operations_in = |filled: usize| {
+            let counts: Vec<f64> = (0..40).map(|at| f64::from(u8::from(at < filled))).collect();
+            let times = [300.0, 500.0, 400.0, 900.0];
+            let sums: Vec<f64> = counts
+                .iter()
+                .zip(times.iter().cycle())
+                .map(|(count, time)| count * time)
+                .collect();
+            mean_of_operations(&sums, &counts)
+        };
+        for filled in [1, 3, WINDOWS_FOR_MEAN - 1] {
+            assert_eq!(with_operations_in(filled), None, "{filled}");
+        }
+        let least = with_operations_in(WINDOWS_FOR_MEAN).expect("enough");
+        assert!(least.error > 0.0 && least.degrees <= 9.0, "{least:?}");
+        let all = with_operations_in(40).expect("enough");
+        assert!((all.value - 525.0).abs() < 1e-9, "{all:?}");
+    }
 }

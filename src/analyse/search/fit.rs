@@ -6,7 +6,7 @@
 //! the answer lies between the highest multiple that certainly held and the lowest that certainly
 //! did not.
 
-use crate::analyse::figures::confidence::{BoundVerdict, Estimate};
+use crate::analyse::figures::confidence::{BoundVerdict, Estimate, WINDOWS_FOR_MEAN};
 use crate::analyse::figures::quantity::count;
 use crate::analyse::point::objective::ObjectiveVerdict;
 use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise};
@@ -264,33 +264,38 @@ fn contradiction(multiples: &[TriedMultiple]) -> Option<Finding> {
 /// The square of the quantile of the normal distribution for 95 %.
 const Z_SQUARED: f64 = 3.84;
 
-/// A stream with so few operations that a quantile of them cannot be judged.
+/// A stream with so few operations that its objective cannot be judged.
 fn too_few(request: &FitRequest, multiples: &[TriedMultiple]) -> Option<Finding> {
     let undecided = multiples
         .iter()
-        .find(|one| one.verdict == BoundVerdict::Undecided && one.kept)?;
+        .find(|one| one.verdict == BoundVerdict::Undecided)?;
     let stream = undecided
         .streams
         .iter()
         .filter(|one| one.verdict == BoundVerdict::Undecided)
         .min_by(|one, other| one.offered_per_s.total_cmp(&other.offered_per_s))?;
-    let bound = request.objective(stream.kind)?.bound()?;
+    let objective = request.objective(stream.kind)?;
     // Fewer operations than this show nothing about a quantile, even if all are within the bound:
     // Wilson's interval of none among n ends at z² / (n + z²).
-    let least = Z_SQUARED * bound.quantile / (1.0 - bound.quantile);
+    let (least, or_else) = match objective.bound() {
+        Some(bound) => (
+            Z_SQUARED * bound.quantile / (1.0 - bound.quantile),
+            format!(", or a mean: --slo '{} mean<10ms'", stream.kind.words()),
+        ),
+        None => (WINDOWS_FOR_MEAN as f64, String::new()),
+    };
     let done = stream.done_per_s * request.point_time.as_secs_f64();
     (done < least).then(|| {
         Finding::note(
             FindingName::TooShort,
             format!(
-                "at {} × only {} {} were offered in {}, and {} decide whether {bound} is kept: give \
-                 --point-time more, or a mean: --slo '{} mean<10ms'",
+                "at {} × only {} {} were offered in {}, and it takes {} or more to decide whether \
+                 {objective} is kept: give --point-time more{or_else}",
                 rounded(undecided.multiple),
                 count(done),
                 stream.kind.words(),
                 request.point_time,
                 count(least.ceil()),
-                stream.kind.words(),
             ),
         )
     })
