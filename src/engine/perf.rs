@@ -109,11 +109,19 @@ impl BlockTrace {
         let filter = CString::new(filter).expect("digits have no zero");
         let cpus = online_cpus();
         let share = (RINGS_BYTES / cpus.len().max(1)).clamp(RING_BYTES_MIN, RING_BYTES_MAX);
-        let bytes = 1 << share.ilog2();
-        let rings = cpus
-            .into_iter()
-            .map(|cpu| Ring::open(cpu, &formats, &filter, bytes))
-            .collect::<Result<Vec<_>, String>>()?;
+        let mut bytes = 1 << share.ilog2();
+        let rings = loop {
+            let all = cpus
+                .iter()
+                .map(|cpu| Ring::open(*cpu, &formats, &filter, bytes))
+                .collect::<Result<Vec<_>, String>>();
+            match all {
+                Ok(rings) => break rings,
+                // An ordinary user with the rights may lock less memory than root.
+                Err(_) if bytes > RING_BYTES_MIN => bytes /= 2,
+                Err(why) => return Err(why),
+            }
+        };
         Ok(Self {
             formats,
             rings,
