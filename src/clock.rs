@@ -79,6 +79,16 @@ pub fn process_cpu() -> Nanos {
     )
 }
 
+/// The machine's monotonic clock, by which the kernel times its events.
+#[must_use]
+pub fn monotonic() -> Nanos {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Nanos(
+        u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000
+            + u64::try_from(now.tv_nsec).unwrap_or(0),
+    )
+}
+
 /// Time since the machine was started, including sleep. Used for timetables of days.
 #[must_use]
 pub fn since_boot() -> Nanos {

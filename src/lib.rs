@@ -23,6 +23,7 @@
 //! | [`report`] | presents the results |
 //! | [`run`] | runs point after point, and writes them to the journal |
 //! | [`script`] | files for a database that Rigel does not reach itself |
+//! | [`watch`] | the demand of a live host, without a load of its own |
 //! | [`serve`] | a small HTTP server for metrics |
 //! | [`preflight`] | the preflight check: facts and warnings |
 //! | [`cli`] | one file per verb |
@@ -48,4 +49,5 @@ pub mod run;
 pub mod script;
 pub mod serve;
 pub mod server;
+pub mod watch;
 pub mod workload;

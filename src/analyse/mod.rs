@@ -45,9 +45,10 @@ pub use conclusion::{
     Conclusion, Status, interval_in_words, objective_in_words, objective_of_stream,
 };
 pub use demand::{
-    Answer, DatabaseFigures, DatabaseResult, DemandAgainst, LoopFigures, LoopKind, LoopWait,
-    LoopWitness, StreamAgainst, Usage, WaitShare, against, database, demands, has_possible_reads,
-    imported_demands, load_points,
+    Answer, BusiestInterval, DatabaseFigures, DatabaseResult, DemandAgainst, LoopFigures, LoopKind,
+    LoopWait, LoopWitness, OwnCost, StorageRoom, StreamAgainst, StreamRoom, Usage, WaitShare,
+    WatchReader, WatchResult, WatchedPoint, WatchedSource, WatchedStream, against, database,
+    demands, has_possible_reads, imported_demands, load_points,
 };
 pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};
 pub use figures::quantile::{Quantile, precise};

@@ -3,7 +3,7 @@
 //! Input: a journal that was read. Output: a [`RunResult`]. Reports in every form are made from it
 //! alone, so that they cannot contradict each other.
 
-use super::demand::{DatabaseResult, database, load_points};
+use super::demand::{DatabaseResult, WatchReader, WatchResult, database, load_points};
 use super::point::summary::PointSummary;
 use super::ranks::ranks;
 use super::reported_knee::{ReportedKnee, reported_knee};
@@ -39,6 +39,8 @@ pub enum RunResult {
     Soak(Box<SoakResult>),
     /// Results of `rigel fit`.
     Fit(Box<FitResult>),
+    /// Results of `rigel watch`.
+    Watch(Box<WatchResult>),
     /// Results of `rigel import`.
     Imported(Box<ImportedResult>),
 }
@@ -81,6 +83,7 @@ impl RunResult {
             Self::Layers(found) => &mut found.findings,
             Self::Fit(found) => &mut found.findings,
             Self::Soak(found) => &mut found.findings,
+            Self::Watch(found) => &mut found.findings,
             Self::Imported(found) => &mut found.findings,
         };
         findings.extend(more);
@@ -126,6 +129,11 @@ impl RunResult {
                 }
                 Self::Fit(Box::new(found))
             }
+            Request::Watch(request) => {
+                let mut reader = WatchReader::default();
+                run.watched.iter().for_each(|interval| reader.add(interval));
+                Self::Watch(Box::new(reader.result(request)))
+            }
             Request::Import(_) => Self::Imported(Box::new(ImportedResult::of(&run.imported))),
         }
     }
@@ -139,7 +147,7 @@ impl RunResult {
             Self::Curve(found) => &found.points,
             Self::Layers(found) => &found.points,
             Self::Fit(found) => &found.points,
-            Self::Soak(_) | Self::Imported(_) => &[],
+            Self::Soak(_) | Self::Watch(_) | Self::Imported(_) => &[],
         }
     }
 
@@ -153,6 +161,7 @@ impl RunResult {
             Self::Layers(found) => &found.findings,
             Self::Fit(found) => &found.findings,
             Self::Soak(found) => &found.findings,
+            Self::Watch(found) => &found.findings,
             Self::Imported(found) => &found.findings,
         }
     }

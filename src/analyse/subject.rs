@@ -229,7 +229,7 @@ fn terms(header: &Header) -> Vec<Term> {
             terms.push(size(Scope::Small, request.block));
             terms.extend(of_demand(request));
         }
-        Request::Orion(_) | Request::Import(_) => {
+        Request::Orion(_) | Request::Watch(_) | Request::Import(_) => {
             let streams = || header.points.iter().flat_map(|point| &point.streams);
             let first = |name: &str| streams().find(|stream| stream.name == name);
             terms.extend(first("small").map(|stream| size(Scope::Small, stream.length)));

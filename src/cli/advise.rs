@@ -40,7 +40,7 @@ pub(super) struct AdviseArgs {
     sessions: Option<u32>,
     /// Say whether this storage serves a database, and which settings matter for it: an AWR or
     /// Statspack report, a capture of AWR-Miner, output of iostat, a csv file, or the directory of a
-    /// run of rigel import or rigel sql
+    /// run of rigel watch, import or sql
     #[arg(long, value_name = "DEMAND")]
     demand: Option<PathBuf>,
     /// Database, instance or device, if DEMAND has several [default: the one for all instances, or

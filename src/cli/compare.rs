@@ -81,6 +81,7 @@ impl ComparedRun {
                 header,
                 points: Vec::new(),
                 imported: Vec::new(),
+                watched: Vec::new(),
                 ranks: RankLines::default(),
                 cut,
             },

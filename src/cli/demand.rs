@@ -61,6 +61,6 @@ fn no_demand(path: &Path) -> Error {
             path.display()
         ),
         "give an AWR or Statspack report, a capture of AWR-Miner, output of iostat -x, a csv file \
-         with rates of reads, or a run of rigel import or rigel sql",
+         with rates of reads, or a run of rigel watch, import or sql",
     )
 }

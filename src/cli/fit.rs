@@ -23,8 +23,8 @@ const POINT_TIME_MIN: Nanos = Nanos::from_secs(2);
 /// Offer a database's demand to storage, at rising multiples, until it no longer keeps up
 ///
 /// DEMAND is what a database asks of its storage where it runs today: an AWR or Statspack report, a
-/// capture of AWR-Miner, output of iostat, a csv file, or the directory of a run of rigel import or
-/// rigel sql. All streams of one interval run at once, at times of their own. Reads only, unless
+/// capture of AWR-Miner, output of iostat, a csv file, or the directory of a run of rigel watch,
+/// rigel import or rigel sql. All streams of one interval run at once, at times of their own. Reads only, unless
 /// --write or --destroy is given.
 #[derive(Debug, Args)]
 #[command(

@@ -7,10 +7,10 @@
 use super::outcome::OutcomeArgs;
 use super::output::remark;
 use crate::analyse::{SoakReader, numbered_round, round};
-use crate::model::{Error, Objective, Request};
+use crate::model::{Error, Objective, Request, WatchRequest};
 use crate::record::journal::Header;
-use crate::record::{PointRecord, RankGroup, RankRecord};
-use crate::report::openmetrics::{About, Exposed};
+use crate::record::{PointRecord, RankGroup, RankRecord, WatchedInterval};
+use crate::report::openmetrics::{About, Exposed, ExposedWatch};
 use crate::serve::{HttpServer, ListenAddress};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -52,7 +52,7 @@ impl Metrics {
     fn serve(address: ListenAddress) -> Result<Self, Error> {
         let state = Arc::new(Mutex::new(State::default()));
         let shared = Arc::clone(&state);
-        let server = HttpServer::start(address, move |accept| {
+        let server = listen(address, move |accept| {
             let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
             // Nothing is known before the target was examined.
             let nothing = || ("text/plain; charset=utf-8", Arc::from([]));
@@ -61,13 +61,6 @@ impl Metrics {
                 .as_mut()
                 .map_or_else(nothing, |exposed| exposed.answer(accept))
         })?;
-        remark(&format!(
-            "metrics are served at http://{}/metrics\n",
-            server.address()
-        ));
-        if let Some(who) = address.remark() {
-            remark(&format!("{who}\n"));
-        }
         Ok(Self {
             state,
             _server: server,
@@ -118,6 +111,62 @@ impl Metrics {
                 exposed.conclude(result.conclusion(header).status);
             }
         }
+    }
+}
+
+/// Serves what `answer` makes, and prints the address.
+fn listen<A>(address: ListenAddress, answer: A) -> Result<HttpServer, Error>
+where
+    A: Fn(&str) -> (&'static str, Arc<[u8]>) + Send + Sync + 'static,
+{
+    let server = HttpServer::start(address, answer)?;
+    remark(&format!(
+        "metrics are served at http://{}/metrics\n",
+        server.address()
+    ));
+    if let Some(who) = address.remark() {
+        remark(&format!("{who}\n"));
+    }
+    Ok(server)
+}
+
+/// The metrics of a watch.
+pub(super) struct WatchMetrics {
+    exposed: Arc<Mutex<ExposedWatch>>,
+    /// The server runs until it is dropped.
+    _server: HttpServer,
+}
+
+impl WatchMetrics {
+    /// Serves metrics of the watch with this header if the user asked for them.
+    ///
+    /// # Errors
+    /// The address cannot be listened on.
+    pub(super) fn of(
+        outcome: &OutcomeArgs,
+        header: &Header,
+        request: &WatchRequest,
+    ) -> Result<Option<Self>, Error> {
+        let Some(address) = outcome.metrics else {
+            return Ok(None);
+        };
+        let exposed = ExposedWatch::new(header.started.parse()?, request);
+        let exposed = Arc::new(Mutex::new(exposed));
+        let shared = Arc::clone(&exposed);
+        let server = listen(address, move |accept| {
+            let exposed = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            exposed.answer(accept)
+        })?;
+        Ok(Some(Self {
+            exposed,
+            _server: server,
+        }))
+    }
+
+    /// Adds an interval.
+    pub(super) fn add(&self, interval: &WatchedInterval) {
+        let mut exposed = self.exposed.lock().unwrap_or_else(PoisonError::into_inner);
+        exposed.add(interval);
     }
 }
 

@@ -37,6 +37,7 @@ mod sql_args;
 mod sql_script;
 mod stop;
 mod target;
+mod watch;
 
 use crate::engine::sql::Address;
 use crate::engine::sql::access::may_hold_password;
@@ -74,6 +75,7 @@ enum Verb {
     Sql(Box<sql::SqlArgs>),
     Layers(Box<layers::LayersArgs>),
     Soak(Box<soak::SoakArgs>),
+    Watch(Box<watch::WatchArgs>),
     Fit(Box<fit::FitArgs>),
     Check(check::CheckArgs),
     Import(import::ImportArgs),
@@ -146,6 +148,7 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
             Verb::Sql(args) => sql::run(&args),
             Verb::Layers(args) => layers::run(&args),
             Verb::Soak(args) => soak::run(&args),
+            Verb::Watch(args) => watch::run(&args),
             Verb::Fit(args) => fit::run(&args),
             Verb::Check(args) => check::run(&args),
             Verb::Import(args) => import::run(&args),
@@ -283,7 +286,8 @@ mod tests {
                 "layers",
                 "orion",
                 "soak",
-                "sql run"
+                "sql run",
+                "watch"
             ]
         );
         let (_, first) = &measuring[0];

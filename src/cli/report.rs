@@ -1,6 +1,6 @@
 //! `rigel report`: any report of a run, made from its journal alone.
 
-use super::{orion, output, page, soak};
+use super::{orion, output, page, soak, watch};
 use crate::analyse::RunResult;
 use crate::engine;
 use crate::model::Error;
@@ -68,6 +68,9 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
     if soak::is_soak(&journal::header(&args.run)?) {
         return args.of_soak();
     }
+    if watch::is_watch(&journal::header(&args.run)?) {
+        return args.of_watch();
+    }
     let run = journal::read(&args.run)?;
     if let Some(directory) = &args.orion_files {
         return orion::write_files_again(&run, directory);
@@ -130,15 +133,7 @@ impl ReportArgs {
     /// Reports a soak. Its journal is read round by round, because it may cover weeks.
     fn of_soak(&self) -> Result<u8, Error> {
         let format = self.format();
-        if self.emit_fio.is_some()
-            || self.orion_files.is_some()
-            || matches!(format, ReportFormat::Orion | ReportFormat::Awr)
-        {
-            return Err(Error::usage(
-                "this run is a soak",
-                "use --format text, csv or json, or --html",
-            ));
-        }
+        self.refuse_formats_of_points("soak")?;
         let (header, found, cut) = soak::read(&self.run)?;
         if let Some(file) = &self.html {
             page::again(
@@ -157,6 +152,45 @@ impl ReportArgs {
             output::remark(
                 "rigel: the journal's last line is incomplete and is left out; resume the soak \
                  with rigel soak --resume\n",
+            );
+        }
+        Ok(0)
+    }
+}
+
+impl ReportArgs {
+    /// Refuses the forms that a series over time does not have.
+    fn refuse_formats_of_points(&self, what: &str) -> Result<(), Error> {
+        if self.emit_fio.is_some()
+            || self.orion_files.is_some()
+            || matches!(self.format(), ReportFormat::Orion | ReportFormat::Awr)
+        {
+            return Err(Error::usage(
+                format!("this run is a {what}"),
+                "use --format text, csv or json, or --html",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Reports a watch. Its journal is read interval by interval, because it may cover weeks.
+    fn of_watch(&self) -> Result<u8, Error> {
+        self.refuse_formats_of_points("watch")?;
+        let (header, found, cut) = watch::read(&self.run)?;
+        let document = || report::watch::document(&header, &found);
+        if let Some(file) = &self.html {
+            page::again(&document(), &self.run, file.as_deref())?;
+        } else {
+            match self.format() {
+                ReportFormat::Csv => output::raw(&report::watch::csv(&found)),
+                ReportFormat::Json => output::json(&report::watch::json(&header, &found)),
+                _ => output::result(&self.text(&document())),
+            }
+        }
+        if cut && !journal::is_being_written(&self.run) {
+            output::remark(
+                "rigel: the journal's last line is incomplete and is left out; resume the watch \
+                 with rigel watch --resume\n",
             );
         }
         Ok(0)

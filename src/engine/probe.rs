@@ -12,6 +12,7 @@ use rustix::fs::{AtFlags, StatxFlags};
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
 
 /// Alignment if nothing is known: the smallest sector size.
 const ALIGNMENT_MIN: u32 = 512;
@@ -98,6 +99,20 @@ fn probe_device(target: &Opened) -> Result<VolumeMember, Error> {
         device_number: Some(device_number(target.metadata()?.rdev())),
         devices: Vec::new(),
     })
+}
+
+/// The filesystem that a directory or file lies in: its type, and its block device. `None` for
+/// filesystems in memory, in layers and over a network, which have no device of their own.
+///
+/// # Errors
+/// The path does not exist or may not be looked at.
+pub fn filesystem_below(path: &Path) -> std::io::Result<(String, Option<(u32, u32)>)> {
+    let place = path.canonicalize()?;
+    let number = device_number(std::fs::metadata(&place)?.dev());
+    let mounts = mounts().unwrap_or_default();
+    let mount = mount_of(&mounts, None, number, &place);
+    let name = mount.map_or("unknown", |mount| &mount.filesystem);
+    Ok((name.to_string(), disk_below(number, mount)))
 }
 
 /// The block device of a filesystem with files of device `number`. btrfs and others invent a number

@@ -45,6 +45,8 @@ finding_names! {
     BrokenRounds = "broken-rounds",
     /// The buffer cache of the database answers, and storage is not read.
     BufferCache = "buffer-cache",
+    /// Nobody said how large a block of the database is.
+    BlockAssumed = "block-assumed",
     /// The storage was fast at first, then fell to a lower rate: a credit for bursts ran out.
     BurstCredit = "burst-credit",
     /// The run is too short to see burst credit that lasts for minutes.
@@ -57,6 +59,8 @@ finding_names! {
     Cache = "cache",
     /// The whole target may lie in a cache.
     CacheSuspected = "cache-suspected",
+    /// The calibration is of other storage than that which is watched.
+    CalibrationElsewhere = "calibration-elsewhere",
     /// Throughput runs into a hard limit.
     Cap = "cap",
     /// The clock source of the machine is slow or coarse.
@@ -97,6 +101,8 @@ finding_names! {
     Drift = "drift",
     /// A better engine is not available, so another is used.
     Engine = "engine",
+    /// The kernel dropped events of requests.
+    EventsLost = "events-lost",
     /// The storage of a report is an Exadata.
     Exadata = "exadata",
     /// Operations failed; the figures are of the others.
@@ -149,6 +155,8 @@ finding_names! {
     NotFromDevice = "not-from-device",
     /// Flash was not written full before its writes were measured.
     NotPreconditioned = "not-preconditioned",
+    /// The requests of disks are counted and not traced.
+    NotTraced = "not-traced",
     /// Throughput still rose at the maximum depth.
     NotReached = "not-reached",
     /// No operation was completed.
@@ -161,6 +169,8 @@ finding_names! {
     OpenFiles = "open-files",
     /// The device works for others before the run.
     OtherLoad = "other-load",
+    /// Rigel itself used noticeable CPU time.
+    OwnCost = "own-cost",
     /// The page cache answers, and storage is not read.
     PageCache = "page-cache",
     /// The memory of a private server could not be limited.

@@ -1,7 +1,7 @@
 //! Samples of the counters of the host and its disks.
 
 use super::small_file::read;
-use crate::model::{Counters, Nanos, OwnThreads, Sample};
+use crate::model::{Bytes, Counters, Nanos, OwnThreads, Sample};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
@@ -50,6 +50,24 @@ impl Observer {
             own_threads: own_threads(),
         }
     }
+}
+
+/// The counters of the disk or partition `name`; `None` if the kernel has no such device.
+#[must_use]
+pub fn disk_counters(name: &str) -> Option<Counters> {
+    let name = name.replace('/', "!");
+    parse_counters(&read(format!("/sys/class/block/{name}/stat"))?)
+}
+
+/// Resident memory of this process; zero if the kernel does not say it.
+#[must_use]
+pub fn own_memory() -> Bytes {
+    let status = read("/proc/self/status").unwrap_or_default();
+    let kib = status.lines().find_map(|line| {
+        let value = line.strip_prefix("VmRSS:")?;
+        value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
+    });
+    Bytes(kib.unwrap_or(0).saturating_mul(1024))
 }
 
 /// ID of the thread that is not counted; 0 = none.

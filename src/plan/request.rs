@@ -27,7 +27,7 @@ impl Request {
                 let next = rounds.max().unwrap_or(0) + 1;
                 (next <= request.rounds()).then(|| request.point(next, Nanos(0), usable, seed))
             }
-            Self::Orion(_) | Self::Import(_) => None,
+            Self::Orion(_) | Self::Watch(_) | Self::Import(_) => None,
         }
     }
 
@@ -42,6 +42,7 @@ impl Request {
             | Self::Layers(_)
             | Self::Soak(_)
             | Self::Fit(_)
+            | Self::Watch(_)
             | Self::Import(_) => None,
         }
     }
@@ -66,7 +67,7 @@ impl Request {
             Self::Layers(request) => request.extremes(seed),
             Self::Fit(request) => request.extremes(usable, seed),
             Self::Soak(request) => vec![request.point(1, Nanos(0), usable, seed)],
-            Self::Orion(_) | Self::Import(_) => Vec::new(),
+            Self::Orion(_) | Self::Watch(_) | Self::Import(_) => Vec::new(),
         }
     }
 
@@ -80,6 +81,7 @@ impl Request {
             Self::Fit(request) => request.points_expected(done),
             Self::Soak(request) => request.rounds() as usize,
             Self::Orion(request) => request.cells().len(),
+            Self::Watch(request) => request.intervals().unwrap_or(0) as usize,
             Self::Import(_) => 0,
         }
     }
@@ -94,6 +96,7 @@ impl Request {
             Self::Fit(request) => request.point_seconds(),
             Self::Soak(request) => request.every.as_secs_f64(),
             Self::Orion(request) => request.point_seconds(),
+            Self::Watch(request) => request.every.as_secs_f64(),
             Self::Import(_) => 0.0,
         }
     }
@@ -104,9 +107,12 @@ impl Request {
         match self {
             Self::Calibrate(request) => Some(request.bound),
             Self::Curve(request) | Self::Sql(request) => request.bound,
-            Self::Orion(_) | Self::Layers(_) | Self::Soak(_) | Self::Fit(_) | Self::Import(_) => {
-                None
-            }
+            Self::Orion(_)
+            | Self::Layers(_)
+            | Self::Soak(_)
+            | Self::Fit(_)
+            | Self::Watch(_)
+            | Self::Import(_) => None,
         }
     }
 
@@ -117,7 +123,7 @@ impl Request {
             Self::Calibrate(request) => request.precision,
             Self::Curve(request) | Self::Sql(request) => request.precision,
             Self::Fit(request) => request.precision,
-            Self::Orion(_) | Self::Layers(_) | Self::Soak(_) | Self::Import(_) => {
+            Self::Orion(_) | Self::Layers(_) | Self::Soak(_) | Self::Watch(_) | Self::Import(_) => {
                 LayersRequest::precision()
             }
         }
@@ -131,6 +137,7 @@ impl Request {
             | Self::Calibrate(_)
             | Self::Layers(_)
             | Self::Fit(_)
+            | Self::Watch(_)
             | Self::Import(_) => None,
             Self::Curve(request) | Self::Sql(request) => request.sql,
             Self::Soak(request) => request.sql,
@@ -162,7 +169,7 @@ impl Request {
             Self::Soak(request) => request.length.into(),
             Self::Fit(request) => request.largest(),
             Self::Orion(request) => request.grain(),
-            Self::Import(_) => 1,
+            Self::Watch(_) | Self::Import(_) => 1,
         }
     }
 
@@ -176,7 +183,7 @@ impl Request {
             Self::Soak(request) => request.length.into(),
             Self::Fit(request) => request.largest(),
             Self::Orion(request) => request.largest_io(),
-            Self::Import(_) => 0,
+            Self::Watch(_) | Self::Import(_) => 0,
         }
     }
 
@@ -187,7 +194,7 @@ impl Request {
             Self::Calibrate(request) => request.writes,
             Self::Curve(request) | Self::Sql(request) => request.writes(),
             Self::Orion(request) => request.write > 0,
-            Self::Layers(_) | Self::Import(_) => false,
+            Self::Layers(_) | Self::Watch(_) | Self::Import(_) => false,
             Self::Soak(request) => request.writes(),
             Self::Fit(request) => request.writes(),
         }

@@ -5,7 +5,7 @@
 //! line is dropped and reported. The journal never changes a line that it has written.
 
 use super::ranks::{RankGroup, RankLines, RankLost, RankRecord, RanksEnd};
-use super::{End, Imported, PointRecord};
+use super::{End, Imported, PointRecord, WatchedInterval};
 use crate::files::{self, Directory};
 use crate::model::{
     Bytes, Coordinates, Error, Finding, Host, Invocation, KIB, Point, Request, Target, TargetFacts,
@@ -93,6 +93,7 @@ enum JournalLine {
     Rank(Box<RankRecord>),
     Lost(Box<RankLost>),
     End(RanksEnd),
+    Watched(Box<WatchedInterval>),
 }
 
 /// A line of the journal below its header.
@@ -107,6 +108,8 @@ enum JournalEntry {
     Lost(Box<RankLost>),
     /// The end of a run with ranks.
     End(RanksEnd),
+    /// An interval of `rigel watch`.
+    Watched(Box<WatchedInterval>),
 }
 
 /// The contents of a journal.
@@ -120,6 +123,8 @@ pub struct Run {
     pub imported: Vec<Imported>,
     /// What ranks measured, if there were several.
     pub ranks: RankLines,
+    /// The intervals that `rigel watch` observed, in order.
+    pub watched: Vec<WatchedInterval>,
     /// True if a truncated last line was dropped: the run was killed while writing it.
     pub cut: bool,
 }
@@ -199,6 +204,7 @@ impl Journal {
                 points,
                 imported: Vec::new(),
                 ranks: RankLines::default(),
+                watched: Vec::new(),
                 cut,
             },
         ))
@@ -210,6 +216,24 @@ impl Journal {
     /// # Errors
     /// As [`Journal::reopen`].
     pub fn reopen_each(path: &Path, each: &mut Each) -> Result<(Self, Header, bool), Error> {
+        Self::reopen_entries(path, &mut points_alone(each))
+    }
+
+    /// Like [`Journal::reopen_each`], for the intervals of `rigel watch`.
+    ///
+    /// # Errors
+    /// As [`Journal::reopen`].
+    pub fn reopen_watched(
+        path: &Path,
+        each: &mut EachWatched,
+    ) -> Result<(Self, Header, bool), Error> {
+        Self::reopen_entries(path, &mut watched_alone(each))
+    }
+
+    fn reopen_entries(
+        path: &Path,
+        each: &mut dyn FnMut(&Header, JournalEntry),
+    ) -> Result<(Self, Header, bool), Error> {
         let path = file_of(path);
         let failed = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound => unreadable(&path, &error),
@@ -234,8 +258,7 @@ impl Journal {
             .map_err(failed)?;
         // Read only once no other process can append any more.
         lock(&path, &file)?;
-        let JournalSummary { header, whole, cut } =
-            read_lines(&path, BufReader::new(&file), &mut points_alone(each))?;
+        let JournalSummary { header, whole, cut } = read_lines(&path, BufReader::new(&file), each)?;
         file.set_len(whole).map_err(failed)?;
         Ok((Self { path, file, whole }, header, cut))
     }
@@ -279,6 +302,14 @@ impl Journal {
     /// As [`Journal::point`].
     pub fn imported(&mut self, imported: &Imported) -> Result<(), Error> {
         self.append(&JournalLine::Imported(Box::new(imported.clone())))
+    }
+
+    /// Appends an interval of `rigel watch` and waits until it is on disk.
+    ///
+    /// # Errors
+    /// As [`Journal::point`].
+    pub fn watched(&mut self, interval: &WatchedInterval) -> Result<(), Error> {
+        self.append(&JournalLine::Watched(Box::new(interval.clone())))
     }
 
     fn append(&mut self, line: &JournalLine) -> Result<(), Error> {
@@ -474,7 +505,7 @@ fn of_another_version(path: &Path, line: &[u8]) -> Option<Error> {
 /// # Errors
 /// The text is of a later format, or damaged anywhere except in its last line.
 pub fn parse(path: &Path, text: impl BufRead) -> Result<Run, Error> {
-    let (mut points, mut imported) = (Vec::new(), Vec::new());
+    let (mut points, mut imported, mut watched) = (Vec::new(), Vec::new(), Vec::new());
     let mut ranks = RankLines::default();
     let JournalSummary { header, cut, .. } = read_lines(path, text, &mut |_, entry| match entry {
         JournalEntry::Point(point) => {
@@ -485,12 +516,14 @@ pub fn parse(path: &Path, text: impl BufRead) -> Result<Run, Error> {
         JournalEntry::Rank(part) => ranks.record(*part),
         JournalEntry::Lost(lost) => ranks.lost.push(*lost),
         JournalEntry::End(end) => ranks.ended = Some(end),
+        JournalEntry::Watched(interval) => watched.push(*interval),
     })?;
     Ok(Run {
         header,
         points,
         imported,
         ranks,
+        watched,
         cut,
     })
 }
@@ -505,6 +538,26 @@ pub fn scan(path: &Path, each: &mut Each) -> Result<(Header, bool), Error> {
     let JournalSummary { header, cut, .. } =
         read_lines(&path, opened(&path)?, &mut points_alone(each))?;
     Ok((header, cut))
+}
+
+/// Like [`scan`], for the intervals of `rigel watch`.
+///
+/// # Errors
+/// As [`read`].
+pub fn scan_watched(path: &Path, each: &mut EachWatched) -> Result<(Header, bool), Error> {
+    let path = file_of(path);
+    let JournalSummary { header, cut, .. } =
+        read_lines(&path, opened(&path)?, &mut watched_alone(each))?;
+    Ok((header, cut))
+}
+
+/// Passes the intervals of `rigel watch` to `each` and skips all other entries.
+fn watched_alone(each: &mut EachWatched) -> impl FnMut(&Header, JournalEntry) {
+    |header, entry| {
+        if let JournalEntry::Watched(interval) = entry {
+            each(header, *interval);
+        }
+    }
 }
 
 /// Passes the points to `each` and skips all other entries.
@@ -525,6 +578,9 @@ pub fn header(path: &Path) -> Result<Header, Error> {
     let first = read_line(&mut opened(&path)?).map_err(|error| unreadable(&path, &error))?;
     read_lines(&path, opened(&path)?.take(first.bytes), &mut |_, _| ()).map(|lines| lines.header)
 }
+
+/// Receives each interval of a journal of `rigel watch`, together with the header.
+pub type EachWatched<'a> = dyn FnMut(&Header, WatchedInterval) + 'a;
 
 /// Receives each point of a journal, together with the header.
 pub type Each<'a> = dyn FnMut(&Header, PointRecord) + 'a;
@@ -597,6 +653,7 @@ fn read_lines(
             JournalLine::Rank(part) => JournalEntry::Rank(part),
             JournalLine::Lost(lost) => JournalEntry::Lost(lost),
             JournalLine::End(end) => JournalEntry::End(end),
+            JournalLine::Watched(interval) => JournalEntry::Watched(interval),
         };
         match &header {
             Some(header) => each(header, header.in_this_format(entry)),

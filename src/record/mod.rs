@@ -13,6 +13,7 @@ mod merge;
 pub mod ranks;
 mod recording;
 pub mod visits;
+mod watched;
 
 pub use coverage::{Coverage, CoverageMap};
 pub use database::DatabaseReport;
@@ -27,4 +28,7 @@ pub use ranks::{
 pub use recording::{
     End, KindRecord, Latencies, OperationTimes, PointRecord, Recorder, SharedWindows, StreamRecord,
     WINDOW, Window,
+};
+pub use watched::{
+    DatabaseInterval, DiskInterval, FlowKind, RequestFlow, TracedRequests, WatchedInterval,
 };

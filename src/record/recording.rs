@@ -56,8 +56,8 @@ impl Latencies {
         self.max = self.max.max(other.max);
     }
 
-    /// Adds one value that came too late for the dense window.
-    fn record(&mut self, value: Nanos) {
+    /// Adds one value: outside of the main loop, which counts in dense bins.
+    pub fn record(&mut self, value: Nanos) {
         self.histogram.record(value.0);
         self.sum += value.0;
         self.sum_squares += (value.0 as f64) * (value.0 as f64);

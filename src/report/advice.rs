@@ -299,6 +299,7 @@ mod tests {
             header,
             points: Vec::new(),
             imported: Vec::new(),
+            watched: Vec::new(),
             ranks: RankLines::default(),
             cut: false,
         };

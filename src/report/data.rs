@@ -5,7 +5,7 @@ use crate::analyse::sql::{ServerFigures, ServerRate};
 use crate::analyse::{
     Calibration, ClassSummary, Conclusion, CurveResult, DatabaseResult, FitResult, HostsAtLoad,
     ImportedSummary, LayersResult, PointSummary, Predictability, RanksResult, ReportedKnee,
-    RunResult, ranks,
+    RunResult, WatchResult, ranks,
 };
 use crate::model::{Error, Finding, Host, TargetFacts};
 use crate::record::journal::{Header, Run};
@@ -68,6 +68,9 @@ struct RunReport<'a> {
     /// For `fit`: how many times the demand is carried.
     #[serde(skip_serializing_if = "Option::is_none")]
     fit: Option<&'a FitResult>,
+    /// For `watch`: the demand of each disk and database.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    watch: Option<&'a WatchResult>,
     /// For `import`: the figures of other tools.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     imported: &'a [ImportedSummary],
@@ -115,6 +118,7 @@ fn json_with(run: &Run, result: &RunResult, each_host: &[HostsAtLoad]) -> String
         curve: None,
         layers: None,
         fit: None,
+        watch: None,
         imported: &[],
         database: None,
         knee: None,
@@ -129,6 +133,10 @@ fn json_with(run: &Run, result: &RunResult, each_host: &[HostsAtLoad]) -> String
         RunResult::Curve(found) => report.curve = Some(found),
         RunResult::Layers(found) => report.layers = Some(found),
         RunResult::Fit(found) => report.fit = Some(found),
+        RunResult::Watch(found) => {
+            report.watch = Some(found);
+            report.predictability = found.course.as_ref().map(|course| &course.found);
+        }
         RunResult::Soak(found) => report.predictability = Some(&found.found),
         RunResult::Imported(found) => {
             report.imported = &found.sources;

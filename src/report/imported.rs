@@ -594,6 +594,7 @@ mod tests {
         Run {
             header,
             points: Vec::new(),
+            watched: Vec::new(),
             imported,
             ranks: crate::record::RankLines::default(),
             cut: false,

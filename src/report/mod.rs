@@ -46,6 +46,7 @@ pub mod text;
 mod throughput;
 mod timeline;
 mod unit;
+pub mod watch;
 
 pub use fit::fits;
 pub use frame::result;
@@ -66,6 +67,7 @@ pub fn document(run: &Run, result: &RunResult) -> Document {
         RunResult::Layers(found) => layers::document(run, found, findings, frame),
         RunResult::Fit(found) => fit::document(run, found, findings, frame),
         RunResult::Soak(found) => soak::document(header, found),
+        RunResult::Watch(found) => watch::document(header, found),
         RunResult::Imported(found) => imported::document(run, found, findings, frame),
     };
     if let Some(found) = analyse::ranks(run) {
@@ -114,6 +116,7 @@ fn cut_off(run: &Run) -> Option<Section> {
 pub fn csv(result: &RunResult) -> String {
     match result {
         RunResult::Soak(found) => soak::csv(found),
+        RunResult::Watch(found) => watch::csv(found),
         RunResult::Imported(found) => imported::csv(found),
         _ => data::csv(result.points()),
     }

@@ -103,7 +103,7 @@ pub(super) fn manner(header: &Header) -> &'static str {
     match header.target {
         // A database's I/O mode is among its settings, and a model has none.
         Target::Sql(_) | Target::Sim(_) | Target::Null { .. } => "",
-        _ if matches!(header.request(), Request::Import(_)) => "",
+        _ if matches!(header.request(), Request::Import(_) | Request::Watch(_)) => "",
         _ if header.engine.buffered => ", through the page cache",
         _ => ", direct I/O",
     }

@@ -59,6 +59,7 @@ fn calibrate_as(request: &CalibrateRequest, spec: SimSpec, seed: u64) -> Run {
         header: header(spec, request),
         points,
         imported: Vec::new(),
+        watched: Vec::new(),
         ranks: RankLines::default(),
         cut: false,
     }

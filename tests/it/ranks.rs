@@ -474,6 +474,7 @@ fn what_one_process_measured_has_no_hosts() {
         header: header(spec("4,1ms"), &request, ""),
         points: Vec::new(),
         imported: Vec::new(),
+        watched: Vec::new(),
         ranks: rigel::record::RankLines::default(),
         cut: false,
     };

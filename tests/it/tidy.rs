@@ -38,6 +38,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "preflight",
         &["model", "clock", "engine", "observe", "analyse"],
     ),
+    ("watch", &["model", "clock", "engine", "observe", "record"]),
     (
         "run",
         &[
@@ -74,6 +75,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "report",
             "run",
             "serve",
+            "watch",
             "import",
             "script",
         ],

@@ -27,6 +27,7 @@ mod orion;
 mod points;
 mod reread;
 mod throttle;
+mod watch;
 mod witness;
 mod writes;
 

@@ -11,6 +11,7 @@ mod layers;
 mod matrix;
 mod parts;
 mod soak;
+mod watch;
 
 use crate::analyse::result::RunResult;
 use crate::record::journal::Header;
@@ -45,6 +46,7 @@ impl RunResult {
             Self::Layers(found) => layers::conclusion(header, found),
             Self::Fit(found) => fit::conclusion(header, found),
             Self::Soak(found) => found.conclusion(header),
+            Self::Watch(found) => found.conclusion(header),
             Self::Imported(found) => imported::conclusion(header, found),
         }
     }

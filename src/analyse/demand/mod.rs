@@ -13,10 +13,16 @@ mod evidence;
 mod loops;
 mod notes;
 mod rates;
+mod read_kind;
 mod report_figures;
+mod room;
 mod scale_up;
 mod sources;
 mod streams;
+mod watched;
+mod watched_counters;
+mod watched_streams;
+mod watched_types;
 
 #[cfg(test)]
 pub(crate) use against::tests::against_example;
@@ -27,6 +33,11 @@ pub use evidence::has_possible_reads;
 pub use loops::{LoopFigures, LoopKind, LoopWait, LoopWitness};
 pub use scale_up::load_points;
 pub use sources::{demands, imported_demands};
+pub use watched::WatchReader;
+pub use watched_types::{
+    BusiestInterval, OwnCost, StorageRoom, StreamRoom, WatchResult, WatchedPoint, WatchedSource,
+    WatchedStream,
+};
 
 #[cfg(test)]
 mod tests {

@@ -5,22 +5,22 @@
 //! storage first. A figure that the source does not give stays absent.
 
 use super::database_result::database;
+use super::read_kind::reads_of;
+use super::watched::of_watch;
 use crate::analyse::figures::quantity::count;
 use crate::analyse::point::sql::SqlSummary;
 use crate::analyse::point::summary::{PointSummary, summarise};
-use crate::model::{
-    BLOCK_ASSUMED, Demand, DemandInterval, DemandKind, DemandStream, Moment, ServerFacts,
-};
+use crate::model::{Demand, DemandInterval, DemandKind, DemandStream, Moment, ServerFacts};
 use crate::record::End;
 use crate::record::imported::{Figures, Imported, ImportedSeries};
 use crate::record::journal::Run;
 
-/// Reads of up to this many blocks on average are random reads.
-const RANDOM_BLOCKS_MAX: f64 = 2.0;
-
 /// The demands of a run, by what it holds; empty if it says nothing about a demand.
 #[must_use]
 pub fn demands(run: &Run) -> Vec<Demand> {
+    if !run.watched.is_empty() {
+        return of_watch(run);
+    }
     match &run.header.facts.server {
         Some(server) => of_sessions(run, server).into_iter().collect(),
         None => imported_demands(&run.imported),
@@ -184,16 +184,6 @@ impl<'a> DemandColumns<'a> {
             }
         });
         Some(intervals.collect())
-    }
-}
-
-/// What reads of this mean size are.
-fn reads_of(bytes: Option<f64>) -> DemandKind {
-    let is_large = bytes.is_some_and(|bytes| bytes > RANDOM_BLOCKS_MAX * f64::from(BLOCK_ASSUMED));
-    if is_large {
-        DemandKind::MultiblockReads
-    } else {
-        DemandKind::RandomReads
     }
 }
 

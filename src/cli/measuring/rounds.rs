@@ -50,6 +50,7 @@ pub(in crate::cli) fn resume(
         header,
         points: Vec::new(),
         imported: Vec::new(),
+        watched: Vec::new(),
         ranks: RankLines::default(),
         cut,
     };

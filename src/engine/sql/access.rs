@@ -501,7 +501,8 @@ impl Access {
     }
 
     /// Warns if a password leaves this machine without TLS because the user requested so.
-    pub(super) fn clear_text_warning(&self) -> Option<Finding> {
+    #[must_use]
+    pub fn clear_text_warning(&self) -> Option<Finding> {
         self.password.as_ref()?;
         let in_clear = |address: &&Address| !address.is_local() && address.tls == Tls::Disable;
         self.servers.iter().find(in_clear).map(|address| {

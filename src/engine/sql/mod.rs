@@ -10,13 +10,16 @@ mod chunks;
 mod counters;
 mod loading;
 mod mysql;
+mod pairs;
 mod postgres;
+mod status;
 mod tables;
 mod tls;
 
 pub use self::postgres::{PlanRun, PlanSession, converse};
 pub use access::{Access, Address, Secret};
 pub use loading::{LoadEvent, LoadListen, LoadRequest, LoadResult};
+pub use status::ServerStatus;
 pub use tables::SCHEMA;
 
 use self::mysql::Mysql;

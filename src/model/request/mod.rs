@@ -9,6 +9,7 @@ mod fit;
 mod layers;
 mod orion;
 mod soak;
+mod watch;
 
 pub use calibrate::CalibrateRequest;
 pub use curve::{Background, CurveRequest, Loads, SqlStop, SqlTerms};
@@ -22,6 +23,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 pub use soak::SoakRequest;
 use std::path::PathBuf;
+pub use watch::{ServedStream, StorageServes, WatchRequest, WatchedDisk};
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
@@ -49,6 +51,8 @@ pub enum Request {
     Soak(SoakRequest),
     /// `rigel fit`: the demand of a database, in multiples.
     Fit(Box<FitRequest>),
+    /// `rigel watch`: the demand of a live host, without a load of its own.
+    Watch(Box<WatchRequest>),
     /// `rigel import`: figures of other tools.
     Import(ImportRequest),
 }
@@ -115,7 +119,7 @@ pub struct Invocation {
 
 impl Request {
     /// The key of each request in a journal's header.
-    const KEYS: [&'static str; 8] = [
+    const KEYS: [&'static str; 9] = [
         "orion",
         "calibrate",
         "curve",
@@ -123,6 +127,7 @@ impl Request {
         "layers",
         "soak",
         "fit",
+        "watch",
         "import",
     ];
 
@@ -133,7 +138,12 @@ impl Request {
         match self {
             Self::Calibrate(request) => request.ranks = size,
             Self::Curve(request) | Self::Sql(request) => request.ranks = size,
-            Self::Orion(_) | Self::Layers(_) | Self::Soak(_) | Self::Fit(_) | Self::Import(_) => {}
+            Self::Orion(_)
+            | Self::Layers(_)
+            | Self::Soak(_)
+            | Self::Fit(_)
+            | Self::Watch(_)
+            | Self::Import(_) => {}
         }
     }
 
@@ -148,6 +158,7 @@ impl Request {
             Self::Layers(_) => "layers",
             Self::Soak(_) => "soak",
             Self::Fit(_) => "fit",
+            Self::Watch(_) => "watch",
             Self::Import(_) => "import",
         }
     }

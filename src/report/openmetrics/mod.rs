@@ -9,6 +9,8 @@ mod exposed;
 mod family;
 mod protobuf;
 mod text;
+mod watched;
 
 pub use accept::Format;
 pub use exposed::{About, Exposed};
+pub use watched::ExposedWatch;

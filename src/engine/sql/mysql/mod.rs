@@ -5,8 +5,10 @@
 mod client;
 mod engine;
 mod load;
+mod status;
 mod watch;
 
 pub(super) use client::connect_outside;
 pub(super) use engine::Mysql;
 pub(super) use load::{find, load, remove};
+pub(super) use status::MysqlStatus;

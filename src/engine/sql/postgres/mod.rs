@@ -7,6 +7,7 @@ mod engine;
 mod load;
 mod plans;
 mod protocol;
+mod status;
 mod watch;
 
 pub(super) use client::connect;
@@ -14,3 +15,4 @@ pub(super) use engine::{Postgres, files};
 pub(super) use load::{find, load, remove};
 pub use plans::{PlanRun, PlanSession};
 pub use protocol::converse;
+pub(super) use status::PostgresStatus;

@@ -1,0 +1,520 @@
+//! The results of `rigel watch`: the demand of each disk and database, over time.
+//!
+//! Input: intervals, one after the other, so that a journal of weeks is never in memory as a whole.
+//! Output: a [`WatchResult`], and the demands for `rigel fit`.
+
+use super::room::room;
+use super::watched_counters::{CounterChange, of_database};
+use super::watched_streams::{SeenStream, demand_stream, of_disk};
+use super::watched_types::{
+    BusiestInterval, OwnCost, WatchResult, WatchedPoint, WatchedSource, WatchedStream,
+};
+use crate::analyse::figures::quantity::{count, lasting, percent};
+use crate::analyse::point::summary::latency;
+use crate::analyse::series::soak::SoakResult;
+use crate::model::{
+    Bytes, Demand, DemandInterval, Finding, FindingName, Moment, Nanos, Request, WatchRequest,
+};
+use crate::record::imported::{Counted, ImportedSeries};
+use crate::record::journal::{Header, Run};
+use crate::record::{DatabaseInterval, DiskInterval, Latencies, WatchedInterval};
+use std::collections::BTreeMap;
+
+/// Number of windows in which the course over time is judged. More are joined.
+const WINDOWS_MAX: usize = 2000;
+
+/// The sums of one stream so far.
+#[derive(Debug, Clone, Default)]
+struct StreamSums {
+    seen: SeenStream,
+    busiest_per_s: f64,
+}
+
+/// A source so far.
+#[derive(Debug, Clone, Default)]
+struct SourceSums {
+    name: String,
+    by: &'static str,
+    streams: Vec<StreamSums>,
+    points: Vec<WatchedPoint>,
+    seconds: f64,
+    gaps: usize,
+    /// Why the last gap was.
+    gap: String,
+    waits: BTreeMap<String, u64>,
+    looks: u64,
+}
+
+/// The streams of a database, and the time between the readings of its counters.
+fn of_counters(database: &DatabaseInterval) -> (f64, Vec<SeenStream>) {
+    /// Size of a block where the server does not say it.
+    const BLOCK: f64 = 8192.0;
+    let seconds = database.measured.as_secs_f64();
+    let Some([before, after]) = database.counters.as_ref().filter(|_| seconds > 0.0) else {
+        return (seconds, Vec::new());
+    };
+    let block = after.get("block_size").map_or(BLOCK, |block| *block as f64);
+    (
+        seconds,
+        of_database(&CounterChange { before, after }, block),
+    )
+}
+
+/// The intervals of a watch so far.
+#[derive(Debug, Clone, Default)]
+pub struct WatchReader {
+    sources: Vec<SourceSums>,
+    intervals: usize,
+    seconds: f64,
+    cpu_seconds: f64,
+    own: OwnCost,
+    /// When the last interval ended, and the time between intervals that was not observed.
+    end: Option<(Moment, f64)>,
+    missing_seconds: f64,
+}
+
+/// How a disk was observed.
+fn way(disk: &DiskInterval) -> &'static str {
+    if disk.traced.is_some() {
+        "its requests, one by one"
+    } else {
+        "the kernel's counters"
+    }
+}
+
+impl WatchReader {
+    /// Adds an interval.
+    pub fn add(&mut self, interval: &WatchedInterval) {
+        let seconds = interval.measured.as_secs_f64();
+        let begin: Option<Moment> = interval.started.parse().ok();
+        let Some(begin) = begin.filter(|_| seconds > 0.0) else {
+            return;
+        };
+        self.intervals += 1;
+        self.seconds += seconds;
+        self.cpu_seconds += interval.cpu.as_secs_f64();
+        self.own.memory_bytes = self.own.memory_bytes.max(interval.memory.0);
+        if let Some((before, length)) = self.end {
+            let missing = begin.since(before) as f64 - length;
+            // The wall clock is read to the second.
+            self.missing_seconds += if missing > 2.0 { missing } else { 0.0 };
+        }
+        self.end = Some((begin, seconds));
+        let lost = |disk: &DiskInterval| disk.traced.as_ref().map_or(0, |traced| traced.lost);
+        // The disks share the rings, and each says the same number.
+        self.own.lost_events += interval.disks.iter().map(lost).max().unwrap_or(0);
+        for disk in &interval.disks {
+            self.own.unmatched += disk.traced.as_ref().map_or(0, |traced| traced.unmatched);
+            let is_known = disk.traced.is_some() || disk.counters.is_some();
+            let source = self.source(&disk.name, way(disk));
+            source.add(begin, seconds, &of_disk(disk), is_known);
+        }
+        for database in &interval.databases {
+            let source = self.source(&database.name, "the server's counters");
+            let (seconds, seen) = of_counters(database);
+            source.add(begin, seconds, &seen, database.counters.is_some());
+            source.looks += database.looks;
+            for (name, count) in &database.waits {
+                *source.waits.entry(name.clone()).or_default() += count;
+            }
+            if !database.gap.is_empty() {
+                source.gap.clone_from(&database.gap);
+            }
+        }
+    }
+
+    fn source(&mut self, name: &str, by: &'static str) -> &mut SourceSums {
+        let known = self.sources.iter().position(|source| source.name == name);
+        let at = known.unwrap_or_else(|| {
+            self.sources.push(SourceSums {
+                name: name.into(),
+                by,
+                ..SourceSums::default()
+            });
+            self.sources.len() - 1
+        });
+        &mut self.sources[at]
+    }
+
+    /// Evaluates the intervals so far.
+    #[must_use]
+    pub fn result(self, request: &WatchRequest) -> WatchResult {
+        let course = self.sources.first().and_then(course);
+        let own = OwnCost {
+            cpu: if self.seconds > 0.0 {
+                self.cpu_seconds / self.seconds
+            } else {
+                0.0
+            },
+            ..self.own
+        };
+        let mut findings = findings(&own, self.missing_seconds, request);
+        findings.extend(course.iter().flat_map(|course| course.findings.clone()));
+        let sources: Vec<WatchedSource> =
+            self.sources.into_iter().map(SourceSums::result).collect();
+        let room = request
+            .against
+            .as_ref()
+            .zip(sources.first())
+            .map(|(serves, source)| room(source, serves));
+        WatchResult {
+            sources,
+            room,
+            intervals: self.intervals,
+            seconds: self.seconds,
+            own,
+            course,
+            findings,
+        }
+    }
+}
+
+impl SourceSums {
+    fn add(&mut self, begin: Moment, seconds: f64, seen: &[SeenStream], is_known: bool) {
+        if !is_known || seconds <= 0.0 {
+            self.gaps += 1;
+            return;
+        }
+        self.seconds += seconds;
+        let mut streams = vec![(0.0, None); self.streams.len()];
+        for one in seen {
+            let per_s = one.operations / seconds;
+            let p99 = one.response.as_ref().and_then(latency);
+            let at = self.stream(one.name, &mut streams);
+            streams[at] = (per_s, p99.map(|times| times.p99_us));
+            let sums = &mut self.streams[at];
+            sums.busiest_per_s = sums.busiest_per_s.max(per_s);
+            sums.seen.add(one);
+        }
+        self.points.push(WatchedPoint {
+            begin,
+            seconds,
+            streams,
+        });
+    }
+
+    fn stream(&mut self, name: &'static str, streams: &mut Vec<(f64, Option<f64>)>) -> usize {
+        let known = self.streams.iter().position(|one| one.seen.name == name);
+        known.unwrap_or_else(|| {
+            self.streams.push(StreamSums::default());
+            streams.push((0.0, None));
+            self.streams.len() - 1
+        })
+    }
+
+    fn result(self) -> WatchedSource {
+        let seconds = self.seconds.max(f64::MIN_POSITIVE);
+        let busiest = self
+            .points
+            .iter()
+            .max_by(|one, other| one.per_s().total_cmp(&other.per_s()))
+            .map(|point| BusiestInterval {
+                begin: point.begin,
+                seconds: point.seconds,
+                per_s: point.per_s(),
+            });
+        let streams = self.streams.into_iter().map(|one| one.result(seconds));
+        WatchedSource {
+            name: self.name,
+            by: self.by.into(),
+            streams: streams.collect(),
+            busiest,
+            gaps: self.gaps,
+            gap: self.gap,
+            active: (self.looks > 0).then(|| {
+                let seen: u64 = self.waits.values().sum();
+                seen as f64 / self.looks as f64
+            }),
+            waits: wait_shares(&self.waits),
+            points: self.points,
+        }
+    }
+}
+
+impl SeenStream {
+    /// Adds the operations of a later interval.
+    fn add(&mut self, other: &SeenStream) {
+        let is_first = self.operations <= 0.0;
+        let sum = |ours: Option<f64>, theirs: Option<f64>| match (ours, is_first) {
+            (_, true) => theirs,
+            (ours, false) => ours.zip(theirs).map(|(ours, theirs)| ours + theirs),
+        };
+        let merged = |ours: &mut Option<Latencies>, theirs: &Option<Latencies>| match theirs {
+            Some(theirs) => ours.get_or_insert_default().merge(theirs),
+            None => *ours = None,
+        };
+        self.bytes = sum(self.bytes, other.bytes);
+        self.total_us = sum(self.total_us, other.total_us);
+        self.sequential = match (self.sequential, is_first) {
+            (_, true) => other.sequential,
+            (ours, false) => ours.zip(other.sequential).map(|(one, two)| one + two),
+        };
+        merged(&mut self.response, &other.response);
+        merged(&mut self.device, &other.device);
+        merged(&mut self.queue, &other.queue);
+        self.operations += other.operations;
+        self.failed += other.failed;
+        self.name = other.name;
+        self.kind = other.kind;
+        self.rate_of = other.rate_of;
+        self.latency_of = other.latency_of;
+    }
+}
+
+impl StreamSums {
+    fn result(self, seconds: f64) -> WatchedStream {
+        let seen = self.seen;
+        let done = seen.operations - seen.failed as f64;
+        let per_op = |sum: Option<f64>| sum.map(|sum| sum / done).filter(|_| done > 0.0);
+        WatchedStream {
+            name: seen.name.into(),
+            kind: seen.kind,
+            operations: seen.operations,
+            failed: seen.failed,
+            per_s: seen.operations / seconds,
+            busiest_per_s: self.busiest_per_s,
+            mean_bytes: per_op(seen.bytes),
+            sequential: per_op(seen.sequential.map(|count| count as f64)),
+            mean_us: per_op(seen.total_us),
+            response: seen.response.as_ref().and_then(latency),
+            device: seen.device.as_ref().and_then(latency),
+            queue: seen.queue.as_ref().and_then(latency),
+            queued: seen.queue.as_ref().map(|queue| queue.histogram.count()),
+            latency_of: seen.latency_of.into(),
+        }
+    }
+}
+
+/// The waits by their share, most frequent first.
+fn wait_shares(waits: &BTreeMap<String, u64>) -> Vec<(String, f64)> {
+    let all: u64 = waits.values().sum();
+    let mut shares: Vec<(String, f64)> = waits
+        .iter()
+        .map(|(name, count)| (name.clone(), *count as f64 / all.max(1) as f64))
+        .collect();
+    shares.sort_by(|one, other| other.1.total_cmp(&one.1));
+    shares
+}
+
+/// The operations per second of a source as a series; `None` if it is too short.
+fn course(source: &SourceSums) -> Option<SoakResult> {
+    let width = source.points.len().div_ceil(WINDOWS_MAX).max(1);
+    let samples = source.points.chunks(width).map(|points| {
+        let seconds: f64 = points.iter().map(|point| point.seconds).sum();
+        let done: f64 = points
+            .iter()
+            .map(|point| point.per_s() * point.seconds)
+            .sum();
+        Counted {
+            begin: points[0].begin,
+            seconds: Some(seconds),
+            value: Some(done / seconds),
+            count: Some(done),
+        }
+    });
+    SoakResult::of_imported(&ImportedSeries {
+        name: format!("operations of {}", source.name),
+        unit: "/s".into(),
+        samples: samples.collect(),
+    })
+}
+
+fn findings(own: &OwnCost, missing: f64, request: &WatchRequest) -> Vec<Finding> {
+    /// Own CPU time that deserves a note: the promise is 1 %.
+    const CPU_NOTED: f64 = 0.02;
+    let mut found = Vec::new();
+    if own.lost_events > 0 {
+        found.push(Finding::warning(
+            FindingName::EventsLost,
+            format!(
+                "the kernel could not deliver {} events of requests: these are missing in every \
+                 figure",
+                count(own.lost_events as f64)
+            ),
+            "the machine had no CPU for Rigel: run it with a higher priority (nice -n -10)",
+        ));
+    }
+    if missing > 0.0 {
+        found.push(Finding::note(
+            FindingName::SeriesGaps,
+            format!(
+                "{} between intervals were not observed: the run was interrupted",
+                lasting(Nanos::from_secs_f64(missing))
+            ),
+        ));
+    }
+    if own.cpu > CPU_NOTED {
+        found.push(Finding::note(
+            FindingName::OwnCost,
+            format!("Rigel itself used {} of one CPU", percent(own.cpu)),
+        ));
+    }
+    if request.is_block_assumed && !request.disks.is_empty() {
+        found.push(Finding::note(
+            FindingName::BlockAssumed,
+            format!(
+                "a block is taken to have {}, and reads of up to two blocks count as random; give \
+                 the block of the database with --size",
+                Bytes(request.block.into())
+            ),
+        ));
+    }
+    found
+}
+
+/// The demands of a watch: of each disk and of each database.
+pub(super) fn of_watch(run: &Run) -> Vec<Demand> {
+    let Request::Watch(request) = run.header.request() else {
+        return Vec::new();
+    };
+    let mut demands: Vec<Demand> = Vec::new();
+    for interval in &run.watched {
+        let seconds = interval.measured.as_secs_f64();
+        let begin: Option<Moment> = interval.started.parse().ok();
+        if seconds <= 0.0 {
+            continue;
+        }
+        for disk in &interval.disks {
+            let streams = of_disk(disk);
+            if disk.traced.is_none() && disk.counters.is_none() {
+                continue;
+            }
+            let demand = demand_of(&mut demands, &disk.name, &run.header, request);
+            demand.intervals.push(DemandInterval {
+                label: format!("interval {}", interval.number),
+                begin,
+                seconds: Some(seconds),
+                streams: streams
+                    .iter()
+                    .filter_map(|stream| demand_stream(stream, seconds))
+                    .collect(),
+                left_out: None,
+                censored: String::new(),
+            });
+        }
+        for database in &interval.databases {
+            let (seconds, streams) = of_counters(database);
+            if database.counters.is_none() || seconds <= 0.0 {
+                continue;
+            }
+            let demand = demand_of(&mut demands, &database.name, &run.header, request);
+            demand.intervals.push(DemandInterval {
+                label: format!("interval {}", interval.number),
+                begin,
+                seconds: Some(seconds),
+                streams: streams
+                    .iter()
+                    .filter_map(|stream| demand_stream(stream, seconds))
+                    .collect(),
+                left_out: None,
+                censored: String::new(),
+            });
+        }
+    }
+    demands
+}
+
+/// The demand of the source `name`, which is made if there is none yet.
+fn demand_of<'a>(
+    demands: &'a mut Vec<Demand>,
+    name: &str,
+    header: &Header,
+    request: &WatchRequest,
+) -> &'a mut Demand {
+    let known = demands.iter().position(|demand| demand.database == name);
+    let at = known.unwrap_or_else(|| {
+        demands.push(Demand {
+            source: "rigel watch".into(),
+            database: name.into(),
+            release: None,
+            host: Some(header.host.name.clone()).filter(|name| !name.is_empty()),
+            block_bytes: (!request.is_block_assumed).then_some(request.block),
+            intervals: Vec::new(),
+        });
+        demands.len() - 1
+    });
+    &mut demands[at]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Counters;
+    use std::collections::BTreeMap;
+
+    fn counters(reads: u64) -> Counters {
+        Counters {
+            reads,
+            read_sectors: reads * 16,
+            read_ms: reads,
+            ..Counters::default()
+        }
+    }
+
+    /// Ten seconds with so many reads of a disk, and of a database unless it is in a gap.
+    fn interval(number: u32, reads: u64, gap: &str) -> WatchedInterval {
+        let began: Moment = "2026-01-02T03:00:00+00:00".parse().unwrap();
+        let blocks = |count: u64| BTreeMap::from([("pg_stat_database.blks_read".into(), count)]);
+        WatchedInterval {
+            number,
+            started: began.plus_seconds(i64::from(number) * 10).to_string(),
+            measured: Nanos::from_secs(10),
+            cpu: Nanos::from_millis(50),
+            memory: Bytes(30 << 20),
+            disks: vec![DiskInterval {
+                name: "sda".into(),
+                counters: Some([counters(0), counters(reads)]),
+                traced: None,
+            }],
+            databases: vec![DatabaseInterval {
+                name: "postgres://a@b/c".into(),
+                measured: Nanos::from_secs(5),
+                counters: gap.is_empty().then(|| [blocks(0), blocks(reads)]),
+                gap: gap.into(),
+                waits: BTreeMap::from([("CPU".to_string(), 1), ("IO:DataFileRead".into(), 3)]),
+                looks: 2,
+            }],
+        }
+    }
+
+    fn found(intervals: &[WatchedInterval]) -> WatchResult {
+        let mut reader = WatchReader::default();
+        intervals.iter().for_each(|interval| reader.add(interval));
+        reader.result(&WatchRequest::default())
+    }
+
+    #[test]
+    fn rates_are_of_the_time_that_was_observed() {
+        let all = [interval(1, 1000, ""), interval(2, 5000, "it was restarted")];
+        let found = found(&all);
+        let [disk, database] = &found.sources[..] else {
+            panic!("{found:?}")
+        };
+        let reads = &disk.streams[0];
+        assert_eq!((reads.per_s, reads.busiest_per_s), (300.0, 500.0));
+        assert_eq!(
+            (reads.mean_bytes, reads.mean_us),
+            (Some(8192.0), Some(1000.0))
+        );
+        let busiest = disk.busiest.unwrap();
+        assert_eq!(busiest.begin.to_string(), "2026-01-02T03:00:20+00:00");
+        // The time of a database is that between its own readings, without gaps.
+        assert!((database.streams[0].per_s - 200.0).abs() < 1e-9);
+        assert_eq!(
+            (database.gaps, database.gap.as_str()),
+            (1, "it was restarted")
+        );
+        assert_eq!(database.active, Some(2.0));
+        assert_eq!(database.waits[0], ("IO:DataFileRead".to_string(), 0.75));
+        assert!((found.own.cpu - 0.005).abs() < 1e-9);
+        assert!(found.findings.is_empty(), "{:?}", found.findings);
+    }
+
+    #[test]
+    fn time_that_was_not_observed_is_a_finding() {
+        let found = found(&[interval(1, 10, ""), interval(7, 10, "")]);
+        let gaps = &found.findings[0];
+        assert!(gaps.is(FindingName::SeriesGaps), "{gaps:?}");
+        assert!(gaps.what.starts_with("50"), "{gaps:?}");
+    }
+}

@@ -1,0 +1,463 @@
+//! `rigel watch`: the demand of a live host, recorded until it is stopped, without a load of its own.
+
+use super::calibrate::size_of_io;
+use super::database::PasswordArgs;
+use super::metrics::WatchMetrics;
+use super::outcome::OutcomeArgs;
+use super::output::{self, remark};
+use super::progress::Progress;
+use super::results::Results;
+use super::stop::stop_flag;
+use super::{database, page, ranks};
+use crate::analyse::{RunResult, WatchReader, WatchResult, quantity};
+use crate::clock;
+use crate::engine::sql::{Address, ServerStatus};
+use crate::model::{
+    BLOCK_ASSUMED, Bytes, Error, FileKind, Finding, FindingName, Invocation, Layout, Nanos,
+    Request, RunOptions, StorageServes, Target, TargetFacts, VolumeMember, WatchRequest,
+    WatchedDisk,
+};
+use crate::observe;
+use crate::record::WatchedInterval;
+use crate::record::journal::{self, EngineChoice, Header, Journal};
+use crate::report::document::Extent;
+use crate::report::{self, text, watch};
+use crate::watch::{WatchedServer, Watcher, disks_below};
+use clap::Args;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Shortest interval: shorter ones have too few requests for their figures.
+const EVERY_MIN: Nanos = Nanos::from_secs(1);
+
+/// Longest interval.
+const EVERY_MAX: Nanos = Nanos::from_secs(86_400);
+
+/// Record what databases and others ask of a host's storage, without any load of its own
+///
+/// TARGET is a directory or a device, whose disk's requests are traced one by one; or the URL of a
+/// PostgreSQL, MariaDB or MySQL server, whose counters are read and whose sessions' waits are
+/// sampled. It ends after --for or with Ctrl-C. rigel fit offers the recorded demand to other
+/// storage, and rigel report shows it at any time.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Tracing needs root, or the right CAP_PERFMON; without it the kernel's counters \
+                  are read.\n\nExit status: 0 observed, 1 failed, 2 wrong usage."
+)]
+pub(super) struct WatchArgs {
+    /// Directories of filesystems, devices, and URLs of databases
+    #[arg(value_name = "TARGET", conflicts_with = "resume")]
+    targets: Vec<OsString>,
+    /// Another device, such as nvme0n1 or /dev/sda2; may be repeated
+    #[arg(long, value_name = "DEVICE", conflicts_with = "resume")]
+    device: Vec<OsString>,
+    /// Length of an interval
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "10s",
+        conflicts_with = "resume"
+    )]
+    every: Nanos,
+    /// Duration of the whole, such as 1h or 7d [default: until it is stopped]
+    #[arg(long = "for", value_name = "TIME", conflicts_with = "resume")]
+    lasting: Option<Nanos>,
+    /// Block of the database: reads of up to two blocks count as random [default: that of the
+    /// database whose URL is given, else 8KiB]
+    #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
+    size: Option<Bytes>,
+    /// Directory of a calibration: say how much room its storage leaves
+    #[arg(long, value_name = "RUN", conflicts_with = "resume")]
+    against: Option<PathBuf>,
+    #[command(flatten)]
+    password: PasswordArgs,
+    #[command(flatten)]
+    outcome: OutcomeArgs,
+}
+
+/// Observes, and reports what was seen.
+pub(super) fn run(args: &WatchArgs) -> Result<u8, Error> {
+    args.outcome.ranks.joining.enter(false)?;
+    ranks::refuse_shared("watch")?;
+    if args.outcome.seed.is_some() {
+        return Err(Error::usage(
+            "--seed is given, and a watch makes no random choices",
+            "leave it out",
+        ));
+    }
+    let stop = stop_flag()?;
+    let (mut watcher, mut journal, header, directory) = match &args.outcome.resume {
+        Some(run) => {
+            let Some((watcher, journal, header)) = resume(run, &args.password)? else {
+                remark("this watch is complete: nothing is left to observe\n\n");
+                return report_on(Results::existing(run).path(), args.outcome.json);
+            };
+            (
+                watcher,
+                journal,
+                header,
+                Results::existing(run).path().into(),
+            )
+        }
+        None => args.begin()?,
+    };
+    observe_all(&mut watcher, &mut journal, &header, &stop, args)?;
+    drop(journal);
+    report_on(&directory, args.outcome.json)
+}
+
+/// Observes interval after interval into the journal.
+fn observe_all(
+    watcher: &mut Watcher,
+    journal: &mut Journal,
+    header: &Header,
+    stop: &AtomicBool,
+    args: &WatchArgs,
+) -> Result<(), Error> {
+    let request = request(header).ok_or_else(not_a_watch)?;
+    let last = request.intervals().unwrap_or(u32::MAX);
+    let metrics = WatchMetrics::of(&args.outcome, header, request)?;
+    let mut progress = Progress::new(
+        &format!("watch {}", header.facts.name),
+        last as usize,
+        request.every.as_secs_f64(),
+        args.outcome.progress(),
+    );
+    progress.say(&format!(
+        "watching {}{}; Ctrl-C ends it",
+        header.facts.name,
+        request
+            .lasting
+            .map_or_else(String::new, |lasting| format!(" for {lasting}"))
+    ));
+    while watcher.next_number() <= last && !stop.load(Ordering::Relaxed) {
+        let interval = watcher.interval(stop);
+        // Of an interval that was stopped at once nothing is known.
+        if interval.measured > Nanos(0) {
+            journal.watched(&interval)?;
+            if let Some(metrics) = &metrics {
+                metrics.add(&interval);
+            }
+            progress.say(&line(&interval, request));
+        }
+    }
+    progress.finish();
+    Ok(())
+}
+
+/// An interval in a line.
+fn line(interval: &WatchedInterval, request: &WatchRequest) -> String {
+    let mut reader = WatchReader::default();
+    reader.add(interval);
+    let found = reader.result(request);
+    let each = found.sources.iter().map(|source| {
+        let all: f64 = source.streams.iter().map(|stream| stream.per_s).sum();
+        let latency = source.streams.iter().find_map(|stream| {
+            let p99 = stream.response?.p99_us;
+            Some(format!(", {} p99 {}", stream.name, quantity::time(p99)))
+        });
+        format!(
+            "{} {}{}",
+            source.name,
+            quantity::per_second(all),
+            latency.unwrap_or_default()
+        )
+    });
+    format!(
+        "interval {}: {}",
+        interval.number,
+        each.collect::<Vec<_>>().join("; ")
+    )
+}
+
+/// Continues a watch; `None` if its time is over.
+fn resume(
+    run: &Path,
+    password: &PasswordArgs,
+) -> Result<Option<(Watcher, Journal, Header)>, Error> {
+    let (journal, header, cut) = Journal::reopen_watched(run, &mut |_, _| ())?;
+    if cut {
+        remark("the journal's last line is incomplete: its interval is lost\n");
+    }
+    let request = request(&header).ok_or_else(|| {
+        Error::usage(
+            format!("this run was made by rigel {}", header.request().command()),
+            "resume it with the verb that started it",
+        )
+    })?;
+    let gone = clock::gone_since(header.started.parse()?);
+    if request.lasting.is_some_and(|lasting| gone >= lasting) {
+        return Ok(None);
+    }
+    for disk in &request.disks {
+        let (now, _) = disks_below(Path::new(&disk.named))?;
+        if !now.contains(disk) {
+            return Err(Error::usage(
+                format!(
+                    "this run cannot be resumed: '{}' was on {} and is elsewhere now",
+                    disk.named, disk.name
+                ),
+                "start another watch",
+            ));
+        }
+    }
+    let servers = request
+        .urls
+        .iter()
+        .map(|url| {
+            let access = database::access_again(std::slice::from_ref(url), password)?;
+            let status = ServerStatus::connect(&access)?;
+            Ok((url.clone(), access, status))
+        })
+        .collect::<Result<Vec<WatchedServer>, Error>>()?;
+    let (watcher, findings) = Watcher::begin(request, servers, gone);
+    findings
+        .iter()
+        .for_each(|finding| remark(&format!("rigel: {}\n", finding.what)));
+    Ok(Some((watcher, journal, header)))
+}
+
+/// Shows the report of the journal in `directory`.
+fn report_on(directory: &Path, json: bool) -> Result<u8, Error> {
+    let (header, found, _) = read(directory)?;
+    let document = watch::document(&header, &found);
+    if json {
+        output::json(&watch::json(&header, &found));
+    } else {
+        output::result(&text::render(&document, Extent::Summary));
+    }
+    remark(&format!(
+        "\nthe journal, for `rigel report` and `fit`:\n  {}\n",
+        directory.display()
+    ));
+    page::put(&document, directory);
+    Ok(0)
+}
+
+/// The options of a watch; `None` if the run is not a watch.
+fn request(header: &Header) -> Option<&WatchRequest> {
+    match header.request() {
+        Request::Watch(request) => Some(request),
+        _ => None,
+    }
+}
+
+/// True for the journal of a watch.
+pub(super) fn is_watch(header: &Header) -> bool {
+    request(header).is_some()
+}
+
+fn not_a_watch() -> Error {
+    Error::usage("this run is not a watch", "rigel report reads any run")
+}
+
+/// Reads the journal of a watch interval by interval: its header, its analysis, and whether its last
+/// line was cut off.
+pub(super) fn read(path: &Path) -> Result<(Header, WatchResult, bool), Error> {
+    let mut reader = WatchReader::default();
+    let (header, cut) = journal::scan_watched(path, &mut |_, interval| reader.add(&interval))?;
+    let request = request(&header).ok_or_else(not_a_watch)?;
+    let result = reader.result(request);
+    Ok((header, result, cut))
+}
+
+impl WatchArgs {
+    /// Starts to observe, and makes the journal.
+    fn begin(&self) -> Result<(Watcher, Journal, Header, PathBuf), Error> {
+        let (request, servers, mut findings) = self.request()?;
+        let mut results = Results::begin(self.outcome.out.as_deref(), "watch")?;
+        let (watcher, more) = Watcher::begin(&request, servers, Nanos(0));
+        findings.extend(more);
+        let header = header(&request, watcher.about(), findings);
+        results.claim()?;
+        let journal = Journal::create(results.path(), &header)?;
+        Ok((watcher, journal, header, results.path().to_path_buf()))
+    }
+
+    /// The request, and what the reader should know of the disks.
+    fn request(&self) -> Result<(WatchRequest, Vec<WatchedServer>, Vec<Finding>), Error> {
+        let (mut disks, mut findings): (Vec<WatchedDisk>, Vec<Finding>) = Default::default();
+        let is_url = |target: &&OsString| target.to_str().is_some_and(Address::is_url);
+        let urls: Vec<&OsString> = self.targets.iter().filter(is_url).collect();
+        let paths = self.targets.iter().filter(|target| !is_url(target));
+        for target in paths.chain(&self.device) {
+            let (found, more) = disks_below(Path::new(target))?;
+            for disk in found {
+                if disks.iter().all(|known| known.name != disk.name) {
+                    disks.push(disk);
+                }
+            }
+            findings.extend(more);
+        }
+        if disks.is_empty() && urls.is_empty() {
+            return Err(Error::usage(
+                "nothing to watch is given",
+                "give a directory, a device or the URL of a database, such as rigel watch \
+                 /var/lib/postgresql",
+            ));
+        }
+        if !(EVERY_MIN..=EVERY_MAX).contains(&self.every) {
+            return Err(Error::usage(
+                format!("--every {} is no length of an interval", self.every.exact()),
+                "give 1s to 24h, such as 10s",
+            ));
+        }
+        if let Some(lasting) = self.lasting.filter(|lasting| *lasting < self.every) {
+            return Err(Error::usage(
+                format!(
+                    "--for {} ends before the first interval of {}",
+                    lasting.exact(),
+                    self.every.exact()
+                ),
+                "give a longer --for, such as 1h, or a shorter --every",
+            ));
+        }
+        let block = self
+            .size
+            .map(|size| size_of_io("--size", size))
+            .transpose()?;
+        let servers = self.servers(&urls)?;
+        for (_, access, _) in &servers {
+            findings.extend(access.clear_text_warning());
+        }
+        let block = block.or_else(|| servers.first().map(|(.., status)| status.block));
+        let request = WatchRequest {
+            disks,
+            urls: servers.iter().map(|(url, ..)| url.clone()).collect(),
+            every: self.every,
+            lasting: self.lasting,
+            block: block.unwrap_or(BLOCK_ASSUMED),
+            is_block_assumed: block.is_none(),
+            against: self.against.as_deref().map(serves).transpose()?,
+        };
+        findings.extend(elsewhere(&request));
+        Ok((request, servers, findings))
+    }
+
+    /// Connections to the databases with these URLs, of which each may be another product.
+    fn servers(&self, urls: &[&OsString]) -> Result<Vec<WatchedServer>, Error> {
+        let mut servers: Vec<WatchedServer> = Vec::new();
+        for url in urls {
+            let url = url.to_string_lossy().into_owned();
+            let access = database::access(&[url], &self.password)?;
+            let status = ServerStatus::connect(&access)?;
+            let name = access.servers[0].to_string();
+            if servers.iter().any(|(known, ..)| *known == name) {
+                return Err(Error::usage(
+                    format!("'{name}' is given twice"),
+                    "give every database once",
+                ));
+            }
+            servers.push((name, access, status));
+        }
+        Ok(servers)
+    }
+}
+
+/// What the calibration in `path` measured.
+fn serves(path: &Path) -> Result<StorageServes, Error> {
+    let run = journal::read(path)?;
+    let RunResult::Calibration(found) = report::result(&run) else {
+        return Err(Error::usage(
+            format!("--against '{}' is not a calibration", path.display()),
+            "run rigel calibrate TARGET, and give the directory of that run",
+        ));
+    };
+    let members = &run.header.facts.members;
+    let disks = members.iter().flat_map(|member| &member.devices);
+    Ok(StorageServes {
+        run: path.display().to_string(),
+        target: run.header.facts.name.clone(),
+        host: run.header.host.name.clone(),
+        disks: disks.map(|disk| disk.name.clone()).collect(),
+        ..StorageServes::of(&found)
+    })
+}
+
+/// Says that a calibration is of other storage than that which is watched.
+fn elsewhere(request: &WatchRequest) -> Option<Finding> {
+    let serves = request.against.as_ref()?;
+    let is_watched = |name: &String| {
+        let whole = |disk: &WatchedDisk| observe::devices(disk.number);
+        let mut below = request.disks.iter().flat_map(whole);
+        below.any(|device| device.name == *name)
+    };
+    let is_same = serves.host == observe::host().name && serves.disks.iter().any(is_watched);
+    if is_same || request.disks.is_empty() {
+        return None;
+    }
+    let of = if serves.host == observe::host().name {
+        serves.target.clone()
+    } else {
+        format!("{} on the host {}", serves.target, serves.host)
+    };
+    Some(Finding::warning(
+        FindingName::CalibrationElsewhere,
+        format!(
+            "the calibration in {} is of other storage than is watched: {of}",
+            serves.run
+        ),
+        "that is right for storage that the database may move to; else calibrate this one",
+    ))
+}
+
+fn header(request: &WatchRequest, about: String, findings: Vec<Finding>) -> Header {
+    let disks = request.disks.iter().map(|disk| &disk.name);
+    let names: Vec<&str> = disks.chain(&request.urls).map(String::as_str).collect();
+    Header {
+        format: journal::FORMAT,
+        version: env!("CARGO_PKG_VERSION").into(),
+        started: clock::wall_time(),
+        command: std::env::args_os()
+            .skip(1)
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect(),
+        target: Target::Paths {
+            members: request
+                .disks
+                .iter()
+                .map(|disk| PathBuf::from(&disk.named))
+                .collect(),
+            layout: Layout::Concat,
+        },
+        engine: EngineChoice {
+            name: "watch".into(),
+            buffered: false,
+        },
+        engine_about: about,
+        points: Vec::new(),
+        invocation: Invocation {
+            request: Request::Watch(Box::new(request.clone())),
+            options: RunOptions {
+                directory: std::env::current_dir().unwrap_or_default(),
+                ..RunOptions::default()
+            },
+            files: None,
+        },
+        host: observe::host(),
+        facts: TargetFacts {
+            name: names.join(" and "),
+            members: request.disks.iter().map(member).collect(),
+            ..TargetFacts::default()
+        },
+        findings,
+        ranks: None,
+    }
+}
+
+fn member(disk: &WatchedDisk) -> VolumeMember {
+    let devices = observe::devices(disk.number);
+    VolumeMember {
+        path: PathBuf::from(&disk.named),
+        kind: FileKind::Device,
+        bytes: devices.first().map_or(Bytes(0), |device| device.bytes),
+        inode: 0,
+        alignment: 0,
+        filesystem: None,
+        mount_options: None,
+        extents: None,
+        device_number: Some(disk.number),
+        devices,
+    }
+}

@@ -1,0 +1,155 @@
+//! What `rigel watch` saw in an interval: requests of disks, counters of disks and of databases.
+//!
+//! Facts only: counts, sums, histograms, and two readings of each counter. What a source does not
+//! say is absent. Rates and the demand that follows are computed by `analyse`.
+
+use super::Latencies;
+use crate::model::{Bytes, Counters, Nanos};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One interval.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WatchedInterval {
+    /// Its number on the timetable, from 1. A number that is missing was not observed.
+    pub number: u32,
+    /// Wall-clock time of its beginning.
+    pub started: String,
+    /// Its length.
+    pub measured: Nanos,
+    /// CPU time that this process used in it.
+    pub cpu: Nanos,
+    /// Resident memory of this process at its end.
+    pub memory: Bytes,
+    /// The disks, in the order of the request; absent without disks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<DiskInterval>,
+    /// The databases, in the order of the request; absent without databases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub databases: Vec<DatabaseInterval>,
+}
+
+/// A disk, or a partition, in an interval.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DiskInterval {
+    /// The kernel's name.
+    pub name: String,
+    /// The kernel's counters at the beginning and at the end; `None` if they could not be read.
+    pub counters: Option<[Counters; 2]>,
+    /// Its requests, one by one; `None` if they could not be traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traced: Option<TracedRequests>,
+}
+
+/// The requests that ended in an interval.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TracedRequests {
+    /// By kind, in the order of [`FlowKind`]; kinds that did not occur are absent.
+    pub flows: Vec<RequestFlow>,
+    /// Events that the kernel could not deliver.
+    pub lost: u64,
+    /// Completions of requests whose issue was not seen: it was before the beginning, or lost.
+    /// They have no latency and are in no flow.
+    pub unmatched: u64,
+    /// Requests that were outstanding at the end.
+    pub open: u64,
+    /// Requests that were outstanding when events were lost: nothing more is known of them.
+    #[serde(default)]
+    pub abandoned: u64,
+}
+
+/// Kinds of requests, as far as a disk can tell them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlowKind {
+    /// Reads of at most two blocks.
+    RandomReads,
+    /// Larger reads.
+    MultiblockReads,
+    /// Writes that are not log writes.
+    PageWrites,
+    /// Writes with forced unit access, and the last write that completed before a flush.
+    LogWrites,
+    /// Flushes of the disk's cache.
+    Flushes,
+    /// Discards and whatever else is neither a read nor a write of data.
+    Others,
+}
+
+impl FlowKind {
+    /// Every kind, in order.
+    pub const ALL: [FlowKind; 6] = [
+        Self::RandomReads,
+        Self::MultiblockReads,
+        Self::PageWrites,
+        Self::LogWrites,
+        Self::Flushes,
+        Self::Others,
+    ];
+
+    /// The kind in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::RandomReads => "random reads",
+            Self::MultiblockReads => "multi-block reads",
+            Self::PageWrites => "page writes",
+            Self::LogWrites => "log writes",
+            Self::Flushes => "flushes",
+            Self::Others => "discards and others",
+        }
+    }
+}
+
+/// Requests of one kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequestFlow {
+    /// The kind.
+    pub kind: FlowKind,
+    /// Requests that ended.
+    pub requests: u64,
+    /// Those of them that failed.
+    #[serde(default)]
+    pub failed: u64,
+    /// Bytes that they transferred.
+    pub bytes: u64,
+    /// Requests that began where an earlier request of the same direction ended.
+    pub sequential: u64,
+    /// From the issue to the disk to its completion. For a log write that a flush made durable, to
+    /// the completion of the flush.
+    pub device: Latencies,
+    /// In a queue before the disk, of requests that the kernel queued.
+    pub queue: Latencies,
+    /// Both together, of all requests; absent if none was queued, because it is then the same as
+    /// `device`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Latencies>,
+}
+
+impl RequestFlow {
+    /// The time from the first sight of a request to its end.
+    #[must_use]
+    pub fn response(&self) -> &Latencies {
+        self.response.as_ref().unwrap_or(&self.device)
+    }
+}
+
+/// A database in an interval.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DatabaseInterval {
+    /// Its URL, without a password.
+    pub name: String,
+    /// Time between the two readings; zero in a gap.
+    #[serde(default)]
+    pub measured: Nanos,
+    /// The server's counters at the beginning and at the end, by the server's names; `None` in a
+    /// gap.
+    pub counters: Option<[BTreeMap<String, u64>; 2]>,
+    /// Why there are no counters; empty if there are.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub gap: String,
+    /// What active sessions were waiting for, in all looks together. `CPU` is none.
+    pub waits: BTreeMap<String, u64>,
+    /// Number of looks.
+    pub looks: u64,
+}

@@ -1,0 +1,224 @@
+//! The demand of a live host: requests of its disks and counters of its databases, interval by
+//! interval, without a load of its own.
+//!
+//! Input: a [`WatchRequest`]. Output: [`WatchedInterval`]s. Disks are opened by nobody here: their
+//! requests come from the kernel's tracepoints, and their counters from /sys. What may not be
+//! traced is only counted, and a finding says why.
+
+mod databases;
+mod disks;
+mod requests;
+
+pub use disks::disks_below;
+pub use requests::{DiskPart, Requests};
+
+use crate::clock;
+use crate::engine::perf::BlockTrace;
+use crate::engine::sql::{Access, ServerStatus};
+use crate::model::{Counters, Finding, FindingName, Moment, Nanos, WatchRequest};
+use crate::observe::{disk_counters, own_memory};
+use crate::record::{DiskInterval, TracedRequests, WatchedInterval};
+use databases::DatabaseWatch;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Time between two looks at the kernel's events and at the request to stop.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A database that is to be observed: its URL without a password, and an open connection.
+pub type WatchedServer = (String, Access, ServerStatus);
+
+/// Observes the disks and databases of a request.
+pub struct Watcher {
+    request: WatchRequest,
+    trace: Option<BlockTrace>,
+    /// One for each disk of the request.
+    requests: Vec<Requests>,
+    databases: Vec<DatabaseWatch>,
+    /// Events that were lost in this interval.
+    lost: u64,
+    /// When the first interval began, on the monotonic clock.
+    origin: Nanos,
+    /// The interval that comes next.
+    next: u32,
+    /// Where it begins.
+    begin: Readings,
+}
+
+/// What is read at the edge of an interval.
+struct Readings {
+    at: Nanos,
+    wall: Moment,
+    cpu: Nanos,
+    disks: Vec<Option<Counters>>,
+}
+
+impl Watcher {
+    /// Begins to observe. `since` is the time since the first interval of the whole began: zero, or
+    /// more for a run that is resumed.
+    #[must_use]
+    pub fn begin(
+        request: &WatchRequest,
+        servers: Vec<WatchedServer>,
+        since: Nanos,
+    ) -> (Self, Vec<Finding>) {
+        let numbers: Vec<(u32, u32)> = request.disks.iter().map(|disk| disk.number).collect();
+        let traced = (!numbers.is_empty()).then(|| BlockTrace::open(&numbers));
+        let (trace, findings) = match traced {
+            Some(Ok(trace)) => (Some(trace), Vec::new()),
+            Some(Err(why)) => (None, vec![not_traced(&why)]),
+            None => (None, Vec::new()),
+        };
+        let requests = request.disks.iter().map(|disk| {
+            Requests::new(DiskPart {
+                sectors: disk.sectors,
+                block: request.block,
+            })
+        });
+        let databases = servers
+            .into_iter()
+            .map(|(name, access, status)| DatabaseWatch::begin(name, access, status))
+            .collect();
+        let now = clock::monotonic();
+        let watcher = Self {
+            requests: requests.collect(),
+            trace,
+            databases,
+            lost: 0,
+            origin: Nanos(now.0.saturating_sub(since.0)),
+            next: u32::try_from(since.0 / request.every.0.max(1)).unwrap_or(u32::MAX - 1) + 1,
+            begin: Readings::take(request, now),
+            request: request.clone(),
+        };
+        (watcher, findings)
+    }
+
+    /// How the requests of disks are observed, in words.
+    #[must_use]
+    pub fn about(&self) -> String {
+        match &self.trace {
+            Some(_) => "tracepoints of the block layer, by perf_event_open".into(),
+            None if self.request.disks.is_empty() => String::new(),
+            None => "the kernel's counters of its disks".into(),
+        }
+    }
+
+    /// Number of the interval that comes next.
+    #[must_use]
+    pub fn next_number(&self) -> u32 {
+        self.next
+    }
+
+    /// Observes the next interval: to its end on the timetable, or until `stop` is set.
+    pub fn interval(&mut self, stop: &AtomicBool) -> WatchedInterval {
+        let due = self.origin.0 + u64::from(self.next) * self.request.every.0;
+        while clock::monotonic().0 < due && !stop.load(Ordering::Relaxed) {
+            let left = Duration::from_nanos(due.saturating_sub(clock::monotonic().0));
+            std::thread::sleep(left.min(LOOK));
+            self.read_trace(BlockTrace::settled(clock::monotonic().0));
+        }
+        let is_planned_last = self.request.intervals() == Some(self.next);
+        let is_last = is_planned_last || stop.load(Ordering::Relaxed);
+        let end = Readings::take(&self.request, clock::monotonic());
+        self.databases.iter_mut().for_each(DatabaseWatch::ask);
+        let traced = self.end_trace(end.at, is_last);
+        let databases = self.databases.iter_mut().map(DatabaseWatch::end).collect();
+        let begin = std::mem::replace(&mut self.begin, end);
+        let end = &self.begin;
+        let disks = self.request.disks.iter().enumerate().map(|(at, disk)| {
+            let counters = begin.disks[at].zip(end.disks[at]);
+            DiskInterval {
+                name: disk.name.clone(),
+                counters: counters.map(|(before, after)| [before, after]),
+                traced: traced.get(at).cloned(),
+            }
+        });
+        let interval = WatchedInterval {
+            number: self.next,
+            started: begin.wall.to_string(),
+            measured: end.at.since(begin.at),
+            cpu: end.cpu.since(begin.cpu),
+            memory: own_memory(),
+            disks: disks.collect(),
+            databases,
+        };
+        // Where the machine slept, intervals are missing.
+        let gone = end.at.since(self.origin).0 / self.request.every.0.max(1);
+        let now = u32::try_from(gone).unwrap_or(u32::MAX - 1) + 1;
+        self.next = now.max(self.next + 1);
+        interval
+    }
+
+    /// Adds the events before `until` to the requests of their disks.
+    fn read_trace(&mut self, until: u64) {
+        let Some(trace) = &mut self.trace else {
+            return;
+        };
+        let numbers: Vec<u32> = self
+            .request
+            .disks
+            .iter()
+            .map(|disk| disk.number.0 << 20 | disk.number.1)
+            .collect();
+        let requests = &mut self.requests;
+        trace.read(until, &mut |event| {
+            let of = numbers.iter().zip(requests.iter_mut());
+            of.filter(|(number, _)| **number == event.disk)
+                .for_each(|(_, requests)| requests.add(event));
+        });
+        let lost = trace.take_lost();
+        if lost > 0 {
+            self.lost += lost;
+            self.requests.iter_mut().for_each(Requests::abandon);
+        }
+    }
+
+    /// The requests that ended before `end`; empty if they are not traced.
+    fn end_trace(&mut self, end: Nanos, is_last: bool) -> Vec<TracedRequests> {
+        if self.trace.is_none() {
+            return Vec::new();
+        }
+        // Until every CPU has written what it saw before the end.
+        while BlockTrace::settled(clock::monotonic().0) < end.0 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.read_trace(end.0);
+        let lost = std::mem::take(&mut self.lost);
+        let each = self.requests.iter_mut().map(|requests| {
+            let found = if is_last {
+                requests.take_last()
+            } else {
+                requests.take()
+            };
+            TracedRequests { lost, ..found }
+        });
+        each.collect()
+    }
+}
+
+impl Readings {
+    fn take(request: &WatchRequest, at: Nanos) -> Self {
+        Self {
+            at,
+            wall: clock::moment(),
+            cpu: clock::process_cpu(),
+            disks: request
+                .disks
+                .iter()
+                .map(|disk| disk_counters(&disk.name))
+                .collect(),
+        }
+    }
+}
+
+/// Says what is missing without the kernel's events.
+fn not_traced(why: &str) -> Finding {
+    Finding::warning(
+        FindingName::NotTraced,
+        format!(
+            "the requests of the disks are counted and not traced, because {why}: rates, mean \
+             sizes and mean times are known; percentiles, queues and log writes are not"
+        ),
+        "run it as root, or give the program the right: setcap cap_perfmon,cap_dac_read_search+ep",
+    )
+}

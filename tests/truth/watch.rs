@@ -1,0 +1,185 @@
+//! `rigel watch` of a loop device beside requests whose number and sizes are known: every request is
+//! in its journal once, with its bytes, whatever the machine does meanwhile.
+
+use super::{rigel, witness::Device};
+use crate::common::{Missing, Place, scratch_file, test, text, wait_until};
+use rigel::model::MIB;
+use rigel::record::journal::{self, Run};
+use rigel::record::{FlowKind, RequestFlow};
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+/// `O_DIRECT` of Linux on x86-64.
+const DIRECT: i32 = 0o40_000;
+
+/// Direct I/O needs memory aligned to a page.
+const ALIGNMENT: usize = 4096;
+
+/// Bytes of the largest request here.
+const LARGEST: usize = 65_536;
+
+/// A watch of `device`, which has begun.
+fn begun(place: &Place, device: &Path, more: &[&str]) -> Child {
+    let out = place.0.join("run");
+    let child = Command::new(env!("CARGO_BIN_EXE_rigel"))
+        .args(["watch", text(device), "--every", "1s", "--no-progress"])
+        .args(["--out", text(&out)])
+        .args(more)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The header is written when the events are being recorded.
+    wait_until("the watch has begun", || journal::header(&out).is_ok());
+    child
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill")
+        .args(["-s", name, &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+}
+
+fn ended(child: Child) -> Output {
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    output
+}
+
+/// Fails as missing where this machine or user cannot trace.
+fn traced(run: &Run) -> Result<(), Missing> {
+    let finding = run
+        .header
+        .findings
+        .iter()
+        .find(|one| one.name == "not-traced");
+    finding.map_or(Ok(()), |finding| Err(Missing(finding.what.clone())))
+}
+
+/// Requests and bytes of one kind over all intervals.
+fn sums(run: &Run, kind: FlowKind) -> (u64, u64) {
+    let of_kind = |flow: &&RequestFlow| flow.kind == kind;
+    let flows = run
+        .watched
+        .iter()
+        .flat_map(|interval| &interval.disks)
+        .filter_map(|disk| disk.traced.as_ref())
+        .flat_map(|traced| &traced.flows);
+    flows
+        .filter(of_kind)
+        .fold((0, 0), |(requests, bytes), flow| {
+            assert_eq!(flow.device.histogram.count(), flow.requests - flow.failed);
+            (requests + flow.requests, bytes + flow.bytes)
+        })
+}
+
+fn open(device: &Path) -> File {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(DIRECT)
+        .open(device)
+        .unwrap()
+}
+
+#[test]
+fn every_request_is_in_the_journal_once_with_its_bytes() {
+    test(
+        "every_request_is_in_the_journal_once_with_its_bytes",
+        || {
+            let file = scratch_file("watch-truth", 64 * MIB);
+            let device = Device::new(&file)?;
+            let place = Place::new("watch-truth");
+            let child = begun(&place, &device.path(), &[]);
+            let target = open(&device.path());
+            let mut memory = vec![7; LARGEST + ALIGNMENT];
+            let from = memory.as_ptr().align_offset(ALIGNMENT);
+            let page = &mut memory[from..from + LARGEST];
+            // One after the other, so that the kernel has nothing to merge.
+            for at in 0..700u64 {
+                target
+                    .read_exact_at(&mut page[..8192], at * 5 % 500 * 65_536)
+                    .unwrap();
+            }
+            for at in 0..90u64 {
+                target
+                    .read_exact_at(&mut page[..65_536], at * 131_072)
+                    .unwrap();
+            }
+            for at in 0..300u64 {
+                target
+                    .write_all_at(&page[..4096], at * 7 % 300 * 8192)
+                    .unwrap();
+            }
+            for at in 0..40u64 {
+                target.write_all_at(&page[..4096], at * 8192).unwrap();
+                target.sync_data().unwrap();
+            }
+            drop(target);
+            ended(child);
+            let run = journal::read(&place.0.join("run")).unwrap();
+            traced(&run)?;
+            assert_eq!(sums(&run, FlowKind::RandomReads), (700, 700 * 8192));
+            assert_eq!(sums(&run, FlowKind::MultiblockReads), (90, 90 * 65_536));
+            let (pages, page_bytes) = sums(&run, FlowKind::PageWrites);
+            let (logs, log_bytes) = sums(&run, FlowKind::LogWrites);
+            assert_eq!((pages + logs, page_bytes + log_bytes), (340, 340 * 4096));
+            // A flush after each of the last forty writes made that write durable.
+            assert_eq!((logs, sums(&run, FlowKind::Flushes).0), (40, 40));
+            let intervals = run.watched.iter().flat_map(|interval| &interval.disks);
+            for disk in intervals {
+                let traced = disk.traced.as_ref().unwrap();
+                assert_eq!((traced.lost, traced.unmatched, traced.abandoned), (0, 0, 0));
+            }
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn a_watch_that_is_killed_keeps_its_intervals_and_goes_on() {
+    test(
+        "a_watch_that_is_killed_keeps_its_intervals_and_goes_on",
+        || {
+            let file = scratch_file("watch-killed", 16 * MIB);
+            let device = Device::new(&file)?;
+            let place = Place::new("watch-killed");
+            let mut child = begun(&place, &device.path(), &["--for", "1h"]);
+            let out = place.0.join("run");
+            let lines = || {
+                let text = std::fs::read_to_string(out.join("journal.jsonl")).unwrap_or_default();
+                text.matches('\n').count()
+            };
+            wait_until("two intervals are in the journal", || lines() >= 3);
+            signal(&child, "KILL");
+            child.wait().unwrap();
+            let before = journal::read(&out).unwrap();
+            assert!(before.watched.len() >= 2);
+            let again = Command::new(env!("CARGO_BIN_EXE_rigel"))
+                .args(["watch", "--resume", text(&out), "--no-progress"])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let known = before.watched.len();
+            wait_until("a further interval is in the journal", || {
+                journal::read(&out).is_ok_and(|run| run.watched.len() > known)
+            });
+            ended(again);
+            let after = journal::read(&out).unwrap();
+            assert_eq!(after.watched[..known], before.watched[..]);
+            let numbers: Vec<u32> = after.watched.iter().map(|one| one.number).collect();
+            assert!(numbers.is_sorted() && numbers[known] > numbers[known - 1]);
+            // Its report can be made, and says what was not observed.
+            let report = rigel(&["report", text(&out)]);
+            assert_eq!(report.status.code(), Some(0));
+            Ok(())
+        },
+    );
+}
