@@ -8,7 +8,7 @@ use crate::analyse::{PointSummary, summarise};
 use crate::clock::Clock;
 use crate::drive::{self, Live};
 use crate::model::{Bytes, Coordinates, MIB, Nanos, Point, Sample, Step, Until, escaped};
-use crate::record::{End, PointRecord};
+use crate::record::{End, PointRecord, WatchedInterval};
 use crate::run::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Write;
@@ -139,6 +139,16 @@ impl Progress {
             Some(ProgressLine::Plain) => output::remark(&format!("{what}\n")),
             Some(ProgressLine::Live(view)) => view.update(|state, _| state.say(&escaped(what))),
             None => {}
+        }
+    }
+
+    /// Shows an interval of a watch: `line` where there is no live view.
+    pub(super) fn observed(&mut self, interval: &WatchedInterval, line: &str) {
+        if let Some(ProgressLine::Live(view)) = &self.line {
+            let (number, window) = (interval.number as usize, interval.together());
+            view.update(|state, _| state.observed(number, &window, interval.measured));
+        } else {
+            self.say(line);
         }
     }
 

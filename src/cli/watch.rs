@@ -120,7 +120,7 @@ fn observe_all(
     let metrics = WatchMetrics::of(&args.outcome, header, request)?;
     let mut progress = Progress::new(
         &format!("watch {}", header.facts.name),
-        last as usize,
+        request.intervals().map_or(0, |count| count as usize),
         request.every.as_secs_f64(),
         args.outcome.progress(),
     );
@@ -139,7 +139,7 @@ fn observe_all(
             if let Some(metrics) = &metrics {
                 metrics.add(&interval);
             }
-            progress.say(&line(&interval, request));
+            progress.observed(&interval, &line(&interval, request));
         }
     }
     progress.finish();

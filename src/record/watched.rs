@@ -3,7 +3,7 @@
 //! Facts only: counts, sums, histograms, and two readings of each counter. What a source does not
 //! say is absent. Rates and the demand that follows are computed by `analyse`.
 
-use super::Latencies;
+use super::{Latencies, Window};
 use crate::model::{Bytes, Counters, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -27,6 +27,27 @@ pub struct WatchedInterval {
     /// The databases, in the order of the request; absent without databases.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub databases: Vec<DatabaseInterval>,
+}
+
+impl WatchedInterval {
+    /// Everything that its disks were asked to read and write, as one window. Counted requests have
+    /// no latencies.
+    #[must_use]
+    pub fn together(&self) -> Window {
+        let mut all = Window::default();
+        for disk in &self.disks {
+            if let Some(traced) = &disk.traced {
+                for flow in traced.flows.iter().filter(|flow| flow.kind.is_data()) {
+                    all.done += flow.requests - flow.failed.min(flow.requests);
+                    all.response.merge(flow.response());
+                }
+            } else if let Some([before, after]) = &disk.counters {
+                let reads = after.reads.saturating_sub(before.reads);
+                all.done += reads + after.writes.saturating_sub(before.writes);
+            }
+        }
+        all
+    }
 }
 
 /// A disk, or a partition, in an interval.
@@ -86,6 +107,12 @@ impl FlowKind {
         Self::Flushes,
         Self::Others,
     ];
+
+    /// True for reads and writes of data.
+    #[must_use]
+    pub fn is_data(self) -> bool {
+        !matches!(self, Self::Flushes | Self::Others)
+    }
 
     /// The kind in words.
     #[must_use]

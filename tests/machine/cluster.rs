@@ -251,20 +251,21 @@ fn another_file_of_the_same_name_on_one_host_is_refused_for_all() {
 #[test]
 fn a_missing_host_or_program_is_reported_and_the_job_ends() {
     test("a missing host or program", || {
+        const OURS: &str = "did not complete in 5s: a host was not started";
         needed()?;
         let line = "curve sim:8,100us --depth 1 --out out --join 5s";
         let cases = [
-            ("gone", "h1,h9", "true"),
-            ("empty", "h1,h2", "mount -t tmpfs none bin"),
+            // The launcher may end the job itself, before rank 0 has waited so long.
+            ("gone", "h1,h9", "true", "Cannot open network namespace"),
+            ("empty", "h1,h2", "mount -t tmpfs none bin", OURS),
         ];
-        for (name, hosts, on_second) in cases {
+        for (name, hosts, on_second, or_else) in cases {
             let cluster = Cluster::up(name, on_second);
             let output = cluster.start(hosts, line).wait_with_output().unwrap();
-            assert!(
-                said(&output).contains("did not complete in 5s: a host was not started"),
-                "{name}: {}",
-                said(&output)
-            );
+            let is_said = [OURS, or_else]
+                .iter()
+                .any(|why| said(&output).contains(why));
+            assert!(is_said, "{name}: {}", said(&output));
             assert!(!output.status.success(), "{name}");
             assert!(!cluster.path("out").exists());
             cluster.wait_until_no_rank_is_left();

@@ -155,6 +155,4 @@ pub struct StorageRoom {
     pub not_measured: Vec<DemandKind>,
     /// The share that all kinds but log writes use together.
     pub used_together: f64,
-    /// True if the calibration was of the disks that were watched.
-    pub is_same_storage: bool,
 }

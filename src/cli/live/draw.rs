@@ -9,7 +9,7 @@ use super::look::ColourMode;
 use super::point::PointNow;
 use super::state::{Activity, DonePoint, LiveState};
 use super::unit::clock;
-use crate::analyse::quantity::rounded_percent as percent;
+use crate::analyse::quantity::{capital, rounded_percent as percent};
 use crate::model::{Bytes, Nanos};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -195,9 +195,11 @@ fn header(buffer: &mut Buffer, area: Rect, state: &LiveState, now: Nanos, look: 
 fn overall(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
     let text = match &state.stage {
         Activity::Filling { done, of, .. } => format!("{} of {}", whole(*done), Bytes(*of)),
-        _ if state.number == 0 => String::from("before the first point"),
+        _ if state.number == 0 => format!("before the first {}", state.step),
+        _ if state.points == 0 => format!("{} {}", state.step, state.number),
         _ => format!(
-            "point {} of {}",
+            "{} {} of {}",
+            state.step,
             state.number,
             state.points.max(state.number)
         ),
@@ -645,7 +647,7 @@ fn list(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
     title(
         buffer,
         head,
-        "Points",
+        &format!("{}s", capital(state.step)),
         "",
         &format!("{} done", state.done.len()),
         look,

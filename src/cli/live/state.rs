@@ -10,7 +10,7 @@ use super::unit::ThroughputUnit;
 use crate::analyse::{self, DeviceLoad, HostLoad, PointSummary};
 use crate::drive::Live;
 use crate::model::{Nanos, Point, Sample, Step};
-use crate::record::{End, PointRecord};
+use crate::record::{End, PointRecord, Window};
 use std::collections::VecDeque;
 
 /// Maximum number of windows to keep: more than the columns of any terminal.
@@ -36,8 +36,10 @@ pub(in crate::cli) struct LiveState {
     pub(super) draining: bool,
     /// Number of the running point, from 1; 0 before the first.
     pub(super) number: usize,
-    /// Number of points, as far as known.
+    /// Number of points, as far as known; 0 if there is no end.
     pub(super) points: usize,
+    /// What a point is called: an interval, for a watch.
+    pub(super) step: &'static str,
     /// Seconds left, and when that was reported.
     left: Option<(f64, Nanos)>,
     /// The running point.
@@ -119,6 +121,7 @@ impl LiveState {
         Self {
             title: title.into(),
             points,
+            step: "point",
             ..Self::default()
         }
     }
@@ -238,6 +241,28 @@ impl LiveState {
         }
     }
 
+    /// Interval `number` of a watch has ended: `window` has what the disks did in it.
+    pub(in crate::cli) fn observed(&mut self, number: usize, window: &Window, measured: Nanos) {
+        (self.number, self.step) = (number, "interval");
+        self.stage = Activity::Doing("watching".into());
+        self.span = Some(Span::Window(measured));
+        let column = LiveColumn::of(window, measured);
+        self.done.push_back(DonePoint {
+            name: format!("interval {number}"),
+            rate: column.rate,
+            unit: self.unit,
+            latency: column.latency.map(|latency| (latency.p50, latency.p99)),
+            complete: true,
+        });
+        self.columns.push_back(column);
+        while self.columns.len() > COLUMNS_MAX {
+            self.columns.pop_front();
+        }
+        while self.done.len() > POINTS_MAX {
+            self.done.pop_front();
+        }
+    }
+
     /// Removes the seconds of a round: its own column replaces them.
     fn forget_seconds(&mut self) {
         while self.span == Some(Span::Round)
@@ -257,6 +282,9 @@ impl LiveState {
     pub(super) fn share(&self) -> f64 {
         if let Activity::Filling { done, of, .. } = self.stage {
             return done as f64 / of.max(1) as f64;
+        }
+        if self.points == 0 {
+            return 0.0;
         }
         let ended = self.number.saturating_sub(usize::from(
             self.point.is_some() || self.stage == Activity::Beginning,

@@ -10,7 +10,10 @@ use crate::engine::sim::Sim;
 use crate::model::{
     Coordinates, Kind, Load, Mix, Nanos, Outcome, Pattern, Point, Sample, Stream, Until, WarmUp,
 };
-use crate::record::{OperationTimes, Recorder, SharedWindows};
+use crate::record::{
+    DiskInterval, FlowKind, Latencies, OperationTimes, Recorder, RequestFlow, SharedWindows,
+    TracedRequests, WatchedInterval,
+};
 use crate::report::golden;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -163,6 +166,52 @@ fn every_stage_has_a_screen() {
     state.wait("round 13", now.plus(Nanos::from_secs(754)));
     screens += &screen(80, 8, &state, now, PLAIN);
     golden::check("live/stages.txt", &screens);
+}
+
+#[test]
+fn a_watch_shows_its_intervals() {
+    let mut state = LiveState::new("watch vda", 0);
+    for number in 1..=30_u32 {
+        let mut reads = Latencies::default();
+        for at in 0..200 {
+            let busy = u64::from(100 + 20 * (number % 10));
+            reads.record(Nanos::from_micros(busy + at * at / 20));
+        }
+        let mut flow = RequestFlow {
+            kind: FlowKind::RandomReads,
+            requests: 200,
+            failed: 0,
+            bytes: 200 * 8192,
+            sequential: 0,
+            device: reads,
+            queue: Latencies::default(),
+            response: None,
+        };
+        let mut flows = vec![flow.clone()];
+        // Flushes are no data: the screen leaves them out.
+        flow.kind = FlowKind::Flushes;
+        flows.push(flow);
+        let interval = WatchedInterval {
+            number,
+            measured: Nanos::from_secs(1),
+            disks: vec![DiskInterval {
+                traced: Some(TracedRequests {
+                    flows,
+                    ..TracedRequests::default()
+                }),
+                ..DiskInterval::default()
+            }],
+            ..WatchedInterval::default()
+        };
+        let window = interval.together();
+        assert_eq!(window.done, 200);
+        state.observed(number as usize, &window, interval.measured);
+    }
+    state.points = 60;
+    let with_end = screen(80, 24, &state, Nanos::from_secs(30), PLAIN);
+    state.points = 0;
+    let without = screen(80, 8, &state, Nanos::from_secs(30), PLAIN);
+    golden::check("live/watch.txt", &(with_end + &without));
 }
 
 #[test]
