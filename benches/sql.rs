@@ -166,16 +166,23 @@ impl Bench {
         let mut cpu = Vec::new();
         for sessions in [1, 4, 16] {
             let mut rounds: Vec<[f64; 5]> = Vec::new();
-            for _ in 0..self.settings.rounds {
-                let (single, of_single) = self.rigel(sessions, 1)?;
-                let (unit, of_unit) = self.rigel(sessions, 64)?;
-                rounds.push([
-                    self.raw(sessions)?,
-                    single,
-                    self.pgbench(sessions, &one)?,
-                    unit,
-                    self.pgbench(sessions, many)?,
-                ]);
+            for round in 0..self.settings.rounds {
+                // Who comes first finds the disk as others left it: they take turns.
+                let ours =
+                    || Ok::<_, String>((self.rigel(sessions, 1)?, self.rigel(sessions, 64)?));
+                let theirs = || {
+                    Ok::<_, String>((self.pgbench(sessions, &one)?, self.pgbench(sessions, many)?))
+                };
+                let raw = self.raw(sessions)?;
+                let (((single, of_single), (unit, of_unit)), (pgbench, inside)) = if round % 2 == 0
+                {
+                    let ours = ours()?;
+                    (ours, theirs()?)
+                } else {
+                    let theirs = theirs()?;
+                    (ours()?, theirs)
+                };
+                rounds.push([raw, single, pgbench, unit, inside]);
                 cpu.push((sessions, of_single, of_unit));
             }
             let [raw, single, pgbench, unit, inside] =

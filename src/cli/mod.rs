@@ -178,12 +178,17 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
 
 /// A parser error in the form of our own refusals.
 fn refusal(said: &str) -> Error {
-    let mut paragraphs = said
-        .trim()
+    let in_a_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (first, rest) = said.trim().split_once("\n\n").unwrap_or((said.trim(), ""));
+    // A value that we refused ourselves brings its own hint.
+    let (what, own) = match first.split_once("\n  hint: ") {
+        Some((what, hint)) => (what, Some(in_a_line(hint))),
+        None => (first, None),
+    };
+    let what = in_a_line(what);
+    let hints: Vec<String> = rest
         .split("\n\n")
-        .map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
-    let what = paragraphs.next().unwrap_or_default();
-    let hints: Vec<String> = paragraphs
+        .map(in_a_line)
         .filter_map(|text| {
             let usage = text
                 .strip_prefix("Usage: ")
@@ -192,6 +197,7 @@ fn refusal(said: &str) -> Error {
         })
         .chain(["see --help".into()])
         .collect();
+    let hints: Vec<String> = own.into_iter().chain(hints).collect();
     Error::usage(what.trim_start_matches("error: "), hints.join("; "))
 }
 
@@ -309,6 +315,13 @@ mod tests {
         assert_eq!(
             super::refusal(said).to_string(),
             format!("unrecognized subcommand 'ornion'\n  hint: {hint}")
+        );
+        let own = "error: invalid value 'noon' for '--at <WHICH>': 'noon' is no interval\n  hint: \
+                   give peak\n\nFor more information, try '--help'.\n";
+        assert_eq!(
+            super::refusal(own).to_string(),
+            "invalid value 'noon' for '--at <WHICH>': 'noon' is no interval\n  hint: give peak; see \
+             --help"
         );
     }
 }
