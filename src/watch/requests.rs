@@ -2,9 +2,9 @@
 //!
 //! Input: events in order of time. Output: [`TracedRequests`] of an interval. Pure.
 //!
-//! A log write is a write with forced unit access, or the last write that completed before a flush:
-//! then its time ends when the flush ends, because only then may the database continue. Requests
-//! that were outstanding at the beginning have no known start, and are counted apart.
+//! A log write is a write with forced unit access, or the last write that completed shortly before a
+//! flush: then its time ends when the flush ends, because only then may the database continue.
+//! Requests that were outstanding at the beginning have no known start, and are counted apart.
 
 use crate::engine::tracepoint::{RequestAction, RequestEvent, RequestStep};
 use crate::model::Nanos;
@@ -24,6 +24,10 @@ const OPEN_MAX: usize = 65_536;
 
 /// A queued request that was not issued for longer than this was merged into another.
 const QUEUED_NS_MAX: u64 = 30_000_000_000;
+
+/// Longest time from the end of a log write to the issue of its flush. A database that waits for its
+/// log sends the flush at once; a flush that comes later is for something else.
+const FLUSH_GAP_NS_MAX: u64 = 10_000_000;
 
 /// Number of streams per direction in which a sequential request is recognised.
 const STREAMS: usize = 16;
@@ -202,7 +206,7 @@ impl Requests {
             RequestAction::Flush | RequestAction::Other => false,
         };
         let log_write = if event.action == RequestAction::Flush {
-            self.last_write.take()
+            self.log_write_before(event.at)
         } else {
             None
         };
@@ -221,6 +225,17 @@ impl Requests {
             issued_at: event.at,
             log_write,
         });
+    }
+
+    /// The write that a flush issued `at` this time makes durable. One that ended too long before is
+    /// a page write.
+    fn log_write_before(&mut self, at: u64) -> Option<EndedRequest> {
+        let write = self.last_write.take()?;
+        if at.saturating_sub(write.ended_at) <= FLUSH_GAP_NS_MAX {
+            return Some(write);
+        }
+        self.record(FlowKind::PageWrites, write);
+        None
     }
 
     /// Adds an outstanding request. Several may read the same blocks at the same time.
@@ -456,6 +471,30 @@ mod tests {
     }
 
     #[test]
+    fn a_flush_long_after_a_write_does_not_make_it_a_log_write() {
+        let kind = |gap: u64| {
+            let found = seen(&[
+                event(0, Issued, Write, 8),
+                event(10, Completed, Write, 8),
+                event(10 + gap, Issued, Flush, 0),
+                event(20 + gap, Completed, Flush, 0),
+            ]);
+            let writes: Vec<_> = found
+                .flows
+                .iter()
+                .filter(|flow| flow.kind != FlowKind::Flushes)
+                .map(|flow| (flow.kind, flow.requests, flow.device.sum))
+                .collect();
+            assert_eq!(writes.len(), 1);
+            writes[0]
+        };
+        let longest = FLUSH_GAP_NS_MAX;
+        assert_eq!(kind(longest), (FlowKind::LogWrites, 1, 20 + longest));
+        assert_eq!(kind(longest + 1), (FlowKind::PageWrites, 1, 10));
+        assert_eq!(kind(8_000_000_000), (FlowKind::PageWrites, 1, 10));
+    }
+
+    #[test]
     fn a_request_that_ends_in_parts_counts_once() {
         let part = |at, sector, sectors| RequestEvent {
             sectors,
@@ -544,7 +583,8 @@ mod tests {
             for (at, (action, step, sector)) in events.into_iter().enumerate() {
                 let (action, step) = ([Read, Write, Flush][action], RequestStep::ALL[step]);
                 let sector = if action == Flush { 0 } else { sector };
-                requests.add(&event(at as u64, step, action, sector));
+                // Some flushes follow a write within the time of a log write, others do not.
+                requests.add(&event(at as u64 * 3_000_000, step, action, sector));
                 issued += u64::from(step == Issued);
                 completed += u64::from(step == Completed);
             }
