@@ -15,7 +15,7 @@ pub use requests::{DiskPart, Requests};
 use crate::clock;
 use crate::engine::perf::BlockTrace;
 use crate::engine::sql::{Access, ServerStatus};
-use crate::model::{Counters, Finding, FindingName, Moment, Nanos, WatchRequest};
+use crate::model::{Counters, Finding, FindingName, Moment, Nanos, WatchRequest, WatchedDisk};
 use crate::observe::{disk_counters, own_memory};
 use crate::record::{DiskInterval, TracedRequests, WatchedInterval};
 use databases::DatabaseWatch;
@@ -32,8 +32,8 @@ pub type WatchedServer = (String, Access, ServerStatus);
 pub struct Watcher {
     request: WatchRequest,
     trace: Option<BlockTrace>,
-    /// One for each disk of the request.
-    requests: Vec<Requests>,
+    /// One for each disk of the request; `None` for one that cannot be traced.
+    requests: Vec<Option<Requests>>,
     databases: Vec<DatabaseWatch>,
     /// Events that were lost in this interval.
     lost: u64,
@@ -43,6 +43,13 @@ pub struct Watcher {
     next: u32,
     /// Where it begins.
     begin: Readings,
+}
+
+/// What the trace has of a disk in an interval.
+struct SeenRequests {
+    /// True if it has anything: an event, or that events were lost.
+    is_seen: bool,
+    requests: TracedRequests,
 }
 
 /// What is read at the edge of an interval.
@@ -62,26 +69,31 @@ impl Watcher {
         servers: Vec<WatchedServer>,
         since: Nanos,
     ) -> (Self, Vec<Finding>) {
-        let numbers: Vec<(u32, u32)> = request.disks.iter().map(|disk| disk.number).collect();
-        let traced = (!numbers.is_empty()).then(|| BlockTrace::open(&numbers));
-        let (trace, findings) = match traced {
-            Some(Ok(trace)) => (Some(trace), Vec::new()),
-            Some(Err(why)) => (None, vec![not_traced(&why)]),
-            None => (None, Vec::new()),
-        };
         let requests = request.disks.iter().map(|disk| {
-            Requests::new(DiskPart {
-                sectors: disk.sectors,
-                block: request.block,
+            disks::is_traceable(disk).then(|| {
+                Requests::new(DiskPart {
+                    sectors: disk.sectors,
+                    block: request.block,
+                })
             })
         });
+        let requests: Vec<Option<Requests>> = requests.collect();
+        let (traced, counted) = by_way(&request.disks, &requests);
+        let mut findings = Vec::new();
+        if !counted.is_empty() {
+            findings.push(without_queue(&counted));
+        }
+        let numbers: Vec<(u32, u32)> = traced.iter().map(|disk| disk.number).collect();
+        let trace = (!numbers.is_empty()).then(|| BlockTrace::open(&numbers));
+        let trace =
+            trace.and_then(|opened| opened.map_err(|why| findings.push(not_traced(&why))).ok());
         let databases = servers
             .into_iter()
             .map(|(name, access, status)| DatabaseWatch::begin(name, access, status))
             .collect();
         let now = clock::monotonic();
         let watcher = Self {
-            requests: requests.collect(),
+            requests,
             trace,
             databases,
             lost: 0,
@@ -96,10 +108,14 @@ impl Watcher {
     /// How the requests of disks are observed, in words.
     #[must_use]
     pub fn about(&self) -> String {
+        const TRACEPOINTS: &str = "tracepoints of the block layer, by perf_event_open";
+        const COUNTERS: &str = "the kernel's counters of";
+        let (_, counted) = by_way(&self.request.disks, &self.requests);
         match &self.trace {
-            Some(_) => "tracepoints of the block layer, by perf_event_open".into(),
+            Some(_) if counted.is_empty() => TRACEPOINTS.into(),
+            Some(_) => format!("{TRACEPOINTS}; {COUNTERS} {}", names(&counted)),
             None if self.request.disks.is_empty() => String::new(),
-            None => "the kernel's counters of its disks".into(),
+            None => format!("{COUNTERS} its disks"),
         }
     }
 
@@ -121,16 +137,19 @@ impl Watcher {
         let is_last = is_planned_last || stop.load(Ordering::Relaxed);
         let end = Readings::take(&self.request, clock::monotonic());
         self.databases.iter_mut().for_each(DatabaseWatch::ask);
-        let traced = self.end_trace(end.at, is_last);
+        let mut traced = self.end_trace(end.at, is_last);
         let databases = self.databases.iter_mut().map(DatabaseWatch::end).collect();
         let begin = std::mem::replace(&mut self.begin, end);
         let end = &self.begin;
         let disks = self.request.disks.iter().enumerate().map(|(at, disk)| {
             let counters = begin.disks[at].zip(end.disks[at]);
+            let traced = traced.get_mut(at).and_then(Option::take);
             DiskInterval {
                 name: disk.name.clone(),
                 counters: counters.map(|(before, after)| [before, after]),
-                traced: traced.get(at).cloned(),
+                traced: traced
+                    .filter(|seen| seen.is_seen || !rose(counters))
+                    .map(|seen| seen.requests),
             }
         });
         let interval = WatchedInterval {
@@ -164,17 +183,19 @@ impl Watcher {
         trace.read(until, &mut |event| {
             let of = numbers.iter().zip(requests.iter_mut());
             of.filter(|(number, _)| **number == event.disk)
-                .for_each(|(_, requests)| requests.add(event));
+                .filter_map(|(_, requests)| requests.as_mut())
+                .for_each(|requests| requests.add(event));
         });
         let lost = trace.take_lost();
         if lost > 0 {
             self.lost += lost;
-            self.requests.iter_mut().for_each(Requests::abandon);
+            let traced = self.requests.iter_mut().flatten();
+            traced.for_each(Requests::abandon);
         }
     }
 
-    /// The requests that ended before `end`; empty if they are not traced.
-    fn end_trace(&mut self, end: Nanos, is_last: bool) -> Vec<TracedRequests> {
+    /// The requests that ended before `end`, of each disk that is traced; empty if none is.
+    fn end_trace(&mut self, end: Nanos, is_last: bool) -> Vec<Option<SeenRequests>> {
         if self.trace.is_none() {
             return Vec::new();
         }
@@ -185,12 +206,16 @@ impl Watcher {
         self.read_trace(end.0);
         let lost = std::mem::take(&mut self.lost);
         let each = self.requests.iter_mut().map(|requests| {
+            let requests = requests.as_mut()?;
             let found = if is_last {
                 requests.take_last()
             } else {
                 requests.take()
             };
-            TracedRequests { lost, ..found }
+            Some(SeenRequests {
+                is_seen: requests.take_seen() || lost > 0,
+                requests: TracedRequests { lost, ..found },
+            })
         });
         each.collect()
     }
@@ -211,6 +236,43 @@ impl Readings {
     }
 }
 
+/// The disks that can be traced, and those of which only counters are known.
+fn by_way<'a>(
+    disks: &'a [WatchedDisk],
+    requests: &[Option<Requests>],
+) -> (Vec<&'a WatchedDisk>, Vec<&'a WatchedDisk>) {
+    let both = disks.iter().zip(requests);
+    let (traced, counted): (Vec<_>, Vec<_>) = both.partition(|(_, requests)| requests.is_some());
+    let disks =
+        |these: Vec<(&'a WatchedDisk, _)>| these.into_iter().map(|(disk, _)| disk).collect();
+    (disks(traced), disks(counted))
+}
+
+fn names(disks: &[&WatchedDisk]) -> String {
+    let names: Vec<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
+    names.join(", ")
+}
+
+/// True if a disk's counters say that I/O ended. Where the trace has no event beside that, the
+/// driver makes none, and the counters hold.
+fn rose(counters: Option<(Counters, Counters)>) -> bool {
+    let ended = |counters: Counters| counters.reads.saturating_add(counters.writes);
+    counters.is_some_and(|(before, after)| ended(after) > ended(before))
+}
+
+/// Says what is missing of disks that have no requests.
+fn without_queue(disks: &[&WatchedDisk]) -> Finding {
+    Finding::warning(
+        FindingName::NotTraced,
+        format!(
+            "the I/O of {} is counted and not traced, because the kernel makes no requests for it: \
+             rates, mean sizes and mean times are known; percentiles, queues and log writes are not",
+            names(disks)
+        ),
+        "if it is made of other devices, such as the paths of an NVMe disk, give those",
+    )
+}
+
 /// Says what is missing without the kernel's events.
 fn not_traced(why: &str) -> Finding {
     Finding::warning(
@@ -221,4 +283,46 @@ fn not_traced(why: &str) -> Finding {
         ),
         "run it as root, or give the program the right: setcap cap_perfmon,cap_dac_read_search+ep",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request for a disk that no machine has, and so has no queue.
+    fn of_no_disk() -> WatchRequest {
+        WatchRequest {
+            disks: vec![WatchedDisk {
+                name: "none".into(),
+                number: (4095, 0),
+                ..WatchedDisk::default()
+            }],
+            every: Nanos::from_secs(10),
+            ..WatchRequest::default()
+        }
+    }
+
+    #[test]
+    fn a_disk_without_a_queue_is_counted_and_named() {
+        let (mut watcher, findings) = Watcher::begin(&of_no_disk(), Vec::new(), Nanos(0));
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].name, "not-traced");
+        assert!(findings[0].what.contains("the I/O of none is counted"));
+        assert_eq!(watcher.about(), "the kernel's counters of its disks");
+        let interval = watcher.interval(&AtomicBool::new(true));
+        assert_eq!(interval.disks[0].traced, None);
+    }
+
+    #[test]
+    fn counters_rise_when_a_read_or_a_write_ends() {
+        let counters = |reads, writes| Counters {
+            reads,
+            writes,
+            ..Counters::default()
+        };
+        assert!(rose(Some((counters(5, 5), counters(5, 6)))));
+        assert!(rose(Some((counters(5, 5), counters(6, 5)))));
+        assert!(!rose(Some((counters(5, 5), counters(5, 5)))));
+        assert!(!rose(None));
+    }
 }

@@ -57,6 +57,8 @@ pub struct Requests {
     flows: Vec<FlowSums>,
     unmatched: u64,
     abandoned: u64,
+    /// True if there was an event in this interval.
+    is_seen: bool,
 }
 
 /// What is known of requests, by first sector and action.
@@ -159,6 +161,7 @@ impl Requests {
 
     /// Adds an event of this disk.
     pub fn add(&mut self, event: &RequestEvent) {
+        self.is_seen = true;
         // An empty write only asks the kernel for a flush.
         let is_data = matches!(event.action, RequestAction::Read | RequestAction::Write);
         if is_data && (event.sectors == 0 || !self.is_within(event.sector)) {
@@ -178,6 +181,11 @@ impl Requests {
             RequestStep::Issued => self.issue(event),
             RequestStep::Completed => self.complete(event),
         }
+    }
+
+    /// True if there was an event since the last call.
+    pub fn take_seen(&mut self) -> bool {
+        std::mem::take(&mut self.is_seen)
     }
 
     fn is_within(&self, sector: u64) -> bool {
