@@ -61,13 +61,14 @@ struct Readings {
 }
 
 impl Watcher {
-    /// Begins to observe. `since` is the time since the first interval of the whole began: zero, or
-    /// more for a run that is resumed.
+    /// Begins to observe. `since` is the time since the first interval of the whole began, and `last`
+    /// the number of the last interval that is known: zero, or more for a run that is resumed.
     #[must_use]
     pub fn begin(
         request: &WatchRequest,
         servers: Vec<WatchedServer>,
         since: Nanos,
+        last: u32,
     ) -> (Self, Vec<Finding>) {
         let requests = request.disks.iter().map(|disk| {
             disks::is_traceable(disk).then(|| {
@@ -98,7 +99,7 @@ impl Watcher {
             databases,
             lost: 0,
             origin: Nanos(now.0.saturating_sub(since.0)),
-            next: u32::try_from(since.0 / request.every.0.max(1)).unwrap_or(u32::MAX - 1) + 1,
+            next: number_at(since, request.every).max(last.saturating_add(1)),
             begin: Readings::take(request, now),
             request: request.clone(),
         };
@@ -161,10 +162,10 @@ impl Watcher {
             disks: disks.collect(),
             databases,
         };
-        // Where the machine slept, intervals are missing.
-        let gone = end.at.since(self.origin).0 / self.request.every.0.max(1);
-        let now = u32::try_from(gone).unwrap_or(u32::MAX - 1) + 1;
-        self.next = now.max(self.next + 1);
+        // Where this process was stopped, an interval is longer, and numbers are missing. The time
+        // in which the machine slept does not count: this clock stands still meanwhile.
+        let now = number_at(end.at.since(self.origin), self.request.every);
+        self.next = now.max(self.next.saturating_add(1));
         interval
     }
 
@@ -236,6 +237,12 @@ impl Readings {
     }
 }
 
+/// Number of the interval to which this time since the beginning of the first belongs.
+fn number_at(since: Nanos, every: Nanos) -> u32 {
+    let whole = since.0 / every.0.max(1);
+    u32::try_from(whole).unwrap_or(u32::MAX).saturating_add(1)
+}
+
 /// The disks that can be traced, and those of which only counters are known.
 fn by_way<'a>(
     disks: &'a [WatchedDisk],
@@ -304,13 +311,31 @@ mod tests {
 
     #[test]
     fn a_disk_without_a_queue_is_counted_and_named() {
-        let (mut watcher, findings) = Watcher::begin(&of_no_disk(), Vec::new(), Nanos(0));
+        let (mut watcher, findings) = Watcher::begin(&of_no_disk(), Vec::new(), Nanos(0), 0);
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].name, "not-traced");
         assert!(findings[0].what.contains("the I/O of none is counted"));
         assert_eq!(watcher.about(), "the kernel's counters of its disks");
         let interval = watcher.interval(&AtomicBool::new(true));
         assert_eq!(interval.disks[0].traced, None);
+    }
+
+    #[test]
+    fn a_number_that_the_journal_has_is_not_used_again() {
+        let next = |since, last| {
+            let since = Nanos::from_secs(since);
+            Watcher::begin(&of_no_disk(), Vec::new(), since, last)
+                .0
+                .next_number()
+        };
+        // Interrupted after 14 s in interval 2, and resumed after 17 s.
+        assert_eq!(next(17, 2), 3);
+        assert_eq!(next(17, 1), 2);
+        assert_eq!(next(47, 2), 5);
+        assert_eq!(next(0, 0), 1);
+        let (mut watcher, _) = Watcher::begin(&of_no_disk(), Vec::new(), Nanos::from_secs(17), 2);
+        assert_eq!(watcher.interval(&AtomicBool::new(true)).number, 3);
+        assert_eq!(watcher.next_number(), 4);
     }
 
     #[test]
