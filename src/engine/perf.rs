@@ -99,7 +99,9 @@ impl BlockTrace {
         let tracefs = tracefs()?;
         let formats = RequestStep::ALL
             .into_iter()
-            .map(|step| format_of(&tracefs, step))
+            .map(|step| (step, format_of(&tracefs, step)))
+            .filter(|(step, format)| format.is_ok() || !step.is_optional())
+            .map(|(_, format)| format)
             .collect::<Result<Vec<_>, String>>()?;
         let filter = disks
             .iter()
