@@ -25,6 +25,9 @@ use std::time::Duration;
 /// Time between two looks at the kernel's events and at the request to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// Longest time for which databases may answer at the end of an interval, all together.
+const PATIENCE: Nanos = Nanos::from_secs(2);
+
 /// A database that is to be observed: its URL without a password, and an open connection.
 pub type WatchedServer = (String, Access, ServerStatus);
 
@@ -84,14 +87,15 @@ impl Watcher {
         if !counted.is_empty() {
             findings.push(without_queue(&counted));
         }
-        let numbers: Vec<(u32, u32)> = traced.iter().map(|disk| disk.number).collect();
-        let trace = (!numbers.is_empty()).then(|| BlockTrace::open(&numbers));
-        let trace =
-            trace.and_then(|opened| opened.map_err(|why| findings.push(not_traced(&why))).ok());
         let databases = servers
             .into_iter()
             .map(|(name, access, status)| DatabaseWatch::begin(name, access, status))
             .collect();
+        // Nobody reads the rings before the first interval: so this comes last.
+        let numbers: Vec<(u32, u32)> = traced.iter().map(|disk| disk.number).collect();
+        let trace = (!numbers.is_empty()).then(|| BlockTrace::open(&numbers));
+        let trace =
+            trace.and_then(|opened| opened.map_err(|why| findings.push(not_traced(&why))).ok());
         let now = clock::monotonic();
         let watcher = Self {
             requests,
@@ -139,6 +143,7 @@ impl Watcher {
         let end = Readings::take(&self.request, clock::monotonic());
         self.databases.iter_mut().for_each(DatabaseWatch::ask);
         let mut traced = self.end_trace(end.at, is_last);
+        self.wait_for_databases();
         let databases = self.databases.iter_mut().map(DatabaseWatch::end).collect();
         let begin = std::mem::replace(&mut self.begin, end);
         let end = &self.begin;
@@ -167,6 +172,18 @@ impl Watcher {
         let now = number_at(end.at.since(self.origin), self.request.every);
         self.next = now.max(self.next.saturating_add(1));
         interval
+    }
+
+    /// Waits until the databases have answered. One that does not takes no event from the disks: the
+    /// rings are read meanwhile, and what they have is of the next interval.
+    fn wait_for_databases(&mut self) {
+        let patience = PATIENCE.0.min(self.request.every.0 / 2);
+        let deadline = Nanos(clock::monotonic().0 + patience);
+        let mut databases = std::mem::take(&mut self.databases);
+        databases::wait_for_all(&mut databases, deadline, LOOK, &mut || {
+            self.read_trace(BlockTrace::settled(clock::monotonic().0));
+        });
+        self.databases = databases;
     }
 
     /// Adds the events before `until` to the requests of their disks.
