@@ -104,7 +104,7 @@ fn descend(node: &Node, named: &Path, disks: &mut Vec<WatchedDisk>, depth: usize
 }
 
 /// True if the kernel makes requests for this disk, which can be traced. Disks in memory (zram, brd,
-/// pmem), volumes of ZFS and the head of an NVMe disk with several paths take an I/O without one.
+/// pmem), volumes of ZFS and the head of an `NVMe` disk with several paths take an I/O without one.
 pub(super) fn is_traceable(disk: &WatchedDisk) -> bool {
     Sys::default()
         .node(disk.number)

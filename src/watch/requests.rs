@@ -166,16 +166,15 @@ impl Requests {
         self.is_seen = true;
         // An empty write only asks the kernel for a flush.
         let is_data = matches!(event.action, RequestAction::Read | RequestAction::Write);
-        if is_data && (event.sectors == 0 || !self.is_within(event.sector)) {
+        // A flush and a command of the driver have no place, and the kernel's events differ in what
+        // they print for it. A discard has one.
+        let is_placed = event.action != RequestAction::Flush && event.sector != u64::MAX;
+        let is_elsewhere = is_placed && event.sectors > 0 && !self.is_within(event.sector);
+        if is_elsewhere || is_data && event.sectors == 0 {
             return;
         }
-        // A flush has no place, and the kernel's events differ in what they print for it.
         let event = &RequestEvent {
-            sector: if event.action == RequestAction::Flush {
-                0
-            } else {
-                event.sector
-            },
+            sector: if is_placed { event.sector } else { 0 },
             ..*event
         };
         match event.step {
@@ -429,7 +428,7 @@ impl FlowSums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use RequestAction::{Flush, Read, Write};
+    use RequestAction::{Flush, Other, Read, Write};
     use RequestStep::{Completed, Issued, PutBack, Queued};
     use proptest::prelude::*;
 
@@ -577,10 +576,23 @@ mod tests {
         }
         requests.add(&event(50, Issued, Flush, 0));
         requests.add(&event(51, Completed, Flush, 0));
+        // Discards within and outside.
+        for sector in [500, 1050] {
+            requests.add(&event(60, Issued, Other, sector));
+            requests.add(&event(61, Completed, Other, sector));
+        }
+        // A command of the driver: its bytes show at its end only.
+        let command = RequestEvent {
+            sectors: 0,
+            ..event(70, Issued, Other, 0)
+        };
+        requests.add(&command);
+        requests.add(&event(71, Completed, Other, u64::MAX));
         let found = requests.take_last();
         assert_eq!(flow(&found, FlowKind::RandomReads).requests, 2);
         assert_eq!(flow(&found, FlowKind::Flushes).requests, 1);
-        assert_eq!(found.unmatched, 0);
+        assert_eq!(flow(&found, FlowKind::Others).requests, 1 + 1);
+        assert_eq!((found.unmatched, found.open), (0, 0));
     }
 
     #[test]
