@@ -176,7 +176,10 @@ fn resume(
     run: &Path,
     password: &PasswordArgs,
 ) -> Result<Option<(Watcher, Journal, Header)>, Error> {
-    let (journal, header, cut) = Journal::reopen_watched(run, &mut |_, _| ())?;
+    let mut last = 0;
+    let (journal, header, cut) = Journal::reopen_watched(run, &mut |_, interval| {
+        last = last.max(interval.number);
+    })?;
     if cut {
         remark("the journal's last line is incomplete: its interval is lost\n");
     }
@@ -187,7 +190,8 @@ fn resume(
         )
     })?;
     let gone = clock::gone_since(header.started.parse()?);
-    if request.lasting.is_some_and(|lasting| gone >= lasting) {
+    let is_last = request.intervals().is_some_and(|all| last >= all);
+    if is_last || request.lasting.is_some_and(|lasting| gone >= lasting) {
         return Ok(None);
     }
     for disk in &request.disks {
@@ -211,11 +215,25 @@ fn resume(
             Ok((url.clone(), access, status))
         })
         .collect::<Result<Vec<WatchedServer>, Error>>()?;
-    let (watcher, findings) = Watcher::begin(request, servers, gone);
+    let (watcher, findings) = Watcher::begin(request, servers, gone, last);
+    observed_alike(&header.engine_about, &watcher.about())?;
     findings
         .iter()
         .for_each(|finding| remark(&format!("rigel: {}\n", finding.what)));
     Ok(Some((watcher, journal, header)))
+}
+
+/// Refuses to continue a run in another way: its intervals would not be comparable.
+fn observed_alike(before: &str, now: &str) -> Result<(), Error> {
+    if before == now {
+        return Ok(());
+    }
+    Err(Error::usage(
+        format!(
+            "this run cannot be resumed: its disks were observed by {before}, and would be by {now}"
+        ),
+        "resume it with the rights that it began with (tracing needs root), or start another watch",
+    ))
 }
 
 /// Shows the report of the journal in `directory`.
@@ -267,7 +285,7 @@ impl WatchArgs {
     fn begin(&self) -> Result<(Watcher, Journal, Header, PathBuf), Error> {
         let (request, servers, mut findings) = self.request()?;
         let mut results = Results::begin(self.outcome.out.as_deref(), "watch")?;
-        let (watcher, more) = Watcher::begin(&request, servers, Nanos(0));
+        let (watcher, more) = Watcher::begin(&request, servers, Nanos(0), 0);
         findings.extend(more);
         let header = header(&request, watcher.about(), findings);
         results.claim()?;
@@ -459,5 +477,22 @@ fn member(disk: &WatchedDisk) -> VolumeMember {
         extents: None,
         device_number: Some(disk.number),
         devices,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_was_traced_is_not_continued_by_counters() {
+        assert!(observed_alike("tracepoints", "tracepoints").is_ok());
+        let refused = observed_alike("tracepoints", "the kernel's counters").unwrap_err();
+        let said = refused.to_string();
+        assert!(
+            said.contains("by tracepoints, and would be by the kernel's counters"),
+            "{said}"
+        );
+        assert!(said.contains("start another watch"), "{said}");
     }
 }

@@ -85,8 +85,8 @@ struct Ring {
     /// Bytes of data, after the first page; a power of two.
     data: usize,
     page: usize,
-    /// Bytes of a record that lies across the end of the ring.
-    joined: Vec<u8>,
+    /// The record that is read at present.
+    record: Vec<u8>,
     events: Vec<OwnedFd>,
 }
 
@@ -99,7 +99,9 @@ impl BlockTrace {
         let tracefs = tracefs()?;
         let formats = RequestStep::ALL
             .into_iter()
-            .map(|step| format_of(&tracefs, step))
+            .map(|step| (step, format_of(&tracefs, step)))
+            .filter(|(step, format)| format.is_ok() || !step.is_optional())
+            .map(|(_, format)| format)
             .collect::<Result<Vec<_>, String>>()?;
         let filter = disks
             .iter()
@@ -154,7 +156,8 @@ impl BlockTrace {
         now.saturating_sub(SETTLE_NS)
     }
 
-    /// Number of events that the kernel dropped because a ring was full, since the last call.
+    /// Number of events that were lost since the last call: the kernel dropped them because a ring was
+    /// full, or they could not be read.
     pub fn take_lost(&mut self) -> u64 {
         std::mem::take(&mut self.lost)
     }
@@ -283,7 +286,7 @@ impl Ring {
             base,
             data: bytes,
             page,
-            joined: Vec::new(),
+            record: Vec::new(),
             events: Vec::new(),
         };
         for (at, event) in events.iter().enumerate() {
@@ -317,24 +320,28 @@ impl Ring {
         };
         let end = head.load(Ordering::Acquire);
         let mut at = tail.load(Ordering::Relaxed);
-        // SAFETY: the data follow the first page; the kernel does not write between tail and head.
-        let data =
-            unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(self.page), self.data) };
+        let data = RingData {
+            // SAFETY: the data follow the first page in the same mapping.
+            base: unsafe { self.base.add(self.page) },
+            bytes: self.data,
+        };
         while at < end {
-            let Some(record) = record_at(data, at, end, &mut self.joined) else {
+            if !data.copy_record(at, end, &mut self.record) {
+                // How many events the rest has is unknown: one at least.
+                *lost += 1;
                 at = end;
                 break;
-            };
-            match parse_record(record) {
+            }
+            match parse_record(&self.record) {
                 Some(RingRecord::Sample(time, raw)) => {
                     let id = id_of(raw);
                     let format = formats.iter().find(|format| Some(format.id) == id);
                     out.extend(format.and_then(|format| format.event(time, raw)));
                 }
-                Some(RingRecord::Lost(count)) => *lost += count,
+                Some(RingRecord::Lost(count)) => *lost = lost.saturating_add(count),
                 None => {}
             }
-            at += record.len() as u64;
+            at += self.record.len() as u64;
         }
         tail.store(at, Ordering::Release);
     }
@@ -347,23 +354,47 @@ impl Drop for Ring {
     }
 }
 
-/// The complete record at position `at` of a ring whose data end at `end`. `joined` has room for one
-/// that lies across the end of the memory. `None` if the record cannot be one.
-fn record_at<'a>(data: &'a [u8], at: u64, end: u64, joined: &'a mut Vec<u8>) -> Option<&'a [u8]> {
-    let place = usize::try_from(at % data.len() as u64).ok()?;
-    // Records and the ring are multiples of 8 bytes, so a header never lies across the end.
-    let length = data.get(place + 6..place + 8)?;
-    let length = usize::from(u16::from_ne_bytes(length.try_into().ok()?));
-    if length < 8 || length as u64 > end - at || length > data.len() {
-        return None;
+/// The data of a ring. The kernel writes into this memory at any time, although not between our
+/// position and its own: so it is copied, and no reference to it is made.
+struct RingData {
+    base: NonNull<u8>,
+    /// A power of two.
+    bytes: usize,
+}
+
+impl RingData {
+    /// Copies the record at position `at` of a ring whose data end at `end`. False if it cannot be one.
+    fn copy_record(&self, at: u64, end: u64, record: &mut Vec<u8>) -> bool {
+        let mut header = [0; 8];
+        if end - at < 8 {
+            return false;
+        }
+        self.copy(at, &mut header);
+        let length = usize::from(u16::from_ne_bytes([header[6], header[7]]));
+        if length < 8 || length as u64 > end - at || length > self.bytes {
+            return false;
+        }
+        record.resize(length, 0);
+        self.copy(at, record);
+        true
     }
-    if let Some(record) = data.get(place..place + length) {
-        return Some(record);
+
+    /// Copies the bytes from position `at` on; after the end of the memory comes its beginning.
+    fn copy(&self, at: u64, to: &mut [u8]) {
+        assert!(
+            to.len() <= self.bytes,
+            "a record is not longer than its ring"
+        );
+        let place = usize::try_from(at % self.bytes as u64).expect("less than the ring's bytes");
+        let (first, rest) = to.split_at_mut(to.len().min(self.bytes - place));
+        // SAFETY: both parts lie in the memory of `bytes` bytes at `base`, by the line above and the
+        // assertion, and `to` is memory of our own.
+        unsafe {
+            let from = self.base.as_ptr().add(place);
+            std::ptr::copy_nonoverlapping(from, first.as_mut_ptr(), first.len());
+            std::ptr::copy_nonoverlapping(self.base.as_ptr(), rest.as_mut_ptr(), rest.len());
+        }
     }
-    joined.clear();
-    joined.extend_from_slice(&data[place..]);
-    joined.extend_from_slice(&data[..length - (data.len() - place)]);
-    Some(joined)
 }
 
 /// A record of a ring.
@@ -452,6 +483,55 @@ mod tests {
         record
     }
 
+    fn data_of(ring: &mut [u8]) -> RingData {
+        RingData {
+            base: NonNull::new(ring.as_mut_ptr()).unwrap(),
+            bytes: ring.len(),
+        }
+    }
+
+    #[test]
+    fn after_an_impossible_record_the_rest_is_lost() {
+        let page = rustix::param::page_size();
+        // SAFETY: a new mapping at no fixed address: the first page, and a ring of one page.
+        let mapped = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                2 * page,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        assert_ne!(mapped, libc::MAP_FAILED);
+        let base = NonNull::new(mapped.cast::<u8>()).unwrap();
+        let mut record = RECORD_LOST.to_ne_bytes().to_vec();
+        record.extend([0, 0, 24, 0]);
+        record.extend(5u64.to_ne_bytes());
+        record.extend(42u64.to_ne_bytes());
+        let mut ring = Ring {
+            base,
+            data: page,
+            page,
+            record: Vec::new(),
+            events: Vec::new(),
+        };
+        // SAFETY: both places are in the mapping, and nobody else uses it.
+        unsafe {
+            base.add(page)
+                .copy_from(NonNull::from(&record[0]), record.len());
+            // What follows has the length zero.
+            base.add(HEAD).cast::<u64>().write(64);
+        }
+        let (mut out, mut lost) = (Vec::new(), 0);
+        ring.read(&[], &mut out, &mut lost);
+        assert_eq!((out.len(), lost), (0, 42 + 1));
+        // The ring goes on behind it.
+        ring.read(&[], &mut out, &mut lost);
+        assert_eq!(lost, 42 + 1);
+    }
+
     #[test]
     fn a_list_of_cpus_is_read() {
         assert_eq!(parse_list("0-3,8\n"), [0, 1, 2, 3, 8]);
@@ -468,10 +548,10 @@ mod tests {
             for (at, byte) in record.iter().enumerate() {
                 ring[(place + at) % 256] = *byte;
             }
-            let (mut joined, at) = (Vec::new(), 512 + place as u64);
+            let (mut found, at) = (Vec::new(), 512 + place as u64);
             let end = at + record.len() as u64;
-            let found = record_at(&ring, at, end, &mut joined).unwrap();
-            assert_eq!(parse_record(found), Some(RingRecord::Sample(7, &raw[..])));
+            assert!(data_of(&mut ring).copy_record(at, end, &mut found));
+            assert_eq!(parse_record(&found), Some(RingRecord::Sample(7, &raw[..])));
         }
     }
 
@@ -487,14 +567,14 @@ mod tests {
     proptest! {
         #[test]
         fn no_ring_makes_the_reader_panic(
-            ring in proptest::collection::vec(any::<u8>(), 128..=128),
+            mut ring in proptest::collection::vec(any::<u8>(), 128..=128),
             at in 0u64..64,
             length in 0u64..256,
         ) {
-            let mut joined = Vec::new();
-            if let Some(record) = record_at(&ring, at * 8, at * 8 + length, &mut joined) {
+            let mut record = Vec::new();
+            if data_of(&mut ring).copy_record(at * 8, at * 8 + length, &mut record) {
                 prop_assert!(record.len() as u64 <= length);
-                let _ = parse_record(record);
+                let _ = parse_record(&record);
             }
         }
     }

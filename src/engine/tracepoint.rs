@@ -12,13 +12,15 @@ pub enum RequestStep {
     Queued,
     /// The disk's driver got it (`block_rq_issue`).
     Issued,
+    /// The driver could not take it yet, and it waits to be issued again (`block_rq_requeue`).
+    PutBack,
     /// All or a part of it ended (`block_rq_complete`).
     Completed,
 }
 
 impl RequestStep {
     /// Every step, in the order in which a request takes them.
-    pub const ALL: [RequestStep; 3] = [Self::Queued, Self::Issued, Self::Completed];
+    pub const ALL: [RequestStep; 4] = [Self::Queued, Self::Issued, Self::PutBack, Self::Completed];
 
     /// The tracepoint's name.
     #[must_use]
@@ -26,8 +28,15 @@ impl RequestStep {
         match self {
             Self::Queued => "block_rq_insert",
             Self::Issued => "block_rq_issue",
+            Self::PutBack => "block_rq_requeue",
             Self::Completed => "block_rq_complete",
         }
+    }
+
+    /// True for a step without which the others can be understood: its tracepoint may be missing.
+    #[must_use]
+    pub fn is_optional(self) -> bool {
+        self == Self::PutBack
     }
 }
 
@@ -276,6 +285,14 @@ format:
         let parsed = TracepointFormat::parse(RequestStep::Issued, &narrow);
         assert_eq!(parsed, Err("sector"));
         assert_eq!(TracepointFormat::parse(RequestStep::Issued, ""), Err("ID"));
+    }
+
+    #[test]
+    fn only_the_way_back_may_be_missing() {
+        let optional = RequestStep::ALL.map(RequestStep::is_optional);
+        assert_eq!(optional, [false, false, true, false]);
+        let text = ISSUE.replace("block_rq_issue", RequestStep::PutBack.tracepoint());
+        assert!(TracepointFormat::parse(RequestStep::PutBack, &text).is_ok());
     }
 
     #[test]

@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Looks that are left out after a connection failed, before the next attempt.
 const PAUSE_LOOKS: u32 = 10;
 
-/// Time within which a server must answer at the end of an interval.
+/// Time within which a server must answer at the beginning.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Names of waits that are kept apart in an interval; more are counted together.
@@ -30,6 +30,8 @@ pub(super) struct DatabaseWatch {
     ask: Sender<u64>,
     answers: Receiver<DatabaseReading>,
     asked: u64,
+    /// The answer to the last question, if it is here.
+    answer: Option<DatabaseReading>,
     before: Result<Reading, String>,
 }
 
@@ -69,9 +71,11 @@ impl DatabaseWatch {
             ask,
             answers,
             asked: 0,
+            answer: None,
             before: Err("it was not read yet".into()),
         };
         watch.ask();
+        watch.wait(PATIENCE);
         watch.before = watch.take().reading;
         watch
     }
@@ -79,6 +83,7 @@ impl DatabaseWatch {
     /// Asks for a reading now; [`DatabaseWatch::end`] has the answer.
     pub(super) fn ask(&mut self) {
         self.asked += 1;
+        self.answer = None;
         // A thread that ended does not answer, and that is a gap.
         let _ = self.ask.send(self.asked);
     }
@@ -115,21 +120,46 @@ impl DatabaseWatch {
         }
     }
 
-    /// The answer to the last question; answers to earlier ones came too late.
-    fn take(&mut self) -> DatabaseReading {
-        loop {
-            match self.answers.recv_timeout(PATIENCE) {
-                Ok(answer) if answer.number == self.asked => return answer,
+    /// Waits for the answer to the last question, for at most `time`. True if there is nothing more to
+    /// wait for. Answers to earlier questions came too late.
+    fn wait(&mut self, time: Duration) -> bool {
+        while self.answer.is_none() {
+            match self.answers.recv_timeout(time) {
+                Ok(answer) if answer.number == self.asked => self.answer = Some(answer),
                 Ok(_) => {}
-                Err(_) => {
-                    return DatabaseReading {
-                        number: self.asked,
-                        reading: Err("the server did not answer in time".into()),
-                        waits: BTreeMap::new(),
-                        looks: 0,
-                    };
-                }
+                Err(RecvTimeoutError::Timeout) => return false,
+                Err(RecvTimeoutError::Disconnected) => return true,
             }
+        }
+        true
+    }
+
+    /// The answer to the last question, or that there is none.
+    fn take(&mut self) -> DatabaseReading {
+        self.answer.take().unwrap_or_else(|| DatabaseReading {
+            number: self.asked,
+            reading: Err("the server did not answer in time".into()),
+            waits: BTreeMap::new(),
+            looks: 0,
+        })
+    }
+}
+
+/// Waits until all databases have answered, at most until `deadline` on the monotonic clock, and
+/// calls `between` at least every `step` meanwhile.
+pub(super) fn wait_for_all(
+    databases: &mut [DatabaseWatch],
+    deadline: Nanos,
+    step: Duration,
+    between: &mut dyn FnMut(),
+) {
+    for database in databases {
+        loop {
+            let left = Duration::from_nanos(deadline.since(clock::monotonic()).0);
+            if database.wait(left.min(step)) || left.is_zero() {
+                break;
+            }
+            between();
         }
     }
 }
@@ -236,6 +266,68 @@ impl Observed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A database that was asked once, and the other end of its answers.
+    fn asked() -> (DatabaseWatch, Sender<DatabaseReading>) {
+        let (answer, answers) = channel();
+        let mut watch = DatabaseWatch {
+            name: "db".into(),
+            ask: channel().0,
+            answers,
+            asked: 0,
+            answer: None,
+            before: Ok(reading()),
+        };
+        watch.ask();
+        (watch, answer)
+    }
+
+    fn reading() -> Reading {
+        Reading {
+            at: Nanos(0),
+            counters: BTreeMap::new(),
+        }
+    }
+
+    fn answer(number: u64) -> DatabaseReading {
+        DatabaseReading {
+            number,
+            reading: Ok(reading()),
+            waits: BTreeMap::new(),
+            looks: 1,
+        }
+    }
+
+    #[test]
+    fn others_are_read_while_a_database_does_not_answer() {
+        let ((first, late), (second, silent)) = (asked(), asked());
+        let mut both = [first, second];
+        let far = Nanos(clock::monotonic().0 + Nanos::from_secs(3600).0);
+        let mut calls = 0;
+        wait_for_all(&mut both, far, Duration::from_millis(1), &mut || {
+            calls += 1;
+            if calls == 3 {
+                late.send(answer(1)).unwrap();
+                // An answer to an earlier question is none.
+                silent.send(answer(0)).unwrap();
+                silent.send(answer(1)).unwrap();
+            }
+        });
+        assert!(calls >= 3);
+        assert!(both.iter_mut().all(|one| one.end().counters.is_some()));
+    }
+
+    #[test]
+    fn after_the_deadline_only_answers_that_are_here_count() {
+        let ((first, _silent), (second, here)) = (asked(), asked());
+        here.send(answer(1)).unwrap();
+        let mut both = [first, second];
+        wait_for_all(&mut both, Nanos(0), Duration::from_secs(3600), &mut || {
+            panic!("nothing is waited for")
+        });
+        assert_eq!(both[0].end().gap, "the server did not answer in time");
+        assert_eq!((both[1].end().gap.as_str(), both[1].asked), ("", 1));
+    }
 
     #[test]
     fn a_counter_that_went_back_is_a_gap_with_its_name() {

@@ -80,7 +80,7 @@ fn number_of(named: &Path) -> Result<(u32, u32), Error> {
 fn descend(node: &Node, named: &Path, disks: &mut Vec<WatchedDisk>, depth: usize) {
     let disk = node.disk();
     let whole = disk.as_ref().unwrap_or(node);
-    let has_queue = whole.directory().join("mq").exists();
+    let has_queue = has_queue(whole.directory());
     let below = whole.slaves();
     if has_queue || below.is_empty() || depth == DEPTH_MAX {
         let number = |file: &str| node.text(file)?.parse::<u64>().ok();
@@ -103,9 +103,33 @@ fn descend(node: &Node, named: &Path, disks: &mut Vec<WatchedDisk>, depth: usize
     }
 }
 
+/// True if the kernel makes requests for this disk, which can be traced. Disks in memory (zram, brd,
+/// pmem), volumes of ZFS and the head of an `NVMe` disk with several paths take an I/O without one.
+pub(super) fn is_traceable(disk: &WatchedDisk) -> bool {
+    Sys::default()
+        .node(disk.number)
+        .is_ok_and(|node| has_queue(node.directory()))
+}
+
+/// True if the disk with this directory in /sys has queues of requests.
+fn has_queue(directory: &Path) -> bool {
+    directory.join("mq").exists()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_disk_with_a_queue_is_traceable() {
+        let root = std::env::temp_dir().join(format!("rigel-queues-{}", std::process::id()));
+        let (disk, memory) = (root.join("nvme0n1"), root.join("zram0"));
+        std::fs::create_dir_all(disk.join("mq/0")).unwrap();
+        std::fs::create_dir_all(&memory).unwrap();
+        let found = (has_queue(&disk), has_queue(&memory));
+        std::fs::remove_dir_all(&root).unwrap();
+        assert_eq!(found, (true, false));
+    }
 
     #[test]
     fn what_has_no_block_device_is_refused_with_what_remains() {

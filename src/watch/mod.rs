@@ -15,7 +15,7 @@ pub use requests::{DiskPart, Requests};
 use crate::clock;
 use crate::engine::perf::BlockTrace;
 use crate::engine::sql::{Access, ServerStatus};
-use crate::model::{Counters, Finding, FindingName, Moment, Nanos, WatchRequest};
+use crate::model::{Counters, Finding, FindingName, Moment, Nanos, WatchRequest, WatchedDisk};
 use crate::observe::{disk_counters, own_memory};
 use crate::record::{DiskInterval, TracedRequests, WatchedInterval};
 use databases::DatabaseWatch;
@@ -25,6 +25,9 @@ use std::time::Duration;
 /// Time between two looks at the kernel's events and at the request to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// Longest time for which databases may answer at the end of an interval, all together.
+const PATIENCE: Nanos = Nanos::from_secs(2);
+
 /// A database that is to be observed: its URL without a password, and an open connection.
 pub type WatchedServer = (String, Access, ServerStatus);
 
@@ -32,8 +35,8 @@ pub type WatchedServer = (String, Access, ServerStatus);
 pub struct Watcher {
     request: WatchRequest,
     trace: Option<BlockTrace>,
-    /// One for each disk of the request.
-    requests: Vec<Requests>,
+    /// One for each disk of the request; `None` for one that cannot be traced.
+    requests: Vec<Option<Requests>>,
     databases: Vec<DatabaseWatch>,
     /// Events that were lost in this interval.
     lost: u64,
@@ -45,6 +48,13 @@ pub struct Watcher {
     begin: Readings,
 }
 
+/// What the trace has of a disk in an interval.
+struct SeenRequests {
+    /// True if it has anything: an event, or that events were lost.
+    is_seen: bool,
+    requests: TracedRequests,
+}
+
 /// What is read at the edge of an interval.
 struct Readings {
     at: Nanos,
@@ -54,39 +64,46 @@ struct Readings {
 }
 
 impl Watcher {
-    /// Begins to observe. `since` is the time since the first interval of the whole began: zero, or
-    /// more for a run that is resumed.
+    /// Begins to observe. `since` is the time since the first interval of the whole began, and `last`
+    /// the number of the last interval that is known: zero, or more for a run that is resumed.
     #[must_use]
     pub fn begin(
         request: &WatchRequest,
         servers: Vec<WatchedServer>,
         since: Nanos,
+        last: u32,
     ) -> (Self, Vec<Finding>) {
-        let numbers: Vec<(u32, u32)> = request.disks.iter().map(|disk| disk.number).collect();
-        let traced = (!numbers.is_empty()).then(|| BlockTrace::open(&numbers));
-        let (trace, findings) = match traced {
-            Some(Ok(trace)) => (Some(trace), Vec::new()),
-            Some(Err(why)) => (None, vec![not_traced(&why)]),
-            None => (None, Vec::new()),
-        };
         let requests = request.disks.iter().map(|disk| {
-            Requests::new(DiskPart {
-                sectors: disk.sectors,
-                block: request.block,
+            disks::is_traceable(disk).then(|| {
+                Requests::new(DiskPart {
+                    sectors: disk.sectors,
+                    block: request.block,
+                })
             })
         });
+        let requests: Vec<Option<Requests>> = requests.collect();
+        let (traced, counted) = by_way(&request.disks, &requests);
+        let mut findings = Vec::new();
+        if !counted.is_empty() {
+            findings.push(without_queue(&counted));
+        }
         let databases = servers
             .into_iter()
             .map(|(name, access, status)| DatabaseWatch::begin(name, access, status))
             .collect();
+        // Nobody reads the rings before the first interval: so this comes last.
+        let numbers: Vec<(u32, u32)> = traced.iter().map(|disk| disk.number).collect();
+        let trace = (!numbers.is_empty()).then(|| BlockTrace::open(&numbers));
+        let trace =
+            trace.and_then(|opened| opened.map_err(|why| findings.push(not_traced(&why))).ok());
         let now = clock::monotonic();
         let watcher = Self {
-            requests: requests.collect(),
+            requests,
             trace,
             databases,
             lost: 0,
             origin: Nanos(now.0.saturating_sub(since.0)),
-            next: u32::try_from(since.0 / request.every.0.max(1)).unwrap_or(u32::MAX - 1) + 1,
+            next: number_at(since, request.every).max(last.saturating_add(1)),
             begin: Readings::take(request, now),
             request: request.clone(),
         };
@@ -96,10 +113,14 @@ impl Watcher {
     /// How the requests of disks are observed, in words.
     #[must_use]
     pub fn about(&self) -> String {
+        const TRACEPOINTS: &str = "tracepoints of the block layer, by perf_event_open";
+        const COUNTERS: &str = "the kernel's counters of";
+        let (_, counted) = by_way(&self.request.disks, &self.requests);
         match &self.trace {
-            Some(_) => "tracepoints of the block layer, by perf_event_open".into(),
+            Some(_) if counted.is_empty() => TRACEPOINTS.into(),
+            Some(_) => format!("{TRACEPOINTS}; {COUNTERS} {}", names(&counted)),
             None if self.request.disks.is_empty() => String::new(),
-            None => "the kernel's counters of its disks".into(),
+            None => format!("{COUNTERS} its disks"),
         }
     }
 
@@ -121,16 +142,20 @@ impl Watcher {
         let is_last = is_planned_last || stop.load(Ordering::Relaxed);
         let end = Readings::take(&self.request, clock::monotonic());
         self.databases.iter_mut().for_each(DatabaseWatch::ask);
-        let traced = self.end_trace(end.at, is_last);
+        let mut traced = self.end_trace(end.at, is_last);
+        self.wait_for_databases();
         let databases = self.databases.iter_mut().map(DatabaseWatch::end).collect();
         let begin = std::mem::replace(&mut self.begin, end);
         let end = &self.begin;
         let disks = self.request.disks.iter().enumerate().map(|(at, disk)| {
             let counters = begin.disks[at].zip(end.disks[at]);
+            let traced = traced.get_mut(at).and_then(Option::take);
             DiskInterval {
                 name: disk.name.clone(),
                 counters: counters.map(|(before, after)| [before, after]),
-                traced: traced.get(at).cloned(),
+                traced: traced
+                    .filter(|seen| seen.is_seen || !rose(counters))
+                    .map(|seen| seen.requests),
             }
         });
         let interval = WatchedInterval {
@@ -142,11 +167,23 @@ impl Watcher {
             disks: disks.collect(),
             databases,
         };
-        // Where the machine slept, intervals are missing.
-        let gone = end.at.since(self.origin).0 / self.request.every.0.max(1);
-        let now = u32::try_from(gone).unwrap_or(u32::MAX - 1) + 1;
-        self.next = now.max(self.next + 1);
+        // Where this process was stopped, an interval is longer, and numbers are missing. The time
+        // in which the machine slept does not count: this clock stands still meanwhile.
+        let now = number_at(end.at.since(self.origin), self.request.every);
+        self.next = now.max(self.next.saturating_add(1));
         interval
+    }
+
+    /// Waits until the databases have answered. One that does not takes no event from the disks: the
+    /// rings are read meanwhile, and what they have is of the next interval.
+    fn wait_for_databases(&mut self) {
+        let patience = PATIENCE.0.min(self.request.every.0 / 2);
+        let deadline = Nanos(clock::monotonic().0 + patience);
+        let mut databases = std::mem::take(&mut self.databases);
+        databases::wait_for_all(&mut databases, deadline, LOOK, &mut || {
+            self.read_trace(BlockTrace::settled(clock::monotonic().0));
+        });
+        self.databases = databases;
     }
 
     /// Adds the events before `until` to the requests of their disks.
@@ -164,17 +201,19 @@ impl Watcher {
         trace.read(until, &mut |event| {
             let of = numbers.iter().zip(requests.iter_mut());
             of.filter(|(number, _)| **number == event.disk)
-                .for_each(|(_, requests)| requests.add(event));
+                .filter_map(|(_, requests)| requests.as_mut())
+                .for_each(|requests| requests.add(event));
         });
         let lost = trace.take_lost();
         if lost > 0 {
             self.lost += lost;
-            self.requests.iter_mut().for_each(Requests::abandon);
+            let traced = self.requests.iter_mut().flatten();
+            traced.for_each(Requests::abandon);
         }
     }
 
-    /// The requests that ended before `end`; empty if they are not traced.
-    fn end_trace(&mut self, end: Nanos, is_last: bool) -> Vec<TracedRequests> {
+    /// The requests that ended before `end`, of each disk that is traced; empty if none is.
+    fn end_trace(&mut self, end: Nanos, is_last: bool) -> Vec<Option<SeenRequests>> {
         if self.trace.is_none() {
             return Vec::new();
         }
@@ -185,12 +224,16 @@ impl Watcher {
         self.read_trace(end.0);
         let lost = std::mem::take(&mut self.lost);
         let each = self.requests.iter_mut().map(|requests| {
+            let requests = requests.as_mut()?;
             let found = if is_last {
                 requests.take_last()
             } else {
                 requests.take()
             };
-            TracedRequests { lost, ..found }
+            Some(SeenRequests {
+                is_seen: requests.take_seen() || lost > 0,
+                requests: TracedRequests { lost, ..found },
+            })
         });
         each.collect()
     }
@@ -211,6 +254,49 @@ impl Readings {
     }
 }
 
+/// Number of the interval to which this time since the beginning of the first belongs.
+fn number_at(since: Nanos, every: Nanos) -> u32 {
+    let whole = since.0 / every.0.max(1);
+    u32::try_from(whole).unwrap_or(u32::MAX).saturating_add(1)
+}
+
+/// The disks that can be traced, and those of which only counters are known.
+fn by_way<'a>(
+    disks: &'a [WatchedDisk],
+    requests: &[Option<Requests>],
+) -> (Vec<&'a WatchedDisk>, Vec<&'a WatchedDisk>) {
+    let both = disks.iter().zip(requests);
+    let (traced, counted): (Vec<_>, Vec<_>) = both.partition(|(_, requests)| requests.is_some());
+    let disks =
+        |these: Vec<(&'a WatchedDisk, _)>| these.into_iter().map(|(disk, _)| disk).collect();
+    (disks(traced), disks(counted))
+}
+
+fn names(disks: &[&WatchedDisk]) -> String {
+    let names: Vec<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
+    names.join(", ")
+}
+
+/// True if a disk's counters say that I/O ended. Where the trace has no event beside that, the
+/// driver makes none, and the counters hold.
+fn rose(counters: Option<(Counters, Counters)>) -> bool {
+    let ended = |counters: Counters| counters.reads.saturating_add(counters.writes);
+    counters.is_some_and(|(before, after)| ended(after) > ended(before))
+}
+
+/// Says what is missing of disks that have no requests.
+fn without_queue(disks: &[&WatchedDisk]) -> Finding {
+    Finding::warning(
+        FindingName::NotTraced,
+        format!(
+            "the I/O of {} is counted and not traced, because the kernel makes no requests for it: \
+             rates, mean sizes and mean times are known; percentiles, queues and log writes are not",
+            names(disks)
+        ),
+        "if it is made of other devices, such as the paths of an NVMe disk, give those",
+    )
+}
+
 /// Says what is missing without the kernel's events.
 fn not_traced(why: &str) -> Finding {
     Finding::warning(
@@ -221,4 +307,64 @@ fn not_traced(why: &str) -> Finding {
         ),
         "run it as root, or give the program the right: setcap cap_perfmon,cap_dac_read_search+ep",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request for a disk that no machine has, and so has no queue.
+    fn of_no_disk() -> WatchRequest {
+        WatchRequest {
+            disks: vec![WatchedDisk {
+                name: "none".into(),
+                number: (4095, 0),
+                ..WatchedDisk::default()
+            }],
+            every: Nanos::from_secs(10),
+            ..WatchRequest::default()
+        }
+    }
+
+    #[test]
+    fn a_disk_without_a_queue_is_counted_and_named() {
+        let (mut watcher, findings) = Watcher::begin(&of_no_disk(), Vec::new(), Nanos(0), 0);
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].name, "not-traced");
+        assert!(findings[0].what.contains("the I/O of none is counted"));
+        assert_eq!(watcher.about(), "the kernel's counters of its disks");
+        let interval = watcher.interval(&AtomicBool::new(true));
+        assert_eq!(interval.disks[0].traced, None);
+    }
+
+    #[test]
+    fn a_number_that_the_journal_has_is_not_used_again() {
+        let next = |since, last| {
+            let since = Nanos::from_secs(since);
+            Watcher::begin(&of_no_disk(), Vec::new(), since, last)
+                .0
+                .next_number()
+        };
+        // Interrupted after 14 s in interval 2, and resumed after 17 s.
+        assert_eq!(next(17, 2), 3);
+        assert_eq!(next(17, 1), 2);
+        assert_eq!(next(47, 2), 5);
+        assert_eq!(next(0, 0), 1);
+        let (mut watcher, _) = Watcher::begin(&of_no_disk(), Vec::new(), Nanos::from_secs(17), 2);
+        assert_eq!(watcher.interval(&AtomicBool::new(true)).number, 3);
+        assert_eq!(watcher.next_number(), 4);
+    }
+
+    #[test]
+    fn counters_rise_when_a_read_or_a_write_ends() {
+        let counters = |reads, writes| Counters {
+            reads,
+            writes,
+            ..Counters::default()
+        };
+        assert!(rose(Some((counters(5, 5), counters(5, 6)))));
+        assert!(rose(Some((counters(5, 5), counters(6, 5)))));
+        assert!(!rose(Some((counters(5, 5), counters(5, 5)))));
+        assert!(!rose(None));
+    }
 }

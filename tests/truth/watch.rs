@@ -10,12 +10,16 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// `O_DIRECT` of Linux on x86-64.
 const DIRECT: i32 = 0o40_000;
 
 /// Direct I/O needs memory aligned to a page.
 const ALIGNMENT: usize = 4096;
+
+/// Longest time from a log write to its flush.
+const FLUSH_GAP_MAX: Duration = Duration::from_millis(10);
 
 /// Bytes of the largest request here.
 const LARGEST: usize = 65_536;
@@ -117,9 +121,12 @@ fn every_request_is_in_the_journal_once_with_its_bytes() {
                     .write_all_at(&page[..4096], at * 7 % 300 * 8192)
                     .unwrap();
             }
+            let mut prompt = 0;
             for at in 0..40u64 {
+                let began = Instant::now();
                 target.write_all_at(&page[..4096], at * 8192).unwrap();
                 target.sync_data().unwrap();
+                prompt += u64::from(began.elapsed() < FLUSH_GAP_MAX);
             }
             drop(target);
             ended(child);
@@ -130,8 +137,10 @@ fn every_request_is_in_the_journal_once_with_its_bytes() {
             let (pages, page_bytes) = sums(&run, FlowKind::PageWrites);
             let (logs, log_bytes) = sums(&run, FlowKind::LogWrites);
             assert_eq!((pages + logs, page_bytes + log_bytes), (340, 340 * 4096));
-            // A flush after each of the last forty writes made that write durable.
-            assert_eq!((logs, sums(&run, FlowKind::Flushes).0), (40, 40));
+            // A flush after each of the last forty writes made that write durable. Where the machine
+            // was slow between the two, that does not show.
+            assert_eq!(sums(&run, FlowKind::Flushes).0, 40);
+            assert!((prompt..=40).contains(&logs), "{prompt} to 40: {logs}");
             let intervals = run.watched.iter().flat_map(|interval| &interval.disks);
             for disk in intervals {
                 let traced = disk.traced.as_ref().unwrap();
