@@ -105,14 +105,18 @@ impl WatchReader {
         self.own.lost_events += interval.disks.iter().map(lost).max().unwrap_or(0);
         for disk in &interval.disks {
             self.own.unmatched += disk.traced.as_ref().map_or(0, |traced| traced.unmatched);
-            let is_known = disk.traced.is_some() || disk.counters.is_some();
+            let seen = of_disk(disk);
             let source = self.source(&disk.name, way(disk));
-            source.add(begin, seconds, &of_disk(disk), is_known);
+            source.add(begin, seconds, seen.as_deref());
+            if disk.counters.is_some() && seen.is_none() {
+                source.gap = "a counter went back: the disk was replaced".into();
+            }
         }
         for database in &interval.databases {
             let source = self.source(&database.name, "the server's counters");
             let (seconds, seen) = of_counters(database);
-            source.add(begin, seconds, &seen, database.counters.is_some());
+            let is_known = database.counters.is_some();
+            source.add(begin, seconds, is_known.then_some(&seen));
             source.looks += database.looks;
             for (name, count) in &database.waits {
                 *source.waits.entry(name.clone()).or_default() += count;
@@ -170,11 +174,12 @@ impl WatchReader {
 }
 
 impl SourceSums {
-    fn add(&mut self, begin: Moment, seconds: f64, seen: &[SeenStream], is_known: bool) {
-        if !is_known || seconds <= 0.0 {
+    /// Adds an interval; `None` is a gap.
+    fn add(&mut self, begin: Moment, seconds: f64, seen: Option<&[SeenStream]>) {
+        let Some(seen) = seen.filter(|_| seconds > 0.0) else {
             self.gaps += 1;
             return;
-        }
+        };
         self.seconds += seconds;
         let mut streams = vec![(0.0, None); self.streams.len()];
         for one in seen {
@@ -375,10 +380,9 @@ pub(super) fn of_watch(run: &Run) -> Vec<Demand> {
             continue;
         }
         for disk in &interval.disks {
-            let streams = of_disk(disk);
-            if disk.traced.is_none() && disk.counters.is_none() {
+            let Some(streams) = of_disk(disk) else {
                 continue;
-            }
+            };
             let demand = demand_of(&mut demands, &disk.name, &run.header, request);
             demand.intervals.push(DemandInterval {
                 label: format!("interval {}", interval.number),
@@ -508,6 +512,16 @@ mod tests {
         assert_eq!(database.waits[0], ("IO:DataFileRead".to_string(), 0.75));
         assert!((found.own.cpu - 0.005).abs() < 1e-9);
         assert!(found.findings.is_empty(), "{:?}", found.findings);
+    }
+
+    #[test]
+    fn a_disk_that_was_replaced_is_a_gap() {
+        let mut replaced = interval(2, 1000, "");
+        replaced.disks[0].counters = Some([counters(1000), counters(10)]);
+        let found = found(&[interval(1, 1000, ""), replaced]);
+        let disk = &found.sources[0];
+        assert_eq!((disk.gaps, disk.streams[0].per_s), (1, 100.0));
+        assert!(disk.gap.contains("replaced"), "{disk:?}");
     }
 
     #[test]
