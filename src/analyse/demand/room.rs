@@ -62,8 +62,9 @@ impl StorageServes {
     }
 }
 
-/// The room beside the demand of `source`.
-pub(super) fn room(source: &WatchedSource, serves: &StorageServes) -> StorageRoom {
+/// The room beside the demand of `source`, which may be several disks.
+pub(super) fn room(source: &WatchedSource, disks: usize, serves: &StorageServes) -> StorageRoom {
+    let verb = if disks > 1 { "use" } else { "uses" };
     let mut found = StorageRoom {
         source: source.name.clone(),
         ..StorageRoom::default()
@@ -72,7 +73,7 @@ pub(super) fn room(source: &WatchedSource, serves: &StorageServes) -> StorageRoo
         let Some(kind) = stream.kind.filter(|_| stream.busiest_per_s > 0.0) else {
             continue;
         };
-        match of_stream(kind, stream, serves) {
+        match of_stream(kind, stream, serves, verb) {
             Some(room) => {
                 if kind != DemandKind::LogWrites {
                     found.used_together += room.used;
@@ -89,6 +90,7 @@ fn of_stream(
     kind: DemandKind,
     stream: &WatchedStream,
     serves: &StorageServes,
+    verb: &str,
 ) -> Option<StreamRoom> {
     let bytes = stream.mean_bytes.unwrap_or(0.0);
     let figure = serves.figure(kind, bytes)?;
@@ -113,7 +115,7 @@ fn of_stream(
         format!(" {}", figure.within)
     };
     let sentence = format!(
-        "uses {asked} of the {of} of {} that this storage serves{within}: room for {} times",
+        "{verb} {asked} of the {of} of {} that this storage serves{within}: room for {} times",
         kind.words(),
         rounded(1.0 / used)
     );
@@ -175,7 +177,7 @@ mod tests {
             ],
             ..StorageServes::default()
         };
-        let found = room(&source, &serves);
+        let found = room(&source, 1, &serves);
         assert_eq!(
             found.streams[0].sentence,
             "uses 3,200/s of the 11,800/s of random reads that this storage serves within 1 ms at \

@@ -64,6 +64,8 @@ fn of_counters(database: &DatabaseInterval) -> (f64, Vec<SeenStream>) {
 #[derive(Debug, Clone, Default)]
 pub struct WatchReader {
     sources: Vec<SourceSums>,
+    /// All disks together, by kind: what the storage below them is asked for.
+    together: SourceSums,
     intervals: usize,
     seconds: f64,
     cpu_seconds: f64,
@@ -79,6 +81,40 @@ fn way(disk: &DiskInterval) -> &'static str {
         "its requests, one by one"
     } else {
         "the kernel's counters"
+    }
+}
+
+/// Adds the streams of a disk to those of others, without latencies: streams of a kind are one.
+fn add_by_kind(sums: &mut Vec<SeenStream>, seen: &[SeenStream]) {
+    for one in seen {
+        let Some(kind) = one.kind else { continue };
+        let alone = SeenStream {
+            name: kind.words(),
+            kind: Some(kind),
+            operations: one.operations,
+            failed: one.failed,
+            bytes: one.bytes,
+            ..SeenStream::default()
+        };
+        match sums.iter_mut().find(|sum| sum.kind == alone.kind) {
+            Some(sum) => sum.add(&alone),
+            None => sums.push(alone),
+        }
+    }
+}
+
+/// The names of the disks of a watch, in words.
+fn together(request: &WatchRequest) -> String {
+    let names: Vec<&str> = request
+        .disks
+        .iter()
+        .map(|disk| disk.name.as_str())
+        .collect();
+    match &names[..] {
+        [first @ .., last] if !first.is_empty() => {
+            format!("{} and {last} together", first.join(", "))
+        }
+        _ => names.concat(),
     }
 }
 
@@ -103,15 +139,20 @@ impl WatchReader {
         let lost = |disk: &DiskInterval| disk.traced.as_ref().map_or(0, |traced| traced.lost);
         // The disks share the rings, and each says the same number.
         self.own.lost_events += interval.disks.iter().map(lost).max().unwrap_or(0);
+        let mut together: Option<Vec<SeenStream>> = None;
         for disk in &interval.disks {
             self.own.unmatched += disk.traced.as_ref().map_or(0, |traced| traced.unmatched);
             let seen = of_disk(disk);
+            if let Some(seen) = &seen {
+                add_by_kind(together.get_or_insert_default(), seen);
+            }
             let source = self.source(&disk.name, way(disk));
             source.add(begin, seconds, seen.as_deref());
             if disk.counters.is_some() && seen.is_none() {
                 source.gap = "a counter went back: the disk was replaced".into();
             }
         }
+        self.together.add(begin, seconds, together.as_deref());
         for database in &interval.databases {
             let source = self.source(&database.name, "the server's counters");
             let (seconds, seen) = of_counters(database);
@@ -156,11 +197,20 @@ impl WatchReader {
         findings.extend(course.iter().flat_map(|course| course.findings.clone()));
         let sources: Vec<WatchedSource> =
             self.sources.into_iter().map(SourceSums::result).collect();
+        let together = WatchedSource {
+            name: together(request),
+            ..self.together.result()
+        };
+        let asked = if request.disks.is_empty() {
+            sources.first()
+        } else {
+            Some(&together)
+        };
         let room = request
             .against
             .as_ref()
-            .zip(sources.first())
-            .map(|(serves, source)| room(source, serves));
+            .zip(asked)
+            .map(|(serves, source)| room(source, request.disks.len(), serves));
         WatchResult {
             sources,
             room,
@@ -443,7 +493,7 @@ fn demand_of<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Counters;
+    use crate::model::{Counters, DemandKind, ServedStream, StorageServes, WatchedDisk};
     use std::collections::BTreeMap;
 
     fn counters(reads: u64) -> Counters {
@@ -512,6 +562,39 @@ mod tests {
         assert_eq!(database.waits[0], ("IO:DataFileRead".to_string(), 0.75));
         assert!((found.own.cpu - 0.005).abs() < 1e-9);
         assert!(found.findings.is_empty(), "{:?}", found.findings);
+    }
+
+    #[test]
+    fn a_calibration_is_compared_with_all_disks_together() {
+        let mut halves = interval(1, 1000, "");
+        halves.disks.push(DiskInterval {
+            name: "sdb".into(),
+            counters: Some([counters(0), counters(3000)]),
+            traced: None,
+        });
+        let disk = |name: &str| WatchedDisk {
+            name: name.into(),
+            ..WatchedDisk::default()
+        };
+        let request = WatchRequest {
+            disks: vec![disk("sda"), disk("sdb")],
+            against: Some(StorageServes {
+                streams: vec![ServedStream {
+                    kind: DemandKind::RandomReads,
+                    per_s: 1000.0,
+                    bytes: 8192,
+                    within: String::new(),
+                }],
+                ..StorageServes::default()
+            }),
+            ..WatchRequest::default()
+        };
+        let mut reader = WatchReader::default();
+        reader.add(&halves);
+        let room = reader.result(&request).room.unwrap();
+        assert_eq!(room.source, "sda and sdb together");
+        let said = &room.streams[0].sentence;
+        assert!(said.starts_with("use 400/s of the 1,000/s"), "{said}");
     }
 
     #[test]

@@ -144,10 +144,11 @@ pub struct StreamRoom {
     pub sentence: String,
 }
 
-/// The room of a storage beside the demand of one source.
+/// The room of a storage beside the demand of all disks that were watched, or of the first database
+/// if there are none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct StorageRoom {
-    /// The source: a disk or a database.
+    /// The disks, or the database.
     pub source: String,
     /// The kinds that the calibration measured.
     pub streams: Vec<StreamRoom>,
