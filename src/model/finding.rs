@@ -211,6 +211,8 @@ finding_names! {
     SecondPass = "second-pass",
     /// Windows of a series overlap, leave gaps, or an instance was restarted between.
     SeriesGaps = "series-gaps",
+    /// Intervals of a watch were cut short.
+    ShortIntervals = "short-intervals",
     /// The target is a model.
     Sim = "sim",
     /// The windows of several hosts do not lie over each other.

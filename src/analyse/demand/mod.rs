@@ -21,6 +21,7 @@ mod sources;
 mod streams;
 mod watched;
 mod watched_counters;
+mod watched_demand;
 mod watched_streams;
 mod watched_types;
 
@@ -34,9 +35,10 @@ pub use loops::{LoopFigures, LoopKind, LoopWait, LoopWitness};
 pub use scale_up::load_points;
 pub use sources::{demands, imported_demands};
 pub use watched::WatchReader;
+pub use watched_demand::WatchDemands;
 pub use watched_types::{
-    BusiestInterval, OwnCost, StorageRoom, StreamRoom, WatchResult, WatchedPoint, WatchedSource,
-    WatchedStream,
+    BusiestInterval, OwnCost, StorageRoom, StreamPoint, StreamRoom, WatchResult, WatchedPoint,
+    WatchedSource, WatchedStream,
 };
 
 #[cfg(test)]
