@@ -46,9 +46,10 @@ pub use conclusion::{
 };
 pub use demand::{
     Answer, BusiestInterval, DatabaseFigures, DatabaseResult, DemandAgainst, LoopFigures, LoopKind,
-    LoopWait, LoopWitness, OwnCost, StorageRoom, StreamAgainst, StreamRoom, Usage, WaitShare,
-    WatchReader, WatchResult, WatchedPoint, WatchedSource, WatchedStream, against, database,
-    demands, has_possible_reads, imported_demands, load_points,
+    LoopWait, LoopWitness, OwnCost, StorageRoom, StreamAgainst, StreamPoint, StreamRoom, Usage,
+    WaitShare, WatchDemands, WatchReader, WatchResult, WatchedPoint, WatchedSource, WatchedStream,
+    against, database, demands, has_possible_reads, hidden_log_writes, hidden_waits,
+    imported_demands, load_points,
 };
 pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};
 pub use figures::quantile::{Quantile, precise};

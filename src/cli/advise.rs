@@ -121,7 +121,7 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
     } else {
         output::result(&advice::text(&run, &found, &products, terms));
     }
-    warn_if_cut(&run);
+    warn_if_cut(run.cut);
     Ok(0)
 }
 

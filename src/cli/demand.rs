@@ -3,7 +3,8 @@
 use super::import;
 use super::output::remark;
 use super::report::warn_if_cut;
-use crate::analyse::{demands, imported_demands};
+use super::watch::is_watch;
+use crate::analyse::{WatchDemands, demands, imported_demands};
 use crate::import::{Source, read, table::Columns};
 use crate::model::{Demand, Error};
 use crate::record::journal;
@@ -36,9 +37,12 @@ pub(super) fn chosen(path: &Path, of: Option<&str>) -> Result<Demand, Error> {
 
 /// The demands in a run, or in a file that `rigel import` reads.
 fn demands_of(path: &Path) -> Result<Vec<Demand>, Error> {
-    let found = if path.is_dir() || journal::header(path).is_ok() {
+    let header = journal::header(path);
+    let found = if header.as_ref().is_ok_and(is_watch) {
+        of_watch(path)?
+    } else if path.is_dir() || header.is_ok() {
         let run = journal::read(path)?;
-        warn_if_cut(&run);
+        warn_if_cut(run.cut);
         demands(&run)
     } else {
         let (name, text) = (path.display().to_string(), import::text_of(path)?);
@@ -52,6 +56,16 @@ fn demands_of(path: &Path) -> Result<Vec<Demand>, Error> {
         return Err(no_demand(path));
     }
     Ok(found)
+}
+
+/// The demands of a watch, whose journal is read interval by interval: it may be of weeks.
+fn of_watch(path: &Path) -> Result<Vec<Demand>, Error> {
+    let mut demands = WatchDemands::default();
+    let (_, cut) = journal::scan_watched(path, &mut |header, interval| {
+        demands.add(header, &interval);
+    })?;
+    warn_if_cut(cut);
+    Ok(demands.finish())
 }
 
 fn no_demand(path: &Path) -> Error {

@@ -78,7 +78,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
     let found = || report::result(&run);
     if let Some(file) = &args.html {
         page::again(&args.document(&run, &found())?, &args.run, file.as_deref())?;
-        warn_if_cut(&run);
+        warn_if_cut(run.cut);
         return Ok(0);
     }
     match (&args.emit_fio, args.format()) {
@@ -97,7 +97,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
         (None, ReportFormat::Awr) => output::result(&awr(&run, &found())?),
         (None, ReportFormat::Orion) => output::result(&orion::summary_again(&run)?),
     }
-    warn_if_cut(&run);
+    warn_if_cut(run.cut);
     Ok(0)
 }
 
@@ -209,8 +209,8 @@ fn awr(run: &Run, found: &RunResult) -> Result<String, Error> {
     }
 }
 
-pub(super) fn warn_if_cut(run: &Run) {
-    if run.cut {
+pub(super) fn warn_if_cut(cut: bool) {
+    if cut {
         output::remark(
             "rigel: the journal's last line is incomplete and is left out; resume the run with \
              --resume\n",

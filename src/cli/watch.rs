@@ -9,7 +9,9 @@ use super::progress::Progress;
 use super::results::Results;
 use super::stop::stop_flag;
 use super::{database, page, ranks};
-use crate::analyse::{RunResult, WatchReader, WatchResult, quantity};
+use crate::analyse::{
+    RunResult, WatchReader, WatchResult, hidden_log_writes, hidden_waits, quantity,
+};
 use crate::clock;
 use crate::engine::sql::{Address, ServerStatus};
 use crate::model::{
@@ -24,6 +26,7 @@ use crate::report::document::Extent;
 use crate::report::{self, text, watch};
 use crate::watch::{WatchedServer, Watcher, disks_below};
 use clap::Args;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -336,9 +339,14 @@ impl WatchArgs {
             .map(|size| size_of_io("--size", size))
             .transpose()?;
         let servers = self.servers(&urls)?;
-        for (_, access, _) in &servers {
+        for (url, access, status) in &servers {
             findings.extend(access.clear_text_warning());
+            findings.extend(status.hides_waits.then(|| hidden_waits(url)));
         }
+        let numbers: BTreeSet<(u32, u32)> = disks.iter().map(|disk| disk.number).collect();
+        let whole = |number| observe::devices(number).into_iter().next();
+        let whole = numbers.into_iter().filter_map(whole);
+        findings.extend(whole.filter_map(|disk| hidden_log_writes(&disk, !urls.is_empty())));
         let block = block.or_else(|| servers.first().map(|(.., status)| status.block));
         let request = WatchRequest {
             disks,

@@ -135,6 +135,8 @@ finding_names! {
     LittlesLaw = "littles-law",
     /// Little memory may be locked, so buffers may not be registered.
     LockedMemory = "locked-memory",
+    /// The log writes of a disk look like its other writes.
+    LogWritesHidden = "log-writes-hidden",
     /// The target is a loop device.
     LoopDevice = "loop-device",
     /// The target fits into memory, or memory is short.
@@ -211,6 +213,8 @@ finding_names! {
     SecondPass = "second-pass",
     /// Windows of a series overlap, leave gaps, or an instance was restarted between.
     SeriesGaps = "series-gaps",
+    /// Intervals of a watch were cut short.
+    ShortIntervals = "short-intervals",
     /// The target is a model.
     Sim = "sim",
     /// The windows of several hosts do not lie over each other.
@@ -235,6 +239,8 @@ finding_names! {
     Unequal = "unequal",
     /// Throughput or response time changed during a point.
     Unsteady = "unsteady",
+    /// A server hides from this user what others' sessions wait for.
+    WaitsHidden = "waits-hidden",
     /// The wall clocks of the hosts differ.
     WallClock = "wall-clock",
     /// Two independent counts of the same work differ.

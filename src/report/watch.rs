@@ -79,14 +79,14 @@ pub fn csv(found: &WatchResult) -> String {
     let mut table = CsvTable::new("begun,seconds,source,stream,per_s,p99_us");
     for source in &found.sources {
         for point in &source.points {
-            for (stream, (per_s, p99)) in source.streams.iter().zip(&point.streams) {
+            for (stream, seen) in source.streams.iter().zip(&point.streams) {
                 table
                     .value(point.begin)
                     .figure(Some(point.seconds))
                     .text(&source.name)
                     .value(&stream.name)
-                    .figure(Some(*per_s))
-                    .figure(*p99);
+                    .figure(Some(seen.per_s))
+                    .figure(seen.p99_us);
                 table.end();
             }
         }
@@ -340,10 +340,10 @@ fn over_time(found: &WatchResult) -> Option<Section> {
             first,
             Unit::PerSecond,
             "per second",
-            &|point, at| Some(point.streams.get(at).map_or(0.0, |(per_s, _)| *per_s)),
+            &|point, at| Some(point.streams.get(at).map_or(0.0, |seen| seen.per_s)),
         ),
         panel(source, first, Unit::Microseconds, "p99", &|point, at| {
-            point.streams.get(at).and_then(|(_, p99)| *p99)
+            point.streams.get(at).and_then(|seen| seen.p99_us)
         }),
     ];
     let panels: Vec<Lines> = panels

@@ -99,7 +99,9 @@ impl DatabaseWatch {
         let before = std::mem::replace(&mut self.before, reading);
         let found = before.and_then(|before| {
             let after = self.before.clone()?;
-            went_back(&before.counters, &after.counters).map_or(Ok(()), Err)?;
+            began_anew(&before, &after)
+                .or_else(|| went_back(&before.counters, &after.counters))
+                .map_or(Ok(()), Err)?;
             Ok((before, after))
         });
         let (measured, counters, gap) = match found {
@@ -162,6 +164,30 @@ pub(super) fn wait_for_all(
             between();
         }
     }
+}
+
+/// Says that the server was restarted, or its statistics were reset, which need not show in a
+/// counter: one that began anew may be higher by now. `None` if neither is known.
+fn began_anew(before: &Reading, after: &Reading) -> Option<String> {
+    /// Seconds by which an uptime, which is in whole seconds, may lag behind our clock.
+    const LAG: f64 = 2.0;
+    let both = |name: &str| Some((*before.counters.get(name)?, *after.counters.get(name)?));
+    let restarted = || Some("the server was restarted".to_string());
+    if both("pg_postmaster_start_time").is_some_and(|(then, now)| then != now) {
+        return restarted();
+    }
+    if let Some((then, now)) = both("Uptime")
+        && (now as f64) < then as f64 + after.at.since(before.at).as_secs_f64() - LAG
+    {
+        return restarted();
+    }
+    let mut resets = before
+        .counters
+        .keys()
+        .filter(|name| name.ends_with(".stats_reset"));
+    let reset = resets.find(|name| both(name).is_some_and(|(then, now)| then != now))?;
+    let view = reset.trim_end_matches(".stats_reset");
+    Some(format!("the statistics of {view} were reset"))
 }
 
 /// Says that a counter went back; `None` if none did.
@@ -327,6 +353,33 @@ mod tests {
         });
         assert_eq!(both[0].end().gap, "the server did not answer in time");
         assert_eq!((both[1].end().gap.as_str(), both[1].asked), ("", 1));
+    }
+
+    #[test]
+    fn a_restart_or_reset_shows_without_a_counter_that_fell() {
+        let reading = |at: u64, all: &[(&str, u64)]| Reading {
+            at: Nanos::from_secs(at),
+            counters: all
+                .iter()
+                .map(|(name, value)| ((*name).into(), *value))
+                .collect(),
+        };
+        let up = |at: u64, uptime: u64| reading(at, &[("Uptime", uptime), ("reads", at)]);
+        assert_eq!(began_anew(&up(10, 500), &up(20, 509)), None);
+        // Up again for longer than before, and yet not since then.
+        let said = began_anew(&up(10, 3), &up(60, 40)).unwrap();
+        assert_eq!(said, "the server was restarted");
+        let postgres = |start: u64, reset: u64| {
+            let all = [
+                ("pg_postmaster_start_time", start),
+                ("pg_stat_io.stats_reset", reset),
+            ];
+            reading(start, &all)
+        };
+        assert_eq!(began_anew(&postgres(5, 0), &postgres(5, 0)), None);
+        assert!(began_anew(&postgres(5, 0), &postgres(6, 0)).is_some());
+        let said = began_anew(&postgres(5, 0), &postgres(5, 7)).unwrap();
+        assert_eq!(said, "the statistics of pg_stat_io were reset");
     }
 
     #[test]

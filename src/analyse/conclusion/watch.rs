@@ -73,7 +73,7 @@ impl WatchResult {
             None => {
                 let _ = write!(
                     text,
-                    "The calibration in {} measured nothing that {} was asked for. ",
+                    "The calibration in {} measured no I/O of the kinds of {}. ",
                     serves.run, room.source
                 );
             }

@@ -10,6 +10,7 @@ mod database_figures;
 mod database_result;
 mod distribution;
 mod evidence;
+mod hidden;
 mod loops;
 mod notes;
 mod rates;
@@ -21,6 +22,7 @@ mod sources;
 mod streams;
 mod watched;
 mod watched_counters;
+mod watched_demand;
 mod watched_streams;
 mod watched_types;
 
@@ -30,13 +32,15 @@ pub use against::{Answer, DemandAgainst, StreamAgainst, Usage, against};
 pub use database_figures::DatabaseFigures;
 pub use database_result::{DatabaseResult, WaitShare, database};
 pub use evidence::has_possible_reads;
+pub use hidden::{hidden_log_writes, hidden_waits};
 pub use loops::{LoopFigures, LoopKind, LoopWait, LoopWitness};
 pub use scale_up::load_points;
 pub use sources::{demands, imported_demands};
 pub use watched::WatchReader;
+pub use watched_demand::WatchDemands;
 pub use watched_types::{
-    BusiestInterval, OwnCost, StorageRoom, StreamRoom, WatchResult, WatchedPoint, WatchedSource,
-    WatchedStream,
+    BusiestInterval, OwnCost, StorageRoom, StreamPoint, StreamRoom, WatchResult, WatchedPoint,
+    WatchedSource, WatchedStream,
 };
 
 #[cfg(test)]

@@ -62,8 +62,9 @@ impl StorageServes {
     }
 }
 
-/// The room beside the demand of `source`.
-pub(super) fn room(source: &WatchedSource, serves: &StorageServes) -> StorageRoom {
+/// The room beside the demand of `source`, which may be several disks.
+pub(super) fn room(source: &WatchedSource, disks: usize, serves: &StorageServes) -> StorageRoom {
+    let verb = if disks > 1 { "use" } else { "uses" };
     let mut found = StorageRoom {
         source: source.name.clone(),
         ..StorageRoom::default()
@@ -72,7 +73,7 @@ pub(super) fn room(source: &WatchedSource, serves: &StorageServes) -> StorageRoo
         let Some(kind) = stream.kind.filter(|_| stream.busiest_per_s > 0.0) else {
             continue;
         };
-        match of_stream(kind, stream, serves) {
+        match of_stream(kind, stream, serves, verb) {
             Some(room) => {
                 if kind != DemandKind::LogWrites {
                     found.used_together += room.used;
@@ -89,6 +90,7 @@ fn of_stream(
     kind: DemandKind,
     stream: &WatchedStream,
     serves: &StorageServes,
+    verb: &str,
 ) -> Option<StreamRoom> {
     let bytes = stream.mean_bytes.unwrap_or(0.0);
     let figure = serves.figure(kind, bytes)?;
@@ -100,26 +102,33 @@ fn of_stream(
         ratio.ceil().max(1.0)
     };
     let serves_per_s = figure.per_s / size.max(f64::MIN_POSITIVE);
-    let used = stream.busiest_per_s / serves_per_s;
-    let (asked, of) = if by_bytes {
-        let bytes_per_s = |per_s: f64| mb_per_second(per_s * bytes / 1e6);
-        (bytes_per_s(stream.busiest_per_s), bytes_per_s(serves_per_s))
+    let busiest = if by_bytes {
+        stream.busiest_bytes_per_s? / bytes
     } else {
-        (per_second(stream.busiest_per_s), per_second(serves_per_s))
+        stream.busiest_per_s
     };
+    let used = busiest / serves_per_s;
+    let in_words = |per_s: f64| {
+        if by_bytes {
+            mb_per_second(per_s * bytes / 1e6)
+        } else {
+            per_second(per_s)
+        }
+    };
+    let (asked, of) = (in_words(busiest), in_words(serves_per_s));
     let within = if figure.within.is_empty() {
         String::new()
     } else {
         format!(" {}", figure.within)
     };
     let sentence = format!(
-        "uses {asked} of the {of} of {} that this storage serves{within}: room for {} times",
+        "{verb} {asked} of the {of} of {} that this storage serves{within}: room for {} times",
         kind.words(),
         rounded(1.0 / used)
     );
     Some(StreamRoom {
         kind,
-        per_s: stream.busiest_per_s,
+        per_s: busiest,
         serves_per_s,
         used,
         sentence,
@@ -135,6 +144,7 @@ mod tests {
             name: kind.words().into(),
             kind: Some(kind),
             busiest_per_s: per_s,
+            busiest_bytes_per_s: Some(per_s * bytes),
             mean_bytes: Some(bytes),
             ..WatchedStream::default()
         }
@@ -175,7 +185,7 @@ mod tests {
             ],
             ..StorageServes::default()
         };
-        let found = room(&source, &serves);
+        let found = room(&source, 1, &serves);
         assert_eq!(
             found.streams[0].sentence,
             "uses 3,200/s of the 11,800/s of random reads that this storage serves within 1 ms at \
@@ -188,5 +198,23 @@ mod tests {
         assert_eq!(found.not_measured, [DemandKind::PageWrites]);
         let together = 3200.0 / 11_800.0 + 1.0 / 16.0;
         assert!((found.used_together - together).abs() < 1e-9);
+    }
+
+    #[test]
+    fn large_reads_are_compared_by_the_bytes_of_their_busiest_interval() {
+        // The interval with the most reads is not that with the most bytes.
+        let source = WatchedSource {
+            streams: vec![WatchedStream {
+                busiest_bytes_per_s: Some(50.0 * 1_048_576.0),
+                ..asked(DemandKind::MultiblockReads, 300.0, 131_072.0)
+            }],
+            ..WatchedSource::default()
+        };
+        let serves = StorageServes {
+            streams: vec![served(DemandKind::MultiblockReads, 200.0, 1 << 20, "")],
+            ..StorageServes::default()
+        };
+        let found = room(&source, 1, &serves);
+        assert!((found.streams[0].used - 0.25).abs() < 1e-9, "{found:?}");
     }
 }

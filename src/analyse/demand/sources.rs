@@ -6,7 +6,7 @@
 
 use super::database_result::database;
 use super::read_kind::reads_of;
-use super::watched::of_watch;
+use super::watched_demand::WatchDemands;
 use crate::analyse::figures::quantity::count;
 use crate::analyse::point::sql::SqlSummary;
 use crate::analyse::point::summary::{PointSummary, summarise};
@@ -19,7 +19,10 @@ use crate::record::journal::Run;
 #[must_use]
 pub fn demands(run: &Run) -> Vec<Demand> {
     if !run.watched.is_empty() {
-        return of_watch(run);
+        let mut demands = WatchDemands::default();
+        let each = run.watched.iter();
+        each.for_each(|interval| demands.add(&run.header, interval));
+        return demands.finish();
     }
     match &run.header.facts.server {
         Some(server) => of_sessions(run, server).into_iter().collect(),

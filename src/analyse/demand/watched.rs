@@ -1,41 +1,31 @@
 //! The results of `rigel watch`: the demand of each disk and database, over time.
 //!
 //! Input: intervals, one after the other, so that a journal of weeks is never in memory as a whole.
-//! Output: a [`WatchResult`], and the demands for `rigel fit`.
+//! Output: a [`WatchResult`].
 
 use super::room::room;
-use super::watched_counters::{CounterChange, of_database};
-use super::watched_streams::{SeenStream, demand_stream, of_disk};
+use super::watched_demand::{is_short, not_short, of_counters};
+use super::watched_streams::{SeenStream, of_disk};
 use super::watched_types::{
-    BusiestInterval, OwnCost, WatchResult, WatchedPoint, WatchedSource, WatchedStream,
+    BusiestInterval, OwnCost, StreamPoint, WatchResult, WatchedPoint, WatchedSource, WatchedStream,
 };
 use crate::analyse::figures::quantity::{count, lasting, percent};
 use crate::analyse::point::summary::latency;
 use crate::analyse::series::soak::SoakResult;
-use crate::model::{
-    Bytes, Demand, DemandInterval, Finding, FindingName, Moment, Nanos, Request, WatchRequest,
-};
+use crate::model::{Bytes, Finding, FindingName, Moment, Nanos, WatchRequest};
 use crate::record::imported::{Counted, ImportedSeries};
-use crate::record::journal::{Header, Run};
-use crate::record::{DatabaseInterval, DiskInterval, Latencies, WatchedInterval};
+use crate::record::{DiskInterval, Latencies, WatchedInterval};
 use std::collections::BTreeMap;
 
 /// Number of windows in which the course over time is judged. More are joined.
 const WINDOWS_MAX: usize = 2000;
-
-/// The sums of one stream so far.
-#[derive(Debug, Clone, Default)]
-struct StreamSums {
-    seen: SeenStream,
-    busiest_per_s: f64,
-}
 
 /// A source so far.
 #[derive(Debug, Clone, Default)]
 struct SourceSums {
     name: String,
     by: &'static str,
-    streams: Vec<StreamSums>,
+    streams: Vec<SeenStream>,
     points: Vec<WatchedPoint>,
     seconds: f64,
     gaps: usize,
@@ -45,25 +35,12 @@ struct SourceSums {
     looks: u64,
 }
 
-/// The streams of a database, and the time between the readings of its counters.
-fn of_counters(database: &DatabaseInterval) -> (f64, Vec<SeenStream>) {
-    /// Size of a block where the server does not say it.
-    const BLOCK: f64 = 8192.0;
-    let seconds = database.measured.as_secs_f64();
-    let Some([before, after]) = database.counters.as_ref().filter(|_| seconds > 0.0) else {
-        return (seconds, Vec::new());
-    };
-    let block = after.get("block_size").map_or(BLOCK, |block| *block as f64);
-    (
-        seconds,
-        of_database(&CounterChange { before, after }, block),
-    )
-}
-
 /// The intervals of a watch so far.
 #[derive(Debug, Clone, Default)]
 pub struct WatchReader {
     sources: Vec<SourceSums>,
+    /// All disks together, by kind: what the storage below them is asked for.
+    together: SourceSums,
     intervals: usize,
     seconds: f64,
     cpu_seconds: f64,
@@ -79,6 +56,40 @@ fn way(disk: &DiskInterval) -> &'static str {
         "its requests, one by one"
     } else {
         "the kernel's counters"
+    }
+}
+
+/// Adds the streams of a disk to those of others, without latencies: streams of a kind are one.
+fn add_by_kind(sums: &mut Vec<SeenStream>, seen: &[SeenStream]) {
+    for one in seen {
+        let Some(kind) = one.kind else { continue };
+        let alone = SeenStream {
+            name: kind.words(),
+            kind: Some(kind),
+            operations: one.operations,
+            failed: one.failed,
+            bytes: one.bytes,
+            ..SeenStream::default()
+        };
+        match sums.iter_mut().find(|sum| sum.kind == alone.kind) {
+            Some(sum) => sum.add(&alone),
+            None => sums.push(alone),
+        }
+    }
+}
+
+/// The names of the disks of a watch, in words.
+fn together(request: &WatchRequest) -> String {
+    let names: Vec<&str> = request
+        .disks
+        .iter()
+        .map(|disk| disk.name.as_str())
+        .collect();
+    match &names[..] {
+        [first @ .., last] if !first.is_empty() => {
+            format!("{} and {last} together", first.join(", "))
+        }
+        _ => names.concat(),
     }
 }
 
@@ -103,16 +114,25 @@ impl WatchReader {
         let lost = |disk: &DiskInterval| disk.traced.as_ref().map_or(0, |traced| traced.lost);
         // The disks share the rings, and each says the same number.
         self.own.lost_events += interval.disks.iter().map(lost).max().unwrap_or(0);
+        let mut together: Option<Vec<SeenStream>> = None;
         for disk in &interval.disks {
             self.own.unmatched += disk.traced.as_ref().map_or(0, |traced| traced.unmatched);
-            let is_known = disk.traced.is_some() || disk.counters.is_some();
+            let seen = of_disk(disk);
+            if let Some(seen) = &seen {
+                add_by_kind(together.get_or_insert_default(), seen);
+            }
             let source = self.source(&disk.name, way(disk));
-            source.add(begin, seconds, &of_disk(disk), is_known);
+            source.add(begin, seconds, seen.as_deref());
+            if disk.counters.is_some() && seen.is_none() {
+                source.gap = "a counter went back: the disk was replaced".into();
+            }
         }
+        self.together.add(begin, seconds, together.as_deref());
         for database in &interval.databases {
             let source = self.source(&database.name, "the server's counters");
             let (seconds, seen) = of_counters(database);
-            source.add(begin, seconds, &seen, database.counters.is_some());
+            let is_known = database.counters.is_some();
+            source.add(begin, seconds, is_known.then_some(&seen));
             source.looks += database.looks;
             for (name, count) in &database.waits {
                 *source.waits.entry(name.clone()).or_default() += count;
@@ -149,14 +169,27 @@ impl WatchReader {
             ..self.own
         };
         let mut findings = findings(&own, self.missing_seconds, request);
+        findings.extend(short_intervals(&self.sources, request.every));
         findings.extend(course.iter().flat_map(|course| course.findings.clone()));
-        let sources: Vec<WatchedSource> =
-            self.sources.into_iter().map(SourceSums::result).collect();
+        let sources: Vec<WatchedSource> = self
+            .sources
+            .into_iter()
+            .map(|source| source.result(request.every))
+            .collect();
+        let together = WatchedSource {
+            name: together(request),
+            ..self.together.result(request.every)
+        };
+        let asked = if request.disks.is_empty() {
+            sources.first()
+        } else {
+            Some(&together)
+        };
         let room = request
             .against
             .as_ref()
-            .zip(sources.first())
-            .map(|(serves, source)| room(source, serves));
+            .zip(asked)
+            .map(|(serves, source)| room(source, request.disks.len(), serves));
         WatchResult {
             sources,
             room,
@@ -170,21 +203,24 @@ impl WatchReader {
 }
 
 impl SourceSums {
-    fn add(&mut self, begin: Moment, seconds: f64, seen: &[SeenStream], is_known: bool) {
-        if !is_known || seconds <= 0.0 {
+    /// Adds an interval; `None` is a gap.
+    fn add(&mut self, begin: Moment, seconds: f64, seen: Option<&[SeenStream]>) {
+        let Some(seen) = seen.filter(|_| seconds > 0.0) else {
             self.gaps += 1;
             return;
-        }
+        };
         self.seconds += seconds;
-        let mut streams = vec![(0.0, None); self.streams.len()];
+        let mut streams = vec![StreamPoint::default(); self.streams.len()];
         for one in seen {
             let per_s = one.operations / seconds;
             let p99 = one.response.as_ref().and_then(latency);
             let at = self.stream(one.name, &mut streams);
-            streams[at] = (per_s, p99.map(|times| times.p99_us));
-            let sums = &mut self.streams[at];
-            sums.busiest_per_s = sums.busiest_per_s.max(per_s);
-            sums.seen.add(one);
+            streams[at] = StreamPoint {
+                per_s,
+                bytes_per_s: one.bytes.map(|bytes| bytes / seconds),
+                p99_us: p99.map(|times| times.p99_us),
+            };
+            self.streams[at].add(one);
         }
         self.points.push(WatchedPoint {
             begin,
@@ -193,19 +229,19 @@ impl SourceSums {
         });
     }
 
-    fn stream(&mut self, name: &'static str, streams: &mut Vec<(f64, Option<f64>)>) -> usize {
-        let known = self.streams.iter().position(|one| one.seen.name == name);
+    fn stream(&mut self, name: &'static str, streams: &mut Vec<StreamPoint>) -> usize {
+        let known = self.streams.iter().position(|one| one.name == name);
         known.unwrap_or_else(|| {
-            self.streams.push(StreamSums::default());
-            streams.push((0.0, None));
+            self.streams.push(SeenStream::default());
+            streams.push(StreamPoint::default());
             self.streams.len() - 1
         })
     }
 
-    fn result(self) -> WatchedSource {
+    fn result(self, every: Nanos) -> WatchedSource {
         let seconds = self.seconds.max(f64::MIN_POSITIVE);
-        let busiest = self
-            .points
+        let whole = not_short(&self.points, |point| point.seconds, every);
+        let busiest = whole
             .iter()
             .max_by(|one, other| one.per_s().total_cmp(&other.per_s()))
             .map(|point| BusiestInterval {
@@ -213,11 +249,20 @@ impl SourceSums {
                 seconds: point.seconds,
                 per_s: point.per_s(),
             });
-        let streams = self.streams.into_iter().map(|one| one.result(seconds));
+        let streams = self.streams.into_iter().enumerate().map(|(at, seen)| {
+            let points = || whole.iter().filter_map(|point| point.streams.get(at));
+            let bytes = points().filter_map(|one| one.bytes_per_s);
+            WatchedStream {
+                busiest_per_s: points().map(|one| one.per_s).fold(0.0, f64::max),
+                busiest_bytes_per_s: bytes.max_by(f64::total_cmp),
+                ..seen.result(seconds)
+            }
+        });
+        let streams = streams.collect();
         WatchedSource {
             name: self.name,
             by: self.by.into(),
-            streams: streams.collect(),
+            streams,
             busiest,
             gaps: self.gaps,
             gap: self.gap,
@@ -261,9 +306,10 @@ impl SeenStream {
     }
 }
 
-impl StreamSums {
+impl SeenStream {
+    /// The figures of `seconds`, but for those of the busiest interval.
     fn result(self, seconds: f64) -> WatchedStream {
-        let seen = self.seen;
+        let seen = self;
         let done = seen.operations - seen.failed as f64;
         let per_op = |sum: Option<f64>| sum.map(|sum| sum / done).filter(|_| done > 0.0);
         WatchedStream {
@@ -272,7 +318,8 @@ impl StreamSums {
             operations: seen.operations,
             failed: seen.failed,
             per_s: seen.operations / seconds,
-            busiest_per_s: self.busiest_per_s,
+            busiest_per_s: 0.0,
+            busiest_bytes_per_s: None,
             mean_bytes: per_op(seen.bytes),
             sequential: per_op(seen.sequential.map(|count| count as f64)),
             mean_us: per_op(seen.total_us),
@@ -319,6 +366,34 @@ fn course(source: &SourceSums) -> Option<SoakResult> {
     })
 }
 
+/// Says how many intervals were cut short.
+fn short_intervals(sources: &[SourceSums], every: Nanos) -> Option<Finding> {
+    let shorts = |source: &SourceSums| {
+        let points = source.points.iter();
+        points
+            .filter(|point| is_short(point.seconds, every))
+            .count()
+    };
+    let number = sources
+        .iter()
+        .map(shorts)
+        .max()
+        .filter(|number| *number > 0)?;
+    let intervals = if number == 1 {
+        "interval was"
+    } else {
+        "intervals were"
+    };
+    Some(Finding::note(
+        FindingName::ShortIntervals,
+        format!(
+            "{number} {intervals} cut short, to less than half of {}: the sums have them, and they \
+             are neither the busiest nor in the demand for rigel fit, unless there are no others",
+            every.exact()
+        ),
+    ))
+}
+
 fn findings(own: &OwnCost, missing: f64, request: &WatchRequest) -> Vec<Finding> {
     /// Own CPU time that deserves a note: the promise is 1 %.
     const CPU_NOTED: f64 = 0.02;
@@ -362,84 +437,11 @@ fn findings(own: &OwnCost, missing: f64, request: &WatchRequest) -> Vec<Finding>
     found
 }
 
-/// The demands of a watch: of each disk and of each database.
-pub(super) fn of_watch(run: &Run) -> Vec<Demand> {
-    let Request::Watch(request) = run.header.request() else {
-        return Vec::new();
-    };
-    let mut demands: Vec<Demand> = Vec::new();
-    for interval in &run.watched {
-        let seconds = interval.measured.as_secs_f64();
-        let begin: Option<Moment> = interval.started.parse().ok();
-        if seconds <= 0.0 {
-            continue;
-        }
-        for disk in &interval.disks {
-            let streams = of_disk(disk);
-            if disk.traced.is_none() && disk.counters.is_none() {
-                continue;
-            }
-            let demand = demand_of(&mut demands, &disk.name, &run.header, request);
-            demand.intervals.push(DemandInterval {
-                label: format!("interval {}", interval.number),
-                begin,
-                seconds: Some(seconds),
-                streams: streams
-                    .iter()
-                    .filter_map(|stream| demand_stream(stream, seconds))
-                    .collect(),
-                left_out: None,
-                censored: String::new(),
-            });
-        }
-        for database in &interval.databases {
-            let (seconds, streams) = of_counters(database);
-            if database.counters.is_none() || seconds <= 0.0 {
-                continue;
-            }
-            let demand = demand_of(&mut demands, &database.name, &run.header, request);
-            demand.intervals.push(DemandInterval {
-                label: format!("interval {}", interval.number),
-                begin,
-                seconds: Some(seconds),
-                streams: streams
-                    .iter()
-                    .filter_map(|stream| demand_stream(stream, seconds))
-                    .collect(),
-                left_out: None,
-                censored: String::new(),
-            });
-        }
-    }
-    demands
-}
-
-/// The demand of the source `name`, which is made if there is none yet.
-fn demand_of<'a>(
-    demands: &'a mut Vec<Demand>,
-    name: &str,
-    header: &Header,
-    request: &WatchRequest,
-) -> &'a mut Demand {
-    let known = demands.iter().position(|demand| demand.database == name);
-    let at = known.unwrap_or_else(|| {
-        demands.push(Demand {
-            source: "rigel watch".into(),
-            database: name.into(),
-            release: None,
-            host: Some(header.host.name.clone()).filter(|name| !name.is_empty()),
-            block_bytes: (!request.is_block_assumed).then_some(request.block),
-            intervals: Vec::new(),
-        });
-        demands.len() - 1
-    });
-    &mut demands[at]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Counters;
+    use crate::model::{Counters, DemandKind, ServedStream, StorageServes, WatchedDisk};
+    use crate::record::DatabaseInterval;
     use std::collections::BTreeMap;
 
     fn counters(reads: u64) -> Counters {
@@ -508,6 +510,76 @@ mod tests {
         assert_eq!(database.waits[0], ("IO:DataFileRead".to_string(), 0.75));
         assert!((found.own.cpu - 0.005).abs() < 1e-9);
         assert!(found.findings.is_empty(), "{:?}", found.findings);
+    }
+
+    #[test]
+    fn a_calibration_is_compared_with_all_disks_together() {
+        let mut halves = interval(1, 1000, "");
+        halves.disks.push(DiskInterval {
+            name: "sdb".into(),
+            counters: Some([counters(0), counters(3000)]),
+            traced: None,
+        });
+        let disk = |name: &str| WatchedDisk {
+            name: name.into(),
+            ..WatchedDisk::default()
+        };
+        let request = WatchRequest {
+            disks: vec![disk("sda"), disk("sdb")],
+            against: Some(StorageServes {
+                streams: vec![ServedStream {
+                    kind: DemandKind::RandomReads,
+                    per_s: 1000.0,
+                    bytes: 8192,
+                    within: String::new(),
+                }],
+                ..StorageServes::default()
+            }),
+            ..WatchRequest::default()
+        };
+        let mut reader = WatchReader::default();
+        reader.add(&halves);
+        let room = reader.result(&request).room.unwrap();
+        assert_eq!(room.source, "sda and sdb together");
+        let said = &room.streams[0].sentence;
+        assert!(said.starts_with("use 400/s of the 1,000/s"), "{said}");
+    }
+
+    #[test]
+    fn an_interval_that_was_cut_short_is_not_the_busiest() {
+        let mut cut = interval(2, 1000, "");
+        cut.measured = Nanos::from_secs(1);
+        let request = WatchRequest {
+            every: Nanos::from_secs(10),
+            ..WatchRequest::default()
+        };
+        let mut reader = WatchReader::default();
+        reader.add(&interval(1, 5000, ""));
+        reader.add(&cut);
+        let found = reader.result(&request);
+        let disk = &found.sources[0];
+        assert_eq!(disk.busiest.map(|one| one.per_s), Some(500.0));
+        let reads = &disk.streams[0];
+        assert_eq!((reads.operations, reads.busiest_per_s), (6000.0, 500.0));
+        assert_eq!(reads.busiest_bytes_per_s, Some(500.0 * 8192.0));
+        let said = found.findings.last().unwrap();
+        assert!(said.is(FindingName::ShortIntervals), "{said:?}");
+        // Of a watch that was stopped at once it is all there is.
+        let mut reader = WatchReader::default();
+        reader.add(&cut);
+        let found = reader.result(&request);
+        let busiest = found.sources[0].busiest;
+        assert_eq!(busiest.map(|one| one.per_s), Some(1000.0));
+    }
+
+    #[test]
+    fn a_disk_that_was_replaced_is_a_gap() {
+        let mut replaced = interval(2, 1000, "");
+        replaced.disks[0].counters = Some([counters(1000), counters(10)]);
+        let found = found(&[interval(1, 1000, ""), replaced]);
+        let disk = &found.sources[0];
+        assert_eq!((disk.gaps, disk.streams[0].per_s), (1, 100.0));
+        assert!(disk.gap.contains("replaced"), "{disk:?}");
     }
 
     #[test]

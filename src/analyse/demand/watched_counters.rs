@@ -105,6 +105,8 @@ fn of_postgres(change: &CounterChange<'_>, block: f64) -> Vec<Option<SeenStream>
             log_of_postgres(change),
         ];
     }
+    // Version 18 counts reads, and no longer counts writes of the log in pg_stat_wal.
+    let is_in_blocks = change.after.contains_key("pg_stat_wal.wal_write");
     let bytes = change.io(&shared, "read_bytes");
     let mean = bytes.zip(reads).map(|(bytes, reads)| bytes / reads);
     let is_large = mean.is_some_and(|mean| mean > RANDOM_BLOCKS_MAX * block);
@@ -122,7 +124,12 @@ fn of_postgres(change: &CounterChange<'_>, block: f64) -> Vec<Option<SeenStream>
             change.io(&bulk, "reads"),
             change.io(&bulk, "read_bytes"),
             change.io(&bulk, "read_time_us"),
-            "pg_stat_io: reads in the context bulkread",
+            if is_in_blocks {
+                "pg_stat_io: reads in the context bulkread, counted in blocks also where several \
+                 are read at once"
+            } else {
+                "pg_stat_io: reads in the context bulkread"
+            },
         )
         .unwrap_or_default()
     };
@@ -132,7 +139,12 @@ fn of_postgres(change: &CounterChange<'_>, block: f64) -> Vec<Option<SeenStream>
             reads,
             bytes,
             change.io(&shared, "read_time_us"),
-            "pg_stat_io: reads of relations in the contexts normal and vacuum",
+            if is_in_blocks {
+                "pg_stat_io: reads of relations in the contexts normal and vacuum, counted in \
+                 blocks also where several are read at once"
+            } else {
+                "pg_stat_io: reads of relations in the contexts normal and vacuum"
+            },
         ),
         Some(scans),
         stream(
@@ -204,9 +216,12 @@ fn of_innodb(change: &CounterChange<'_>) -> Vec<Option<SeenStream>> {
     let ahead = change.rise("Innodb_buffer_pool_read_ahead");
     let written = change.rise("Innodb_pages_written");
     let doubled = change.rise("Innodb_dblwr_writes");
-    let syncs = change
-        .rise("Innodb_os_log_fsyncs")
-        .or_else(|| change.rise("Innodb_log_writes"));
+    // With O_DSYNC the write itself is durable, and no sync is counted.
+    let syncs = change.rise("Innodb_os_log_fsyncs");
+    let syncs = syncs
+        .filter(|syncs| *syncs > 0.0)
+        .or_else(|| change.rise("Innodb_log_writes"))
+        .or(syncs);
     vec![
         stream(
             DemandKind::RandomReads,
@@ -241,7 +256,7 @@ fn of_innodb(change: &CounterChange<'_>) -> Vec<Option<SeenStream>> {
             syncs,
             change.rise("Innodb_os_log_written"),
             None,
-            "syncs of the redo log, or its writes where the server does not count syncs",
+            "syncs of the redo log, or its writes where the server counts no syncs",
         ),
     ]
 }
@@ -351,5 +366,28 @@ mod tests {
                 prop_assert!(stream.operations >= 0.0);
             }
         }
+    }
+
+    #[test]
+    fn a_log_that_is_never_synced_is_counted_by_its_writes() {
+        let log = |syncs: u64, writes: u64| {
+            let counters = [
+                ("Innodb_os_log_fsyncs", syncs),
+                ("Innodb_log_writes", writes),
+            ];
+            found(&streams(&counters), DemandKind::LogWrites).0
+        };
+        assert!((log(0, 70) - 70.0).abs() < 1e-9);
+        assert!((log(50, 70) - 50.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn postgres_16_says_that_it_counts_blocks() {
+        let how = |log: &str| {
+            let reads = "pg_stat_io.relation.normal.reads";
+            streams(&[(reads, 10), (log, 0)])[0].rate_of
+        };
+        assert!(how("pg_stat_wal.wal_write").contains("counted in blocks"));
+        assert!(!how("pg_stat_wal.wal_bytes").contains("counted in blocks"));
     }
 }

@@ -40,14 +40,12 @@ pub(super) struct SeenStream {
     pub(super) latency_of: &'static str,
 }
 
-/// The streams of a disk; empty if nothing is known of it.
-pub(super) fn of_disk(disk: &DiskInterval) -> Vec<SeenStream> {
+/// The streams of a disk; `None` if nothing is known of it.
+pub(super) fn of_disk(disk: &DiskInterval) -> Option<Vec<SeenStream>> {
     if let Some(traced) = &disk.traced {
-        return traced.flows.iter().map(of_flow).collect();
+        return Some(traced.flows.iter().map(of_flow).collect());
     }
-    let Some([before, after]) = disk.counters else {
-        return Vec::new();
-    };
+    let [before, after] = disk.counters?;
     of_counters(before, after)
 }
 
@@ -91,9 +89,20 @@ fn of_flow(flow: &RequestFlow) -> SeenStream {
     }
 }
 
-/// The streams by the kernel's counters; empty if a counter went back, as after a device was
-/// replaced.
-fn of_counters(before: Counters, after: Counters) -> Vec<SeenStream> {
+/// How far a counter of milliseconds rose. The kernel prints these with 32 bits, so that they begin
+/// anew every 50 days of I/O; `None` if it went back and is larger than that.
+fn milliseconds(before: u64, after: u64) -> Option<u64> {
+    /// The number of values of such a counter.
+    const WRAP: u64 = 1 << 32;
+    match after.checked_sub(before) {
+        None if before < WRAP => Some(after + WRAP - before),
+        difference => difference,
+    }
+}
+
+/// The streams by the kernel's counters; `None` if one of operations or sectors went back, as after
+/// a device was replaced.
+fn of_counters(before: Counters, after: Counters) -> Option<Vec<SeenStream>> {
     let difference = |of: fn(&Counters) -> u64| of(&after).checked_sub(of(&before));
     let stream = |ops: Option<u64>, sectors: Option<u64>, ms: Option<u64>| {
         let (operations, sectors, ms) = (ops?, sectors?, ms?);
@@ -108,16 +117,14 @@ fn of_counters(before: Counters, after: Counters) -> Vec<SeenStream> {
     let reads = stream(
         difference(|one| one.reads),
         difference(|one| one.read_sectors),
-        difference(|one| one.read_ms),
+        milliseconds(before.read_ms, after.read_ms),
     );
     let writes = stream(
         difference(|one| one.writes),
         difference(|one| one.write_sectors),
-        difference(|one| one.write_ms),
+        milliseconds(before.write_ms, after.write_ms),
     );
-    let Some((reads, writes)) = reads.zip(writes) else {
-        return Vec::new();
-    };
+    let (reads, writes) = (reads?, writes?);
     let mean = reads.bytes.map(|bytes| bytes / reads.operations);
     let kind = reads_of(mean.filter(|bytes| bytes.is_finite()));
     let reads = SeenStream {
@@ -132,10 +139,8 @@ fn of_counters(before: Counters, after: Counters) -> Vec<SeenStream> {
         rate_of: "all writes of the disk, those of the log among them",
         ..writes
     };
-    [reads, writes]
-        .into_iter()
-        .filter(|stream| stream.operations > 0.0)
-        .collect()
+    let streams = [reads, writes].into_iter();
+    Some(streams.filter(|stream| stream.operations > 0.0).collect())
 }
 
 /// The stream in a demand, of an interval of `seconds`; `None` for what no database asks for.
@@ -205,7 +210,7 @@ mod tests {
             counters: Some([counters(100, 10), counters(1100, 30)]),
             traced: None,
         };
-        let streams = of_disk(&disk);
+        let streams = of_disk(&disk).unwrap();
         let reads = demand_stream(&streams[0], 10.0).unwrap();
         assert_eq!(reads.kind, DemandKind::RandomReads);
         assert_eq!(
@@ -226,8 +231,27 @@ mod tests {
             counters: Some([counters(100, 10), counters(5, 30)]),
             traced: None,
         };
-        assert!(of_disk(&disk).is_empty());
-        assert!(of_disk(&DiskInterval::default()).is_empty());
+        assert_eq!(of_disk(&disk), None);
+        assert_eq!(of_disk(&DiskInterval::default()), None);
+    }
+
+    #[test]
+    fn milliseconds_of_32_bits_begin_anew() {
+        let mut before = counters(100, 10);
+        before.read_ms = u64::from(u32::MAX) - 99;
+        let after = Counters {
+            read_ms: 400,
+            ..counters(1100, 10)
+        };
+        let disk = DiskInterval {
+            name: "sda".into(),
+            counters: Some([before, after]),
+            traced: None,
+        };
+        let streams = of_disk(&disk).unwrap();
+        assert_eq!(streams[0].total_us, Some(500e3));
+        // What never was a number of 32 bits cannot have begun anew.
+        assert_eq!(milliseconds(1 << 40, 5), None);
     }
 
     #[test]

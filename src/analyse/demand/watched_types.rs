@@ -49,7 +49,7 @@ pub struct WatchedSource {
     pub by: String,
     /// Its kinds of I/O.
     pub streams: Vec<WatchedStream>,
-    /// The interval with the most operations.
+    /// The interval with the most operations, of those that are not cut short.
     pub busiest: Option<BusiestInterval>,
     /// Intervals without figures.
     pub gaps: usize,
@@ -89,8 +89,11 @@ pub struct WatchedStream {
     pub failed: u64,
     /// Operations per second over the whole time.
     pub per_s: f64,
-    /// The same in the interval with the most operations of this kind.
+    /// The same in the interval with the most operations of this kind, of those that are not cut
+    /// short.
     pub busiest_per_s: f64,
+    /// Bytes per second in the interval with the most bytes of this kind; `None` if unknown.
+    pub busiest_bytes_per_s: Option<f64>,
     /// Mean size of an operation.
     pub mean_bytes: Option<f64>,
     /// Share of operations that continued an earlier one.
@@ -116,16 +119,27 @@ pub struct WatchedPoint {
     pub begin: Moment,
     /// Its length.
     pub seconds: f64,
-    /// Of each stream of the source, in its order: operations per second, and the 99th percentile
-    /// in microseconds. Shorter where later streams had not occurred yet.
-    pub streams: Vec<(f64, Option<f64>)>,
+    /// Of each stream of the source, in its order. Shorter where later streams had not occurred
+    /// yet.
+    pub streams: Vec<StreamPoint>,
+}
+
+/// One kind of I/O in an interval of a source.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct StreamPoint {
+    /// Operations per second.
+    pub per_s: f64,
+    /// Their bytes per second; `None` if unknown.
+    pub bytes_per_s: Option<f64>,
+    /// The 99th percentile of their times in microseconds; `None` if unknown.
+    pub p99_us: Option<f64>,
 }
 
 impl WatchedPoint {
     /// Operations per second of all streams.
     #[must_use]
     pub fn per_s(&self) -> f64 {
-        self.streams.iter().map(|(per_s, _)| per_s).sum()
+        self.streams.iter().map(|stream| stream.per_s).sum()
     }
 }
 
@@ -134,7 +148,8 @@ impl WatchedPoint {
 pub struct StreamRoom {
     /// The kind.
     pub kind: DemandKind,
-    /// Operations per second in its busiest interval.
+    /// Operations per second in its busiest interval; of large reads the bytes of their busiest
+    /// interval, as operations of their mean size.
     pub per_s: f64,
     /// Operations of that size per second that the storage serves.
     pub serves_per_s: f64,
@@ -144,10 +159,11 @@ pub struct StreamRoom {
     pub sentence: String,
 }
 
-/// The room of a storage beside the demand of one source.
+/// The room of a storage beside the demand of all disks that were watched, or of the first database
+/// if there are none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct StorageRoom {
-    /// The source: a disk or a database.
+    /// The disks, or the database.
     pub source: String,
     /// The kinds that the calibration measured.
     pub streams: Vec<StreamRoom>,

@@ -15,6 +15,8 @@ pub struct ServerStatus {
     pub version: String,
     /// Bytes of a block.
     pub block: u32,
+    /// True if the server is known to hide from this user what others' sessions wait for.
+    pub hides_waits: bool,
 }
 
 enum StatusConnection {
@@ -34,6 +36,7 @@ impl ServerStatus {
                 let (connection, version, block) =
                     postgres::PostgresStatus::connect(access, address)?;
                 Self {
+                    hides_waits: connection.hides_waits,
                     connection: StatusConnection::Postgres(Box::new(connection)),
                     version,
                     block,
@@ -45,6 +48,7 @@ impl ServerStatus {
                     connection: StatusConnection::Mysql(connection),
                     version,
                     block,
+                    hides_waits: false,
                 }
             }
         })

@@ -182,7 +182,8 @@ impl FitRequest {
     fn offered_of(&self, stream: &DemandStream) -> Option<OfferedStream> {
         let per_s = stream.per_s?;
         let bytes = match stream.kind {
-            DemandKind::RandomReads => f64::from(self.block),
+            // A report of Oracle counts them in blocks and says no size.
+            DemandKind::RandomReads => stream.mean_bytes.unwrap_or(f64::from(self.block)),
             _ => stream.mean_bytes?,
         };
         let is_log = stream.kind == DemandKind::LogWrites;
@@ -312,6 +313,20 @@ pub(crate) mod tests {
         asked.writes = false;
         assert!(asked.is_for_reads_only());
         assert_eq!(asked.offered().len(), 3);
+    }
+
+    #[test]
+    fn random_reads_have_their_mean_size_where_it_is_known() {
+        let length = |bytes: Option<f64>| {
+            let asked = request(vec![stream(DemandKind::RandomReads, 100.0, bytes)]);
+            asked.offered()[0].length
+        };
+        // MariaDB reads pages of 16 KiB, whatever block was assumed.
+        assert_eq!(length(Some(16_384.0)), 16_384);
+        assert_eq!(length(Some(8192.0)), 8192);
+        // Never less than a block: the demand rounds to whole ones.
+        assert_eq!(length(Some(4096.0)), 8192);
+        assert_eq!(length(None), 8192);
     }
 
     #[test]

@@ -19,12 +19,15 @@ const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_buffe
                         'Innodb_data_read', 'Innodb_pages_read', 'Innodb_pages_written', \
                         'Innodb_dblwr_writes', 'Innodb_dblwr_pages_written', \
                         'Innodb_log_writes', 'Innodb_os_log_written', 'Innodb_os_log_fsyncs', \
-                        'Innodb_data_fsyncs', 'Innodb_page_size', 'Com_commit')";
+                        'Innodb_data_fsyncs', 'Innodb_page_size', 'Com_commit', \
+                        'Uptime')";
 
-/// Sessions that execute a statement, by their state, without our own.
+/// Sessions that execute a statement, by their state, without our own and those of replication,
+/// which are there also while they have nothing to do.
 const WAITS: &str = "SELECT CONCAT('state:', COALESCE(NULLIF(STATE, ''), 'none')), \
                      CAST(COUNT(*) AS CHAR) FROM information_schema.PROCESSLIST WHERE COMMAND NOT \
-                     IN ('Sleep', 'Daemon', 'Connect') AND ID <> CONNECTION_ID() GROUP BY 1";
+                     IN ('Sleep', 'Daemon', 'Connect', 'Binlog Dump', 'Binlog Dump GTID', \
+                     'Slave_IO', 'Slave_SQL', 'Slave_worker') AND ID <> CONNECTION_ID() GROUP BY 1";
 
 impl MysqlStatus {
     /// Connects; also returns product and version, and the size of a page.

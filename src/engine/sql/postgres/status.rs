@@ -13,12 +13,16 @@ pub(in crate::engine::sql) struct PostgresStatus {
     client: PostgresClient,
     counters: String,
     block: u32,
+    /// True if this user may not see what others' sessions wait for.
+    pub(in crate::engine::sql) hides_waits: bool,
 }
 
-/// Active sessions by what they wait for, without our own.
+/// Active sessions by what they wait for, without our own. A sender of the log to a standby is
+/// active also while it has nothing to do.
 const WAITS: &str = "SELECT coalesce(wait_event_type || ':' || wait_event, 'CPU'), \
-                     count(*)::text FROM pg_stat_activity WHERE state = 'active' AND pid <> \
-                     pg_backend_pid() GROUP BY 1";
+                     count(*)::text FROM pg_stat_activity WHERE state = 'active' AND backend_type \
+                     IN ('client backend', 'parallel worker') AND pid <> pg_backend_pid() GROUP BY \
+                     1";
 
 impl PostgresStatus {
     /// Connects; also returns product and version, and the size of a block.
@@ -31,7 +35,8 @@ impl PostgresStatus {
         let facts = rows(
             &mut client,
             "SELECT name, setting FROM pg_settings WHERE name IN ('server_version_num', \
-             'server_version', 'block_size')",
+             'server_version', 'block_size') UNION ALL SELECT 'sees_all', \
+             pg_has_role('pg_read_all_stats', 'USAGE')::text",
         )
         .map_err(|error| asked(&error))?;
         let fact = |name: &str| {
@@ -55,6 +60,7 @@ impl PostgresStatus {
             client,
             counters,
             block,
+            hides_waits: fact("sees_all") == "false",
         };
         Ok((status, version, block))
     }
@@ -91,6 +97,23 @@ fn counters_statement(version: i32) -> String {
          a::numeric), ('blk_read_time_us', b::numeric), ('xact_commit', c::numeric), \
          ('temp_files', d::numeric), ('temp_bytes', e::numeric)) n (k, v)",
     );
+    // Moments in microseconds that tell a restart and a reset, when no counter has fallen.
+    text.push_str(
+        " UNION ALL SELECT 'pg_postmaster_start_time', (extract(epoch FROM \
+         pg_postmaster_start_time()) * 1000000)::bigint::text",
+    );
+    let counted = if version >= 160_000 {
+        "pg_stat_io"
+    } else {
+        "pg_stat_bgwriter"
+    };
+    for view in ["pg_stat_database", "pg_stat_wal", counted] {
+        let _ = write!(
+            text,
+            " UNION ALL SELECT '{view}.stats_reset', coalesce(max(extract(epoch FROM \
+             stats_reset) * 1000000), 0)::bigint::text FROM {view}"
+        );
+    }
     if version >= 160_000 {
         let bytes = if version >= 180_000 {
             ("read_bytes", "write_bytes")
@@ -141,5 +164,7 @@ mod tests {
         assert!(old.contains("pg_stat_bgwriter") && !old.contains("pg_stat_io"));
         assert!(middle.contains("reads * op_bytes") && middle.contains("wal_sync::numeric"));
         assert!(new.contains("sum(read_bytes)") && !new.contains("wal_sync"));
+        assert!(old.contains("'pg_stat_bgwriter.stats_reset'"));
+        assert!(new.contains("'pg_stat_io.stats_reset'"));
     }
 }
