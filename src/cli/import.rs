@@ -1,6 +1,6 @@
 //! `rigel import`: other tools' figures as a run for reports and comparisons.
 
-use super::results::Results;
+use super::results::{Results, own_arguments};
 use super::{output, page};
 use crate::clock;
 use crate::files;
@@ -210,10 +210,7 @@ fn header(args: &ImportArgs, names: &[String], found: &[Imported]) -> Header {
         format: journal::FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
         started: clock::wall_time(),
-        command: std::env::args_os()
-            .skip(1)
-            .map(|argument| argument.to_string_lossy().into_owned())
-            .collect(),
+        command: own_arguments(),
         target: Target::Paths {
             members: args.files.clone(),
             layout: Layout::Concat,

@@ -12,7 +12,7 @@ use super::output::remark;
 use super::private_server::ServerArgs;
 use super::progress::Progress;
 use super::ranks;
-use super::results::Results;
+use super::results::{Results, own_arguments};
 use super::stop::stop_flag;
 use super::target::{self, GivenTargets};
 use crate::analyse::SoFar;
@@ -171,10 +171,7 @@ pub(super) fn job(
         name: args.engine.clone().unwrap_or_else(|| engine.to_string()),
         buffered: args.buffered,
     };
-    let command = std::env::args_os()
-        .skip(1)
-        .map(|argument| argument.to_string_lossy().into_owned())
-        .collect();
+    let command = own_arguments();
     let invocation = Invocation {
         request,
         options,

@@ -10,6 +10,14 @@ use crate::record::journal;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+/// The arguments of this process, for the header of a journal.
+pub(super) fn own_arguments() -> Vec<String> {
+    std::env::args_os()
+        .skip(1)
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect()
+}
+
 /// The directory of a run's results.
 #[derive(Debug, Clone)]
 pub(super) struct Results {

@@ -6,7 +6,7 @@ use super::metrics::WatchMetrics;
 use super::outcome::OutcomeArgs;
 use super::output::{self, remark};
 use super::progress::Progress;
-use super::results::Results;
+use super::results::{Results, own_arguments};
 use super::stop::stop_flag;
 use super::{database, page, ranks};
 use crate::analyse::{
@@ -435,10 +435,7 @@ fn header(request: &WatchRequest, about: String, findings: Vec<Finding>) -> Head
         format: journal::FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
         started: clock::wall_time(),
-        command: std::env::args_os()
-            .skip(1)
-            .map(|argument| argument.to_string_lossy().into_owned())
-            .collect(),
+        command: own_arguments(),
         target: Target::Paths {
             members: request
                 .disks

@@ -224,25 +224,12 @@ impl Demand {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::fit_example::{self, stream};
 
     fn interval(label: &str, per_s: f64) -> DemandInterval {
         DemandInterval {
             label: label.into(),
-            begin: None,
-            seconds: Some(3600.0),
-            streams: vec![DemandStream {
-                kind: DemandKind::RandomReads,
-                per_s: Some(per_s),
-                mean_bytes: None,
-                mean_us: None,
-                mean_range_us: None,
-                waits: None,
-                latencies: Vec::new(),
-                rate_of: String::new(),
-                latency_of: String::new(),
-            }],
-            left_out: None,
-            censored: String::new(),
+            ..fit_example::interval(vec![stream(DemandKind::RandomReads, per_s, None)])
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::parts::{Conclusion, Status, failures, warnings};
 use crate::analyse::figures::confidence::BoundVerdict;
-use crate::analyse::figures::quantity::{bound_in_words, capital};
+use crate::analyse::figures::quantity::{bound_in_words, capital, listed};
 use crate::analyse::search::fit::{FitResult, rounded};
 use crate::model::{
     DemandAt, FitRequest, Measure, Moment, Nanos, Objective, Request, StreamObjective, Target,
@@ -70,9 +70,9 @@ fn answer(request: &FitRequest, found: &FitResult, target: &str) -> String {
             "{target}: what was measured does not decide how much it carries of {of}{with}"
         ),
     };
-    let first = found.breaks_first.iter().map(|kind| kind.words().into());
-    if let Some(first) = listed(first.collect()) {
-        let _ = write!(text, "; {first} break first");
+    let first: Vec<&str> = found.breaks_first.iter().map(|kind| kind.words()).collect();
+    if !first.is_empty() {
+        let _ = write!(text, "; {} break first", listed(&first));
     }
     text.push('.');
     if found.verdict == BoundVerdict::Undecided {
@@ -126,17 +126,11 @@ fn with_objectives(request: &FitRequest, found: &FitResult) -> String {
         .filter(offered)
         .map(objective_of_stream)
         .collect();
-    listed(said).map_or_else(String::new, |said| format!(" with {said}"))
-}
-
-/// `a, b and c`; `None` for nothing.
-fn listed(mut words: Vec<String>) -> Option<String> {
-    let last = words.pop()?;
-    Some(if words.is_empty() {
-        last
+    if said.is_empty() {
+        String::new()
     } else {
-        format!("{} and {last}", words.join(", "))
-    })
+        format!(" with {}", listed(&said))
+    }
 }
 
 /// `random reads p99 < 2 ms`.

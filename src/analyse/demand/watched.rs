@@ -9,13 +9,14 @@ use super::watched_streams::{SeenStream, of_disk};
 use super::watched_types::{
     BusiestInterval, OwnCost, StreamPoint, WatchResult, WatchedPoint, WatchedSource, WatchedStream,
 };
-use crate::analyse::figures::quantity::{count, lasting, percent};
+use crate::analyse::figures::quantity::{count, lasting, listed, percent};
 use crate::analyse::point::summary::latency;
 use crate::analyse::series::soak::SoakResult;
 use crate::model::{Bytes, Finding, FindingName, Moment, Nanos, WatchRequest};
 use crate::record::imported::{Counted, ImportedSeries};
 use crate::record::{DiskInterval, Latencies, WatchedInterval};
 use std::collections::BTreeMap;
+use std::ops::Add;
 
 /// Number of windows in which the course over time is judged. More are joined.
 const WINDOWS_MAX: usize = 2000;
@@ -85,11 +86,9 @@ fn together(request: &WatchRequest) -> String {
         .iter()
         .map(|disk| disk.name.as_str())
         .collect();
-    match &names[..] {
-        [first @ .., last] if !first.is_empty() => {
-            format!("{} and {last} together", first.join(", "))
-        }
-        _ => names.concat(),
+    match names.len() {
+        ..2 => names.concat(),
+        _ => format!("{} together", listed(&names)),
     }
 }
 
@@ -279,21 +278,25 @@ impl SourceSums {
 impl SeenStream {
     /// Adds the operations of a later interval.
     fn add(&mut self, other: &SeenStream) {
+        fn sum<T: Add<Output = T>>(
+            ours: Option<T>,
+            theirs: Option<T>,
+            is_first: bool,
+        ) -> Option<T> {
+            if is_first {
+                theirs
+            } else {
+                ours.zip(theirs).map(|(ours, theirs)| ours + theirs)
+            }
+        }
         let is_first = self.operations <= 0.0;
-        let sum = |ours: Option<f64>, theirs: Option<f64>| match (ours, is_first) {
-            (_, true) => theirs,
-            (ours, false) => ours.zip(theirs).map(|(ours, theirs)| ours + theirs),
-        };
         let merged = |ours: &mut Option<Latencies>, theirs: &Option<Latencies>| match theirs {
             Some(theirs) => ours.get_or_insert_default().merge(theirs),
             None => *ours = None,
         };
-        self.bytes = sum(self.bytes, other.bytes);
-        self.total_us = sum(self.total_us, other.total_us);
-        self.sequential = match (self.sequential, is_first) {
-            (_, true) => other.sequential,
-            (ours, false) => ours.zip(other.sequential).map(|(one, two)| one + two),
-        };
+        self.bytes = sum(self.bytes, other.bytes, is_first);
+        self.total_us = sum(self.total_us, other.total_us, is_first);
+        self.sequential = sum(self.sequential, other.sequential, is_first);
         merged(&mut self.response, &other.response);
         merged(&mut self.device, &other.device);
         merged(&mut self.queue, &other.queue);
@@ -304,9 +307,7 @@ impl SeenStream {
         self.rate_of = other.rate_of;
         self.latency_of = other.latency_of;
     }
-}
 
-impl SeenStream {
     /// The figures of `seconds`, but for those of the busiest interval.
     fn result(self, seconds: f64) -> WatchedStream {
         let seen = self;

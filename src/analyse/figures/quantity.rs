@@ -242,6 +242,18 @@ pub fn capital(text: &str) -> String {
     })
 }
 
+/// `a, b and c`; nothing for no words.
+#[must_use]
+pub fn listed<T: AsRef<str>>(words: &[T]) -> String {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    match &words[..] {
+        [before @ .., last] if !before.is_empty() => {
+            format!("{} and {last}", before.join(", "))
+        }
+        few => few.concat(),
+    }
+}
+
 /// `1 point`, `20 points`.
 #[must_use]
 pub fn points(number: usize) -> String {

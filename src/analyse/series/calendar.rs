@@ -9,6 +9,7 @@
 
 use super::log_series::{LogSeries, WORTH_TELLING};
 use super::noise::ROUNDING;
+use crate::analyse::figures::quantity::listed;
 use crate::analyse::figures::robust::{
     deviation_of_differences, median, normal_quantile, spread, z_of_t,
 };
@@ -125,12 +126,7 @@ impl Recurrence {
                     .collect(),
             })
             .collect();
-        match &named[..] {
-            [before @ .., last] if !before.is_empty() => {
-                format!("{} and {last}", before.join(", "))
-            }
-            few => few.join(""),
-        }
+        listed(&named)
     }
 }
 
