@@ -80,7 +80,9 @@ pub use result::{ImportedResult, RunResult};
 pub use search::at_load::AtLoad;
 pub use search::calibration::{Calibration, ClosingFigures, LogWrites, calibration};
 pub use search::curve::{CurveResult, Naming, curve};
-pub use search::fit::{FitResult, TriedMultiple, TriedStream, bracket, fit, multiples, rounded};
+pub use search::fit::{
+    FitResult, TriedMultiple, TriedStream, bracket, fit, least_to_decide, multiples, rounded,
+};
 pub use search::knee::{Cap, CurvePoint, Knee, KneeRange, Plateau, cap, knee};
 pub use search::layers::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
 pub use search::matrix::{MatrixCell, MatrixResult};

@@ -77,7 +77,7 @@ pub(super) struct FitArgs {
         conflicts_with = "resume"
     )]
     precision: Ratio,
-    /// Measured time of each multiple
+    /// Measured time of each multiple; up to six times as long while a stream is too rare to be judged
     #[arg(
         long,
         value_name = "TIME",

@@ -6,10 +6,10 @@
 
 use super::search::{WARM_UP, WINDOW, seed_of};
 use super::visits::Visits;
-use crate::analyse::{PointSummary, TriedMultiple, bracket, multiples};
+use crate::analyse::{PointSummary, TriedMultiple, bracket, least_to_decide, multiples};
 use crate::model::{
-    Arrivals, Coordinates, DemandKind, FitRequest, Load, Mix, OfferedStream, Pattern, Point, Ratio,
-    Stream, Until,
+    Arrivals, Coordinates, DemandKind, FitRequest, Load, Mix, Nanos, OfferedStream, Pattern, Point,
+    Ratio, Stream, Until,
 };
 
 /// Maximum number of multiples that are tried.
@@ -21,14 +21,40 @@ const VISITS_MAX: usize = 3;
 /// Maximum number of visits in all: at 10 s each, with their warm-ups, they take four minutes.
 const VISITS_TOTAL: usize = 20;
 
+/// A point lasts at most so many times as long as asked for, so that a rare stream can be judged.
+const LONGER_MAX: f64 = 6.0;
+
+/// Operations of a rare stream that a point offers, as a multiple of those without which nothing can
+/// be decided: then one in a hundred may be beyond the bound.
+const AMPLE: f64 = 2.0;
+
+/// Measured time in all, in times of a point, up to which points last longer.
+const TIME_TOTAL: f64 = 20.0;
+
 impl FitRequest {
     /// The next point on a volume of `usable` bytes after those in `done`; `None` if the search is
     /// complete.
     #[must_use]
     pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
         let multiple = self.next_multiple(done)?;
-        let point = self.point(coordinates(multiple), usable, seed);
+        let spent: f64 = done.iter().map(|point| point.measured_s).sum();
+        let time = self.time_at(multiple, spent);
+        let point = self.point(coordinates(multiple), time, usable, seed);
         Some(Visits::again(point, usable, done, seed))
+    }
+
+    /// How long to measure a multiple: as long as asked for, or longer if a stream is too rare to be
+    /// judged in that time, unless so many seconds were `spent` that the answer would come too late.
+    fn time_at(&self, multiple: f64, spent: f64) -> Nanos {
+        let usual = self.point_time.as_secs_f64();
+        let streams = self.offered();
+        let needs = streams.iter().filter_map(|stream| {
+            let least = least_to_decide(self.objective(stream.kind)?);
+            Some(AMPLE * least / (stream.per_s * multiple))
+        });
+        let wanted = needs.fold(usual, f64::max).min(LONGER_MAX * usual);
+        let is_in_time = spent + wanted <= TIME_TOTAL * usual;
+        Nanos::from_secs_f64(if is_in_time { wanted.ceil() } else { usual })
     }
 
     fn next_multiple(&self, done: &[PointSummary]) -> Option<f64> {
@@ -137,7 +163,7 @@ impl FitRequest {
         (1.0 + precision) / (1.0 - precision)
     }
 
-    fn point(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Point {
+    fn point(&self, coordinates: Coordinates, time: Nanos, usable: u64, seed: u64) -> Point {
         let multiple = coordinates.multiple().unwrap_or(1.0);
         let seed = seed_of(seed, coordinates);
         let streams = self.offered();
@@ -148,8 +174,8 @@ impl FitRequest {
                 .map(|one| self.stream(*one, multiple, usable, seed))
                 .collect(),
             warm_up: WARM_UP,
-            until: Until::Elapsed(self.point_time),
-            window: Until::Elapsed(self.point_time).window(WINDOW),
+            until: Until::Elapsed(time),
+            window: Until::Elapsed(time).window(WINDOW),
             seed,
         }
     }
@@ -189,7 +215,7 @@ impl FitRequest {
     /// The point with the largest and most I/Os: all have the same.
     #[must_use]
     pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
-        vec![self.point(coordinates(self.highest), usable, seed)]
+        vec![self.point(coordinates(self.highest), self.point_time, usable, seed)]
     }
 
     /// The approximate number of points when `done` are complete.
@@ -202,7 +228,7 @@ impl FitRequest {
     /// Maximum time of a point in seconds.
     #[must_use]
     pub fn point_seconds(&self) -> f64 {
-        self.point_time.plus(WARM_UP.most).as_secs_f64()
+        self.time_at(1.0, 0.0).plus(WARM_UP.most).as_secs_f64()
     }
 
     /// Bytes of the largest I/O; each target is one file or device, so nothing has to be divided
@@ -248,6 +274,7 @@ mod tests {
     fn tried(multiple: f64, verdict: BoundVerdict) -> TriedMultiple {
         TriedMultiple {
             multiple,
+            measured_s: 10.0,
             verdict,
             kept: verdict == Kept,
             streams: Vec::new(),
@@ -332,6 +359,26 @@ mod tests {
             .fold(9.0, f64::min);
         assert!(held > 2.2 && limit < 3.6, "{order:?}");
         assert!(order.len() <= 10, "{order:?}");
+    }
+
+    #[test]
+    fn a_multiple_with_a_rare_stream_is_measured_longer() {
+        let mut asked = asked();
+        asked.writes = true;
+        asked.objectives = vec![
+            "random reads p99<10ms".parse().unwrap(),
+            "log writes p99<20ms".parse().unwrap(),
+        ];
+        let time = |multiple, spent| asked.time_at(multiple, spent);
+        // It takes 381 operations to decide a p99, and the log has ten a second.
+        assert_eq!(time(1.0, 0.0), Nanos::from_secs(60));
+        assert_eq!(time(2.0, 0.0), Nanos::from_secs(39));
+        assert_eq!(time(8.0, 0.0), Nanos::from_secs(10));
+        // The answer must come in a few minutes.
+        assert_eq!(time(2.0, 160.0), Nanos::from_secs(39));
+        assert_eq!(time(2.0, 170.0), Nanos::from_secs(10));
+        asked.writes = false;
+        assert_eq!(asked.time_at(1.0, 0.0), Nanos::from_secs(10));
     }
 
     #[test]

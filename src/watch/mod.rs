@@ -7,6 +7,7 @@
 
 mod databases;
 mod disks;
+mod reader;
 mod requests;
 
 pub use disks::disks_below;
@@ -19,6 +20,7 @@ use crate::model::{Counters, Finding, FindingName, Moment, Nanos, WatchRequest, 
 use crate::observe::{disk_counters, own_memory};
 use crate::record::{DiskInterval, TracedRequests, WatchedInterval};
 use databases::DatabaseWatch;
+use reader::TraceReader;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -38,7 +40,7 @@ pub type WatchedServer = (String, Access, ServerStatus);
 /// Observes the disks and databases of a request.
 pub struct Watcher {
     request: WatchRequest,
-    trace: Option<BlockTrace>,
+    trace: Option<TraceReader>,
     /// One for each disk of the request; `None` for one that cannot be traced.
     requests: Vec<Option<Requests>>,
     databases: Vec<DatabaseWatch>,
@@ -88,9 +90,10 @@ impl Watcher {
             .into_iter()
             .map(|(name, access, status)| DatabaseWatch::begin(name, access, status))
             .collect();
-        // Nobody reads the rings before the first interval: so this comes last.
         let numbers: Vec<(u32, u32)> = traced.iter().map(|disk| disk.number).collect();
-        let trace = (!numbers.is_empty()).then(|| BlockTrace::open(&numbers));
+        let trace = (!numbers.is_empty()).then(|| {
+            TraceReader::begin(BlockTrace::open(&numbers)?, LOOK).map_err(|error| error.to_string())
+        });
         let trace =
             trace.and_then(|opened| opened.map_err(|why| findings.push(not_traced(&why))).ok());
         let begin = Readings::take(request);
@@ -168,8 +171,8 @@ impl Watcher {
         interval
     }
 
-    /// Waits until the databases have answered. One that does not takes no event from the disks: the
-    /// rings are read meanwhile, and what they have is of the next interval.
+    /// Waits until the databases have answered. The rings are emptied meanwhile, and what they have is
+    /// of the next interval.
     fn wait_for_databases(&mut self) {
         let patience = PATIENCE.0.min(self.request.every.0 / 2);
         let deadline = Nanos(clock::monotonic().0 + patience);
@@ -182,7 +185,7 @@ impl Watcher {
 
     /// Adds the events before `until` to the requests of their disks.
     fn read_trace(&mut self, until: u64) {
-        let Some(trace) = &mut self.trace else {
+        let Some(trace) = &self.trace else {
             return;
         };
         let numbers: Vec<u32> = self
@@ -192,13 +195,12 @@ impl Watcher {
             .map(|disk| disk.number.0 << 20 | disk.number.1)
             .collect();
         let requests = &mut self.requests;
-        trace.read(until, &mut |event| {
+        let lost = trace.read(until, &mut |event| {
             let of = numbers.iter().zip(requests.iter_mut());
             of.filter(|(number, _)| **number == event.disk)
                 .filter_map(|(_, requests)| requests.as_mut())
                 .for_each(|requests| requests.add(event));
         });
-        let lost = trace.take_lost();
         if lost > 0 {
             self.lost += lost;
             let traced = self.requests.iter_mut().flatten();

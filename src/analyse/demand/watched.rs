@@ -9,7 +9,7 @@ use super::watched_streams::{SeenStream, of_disk};
 use super::watched_types::{
     BusiestInterval, OwnCost, StreamPoint, WatchResult, WatchedPoint, WatchedSource, WatchedStream,
 };
-use crate::analyse::figures::quantity::{count, counted, lasting, listed, percent};
+use crate::analyse::figures::quantity::{counted, lasting, listed, percent};
 use crate::analyse::point::summary::latency;
 use crate::analyse::series::soak::SoakResult;
 use crate::model::{Bytes, Finding, FindingName, Moment, Nanos, WatchRequest};
@@ -402,26 +402,34 @@ fn findings(own: &OwnCost, missing: f64, request: &WatchRequest) -> Vec<Finding>
     /// Own CPU time that deserves a note: the promise is 1 %.
     const CPU_NOTED: f64 = 0.02;
     let mut found = Vec::new();
+    let only_counted = || {
+        format!(
+            "{} in {} are known by the kernel's counters only: their rates, mean sizes and mean \
+             times; percentiles and kinds are of the other intervals",
+            counted(own.missed, "request"),
+            counted(own.incomplete, "interval")
+        )
+    };
     if own.lost_events > 0 {
+        let effect = if own.missed > 0 {
+            only_counted()
+        } else {
+            "they are missing in the figures".into()
+        };
         found.push(Finding::warning(
             FindingName::EventsLost,
             format!(
-                "the kernel could not deliver {} events of requests: these are missing in every \
-                 figure",
-                count(own.lost_events as f64)
+                "the kernel could not deliver {} of requests: {effect}",
+                counted(own.lost_events, "event")
             ),
             "the machine had no CPU for Rigel: run it with a higher priority (nice -n -10)",
         ));
-    }
-    if own.missed > 0 {
+    } else if own.missed > 0 {
         found.push(Finding::warning(
             FindingName::TraceIncomplete,
             format!(
-                "the trace missed {} that the kernel counted, in {}: for these only rates, mean sizes \
-                 and mean times are known, by the kernel's counters; percentiles and kinds are of \
-                 the others",
-                counted(own.missed, "request"),
-                counted(own.incomplete, "interval")
+                "the trace has not all requests that the kernel counted: {}",
+                only_counted()
             ),
             "another program that traces block requests, such as bpftrace, or a CPU that was switched \
              on meanwhile can be the reason: run it again without",
@@ -459,7 +467,7 @@ fn findings(own: &OwnCost, missing: f64, request: &WatchRequest) -> Vec<Finding>
 mod tests {
     use super::*;
     use crate::model::{Counters, DemandKind, ServedStream, StorageServes, WatchedDisk};
-    use crate::record::DatabaseInterval;
+    use crate::record::{DatabaseInterval, TracedRequests};
     use std::collections::BTreeMap;
 
     fn counters(reads: u64) -> Counters {
@@ -501,6 +509,34 @@ mod tests {
         let mut reader = WatchReader::default();
         intervals.iter().for_each(|interval| reader.add(interval));
         reader.result(&WatchRequest::default())
+    }
+
+    #[test]
+    fn an_interval_that_the_trace_saw_in_part_has_the_figures_of_the_counters() {
+        let mut seen = interval(1, 5000, "");
+        seen.disks[0].traced = Some(TracedRequests::default());
+        let mut reader = WatchReader::default();
+        reader.add(&seen);
+        let found = reader.clone().result(&WatchRequest::default());
+        let [reads] = &found.sources[0].streams[..] else {
+            panic!("{:?}", found.sources[0].streams)
+        };
+        assert_eq!((reads.name.as_str(), reads.operations), ("reads", 5000.0));
+        let names: Vec<&str> = found.findings.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["trace-incomplete"]);
+        assert!(
+            found.findings[0]
+                .what
+                .contains("5,000 requests in 1 interval")
+        );
+        // Lost events say why.
+        seen.disks[0].traced.as_mut().unwrap().lost = 7;
+        reader.add(&seen);
+        let found = reader.result(&WatchRequest::default());
+        let names: Vec<&str> = found.findings.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["events-lost"]);
+        let said = &found.findings[0].what;
+        assert!(said.contains("7 events") && said.contains("10,000 requests in 2 intervals"));
     }
 
     #[test]

@@ -10,7 +10,9 @@ use crate::analyse::figures::confidence::{BoundVerdict, Estimate, WINDOWS_FOR_ME
 use crate::analyse::figures::quantity::count;
 use crate::analyse::point::objective::ObjectiveVerdict;
 use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise};
-use crate::model::{Coordinates, DemandKind, Finding, FindingName, FitRequest, OfferedStream};
+use crate::model::{
+    Coordinates, DemandKind, Finding, FindingName, FitRequest, Objective, OfferedStream,
+};
 use crate::record::{End, PointRecord};
 use serde::Serialize;
 
@@ -19,6 +21,8 @@ use serde::Serialize;
 pub struct TriedMultiple {
     /// The multiple.
     pub multiple: f64,
+    /// Measured time in seconds, of all visits together.
+    pub measured_s: f64,
     /// Whether every stream was served and kept its objective.
     pub verdict: BoundVerdict,
     /// True if what was measured held, whether certain or not.
@@ -93,6 +97,7 @@ impl TriedMultiple {
         };
         Some(Self {
             multiple,
+            measured_s: point.measured_s,
             verdict,
             kept: streams.iter().all(|stream| stream.kept),
             streams,
@@ -264,6 +269,17 @@ fn contradiction(multiples: &[TriedMultiple]) -> Option<Finding> {
 /// The square of the quantile of the normal distribution for 95 %.
 const Z_SQUARED: f64 = 3.84;
 
+/// Number of operations from which on it can be decided whether an objective is kept.
+///
+/// Fewer show nothing about a quantile, even if all are within the bound: Wilson's interval of none
+/// among n ends at z² / (n + z²).
+#[must_use]
+pub fn least_to_decide(objective: Objective) -> f64 {
+    objective.bound().map_or(WINDOWS_FOR_MEAN as f64, |bound| {
+        Z_SQUARED * bound.quantile / (1.0 - bound.quantile)
+    })
+}
+
 /// A stream with so few operations that its objective cannot be judged.
 fn too_few(request: &FitRequest, multiples: &[TriedMultiple]) -> Option<Finding> {
     let undecided = multiples
@@ -275,26 +291,22 @@ fn too_few(request: &FitRequest, multiples: &[TriedMultiple]) -> Option<Finding>
         .filter(|one| one.verdict == BoundVerdict::Undecided)
         .min_by(|one, other| one.offered_per_s.total_cmp(&other.offered_per_s))?;
     let objective = request.objective(stream.kind)?;
-    // Fewer operations than this show nothing about a quantile, even if all are within the bound:
-    // Wilson's interval of none among n ends at z² / (n + z²).
-    let (least, or_else) = match objective.bound() {
-        Some(bound) => (
-            Z_SQUARED * bound.quantile / (1.0 - bound.quantile),
-            format!(", or a mean: --slo '{} mean<10ms'", stream.kind.words()),
-        ),
-        None => (WINDOWS_FOR_MEAN as f64, String::new()),
+    let least = least_to_decide(objective);
+    let or_else = match objective.bound() {
+        Some(_) => format!(", or a mean: --slo '{} mean<10ms'", stream.kind.words()),
+        None => String::new(),
     };
-    let done = stream.done_per_s * request.point_time.as_secs_f64();
+    let done = stream.done_per_s * undecided.measured_s;
     (done < least).then(|| {
         Finding::note(
             FindingName::TooShort,
             format!(
-                "at {} × only {} {} were offered in {}, and it takes {} or more to decide whether \
+                "at {} × only {} {} were offered in {:.0} s, and it takes {} or more to decide whether \
                  {objective} is kept: give --point-time more{or_else}",
                 rounded(undecided.multiple),
                 count(done),
                 stream.kind.words(),
-                request.point_time,
+                undecided.measured_s,
                 count(least.ceil()),
             ),
         )
@@ -338,6 +350,7 @@ mod tests {
     fn tried(multiple: f64, verdict: BoundVerdict) -> TriedMultiple {
         TriedMultiple {
             multiple,
+            measured_s: 10.0,
             verdict,
             kept: verdict != BoundVerdict::Broken,
             streams: Vec::new(),

@@ -5,7 +5,7 @@
 
 use super::event::TraceEvent;
 use super::mapping::Mapping;
-use super::program::{Instruction, ProgramMaps, RECORD_TIME, program};
+use super::program::{BpfInstruction, ProgramMaps, RECORD_TIME, program};
 use super::rings::online_cpus;
 use super::tracepoint::{RequestEvent, TracepointFormat};
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -193,7 +193,7 @@ fn create_map(kind: u32, key: u32, value: u32, entries: usize) -> io::Result<Own
     unsafe { opened(bpf(CREATE_MAP, &words)?) }
 }
 
-fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
+fn load(program: &[BpfInstruction]) -> io::Result<OwnedFd> {
     // It calls no function that asks for another one.
     let license = c"Apache-2.0";
     let words = [

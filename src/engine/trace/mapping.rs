@@ -14,6 +14,9 @@ pub(super) struct Mapping {
     bytes: usize,
 }
 
+// SAFETY: the memory belongs to this value alone, and any thread may access it.
+unsafe impl Send for Mapping {}
+
 impl Mapping {
     /// Maps so many bytes of a descriptor from an offset on, for reading or for both.
     pub(super) fn new(

@@ -6,10 +6,10 @@
 //!
 //! Two ways lead from a tracepoint to this process, and each misses what the other has:
 //!
-//! * A ring of the kernel's performance events for each CPU ([`rings`]). Some kernels count an event
+//! * A ring of the kernel's performance events for each CPU (`rings`). Some kernels count an event
 //!   in the interrupt of an idle CPU, and do not write it: Linux 6.18 as a guest wrote 6 of 1,007
 //!   completions, and `perf record` showed the same.
-//! * A program of the kernel ([`completions`]). It also sees idle CPUs. But the kernel runs no
+//! * A program of the kernel (`completions`). It also sees idle CPUs. But the kernel runs no
 //!   program at a tracepoint while another one runs on that CPU: with programs for all steps, it
 //!   skipped 125 to 180 of 350,000 completions, which interrupt those of other steps.
 //!
@@ -25,7 +25,9 @@ mod rings;
 mod tracefs;
 mod tracepoint;
 
-pub use tracepoint::{Extent, RequestAction, RequestEvent, RequestStep, TracepointFormat, id_of};
+pub use tracepoint::{
+    EventLength, RequestAction, RequestEvent, RequestStep, TracepointFormat, id_of,
+};
 
 use completions::Completions;
 use rings::Rings;
@@ -34,13 +36,16 @@ use rings::Rings;
 /// they are written, with interrupts off.
 const SETTLE_NS: u64 = 10_000_000;
 
+/// Events that are held for the reader, at most: 40 MB. What comes later stays in the rings.
+const HELD_MAX: usize = 1 << 20;
+
 /// The events of some disks.
 #[derive(Debug)]
 pub struct BlockTrace {
     rings: Rings,
     /// `None` if the rings have the completions.
     completions: Option<Completions>,
-    /// Read and not yet old enough to be in order, ascending by time.
+    /// Taken from the rings, and not yet passed on.
     held: Vec<RequestEvent>,
     lost: u64,
 }
@@ -87,23 +92,25 @@ impl BlockTrace {
         }
     }
 
+    /// Empties the rings into memory of this process. A ring holds a second of a busy disk.
+    pub fn collect(&mut self) {
+        if self.held.len() >= HELD_MAX {
+            return;
+        }
+        self.rings.read(&mut self.held, &mut self.lost);
+        if let Some(completions) = &mut self.completions {
+            completions.read(&mut self.held, &mut self.lost);
+        }
+    }
+
     /// Passes every event before the time `until` to `each`, in order of time. The clock must be
     /// some milliseconds beyond `until`, so that every CPU has written what it saw before.
     pub fn read(&mut self, until: u64, each: &mut dyn FnMut(&RequestEvent)) {
-        let Self {
-            rings,
-            completions,
-            held,
-            lost,
-        } = self;
-        rings.read(held, lost);
-        if let Some(completions) = completions {
-            completions.read(held, lost);
-        }
+        self.collect();
         // Consists of a few runs that are in order already, which this sort takes as they are.
-        held.sort_by_key(|event| event.at);
-        let ready = held.partition_point(|event| event.at < until);
-        held.drain(..ready).for_each(|event| each(&event));
+        self.held.sort_by_key(|event| event.at);
+        let ready = self.held.partition_point(|event| event.at < until);
+        self.held.drain(..ready).for_each(|event| each(&event));
     }
 
     /// The latest time for [`BlockTrace::read`] when the clock shows `now`.

@@ -8,12 +8,12 @@
 //!
 //! Encoding: Documentation/bpf/standardization/instruction-set.rst of the Linux kernel.
 
-use super::tracepoint::{Extent, TracepointFormat};
+use super::tracepoint::{EventLength, TracepointFormat};
 
 /// An instruction of eBPF: `struct bpf_insn` of `linux/bpf.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Instruction {
+pub(super) struct BpfInstruction {
     code: u8,
     /// The register of the result and that of the source, in four bits each.
     registers: u8,
@@ -91,7 +91,7 @@ pub(super) fn program(
     format: &TracepointFormat,
     disks: &[u32],
     maps: ProgramMaps,
-) -> Option<Vec<Instruction>> {
+) -> Option<Vec<BpfInstruction>> {
     let bytes = record_bytes(format);
     if bytes > FRAME_BYTES || disks.len() > DISKS_MAX {
         return None;
@@ -142,7 +142,7 @@ pub(super) fn program(
 
 /// The copy of an event, piece by piece: place, load and store. A program may only load what the
 /// event has for sure, in pieces whose place is a multiple of their size.
-fn pieces(extent: Extent) -> Vec<(usize, u8, u8)> {
+fn pieces(extent: EventLength) -> Vec<(usize, u8, u8)> {
     let mut found = Vec::new();
     let mut place = COMMON;
     while place < extent.needed {
@@ -168,7 +168,7 @@ const END_LENGTH: usize = 2;
 
 /// Instructions so far.
 #[derive(Default)]
-struct Code(Vec<Instruction>);
+struct Code(Vec<BpfInstruction>);
 
 impl Code {
     fn push(&mut self, code: u8, result: u8, source: u8, offset: i16, value: i32) {
@@ -177,7 +177,7 @@ impl Code {
         } else {
             result << 4 | source
         };
-        self.0.push(Instruction {
+        self.0.push(BpfInstruction {
             code,
             registers,
             offset,
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn nothing_behind_the_last_field_is_loaded() {
         let places = |needed, all| {
-            let pieces = pieces(Extent { needed, all });
+            let pieces = pieces(EventLength { needed, all });
             let size = |load| PIECES.iter().find(|piece| piece.1 == load).unwrap().0;
             pieces
                 .iter()

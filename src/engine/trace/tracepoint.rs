@@ -134,10 +134,10 @@ impl TracepointFormat {
 
     /// How much of an event is needed.
     #[must_use]
-    pub fn extent(&self) -> Extent {
+    pub fn extent(&self) -> EventLength {
         let all = [&self.disk, &self.sector, &self.sectors, &self.flags];
         let ends = all.into_iter().chain(&self.error).map(|range| range.end);
-        Extent {
+        EventLength {
             needed: ends.max().unwrap_or(0),
             all: self.end,
         }
@@ -169,7 +169,7 @@ impl TracepointFormat {
 
 /// The length of an event in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Extent {
+pub struct EventLength {
     /// To the end of the last field that is needed.
     pub needed: usize,
     /// To the end of the last field.
@@ -316,7 +316,7 @@ format:
         assert_eq!(event, wanted);
         assert_eq!(format.event(77, &bytes[..40]), None);
         let (needed, all) = (44, 64);
-        assert_eq!(format.extent(), Extent { needed, all });
+        assert_eq!(format.extent(), EventLength { needed, all });
         let format = TracepointFormat::parse(RequestStep::Completed, COMPLETE).unwrap();
         let bytes = raw(40, &[(28, &(-5i32).to_ne_bytes()), (32, b"R")]);
         let event = format.event(1, &bytes).unwrap();
