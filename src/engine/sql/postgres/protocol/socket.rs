@@ -1,10 +1,15 @@
 //! Blocking sockets to a `PostgreSQL` server: local, TCP, or TLS over TCP.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::{ClientConnection, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
+
+/// Maximum time of one wait.
+const LONGEST: Duration = Duration::from_secs(3600);
 
 /// What a client needs of a socket.
 pub(in crate::engine::sql) trait PostgresLink: Read {
@@ -13,6 +18,9 @@ pub(in crate::engine::sql) trait PostgresLink: Read {
 
     /// Limits the time of each read; `None` waits as long as the connection exists.
     fn wait_at_most(&mut self, time: Option<Duration>) -> io::Result<()>;
+
+    /// Waits until a read would not wait; false if that takes longer than `time`.
+    fn hears_within(&mut self, time: Duration) -> bool;
 }
 
 /// A connected socket.
@@ -53,4 +61,32 @@ impl PostgresLink for PostgresSocket {
             Self::Tls(socket) => socket.sock.set_read_timeout(time),
         }
     }
+
+    fn hears_within(&mut self, time: Duration) -> bool {
+        match self {
+            Self::Local(socket) => is_readable(socket.as_fd(), time),
+            Self::Tcp(socket) => is_readable(socket.as_fd(), time),
+            // What was decrypted already does not show at the socket. An error shows in the read.
+            Self::Tls(tls) => {
+                let decrypted = tls.conn.process_new_packets();
+                decrypted.map_or(true, |state| state.plaintext_bytes_to_read() > 0)
+                    || is_readable(tls.sock.as_fd(), time)
+            }
+        }
+    }
+}
+
+/// True if the socket has bytes, or an error or end, within `time`.
+fn is_readable(socket: BorrowedFd<'_>, time: Duration) -> bool {
+    let time = time.min(LONGEST);
+    let timeout = Timespec {
+        tv_sec: time.as_secs().cast_signed(),
+        tv_nsec: time.subsec_nanos().into(),
+    };
+    // Interrupted by a signal: the caller looks whether it is to stop.
+    poll(
+        &mut [PollFd::from_borrowed_fd(socket, PollFlags::IN)],
+        Some(&timeout),
+    )
+    .is_ok_and(|ready| ready > 0)
 }
