@@ -61,7 +61,10 @@ pub(in crate::engine::sql) struct PostgresAnswer {
 impl PostgresClient {
     /// A client that is logged in to whoever is at the other end.
     pub(in crate::engine::sql) fn of_pair(socket: std::os::unix::net::UnixStream) -> Self {
-        Self::new(PostgresSocket::Local(socket), None)
+        Self::new(
+            PostgresSocket::Local(super::socket::PostgresLocal::new(socket)),
+            None,
+        )
     }
 }
 
