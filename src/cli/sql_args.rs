@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// Default number of sessions: enough to keep a local disk busy, few enough for a small server.
-const SESSIONS: u32 = 16;
+pub(super) const SESSIONS: u32 = 16;
 
 /// Maximum number of operations in flight on a connection. The answers to all of them fit the
 /// buffers of a socket (208 KiB by default, of which a small message takes 768 bytes): so a server
@@ -221,7 +221,7 @@ pub(super) fn refuse_foreign(settings: &Settings, dbms: Dbms) -> Result<(), Erro
 }
 
 /// Refuses a hot spot that is not within a table, and operations that do not fit.
-fn refuse_misfits(work: &SqlWork) -> Result<(), Error> {
+pub(super) fn refuse_misfits(work: &SqlWork) -> Result<(), Error> {
     if work.pipeline > 1 && work.think.is_some() {
         return Err(Error::usage(
             "--pipeline and --think exclude each other: who sends ahead does not pause",
