@@ -281,18 +281,23 @@ fn of_rounds(request: &SoakRequest) -> [Term; 5] {
 }
 
 /// What is offered of a demand.
-fn of_demand(request: &FitRequest) -> [Term; 3] {
+fn of_demand(request: &FitRequest) -> Vec<Term> {
     let demand = format!("{} of {}", request.interval.label, request.named);
     let writes = if request.writes {
         "offered"
     } else {
         "left out"
     };
-    [
+    let mut terms = vec![
         Term::deciding(Scope::All, "demand", &demand),
         Term::deciding(Scope::All, "writes", &writes),
         Term::known("time of a multiple", &request.point_time),
-    ]
+    ];
+    if let Some(sessions) = request.sessions {
+        terms.extend(of_sessions(sessions.terms));
+        terms.push(Term::deciding(Scope::All, "sessions", &sessions.number));
+    }
+    terms
 }
 
 /// The work of database sessions, which replaces mix and pattern.

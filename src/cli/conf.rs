@@ -106,6 +106,8 @@ pub struct Settings {
     pub redo: Option<Redo>,
     /// How reads find and read their blocks; no file has it.
     pub way: Option<ReadWay>,
+    /// Maximum number of operations in flight on a connection; no file has it.
+    pub pipeline: Option<u32>,
     /// Number of connections that load in parallel.
     pub load_degree: Option<u32>,
     /// Number of sessions per table.
@@ -143,6 +145,7 @@ impl Settings {
             update_work_unit: self.update_work_unit.or(other.update_work_unit),
             redo: self.redo.or(other.redo),
             way: self.way.or(other.way),
+            pipeline: self.pipeline.or(other.pipeline),
             load_degree: self.load_degree.or(other.load_degree),
             threads_per_schema: self.threads_per_schema.or(other.threads_per_schema),
             schemas: self.schemas.or(other.schemas),
@@ -525,6 +528,7 @@ impl File {
         let (url, database) = self.server(database);
         Ok(Settings {
             way: None,
+            pipeline: None,
             updates: self.percent("UPDATE_PCT")?,
             scans: self.percent("SCAN_PCT")?,
             run_time: self.time("RUN_TIME", Nanos(1), RUN_TIME_MAX)?,

@@ -184,8 +184,9 @@ impl CurveArgs {
             return Err(sql::rate_with_pauses());
         }
         let access = database::access(urls, &self.measuring.password)?;
-        let tables = sql::tables_of(&access)?;
         let settings = self.work.settings()?;
+        sql_args::refuse_foreign(&settings, access.dbms())?;
+        let tables = sql::tables_of(&access)?;
         let work = sql_args::work(&settings, tables)?;
         let warm_up = WarmUp {
             least: Nanos::from_secs(1),

@@ -2,12 +2,14 @@
 
 use super::calibrate::size_of_io;
 use super::measuring::{self, Job, MeasuringArgs};
-use super::output;
-use super::{demand, page, ranks};
+use super::output::{self, remark};
+use super::{database, demand, page, ranks, sql, sql_args};
 use crate::analyse::{BoundVerdict, FitResult, RunResult, rounded};
+use crate::engine::sql::Access;
 use crate::model::{
-    BLOCK_ASSUMED, Bytes, Demand, DemandAt, DemandInterval, DemandKind, DemandStream, Error,
-    FitRequest, Measure, Nanos, Objective, Ratio, Request, StreamObjective,
+    BLOCK_ASSUMED, Bytes, Demand, DemandAt, DemandKind, DemandStream, Error, FitRequest,
+    FitSessions, Measure, Nanos, Objective, Ratio, Request, SqlStop, SqlTerms, SqlWork,
+    StreamObjective, WarmUp,
 };
 use crate::report::{self, data};
 use clap::Args;
@@ -24,8 +26,9 @@ const POINT_TIME_MIN: Nanos = Nanos::from_secs(2);
 ///
 /// DEMAND is what a database asks of its storage where it runs today: an AWR or Statspack report, a
 /// capture of AWR-Miner, output of iostat, a csv file, or the directory of a run of rigel watch,
-/// rigel import or rigel sql. All streams of one interval run at once, at times of their own. Reads only, unless
-/// --write or --destroy is given.
+/// rigel import or rigel sql. All streams of one interval run at once, at times of their own. Reads
+/// only, unless --write or --destroy is given. A target may also be a database that rigel sql load
+/// has loaded: then the operations of a run of rigel sql are offered to it.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 the needed multiple is held, 1 failed or incomplete, 2 wrong \
@@ -89,9 +92,13 @@ pub(super) struct FitArgs {
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     size: Option<Bytes>,
     /// Offer the writes too; needs --destroy unless the target is a directory, in which a scratch
-    /// file is made
+    /// file is made, or a database, of which only Rigel's own tables are changed
     #[arg(long, conflicts_with = "resume")]
     write: bool,
+    /// Sessions of a database; operations due beyond them wait, and the wait counts [default: 16, or
+    /// as many as the demand had if more]
+    #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    sessions: Option<u32>,
 }
 
 /// Measures each target, and shows the results.
@@ -112,7 +119,7 @@ pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
     // What is wrong with any of the targets is found before the first is measured.
     let jobs = each
         .iter()
-        .map(|one| measuring::begin(one, Request::Fit(Box::new(request.clone())), "auto"))
+        .map(|one| args.begin(one, request.clone()))
         .collect::<Result<Vec<Job>, Error>>()?;
     let mut fitted = Vec::new();
     for (job, one) in jobs.into_iter().zip(&each) {
@@ -158,6 +165,91 @@ impl FitArgs {
         args
     }
 
+    /// Begins the run of one target, which `one` names.
+    fn begin(&self, one: &MeasuringArgs, mut request: FitRequest) -> Result<Job, Error> {
+        let urls = database::urls(&one.targets)?;
+        let access = match &urls {
+            Some(urls) => Some(self.with_sessions(one, &urls[0], &mut request)?),
+            None if self.sessions.is_some() => {
+                return Err(Error::usage(
+                    "--sessions is for a database, and none is given",
+                    "leave it out: the streams of a demand have limits of their own",
+                ));
+            }
+            None => None,
+        };
+        refuse_nothing_to_offer(&request)?;
+        request.objectives = objectives(&self.slo, &request)?;
+        let request = Request::Fit(Box::new(request));
+        match access {
+            Some(access) => measuring::begin_sql(one, request, access),
+            None => measuring::begin(one, request, "auto"),
+        }
+    }
+
+    /// Adds to `request` the sessions that offer the demand's operations to the database at `url`.
+    fn with_sessions(
+        &self,
+        one: &MeasuringArgs,
+        url: &str,
+        request: &mut FitRequest,
+    ) -> Result<Access, Error> {
+        let (engine, block) = ("the database's own I/O", "the database's block");
+        let asked = [
+            ("--size", self.size.is_some(), block),
+            ("--engine", one.engine.is_some(), engine),
+            ("--buffered", one.buffered, "the database's own setting"),
+            ("--workers", one.workers.is_some(), "one thread per session"),
+            ("--scratch-size", one.scratch_size.is_some(), "tables"),
+            ("--destroy", !one.destroy.is_empty(), "--write"),
+        ];
+        sql::refuse_raw(&asked, url)?;
+        let Some(operations) = request.interval.operations else {
+            return Err(Error::usage(
+                format!(
+                    "'{}' says what was asked of storage, and not which operations asked for it: \
+                     there is nothing to offer to the database '{url}'",
+                    request.named
+                ),
+                "give a run of rigel sql run or rigel curve on a database, or a file, device or \
+                 directory as the target",
+            ));
+        };
+        let access = database::access(&[url.to_string()], &one.password)?;
+        let tables = sql::tables_of(&access)?;
+        let there = operations.work.tables;
+        if there != tables {
+            remark(&format!("the demand is of {there}; here are {tables}\n"));
+        }
+        let work = SqlWork {
+            tables,
+            updates: if self.write {
+                operations.work.updates
+            } else {
+                Ratio::ZERO
+            },
+            // The demand's rate has its pauses already; and one operation at a time is the usual.
+            think: None,
+            pipeline: 1,
+            ..operations.work
+        };
+        sql_args::refuse_misfits(&work)?;
+        request.block = tables.block;
+        request.is_block_assumed = false;
+        request.sessions = Some(FitSessions {
+            terms: SqlTerms {
+                work,
+                stop: SqlStop::Elapsed(self.point_time),
+                warm_up: WarmUp::NONE,
+                statement_timeout: None,
+            },
+            number: self
+                .sessions
+                .unwrap_or(sql_args::SESSIONS.max(operations.sessions)),
+        });
+        Ok(access)
+    }
+
     /// A line for each of several targets, or their reports as a list in JSON.
     fn show_together(&self, fitted: &[Fitted]) {
         if self.measuring.outcome.json {
@@ -188,7 +280,7 @@ impl FitArgs {
             Some(size) => Some(size_of_io("--size", size)?),
             None => demand.block_bytes,
         };
-        let mut request = FitRequest {
+        Ok(FitRequest {
             named: path.display().to_string(),
             source: demand.source.clone(),
             database: demand.database.clone(),
@@ -206,10 +298,8 @@ impl FitArgs {
             precision: self.precision,
             point_time: self.point_time,
             writes: self.write || !self.measuring.destroy.is_empty(),
-        };
-        refuse_nothing_to_offer(&request)?;
-        request.objectives = objectives(&self.slo, &request)?;
-        Ok(request)
+            sessions: None,
+        })
     }
 
     fn range(&self) -> Result<(f64, f64), Error> {
@@ -293,8 +383,8 @@ fn measure(mut job: Job, args: &MeasuringArgs, is_only: bool) -> Result<Fitted, 
 }
 
 /// Help for the targets, of which each is measured by itself.
-pub(super) const TARGETS: &str = "Files, devices, directories for a scratch file, or a model: sim:… or null:; each is measured by \
-     itself";
+pub(super) const TARGETS: &str = "Files, devices, directories for a scratch file, databases by their URLs, or a model: sim:… or \
+     null:; each is measured by itself";
 
 /// The verbs that read the run.
 const VERBS: &str = "`rigel report` and `compare`";
@@ -367,7 +457,7 @@ fn objectives(
         own.or_else(|| {
             Some(StreamObjective {
                 kind: *kind,
-                objective: usual(&request.interval, *kind)?,
+                objective: usual(request, *kind)?,
                 is_assumed: true,
             })
         })
@@ -376,16 +466,18 @@ fn objectives(
 }
 
 /// The objective of a stream where none is given.
-fn usual(interval: &DemandInterval, kind: DemandKind) -> Option<Objective> {
+fn usual(request: &FitRequest, kind: DemandKind) -> Option<Objective> {
     const READS: Nanos = Nanos::from_millis(10);
     const LOG_WRITES: Nanos = Nanos::from_millis(20);
+    const OPERATIONS: Nanos = Nanos::from_millis(20);
     // What Exadata's cells answer from flash over RDMA is no bar for other storage.
-    let is_comparable = interval.stream(DemandKind::SmartScans).is_none();
-    let seen = |stream: &DemandStream| stream.mean_us.filter(|_| is_comparable);
-    let measure = match interval.stream(kind).and_then(seen) {
+    let is_comparable = request.interval.stream(DemandKind::SmartScans).is_none();
+    let seen = |stream: DemandStream| stream.mean_us.filter(|_| is_comparable);
+    let measure = match request.demanded(kind).and_then(seen) {
         Some(us) => Measure::Mean(Nanos::from_micros_f64(us.round().max(1.0))),
         None if kind.is_read() => Measure::Quantile(0.99, READS),
         None if kind == DemandKind::LogWrites => Measure::Quantile(0.99, LOG_WRITES),
+        None if kind == DemandKind::Operations => Measure::Quantile(0.99, OPERATIONS),
         None => return None,
     };
     Some(Objective(measure))

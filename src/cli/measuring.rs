@@ -220,7 +220,7 @@ pub(super) fn resume(
     if let Some(ranks) = ranks::joined().filter(|ranks| !ranks.is_root()) {
         // Only rank 0 has the journal.
         let header: Header = ranks.from_root(SHARED)?;
-        return job_again(path, args, server, header, None);
+        return job_again(path, args, server, &header, None);
     }
     let (journal, run) = Journal::reopen(path)?;
     if run.cut {
@@ -229,7 +229,7 @@ pub(super) fn resume(
     refuse_other_verb(&run.header, verb, path)?;
     refuse_other_ranks(&run.header)?;
     let header = run.header.clone();
-    job_again(path, args, server, header, Some((journal, run)))
+    job_again(path, args, server, &header, Some((journal, run)))
 }
 
 /// Time for rank 0 to read the journal of a run that is resumed.
@@ -289,18 +289,44 @@ fn job_again(
     path: &Path,
     args: &MeasuringArgs,
     server: Option<&ServerArgs>,
-    header: Header,
+    header: &Header,
     resumed: Option<(Journal, Run)>,
 ) -> Result<Job, Error> {
-    let mut target = target_again(&header, &begun_in(&header.invocation.options.directory));
-    let mut invocation = header.invocation;
+    let mut invocation = header.invocation.clone();
     // Leave to destroy is given anew: much may have changed since.
     invocation.options.destroy.clone_from(&args.destroy);
     let begun_in = begun_in(&invocation.options.directory);
     if let Some(files) = &mut invocation.files {
         files.prefix = begun_in.join(&files.prefix);
     }
-    let access = match &mut target {
+    let mut job = Job {
+        invocation,
+        target: header.target.clone(),
+        engine: header.engine.clone(),
+        command: header.command.clone(),
+        results: Results::existing(path),
+        access: None,
+        private: None,
+        resumed,
+        agreement: Agreement::default(),
+        separate: header.ranks.as_ref().is_some_and(|group| group.separate),
+        same_blocks: header.ranks.as_ref().is_some_and(|group| group.same_blocks),
+    };
+    // A complete run needs its target no more, nor a remark about it.
+    if !job.is_over() {
+        job.target = target_again(header, &begun_in);
+        job.access = access_again(&mut job.target, args, server)?;
+    }
+    Ok(job)
+}
+
+/// Access to the databases of a run that is resumed, if its target is some.
+fn access_again(
+    target: &mut Target,
+    args: &MeasuringArgs,
+    server: Option<&ServerArgs>,
+) -> Result<Option<Access>, Error> {
+    match target {
         Target::Sql(SqlTarget {
             private_in: Some(directory),
             private,
@@ -316,27 +342,14 @@ fn job_again(
             remark(&format!(
                 "resuming on a private server in '{directory}', which the journal names\n"
             ));
-            None
+            Ok(None)
         }
         Target::Sql(_) if server.is_some_and(ServerArgs::names_programs) => {
-            return Err(ServerArgs::without_server());
+            Err(ServerArgs::without_server())
         }
-        Target::Sql(servers) => Some(database::access_again(&servers.urls, &args.password)?),
-        _ => None,
-    };
-    Ok(Job {
-        invocation,
-        target,
-        engine: header.engine,
-        command: header.command,
-        results: Results::existing(path),
-        access,
-        private: None,
-        resumed,
-        agreement: Agreement::default(),
-        separate: header.ranks.as_ref().is_some_and(|group| group.separate),
-        same_blocks: header.ranks.as_ref().is_some_and(|group| group.same_blocks),
-    })
+        Target::Sql(servers) => database::access_again(&servers.urls, &args.password).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// The target of a run that is gone on with, its paths counted from `begun_in`. A scratch file that

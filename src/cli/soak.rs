@@ -316,8 +316,9 @@ impl SoakArgs {
             return Err(sql::rate_with_pauses());
         }
         let access = database::access(urls, &self.measuring.password)?;
-        let tables = sql::tables_of(&access)?;
         let settings = self.work.settings()?;
+        sql_args::refuse_foreign(&settings, access.dbms())?;
+        let tables = sql::tables_of(&access)?;
         let work = sql_args::work(&settings, tables)?;
         let request = self.request(
             tables.block,
@@ -342,9 +343,12 @@ impl SoakArgs {
             .every
             .unwrap_or(if work.is_some() { EVERY_WORK } else { steady });
         refuse_timetable(every, lasting, timetable.limit)?;
-        let in_flight_max = load
+        // Each of several sessions can have several operations in flight.
+        let pipeline = sql.map_or(1, |work| work.pipeline);
+        let in_flight = load
             .in_flight
             .unwrap_or(if sql.is_some() { depth } else { 256 });
+        let in_flight_max = in_flight.saturating_mul(pipeline);
         let load_of_round = match &load.rate {
             Some(rate) => Load::Open {
                 rate: one_rate(rate)?,
@@ -352,7 +356,7 @@ impl SoakArgs {
                 in_flight_max,
             },
             None => Load::Closed {
-                depth: load.depth.unwrap_or(depth),
+                depth: load.depth.unwrap_or(depth).saturating_mul(pipeline),
             },
         };
         let share: Ratio = timetable.slo_share.parse()?;

@@ -286,12 +286,7 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
         .or(settings.work_loop.filter(|_| !ends_by_time));
     if let Some(directory) = &args.private.on {
         ranks::refuse_private(directory)?;
-        if settings.way.is_some() && args.private.server.dbms() != Dbms::Postgres {
-            return Err(Error::usage(
-                "--prefetch is for PostgreSQL",
-                "leave it out, or leave --server out",
-            ));
-        }
+        sql_args::refuse_foreign(&settings, args.private.server.dbms())?;
         return measure_privately(args, directory, &settings, &measuring);
     }
     let named = database::urls(&args.urls)?.or_else(|| settings.url.clone().map(|url| vec![url]));
@@ -306,6 +301,7 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
         None => Error::usage("no database is given", NAME_ONE),
     })?;
     let access = database::access(&urls, &measuring.password)?;
+    sql_args::refuse_foreign(&settings, access.dbms())?;
     let tables = tables_of(&access)?;
     args.tables.refuse_others(&args.work.stated()?, tables)?;
     let request = args

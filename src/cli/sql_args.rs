@@ -11,7 +11,12 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// Default number of sessions: enough to keep a local disk busy, few enough for a small server.
-const SESSIONS: u32 = 16;
+pub(super) const SESSIONS: u32 = 16;
+
+/// Maximum number of operations in flight on a connection. The answers to all of them fit the
+/// buffers of a socket (208 KiB by default, of which a small message takes 768 bytes): so a server
+/// never has to wait until we read, while we wait until it reads.
+const PIPELINE_MAX: i64 = 128;
 
 /// What the sessions do.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
@@ -36,6 +41,10 @@ pub(super) struct WorkArgs {
     /// ahead (bitmap scan), instead of one after the other by index
     #[arg(long)]
     prefetch: bool,
+    /// PostgreSQL: send up to N operations on a connection before the answer to the first has come;
+    /// no application does this unless it pipelines too [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=PIPELINE_MAX))]
+    pipeline: Option<u32>,
     /// How much of a row an update changes [default: lite]
     #[arg(long, value_name = "HOW", value_enum)]
     redo_stress: Option<RedoStress>,
@@ -105,6 +114,7 @@ impl WorkArgs {
                 }
             }),
             way: self.prefetch.then_some(ReadWay::Prefetch),
+            pipeline: self.pipeline,
             hot_spot: self.hot_spot.as_deref().map(hot_spot).transpose()?,
             hot_schema_every: self.hot_schema,
             think: self.think.as_deref().map(think).transpose()?,
@@ -179,14 +189,45 @@ pub(super) fn work(settings: &Settings, tables: Tables) -> Result<SqlWork, Error
         hot_schema_every: settings.hot_schema_every,
         think: settings.think,
         way: settings.way.unwrap_or_default(),
+        pipeline: settings.pipeline.unwrap_or(1),
         ..SqlWork::reads(tables)
     };
     refuse_misfits(&work)?;
     Ok(work)
 }
 
+/// Refuses settings that only sessions of `PostgreSQL` have.
+pub(super) fn refuse_foreign(settings: &Settings, dbms: Dbms) -> Result<(), Error> {
+    if dbms == Dbms::Postgres {
+        return Ok(());
+    }
+    let asked = [
+        (
+            settings.way.is_some(),
+            "--prefetch is for PostgreSQL",
+            "leave it out: InnoDB reads the blocks of such a list one after the other too",
+        ),
+        (
+            settings.pipeline.is_some_and(|pipeline| pipeline > 1),
+            "--pipeline is for PostgreSQL: the protocol of MySQL and MariaDB has one operation at a \
+             time on a connection",
+            "leave it out, or use more sessions (-t)",
+        ),
+    ];
+    match asked.into_iter().find(|(is_asked, ..)| *is_asked) {
+        Some((_, what, hint)) => Err(Error::usage(what, hint)),
+        None => Ok(()),
+    }
+}
+
 /// Refuses a hot spot that is not within a table, and operations that do not fit.
-fn refuse_misfits(work: &SqlWork) -> Result<(), Error> {
+pub(super) fn refuse_misfits(work: &SqlWork) -> Result<(), Error> {
+    if work.pipeline > 1 && work.think.is_some() {
+        return Err(Error::usage(
+            "--pipeline and --think exclude each other: who sends ahead does not pause",
+            "leave one of them out",
+        ));
+    }
     let bytes = |rows: u64| Bytes(rows * u64::from(work.tables.block));
     if let Some(spot) = work.hot_spot
         && (spot.rows == 0 || spot.first + spot.rows > work.tables.scale)

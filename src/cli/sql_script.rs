@@ -107,6 +107,12 @@ fn for_oracle(args: &OracleArgs) -> Result<u8, Error> {
             "leave it out: Oracle itself decides to read ahead by index (db file parallel read)",
         ));
     }
+    if settings.pipeline.is_some_and(|pipeline| pipeline > 1) {
+        return Err(Error::usage(
+            "--pipeline is for PostgreSQL",
+            "leave it out: the loop runs in the server, where nothing is in flight",
+        ));
+    }
     let request = args.request(settings)?;
     let files = oracle::oracle(&request)?;
     write(&args.directory, &files)?;

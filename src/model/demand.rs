@@ -4,7 +4,7 @@
 //! figure that the source does not give is `None`, never 0 and never a guess. A figure that was
 //! derived from others says so.
 
-use super::{DemandAt, Moment};
+use super::{DemandAt, Moment, SqlWork};
 use serde::{Deserialize, Serialize};
 
 /// The kinds of I/O of a database, each with its own size, concurrency and need for speed.
@@ -27,11 +27,13 @@ pub enum DemandKind {
     PageAndDirectWrites,
     /// Appends to the log, each durable before the next.
     LogWrites,
+    /// Operations of sessions on a database, which makes the I/O of them.
+    Operations,
 }
 
 impl DemandKind {
     /// Every kind, in the order of reports.
-    pub const ALL: [DemandKind; 8] = [
+    pub const ALL: [DemandKind; 9] = [
         Self::RandomReads,
         Self::MultiblockReads,
         Self::DirectReads,
@@ -40,6 +42,7 @@ impl DemandKind {
         Self::DirectWrites,
         Self::PageAndDirectWrites,
         Self::LogWrites,
+        Self::Operations,
     ];
 
     /// The kind in words: `random reads`.
@@ -54,6 +57,7 @@ impl DemandKind {
             Self::DirectWrites => "direct writes",
             Self::PageAndDirectWrites => "page and direct writes",
             Self::LogWrites => "log writes",
+            Self::Operations => "operations",
         }
     }
 
@@ -121,6 +125,21 @@ pub struct LeftOut {
     pub write_mib_per_s: f64,
 }
 
+/// The operations of sessions that Rigel ran on a database, which made the I/O of an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct DemandOperations {
+    /// Operations per second.
+    pub per_s: f64,
+    /// Mean response time, as the sessions saw it.
+    pub mean_us: Option<f64>,
+    /// Mean response time of those that only read.
+    pub read_mean_us: Option<f64>,
+    /// Number of sessions.
+    pub sessions: u32,
+    /// What each operation did.
+    pub work: SqlWork,
+}
+
 /// What a database asked for in one interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DemandInterval {
@@ -137,6 +156,9 @@ pub struct DemandInterval {
     /// Why the database might have asked for more if the storage had been faster; empty if nothing
     /// speaks for it.
     pub censored: String,
+    /// What its sessions did; `None` unless they were Rigel's: nobody else's statements are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<DemandOperations>,
 }
 
 impl DemandInterval {

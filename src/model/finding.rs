@@ -179,6 +179,8 @@ finding_names! {
     PageCacheUnlimited = "page-cache-unlimited",
     /// A password is sent without encryption.
     PasswordWithoutTls = "password-without-tls",
+    /// Sessions of a database have several operations in flight on each connection.
+    Pipelined = "pipelined",
     /// Some figures are less precise than was asked for.
     Precision = "precision",
     /// The server reads pages that nobody asked for.

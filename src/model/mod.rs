@@ -25,7 +25,9 @@ mod units;
 
 pub use bound::{Bound, quantile_name};
 pub use burst::Burst;
-pub use demand::{Demand, DemandInterval, DemandKind, DemandStream, LatencyShare, LeftOut};
+pub use demand::{
+    Demand, DemandInterval, DemandKind, DemandOperations, DemandStream, LatencyShare, LeftOut,
+};
 pub use demand_at::DemandAt;
 pub use engine::{EngineInfo, FioEngine};
 pub use error::Error;
@@ -45,10 +47,10 @@ pub use point::{
 #[cfg(test)]
 pub(crate) use request::fit_example;
 pub use request::{
-    BLOCK_ASSUMED, Background, CalibrateRequest, CurveRequest, FitRequest, ImportRequest,
-    Invocation, LargeType, LayersRequest, Loads, Matrix, OfferedStream, OrionFiles, OrionRequest,
-    Request, RunLevel, RunOptions, ServedStream, SoakRequest, SqlStop, SqlTerms, StorageServes,
-    StreamObjective, WatchRequest, WatchedDisk,
+    BLOCK_ASSUMED, Background, CalibrateRequest, CurveRequest, FitRequest, FitSessions,
+    ImportRequest, Invocation, LargeType, LayersRequest, Loads, Matrix, OfferedStream, OrionFiles,
+    OrionRequest, Request, RunLevel, RunOptions, ServedStream, SoakRequest, SqlStop, SqlTerms,
+    StorageServes, StreamObjective, WatchRequest, WatchedDisk,
 };
 pub use sql::{
     Dbms, HotSpot, PrivateServer, ReadWay, Redo, ServerFacts, ServerSample, SqlTarget, SqlWork,

@@ -145,6 +145,22 @@ pub struct SqlWork {
     /// How a block is read.
     #[serde(default)]
     pub way: ReadWay,
+    /// Maximum number of operations in flight on each connection. 1, as applications work: an
+    /// operation is sent after the answer to the one before it.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub pipeline: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_one(pipeline: &u32) -> bool {
+    *pipeline == 1
 }
 
 impl SqlWork {
@@ -162,6 +178,7 @@ impl SqlWork {
             hot_schema_every: None,
             think: None,
             way: ReadWay::Row,
+            pipeline: 1,
         }
     }
 
@@ -254,6 +271,13 @@ impl fmt::Display for SqlWork {
                 out,
                 "; a pause of {} to {} after every {}th",
                 think.least, think.most, think.every
+            )?;
+        }
+        if self.pipeline > 1 {
+            write!(
+                out,
+                "; pipelined, {} in flight per connection",
+                self.pipeline
             )?;
         }
         Ok(())

@@ -117,7 +117,7 @@ impl CurveRequest {
     fn rate(&self, rate_per_s: u64) -> Coordinates {
         Coordinates::Rate {
             rate_per_s,
-            in_flight_max: self.in_flight_max,
+            in_flight_max: self.in_flight_max.saturating_mul(self.pipeline()),
             large_beside: self.beside(),
         }
     }
@@ -132,10 +132,10 @@ impl CurveRequest {
             Some(rate) => Load::Open {
                 rate: rate as f64,
                 arrivals: self.arrivals,
-                in_flight_max: self.in_flight_max,
+                in_flight_max: self.in_flight_max.saturating_mul(self.pipeline()),
             },
             None => Load::Closed {
-                depth: coordinates.outstanding(),
+                depth: coordinates.outstanding().saturating_mul(self.pipeline()),
             },
         };
         let pattern = match self.pattern {
@@ -278,4 +278,54 @@ impl CurveRequest {
 )]
 fn share_of(maximum: f64, percent: f64) -> u64 {
     ((maximum * percent / 100.0).round() as u64).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Arrivals, SqlWork, Tables, WarmUp};
+
+    #[test]
+    fn a_pipeline_multiplies_what_is_in_flight_and_not_the_sessions() {
+        let tables = Tables {
+            schemas: 1,
+            scale: 10_000,
+            scan_blocks: 1,
+            block: 8192,
+        };
+        let work = SqlWork {
+            pipeline: 8,
+            ..SqlWork::reads(tables)
+        };
+        let request = |loads| CurveRequest {
+            loads,
+            arrivals: Arrivals::Poisson,
+            in_flight_max: 4,
+            length: 8192,
+            mix: Mix::READS,
+            pattern: Pattern::Uniform,
+            background: None,
+            bound: None,
+            precision: Ratio::of(2, 100),
+            point_least: Nanos(0),
+            point_most: Nanos::from_secs(5),
+            sql: Some(SqlTerms {
+                work,
+                stop: SqlStop::OpsOfEach(10),
+                warm_up: WarmUp::NONE,
+                statement_timeout: None,
+            }),
+            ranks: 0,
+        };
+        let first = |loads| request(loads).next(1 << 30, 1, &[]).unwrap();
+        let closed = first(Loads::Depths(vec![3]));
+        assert_eq!(closed.coordinates, Coordinates::Sessions { sessions: 3 });
+        assert_eq!(closed.streams[0].load, Load::Closed { depth: 24 });
+        assert_eq!(
+            closed.until,
+            Until::Ops(30),
+            "of each session, not of each slot"
+        );
+        assert_eq!(first(Loads::Rates(vec![500])).streams[0].load.slots(), 32);
+    }
 }

@@ -181,7 +181,9 @@ impl FitRequest {
     }
 
     fn stream(&self, offered: OfferedStream, multiple: f64, usable: u64, seed: u64) -> Stream {
-        let writes = if offered.kind.is_read() {
+        // What sessions of a database do is part of their work.
+        let is_of_sessions = offered.kind == DemandKind::Operations;
+        let writes = if offered.kind.is_read() || is_of_sessions {
             Ratio::ZERO
         } else {
             Ratio::ONE
@@ -208,7 +210,7 @@ impl FitRequest {
             },
             length: offered.length,
             objective: self.objective(offered.kind),
-            sql: None,
+            sql: self.sessions.map(|sessions| sessions.terms.work),
         }
     }
 
@@ -242,7 +244,10 @@ impl FitRequest {
     /// True if any operation writes.
     #[must_use]
     pub fn writes(&self) -> bool {
-        self.offered().iter().any(|one| !one.kind.is_read())
+        match self.sessions {
+            Some(sessions) => sessions.terms.work.updates != Ratio::ZERO,
+            None => self.offered().iter().any(|one| !one.kind.is_read()),
+        }
     }
 }
 

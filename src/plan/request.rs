@@ -136,9 +136,9 @@ impl Request {
             Self::Orion(_)
             | Self::Calibrate(_)
             | Self::Layers(_)
-            | Self::Fit(_)
             | Self::Watch(_)
             | Self::Import(_) => None,
+            Self::Fit(request) => request.sessions.map(|sessions| sessions.terms),
             Self::Curve(request) | Self::Sql(request) => request.sql,
             Self::Soak(request) => request.sql,
         }

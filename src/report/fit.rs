@@ -53,8 +53,14 @@ fn workload(request: &FitRequest) -> String {
     } else {
         "reads only"
     };
+    let work = request.sessions.map_or_else(String::new, |sessions| {
+        format!(
+            "; {} sessions: {}, {}",
+            sessions.number, sessions.terms.work, sessions.terms.work.tables
+        )
+    });
     format!(
-        "{}, by {}, {part}",
+        "{}, by {}, {part}{work}",
         interval_in_words(request),
         request.source
     )
@@ -239,10 +245,10 @@ const STREAM_COLUMNS: [&str; 9] = [
 /// The streams of the demand at the multiple that is shown, and what the answer means.
 fn streams(request: &FitRequest, found: &FitResult) -> Section {
     let shown = found.shown();
-    let rows = request
-        .interval
-        .streams
+    let operations = request.operations();
+    let rows = operations
         .iter()
+        .chain(&request.interval.streams)
         .filter(|stream| stream.per_s.is_some_and(|per_s| per_s > 0.0))
         .map(|stream| stream_row(stream, found, shown))
         .collect();
@@ -289,14 +295,17 @@ fn stream_row(
     vec![
         stream.kind.words().into(),
         parts::known(stream.per_s, rate),
-        offered.map_or_else(
-            || {
-                parts::known(stream.mean_bytes, |bytes| {
-                    format!("{:.0} KiB", bytes / 1024.0)
-                })
-            },
-            |offered| parts::size(offered.length),
-        ),
+        // Not of operations, which are of several blocks.
+        offered
+            .filter(|one| one.kind != DemandKind::Operations)
+            .map_or_else(
+                || {
+                    parts::known(stream.mean_bytes, |bytes| {
+                        format!("{:.0} KiB", bytes / 1024.0)
+                    })
+                },
+                |offered| parts::size(offered.length),
+            ),
         parts::known(tried, |tried| rate(tried.offered_per_s)),
         parts::known(tried, |tried| rate(tried.done_per_s)),
         us(tried.and_then(|tried| tried.mean_us)),

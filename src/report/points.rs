@@ -192,7 +192,10 @@ fn offered_caption(run: &Run) -> String {
             };
             (
                 spacing,
-                format!(", at most {} in flight", request.in_flight_max),
+                format!(
+                    ", at most {} in flight",
+                    request.in_flight_max.saturating_mul(request.pipeline())
+                ),
             )
         }
         _ => ("Poisson", String::new()),

@@ -43,7 +43,7 @@ fn headlines(
     let mut figures = Vec::new();
     let at = match point.coordinates.rate() {
         Some(rate) => format!("{} offered per second", parts::count(rate as f64)),
-        _ => format!("{} sessions", sql.sessions),
+        _ => format!("{} sessions{}", sql.sessions, pipelined(sql)),
     };
     if let Some(class) = point.classes.first() {
         let name = format!("points.{index}.classes.0.iops");
@@ -158,6 +158,15 @@ fn database(found: &CurveResult) -> Section {
     parts::section("database", "What the database did", lead, blocks)
 }
 
+/// What stands behind the number of sessions that were pipelined.
+fn pipelined(sql: &SqlSummary) -> String {
+    if sql.pipeline > 1 {
+        format!(", {} operations in flight each", sql.pipeline)
+    } else {
+        String::new()
+    }
+}
+
 /// How many sessions worked, and for how long.
 fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
     let active = sql.server.as_ref().and_then(|server| server.active);
@@ -165,8 +174,9 @@ fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
         format!("; {active:.1} of them active on average")
     });
     format!(
-        "{} sessions, {} measured after {} of warm-up{active}.",
+        "{} sessions{}, {} measured after {} of warm-up{active}.",
         sql.sessions,
+        pipelined(sql),
         Nanos::from_secs_f64(point.measured_s),
         Nanos::from_secs_f64(point.warm_up_s)
     )

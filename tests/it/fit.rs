@@ -42,6 +42,7 @@ fn request(streams: Vec<DemandStream>, objectives: &[&str]) -> FitRequest {
             streams,
             left_out: None,
             censored: String::new(),
+            operations: None,
         },
         intervals: 1,
         below: 0.0,
@@ -53,6 +54,7 @@ fn request(streams: Vec<DemandStream>, objectives: &[&str]) -> FitRequest {
         precision: Ratio::from_percent(10.0).unwrap(),
         point_time: Nanos::from_secs(10),
         writes: true,
+        sessions: None,
     }
 }
 

@@ -439,3 +439,22 @@ fn unreadable_and_unwritable_files_are_named() {
         Ok(())
     });
 }
+
+#[test]
+fn a_complete_run_is_complete_without_its_scratch_file() {
+    let place = Place::new("complete-scratch");
+    std::fs::create_dir(place.0.join("storage")).unwrap();
+    let line = "orion -run oltp -num_small 1 -duration 1 --target storage --scratch-size 16MiB \
+                --out run --no-progress";
+    let output = rigel(&place, line).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let over = rigel(&place, "orion --resume run --no-progress")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&over.stderr);
+    assert!(over.status.success(), "{said}");
+    assert!(
+        said.contains("this run is already complete") && !said.contains("no longer exists"),
+        "{said}"
+    );
+}

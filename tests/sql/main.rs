@@ -8,6 +8,7 @@
 mod common;
 
 mod faults;
+mod fit;
 mod layers;
 mod load;
 mod mariadb;
@@ -22,6 +23,7 @@ mod servers;
 use common::{Missing, Place, rigel};
 use postgres::{Client, NoTls};
 use rigel::model::{Bytes, Dbms, MIB};
+use rigel::record::{End, PointRecord};
 use rigel::server::{Server, ServerRequest};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -163,4 +165,22 @@ fn assert_agree((one, other): (f64, f64), what: &str) {
         one > 0.0 && (one - other).abs() <= (one * 0.01).max(200.0),
         "{what}: {one} and {other}"
     );
+}
+
+/// Checks that the operations of an open loop were due at this rate, within five standard deviations
+/// of random arrivals, and that each is accounted for: done, failed or unserved.
+#[track_caller]
+fn assert_offered(records: &[PointRecord], rate: f64) {
+    assert!(!records.is_empty());
+    for record in records {
+        assert_eq!(record.end, End::Complete);
+        let stream = &record.streams[0];
+        let total = stream.total();
+        let due = total.done + total.failures() + stream.unserved.iter().sum::<u64>();
+        let wanted = rate * record.measured.as_secs_f64();
+        assert!(
+            (due as f64 - wanted).abs() < 5.0 * wanted.sqrt() + 2.0,
+            "{due} due, of {wanted}"
+        );
+    }
 }

@@ -3,6 +3,7 @@
 //!
 //! Each test starts its own server on a socket, below the build's folder, and removes it.
 
+use super::assert_offered;
 use crate::common::{Missing, Place, in_time, need, rigel, test, text, wait_until};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
@@ -317,6 +318,50 @@ fn updates_are_as_many_rows(server: &Server) {
         "-t 1 --work-loop 5 --work-unit 4 --update 100% --redo-stress heavy",
     );
     assert_eq!(done(&heavy, Kind::Write), 10);
+}
+
+#[test]
+fn open_loops_offer_their_rates_and_a_pipeline_is_refused() {
+    test(
+        "open_loops_offer_their_rates_and_a_pipeline_is_refused",
+        || {
+            let server = Server::start("open")?;
+            server.done("load", SIZE);
+            let url = server.url("root", "shop");
+            let run = |line: &str, statuses: &[i32]| {
+                let output = rigel(&server.place, &format!("{line} --no-progress")).output();
+                let output = output.unwrap();
+                let status = output.status.code().unwrap();
+                assert!(statuses.contains(&status), "{line}: {output:?}");
+                String::from_utf8_lossy(&output.stderr).into_owned()
+            };
+            let points = |name: &str| journal::read(&server.place.0.join(name)).unwrap().points;
+            let terms = "--work-unit 4 --update 20%";
+            let few = "--rate 40,80 --in-flight 4 --point-max 2s";
+            run(&format!("curve {url} {few} {terms} --out curve"), &[0]);
+            let curve = points("curve");
+            assert_eq!(curve.len(), 2);
+            assert_offered(&curve[..1], 40.0);
+            assert_offered(&curve[1..], 80.0);
+            let rounds = "--rate 60 --in-flight 4 --every 2s --for 4s";
+            // A machine that stops for a while skips rounds, and the soak then says so by its status.
+            run(&format!("soak {url} {rounds} {terms} --out soak"), &[0, 1]);
+            assert_offered(&points("soak"), 60.0);
+
+            // What the demand's operations were is what is offered.
+            let at = "--multiples 1..1 --point-time 2s --slo operations:mean<100s";
+            let line = format!("fit curve {url} {at} --write --out fit");
+            run(&line, &[0, 3, 4]);
+            let work = points("fit")[0].streams[0].sql.unwrap();
+            assert_eq!((work.read_rows, work.updates.get()), (4, 0.2));
+
+            for verb in ["sql run", "curve", "soak --for 1h"] {
+                let said = run(&format!("{verb} {url} --pipeline 2"), &[2]);
+                assert!(said.contains("--pipeline is for PostgreSQL"), "{said}");
+            }
+            Ok(())
+        },
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! statements reported.
 
 use super::common::{Place, test, wait_until};
-use super::{client, count, ends, measured, number, postgres_18, serve};
+use super::{client, count, ends, measured, number, postgres_15, postgres_18, serve};
 use serde_json::Value;
 
 fn kinds(document: &Value) -> [u64; 3] {
@@ -135,6 +135,100 @@ fn rows_of_a_list_are_the_same_rows_by_another_plan() {
         assert!(plan.contains("Bitmap Heap Scan"), "{plan}");
         Ok(())
     });
+}
+
+#[test]
+fn pipelined_sessions_do_the_same_work_and_are_labelled() {
+    test(
+        "pipelined_sessions_do_the_same_work_and_are_labelled",
+        || {
+            let place = Place::in_memory("sql-pipeline");
+            let server = serve(&postgres_15()?, &place, &[]);
+            let url = server.url();
+            ends(
+                &place,
+                &format!("sql load {url} --scale 4000 --scan-table 200"),
+                0,
+            );
+            let done = "SELECT n_tup_upd + idx_tup_fetch FROM pg_stat_user_tables WHERE \
+                        relname = 'blocks_1'";
+            let before = number(&mut client(url), done);
+            let line = "-t 2 --work-loop 100 --work-unit 4 --update 25% --scan 20% --warm-up 0s \
+                        --pipeline 8";
+            let document = measured(&place, &format!("sql run {url} {line} --out run"));
+            // The mix is exact, and no operation is lost, counted twice or failed.
+            assert_eq!(kinds(&document), [120, 50, 30]);
+            let point = &document["points"][0];
+            assert_eq!(point["classes"][0]["failed"], serde_json::json!({}));
+            // By the server's count: a read fetches four rows, an update finds and changes four.
+            let wanted = 120 * 4 + 50 * 8;
+            wait_until("every row is counted", || {
+                number(&mut client(url), done) - before >= wanted
+            });
+            assert_eq!(number(&mut client(url), done) - before, wanted);
+            assert_eq!(
+                (&point["sessions"], &point["sql"]["pipeline"]),
+                (&2.into(), &8.into())
+            );
+            let findings = document["findings"].to_string();
+            assert!(
+                findings.contains("pipelined") && !findings.contains("littles-law"),
+                "{findings}"
+            );
+            for page in ["run/report.html", "run/journal.jsonl"] {
+                let text = std::fs::read_to_string(place.0.join(page)).unwrap();
+                assert!(text.contains("8 operations in flight"), "{page}");
+            }
+
+            // Errors end the operations that they belong to, and the session goes on.
+            let line = "-t 1 --scan 50% --work-loop 40 --pipeline 4 --statement-timeout 1ms \
+                        --warm-up 0s --no-progress --out failing";
+            ends(
+                &place,
+                &format!("sql load {url} --scale 4000 --scan-table 200"),
+                0,
+            );
+            let mut database = client(url);
+            database
+                .batch_execute("BEGIN; LOCK TABLE rigel.scan_1")
+                .unwrap();
+            ends(&place, &format!("sql run {url} {line}"), 1);
+            database.batch_execute("ROLLBACK").unwrap();
+            let output = super::program(&place, "report failing --json")
+                .output()
+                .unwrap();
+            let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let class = &document["points"][0]["classes"][0];
+            let failed: f64 = class["failed"]
+                .as_object()
+                .unwrap()
+                .iter()
+                .filter(|(cause, _)| cause.contains("57014"))
+                .map(|(_, failed)| count(failed))
+                .sum();
+            assert!(failed >= 20.0, "{class}");
+            assert!(
+                (count(&class["done"]) + failed - 40.0).abs() < 0.5,
+                "{class}"
+            );
+
+            // An open loop, and a soak.
+            let line = "--rate 200 --in-flight 2 --work-unit 4 --point-max 1s --pipeline 4";
+            let document = measured(&place, &format!("curve {url} {line} --out open"));
+            let class = &document["points"][0]["classes"][0];
+            let due = count(&class["offered"]) * count(&document["points"][0]["measured_s"]);
+            let ended = count(&class["done"]) + count(&class["unserved"]);
+            assert!(due > 0.0 && (due - ended).abs() < 0.5, "{class}");
+            assert_eq!(document["points"][0]["in_flight_max"], 8);
+            let line = "--work 100ops --every 1s --for 1s --depth 2 --work-unit 4 --pipeline 4";
+            let document = measured(&place, &format!("soak {url} {line} --out soak"));
+            assert!(
+                document["findings"].to_string().contains("pipelined"),
+                "{document}"
+            );
+            Ok(())
+        },
+    );
 }
 
 #[test]

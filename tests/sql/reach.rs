@@ -2,8 +2,8 @@
 
 use super::common::{Missing, Place, in_time, need, test, text, wait_until};
 use super::{
-    assert_agree, begun, client, count, ends, lines, measured, number, postgres_15, postgres_18,
-    serve, signal,
+    assert_agree, assert_offered, begun, client, count, ends, lines, measured, number, postgres_15,
+    postgres_18, serve, signal,
 };
 use super::{program, said, witness};
 use rigel::record::journal;
@@ -109,6 +109,32 @@ fn a_curve_of_sessions_has_intervals_and_can_be_resumed() {
             Ok(())
         },
     );
+}
+
+#[test]
+fn a_soak_offers_its_rate_to_a_database() {
+    test("a_soak_offers_its_rate_to_a_database", || {
+        let place = Place::in_memory("sql-open-soak");
+        let server = serve(&postgres_15()?, &place, &[]);
+        let url = server.url();
+        ends(&place, &format!("sql load {url} --scale 4000"), 0);
+        let terms = "--rate 60 --in-flight 4 --work-unit 4 --update 10% --every 2s --for 6s";
+        // A machine that stops for a while skips rounds, and the soak then says so by its status.
+        program(
+            &place,
+            &format!("soak {url} {terms} --no-progress --out run"),
+        )
+        .output()
+        .unwrap();
+        let run = journal::read(&place.0.join("run")).unwrap();
+        assert_offered(&run.points, 60.0);
+        assert!(
+            run.points
+                .iter()
+                .all(|round| round.streams[0].sql.is_some())
+        );
+        Ok(())
+    });
 }
 
 #[test]

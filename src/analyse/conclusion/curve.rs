@@ -116,8 +116,12 @@ fn offered(found: &CurveResult, naming: Naming) -> String {
 
 /// Describes the sessions of the busiest point and where their time goes.
 fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
+    let pipelined = match sql.pipeline {
+        ..=1 => String::new(),
+        in_flight => format!(", pipelined with {in_flight} operations in flight each,"),
+    };
     let mut text = format!(
-        "{} sessions visit {} blocks per second",
+        "{} sessions{pipelined} visit {} blocks per second",
         sql.sessions,
         count(sql.visited.per_s)
     );

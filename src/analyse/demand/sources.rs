@@ -10,10 +10,13 @@ use super::watched_demand::WatchDemands;
 use crate::analyse::figures::quantity::count;
 use crate::analyse::point::sql::SqlSummary;
 use crate::analyse::point::summary::{PointSummary, summarise};
-use crate::model::{Demand, DemandInterval, DemandKind, DemandStream, Moment, ServerFacts};
-use crate::record::End;
+use crate::model::{
+    Demand, DemandInterval, DemandKind, DemandOperations, DemandStream, Kind, Load, Moment,
+    ServerFacts,
+};
 use crate::record::imported::{Figures, Imported, ImportedSeries};
 use crate::record::journal::Run;
+use crate::record::{End, PointRecord, Window};
 
 /// The demands of a run, by what it holds; empty if it says nothing about a demand.
 #[must_use]
@@ -184,6 +187,7 @@ impl<'a> DemandColumns<'a> {
                 streams,
                 left_out: None,
                 censored: String::new(),
+                operations: None,
             }
         });
         Some(intervals.collect())
@@ -205,10 +209,21 @@ fn of_sessions(run: &Run, server: &ServerFacts) -> Option<Demand> {
     let records = run.joined();
     let complete = records.iter().filter(|record| record.end == End::Complete);
     let intervals: Vec<DemandInterval> = complete
-        .map(summarise)
-        .filter_map(|point| {
-            let streams = streams_of_sessions(point.sql.as_deref()?, block)?;
-            Some(interval_of(&point, streams))
+        .filter_map(|record| {
+            let point = summarise(record);
+            let sql = point.sql.as_deref()?;
+            let streams = streams_of_sessions(sql, block)?;
+            let operations = operations_of(record, sql);
+            let censored = if is_open(record) {
+                ""
+            } else {
+                "its sessions wait for storage before they ask again"
+            };
+            Some(DemandInterval {
+                operations,
+                censored: censored.into(),
+                ..interval_of(&point, streams)
+            })
         })
         .collect();
     (!intervals.is_empty()).then(|| Demand {
@@ -228,8 +243,34 @@ fn interval_of(point: &PointSummary, streams: Vec<DemandStream>) -> DemandInterv
         seconds: Some(point.measured_s),
         streams,
         left_out: None,
-        censored: "its sessions wait for storage before they ask again".into(),
+        censored: String::new(),
+        operations: None,
     }
+}
+
+/// True if operations were due at times of their own.
+fn is_open(record: &PointRecord) -> bool {
+    let mut loads = record.streams.iter().flat_map(|stream| &stream.loads);
+    loads.all(|load| matches!(load, Load::Open { .. }))
+}
+
+/// What the sessions did, by their own counts; `None` if they completed nothing.
+fn operations_of(record: &PointRecord, sql: &SqlSummary) -> Option<DemandOperations> {
+    let stream = record.streams.iter().find(|stream| stream.sql.is_some())?;
+    let mean_us = |wanted: &dyn Fn(Kind) -> bool| {
+        let mut total = Window::default();
+        let kinds = stream.kinds.iter().filter(|kind| wanted(kind.kind));
+        kinds.for_each(|kind| total.merge(&kind.total()));
+        (total.done > 0).then(|| total.response.sum as f64 / 1e3 / total.done as f64)
+    };
+    let is_read = |kind| matches!(kind, Kind::Read | Kind::Scan);
+    (sql.operations_per_s > 0.0).then_some(DemandOperations {
+        per_s: sql.operations_per_s,
+        mean_us: mean_us(&|_| true),
+        read_mean_us: mean_us(&is_read),
+        sessions: sql.sessions,
+        work: stream.sql?,
+    })
 }
 
 /// The streams by the server's counters; `None` if it counts no reads.

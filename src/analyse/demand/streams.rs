@@ -115,6 +115,7 @@ pub(super) fn interval(report: &DatabaseReport) -> DemandInterval {
         streams: Vec::new(),
         left_out: left_out(report),
         censored: censored(report),
+        operations: None,
     };
     if report.kind == ReportKind::Capture {
         captures::streams(report, &mut found.streams);

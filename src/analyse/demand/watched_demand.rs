@@ -68,6 +68,7 @@ impl WatchDemands {
                 .collect(),
             left_out: None,
             censored: String::new(),
+            operations: None,
         };
         let seconds = interval.measured.as_secs_f64();
         if seconds <= 0.0 {

@@ -26,6 +26,8 @@ const BLOCKS_BESIDE: f64 = 200.0;
 pub struct SqlSummary {
     /// Number of sessions.
     pub sessions: u32,
+    /// Maximum number of operations in flight on each connection: 1 unless they were pipelined.
+    pub pipeline: u32,
     /// Completed operations, warm-up included.
     pub operations: u64,
     /// Operations per second during the measurement.
@@ -176,8 +178,10 @@ pub fn sql(record: &PointRecord) -> Option<SqlSummary> {
         .sum();
     let per_operation = |count: f64| count / total.done.max(1) as f64;
     let server = server(record, stream, operations, per_s);
+    let slots: u32 = stream.loads.iter().map(|load| load.slots()).sum();
     Some(SqlSummary {
-        sessions: stream.loads.iter().map(|load| load.slots()).sum(),
+        sessions: slots / work.pipeline.max(1),
+        pipeline: work.pipeline,
         operations,
         operations_per_s: per_s,
         kinds: stream

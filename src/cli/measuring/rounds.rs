@@ -55,7 +55,7 @@ pub(in crate::cli) fn resume(
         cut,
     };
     let header = so_far.header.clone();
-    let job = job_again(run, args, None, header, Some((journal, so_far)))?;
+    let job = job_again(run, args, None, &header, Some((journal, so_far)))?;
     Ok(Some((job, last)))
 }
 
@@ -71,7 +71,7 @@ pub(in crate::cli) fn follow(
     begin: &dyn Fn() -> Result<Job, Error>,
 ) -> Result<(), Error> {
     let mut job = match resumed {
-        Some(run) => job_again(run, args, None, ranks.from_root(SHARED)?, None)?,
+        Some(run) => job_again(run, args, None, &ranks.from_root(SHARED)?, None)?,
         None => begin()?,
     };
     let stop = stop_flag()?;

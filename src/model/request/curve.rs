@@ -74,6 +74,14 @@ pub struct CurveRequest {
     pub ranks: u32,
 }
 
+impl CurveRequest {
+    /// Maximum number of operations in flight on a connection; 1 for raw I/O.
+    #[must_use]
+    pub fn pipeline(&self) -> u32 {
+        self.sql.map_or(1, |terms| terms.work.pipeline)
+    }
+}
+
 /// The work of database sessions, and its duration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SqlTerms {

@@ -3,7 +3,7 @@
 
 use crate::model::{
     Burst, DemandAt, DemandInterval, DemandKind, DemandStream, Error, MIB, Measure, Nanos,
-    Objective, Ratio,
+    Objective, Ratio, SqlTerms,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -129,12 +129,36 @@ pub struct FitRequest {
     pub point_time: Nanos,
     /// True if the streams that write are offered too.
     pub writes: bool,
+    /// The sessions that offer the demand's operations to a database; `None` for files and devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<FitSessions>,
+}
+
+/// The sessions that offer a demand's operations to a database.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct FitSessions {
+    /// Their work: that of the demand, on the tables of the target, without its updates if nothing
+    /// is to be written.
+    pub terms: SqlTerms,
+    /// Their number. Operations that are due beyond it wait, and the wait counts.
+    pub number: u32,
 }
 
 impl FitRequest {
     /// The streams that are offered, at 1 ×, in the order of the demand.
     #[must_use]
     pub fn offered(&self) -> Vec<OfferedStream> {
+        if let Some(sessions) = self.sessions {
+            let offered = self.operations().and_then(|asked| {
+                Some(OfferedStream {
+                    kind: DemandKind::Operations,
+                    per_s: asked.per_s?,
+                    length: sessions.terms.work.tables.block,
+                    in_flight_max: sessions.number,
+                })
+            });
+            return offered.into_iter().collect();
+        }
         self.interval
             .streams
             .iter()
@@ -143,13 +167,59 @@ impl FitRequest {
             .collect()
     }
 
+    /// The operations that are offered to a database, as the demand has them: without its updates if
+    /// those are left out. `None` for files and devices.
+    #[must_use]
+    pub fn operations(&self) -> Option<DemandStream> {
+        let (sessions, asked) = (self.sessions?, self.interval.operations?);
+        let is_whole = sessions.terms.work.updates == asked.work.updates;
+        let (share, mean_us) = if is_whole {
+            (1.0, asked.mean_us)
+        } else {
+            (1.0 - asked.work.updates.get(), asked.read_mean_us)
+        };
+        Some(DemandStream {
+            kind: DemandKind::Operations,
+            per_s: Some(asked.per_s * share),
+            mean_bytes: None,
+            mean_us,
+            mean_range_us: None,
+            waits: None,
+            latencies: Vec::new(),
+            rate_of: "operations that completed, by their sessions".into(),
+            latency_of: "response time of an operation".into(),
+        })
+    }
+
+    /// The stream of a kind as it was demanded.
+    #[must_use]
+    pub fn demanded(&self, kind: DemandKind) -> Option<DemandStream> {
+        match kind {
+            DemandKind::Operations => self.operations(),
+            other => self.interval.stream(other).cloned(),
+        }
+    }
+
     /// The streams of the demand that are not offered, and why.
     #[must_use]
     pub fn left_out(&self) -> Vec<(DemandKind, &'static str)> {
         let streams = self.interval.streams.iter();
-        streams
+        let mut found: Vec<(DemandKind, &'static str)> = streams
             .filter_map(|stream| Some((stream.kind, self.why_left_out(stream)?)))
-            .collect()
+            .collect();
+        if self.are_updates_left_out() {
+            let why = "of those, the updates: --write offers them, to Rigel's own tables only";
+            found.push((DemandKind::Operations, why));
+        }
+        found
+    }
+
+    /// True if operations are offered to a database without the updates among them.
+    fn are_updates_left_out(&self) -> bool {
+        let asked = self.interval.operations;
+        self.sessions
+            .zip(asked)
+            .is_some_and(|(sessions, asked)| sessions.terms.work.updates != asked.work.updates)
     }
 
     /// The objective of a stream.
@@ -162,11 +232,16 @@ impl FitRequest {
     /// True if nothing that writes is offered.
     #[must_use]
     pub fn is_for_reads_only(&self) -> bool {
+        if let Some(sessions) = self.sessions {
+            return sessions.terms.work.updates == Ratio::ZERO;
+        }
         self.offered().iter().all(|one| one.kind.is_read())
     }
 
     fn why_left_out(&self, stream: &DemandStream) -> Option<&'static str> {
-        if stream.per_s.is_none() {
+        if self.sessions.is_some() {
+            Some("the database makes them of its operations")
+        } else if stream.per_s.is_none() {
             Some("the demand does not say how many they are")
         } else if !is_some_load(stream) {
             Some("there are none in this interval")
@@ -251,6 +326,7 @@ pub(crate) mod tests {
             streams,
             left_out: None,
             censored: String::new(),
+            operations: None,
         }
     }
 
@@ -274,6 +350,7 @@ pub(crate) mod tests {
             precision: Ratio::from_parts_per_million(100_000),
             point_time: Nanos::from_secs(10),
             writes: false,
+            sessions: None,
         }
     }
 
@@ -327,6 +404,57 @@ pub(crate) mod tests {
         // Never less than a block: the demand rounds to whole ones.
         assert_eq!(length(Some(4096.0)), 8192);
         assert_eq!(length(None), 8192);
+    }
+
+    #[test]
+    fn operations_without_their_updates_are_fewer_and_have_their_own_mean() {
+        use crate::model::{DemandOperations, SqlStop, SqlWork, Tables, WarmUp};
+        let tables = Tables {
+            schemas: 1,
+            scale: 10_000,
+            scan_blocks: 1,
+            block: 16_384,
+        };
+        let work = SqlWork {
+            updates: Ratio::of(25, 100),
+            ..SqlWork::reads(tables)
+        };
+        let mut asked = request(vec![stream(DemandKind::RandomReads, 6400.0, None)]);
+        assert!(asked.operations().is_none());
+        asked.interval.operations = Some(DemandOperations {
+            per_s: 100.0,
+            mean_us: Some(900.0),
+            read_mean_us: Some(600.0),
+            sessions: 4,
+            work,
+        });
+        let of = |work| {
+            Some(FitSessions {
+                terms: SqlTerms {
+                    work,
+                    stop: SqlStop::Precise,
+                    warm_up: WarmUp::NONE,
+                    statement_timeout: None,
+                },
+                number: 16,
+            })
+        };
+        asked.sessions = of(work);
+        let whole = asked.demanded(DemandKind::Operations).unwrap();
+        assert_eq!((whole.per_s, whole.mean_us), (Some(100.0), Some(900.0)));
+        assert!(!asked.is_for_reads_only());
+        asked.sessions = of(SqlWork::reads(tables));
+        let reads = asked.demanded(DemandKind::Operations).unwrap();
+        assert_eq!((reads.per_s, reads.mean_us), (Some(75.0), Some(600.0)));
+        assert!(asked.is_for_reads_only());
+        let offered: Vec<(DemandKind, f64, u32, u32)> = asked
+            .offered()
+            .into_iter()
+            .map(|one| (one.kind, one.per_s, one.length, one.in_flight_max))
+            .collect();
+        assert_eq!(offered, [(DemandKind::Operations, 75.0, 16_384, 16)]);
+        let left_out: Vec<DemandKind> = asked.left_out().iter().map(|one| one.0).collect();
+        assert_eq!(left_out, [DemandKind::RandomReads, DemandKind::Operations]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub use calibrate::CalibrateRequest;
 pub use curve::{Background, CurveRequest, Loads, SqlStop, SqlTerms};
 #[cfg(test)]
 pub(crate) use fit::tests as fit_example;
-pub use fit::{BLOCK_ASSUMED, FitRequest, OfferedStream, StreamObjective};
+pub use fit::{BLOCK_ASSUMED, FitRequest, FitSessions, OfferedStream, StreamObjective};
 pub use layers::LayersRequest;
 pub use orion::{LargeType, Matrix, OrionRequest, RunLevel};
 use serde::de::Error as _;

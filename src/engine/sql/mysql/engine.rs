@@ -68,6 +68,15 @@ impl Mysql {
                 "leave it out: InnoDB reads the blocks of such a list one after the other too",
             ));
         }
+        if work.pipeline > 1 {
+            return Err(Error::usage(
+                format!(
+                    "--pipeline is for PostgreSQL, and '{}' is not",
+                    access.servers[0]
+                ),
+                "leave it out: the protocol has one operation at a time on a connection",
+            ));
+        }
         let mut monitors = Vec::new();
         let (mut facts, mut findings, mut timeout) = (ServerFacts::default(), Vec::new(), None);
         for (number, address) in access.servers.iter().enumerate() {

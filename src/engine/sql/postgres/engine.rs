@@ -1,26 +1,24 @@
 //! `PostgreSQL` as an engine: a session is a connection, an operation a prepared statement.
 //!
-//! Input: operations whose position is a row number over all tables. Output: whether the statement
-//! touched exactly the requested rows. The plan is fixed to an index scan that reads one block
+//! Input: the work and its servers. Output: sessions, facts about the servers, and their counters.
+//! The plan is fixed to an index scan that reads one block
 //! after another. A bitmap scan would sort and prefetch, which is a different workload.
 
-use super::client::{COLUMN_CHARS, COLUMNS, VERSION_MIN, connect, failed, settings};
-use super::protocol::{
-    PostgresCall, PostgresClient, PostgresError, PostgresStatement, array, types,
-};
+use super::client::{VERSION_MIN, connect, failed, settings};
+use super::pipeline::PostgresPipeline;
+use super::protocol::{PostgresClient, PostgresError};
+use super::session::{PostgresSession, SEGMENT_BLOCKS, list_statement, read_statement, segment_of};
 use super::watch::PostgresMonitor;
 use crate::clock::Clock;
 use crate::engine::blocking::Blocking;
 use crate::engine::sql::access::{Access, Address};
-use crate::engine::sql::tables::{SCHEMA, blocks_table, scan_table};
+use crate::engine::sql::tables::{SCHEMA, blocks_table};
 use crate::engine::{Engine, ServerMonitor, Session};
 use crate::model::{
-    Bytes, Cause, Dbms, Error, Fault, Finding, FindingName, Kind, Nanos, Op, Outcome, ReadWay,
-    Redo, ServerFacts, ServerSample, SqlWork, Tables,
+    Bytes, Dbms, Error, Finding, FindingName, Kind, Nanos, ReadWay, ServerFacts, ServerSample,
+    SqlWork, Tables,
 };
-use crate::workload::Permutation;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -38,9 +36,6 @@ pub(in crate::engine::sql) struct Postgres {
     /// First file of each table of the first server, for [`ReadWay::File`].
     files: Vec<String>,
 }
-
-/// Blocks per file of a table; a larger table continues in further files.
-const SEGMENT_BLOCKS: u64 = 131_072;
 
 impl Postgres {
     /// Opens the engine for `work` on the servers of `access`. Also returns facts and warnings
@@ -65,6 +60,7 @@ impl Postgres {
             if number == 0 {
                 facts = describe(&mut client, address, &work)?;
                 findings = warnings(&facts);
+                findings.extend(pipelined(&work));
             }
             monitors.push(PostgresMonitor::new(client, address, &access.application)?);
         }
@@ -112,14 +108,14 @@ impl Engine for Postgres {
     }
 
     fn slots_max(&self) -> usize {
-        1
+        self.work.pipeline.max(1) as usize
     }
 
     fn usable(&self) -> u64 {
         self.work.tables.bytes().0
     }
 
-    fn open(&self, _: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
+    fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
         let number = self.opened.fetch_add(1, Ordering::Relaxed);
         let turn = crate::engine::sql::tables::server_of(
             number,
@@ -139,241 +135,23 @@ impl Engine for Postgres {
         }
         // Requires a superuser or a grant; without it the server's read times stay unknown.
         let _ = client.batch("SET track_io_timing = on");
-        let mut connection = PostgresSession::new(client, self);
+        let mut session = PostgresSession::new(client, self.work, &self.files);
+        if self.work.pipeline > 1 {
+            let clock = self.clock.clone();
+            return Ok(Box::new(PostgresPipeline::new(
+                session,
+                clock,
+                lengths.len(),
+            )));
+        }
         Ok(Box::new(Blocking::new(self.clock.clone(), move |op| {
-            connection.execute(op)
+            session.execute(op)
         })))
     }
 
     fn server_monitor(&self) -> Option<&dyn ServerMonitor> {
         Some(self)
     }
-}
-
-/// The operations on one table, prepared on first use.
-#[derive(Default, Clone)]
-struct PostgresStatements {
-    read: Option<PostgresCall>,
-    update: Option<PostgresCall>,
-    scan: Option<PostgresCall>,
-    /// Its values have no fixed length, so each operation makes a call.
-    read_file: Option<PostgresStatement>,
-}
-
-/// One session.
-struct PostgresSession<'a> {
-    client: PostgresClient,
-    engine: &'a Postgres,
-    tables: Vec<PostgresStatements>,
-    /// Text that an update writes. It must change each time, otherwise the database would log
-    /// nothing.
-    text: String,
-    updates: u64,
-    /// Maps keys to blocks for [`ReadWay::File`], practically at random.
-    order: Permutation,
-}
-
-impl<'a> PostgresSession<'a> {
-    fn new(client: PostgresClient, engine: &'a Postgres) -> Self {
-        let Tables { schemas, scale, .. } = engine.work.tables;
-        Self {
-            client,
-            engine,
-            tables: vec![PostgresStatements::default(); schemas as usize],
-            text: String::with_capacity(COLUMN_CHARS),
-            updates: crate::clock::fresh_seed(),
-            order: Permutation::new(scale, 0),
-        }
-    }
-
-    fn execute(&mut self, op: Op) -> Result<Outcome, Fault> {
-        let work = &self.engine.work;
-        let result = match op.kind {
-            Kind::Read if work.way == ReadWay::File => self.read_file(op),
-            Kind::Read if work.way == ReadWay::Prefetch => self.read_list(op),
-            Kind::Read => self.read(op),
-            Kind::Write | Kind::Log => self.update(op),
-            Kind::Scan => self.scan(op),
-        };
-        match result {
-            Ok(rows) if rows == work.blocks(op.kind) => Ok(Outcome::Done),
-            Ok(_) => Ok(Outcome::Failed(Cause::Rows)),
-            Err(error) => self.judge(&error),
-        }
-    }
-
-    /// Decides whether the statement failed or the session broke.
-    fn judge(&self, error: &PostgresError) -> Result<Outcome, Fault> {
-        match error.state() {
-            // Class 57P: the server shuts down, or this session was terminated.
-            Some(state) if !self.client.is_closed() && !state.starts_with(b"57P") => {
-                Ok(Outcome::Failed(Cause::SqlState(state)))
-            }
-            _ => Err(Fault(format!(
-                "the connection was lost: {}",
-                error.in_words()
-            ))),
-        }
-    }
-
-    /// Number of the table, and the first key of the operation in it.
-    #[expect(
-        clippy::cast_possible_wrap,
-        reason = "a table has fewer than 2^63 rows"
-    )]
-    fn place(&self, op: Op) -> (usize, i64) {
-        let scale = self.engine.work.tables.scale;
-        let table = usize::try_from(op.position / scale).expect("tables are few");
-        (table, (op.position % scale) as i64)
-    }
-
-    fn read(&mut self, op: Op) -> Result<u64, PostgresError> {
-        let (table, first) = self.place(op);
-        let end = first + i64::from(self.engine.work.read_rows);
-        let call = match &mut self.tables[table].read {
-            Some(call) => call,
-            none => {
-                let types = [types::BIGINT; 2];
-                let statement = self.client.prepare(&read_statement(table), &types)?;
-                none.insert(statement.call(&[&[0; 8], &[0; 8]]))
-            }
-        };
-        call.set(0, &first.to_be_bytes());
-        call.set(1, &end.to_be_bytes());
-        Ok(counted(self.client.run(call)?.number))
-    }
-
-    /// Reads the same rows as [`read`](Self::read), named one by one: so the server knows all blocks
-    /// before it reads the first.
-    fn read_list(&mut self, op: Op) -> Result<u64, PostgresError> {
-        let (table, first) = self.place(op);
-        let keys: Vec<[u8; 8]> = (first..first + i64::from(self.engine.work.read_rows))
-            .map(i64::to_be_bytes)
-            .collect();
-        let list = array(types::BIGINT, &keys);
-        let call = match &mut self.tables[table].read {
-            Some(call) => call,
-            none => {
-                let text = list_statement(table);
-                let statement = self.client.prepare(&text, &[types::BIGINTS])?;
-                none.insert(statement.call(&[&list]))
-            }
-        };
-        call.set(0, &list);
-        Ok(counted(self.client.run(call)?.number))
-    }
-
-    fn update(&mut self, op: Op) -> Result<u64, PostgresError> {
-        let (table, first) = self.place(op);
-        let end = first + i64::from(self.engine.work.update_rows);
-        let call = match &mut self.tables[table].update {
-            Some(call) => call,
-            none => {
-                let text = update_statement(table, self.engine.work.redo);
-                let types = [types::BIGINT, types::BIGINT, types::TEXT];
-                let statement = self.client.prepare(&text, &types)?;
-                none.insert(statement.call(&[&[0; 8], &[0; 8], &[b'x'; COLUMN_CHARS]]))
-            }
-        };
-        self.updates += 1;
-        self.text.clear();
-        let _ = write!(self.text, "{:0>width$}", self.updates, width = 20);
-        let _ = write!(
-            self.text,
-            "{:x>width$}",
-            op.position,
-            width = COLUMN_CHARS - 20
-        );
-        call.set(0, &first.to_be_bytes());
-        call.set(1, &end.to_be_bytes());
-        call.set(2, self.text.as_bytes());
-        Ok(self.client.run(call)?.rows)
-    }
-
-    fn scan(&mut self, op: Op) -> Result<u64, PostgresError> {
-        let (table, _) = self.place(op);
-        let call = match &mut self.tables[table].scan {
-            Some(call) => call,
-            none => {
-                let text = format!("SELECT count(c1) FROM {SCHEMA}.{}", scan_table(table));
-                none.insert(self.client.prepare(&text, &[])?.call(&[]))
-            }
-        };
-        Ok(counted(self.client.run(call)?.number))
-    }
-
-    /// Reads the blocks of the rows as pieces of the table's files, bypassing the buffer cache.
-    fn read_file(&mut self, op: Op) -> Result<u64, PostgresError> {
-        let (table, first) = self.place(op);
-        let Tables { scale, block, .. } = self.engine.work.tables;
-        let statement = match &mut self.tables[table].read_file {
-            Some(statement) => statement,
-            none => {
-                let text = format!(
-                    "SELECT count(length(pg_read_binary_file(f, o, {block}))) FROM unnest($1, $2) \
-                     AS b(f, o)"
-                );
-                none.insert(
-                    self.client
-                        .prepare(&text, &[types::TEXTS, types::BIGINTS])?,
-                )
-            }
-        };
-        let (mut names, mut offsets) = (Vec::new(), Vec::new());
-        for row in 0..u64::from(self.engine.work.read_rows) {
-            let block_number = self.order.of((first.unsigned_abs() + row) % scale);
-            let (segment, within) = (block_number / SEGMENT_BLOCKS, block_number % SEGMENT_BLOCKS);
-            names.push(segment_of(&self.engine.files[table], segment));
-            offsets.push((within * u64::from(block)).to_be_bytes());
-        }
-        let call = statement.call(&[&array(types::TEXT, &names), &array(types::BIGINT, &offsets)]);
-        Ok(counted(self.client.run(&call)?.number))
-    }
-}
-
-/// A count of rows; 0 if the server sent none, which is then not the wanted number.
-fn counted(number: Option<i64>) -> u64 {
-    number
-        .and_then(|rows| u64::try_from(rows).ok())
-        .unwrap_or(0)
-}
-
-/// Counts a column other than the key, so that the row itself is visited.
-fn read_statement(table: usize) -> String {
-    format!(
-        "SELECT count(c1) FROM {SCHEMA}.{} WHERE id >= $1 AND id < $2",
-        blocks_table(table)
-    )
-}
-
-/// The same with a list of keys.
-fn list_statement(table: usize) -> String {
-    format!(
-        "SELECT count(c1) FROM {SCHEMA}.{} WHERE id = ANY ($1)",
-        blocks_table(table)
-    )
-}
-
-/// How the server finds rows that are read in this way: in words, and in its plan.
-fn scan_of(way: ReadWay) -> (&'static str, &'static str) {
-    match way {
-        ReadWay::Row | ReadWay::File => ("index scan", "Index Scan using"),
-        ReadWay::Prefetch => ("bitmap scan, read ahead", "Bitmap Heap Scan"),
-    }
-}
-
-fn update_statement(table: usize, redo: Redo) -> String {
-    let columns: Vec<String> = match redo {
-        Redo::Lite => vec!["c1 = $3".into(), format!("c{COLUMNS} = $3")],
-        Redo::Heavy => (1..=COLUMNS)
-            .map(|number| format!("c{number} = $3"))
-            .collect(),
-    };
-    format!(
-        "UPDATE {SCHEMA}.{} SET {} WHERE id >= $1 AND id < $2",
-        blocks_table(table),
-        columns.join(", ")
-    )
 }
 
 /// Facts about the server, including its plan for the read.
@@ -463,6 +241,28 @@ fn plan(
     ))
 }
 
+/// How the server finds rows that are read in this way: in words, and in its plan.
+fn scan_of(way: ReadWay) -> (&'static str, &'static str) {
+    match way {
+        ReadWay::Row | ReadWay::File => ("index scan", "Index Scan using"),
+        ReadWay::Prefetch => ("bitmap scan, read ahead", "Bitmap Heap Scan"),
+    }
+}
+
+/// Says what the figures of pipelined sessions are.
+fn pipelined(work: &SqlWork) -> Option<Finding> {
+    (work.pipeline > 1).then(|| {
+        Finding::note(
+            FindingName::Pipelined,
+            format!(
+                "each connection has up to {} operations in flight (--pipeline): an application \
+                 gets these rates only if it pipelines too",
+                work.pipeline
+            ),
+        )
+    })
+}
+
 /// Warnings about settings that make a run doubtful.
 fn warnings(facts: &ServerFacts) -> Vec<Finding> {
     let mut findings = Vec::from_iter(crate::engine::sql::counters::cache_warning(
@@ -528,15 +328,6 @@ pub(in crate::engine::sql) fn files(
             "give a server on this machine whose files this user may read",
         )),
         None => Ok(files),
-    }
-}
-
-/// The file of a table's segment, derived from its first file.
-fn segment_of(first: &str, segment: u64) -> String {
-    if segment == 0 {
-        first.into()
-    } else {
-        format!("{first}.{segment}")
     }
 }
 

@@ -5,8 +5,10 @@
 mod client;
 mod engine;
 mod load;
+mod pipeline;
 mod plans;
 mod protocol;
+mod session;
 mod status;
 mod watch;
 

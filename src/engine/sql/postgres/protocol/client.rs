@@ -57,6 +57,17 @@ pub(in crate::engine::sql) struct PostgresAnswer {
     pub(in crate::engine::sql) rows: u64,
 }
 
+#[cfg(test)]
+impl PostgresClient {
+    /// A client that is logged in to whoever is at the other end.
+    pub(in crate::engine::sql) fn of_pair(socket: std::os::unix::net::UnixStream) -> Self {
+        Self::new(
+            PostgresSocket::Local(super::socket::PostgresLocal::new(socket)),
+            None,
+        )
+    }
+}
+
 impl<L: PostgresLink> PostgresClient<L> {
     /// A client on a connected socket, which is not logged in yet.
     pub(super) fn new(link: L, deadline: Option<(Clock, Nanos)>) -> Self {
@@ -185,6 +196,53 @@ impl<L: PostgresLink> PostgresClient<L> {
     ) -> Result<PostgresAnswer, PostgresError> {
         self.send(call.bytes())?;
         self.called()
+    }
+
+    /// Adds a call to those that [`flush_queue`](Self::flush_queue) sends. Each is answered on its
+    /// own, in this order.
+    #[inline]
+    pub(in crate::engine::sql) fn queue(&mut self, call: &PostgresCall) {
+        self.out.extend_from_slice(call.bytes());
+    }
+
+    /// Sends the queued calls with one write. Waits for no answer.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    #[inline]
+    pub(in crate::engine::sql) fn flush_queue(&mut self) -> Result<(), PostgresError> {
+        if self.out.is_empty() {
+            Ok(())
+        } else {
+            self.send_out()
+        }
+    }
+
+    /// The answer to the oldest call that was sent and not answered yet. `is_last` if it is the only
+    /// one.
+    ///
+    /// # Errors
+    /// The server refuses that call, or the connection is lost.
+    #[inline]
+    pub(in crate::engine::sql) fn next_answer(
+        &mut self,
+        is_last: bool,
+    ) -> Result<PostgresAnswer, PostgresError> {
+        let answered = self.called();
+        self.is_ready &= is_last;
+        answered
+    }
+
+    /// True if a complete answer has been read from the socket.
+    #[inline]
+    pub(in crate::engine::sql) fn has_answer(&self) -> bool {
+        self.inbox.has(b'Z')
+    }
+
+    /// Waits until the server sends something, or the connection ends; false if neither happens
+    /// within `time`.
+    pub(in crate::engine::sql) fn hears_within(&mut self, time: Duration) -> bool {
+        self.link.hears_within(time)
     }
 
     /// The answer to a call.

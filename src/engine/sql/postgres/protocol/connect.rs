@@ -5,7 +5,7 @@ use super::binding::certificate_hash;
 use super::client::PostgresClient;
 use super::error::PostgresError;
 use super::outbox;
-use super::socket::PostgresSocket;
+use super::socket::{PostgresLocal, PostgresSocket};
 use crate::clock::Clock;
 use crate::engine::sql::access::{Access, Address, Secret, Tls};
 use crate::model::Nanos;
@@ -35,7 +35,11 @@ pub(in crate::engine::sql) fn connect(
     let (socket, deadline, certificate) = if address.is_socket() {
         let path = format!("{}/.s.PGSQL.{}", address.host, address.port);
         let socket = UnixStream::connect(path)?;
-        (PostgresSocket::Local(socket), deadline(), None)
+        (
+            PostgresSocket::Local(PostgresLocal::new(socket)),
+            deadline(),
+            None,
+        )
     } else {
         let socket = connect_tcp(address)?;
         let deadline = deadline();

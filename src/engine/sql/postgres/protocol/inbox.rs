@@ -62,6 +62,23 @@ impl PostgresInbox {
         Ok(Some(PostgresFrame { tag, body }))
     }
 
+    /// True if a message with this tag has arrived completely.
+    pub(super) fn has(&self, tag: u8) -> bool {
+        let mut unread = &self.buffer[self.unread.clone()];
+        while let Some((&[found, a, b, c, d], _)) = unread.split_first_chunk() {
+            let length = u32::from_be_bytes([a, b, c, d]) as usize;
+            let Some(rest) = unread.get(length.saturating_add(1)..) else {
+                return false;
+            };
+            // A length that is not possible is an error of the next message.
+            if found == tag || length < 4 {
+                return true;
+            }
+            unread = rest;
+        }
+        false
+    }
+
     /// The body of a message that [`next`](Self::next) returned since the last read.
     pub(super) fn body(&self, frame: &PostgresFrame) -> &[u8] {
         &self.buffer[frame.body.clone()]

@@ -18,7 +18,7 @@ mod script;
 mod socket;
 
 pub(in crate::engine::sql) use client::PostgresClient;
-pub(super) use client::PostgresStatement;
+pub(super) use client::{PostgresAnswer, PostgresStatement};
 pub(super) use connect::connect;
 pub(super) use copy::{column, columns};
 pub(super) use error::PostgresError;

@@ -32,6 +32,10 @@ impl PostgresLink for PostgresScript<'_> {
     fn wait_at_most(&mut self, _: Option<Duration>) -> io::Result<()> {
         Ok(())
     }
+
+    fn hears_within(&mut self, _: Duration) -> bool {
+        true
+    }
 }
 
 /// Logs in to a server that sends `bytes`, in reads of at most `piece`, then queries, prepares,
@@ -66,6 +70,13 @@ fn steps_of(
     let statement = client.prepare("SELECT count(*)", &[])?;
     *steps += 1;
     client.run(&statement.call(&[]))?;
+    *steps += 1;
+    let call = statement.call(&[]);
+    client.queue(&call);
+    client.queue(&call);
+    client.flush_queue()?;
+    client.next_answer(false)?;
+    client.next_answer(true)?;
     *steps += 1;
     client.copy_in("COPY t FROM STDIN (FORMAT binary)", 0..9, |row, out| {
         out.push(row);
@@ -116,6 +127,14 @@ mod tests {
             (b'N', b"VNOTICE\0Mby the way\0\0"),
             (b'C', b"SELECT 1\0"),
             READY,
+            (b'2', b""),
+            (b'D', number),
+            (b'C', b"SELECT 1\0"),
+            READY,
+            (b'2', b""),
+            (b'D', number),
+            (b'C', b"SELECT 1\0"),
+            READY,
             (b'G', &[1, 0, 0]),
             (b'C', b"COPY 9\0"),
             READY,
@@ -134,12 +153,12 @@ mod tests {
         let polite = polite();
         for piece in [1, 2, 7, 100_000] {
             let (steps, _, end) = converse(&polite, piece);
-            assert_eq!((steps, end), (6, None));
+            assert_eq!((steps, end), (7, None));
         }
         for cut in 0..polite.len() {
             let (steps, _, end) = converse(&polite[..cut], 64);
             assert!(
-                steps < 6 && end.as_deref() == Some("the server closed the connection"),
+                steps < 7 && end.as_deref() == Some("the server closed the connection"),
                 "{cut}"
             );
         }
@@ -178,6 +197,50 @@ mod tests {
         ends(&welcomed(&[(b'E', gone)]), 1, "terminating connection");
         let refused: &[u8] = b"VERROR\0C42P01\0Mno table\0\0";
         ends(&welcomed(&[(b'E', refused), READY]), 1, "no table");
+    }
+
+    #[test]
+    fn an_error_in_a_pipeline_is_that_of_the_call_whose_turn_it_is() {
+        let number: &[u8] = &[0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 64];
+        let answer = [
+            (b'2', b"".as_slice()),
+            (b'D', number),
+            (b'C', b"SELECT 1\0"),
+            READY,
+        ];
+        let refused: &[u8] = b"VERROR\0C57014\0Mcancelled\0\0";
+        let error = [(b'2', b"".as_slice()), (b'E', refused), READY];
+        let bytes = messages(
+            &[
+                &[(b'1', b"".as_slice()), READY],
+                &answer[..],
+                &error,
+                &answer,
+            ]
+            .concat(),
+        );
+        for piece in [1, 5, 100_000] {
+            let mut client = PostgresClient::new(
+                PostgresScript {
+                    bytes: &bytes,
+                    piece,
+                },
+                None,
+            );
+            let call = client.prepare("SELECT count(*)", &[]).unwrap().call(&[]);
+            // In one piece, everything has arrived with the first answer.
+            assert_eq!(client.has_answer(), piece == 100_000);
+            (0..3).for_each(|_| client.queue(&call));
+            client.flush_queue().unwrap();
+            let mut answers = Vec::new();
+            for is_last in [false, false, true] {
+                answers.push(client.next_answer(is_last));
+            }
+            assert_eq!(answers[0].as_ref().unwrap().number, Some(64));
+            assert_eq!(answers[1].as_ref().unwrap_err().state(), Some(*b"57014"));
+            assert_eq!(answers[2].as_ref().unwrap().number, Some(64));
+            assert!(!client.is_closed() && !client.has_answer());
+        }
     }
 
     #[test]
@@ -227,7 +290,7 @@ mod tests {
             }
             for bytes in [bytes, noise] {
                 let (steps, memory, end) = converse(&bytes, piece);
-                prop_assert!(steps == 6 || end.is_some_and(|why| !why.is_empty()));
+                prop_assert!(steps == 7 || end.is_some_and(|why| !why.is_empty()));
                 prop_assert!(memory <= 2 * MESSAGE_MAX);
             }
         }

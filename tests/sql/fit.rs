@@ -1,0 +1,123 @@
+//! The demand of sessions, offered to a database: which operations, at which rate, and what is
+//! refused.
+
+use super::common::{Place, test};
+use super::{client, count, ends, number, postgres_15, program, said, serve};
+use serde_json::Value;
+
+/// The JSON report of a fit, whatever it answers: how much a machine carries is not the question.
+#[track_caller]
+fn fitted(place: &Place, line: &str) -> Value {
+    let output = program(place, &format!("fit {line} --no-progress --json"))
+        .output()
+        .unwrap();
+    let status = output.status.code();
+    assert!(
+        [Some(0), Some(3), Some(4)].contains(&status),
+        "{line}: {}",
+        said(&output)
+    );
+    serde_json::from_slice(&output.stdout).expect("one document on stdout")
+}
+
+#[test]
+fn operations_of_a_run_are_offered_to_a_database() {
+    test("operations_of_a_run_are_offered_to_a_database", || {
+        let place = Place::in_memory("sql-fit");
+        let server = serve(&postgres_15()?, &place, &[]);
+        let url = server.url();
+        ends(&place, &format!("sql load {url} --scale 4000"), 0);
+        let line = "-t 2 --rate 100 --work-unit 4 --update 20% --run-time 3s --warm-up 0s";
+        ends(
+            &place,
+            &format!("sql run {url} {line} --no-progress --out demand"),
+            0,
+        );
+        let updated = "SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'blocks_1'";
+        let before = number(&mut client(url), updated);
+        let terms = "--point-time 2s --multiples 1..2 --slo 'operations mean<100s' --sessions 4";
+        let terms = terms.replace("'operations mean<100s'", "operations:mean<100s");
+
+        let reads = fitted(&place, &format!("demand {url} {terms} --out reads"));
+        // A fifth of the operations updates, and is left out: nothing was written.
+        assert_eq!(number(&mut client(url), updated), before);
+        let whole = fitted(&place, &format!("demand {url} {terms} --write --out whole"));
+        assert!(number(&mut client(url), updated) > before);
+        let offered = |document: &Value| {
+            let offered = document["fit"]["offered"].as_array().unwrap();
+            assert_eq!(offered.len(), 1, "{offered:?}");
+            assert_eq!(
+                (&offered[0]["kind"], &offered[0]["in_flight_max"]),
+                (&"operations".into(), &4.into())
+            );
+            count(&offered[0]["per_s"])
+        };
+        let (part, all) = (offered(&reads), offered(&whole));
+        assert!((part - 0.8 * all).abs() < 1e-6, "{part} of {all}");
+
+        for (document, per_s) in [(&reads, part), (&whole, all)] {
+            let conclusion = document["conclusion"]["sentence"].as_str().unwrap();
+            assert!(
+                conclusion.contains("operations mean < 100 s"),
+                "{conclusion}"
+            );
+            let multiples = document["fit"]["multiples"].as_array().unwrap();
+            assert_eq!(multiples[0]["multiple"], 1.0);
+            for (tried, point) in multiples.iter().zip(document["points"].as_array().unwrap()) {
+                // Random arrivals of two seconds: five standard deviations about the mean.
+                let wanted = per_s * count(&tried["multiple"]);
+                let seconds = count(&point["measured_s"]);
+                let stream = &tried["streams"][0];
+                let due = count(&stream["offered_per_s"]);
+                let near = 5.0 * (wanted / seconds).sqrt() + 1.0;
+                assert!((due - wanted).abs() < near, "{due} of {wanted}: {tried}");
+                let class = &point["classes"][0];
+                let ended = count(&class["done"]) + count(&class["unserved"]);
+                assert!((due * seconds - ended).abs() < 0.5, "{class}");
+            }
+        }
+        let said = reads["conclusion"]["sentence"].as_str().unwrap();
+        assert!(said.starts_with("For the reads only"), "{said}");
+
+        // The report again, of text and page.
+        let output = program(&place, "report reads").output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            text.contains("--write offers them") && text.contains("4 sessions: reads of 4 rows"),
+            "{text}"
+        );
+        Ok(())
+    });
+}
+
+#[test]
+fn what_cannot_be_offered_to_a_database_is_refused() {
+    test("what_cannot_be_offered_to_a_database_is_refused", || {
+        let place = Place::in_memory("sql-fit-refused");
+        let url = "postgres://nobody@localhost:1/none";
+        std::fs::write(
+            place.0.join("day.csv"),
+            "time,reads_per_second\n2026-01-01T00:00,500\n2026-01-01T00:10,600\n",
+        )
+        .unwrap();
+        // Before anything is connected to: there is no server at that address.
+        for (line, words) in [
+            (
+                format!("fit day.csv {url}"),
+                "not which operations asked for it",
+            ),
+            (
+                format!("fit day.csv {url} --destroy {url}"),
+                "a database has --write instead",
+            ),
+            (
+                "fit day.csv sim:8,100us --sessions 4".to_string(),
+                "--sessions is for a database",
+            ),
+        ] {
+            let said = ends(&place, &line, 2);
+            assert!(said.contains(words), "{line}: {said}");
+        }
+        Ok(())
+    });
+}
