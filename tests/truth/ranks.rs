@@ -58,12 +58,12 @@ struct Witnessed<'a> {
 
 /// Finds the reads of each rank and point in the logs: `log_of` has the number of the log for each
 /// rank. Every read of the size that is measured is in exactly one record.
-fn witnessed<'a>(
-    run: &'a Run,
+fn witnessed(
+    run: &Run,
     logs: Vec<Vec<Served>>,
     log_of: impl Fn(u32) -> usize,
     (began, ended): (Instant, Instant),
-) -> Vec<Witnessed<'a>> {
+) -> Vec<Witnessed<'_>> {
     let blocks = BYTES / u64::from(LENGTH);
     // By log and block, in the order in which the reads came.
     let mut unclaimed: BTreeMap<(usize, u64), VecDeque<Served>> = BTreeMap::new();
