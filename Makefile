@@ -32,7 +32,8 @@ export CARGO_INCREMENTAL := 0
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo cluster-demo test test-often lint fmt bench bench-searches bench-sql coverage pictures dist install clean
+.PHONY: help build demo cluster-demo test test-often lint fmt mpi bench bench-searches bench-sql coverage pictures dist \
+	install clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -68,6 +69,13 @@ lint:
 fmt: ## Format the sources
 	@scripts/setup.sh test
 	$(CARGO) fmt
+
+mpi: ## Build with a site's library of MPI, and try it on this machine: target/mpi/release/rigel
+	@scripts/setup.sh mpi
+	$(CARGO) clippy --locked --features mpi --target-dir target/mpi -- -D warnings
+	$(CARGO) test --locked --features mpi --target-dir target/mpi --lib ranks::library
+	$(CARGO) test --locked --features mpi --target-dir target/mpi --test machine three_hosts_under_mpiexec
+	$(CARGO) build --locked --release --features mpi --target-dir target/mpi
 
 bench: ## Side by side with fio: docs/performance.md
 	@scripts/setup.sh bench

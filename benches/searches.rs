@@ -8,8 +8,9 @@
 //! with `--seconds` per point, on one file. `repeat` makes `--rounds` calibrations of the bare disk
 //! and counts how many agree with the pooled value. `pacer` offers 100,000 operations per second to
 //! the null target: all delay is then the tool's. `ranks` measures what a point of many ranks costs
-//! rank 0. The benchmark does not judge: whether a goal is
-//! met is for the reader of the table.
+//! rank 0, with the record of a model and the largest of a calibration, and what an operation costs a
+//! rank in CPU time, beside one process; it needs mpiexec.hydra. The benchmark does not judge:
+//! whether a goal is met is for the reader of the table.
 
 mod common;
 mod ranks;
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
             match part.as_str() {
                 "time" => time_to_maximum(&settings)?,
                 "repeat" => repeat(&settings)?,
-                "ranks" => ranks::ranks(&folder(&settings)?.0, settings.rounds)?,
+                "ranks" => ranks::ranks(&folder(&settings)?.0, &settings)?,
                 _ => pacer(&settings)?,
             }
         }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what a target of the Makefile needs and this machine lacks. Says nothing when all is there.
 #
-#   scripts/setup.sh build|test|bench|server
+#   scripts/setup.sh build|test|bench|server|mpi
 #
 # Debian and Ubuntu are set up by apt-get, with sudo where the user is not root. Elsewhere it names what is missing.
 set -euo pipefail
@@ -15,12 +15,12 @@ rust_least=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 # A command, the package that brings it, and the targets that need it.
 needs='
-cc            gcc           build test bench
-make          make          build test bench
-git           git           build test bench
+cc            gcc           build test bench mpi
+make          make          build test bench mpi
+git           git           build test bench mpi
 readelf       binutils      build
 rustfmt       RUST          test
-cargo-clippy  RUST          test
+cargo-clippy  RUST          test mpi
 fio           fio           test bench
 mkfs.ext4     e2fsprogs     test
 mkfs.xfs      xfsprogs      test
@@ -36,8 +36,9 @@ setpriv       util-linux    test
 script        bsdutils      test
 xz            xz-utils      test
 chromium      chromium      test
-mpiexec.hydra mpich         test
-ip            iproute2      test
+mpiexec.hydra mpich         test mpi
+mpicc         libmpich-dev  mpi
+ip            iproute2      test mpi
 taskset       util-linux    bench
 '
 
@@ -166,8 +167,8 @@ install_rust_tools() {
 
 target=${1:-}
 case $target in
-    build | test | bench | server) ;;
-    *) stop "usage: scripts/setup.sh build|test|bench|server" ;;
+    build | test | bench | server | mpi) ;;
+    *) stop "usage: scripts/setup.sh build|test|bench|server|mpi" ;;
 esac
 
 packages=()
@@ -180,6 +181,8 @@ done <<<"${needs#?}"
 
 # gcc alone finds no headers and no static libc.
 [ -e /usr/include/stdio.h ] || packages+=(libc6-dev)
+# A library without a program of its own, with which the headers of MPI are read.
+if [ "$target" = mpi ] && ! compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null; then packages+=(libclang-dev); fi
 # Without it cargo trusts nobody.
 [ -e /etc/ssl/certs/ca-certificates.crt ] || packages+=(ca-certificates)
 
@@ -211,6 +214,7 @@ fi
 rust_is_there || install_rust
 rust_is_there || stop "rust is still older than $rust_least: $(rust_version)"
 # `cargo fmt` is a proxy that may be there without what it calls.
-if [ "$target" = test ] && { $rust_tools || ! quietly cargo fmt --version || ! quietly cargo clippy --version; }; then
+tools_are_there() { quietly cargo fmt --version && quietly cargo clippy --version; }
+if [[ "$target" = test || "$target" = mpi ]] && { $rust_tools || ! tools_are_there; }; then
     install_rust_tools
 fi

@@ -1,6 +1,9 @@
-//! What a point of a run over several hosts costs rank 0: to unpack, journal and merge the records
-//! of all ranks.
+//! What a run over several hosts costs: rank 0 to unpack, journal and merge the records of all ranks
+//! of a point, and every rank in CPU time for each operation.
 
+mod cpu;
+
+use crate::common::Settings;
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
@@ -8,30 +11,78 @@ use rigel::analyse::is_enough;
 use rigel::drive::{self, Terms};
 use rigel::engine::sim::Sim;
 use rigel::model::{CalibrateRequest, Coordinates, Nanos, SimSpec};
+use rigel::record::journal;
 use rigel::record::ranks::merged;
-use rigel::record::{RankClock, RankRecord};
+use rigel::record::{PointRecord, RankClock, RankRecord};
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// Numbers of ranks that are measured.
 const RANKS: [u32; 4] = [2, 16, 100, 1000];
 
-/// Prints a row for each number of ranks: the medians of `rounds`. The journal is in `folder`.
-pub(crate) fn ranks(folder: &Path, rounds: u32) -> Result<(), String> {
-    let part = part()?;
-    let text = serde_json::to_vec(&part).map_err(|error| error.to_string())?;
-    let packed = packed(&text)?;
+/// Prints the costs of a record of a model and of the largest record of a real run, and the CPU time
+/// of an operation. Files are made in `folder`.
+pub(crate) fn ranks(folder: &Path, settings: &Settings) -> Result<(), String> {
     println!("\n## Ranks: the cost of a point at rank 0\n");
+    let rounds = settings.rounds;
+    costs(
+        "five seconds of a model at depth 32",
+        &part()?,
+        folder,
+        rounds,
+    )?;
+    let real = largest(folder, settings)?;
+    let name = format!(
+        "the largest of a calibration, {}",
+        real.record.coordinates.name()
+    );
+    costs(&name, &real, folder, rounds)?;
+    cpu::cpu(folder, settings)
+}
+
+/// The point with the longest record of a calibration of a file, as a rank's.
+fn largest(folder: &Path, settings: &Settings) -> Result<RankRecord, String> {
+    let out = folder.join("calibration");
+    let output = Command::new(&settings.rigel)
+        .args([
+            "calibrate",
+            "--scratch-size",
+            "1GiB",
+            "--no-progress",
+            "--out",
+        ])
+        .args([&out, folder])
+        .output()
+        .map_err(|error| format!("{}: {error}", settings.rigel.display()))?;
+    let run = journal::read(&out).map_err(|error| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        format!("{error}: {said}")
+    })?;
+    let length = |record: &PointRecord| serde_json::to_vec(record).map_or(0, |text| text.len());
+    let record = run.points.into_iter().max_by_key(length);
+    Ok(RankRecord {
+        rank: 0,
+        clock: RankClock::default(),
+        began: Nanos(0),
+        record: record.ok_or("a calibration without points")?,
+    })
+}
+
+/// Prints a row for each number of ranks, all with this record: the medians of `rounds`.
+fn costs(name: &str, part: &RankRecord, folder: &Path, rounds: u32) -> Result<(), String> {
+    let text = serde_json::to_vec(part).map_err(|error| error.to_string())?;
+    let packed = packed(&text)?;
     println!(
-        "A record of {} windows: {:.0} KB of JSON, {:.0} KB packed, {:.0} KB in memory.\n",
+        "A record of {} windows ({name}): {:.0} KB of JSON, {:.0} KB packed, {:.0} KB in memory.\n",
         part.record.streams[0].kinds[0].windows.len(),
         text.len() as f64 / 1e3,
         packed.len() as f64 / 1e3,
-        in_memory(&part) as f64 / 1e3
+        in_memory(part) as f64 / 1e3
     );
     println!("| ranks | unpack and parse | journal | merge | together |\n|---|---|---|---|---|");
     for count in RANKS {
@@ -61,6 +112,7 @@ pub(crate) fn ranks(folder: &Path, rounds: u32) -> Result<(), String> {
         let all = unpack + journal + merge;
         println!("| {count} | {unpack:.1} ms | {journal:.1} ms | {merge:.1} ms | {all:.1} ms |");
     }
+    println!();
     let _ = std::fs::remove_file(folder.join("ranks.jsonl"));
     Ok(())
 }

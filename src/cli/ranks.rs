@@ -8,8 +8,10 @@ use crate::engine::inherited;
 use crate::engine::sql::Access;
 use crate::model::{Error, Nanos};
 use crate::observe;
+#[cfg(feature = "mpi")]
+use crate::ranks::MpiLibrary;
 use crate::ranks::pmi::Pmi;
-use crate::ranks::{Channel, Joining, LaunchedAs, RankMember, Ranks};
+use crate::ranks::{Channel, Joining, LaunchedAs, ProcessManager, RankMember, Ranks};
 use crate::run::LOST_STATUS;
 use clap::Args;
 use sha2::{Digest, Sha256};
@@ -23,7 +25,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 static JOINED: OnceLock<Ranks> = OnceLock::new();
 
 /// The process manager of ranks that could not be joined: they are ended through it.
-static UNJOINED: OnceLock<Mutex<Pmi>> = OnceLock::new();
+static UNJOINED: OnceLock<Mutex<Box<dyn ProcessManager>>> = OnceLock::new();
 
 /// The ranks that this process has joined; `None` if it measures alone.
 pub(super) fn joined() -> Option<&'static Ranks> {
@@ -108,8 +110,8 @@ impl JoinArgs {
         let LaunchedAs::Rank(channel) = place else {
             return Ok(());
         };
-        let (pmi, launched_as) = connect(&channel)?;
-        if pmi.size() < 2 {
+        let (manager, launched_as) = connect(&channel)?;
+        if manager.size() < 2 {
             return Ok(());
         }
         let mut addresses: Vec<String> = launched_as.into_iter().collect();
@@ -121,14 +123,15 @@ impl JoinArgs {
             ports: self.rank_ports.map(|ports| (ports.first, ports.last)),
             ends_itself: true,
         };
-        if pmi.rank() != 0 {
+        if manager.rank() != 0 {
             output::silence();
         }
         let stop = super::stop::stop_flag()?;
-        let ranks = Ranks::join(pmi, &joining, &member(), stop).map_err(|(error, pmi)| {
-            UNJOINED.get_or_init(|| Mutex::new(*pmi));
-            error
-        })?;
+        let ranks =
+            Ranks::join(manager, &joining, &member(), stop).map_err(|(error, manager)| {
+                UNJOINED.get_or_init(|| Mutex::new(manager));
+                error
+            })?;
         output::remark(&format!(
             "{} ranks on {} {}\n",
             ranks.size(),
@@ -141,19 +144,19 @@ impl JoinArgs {
 }
 
 /// Begins to speak to the process manager. Also returns the name by which it started this host.
-fn connect(channel: &Channel) -> Result<(Pmi, Option<String>), Error> {
+fn connect(channel: &Channel) -> Result<(Box<dyn ProcessManager>, Option<String>), Error> {
     let name = ["MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "PMI_HOSTNAME"]
         .iter()
         .find_map(|name| std::env::var(name).ok())
         .filter(|name| !name.is_empty());
-    let pmi = match channel {
+    let manager: Box<dyn ProcessManager> = match channel {
         Channel::Inherited {
             descriptor,
             rank,
             size,
         } => {
             let socket = inherited::adopt("PMI_FD", *descriptor)?;
-            Pmi::inherited(Box::new(socket), *rank, *size)?
+            Box::new(Pmi::inherited(Box::new(socket), *rank, *size)?)
         }
         Channel::Port { address, id } => {
             let stream = TcpStream::connect(address.as_str()).map_err(|error| {
@@ -162,10 +165,12 @@ fn connect(channel: &Channel) -> Result<(Pmi, Option<String>), Error> {
                     "if no launcher started this, unset PMI_PORT PMI_ID",
                 )
             })?;
-            Pmi::connected(Box::new(stream), id)?
+            Box::new(Pmi::connected(Box::new(stream), id)?)
         }
+        #[cfg(feature = "mpi")]
+        Channel::Library { processes } => Box::new(MpiLibrary::begin(processes)?),
     };
-    Ok((pmi, name))
+    Ok((manager, name))
 }
 
 /// Who this rank is.
@@ -198,10 +203,10 @@ pub(super) fn concluded(outcome: Result<u8, Error>) -> u8 {
     let Some(ranks) = joined() else {
         return outcome.unwrap_or_else(|error| {
             output::complain(&error);
-            if let Some(pmi) = UNJOINED.get() {
+            if let Some(manager) = UNJOINED.get() {
                 // Said first: no launcher says why.
-                let mut pmi = pmi.lock().unwrap_or_else(PoisonError::into_inner);
-                let _ = pmi.abort(error.exit_status());
+                let mut manager = manager.lock().unwrap_or_else(PoisonError::into_inner);
+                let _ = manager.abort(error.exit_status());
             }
             error.exit_status()
         });

@@ -4,7 +4,7 @@
 //! whose error is at most half its round trip; and barriers, which nobody leaves before everybody
 //! has entered. Where the two contradict each other, the offset is doubtful.
 
-use super::pmi::BarrierTimes;
+use super::manager::BarrierTimes;
 use crate::model::Nanos;
 use serde::{Deserialize, Serialize};
 

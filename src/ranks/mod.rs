@@ -2,7 +2,8 @@
 //!
 //! Input: a channel to a process manager that started this process several times. Output:
 //! [`Ranks`], by which rank 0 and the others exchange messages and know of each other's end. The
-//! process manager is asked only at the beginning and at the end (`pmi`). In between, every rank
+//! process manager is asked only at the beginning and at the end (`manager`): by its own protocol
+//! (`pmi`), or through a library of MPI (`library`). In between, every rank
 //! has a connection to rank 0 (`star`), because a process manager cannot tell that a rank hangs,
 //! and takes a hundred times as long.
 //!
@@ -11,12 +12,18 @@
 
 mod clocks;
 mod frame;
+#[cfg(feature = "mpi")]
+mod library;
+mod manager;
 mod place;
 pub mod pmi;
 mod star;
 
 pub use clocks::ClockOffset;
 pub use frame::FRAME_MAX;
+#[cfg(feature = "mpi")]
+pub use library::MpiLibrary;
+pub use manager::{BarrierTimes, ProcessManager};
 pub use place::{Channel, Environment, LaunchedAs};
 
 use crate::clock::Clock;
@@ -26,7 +33,6 @@ use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use frame::FrameKind;
-use pmi::{BarrierTimes, Pmi};
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -38,8 +44,6 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// The key under which rank 0 puts its invitation.
-const KEY: &str = "rigel-star";
 /// Barriers that only bound the clocks.
 const BOUNDING: usize = 3;
 /// Time from one sign of life to the next.
@@ -135,7 +139,7 @@ struct SharedLinks {
 pub struct Ranks {
     size: usize,
     /// The process manager, once all have joined.
-    pmi: Option<Mutex<Pmi>>,
+    manager: Option<Mutex<Box<dyn ProcessManager>>>,
     shared: Arc<SharedLinks>,
     inbox: Mutex<Receiver<(usize, Arrival)>>,
     pongs: Mutex<Receiver<Pong>>,
@@ -148,20 +152,20 @@ impl Ranks {
     /// Joins the other ranks. `stop` is the run's stop flag: if one rank's is set, all are.
     ///
     /// # Errors
-    /// Not all ranks were started, or rank 0 cannot be reached. The client is returned with the
-    /// error, since somebody has to end those that were started.
+    /// Not all ranks were started, or rank 0 cannot be reached. The process manager is returned with
+    /// the error, since somebody has to end those that were started.
     pub fn join(
-        mut pmi: Pmi,
+        mut manager: Box<dyn ProcessManager>,
         joining: &Joining,
         member: &RankMember,
         stop: Arc<AtomicBool>,
-    ) -> Result<Self, (Error, Box<Pmi>)> {
+    ) -> Result<Self, (Error, Box<dyn ProcessManager>)> {
         let clock = Clock::real();
-        let (barriers, streams) = match Self::meet(&mut pmi, joining, &clock) {
+        let (barriers, streams) = match Self::meet(&mut *manager, joining, &clock) {
             Ok(met) => met,
-            Err(error) => return Err((error, Box::new(pmi))),
+            Err(error) => return Err((error, manager)),
         };
-        let place = (pmi.rank(), pmi.size());
+        let place = (manager.rank(), manager.size());
         let connected = Self::connected(place, clock, streams, stop, joining.ends_itself);
         let joined = connected.and_then(|mut ranks| {
             let of_all = ranks.exchange(&(member.clone(), barriers), joining.within)?;
@@ -170,38 +174,42 @@ impl Ranks {
         });
         match joined {
             Ok(mut ranks) => {
-                ranks.pmi = Some(Mutex::new(pmi));
+                ranks.manager = Some(Mutex::new(manager));
                 Ok(ranks)
             }
-            Err(error) => Err((error, Box::new(pmi))),
+            Err(error) => Err((error, manager)),
         }
     }
 
     /// Waits for all ranks, and connects them with rank 0.
     fn meet(
-        pmi: &mut Pmi,
+        manager: &mut dyn ProcessManager,
         joining: &Joining,
         clock: &Clock,
     ) -> Result<(Vec<BarrierTimes>, Vec<TcpStream>), Error> {
-        let (rank, size) = (pmi.rank(), pmi.size());
+        let (rank, size) = (manager.rank(), manager.size());
         let within = joining.within;
-        let mut barriers = vec![pmi.barrier(clock, within)?];
+        let mut barriers = vec![manager.barrier(clock, within)?];
         let streams = if rank == 0 {
             let listening = Listening::listen(joining.address.as_deref(), joining.ports)?;
             let text = listening
                 .invitation(joining.reachable())?
-                .to_text(pmi.room(KEY))?;
-            pmi.put(KEY, &text)?;
-            barriers.push(pmi.barrier(clock, within)?);
+                .to_text(manager.room())?;
+            barriers.push(manager.announce(&text, clock, within)?);
             listening.welcome(size, clock, within)?
         } else {
-            barriers.push(pmi.barrier(clock, within)?);
-            let invitation = Invitation::of_text(&pmi.get(KEY)?)?;
-            vec![star::join(&invitation, rank, clock, within)?]
+            let (text, times) = manager.announced(clock, within)?;
+            barriers.push(times);
+            vec![star::join(
+                &Invitation::of_text(&text)?,
+                rank,
+                clock,
+                within,
+            )?]
         };
         // Each rank late once in turn would make the bounds narrow; three barriers check enough.
         for _ in 0..BOUNDING {
-            barriers.push(pmi.barrier(clock, within)?);
+            barriers.push(manager.barrier(clock, within)?);
         }
         Ok((barriers, streams))
     }
@@ -254,7 +262,7 @@ impl Ranks {
         start("beats".into(), Box::new(beat))?;
         Ok(Self {
             size,
-            pmi: None,
+            manager: None,
             shared,
             inbox: Mutex::new(inbox),
             pongs: Mutex::new(pongs),
@@ -498,10 +506,10 @@ impl Ranks {
         } else {
             self.await_end()?
         };
-        if let Some(pmi) = &self.pmi {
-            let mut pmi = lock(pmi);
-            pmi.barrier(&self.shared.clock, LAST)?;
-            pmi.finalize()?;
+        if let Some(manager) = &self.manager {
+            let mut manager = lock(manager);
+            manager.barrier(&self.shared.clock, LAST)?;
+            manager.finalize()?;
         }
         Ok(status)
     }
@@ -521,11 +529,11 @@ impl Ranks {
         }
     }
 
-    /// Asks the process manager to end all ranks, this one included. Does not wait.
+    /// Asks the process manager to end all ranks, this one included. Does not wait for it.
     pub fn abort(&self, status: u8) {
         self.shared.over.store(true, Ordering::Release);
-        if let Some(pmi) = &self.pmi {
-            let _ = lock(pmi).abort(status);
+        if let Some(manager) = &self.manager {
+            let _ = lock(manager).abort(status);
         }
     }
 

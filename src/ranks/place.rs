@@ -35,6 +35,12 @@ pub enum Channel {
         /// `PMI_ID`.
         id: String,
     },
+    /// By the library of MPI, which knows rank and size.
+    #[cfg(feature = "mpi")]
+    Library {
+        /// How many processes a launcher has started, in words.
+        processes: String,
+    },
 }
 
 /// Reads environment variables.
@@ -58,7 +64,13 @@ impl LaunchedAs {
                 _ => Ok(Self::Alone),
             };
         }
-        match found.channel()? {
+        let channel = found.channel()?;
+        // A library speaks to the process manager itself, by whatever way there is.
+        #[cfg(feature = "mpi")]
+        if let Some(processes) = found.processes() {
+            return Ok(Self::Rank(Channel::Library { processes }));
+        }
+        match channel {
             Some(channel) => Ok(Self::Rank(channel)),
             None => found.refuse_many().map(|()| Self::Alone),
         }
@@ -224,6 +236,8 @@ impl Signs<'_> {
     }
 }
 
+// With a library of MPI every sign of several processes leads to it: its tests are in `library`.
+#[cfg(not(feature = "mpi"))]
 #[cfg(test)]
 mod tests {
     use super::*;

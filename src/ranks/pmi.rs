@@ -7,6 +7,7 @@
 //! One request at a time, each a whole line in one write: Slurm reads once and does not reassemble.
 //! No key is put twice: older servers return the old value.
 
+use super::manager::{BarrierTimes, ProcessManager};
 use crate::clock::Clock;
 use crate::model::{Error, Nanos};
 use flate2::Crc;
@@ -25,6 +26,9 @@ const REPLY_MAX: usize = 16 << 10;
 const KEY_MAX: usize = 63;
 /// How long any server takes to answer what needs no other rank.
 const ANSWER: Nanos = Nanos::from_secs(30);
+
+/// The key of what rank 0 announces.
+const KEY: &str = "rigel-star";
 
 /// A stream to the process manager.
 pub trait Wire: Read + Write + Send {
@@ -45,15 +49,6 @@ impl Wire for TcpStream {
     fn wait_at_most(&self, time: Duration) -> std::io::Result<()> {
         self.set_read_timeout(Some(time))
     }
-}
-
-/// When this rank entered and left a barrier, on its own clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct BarrierTimes {
-    /// Before its request was written.
-    pub enter: Nanos,
-    /// After the reply was read.
-    pub leave: Nanos,
 }
 
 /// The client of a process manager.
@@ -319,6 +314,47 @@ impl Pmi {
                 Err(error) => return Err(broken(name, &error)),
             }
         }
+    }
+}
+
+impl ProcessManager for Pmi {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn barrier(&mut self, clock: &Clock, within: Nanos) -> Result<BarrierTimes, Error> {
+        Self::barrier(self, clock, within)
+    }
+
+    fn room(&self) -> usize {
+        Self::room(self, KEY)
+    }
+
+    fn announce(
+        &mut self,
+        text: &str,
+        clock: &Clock,
+        within: Nanos,
+    ) -> Result<BarrierTimes, Error> {
+        self.put(KEY, text)?;
+        Self::barrier(self, clock, within)
+    }
+
+    fn announced(&mut self, clock: &Clock, within: Nanos) -> Result<(String, BarrierTimes), Error> {
+        let times = Self::barrier(self, clock, within)?;
+        Ok((self.get(KEY)?, times))
+    }
+
+    fn finalize(&mut self) -> Result<(), Error> {
+        Self::finalize(self)
+    }
+
+    fn abort(&mut self, status: u8) -> Result<(), Error> {
+        Self::abort(self, status)
     }
 }
 

@@ -77,6 +77,7 @@ fn packages() -> Vec<(String, String)> {
             "metadata",
             "--format-version=1",
             "--locked",
+            "--all-features",
             "--filter-platform=x86_64-unknown-linux-gnu",
         ])
         .current_dir(env!("CARGO_MANIFEST_DIR"))

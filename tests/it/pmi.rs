@@ -185,7 +185,7 @@ fn member(host: &str) -> RankMember {
 
 fn join(pmi: Pmi) -> Ranks {
     let host = format!("h{}", pmi.rank() + 1);
-    Ranks::join(pmi, &joining(), &member(&host), Arc::default()).unwrap()
+    Ranks::join(Box::new(pmi), &joining(), &member(&host), Arc::default()).unwrap()
 }
 
 #[test]
@@ -265,7 +265,8 @@ fn a_rank_that_dies_is_a_loss_and_stops_the_others() {
     let (_, lost) = as_ranks(Dialect::Hydra5, 3, |pmi| {
         let stop = Arc::new(AtomicBool::new(false));
         let rank = pmi.rank();
-        let ranks = Ranks::join(pmi, &joining(), &member("h"), Arc::clone(&stop)).unwrap();
+        let ranks =
+            Ranks::join(Box::new(pmi), &joining(), &member("h"), Arc::clone(&stop)).unwrap();
         if rank == 2 {
             // Its connection closes as that of a killed process does.
             return None;
@@ -291,7 +292,8 @@ fn a_rank_that_dies_is_a_loss_and_stops_the_others() {
 fn one_rank_that_is_stopped_stops_all() {
     as_ranks(Dialect::Flux, 3, |pmi| {
         let stop = Arc::new(AtomicBool::new(false));
-        let ranks = Ranks::join(pmi, &joining(), &member("h"), Arc::clone(&stop)).unwrap();
+        let ranks =
+            Ranks::join(Box::new(pmi), &joining(), &member("h"), Arc::clone(&stop)).unwrap();
         if ranks.rank() == 2 {
             stop.store(true, Ordering::Relaxed);
         }
@@ -391,7 +393,7 @@ fn a_rank_that_does_not_come_is_named() {
             }
             return String::new();
         }
-        let joined = Ranks::join(pmi, &short, &member("h"), Arc::default());
+        let joined = Ranks::join(Box::new(pmi), &short, &member("h"), Arc::default());
         joined.map_or_else(|(error, _)| error.to_string(), |_| "joined".into())
     });
     assert!(

@@ -2,7 +2,7 @@
 //! mpiexec over them: what happens when a link is cut, a host is missing, another device has the same
 //! name, or the launcher is killed.
 
-use crate::common::{Missing, Place, in_time, need, test, text, wait_until};
+use crate::common::{Missing, Place, in_time, need, test, text, wait, wait_until};
 use rigel::record::journal::{self, Run};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -197,6 +197,40 @@ fn a_host_whose_link_is_cut_is_lost_and_its_rank_ends_itself() {
         cluster.wait_until_no_rank_is_left();
         let left = std::fs::read_dir(cluster.path("storage")).unwrap().count();
         assert_eq!(left, 0);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_host_that_is_cut_off_writes_nothing_once_its_rank_is_gone() {
+    test("a host that is cut off writes nothing", || {
+        needed()?;
+        // Its storage is its own: what changes there, its rank has written.
+        let line = "curve target --depth 2 --mix write=100 --destroy target --separate --out out \
+                    --point-min 600s --point-max 600s";
+        let cluster = Cluster::up("written", "mount --bind other target");
+        let path = |name: &str| cluster.path(name);
+        for name in ["target", "other"] {
+            std::fs::write(path(name), vec![1; 4 << 20]).unwrap();
+        }
+        let bytes = || std::fs::read(path("other")).unwrap();
+        let before = bytes();
+        let child = cluster.start("h1,h2", line);
+        wait_until("the second host writes", || bytes() != before);
+        cluster.ip_at("h2", "link set eth0 down");
+        wait_until("its rank has ended itself", || {
+            cluster.processes("h2", "rigel").is_empty()
+        });
+        let left = bytes();
+        let output = child.wait_with_output().unwrap();
+        cluster.wait_until_no_rank_is_left();
+        // Not a time in which something must happen: nothing may.
+        wait(1000);
+        assert!(bytes() == left, "written after its rank was gone");
+        let run = cluster.journal();
+        let lost: Vec<&str> = run.ranks.lost.iter().map(|lost| &*lost.host).collect();
+        assert_eq!(lost, ["h2"], "{}", said(&output));
+        assert_eq!(run.ranks.ended.map(|end| end.status), Some(6));
         Ok(())
     });
 }

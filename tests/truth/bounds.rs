@@ -71,6 +71,15 @@ impl Log {
         )
     }
 
+    /// A log that others made between two moments.
+    pub(crate) fn between(reads: Vec<Served>, began: Instant, ended: Instant) -> Self {
+        Self {
+            reads,
+            began,
+            ended: nanos(began, ended),
+        }
+    }
+
     fn came(&self, read: &Served) -> u64 {
         nanos(self.began, read.came)
     }
@@ -116,6 +125,21 @@ impl Log {
         self.streams()
             .flat_map(|reads| (warm_up..reads.len()).map(move |at| self.chained(reads, at, began)))
             .collect()
+    }
+
+    /// The operations of one closed loop, whose `reads` came one after the other, without the first
+    /// `warm_up` of them. Due times are since this loop began to measure.
+    pub(crate) fn chain(&self, reads: &[Served], warm_up: usize) -> Vec<Operation> {
+        let began = Between {
+            least: warm_up
+                .checked_sub(2)
+                .map_or(0, |before| self.went(&reads[before])),
+            most: reads
+                .get(warm_up)
+                .map_or(self.ended, |first| self.came(first)),
+        };
+        let counted = warm_up..reads.len();
+        counted.map(|at| self.chained(reads, at, began)).collect()
     }
 
     /// One operation of a chain, in which each operation is due when the previous one completes.
@@ -264,6 +288,37 @@ impl Log {
 }
 
 impl Between {
+    /// Whether a figure may be this value.
+    pub(crate) fn allows(self, value: f64) -> bool {
+        // A rate times its time is the count again, but for rounding.
+        const ROUNDING: f64 = 1e-6;
+        (self.least as f64 - ROUNDING..=self.most as f64 + ROUNDING).contains(&value)
+    }
+
+    /// A figure that is known.
+    pub(crate) fn exactly(value: u64) -> Self {
+        Self {
+            least: value,
+            most: value,
+        }
+    }
+
+    /// Adds two counts.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            least: self.least + other.least,
+            most: self.most + other.most,
+        }
+    }
+
+    /// The quotient of two counts.
+    pub(crate) fn over(self, other: Self) -> (f64, f64) {
+        (
+            self.least as f64 / other.most as f64,
+            self.most as f64 / other.least as f64,
+        )
+    }
+
     fn since(self, earlier: Self) -> Self {
         Self {
             least: self.least.saturating_sub(earlier.most),
@@ -432,6 +487,120 @@ fn assert_times_hold(
             );
         }
     }
+}
+
+/// What ranks did together: the operations of each, and how many of its first windows are not in the
+/// sum.
+pub(crate) struct Shared {
+    pub(crate) ranks: Vec<(usize, Vec<Operation>)>,
+    /// Number of windows of the sum, and their width.
+    pub(crate) windows: usize,
+    pub(crate) width: u64,
+}
+
+impl Shared {
+    /// The operations that certainly, and those that possibly, were due in the first `windows` of
+    /// the sum.
+    fn due_in(&self, windows: usize) -> (Vec<Operation>, Vec<Operation>) {
+        let (mut certain, mut possible) = (Vec::new(), Vec::new());
+        for (skipped, operations) in &self.ranks {
+            let from = *skipped as u64 * self.width;
+            let to = from + windows as u64 * self.width;
+            for operation in operations {
+                let Between { least, most } = operation.due;
+                if least < to && most >= from {
+                    possible.push(*operation);
+                }
+                if least >= from && most < to {
+                    certain.push(*operation);
+                }
+            }
+        }
+        (certain, possible)
+    }
+
+    /// Number of operations due in all windows of the sum.
+    pub(crate) fn count(&self) -> Between {
+        let (certain, possible) = self.due_in(self.windows);
+        Between {
+            least: certain.len() as u64,
+            most: possible.len() as u64,
+        }
+    }
+
+    /// Checks that the sum has the operations of all ranks with their times: up to each of its
+    /// windows, the number longer than each time.
+    #[track_caller]
+    pub(crate) fn assert_holds(&self, sum: &[Window], what: &str) {
+        assert_eq!(sum.len(), self.windows, "{what}");
+        for edge in 1..=sum.len() {
+            let (certain, possible) = self.due_in(edge);
+            let ends = possible
+                .iter()
+                .flat_map(|op| [op.response.least, op.response.most])
+                .map(bucket_of);
+            let mut limits: Vec<u64> = ends
+                .flat_map(|bucket| [lower_edge(bucket).saturating_sub(1), upper_edge(bucket)])
+                .collect();
+            limits.push(0);
+            limits.sort_unstable();
+            limits.dedup();
+            let mut total = Latencies::default();
+            for window in &sum[..edge] {
+                total.merge(&window.response);
+            }
+            let (certain, possible) = (
+                sorted(&certain, |op| op.response.least),
+                sorted(&possible, |op| op.response.most),
+            );
+            for limit in limits {
+                let above = |times: &[u64]| {
+                    (times.len() - times.partition_point(|time| *time <= limit)) as u64
+                };
+                let longer = Between {
+                    least: above(&certain),
+                    most: above(&possible),
+                };
+                let buckets = total.histogram.buckets();
+                let counted: u64 = buckets
+                    .filter(|(low, ..)| *low > limit)
+                    .map(|(.., count)| count)
+                    .sum();
+                longer.assert_holds(
+                    counted,
+                    &format!("{what}: longer than {limit} in the first {edge} windows"),
+                );
+            }
+        }
+    }
+
+    /// Checks a quantile of all `done` operations of the sum, in microseconds.
+    #[track_caller]
+    pub(crate) fn assert_quantile(&self, q: f64, done: u64, figure_us: f64, what: &str) {
+        let (certain, possible) = self.due_in(self.windows);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of a count"
+        )]
+        let rank = ((q * done as f64).ceil() as usize).max(1) - 1;
+        // The n-th shortest of a set is not shorter than that of a larger set.
+        let least = sorted(&possible, |op| op.response.least)[rank] as f64;
+        let most = sorted(&certain, |op| op.response.most)
+            .get(rank)
+            .map_or(f64::INFINITY, |most| *most as f64);
+        let allowed = least * (1.0 - HALF_A_BUCKET)..=most * (1.0 + HALF_A_BUCKET);
+        assert!(
+            allowed.contains(&(figure_us * 1e3)),
+            "{what}: quantile {q} is {figure_us} us, and the log allows {allowed:?} ns"
+        );
+    }
+}
+
+fn sorted(operations: &[Operation], end: fn(&Operation) -> u64) -> Vec<u64> {
+    let mut times: Vec<u64> = operations.iter().map(end).collect();
+    times.sort_unstable();
+    times
 }
 
 /// Checks that the figures of a closed loop follow from its record and are within the bounds of the

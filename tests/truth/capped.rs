@@ -74,6 +74,24 @@ impl Group {
         }
     }
 
+    /// Number of reads of `device` by members of the group so far, as the kernel counts them; only
+    /// of a group that caps threads.
+    #[allow(dead_code, reason = "the benchmark does not use it")]
+    pub(crate) fn reads(&self, device: &Path) -> Result<u64, Missing> {
+        if self.home.is_some() {
+            return Err(Missing("version 2 caps only whole processes".into()));
+        }
+        let name = device.file_name().unwrap().to_string_lossy().into_owned();
+        let number = fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap();
+        let path = self.directory.join("blkio.throttle.io_serviced");
+        let text = fs::read_to_string(&path)
+            .map_err(|error| Missing(format!("{}: {error}", path.display())))?;
+        let count = text
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("{} Read ", number.trim())));
+        Ok(count.map_or(0, |count| count.parse().unwrap()))
+    }
+
     /// Caps the calling thread, and every thread that it starts, from now on.
     pub(crate) fn enter(&self) -> Result<(), Missing> {
         if self.home.is_none() {

@@ -25,6 +25,8 @@ mod kernel_time;
 mod memory;
 mod orion;
 mod points;
+mod ranks;
+mod ranks_capped;
 mod reread;
 mod throttle;
 mod watch;

@@ -22,7 +22,7 @@ const CAP: u32 = 2000;
 
 /// Number of reads of a block device since it exists, from the kernel's counters. Includes reads
 /// that the kernel merged with others.
-fn reads_done(device: &Path) -> u64 {
+pub(crate) fn reads_done(device: &Path) -> u64 {
     let name = device.file_name().unwrap().to_string_lossy();
     let stat = std::fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
     stat.split_whitespace()
@@ -32,23 +32,22 @@ fn reads_done(device: &Path) -> u64 {
 }
 
 /// The kernel's count of the reads of a device, and the moments before and after it was read.
-struct Look {
-    before: u64,
-    count: u64,
-    after: u64,
+pub(crate) struct Look {
+    pub(crate) before: u64,
+    pub(crate) count: u64,
+    pub(crate) after: u64,
 }
 
-/// The kernel's counts during a point; times in nanoseconds and reads since the point was
+/// The kernel's counts while something was measured; times in nanoseconds and reads since that was
 /// requested.
-struct Counted {
-    looks: Vec<Look>,
-    ended: u64,
+pub(crate) struct Counted {
+    pub(crate) looks: Vec<Look>,
+    pub(crate) ended: u64,
 }
 
-/// Measures a point while another thread polls the kernel's count, until it equals the recorded
-/// number.
-fn counted(device: &Path, measure: impl FnOnce() -> PointRecord) -> (PointRecord, Counted) {
-    let start = reads_done(device);
+/// Measures while another thread polls the kernel's count of the reads of a device, which was
+/// `start` before.
+pub(crate) fn polled<T>(device: &Path, start: u64, measure: impl FnOnce() -> T) -> (T, Counted) {
     let began = Instant::now();
     let now = || nanos(began, Instant::now());
     let looks = Mutex::new(Vec::new());
@@ -70,8 +69,16 @@ fn counted(device: &Path, measure: impl FnOnce() -> PointRecord) -> (PointRecord
         over.store(true, Ordering::Relaxed);
         measured
     });
-    let record = measured.unwrap_or_else(|panic| resume_unwind(panic));
+    let measured = measured.unwrap_or_else(|panic| resume_unwind(panic));
     let ended = now();
+    let looks = looks.into_inner().unwrap();
+    (measured, Counted { looks, ended })
+}
+
+/// Measures a point, and waits until the kernel's count equals the recorded number.
+fn counted(device: &Path, measure: impl FnOnce() -> PointRecord) -> (PointRecord, Counted) {
+    let start = reads_done(device);
+    let (record, kernel) = polled(device, start, measure);
     let made = record.streams[0].warm_up_done + record.streams[0].total().done;
     // A read can complete before the kernel has counted it.
     wait_until("the kernel has counted every read", || {
@@ -82,13 +89,7 @@ fn counted(device: &Path, measure: impl FnOnce() -> PointRecord) -> (PointRecord
         made,
         "reads that the kernel counted, and those in the record"
     );
-    (
-        record,
-        Counted {
-            looks: looks.into_inner().unwrap(),
-            ended,
-        },
-    )
+    (record, kernel)
 }
 
 #[test]
