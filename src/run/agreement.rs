@@ -40,6 +40,8 @@ pub struct AgreementTerms<'a> {
     pub separate: bool,
     /// Number of hosts that the user wants; `None` for any.
     pub hosts: Option<usize>,
+    /// Why this rank cannot take part, whatever the target is.
+    pub refusal: Option<&'a Error>,
     /// The servers that this rank uses and the tables that it found, if the target is a database.
     pub database: Option<(Access, Tables)>,
 }
@@ -174,6 +176,9 @@ impl Findings {
     /// Looks at the target.
     fn of(terms: &AgreementTerms, size: usize) -> Self {
         let look = || -> Result<Self, Error> {
+            if let Some(refusal) = terms.refusal {
+                return Err(refusal.clone());
+            }
             let mut found = Self {
                 database: terms.database.as_ref().map(DatabaseSeen::of),
                 ..Self::default()
