@@ -74,6 +74,17 @@ impl Job {
                 .zip(request.tables()),
         };
         self.agreement = agreement::agree(ranks, &terms)?;
+        for left in &self.agreement.leftovers {
+            output::remark(&format!(
+                "{}: '{}'\n",
+                if left.is_removed {
+                    "removed a file that a killed run left in the target"
+                } else {
+                    "another run agrees on this target now, or left a file there a moment ago"
+                },
+                left.name
+            ));
+        }
         if let Some((access, application)) =
             self.access.as_mut().zip(self.agreement.application.clone())
         {
