@@ -14,7 +14,6 @@ pub mod libaio;
 mod mounts;
 pub mod null;
 pub mod opened;
-pub mod perf;
 pub mod presence;
 pub mod probe;
 pub mod psync;
@@ -26,7 +25,7 @@ pub mod sim;
 pub mod sql;
 #[cfg(test)]
 pub(crate) mod temp_dir;
-pub mod tracepoint;
+pub mod trace;
 pub mod uring;
 pub mod volume;
 

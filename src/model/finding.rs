@@ -237,6 +237,8 @@ finding_names! {
     Tail = "tail",
     /// A point of an open loop is too short for its load.
     TooShort = "too-short",
+    /// The kernel's counters have requests that its trace has not.
+    TraceIncomplete = "trace-incomplete",
     /// One host is slower than the others.
     Unequal = "unequal",
     /// Throughput or response time changed during a point.

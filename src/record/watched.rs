@@ -36,7 +36,7 @@ impl WatchedInterval {
     pub fn together(&self) -> Window {
         let mut all = Window::default();
         for disk in &self.disks {
-            if let Some(traced) = &disk.traced {
+            if let Some(traced) = disk.all_requests() {
                 for flow in traced.flows.iter().filter(|flow| flow.kind.is_data()) {
                     all.done += flow.requests - flow.failed.min(flow.requests);
                     all.response.merge(flow.response());
@@ -60,6 +60,35 @@ pub struct DiskInterval {
     /// Its requests, one by one; `None` if they could not be traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traced: Option<TracedRequests>,
+}
+
+impl DiskInterval {
+    /// Reads and writes that the kernel's counters have and the trace has not; zero where they agree.
+    #[must_use]
+    pub fn missed(&self) -> u64 {
+        /// Requests that may be on two sides of an interval's edge, because counters are read a moment
+        /// after the clock; and the share of them.
+        const AT_EDGE: u64 = 2;
+        const SHARE: u64 = 50;
+        let Some((traced, [before, after])) = self.traced.as_ref().zip(self.counters) else {
+            return 0;
+        };
+        let rose = |of: fn(&Counters) -> u64| of(&after).saturating_sub(of(&before));
+        let counted = rose(|one| one.reads) + rose(|one| one.writes);
+        let flows = traced.flows.iter().filter(|flow| flow.kind.is_data());
+        let seen: u64 = flows.map(|flow| flow.requests).sum();
+        let missed = counted.saturating_sub(seen);
+        // Requests of before the first interval end without a known beginning.
+        let allowed = AT_EDGE + counted / SHARE + before.in_flight;
+        if missed > allowed { missed } else { 0 }
+    }
+
+    /// Its requests, one by one; `None` if they could not be traced, or if the trace missed some that
+    /// the counters have.
+    #[must_use]
+    pub fn all_requests(&self) -> Option<&TracedRequests> {
+        self.traced.as_ref().filter(|_| self.missed() == 0)
+    }
 }
 
 /// The requests that ended in an interval.
@@ -179,4 +208,68 @@ pub struct DatabaseInterval {
     pub waits: BTreeMap<String, u64>,
     /// Number of looks.
     pub looks: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(counted: u64, seen: u64, in_flight: u64) -> DiskInterval {
+        let counters = |reads| Counters {
+            reads,
+            in_flight,
+            ..Counters::default()
+        };
+        let flow = RequestFlow {
+            kind: FlowKind::RandomReads,
+            requests: seen,
+            failed: 0,
+            bytes: 0,
+            sequential: 0,
+            device: Latencies::default(),
+            queue: Latencies::default(),
+            response: None,
+        };
+        DiskInterval {
+            counters: Some([counters(1000), counters(1000 + counted)]),
+            traced: Some(TracedRequests {
+                flows: vec![flow],
+                ..TracedRequests::default()
+            }),
+            ..DiskInterval::default()
+        }
+    }
+
+    #[test]
+    fn a_trace_that_misses_requests_is_not_all_of_them() {
+        assert_eq!(interval(1000, 10, 0).missed(), 990);
+        assert_eq!(interval(10, 0, 0).missed(), 10);
+        assert_eq!(interval(10, 0, 0).all_requests(), None);
+        let whole = WatchedInterval {
+            disks: vec![interval(10, 0, 0)],
+            ..WatchedInterval::default()
+        };
+        assert_eq!(whole.together().done, 10);
+    }
+
+    #[test]
+    fn what_may_be_at_an_edge_is_not_missed() {
+        for (counted, seen, in_flight) in [
+            (1000, 1000, 0),
+            (1000, 978, 0),
+            (1000, 946, 32),
+            (2, 0, 0),
+            // Counters can be switched off.
+            (0, 1000, 0),
+        ] {
+            let interval = interval(counted, seen, in_flight);
+            assert_eq!(interval.missed(), 0, "{counted} {seen} {in_flight}");
+            assert!(interval.all_requests().is_some());
+        }
+        let untraced = DiskInterval {
+            traced: None,
+            ..interval(1000, 0, 0)
+        };
+        assert_eq!(untraced.missed(), 0);
+    }
 }

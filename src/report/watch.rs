@@ -196,7 +196,7 @@ fn streams(at: usize, source: &WatchedSource) -> Section {
     blocks.extend(apart(source).map(Block::Table));
     if source.gaps > 0 {
         blocks.push(Block::Text(format!(
-            "{} intervals have no figures of it{}.",
+            "Intervals without figures: {}{}.",
             parts::count(source.gaps as f64),
             if source.gap.is_empty() {
                 String::new()
@@ -417,6 +417,10 @@ fn own_cost(found: &WatchResult) -> Section {
         vec![
             "requests that began unseen".into(),
             parts::count(own.unmatched as f64),
+        ],
+        vec![
+            "requests that were only counted".into(),
+            parts::count(own.missed as f64),
         ],
     ];
     parts::section(

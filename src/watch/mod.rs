@@ -13,8 +13,8 @@ pub use disks::disks_below;
 pub use requests::{DiskPart, Requests};
 
 use crate::clock;
-use crate::engine::perf::BlockTrace;
 use crate::engine::sql::{Access, ServerStatus};
+use crate::engine::trace::BlockTrace;
 use crate::model::{Counters, Finding, FindingName, Moment, Nanos, WatchRequest, WatchedDisk};
 use crate::observe::{disk_counters, own_memory};
 use crate::record::{DiskInterval, TracedRequests, WatchedInterval};
@@ -24,6 +24,10 @@ use std::time::Duration;
 
 /// Time between two looks at the kernel's events and at the request to stop.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// Number of times that counters are read at the edge of an interval. The fastest reading counts: this
+/// process was not interrupted in it.
+const READINGS_MAX: usize = 3;
 
 /// Longest time for which databases may answer at the end of an interval, all together.
 const PATIENCE: Nanos = Nanos::from_secs(2);
@@ -46,13 +50,6 @@ pub struct Watcher {
     next: u32,
     /// Where it begins.
     begin: Readings,
-}
-
-/// What the trace has of a disk in an interval.
-struct SeenRequests {
-    /// True if it has anything: an event, or that events were lost.
-    is_seen: bool,
-    requests: TracedRequests,
 }
 
 /// What is read at the edge of an interval.
@@ -96,15 +93,15 @@ impl Watcher {
         let trace = (!numbers.is_empty()).then(|| BlockTrace::open(&numbers));
         let trace =
             trace.and_then(|opened| opened.map_err(|why| findings.push(not_traced(&why))).ok());
-        let now = clock::monotonic();
+        let begin = Readings::take(request);
         let watcher = Self {
             requests,
             trace,
             databases,
             lost: 0,
-            origin: Nanos(now.0.saturating_sub(since.0)),
+            origin: Nanos(begin.at.0.saturating_sub(since.0)),
             next: number_at(since, request.every).max(last.saturating_add(1)),
-            begin: Readings::take(request, now),
+            begin,
             request: request.clone(),
         };
         (watcher, findings)
@@ -113,12 +110,11 @@ impl Watcher {
     /// How the requests of disks are observed, in words.
     #[must_use]
     pub fn about(&self) -> String {
-        const TRACEPOINTS: &str = "tracepoints of the block layer, by perf_event_open";
         const COUNTERS: &str = "the kernel's counters of";
         let (_, counted) = by_way(&self.request.disks, &self.requests);
         match &self.trace {
-            Some(_) if counted.is_empty() => TRACEPOINTS.into(),
-            Some(_) => format!("{TRACEPOINTS}; {COUNTERS} {}", names(&counted)),
+            Some(trace) if counted.is_empty() => trace.about().into(),
+            Some(trace) => format!("{}; {COUNTERS} {}", trace.about(), names(&counted)),
             None if self.request.disks.is_empty() => String::new(),
             None => format!("{COUNTERS} its disks"),
         }
@@ -140,7 +136,7 @@ impl Watcher {
         }
         let is_planned_last = self.request.intervals() == Some(self.next);
         let is_last = is_planned_last || stop.load(Ordering::Relaxed);
-        let end = Readings::take(&self.request, clock::monotonic());
+        let end = Readings::take(&self.request);
         self.databases.iter_mut().for_each(DatabaseWatch::ask);
         let mut traced = self.end_trace(end.at, is_last);
         self.wait_for_databases();
@@ -153,9 +149,7 @@ impl Watcher {
             DiskInterval {
                 name: disk.name.clone(),
                 counters: counters.map(|(before, after)| [before, after]),
-                traced: traced
-                    .filter(|seen| seen.is_seen || !rose(counters))
-                    .map(|seen| seen.requests),
+                traced,
             }
         });
         let interval = WatchedInterval {
@@ -213,7 +207,7 @@ impl Watcher {
     }
 
     /// The requests that ended before `end`, of each disk that is traced; empty if none is.
-    fn end_trace(&mut self, end: Nanos, is_last: bool) -> Vec<Option<SeenRequests>> {
+    fn end_trace(&mut self, end: Nanos, is_last: bool) -> Vec<Option<TracedRequests>> {
         if self.trace.is_none() {
             return Vec::new();
         }
@@ -230,26 +224,29 @@ impl Watcher {
             } else {
                 requests.take()
             };
-            Some(SeenRequests {
-                is_seen: requests.take_seen() || lost > 0,
-                requests: TracedRequests { lost, ..found },
-            })
+            Some(TracedRequests { lost, ..found })
         });
         each.collect()
     }
 }
 
 impl Readings {
-    fn take(request: &WatchRequest, at: Nanos) -> Self {
+    /// Reads everything at the same moment, as far as possible: requests that end between the clock
+    /// and a counter are on two sides of the interval's edge.
+    fn take(request: &WatchRequest) -> Self {
+        let read = || {
+            let at = clock::monotonic();
+            let disks = request.disks.iter().map(|disk| disk_counters(&disk.name));
+            let disks = disks.collect();
+            (clock::monotonic().since(at), at, disks)
+        };
+        let tries = (0..READINGS_MAX).map(|_| read());
+        let (_, at, disks) = tries.min_by_key(|(took, ..)| *took).expect("several");
         Self {
             at,
             wall: clock::moment(),
             cpu: clock::process_cpu(),
-            disks: request
-                .disks
-                .iter()
-                .map(|disk| disk_counters(&disk.name))
-                .collect(),
+            disks,
         }
     }
 }
@@ -277,13 +274,6 @@ fn names(disks: &[&WatchedDisk]) -> String {
     names.join(", ")
 }
 
-/// True if a disk's counters say that I/O ended. Where the trace has no event beside that, the
-/// driver makes none, and the counters hold.
-fn rose(counters: Option<(Counters, Counters)>) -> bool {
-    let ended = |counters: Counters| counters.reads.saturating_add(counters.writes);
-    counters.is_some_and(|(before, after)| ended(after) > ended(before))
-}
-
 /// Says what is missing of disks that have no requests.
 fn without_queue(disks: &[&WatchedDisk]) -> Finding {
     Finding::warning(
@@ -305,7 +295,7 @@ fn not_traced(why: &str) -> Finding {
             "the requests of the disks are counted and not traced, because {why}: rates, mean \
              sizes and mean times are known; percentiles, queues and log writes are not"
         ),
-        "run it as root, or give the program the right: setcap cap_perfmon,cap_dac_read_search+ep",
+        "run it as root, or give the program the right: setcap cap_perfmon,cap_bpf,cap_dac_read_search+ep",
     )
 }
 
@@ -353,18 +343,5 @@ mod tests {
         let (mut watcher, _) = Watcher::begin(&of_no_disk(), Vec::new(), Nanos::from_secs(17), 2);
         assert_eq!(watcher.interval(&AtomicBool::new(true)).number, 3);
         assert_eq!(watcher.next_number(), 4);
-    }
-
-    #[test]
-    fn counters_rise_when_a_read_or_a_write_ends() {
-        let counters = |reads, writes| Counters {
-            reads,
-            writes,
-            ..Counters::default()
-        };
-        assert!(rose(Some((counters(5, 5), counters(5, 6)))));
-        assert!(rose(Some((counters(5, 5), counters(6, 5)))));
-        assert!(!rose(Some((counters(5, 5), counters(5, 5)))));
-        assert!(!rose(None));
     }
 }

@@ -6,7 +6,7 @@
 //! flush: then its time ends when the flush ends, because only then may the database continue.
 //! Requests that were outstanding at the beginning have no known start, and are counted apart.
 
-use crate::engine::tracepoint::{RequestAction, RequestEvent, RequestStep};
+use crate::engine::trace::{RequestAction, RequestEvent, RequestStep};
 use crate::model::Nanos;
 use crate::record::{FlowKind, Latencies, RequestFlow, TracedRequests};
 use std::collections::HashMap;
@@ -21,6 +21,10 @@ const SECTOR: u64 = 512;
 /// Requests that may be queued or outstanding at the same time. More can only be requests whose
 /// completion was lost.
 const OPEN_MAX: usize = 65_536;
+
+/// A request that was issued longer ago than this has ended, and its completion was not seen. A driver
+/// that tries a request again a few times, 30 s each, is given that time.
+const OPEN_NS_MAX: u64 = 300_000_000_000;
 
 /// A queued request that was not issued for longer than this was merged into another.
 const QUEUED_NS_MAX: u64 = 30_000_000_000;
@@ -59,8 +63,8 @@ pub struct Requests {
     flows: Vec<FlowSums>,
     unmatched: u64,
     abandoned: u64,
-    /// True if there was an event in this interval.
-    is_seen: bool,
+    /// The time of the latest event.
+    latest: u64,
 }
 
 /// What is known of requests, by first sector and action.
@@ -163,7 +167,7 @@ impl Requests {
 
     /// Adds an event of this disk.
     pub fn add(&mut self, event: &RequestEvent) {
-        self.is_seen = true;
+        self.latest = event.at;
         // An empty write only asks the kernel for a flush.
         let is_data = matches!(event.action, RequestAction::Read | RequestAction::Write);
         // A flush and a command of the driver have no place, and the kernel's events differ in what
@@ -183,11 +187,6 @@ impl Requests {
             RequestStep::PutBack => self.put_back(event),
             RequestStep::Completed => self.complete(event),
         }
-    }
-
-    /// True if there was an event since the last call.
-    pub fn take_seen(&mut self) -> bool {
-        std::mem::take(&mut self.is_seen)
     }
 
     fn is_within(&self, sector: u64) -> bool {
@@ -306,6 +305,17 @@ impl Requests {
         self.queued.clear();
     }
 
+    /// Gives up what was issued too long ago to be outstanding.
+    fn abandon_old(&mut self) {
+        let before = self.outstanding();
+        let latest = self.latest;
+        let may_be_open = |one: &OpenRequest| one.issued_at + OPEN_NS_MAX > latest;
+        self.open.retain(|_, one| may_be_open(one));
+        self.put_back.retain(|_, one| may_be_open(one));
+        self.twins.retain(may_be_open);
+        self.abandoned += (before - self.outstanding()) as u64;
+    }
+
     fn complete(&mut self, event: &RequestEvent) {
         // A request may also end while it waits to be issued again.
         let found = self
@@ -386,6 +396,7 @@ impl Requests {
     /// The requests that ended since the last call. A write whose kind is not known yet belongs to
     /// the next interval.
     pub fn take(&mut self) -> TracedRequests {
+        self.abandon_old();
         let flows = FlowKind::ALL
             .into_iter()
             .zip(&mut self.flows)
@@ -654,6 +665,20 @@ mod tests {
         };
         assert_eq!(reads(QUEUED_NS_MAX - 1), QUEUED_NS_MAX + 4);
         assert_eq!(reads(QUEUED_NS_MAX), 5);
+    }
+
+    #[test]
+    fn a_request_whose_end_was_not_seen_is_given_up() {
+        let later = |at| {
+            let found = seen(&[
+                event(0, Issued, Read, 8),
+                event(at, Issued, Read, 500),
+                event(at, Completed, Read, 500),
+            ]);
+            (found.open, found.abandoned)
+        };
+        assert_eq!(later(OPEN_NS_MAX - 1), (1, 0));
+        assert_eq!(later(OPEN_NS_MAX), (0, 1));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `rigel watch` of a loop device beside requests whose number and sizes are known: every request is
+//! `rigel watch` beside requests whose number and sizes are known: every request of a loop device is
 //! in its journal once, with its bytes, whatever the machine does meanwhile.
 
 use super::{rigel, witness::Device};
@@ -149,6 +149,35 @@ fn every_request_is_in_the_journal_once_with_its_bytes() {
             Ok(())
         },
     );
+}
+
+#[test]
+fn reads_that_end_on_an_idle_cpu_are_seen() {
+    test("reads_that_end_on_an_idle_cpu_are_seen", || {
+        const READS: u64 = 300;
+        let file = scratch_file("watch-idle", 16 * MIB);
+        let place = Place::new("watch-idle");
+        let child = begun(&place, &file.path, &[]);
+        let target = open(&file.path);
+        let mut memory = vec![7; 2 * ALIGNMENT];
+        let from = memory.as_ptr().align_offset(ALIGNMENT);
+        let page = &mut memory[from..from + ALIGNMENT];
+        for at in 0..READS {
+            let place = at * 31 % 400 * 32_768;
+            target.read_exact_at(page, place).unwrap();
+            // The disk completes a request in an interrupt. Where nothing else runs, that interrupts
+            // an idle CPU.
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        drop(target);
+        ended(child);
+        let run = journal::read(&place.0.join("run")).unwrap();
+        traced(&run)?;
+        // Others may read, too.
+        let (seen, _) = sums(&run, FlowKind::RandomReads);
+        assert!(seen >= READS, "{seen} of {READS} reads");
+        Ok(())
+    });
 }
 
 #[test]

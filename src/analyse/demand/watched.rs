@@ -9,7 +9,7 @@ use super::watched_streams::{SeenStream, of_disk};
 use super::watched_types::{
     BusiestInterval, OwnCost, StreamPoint, WatchResult, WatchedPoint, WatchedSource, WatchedStream,
 };
-use crate::analyse::figures::quantity::{count, lasting, listed, percent};
+use crate::analyse::figures::quantity::{count, counted, lasting, listed, percent};
 use crate::analyse::point::summary::latency;
 use crate::analyse::series::soak::SoakResult;
 use crate::model::{Bytes, Finding, FindingName, Moment, Nanos, WatchRequest};
@@ -116,6 +116,9 @@ impl WatchReader {
         let mut together: Option<Vec<SeenStream>> = None;
         for disk in &interval.disks {
             self.own.unmatched += disk.traced.as_ref().map_or(0, |traced| traced.unmatched);
+            let missed = disk.missed();
+            self.own.missed += missed;
+            self.own.incomplete += u64::from(missed > 0);
             let seen = of_disk(disk);
             if let Some(seen) = &seen {
                 add_by_kind(together.get_or_insert_default(), seen);
@@ -408,6 +411,20 @@ fn findings(own: &OwnCost, missing: f64, request: &WatchRequest) -> Vec<Finding>
                 count(own.lost_events as f64)
             ),
             "the machine had no CPU for Rigel: run it with a higher priority (nice -n -10)",
+        ));
+    }
+    if own.missed > 0 {
+        found.push(Finding::warning(
+            FindingName::TraceIncomplete,
+            format!(
+                "the trace missed {} that the kernel counted, in {}: for these only rates, mean sizes \
+                 and mean times are known, by the kernel's counters; percentiles and kinds are of \
+                 the others",
+                counted(own.missed, "request"),
+                counted(own.incomplete, "interval")
+            ),
+            "another program that traces block requests, such as bpftrace, or a CPU that was switched \
+             on meanwhile can be the reason: run it again without",
         ));
     }
     if missing > 0.0 {

@@ -42,7 +42,7 @@ pub(super) struct SeenStream {
 
 /// The streams of a disk; `None` if nothing is known of it.
 pub(super) fn of_disk(disk: &DiskInterval) -> Option<Vec<SeenStream>> {
-    if let Some(traced) = &disk.traced {
+    if let Some(traced) = disk.all_requests() {
         return Some(traced.flows.iter().map(of_flow).collect());
     }
     let [before, after] = disk.counters?;

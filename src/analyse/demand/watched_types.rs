@@ -38,6 +38,11 @@ pub struct OwnCost {
     pub lost_events: u64,
     /// Completions without a known beginning.
     pub unmatched: u64,
+    /// Requests that the kernel's counters have and the trace has not.
+    pub missed: u64,
+    /// Intervals of disks in which that was so.
+    #[serde(skip)]
+    pub incomplete: u64,
 }
 
 /// A disk or a database.

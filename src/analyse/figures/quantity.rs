@@ -254,6 +254,13 @@ pub fn listed<T: AsRef<str>>(words: &[T]) -> String {
     }
 }
 
+/// `1 interval`, `1,200 requests`: a number of things whose plural is regular.
+#[must_use]
+pub fn counted(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", count(number as f64))
+}
+
 /// `1 point`, `20 points`.
 #[must_use]
 pub fn points(number: usize) -> String {

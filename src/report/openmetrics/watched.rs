@@ -68,7 +68,7 @@ impl ExposedWatch {
             }
         }
         for disk in &interval.disks {
-            for flow in disk.traced.iter().flat_map(|traced| &traced.flows) {
+            for flow in disk.all_requests().into_iter().flat_map(|all| &all.flows) {
                 let key = (disk.name.clone(), flow.kind.words().to_string());
                 let sums = self.streams.entry(key).or_default();
                 sums.response.get_or_insert_default().merge(flow.response());

@@ -81,13 +81,16 @@ pub struct RequestEvent {
 pub struct TracepointFormat {
     /// The number that its events begin with.
     pub id: u16,
-    step: RequestStep,
+    /// What its events say.
+    pub step: RequestStep,
     disk: Range<usize>,
     sector: Range<usize>,
     sectors: Range<usize>,
     flags: Range<usize>,
     /// Only of completions.
     error: Option<Range<usize>>,
+    /// Where the last of all fields ends, also of those that are not needed.
+    end: usize,
 }
 
 impl TracepointFormat {
@@ -114,7 +117,30 @@ impl TracepointFormat {
             sectors: sized("nr_sector", &[4])?,
             flags,
             error: sized("error", &[4]).ok(),
+            end: text
+                .lines()
+                .filter_map(place)
+                .map(|range| range.end)
+                .max()
+                .unwrap_or(0),
         })
+    }
+
+    /// Where the disk's number is, in the bytes of an event.
+    #[must_use]
+    pub fn place_of_disk(&self) -> usize {
+        self.disk.start
+    }
+
+    /// How much of an event is needed.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        let all = [&self.disk, &self.sector, &self.sectors, &self.flags];
+        let ends = all.into_iter().chain(&self.error).map(|range| range.end);
+        Extent {
+            needed: ends.max().unwrap_or(0),
+            all: self.end,
+        }
     }
 
     /// The event in `raw`, at the time `at`; `None` if it is too short.
@@ -141,6 +167,15 @@ impl TracepointFormat {
     }
 }
 
+/// The length of an event in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// To the end of the last field that is needed.
+    pub needed: usize,
+    /// To the end of the last field.
+    pub all: usize,
+}
+
 /// The number at the beginning of an event, which says of which tracepoint it is.
 #[must_use]
 pub fn id_of(raw: &[u8]) -> Option<u16> {
@@ -158,23 +193,28 @@ const FIELD_MAX: usize = 1 << 16;
 /// `field:sector_t sector; offset:16; size:8; signed:0;`, with tabs between.
 fn field(text: &str, name: &str) -> Option<Range<usize>> {
     text.lines().find_map(|line| {
-        let mut parts = line
-            .trim()
-            .strip_prefix("field:")?
-            .split(';')
-            .map(str::trim);
-        let declared = parts.next()?.rsplit([' ', '*']).next()?;
-        if declared.split('[').next()? != name {
-            return None;
-        }
-        let number = |part: &str, key: &str| {
-            let value = part.strip_prefix(key)?.parse::<usize>().ok()?;
-            (value < FIELD_MAX).then_some(value)
-        };
-        let offset = number(parts.next()?, "offset:")?;
-        let size = number(parts.next()?, "size:")?;
-        Some(offset..offset + size)
+        let declaration = line.trim().strip_prefix("field:")?.split(';').next()?;
+        let declared = declaration.trim().rsplit([' ', '*']).next()?;
+        (declared.split('[').next()? == name).then_some(())?;
+        place(line)
     })
+}
+
+/// The bytes of the field that this line declares.
+fn place(line: &str) -> Option<Range<usize>> {
+    let mut parts = line
+        .trim()
+        .strip_prefix("field:")?
+        .split(';')
+        .map(str::trim)
+        .skip(1);
+    let number = |part: &str, key: &str| {
+        let value = part.strip_prefix(key)?.parse::<usize>().ok()?;
+        (value < FIELD_MAX).then_some(value)
+    };
+    let offset = number(parts.next()?, "offset:")?;
+    let size = number(parts.next()?, "size:")?;
+    Some(offset..offset + size)
 }
 
 /// What the letters of an event say.
@@ -233,6 +273,11 @@ format:
 	field:char rwbs[8];	offset:32;	size:8;	signed:0;
 ";
 
+    /// The layout of a completion.
+    pub(in crate::engine::trace) fn completion() -> TracepointFormat {
+        TracepointFormat::parse(RequestStep::Completed, COMPLETE).unwrap()
+    }
+
     fn raw(length: usize, fields: &[(usize, &[u8])]) -> Vec<u8> {
         let mut raw = vec![0; length];
         for (at, bytes) in fields {
@@ -270,6 +315,8 @@ format:
         };
         assert_eq!(event, wanted);
         assert_eq!(format.event(77, &bytes[..40]), None);
+        let (needed, all) = (44, 64);
+        assert_eq!(format.extent(), Extent { needed, all });
         let format = TracepointFormat::parse(RequestStep::Completed, COMPLETE).unwrap();
         let bytes = raw(40, &[(28, &(-5i32).to_ne_bytes()), (32, b"R")]);
         let event = format.event(1, &bytes).unwrap();
