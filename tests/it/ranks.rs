@@ -6,7 +6,7 @@
 //! them again.
 
 use crate::common::{self, Place, header, run};
-use rigel::analyse::{HostRounds, RanksResult, SoFar, ranks};
+use rigel::analyse::{HostRounds, RanksResult, SoFar, ranks, summarise};
 use rigel::engine::sim::Sim;
 use rigel::model::{
     Arrivals, Bytes, CalibrateRequest, Coordinates, CurveRequest, Host, Loads, Mix, Nanos, Pattern,
@@ -338,6 +338,29 @@ fn of_two_hosts_that_differ_neither_is_named() {
 
 /// Percentiles of all operations are those of one histogram of both logs: half of the operations
 /// take 1 ms, half 10 ms, and no mean of two percentiles would say so.
+#[test]
+fn models_that_begin_apart_are_added_up_and_the_skew_is_told() {
+    let request = curve(4);
+    let point = request.next(1 << 30, 7, &[]).unwrap();
+    // A tenth of a window is nothing, more is doubtful.
+    for (late_percent, is_doubtful) in [(5, false), (30, true)] {
+        let mut parts = measured(&point, 2, 10_000_000_000, &|_, _| spec("4,1ms"));
+        let late = Nanos(parts[1].record.window.0 * late_percent / 100);
+        parts[1].began = parts[1].began.plus(late);
+        let sum = merged("2026-01-01T00:00:00Z".into(), &parts).unwrap();
+        let done = |record: &PointRecord| record.streams[0].total().done;
+        let of_parts: u64 = parts.iter().map(|part| done(&part.record)).sum();
+        assert_eq!((sum.end.clone(), done(&sum)), (End::Complete, of_parts));
+        let findings = summarise(&sum).findings;
+        let skew = findings.iter().find(|finding| finding.name == "skew");
+        assert_eq!(
+            skew.is_some(),
+            is_doubtful,
+            "{late_percent} %: {findings:?}"
+        );
+    }
+}
+
 #[test]
 fn percentiles_are_of_all_operations_together() {
     let request = curve(1);
