@@ -31,7 +31,8 @@ pub type Plan<'a> = dyn FnMut(&[PointRecord]) -> Option<Next> + 'a;
 /// Drives the points that `plan` returns, each on the bench that `bench_of` returns for it, and
 /// writes each to `journal` when it ends. `records` are the points of an earlier part of the run.
 /// Ends early when `stop` is set: then the current point is the last. If `together` holds several
-/// ranks, all of them measure each point, and this is rank 0.
+/// ranks, all of them measure each point, and this is rank 0. The journal's end line is written
+/// here only if a rank was lost: else its status follows from the report.
 ///
 /// # Errors
 /// A session could not be opened, or the journal could not be written. Records written before that
@@ -77,16 +78,19 @@ pub fn measure<'a>(
         }
     }
     if let Some(ranks) = together {
-        if ranks.lost().is_some() {
-            // It was noticed between two points.
-            if let Some(last) = records.last() {
-                note_loss(ranks, last.coordinates, journal);
+        let ended = if ranks.lost().is_some() {
+            Err(ranks.loss_error())
+        } else {
+            ranks::over(ranks)
+        };
+        // It was noticed between two points, or before the first.
+        ended.inspect_err(|_| {
+            let next = plan(&records).map(|next| next.point.coordinates);
+            let last = records.last().map(|last| last.coordinates);
+            if let Some(coordinates) = next.or(last) {
+                note_loss(ranks, coordinates, journal);
             }
-            return Err(ranks.loss_error());
-        }
-        ranks::over(ranks)?;
-        let status = u8::from(stop.load(Ordering::Relaxed));
-        journal.end(RanksEnd { status })?;
+        })?;
     }
     Ok(records)
 }

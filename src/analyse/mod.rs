@@ -45,11 +45,11 @@ pub use conclusion::{
     Conclusion, Status, interval_in_words, objective_in_words, objective_of_stream,
 };
 pub use demand::{
-    Answer, BusiestInterval, DatabaseFigures, DatabaseResult, DemandAgainst, LoopFigures, LoopKind,
-    LoopWait, LoopWitness, OwnCost, StorageRoom, StreamAgainst, StreamPoint, StreamRoom, Usage,
-    WaitShare, WatchDemands, WatchReader, WatchResult, WatchedPoint, WatchedSource, WatchedStream,
-    against, database, demands, has_possible_reads, hidden_log_writes, hidden_waits,
-    imported_demands, load_points,
+    Answer, BusiestInterval, DatabaseFigures, DatabaseResult, DemandAgainst, DemandOfInstances,
+    LoopFigures, LoopKind, LoopWait, LoopWitness, OwnCost, StorageRoom, StreamAgainst, StreamPoint,
+    StreamRoom, Usage, WaitShare, WatchDemands, WatchReader, WatchResult, WatchedPoint,
+    WatchedSource, WatchedStream, against, at_one_time, database, demands, has_possible_reads,
+    hidden_log_writes, hidden_waits, imported_demands, load_points,
 };
 pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};
 pub use figures::quantile::{Quantile, precise};
@@ -66,8 +66,8 @@ pub use point::stalls::Stalls;
 pub use point::standstill::PointStalls;
 pub use point::steady::Steady;
 pub use point::summary::{
-    ClassSummary, CoverageSummary, DeviceBytes, LatencySummary, PointSummary, ReportedFigures,
-    VisitFigures, latency, summarise, summarise_within,
+    ClassSummary, CoverageSummary, DeviceBytes, LatencySummary, PointSummary, RankClasses,
+    ReportedFigures, VisitFigures, latency, summarise, summarise_within,
 };
 pub use point::visits::{Variation, variation, widen};
 pub use preflight_checks::preflight_findings;
@@ -81,7 +81,8 @@ pub use search::at_load::AtLoad;
 pub use search::calibration::{Calibration, ClosingFigures, LogWrites, calibration};
 pub use search::curve::{CurveResult, Naming, curve};
 pub use search::fit::{
-    FitResult, TriedMultiple, TriedStream, bracket, fit, least_to_decide, multiples, rounded,
+    FitResult, HostStream, TriedMultiple, TriedStream, bracket, fit, least_to_decide, multiples,
+    rounded,
 };
 pub use search::knee::{Cap, CurvePoint, Knee, KneeRange, Plateau, cap, knee};
 pub use search::layers::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};

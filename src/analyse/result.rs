@@ -122,7 +122,7 @@ impl RunResult {
                 Self::Soak(Box::new(reader.result(request)))
             }
             Request::Fit(request) => {
-                let mut found = fit(&records, request);
+                let mut found = fit(&records, &run.ranks, request);
                 let ended = records.iter().all(|record| record.end == End::Complete);
                 if !ended || is_more_planned(&found.points) {
                     found.findings.insert(0, incomplete("fit"));

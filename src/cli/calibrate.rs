@@ -126,13 +126,13 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     } else {
         page::show(&run, &found, path, args.measuring.outcome.json, verbs);
     }
-    measuring::conclude(job, &run, stopped)?;
     let asked = matches!(run.header.request(), Request::Calibrate(request) if request.bound_given);
-    Ok(if asked && calibration.sustained.kept.is_none() {
+    let status = if asked && calibration.sustained.kept.is_none() {
         3
     } else {
         0
-    })
+    };
+    measuring::conclude(job, &run, stopped, status)
 }
 
 impl CalibrateArgs {

@@ -148,11 +148,11 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
         args.measuring.outcome.json,
         "`rigel report`, `advise` and `compare`",
     );
-    measuring::conclude(job, &run, stopped)?;
-    let RunResult::Curve(curve) = &found else {
-        return Ok(0);
+    let is_kept = match &found {
+        RunResult::Curve(curve) => curve.keeps_bound(),
+        _ => true,
     };
-    Ok(if curve.keeps_bound() { 0 } else { 3 })
+    measuring::conclude(job, &run, stopped, if is_kept { 0 } else { 3 })
 }
 
 impl CurveArgs {

@@ -14,16 +14,11 @@ use std::path::Path;
 /// names the others, if none is asked for.
 pub(super) fn chosen(path: &Path, of: Option<&str>) -> Result<Demand, Error> {
     let all = demands_of(path)?;
+    if let Some(name) = of {
+        return named(&all, name, path);
+    }
     let names: Vec<String> = all.iter().map(|demand| demand.database.clone()).collect();
     let mut all = all.into_iter();
-    if let Some(name) = of {
-        return all.find(|demand| demand.database == *name).ok_or_else(|| {
-            Error::usage(
-                format!("'{}' has no demand of '{name}'", path.display()),
-                format!("give one of: {}", names.join("; ")),
-            )
-        });
-    }
     if let [first, others @ ..] = &names[..]
         && !others.is_empty()
     {
@@ -33,6 +28,96 @@ pub(super) fn chosen(path: &Path, of: Option<&str>) -> Result<Demand, Error> {
         ));
     }
     all.next().ok_or_else(|| no_demand(path))
+}
+
+/// What each of `ranks` ranks offers: a demand for each of them, or a single one of which each
+/// offers an equal part.
+///
+/// # Errors
+/// There are several demands, and not as many as ranks.
+pub(super) fn for_ranks(
+    paths: &[&Path],
+    of: &[String],
+    ranks: usize,
+) -> Result<Vec<Demand>, Error> {
+    let found = match (paths, of) {
+        ([path], []) => instances_of(path, ranks)?,
+        ([path], names) => {
+            let all = demands_of(path)?;
+            let each = names.iter().map(|name| named(&all, name, path));
+            each.collect::<Result<Vec<Demand>, Error>>()?
+        }
+        (paths, []) => {
+            let each = paths.iter().map(|path| chosen(path, None));
+            each.collect::<Result<Vec<Demand>, Error>>()?
+        }
+        _ => {
+            return Err(Error::usage(
+                "--of selects from one DEMAND, and --also adds others",
+                "give one of them: rigel import makes one DEMAND of several reports",
+            ));
+        }
+    };
+    if found.len() != 1 && found.len() != ranks {
+        let names: Vec<&str> = found.iter().map(|one| one.database.as_str()).collect();
+        return Err(Error::usage(
+            format!(
+                "{} demands and {} do not go together: {}",
+                found.len(),
+                if ranks == 1 {
+                    "one process".into()
+                } else {
+                    format!("{ranks} ranks")
+                },
+                names.join("; ")
+            ),
+            "under mpiexec or srun give one for each rank; or a single one, of which each rank \
+             offers an equal part",
+        ));
+    }
+    Ok(found)
+}
+
+/// The instances of the database at `path`, if it has several and there are ranks for them; else the
+/// first demand.
+fn instances_of(path: &Path, ranks: usize) -> Result<Vec<Demand>, Error> {
+    let all = demands_of(path)?;
+    let Some(sum) = all
+        .first()
+        .filter(|first| ranks > 1 && !first.sum_of.is_empty())
+    else {
+        return Ok(vec![chosen(path, None)?]);
+    };
+    let mut names = sum.sum_of.clone();
+    // Instance 10 comes behind instance 2.
+    names.sort_by_key(|name| (name.len(), name.clone()));
+    if names.len() != ranks {
+        return Err(Error::usage(
+            format!(
+                "'{}' has {} instances, and there are {ranks} ranks",
+                path.display(),
+                names.len()
+            ),
+            format!(
+                "start a rank for each instance, on a host each; or let {ranks} hosts share the \
+                 demand: --of '{}'",
+                sum.database
+            ),
+        ));
+    }
+    names.iter().map(|name| named(&all, name, path)).collect()
+}
+
+/// The demand with this name.
+fn named(all: &[Demand], name: &str, path: &Path) -> Result<Demand, Error> {
+    let found = all.iter().find(|demand| demand.database == *name);
+    found.cloned().ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|demand| demand.database.as_str()).collect();
+        Error::usage(
+            format!("'{}' has no demand of '{name}'", path.display()),
+            format!("give one of: {}", names.join("; ")),
+        )
+    })
 }
 
 /// The demands in a run, or in a file that `rigel import` reads.

@@ -4,11 +4,11 @@ use super::calibrate::size_of_io;
 use super::measuring::{self, Job, MeasuringArgs};
 use super::output::{self, remark};
 use super::{database, demand, page, ranks, sql, sql_args};
-use crate::analyse::{BoundVerdict, FitResult, RunResult, rounded};
+use crate::analyse::{BoundVerdict, DemandOfInstances, FitResult, RunResult, at_one_time, rounded};
 use crate::engine::sql::Access;
 use crate::model::{
     BLOCK_ASSUMED, Bytes, Demand, DemandAt, DemandKind, DemandStream, Error, FitRequest,
-    FitSessions, Measure, Nanos, Objective, Ratio, Request, SqlStop, SqlTerms, SqlWork,
+    FitSessions, Measure, Nanos, Objective, RankDemand, Ratio, Request, SqlStop, SqlTerms, SqlWork,
     StreamObjective, WarmUp,
 };
 use crate::report::{self, data};
@@ -29,6 +29,10 @@ const POINT_TIME_MIN: Nanos = Nanos::from_secs(2);
 /// rigel import or rigel sql. All streams of one interval run at once, at times of their own. Reads
 /// only, unless --write or --destroy is given. A target may also be a database that rigel sql load
 /// has loaded: then the operations of a run of rigel sql are offered to it.
+///
+/// Under mpiexec or srun, rank n offers what instance n of a RAC asks for, if DEMAND has as many
+/// instances as there are ranks; or the n-th of several demands, by --of or --also. Of a single
+/// demand each rank offers an equal part. An objective must be kept on every host.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 the needed multiple is held, 1 failed or incomplete, 2 wrong \
@@ -52,10 +56,13 @@ pub(super) struct FitArgs {
         conflicts_with = "resume"
     )]
     at: DemandAt,
-    /// Database, instance or device, if DEMAND has several [default: the one for all instances, or
-    /// the first]
+    /// Database, instance or device, if DEMAND has several; of several ranks, once for each
+    /// [default: the one for all instances, or the first]
     #[arg(long, value_name = "NAME", conflicts_with = "resume")]
-    of: Option<String>,
+    of: Vec<String>,
+    /// Demand of the next rank, under mpiexec or srun; may be repeated
+    #[arg(long, value_name = "DEMAND", conflicts_with = "resume")]
+    also: Vec<PathBuf>,
     /// Objective of a stream, such as 'random reads p99<2ms' or 'log writes mean<1ms'; may be
     /// repeated [default: as good as the database saw it, or 10 ms at p99 for reads and 20 ms for log
     /// writes]
@@ -104,12 +111,12 @@ pub(super) struct FitArgs {
 /// Measures each target, and shows the results.
 pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
     args.measuring.enter()?;
-    ranks::refuse_shared("fit")?;
     if let Some(run) = &args.measuring.outcome.resume {
         let job = measuring::resume(run, &args.measuring, "fit", None)?;
-        return Ok(measure(job, &args.measuring, true)?.status());
+        let fitted = measure(job, &args.measuring, true)?;
+        return Ok(fitted.as_ref().map_or(0, Fitted::status));
     }
-    let request = args.request()?;
+    let request = args.shared_request()?;
     let targets = &args.measuring.targets;
     let each: Vec<MeasuringArgs> = targets
         .iter()
@@ -123,7 +130,7 @@ pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
         .collect::<Result<Vec<Job>, Error>>()?;
     let mut fitted = Vec::new();
     for (job, one) in jobs.into_iter().zip(&each) {
-        fitted.push(measure(job, one, targets.len() == 1)?);
+        fitted.extend(measure(job, one, targets.len() == 1)?);
     }
     if let [_, _, ..] = fitted[..] {
         args.show_together(&fitted);
@@ -194,6 +201,11 @@ impl FitArgs {
         url: &str,
         request: &mut FitRequest,
     ) -> Result<Access, Error> {
+        ranks::refuse_shared(
+            "fit on a database",
+            "every host would offer all operations of the demand to it",
+            "start it on one host, with one URL",
+        )?;
         let (engine, block) = ("the database's own I/O", "the database's block");
         let asked = [
             ("--size", self.size.is_some(), block),
@@ -265,32 +277,45 @@ impl FitArgs {
         ));
     }
 
-    fn request(&self) -> Result<FitRequest, Error> {
-        let path = self.demand.as_deref().unwrap_or(Path::new(""));
-        let demand = demand::chosen(path, self.of.as_deref())?;
-        let (interval, below) = demand.interval_at(self.at).ok_or_else(|| {
-            Error::usage(
-                format!("no interval of '{}' holds {}", path.display(), self.at),
-                format!("its intervals: {}", range_of(&demand)),
-            )
-        })?;
+    /// The request, which all ranks have from rank 0: only its host needs the files of the demand.
+    fn shared_request(&self) -> Result<FitRequest, Error> {
+        match ranks::joined() {
+            None => self.request(1),
+            Some(ranks) if ranks.is_root() => {
+                let request = self.request(ranks.size())?;
+                ranks.send_all(&request)?;
+                Ok(request)
+            }
+            Some(ranks) => ranks.from_root(measuring::SHARED),
+        }
+    }
+
+    fn request(&self, ranks: usize) -> Result<FitRequest, Error> {
+        let first = self.demand.as_deref().unwrap_or(Path::new(""));
+        let paths: Vec<&Path> = std::iter::once(first)
+            .chain(self.also.iter().map(PathBuf::as_path))
+            .collect();
+        let demands = demand::for_ranks(&paths, &self.of, ranks)?;
+        let (found, of_ranks) = self.at_one_time(&demands)?;
         let (lowest, highest) = self.range()?;
         self.refuse_options()?;
         let block = match self.size {
             Some(size) => Some(size_of_io("--size", size)?),
-            None => demand.block_bytes,
+            None => demands[0].block_bytes,
         };
+        let names = |each: Vec<String>| each.join(" and ");
         Ok(FitRequest {
-            named: path.display().to_string(),
-            source: demand.source.clone(),
-            database: demand.database.clone(),
+            named: names(paths.iter().map(|it| it.display().to_string()).collect()),
+            source: demands[0].source.clone(),
+            database: names(demands.iter().map(|it| it.database.clone()).collect()),
             block: block.unwrap_or(BLOCK_ASSUMED),
             is_block_assumed: block.is_none(),
             at: self.at,
-            interval: interval.clone(),
-            intervals: demand.intervals.len(),
-            below,
-            burst: demand.burst(),
+            interval: found.sum,
+            of_ranks,
+            intervals: found.intervals,
+            below: found.below,
+            burst: found.burst,
             objectives: Vec::new(),
             need: self.need,
             lowest,
@@ -300,6 +325,32 @@ impl FitArgs {
             writes: self.write || !self.measuring.destroy.is_empty(),
             sessions: None,
         })
+    }
+
+    /// The intervals of all demands at the time that is asked for, and what each of several ranks
+    /// offers of them.
+    fn at_one_time(
+        &self,
+        demands: &[Demand],
+    ) -> Result<(DemandOfInstances, Vec<RankDemand>), Error> {
+        let found = at_one_time(demands, self.at).ok_or_else(|| {
+            let of = |demand: &Demand| format!("{}: {}", demand.database, range_of(demand));
+            let each: Vec<String> = demands.iter().map(of).collect();
+            Error::usage(
+                match demands {
+                    [only] => format!("no interval of {} holds {}", only.database, self.at),
+                    _ => format!("no time is {} of every demand", self.at),
+                },
+                format!("intervals of {}", each.join("; of ")),
+            )
+        })?;
+        let of_ranks = demands.iter().zip(&found.each);
+        let of_ranks = of_ranks.map(|(demand, interval)| RankDemand {
+            database: demand.database.clone(),
+            interval: interval.clone(),
+        });
+        let of_ranks = of_ranks.filter(|_| demands.len() > 1).collect();
+        Ok((found, of_ranks))
     }
 
     fn range(&self) -> Result<(f64, f64), Error> {
@@ -349,13 +400,11 @@ impl FitArgs {
     }
 }
 
-/// Measures one target and shows its report; that of the only one as JSON if that is wanted.
-fn measure(mut job: Job, args: &MeasuringArgs, is_only: bool) -> Result<Fitted, Error> {
+/// Measures one target and shows its report; that of the only one as JSON if that is wanted. `None`
+/// at a rank that only measures.
+fn measure(mut job: Job, args: &MeasuringArgs, is_only: bool) -> Result<Option<Fitted>, Error> {
     let Some((run, stopped)) = measuring::measure(&mut job, args)? else {
-        return Err(Error::failed(
-            "another rank has the run",
-            "start one process: several ranks cannot share a fit",
-        ));
+        return Ok(None);
     };
     let result = report::result(&run);
     let json = args.outcome.json;
@@ -367,19 +416,20 @@ fn measure(mut job: Job, args: &MeasuringArgs, is_only: bool) -> Result<Fitted, 
     }
     let text = data::json(&run, &result);
     let target = run.header.facts.name.clone();
-    measuring::conclude(job, &run, stopped)?;
     let RunResult::Fit(found) = result else {
         return Err(Error::failed(
             "the journal is no longer that of a fit",
             "rigel report shows what it is",
         ));
     };
-    Ok(Fitted {
+    let fitted = Fitted {
         target,
         run: place,
         json: text,
         found: *found,
-    })
+    };
+    measuring::conclude(job, &run, stopped, fitted.status())?;
+    Ok(Some(fitted))
 }
 
 /// Help for the targets, of which each is measured by itself.
@@ -402,8 +452,18 @@ fn range_of(demand: &Demand) -> String {
     }
 }
 
-/// Refuses a demand of which nothing can be offered, or next to nothing.
+/// Refuses a demand of which nothing can be offered, or next to nothing; or nothing by one rank.
 fn refuse_nothing_to_offer(request: &FitRequest) -> Result<(), Error> {
+    let mut of_ranks = request.of_ranks.iter().enumerate();
+    if let Some((rank, idle)) = of_ranks.find(|(_, one)| request.offered_by(one).is_empty()) {
+        return Err(Error::usage(
+            format!(
+                "rank {rank} would have nothing to offer: {} asked for nothing in {}",
+                idle.database, idle.interval.label
+            ),
+            "give another time with --at; or --write, if it only wrote",
+        ));
+    }
     let offered: f64 = request.offered().iter().map(|one| one.per_s).sum();
     if offered >= 1.0 {
         return Ok(());

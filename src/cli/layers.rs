@@ -80,7 +80,11 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
         ..MeasuringArgs::default()
     };
     measuring.enter()?;
-    ranks::refuse_private(&args.directory)?;
+    ranks::refuse_shared(
+        "layers",
+        "it shows where the I/O of one host goes, on a server that it makes there",
+        "start one process, with --alone; rigel curve and rigel sql run measure all hosts together",
+    )?;
     let mut job = if let Some(run) = &args.outcome.resume {
         measuring::resume(run, &measuring, "layers", Some(&args.server))?
     } else {
@@ -108,8 +112,7 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
         args.outcome.json,
         "`rigel report`",
     );
-    measuring::conclude(job, &run, stopped)?;
-    Ok(0)
+    measuring::conclude(job, &run, stopped, 0)
 }
 
 impl LayersArgs {

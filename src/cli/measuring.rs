@@ -2,7 +2,9 @@
 //! point to the last, and going on with a run that was cut short.
 
 mod benches;
+mod host_lines;
 mod job;
+mod rank_journal;
 pub(super) mod rounds;
 
 use super::database::{self, PasswordArgs};
@@ -30,8 +32,10 @@ use crate::run::{self, Event, Listen, Next};
 use benches::Benches;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use host_lines::HostLines;
 pub(super) use job::Job;
 use job::begun_in;
+use rank_journal::OwnJournal;
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -186,6 +190,7 @@ pub(super) fn job(
         access: None,
         private: None,
         resumed: None,
+        journal: None,
         agreement: Agreement::default(),
         separate: args.outcome.ranks.separate,
         same_blocks: args.outcome.ranks.same_blocks,
@@ -232,8 +237,8 @@ pub(super) fn resume(
     job_again(path, args, server, &header, Some((journal, run)))
 }
 
-/// Time for rank 0 to read the journal of a run that is resumed.
-const SHARED: Nanos = Nanos::from_secs(600);
+/// Time for rank 0 to read the journal of a run that is resumed, or the files of a demand.
+pub(super) const SHARED: Nanos = Nanos::from_secs(600);
 
 /// Refuses to resume a run with another number of ranks than it had: its sums would be of another
 /// number of hosts. Tells the other ranks what the run is.
@@ -308,6 +313,7 @@ fn job_again(
         access: None,
         private: None,
         resumed,
+        journal: None,
         agreement: Agreement::default(),
         separate: header.ranks.as_ref().is_some_and(|group| group.separate),
         same_blocks: header.ranks.as_ref().is_some_and(|group| group.same_blocks),
@@ -466,9 +472,10 @@ pub(super) fn measure_announced(
         return Ok(Some((journal::read(job.results.path())?, false)));
     }
     let stop = stop_flag()?;
-    job.agree(&outcome.ranks)?;
+    let own = OwnJournal::asked(&outcome.ranks, outcome.resume.is_some());
+    job.agree(&outcome.ranks, own.as_ref().err())?;
     if let Some(ranks) = ranks::joined().filter(|ranks| !ranks.is_root()) {
-        return follow(job, ranks, &stop).map(|()| None);
+        return follow(job, own?, ranks, &stop).map(|()| None);
     }
     let metrics = Metrics::of(outcome)?;
     job.serve(outcome.progress(), &stop)?;
@@ -509,25 +516,28 @@ pub(super) fn measure_announced(
         &ended,
     );
     progress.borrow().finish();
-    let path = job.results.path();
+    let path = job.results.path().to_path_buf();
     if let Err(error) = measured {
-        let points = journal::read(path).map_or(0, |run| run.points.len());
+        let points = journal::read(&path).map_or(0, |run| run.points.len());
         if points > 0 {
             remark(&format!(
                 "{points} points are in the journal: rigel report {}\n",
                 path.display()
             ));
         }
-        return Err(error);
+        return job.ended(Err(error)).map(|_| None);
     }
-    Ok(Some((journal::read(path)?, stop.load(Ordering::Relaxed))))
+    Ok(Some((journal::read(&path)?, stop.load(Ordering::Relaxed))))
 }
 
 /// Measures what rank 0 plans.
-fn follow(job: &Job, ranks: &Ranks, stop: &AtomicBool) -> Result<(), Error> {
+fn follow(job: &Job, mut own: OwnJournal, ranks: &Ranks, stop: &AtomicBool) -> Result<(), Error> {
     let benches = Benches::prepare(job, stop, &mut |_| ())?;
     benches.all_ready(job)?;
-    run::ranks::follow(&|point| benches.of(point), ranks, stop)
+    own.begin(benches.header(job, Vec::new()))?;
+    run::ranks::follow(&|point| benches.of(point), ranks, stop, &mut |record| {
+        own.keep(record)
+    })
 }
 
 /// Told of the header once the journal is there, then of every point that is in it, in order.
@@ -567,10 +577,13 @@ fn prepare_and_measure(
         .iter()
         .flat_map(|run| &run.points)
         .for_each(|record| ended(&header, Some(record)));
+    let request = &job.invocation.request;
+    let lines = HostLines::of(request, job.results.path(), before.is_some())?;
     let done = before.map_or_else(Vec::new, |run| run.points);
     let done = still_valid(done, &job.target);
     is_ready(job);
     let mut listen = |event: Event| {
+        lines.hear(&event);
         if let Event::End(record) = event {
             ended(&header, Some(record));
         }
@@ -591,7 +604,7 @@ fn prepare_and_measure(
                 point,
             })
         };
-        return run::measure(
+        let measured = run::measure(
             &bench_of,
             together,
             &mut journal,
@@ -599,14 +612,15 @@ fn prepare_and_measure(
             &mut next,
             stop,
             &mut listen,
-        )
-        .map(drop);
+        );
+        job.journal = journal_to_end(journal);
+        return measured.map(drop);
     }
     let usable = benches.main().facts.usable.0;
     let mut asked = None;
     let mut so_far = SoFar::default();
     let mut plan = |records: &[PointRecord]| {
-        let done = so_far.of(records, search.bound());
+        let done = so_far.of_ranks(records, &lines.get(), search.bound());
         let point = search.next(usable, seed, done)?;
         // A visit that left no record is not asked for twice.
         let visit = Some((point.coordinates, point.seed));
@@ -617,7 +631,7 @@ fn prepare_and_measure(
             point,
         })
     };
-    run::measure(
+    let measured = run::measure(
         &bench_of,
         together,
         &mut journal,
@@ -625,8 +639,17 @@ fn prepare_and_measure(
         &mut plan,
         stop,
         &mut listen,
-    )
-    .map(drop)
+    );
+    job.journal = journal_to_end(journal);
+    measured.map(drop)
+}
+
+/// The journal, if a line about the end of the run is still to be written.
+fn journal_to_end(journal: Journal) -> Option<Journal> {
+    // After a loss it is there already.
+    ranks::joined()
+        .filter(|ranks| ranks.lost().is_none())
+        .map(|_| journal)
 }
 
 /// The points of an earlier part of a run that are not measured again.
@@ -640,13 +663,14 @@ fn still_valid(points: Vec<PointRecord>, target: &Target) -> Vec<PointRecord> {
         .collect()
 }
 
-/// Ends a run whose report was shown: removes its private server, then refuses a run that is not
-/// whole.
-pub(super) fn conclude(mut job: Job, run: &Run, stopped: bool) -> Result<(), Error> {
-    if let Some(private) = job.private.take() {
-        private.server.stop()?;
-    }
-    refuse_incomplete(run, stopped, job.results.path())
+/// Ends a run whose report was shown: removes its private server, and refuses a run that is not
+/// whole. Returns the exit status, which is `status` for a run that is.
+pub(super) fn conclude(mut job: Job, run: &Run, stopped: bool, status: u8) -> Result<u8, Error> {
+    let private = job.private.take();
+    let ended = private
+        .map_or(Ok(()), |private| private.server.stop())
+        .and_then(|()| refuse_incomplete(run, stopped, job.results.path()));
+    job.ended(ended.map(|()| status))
 }
 
 /// Refuses a run that is not whole: it was stopped, a session broke, or I/Os failed.

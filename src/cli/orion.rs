@@ -84,7 +84,8 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8, Error> {
         announcer.ready(&job, &|say| say());
         false
     };
-    conclude(&job, &args, stopped)
+    let outcome = conclude(&job, &args, stopped);
+    job.ended(outcome)
 }
 
 /// Orion's banner, how long it will take, and which point begins.

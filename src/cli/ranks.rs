@@ -17,7 +17,7 @@ use clap::Args;
 use sha2::{Digest, Sha256};
 use std::net::TcpStream;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -50,6 +50,9 @@ pub struct RanksArgs {
     /// Let all ranks write to the same blocks, instead of each to its own part
     #[arg(long, hide_short_help = true)]
     pub same_blocks: bool,
+    /// Let every other rank write its own records too, to DIR/rank-N on its host
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
+    pub rank_journals: Option<PathBuf>,
     /// How they find each other.
     #[command(flatten)]
     pub joining: JoinArgs,
@@ -272,14 +275,13 @@ pub(super) fn refuse_private(directory: &Path) -> Result<(), Error> {
     }
 }
 
-/// Refuses a verb that several ranks cannot share: the demand of a fit would be offered once by each
-/// rank.
-pub(super) fn refuse_shared(verb: &str) -> Result<(), Error> {
+/// Refuses a verb that several ranks cannot share, and says why.
+pub(super) fn refuse_shared(verb: &str, why: &str, hint: &str) -> Result<(), Error> {
     match joined() {
         None => Ok(()),
         Some(ranks) => Err(Error::usage(
-            format!("{} ranks cannot share a {verb}", ranks.size()),
-            "start one process for each host with --alone, or use calibrate or curve",
+            format!("{} ranks cannot share rigel {verb}: {why}", ranks.size()),
+            hint,
         )),
     }
 }

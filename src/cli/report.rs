@@ -103,7 +103,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
 
 impl ReportArgs {
     fn document(&self, run: &Run, found: &RunResult) -> Result<Document, Error> {
-        let document = report::document(run, found);
+        let document = report::with_end(run, report::document(run, found));
         if self.per_host {
             report::with_each_host(run, document)
         } else {

@@ -163,11 +163,12 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
         None => (args.begin()?, 0),
     };
     let stopped = rounds::measure(&mut job, last, &args.measuring, &mut ended)?;
-    report_on(
+    let outcome = report_on(
         job.results.path(),
         args.measuring.outcome.json,
         Some(stopped),
-    )
+    );
+    job.ended(outcome)
 }
 
 /// Shows the report, and returns the exit status. `stopped` is true if this call ended before all

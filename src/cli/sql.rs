@@ -395,11 +395,11 @@ fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error>
         args.outcome.json,
         "`rigel report` and `compare`",
     );
-    measuring::conclude(job, &run, stopped)?;
-    let RunResult::Curve(curve) = &found else {
-        return Ok(0);
+    let is_kept = match &found {
+        RunResult::Curve(curve) => curve.keeps_bound(),
+        _ => true,
     };
-    Ok(if curve.keeps_bound() { 0 } else { 3 })
+    measuring::conclude(job, &run, stopped, if is_kept { 0 } else { 3 })
 }
 
 /// The tables that a database has from us.

@@ -82,7 +82,11 @@ pub(super) struct WatchArgs {
 /// Observes, and reports what was seen.
 pub(super) fn run(args: &WatchArgs) -> Result<u8, Error> {
     args.outcome.ranks.joining.enter(false)?;
-    ranks::refuse_shared("watch")?;
+    ranks::refuse_shared(
+        "watch",
+        "each host has requests of its own",
+        "start one process for each host, with --alone",
+    )?;
     if args.outcome.seed.is_some() {
         return Err(Error::usage(
             "--seed is given, and a watch makes no random choices",

@@ -117,6 +117,7 @@ mod tests {
             host: None,
             block_bytes: None,
             intervals: (0..).zip(rates).map(of).collect(),
+            sum_of: Vec::new(),
         }
     }
 

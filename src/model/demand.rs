@@ -190,6 +190,9 @@ pub struct Demand {
     pub block_bytes: Option<u32>,
     /// The intervals, in order of time.
     pub intervals: Vec<DemandInterval>,
+    /// The instances of which this is the sum; empty if it is not a sum.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sum_of: Vec<String>,
 }
 
 impl Demand {
@@ -269,6 +272,7 @@ mod tests {
                 interval("c", 1.0),
                 interval("d", 9.0),
             ],
+            sum_of: Vec::new(),
         };
         let (busiest, below) = demand.busiest().unwrap();
         assert!((busiest.operations_per_s() - 9.0).abs() < 1e-12);
@@ -292,6 +296,7 @@ mod tests {
             host: None,
             block_bytes: None,
             intervals,
+            sum_of: Vec::new(),
         };
         let label = |at: &str| {
             let (interval, below) = demand.interval_at(at.parse().unwrap())?;

@@ -189,6 +189,8 @@ finding_names! {
     RankClock = "rank-clock",
     /// A rank was lost, which ended the run.
     RankLost = "rank-lost",
+    /// The journal is that of a rank, and not of the run.
+    RankJournal = "rank-journal",
     /// The offered rate was not served.
     RateNotMet = "rate-not-met",
     /// The device is read-only.

@@ -49,8 +49,8 @@ pub(crate) use request::fit_example;
 pub use request::{
     BLOCK_ASSUMED, Background, CalibrateRequest, CurveRequest, FitRequest, FitSessions,
     ImportRequest, Invocation, LargeType, LayersRequest, Loads, Matrix, OfferedStream, OrionFiles,
-    OrionRequest, Request, RunLevel, RunOptions, ServedStream, SoakRequest, SqlStop, SqlTerms,
-    StorageServes, StreamObjective, WatchRequest, WatchedDisk,
+    OrionRequest, RankDemand, Request, RunLevel, RunOptions, ServedStream, SoakRequest, SqlStop,
+    SqlTerms, StorageServes, StreamObjective, WatchRequest, WatchedDisk,
 };
 pub use sql::{
     Dbms, HotSpot, PrivateServer, ReadWay, Redo, ServerFacts, ServerSample, SqlTarget, SqlWork,

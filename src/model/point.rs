@@ -744,6 +744,9 @@ pub struct Stream {
     /// The work of database sessions, which replaces `mix` and `pattern`; `None` for raw I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<SqlWork>,
+    /// The only rank that has it, with its own rate; `None` if all ranks have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
 }
 
 impl Stream {

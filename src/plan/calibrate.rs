@@ -296,6 +296,7 @@ impl CalibrateRequest {
                     mix,
                     pattern: Pattern::Sequential { start: 0 },
                     length: bytes,
+                    rank: None,
                 }
             }
             other => random(
@@ -336,6 +337,7 @@ impl CalibrateRequest {
             mix,
             pattern,
             length,
+            rank: None,
         }
     }
 

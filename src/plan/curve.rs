@@ -157,6 +157,7 @@ impl CurveRequest {
             mix: self.mix,
             pattern,
             length: self.length,
+            rank: None,
         };
         let background = self.background.map(|background| Stream {
             objective: None,
@@ -168,6 +169,7 @@ impl CurveRequest {
             mix: Mix::READS,
             pattern: Pattern::Uniform,
             length: background.length,
+            rank: None,
         });
         let shortest = Nanos(WINDOW.0 * WINDOWS_MIN).max(self.point_least);
         let in_one_piece = Until::Precise {

@@ -4,6 +4,7 @@
 //! search divides the gap between them, around what remains undecided, until the answer is known to
 //! the requested precision.
 
+use super::ranks::of_rank;
 use super::search::{WARM_UP, WINDOW, seed_of};
 use super::visits::Visits;
 use crate::analyse::{PointSummary, TriedMultiple, bracket, least_to_decide, multiples};
@@ -47,7 +48,13 @@ impl FitRequest {
     /// judged in that time, unless so many seconds were `spent` that the answer would come too late.
     fn time_at(&self, multiple: f64, spent: f64) -> Nanos {
         let usual = self.point_time.as_secs_f64();
-        let streams = self.offered();
+        let streams: Vec<OfferedStream> = if self.of_ranks.is_empty() {
+            self.offered()
+        } else {
+            // Each host is judged by its own operations.
+            let ranks = self.of_ranks.iter();
+            ranks.flat_map(|demand| self.offered_by(demand)).collect()
+        };
         let needs = streams.iter().filter_map(|stream| {
             let least = least_to_decide(self.objective(stream.kind)?);
             Some(AMPLE * least / (stream.per_s * multiple))
@@ -166,13 +173,24 @@ impl FitRequest {
     fn point(&self, coordinates: Coordinates, time: Nanos, usable: u64, seed: u64) -> Point {
         let multiple = coordinates.multiple().unwrap_or(1.0);
         let seed = seed_of(seed, coordinates);
-        let streams = self.offered();
+        let of_all = self.offered().into_iter().map(|one| (None, one));
+        let streams: Vec<(Option<u32>, OfferedStream)> = if self.of_ranks.is_empty() {
+            of_all.collect()
+        } else {
+            let ranks = (0..).zip(&self.of_ranks);
+            let of_rank = |(rank, demand)| {
+                let offered = self.offered_by(demand).into_iter();
+                offered.map(move |one| (Some(rank), one))
+            };
+            ranks.flat_map(of_rank).collect()
+        };
+        let stream = |(rank, one): (Option<u32>, OfferedStream)| Stream {
+            rank,
+            ..self.stream(one, multiple, usable, seed)
+        };
         Point {
             coordinates,
-            streams: streams
-                .iter()
-                .map(|one| self.stream(*one, multiple, usable, seed))
-                .collect(),
+            streams: streams.into_iter().map(stream).collect(),
             warm_up: WARM_UP,
             until: Until::Elapsed(time),
             window: Until::Elapsed(time).window(WINDOW),
@@ -211,13 +229,21 @@ impl FitRequest {
             length: offered.length,
             objective: self.objective(offered.kind),
             sql: self.sessions.map(|sessions| sessions.terms.work),
+            rank: None,
         }
     }
 
-    /// The point with the largest and most I/Os: all have the same.
+    /// The points with the largest and most I/Os: all have the same, or those of each rank.
     #[must_use]
     pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
-        vec![self.point(coordinates(self.highest), self.point_time, usable, seed)]
+        let point = self.point(coordinates(self.highest), self.point_time, usable, seed);
+        if self.of_ranks.is_empty() {
+            return vec![point];
+        }
+        let size = u32::try_from(self.of_ranks.len()).unwrap_or(u32::MAX);
+        (0..size)
+            .filter_map(|rank| of_rank(&point, rank, size, usable))
+            .collect()
     }
 
     /// The approximate number of points when `done` are complete.
@@ -237,8 +263,11 @@ impl FitRequest {
     /// into smaller units.
     #[must_use]
     pub fn largest(&self) -> u64 {
-        let lengths = self.offered().into_iter().map(|one| u64::from(one.length));
-        lengths.max().unwrap_or_else(|| self.block.into())
+        let of_ranks = self.of_ranks.iter().flat_map(|one| self.offered_by(one));
+        let all = self.offered().into_iter().chain(of_ranks);
+        all.map(|one| u64::from(one.length))
+            .max()
+            .unwrap_or_else(|| self.block.into())
     }
 
     /// True if any operation writes.

@@ -97,6 +97,7 @@ impl LayersRequest {
             pattern: Pattern::Uniform,
             length: self.block(),
             sql,
+            rank: None,
         };
         Point {
             coordinates,

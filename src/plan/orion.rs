@@ -299,6 +299,7 @@ impl OrionRequest {
             mix: self.mix(),
             pattern,
             length,
+            rank: None,
         };
         let mut streams = Vec::new();
         let (small, large) = cell.small_and_large();
@@ -375,6 +376,7 @@ impl OrionRequest {
                 mix: Mix::READS,
                 pattern: Pattern::Uniform,
                 length: self.size_large,
+                rank: None,
             }],
             warm_up: WarmUp::NONE,
             until: Until::Ops(ops),

@@ -21,9 +21,9 @@ const ALONE_MAX: u32 = 8;
 ///
 /// Depths and in-flight limits are those of each rank. An offered rate is that of all ranks
 /// together, and each offers an equal part: independent arrivals added up are independent arrivals.
-/// Only in rounds the rate is that of each rank. Blocks are drawn with a seed of the rank's own,
-/// and a sequential read begins at a part of the volume of its own, since a cache that all ranks
-/// share would answer the second of them.
+/// Only in rounds, and of streams that one rank alone has, the rate is that of each rank. Blocks
+/// are drawn with a seed of the rank's own, and a sequential read begins at a part of the volume of
+/// its own, since a cache that all ranks share would answer the second of them.
 #[must_use]
 pub fn of_rank(point: &Point, rank: u32, size: u32, usable: u64) -> Option<Point> {
     let active = point.coordinates.active_ranks();
@@ -33,9 +33,12 @@ pub fn of_rank(point: &Point, rank: u32, size: u32, usable: u64) -> Option<Point
     let mut own = point.clone();
     own.seed = point.seed.wrapping_add(u64::from(rank));
     let is_each = point.coordinates.step() == Step::Hosts;
+    own.streams
+        .retain(|stream| stream.rank.is_none_or(|only| only == rank));
     for stream in &mut own.streams {
         if let Load::Open { rate, .. } = &mut stream.load
             && !is_each
+            && stream.rank.is_none()
         {
             *rate /= f64::from(active.count(size).max(1));
         }

@@ -178,6 +178,7 @@ fn part(
         mix: Mix::READS,
         pattern: Pattern::Part { start, blocks },
         length: request.block,
+        rank: None,
     };
     Point {
         coordinates,

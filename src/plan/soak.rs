@@ -56,6 +56,7 @@ impl SoakRequest {
                 pattern,
                 length: self.length,
                 sql: self.sql.map(|terms| terms.work),
+                rank: None,
             }],
             warm_up: WarmUp::NONE,
             until: match self.work {

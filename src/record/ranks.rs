@@ -9,8 +9,10 @@
 use super::coverage::Coverage;
 use super::merge::RankMerge;
 use super::recording::{End, KindRecord, Latencies, PointRecord, StreamRecord, Window};
-use crate::model::{Coordinates, Host, Nanos, TargetFacts};
+use super::visits;
+use crate::model::{Coordinates, Host, Nanos, Stream, TargetFacts};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The part of a window that may remain between the ranks' windows before their sum is doubtful:
 /// 100 ms of a second.
@@ -221,6 +223,25 @@ impl RankLines {
     }
 }
 
+impl RankLines {
+    /// Each rank's record of one point, all visits joined.
+    #[must_use]
+    pub fn of_each_rank(&self, coordinates: Coordinates) -> Vec<(u32, PointRecord)> {
+        let parts = self.parts.iter().flat_map(|point| &point.parts);
+        let mut by_rank: BTreeMap<u32, Vec<PointRecord>> = BTreeMap::new();
+        for part in parts.filter(|part| part.record.coordinates == coordinates) {
+            by_rank
+                .entry(part.rank)
+                .or_default()
+                .push(part.record.clone());
+        }
+        let joined = |(rank, records): (u32, Vec<PointRecord>)| {
+            Some((rank, visits::joined_at(&records, coordinates)?))
+        };
+        by_rank.into_iter().filter_map(joined).collect()
+    }
+}
+
 /// Merges what ranks measured of one point into one record, over the time in which all of them
 /// measured. `None` if there are no parts. `started` is rank 0's wall clock at the beginning.
 ///
@@ -240,8 +261,8 @@ pub fn merged(started: String, parts: &[RankRecord]) -> Option<PointRecord> {
     let place = Place::of(&parts, window);
     let refusal = refusal(&parts, &place.merge);
     let kept = if refusal.is_some() { 0 } else { place.windows };
-    let streams = first.record.streams.iter();
-    let streams = streams.map(|stream| merged_stream(&stream.name, &parts, &place, kept));
+    let streams = class_names(&parts).into_iter();
+    let streams = streams.map(|name| merged_stream(name, &parts, &place, kept));
     let sum = |of: fn(&PointRecord) -> u64| {
         let values = parts.iter().map(|part| of(&part.record));
         values.fold(0, u64::saturating_add)
@@ -268,18 +289,37 @@ pub fn merged(started: String, parts: &[RankRecord]) -> Option<PointRecord> {
     })
 }
 
+/// The classes of all parts. A rank may lack a class of which it was asked for nothing.
+fn class_names<'a>(parts: &[&'a RankRecord]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for stream in parts.iter().flat_map(|part| &part.record.streams) {
+        if !names.contains(&stream.name.as_str()) {
+            names.push(&stream.name);
+        }
+    }
+    names
+}
+
+/// The classes that a part must have: those of its point, or else those of the first part.
+fn wanted_names<'a>(part: &'a RankRecord, first: &'a PointRecord) -> Vec<&'a str> {
+    let asked = part.record.asked.as_ref().filter(|asked| {
+        let mut streams = asked.streams.iter();
+        streams.any(|stream| stream.rank.is_some())
+    });
+    let Some(asked) = asked else {
+        return first.streams.iter().map(|it| it.name.as_str()).collect();
+    };
+    let is_own = |stream: &&Stream| stream.rank.is_none_or(|rank| rank == part.rank);
+    let own = asked.streams.iter().filter(is_own);
+    own.map(|stream| stream.name.as_str()).collect()
+}
+
 /// Why no sum can be given, if so.
 fn refusal(parts: &[&RankRecord], merge: &RankMerge) -> Option<String> {
     let first = &parts.first()?.record;
     let differs = |part: &&&RankRecord| {
-        let names = |record: &PointRecord| -> Vec<String> {
-            record
-                .streams
-                .iter()
-                .map(|stream| stream.name.clone())
-                .collect()
-        };
-        part.record.window != first.window || names(&part.record) != names(first)
+        let names = part.record.streams.iter().map(|it| it.name.as_str());
+        part.record.window != first.window || !names.eq(wanted_names(part, first))
     };
     if let Some(other) = parts.iter().find(differs) {
         return Some(format!(
@@ -412,7 +452,6 @@ fn nanos(value: i128) -> Nanos {
     Nanos(u64::try_from(value.max(0)).unwrap_or(u64::MAX))
 }
 
-/// The class `name` of all parts: `kept` windows, in each part after those that it skips.
 /// Adds the rows that sessions asked for, slice by slice: their servers count the same rows for all
 /// ranks together.
 fn add_slices(sum: &mut Vec<u64>, slices: &[u64]) {
@@ -421,6 +460,25 @@ fn add_slices(sum: &mut Vec<u64>, slices: &[u64]) {
     pairs.for_each(|(sum, count)| *sum = sum.saturating_add(*count));
 }
 
+/// Bytes of an operation of this class: if the ranks' operations differ, their mean, so that bytes
+/// per second are right.
+fn length(of_ranks: &[&StreamRecord]) -> u32 {
+    let Some(first) = of_ranks.first() else {
+        return 0;
+    };
+    if of_ranks.iter().all(|one| one.length == first.length) {
+        return first.length;
+    }
+    let sum = |of: fn(&StreamRecord) -> u128| of_ranks.iter().map(|one| of(one)).sum::<u128>();
+    let done = sum(|one| one.done().into());
+    let bytes = sum(|one| u128::from(one.done()) * u128::from(one.length));
+    bytes
+        .checked_div(done)
+        .map_or(first.length, |mean| u32::try_from(mean).unwrap_or(u32::MAX))
+}
+
+/// The class `name` of all parts that have it: `kept` windows, in each part after those that it
+/// skips.
 fn merged_stream(name: &str, parts: &[&RankRecord], place: &Place, kept: usize) -> StreamRecord {
     let of_rank = || {
         let skipped = place.skipped.iter().copied();
@@ -431,7 +489,7 @@ fn merged_stream(name: &str, parts: &[&RankRecord], place: &Place, kept: usize) 
     };
     let mut sum = StreamRecord {
         name: name.to_string(),
-        length: of_rank().next().map_or(0, |(stream, _)| stream.length),
+        length: length(&of_rank().map(|(stream, _)| stream).collect::<Vec<_>>()),
         loads: of_rank()
             .flat_map(|(stream, _)| stream.loads.clone())
             .collect(),

@@ -386,6 +386,7 @@ mod tests {
             mix: Mix::READS,
             pattern: pattern.parse().unwrap(),
             length: 8192,
+            rank: None,
         }
     }
 

@@ -8,12 +8,13 @@ use super::frame::about;
 use super::points::{self, Units};
 use super::{parts, setup, timeline};
 use crate::analyse::{
-    BoundVerdict, Estimate, FitResult, TriedMultiple, TriedStream, interval_in_words,
+    BoundVerdict, Estimate, FitResult, HostStream, TriedMultiple, TriedStream, interval_in_words,
     objective_in_words, objective_of_stream, quantity, rounded,
 };
 use crate::model::{
     DemandKind, DemandStream, FitRequest, Measure, Objective, Request, quantile_name,
 };
+use crate::record::RankGroup;
 use crate::record::journal::Run;
 use std::path::Path;
 
@@ -220,7 +221,12 @@ fn sections(
     findings: Section,
     workload: &str,
 ) -> Vec<Section> {
-    let mut sections = vec![streams(request, found), multiples(request, found), findings];
+    let group = run.header.ranks.as_deref();
+    let mut streams = streams(request, found);
+    if let Some((group, shown)) = group.zip(found.shown()) {
+        streams.blocks.extend(hosts(group, request, shown));
+    }
+    let mut sections = vec![streams, multiples(request, found, group), findings];
     let units = Units::of("op/s");
     sections.extend(timeline::section(run, units));
     sections.push(parts::full(points::section(run, &found.points, units)));
@@ -271,6 +277,69 @@ fn streams(request: &FitRequest, found: &FitResult) -> Section {
          database saw it.",
         blocks,
     )
+}
+
+/// Each host at the multiple that is shown, and what each offers.
+fn hosts(group: &RankGroup, request: &FitRequest, shown: &TriedMultiple) -> Vec<Block> {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for stream in &shown.streams {
+        let worst = stream.worst_host().map(|host| host.rank);
+        for host in &stream.hosts {
+            rows.push(host_row(group, stream, host, worst == Some(host.rank)));
+        }
+    }
+    let columns = [
+        "stream",
+        "host",
+        "#offered/s",
+        "#done/s",
+        "#mean",
+        "#p99 (95 % interval)",
+        "objective",
+    ];
+    let caption = format!("Each host at {} ×", rounded(shown.multiple));
+    let offers = if request.of_ranks.is_empty() {
+        format!(
+            "Each of the {} ranks offers an equal part of the demand.",
+            group.size()
+        )
+    } else {
+        let each: Vec<String> = (0..)
+            .zip(&request.of_ranks)
+            .map(|(rank, one)| format!("{} that of {}", group.label(rank), one.database))
+            .collect();
+        format!(
+            "The demand is the sum of all instances at one time; each rank offers its own: {}.",
+            each.join(", ")
+        )
+    };
+    let judged = "Rates are sums over the hosts. Every host must keep the objectives with its own \
+                  response times: a multiple that one of them does not hold is not held.";
+    vec![
+        Block::Table(parts::rows(&caption, &columns, rows)),
+        Block::Text(format!("{offers} {judged}")),
+    ]
+}
+
+fn host_row(
+    group: &RankGroup,
+    stream: &TriedStream,
+    host: &HostStream,
+    is_worst: bool,
+) -> Vec<String> {
+    let mut verdict: String = answer(host.verdict).into();
+    if is_worst && stream.hosts.len() > 1 {
+        verdict.push_str(" (worst host)");
+    }
+    vec![
+        stream.kind.words().into(),
+        group.label(host.rank),
+        rate(host.offered_per_s),
+        rate(host.done_per_s),
+        parts::known(host.mean_us, |mean| parts::time(mean.value)),
+        parts::known(host.p99_us, parts::time_in_cell),
+        verdict,
+    ]
 }
 
 fn stream_row(
@@ -394,7 +463,7 @@ fn left_out(request: &FitRequest) -> Option<String> {
 }
 
 /// Every multiple with its streams, in a table and a chart.
-fn multiples(request: &FitRequest, found: &FitResult) -> Section {
+fn multiples(request: &FitRequest, found: &FitResult, group: Option<&RankGroup>) -> Section {
     let kinds: Vec<DemandKind> = found.offered.iter().map(|one| one.kind).collect();
     let heads: Vec<String> = kinds
         .iter()
@@ -411,7 +480,7 @@ fn multiples(request: &FitRequest, found: &FitResult) -> Section {
     let rows = found
         .multiples
         .iter()
-        .map(|tried| multiple_row(request, &kinds, tried))
+        .map(|tried| multiple_row(request, &kinds, tried, group))
         .collect();
     let chart = chart(request, found, &kinds);
     let mut blocks: Vec<Block> = parts::beside([chart]).into_iter().collect();
@@ -433,7 +502,12 @@ fn measure_name(objective: Option<Objective>) -> String {
     }
 }
 
-fn multiple_row(request: &FitRequest, kinds: &[DemandKind], tried: &TriedMultiple) -> Vec<String> {
+fn multiple_row(
+    request: &FitRequest,
+    kinds: &[DemandKind],
+    tried: &TriedMultiple,
+    group: Option<&RankGroup>,
+) -> Vec<String> {
     let of = |kind: &DemandKind| tried.streams.iter().find(|stream| stream.kind == *kind);
     let mut row = vec![
         format!("{} ×", rounded(tried.multiple)),
@@ -449,11 +523,14 @@ fn multiple_row(request: &FitRequest, kinds: &[DemandKind], tried: &TriedMultipl
         let figure = of(kind).and_then(|stream| judged(stream, request.objective(*kind)));
         parts::known(figure, show)
     }));
-    let broken: Vec<&str> = tried
+    let broken: Vec<String> = tried
         .streams
         .iter()
         .filter(|stream| stream.verdict == BoundVerdict::Broken)
-        .map(|stream| stream.kind.words())
+        .map(|stream| match group.zip(stream.worst_host()) {
+            Some((group, host)) => format!("{} on {}", stream.kind.words(), group.label(host.rank)),
+            None => stream.kind.words().into(),
+        })
         .collect();
     row.push(broken.join(", "));
     row

@@ -89,6 +89,14 @@ pub fn with_each_host(run: &Run, mut document: Document) -> Result<Document, Err
     Ok(document)
 }
 
+/// The same report with how the run ended, if it had several ranks and did not end well: for a
+/// journal that is no longer written.
+#[must_use]
+pub fn with_end(run: &Run, mut document: Document) -> Document {
+    document.sections.extend(ranks::end(run));
+    document
+}
+
 /// Each host at every load as CSV.
 ///
 /// # Errors

@@ -10,6 +10,7 @@ use crate::analyse::{
     self, AloneFigures, Estimate, HostFigures, HostRounds, HostsAtLoad, LadderStep, RanksResult,
 };
 use crate::model::{Bytes, Error};
+use crate::record::RanksEnd;
 use crate::record::journal::Run;
 use std::fmt::Write;
 
@@ -40,6 +41,45 @@ pub(super) fn section(found: &RanksResult) -> Section {
          window by window, over the time in which all of them measured."
     };
     parts::section("hosts", "The hosts", lead, blocks)
+}
+
+/// How the run of several ranks ended, if that is worth a word: what the launcher returned is no
+/// proof.
+pub(super) fn end(run: &Run) -> Option<Section> {
+    let group = run.header.ranks.as_deref()?;
+    let lost = run.ranks.lost.last();
+    let text = match (run.ranks.ended, lost) {
+        (Some(RanksEnd { status: 0 }), _) => return None,
+        (Some(RanksEnd { status }), Some(lost)) => format!(
+            "The run ended with exit status {status}, because {} was lost: {}. What is complete is \
+             in this report; --resume goes on with {} ranks.",
+            group.label(lost.rank),
+            lost.how,
+            group.size()
+        ),
+        (Some(RanksEnd { status }), None) => {
+            let why = match status {
+                1 => ": it is incomplete, or operations failed",
+                3 => ": what was asked for was not met",
+                4 => ": what was measured does not decide",
+                _ => "",
+            };
+            format!("The run ended with exit status {status} of all ranks{why}.")
+        }
+        (None, _) => {
+            let when = run.points.last().map_or_else(
+                || "before its first point".into(),
+                |point| format!("after {}", point.coordinates),
+            );
+            format!(
+                "The journal has no end line: the run goes on, or it was killed {when}. --resume \
+                 goes on with {} ranks.",
+                group.size()
+            )
+        }
+    };
+    let blocks = vec![Block::Text(text)];
+    Some(parts::section("end", "How the run ended", "", blocks))
 }
 
 /// How many ranks and hosts there were.

@@ -8,7 +8,7 @@
 use crate::clock;
 use crate::engine::guard;
 use crate::engine::opened::Opened;
-use crate::engine::presence::PresenceFile;
+use crate::engine::presence::{LeftoverFile, PresenceFile};
 use crate::engine::sampled::SampledBlocks;
 use crate::engine::scratch;
 use crate::engine::sql::Access;
@@ -40,6 +40,8 @@ pub struct AgreementTerms<'a> {
     pub separate: bool,
     /// Number of hosts that the user wants; `None` for any.
     pub hosts: Option<usize>,
+    /// Why this rank cannot take part, whatever the target is.
+    pub refusal: Option<&'a Error>,
     /// The servers that this rank uses and the tables that it found, if the target is a database.
     pub database: Option<(Access, Tables)>,
 }
@@ -53,6 +55,8 @@ pub struct Agreement {
     pub scratch: Option<Bytes>,
     /// Name of all ranks' sessions on a database.
     pub application: Option<String>,
+    /// Files of other runs that were in the directory, as rank 0 found them.
+    pub leftovers: Vec<LeftoverFile>,
 }
 
 /// What one rank found.
@@ -111,6 +115,13 @@ pub fn agree(ranks: &Ranks, terms: &AgreementTerms) -> Result<Agreement, Error> 
     }
     let of_all = ranks.exchange(&own, AGREE)?;
     refuse_any(ranks, &of_all)?;
+    // Before ranks of this run make files of their own.
+    let leftovers = match terms.target {
+        Target::Scratch { directory, .. } if ranks.is_root() => {
+            PresenceFile::sweep(directory, clock::since_epoch())
+        }
+        _ => Vec::new(),
+    };
     if !terms.separate {
         same_members(ranks, &of_all)?;
         one_writer_of_a_host(ranks, terms)?;
@@ -125,6 +136,7 @@ pub fn agree(ranks: &Ranks, terms: &AgreementTerms) -> Result<Agreement, Error> 
         identity: own.identity(),
         scratch: of_all.iter().filter_map(|found| found.scratch).min(),
         application: first.map(|database| database.application.clone()),
+        leftovers,
     })
 }
 
@@ -174,6 +186,9 @@ impl Findings {
     /// Looks at the target.
     fn of(terms: &AgreementTerms, size: usize) -> Self {
         let look = || -> Result<Self, Error> {
+            if let Some(refusal) = terms.refusal {
+                return Err(refusal.clone());
+            }
             let mut found = Self {
                 database: terms.database.as_ref().map(DatabaseSeen::of),
                 ..Self::default()

@@ -430,15 +430,19 @@ pub fn clock_of(offset: ClockOffset) -> RankClock {
     }
 }
 
+/// Takes the record of a point at the rank that measured it.
+pub type Keep<'a> = dyn FnMut(&PointRecord) -> Result<(), Error> + 'a;
+
 /// Measures what rank 0 sends, on the bench that `bench_of` returns for it, until there is no more;
-/// called at the other ranks.
+/// called at the other ranks. Each record goes to `keep` before it goes to rank 0.
 ///
 /// # Errors
-/// Rank 0 was lost or ended the run, or a session could not be opened.
+/// Rank 0 was lost or ended the run, a session could not be opened, or `keep` failed.
 pub fn follow<'a>(
     bench_of: &dyn Fn(&Point) -> &'a Bench,
     ranks: &Ranks,
     stop: &AtomicBool,
+    keep: &mut Keep,
 ) -> Result<(), Error> {
     loop {
         let due = ranks.clock().now().plus(Nanos::from_secs(1));
@@ -452,7 +456,7 @@ pub fn follow<'a>(
                     cue: Cue::default(),
                     is_over: AtomicBool::new(false),
                 };
-                follower.obey(&point, warming.as_deref())?;
+                follower.obey(&point, warming.as_deref(), keep)?;
             }
             // What concerned a point that has ended meanwhile.
             Some((_, Instruction::Start(_) | Instruction::EndAfter(_))) | None => {}
@@ -470,7 +474,7 @@ struct Follower<'a> {
 }
 
 impl Follower<'_> {
-    fn obey(&self, point: &Point, warming: Option<&Point>) -> Result<(), Error> {
+    fn obey(&self, point: &Point, warming: Option<&Point>, keep: &mut Keep) -> Result<(), Error> {
         if let Some(warming) = warming {
             self.bench.drive(warming, self.stop, None, &mut |_| ())?;
         }
@@ -480,6 +484,7 @@ impl Follower<'_> {
         } else {
             self.on_cue(point)?
         };
+        keep(&record)?;
         let record = Box::new(record);
         self.ranks.send(0, &News::Over { record, began })
     }

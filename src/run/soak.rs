@@ -15,7 +15,7 @@ use crate::clock::{self, Clock};
 use crate::model::{Coordinates, Error, Moment, Nanos, Point, SoakRequest};
 use crate::ranks::Ranks;
 use crate::record::journal::Journal;
-use crate::record::ranks::{RankRecord, RanksEnd};
+use crate::record::ranks::RankRecord;
 use crate::record::{End, PointRecord, Window};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -106,22 +106,16 @@ impl Soak<'_> {
             number += 1;
         }
         held.write_all(journal)?;
-        self.end(number, journal, stop)
-    }
-
-    /// Ends the part of the other ranks, if there are any.
-    fn end(&self, number: u32, journal: &mut Journal, stop: &AtomicBool) -> Result<(), Error> {
         let Some(ranks) = self.together else {
             return Ok(());
         };
-        if ranks.lost().is_some() {
+        let ended = if ranks.lost().is_some() {
             // It was noticed between two rounds.
-            self.note_loss(number, journal);
-            return Err(ranks.loss_error());
-        }
-        super::ranks::over(ranks)?;
-        let status = u8::from(stop.load(Ordering::Relaxed));
-        journal.end(RanksEnd { status })
+            Err(ranks.loss_error())
+        } else {
+            super::ranks::over(ranks)
+        };
+        ended.inspect_err(|_| self.note_loss(number, journal))
     }
 
     fn note_loss(&self, number: u32, journal: &mut Journal) {

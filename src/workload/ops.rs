@@ -295,6 +295,7 @@ mod tests {
             },
             pattern,
             length: 8192,
+            rank: None,
         }
     }
 

@@ -9,10 +9,10 @@ use rigel::engine::sim::Sim;
 use rigel::model::{
     DemandAt, DemandInterval, DemandKind, DemandStream, FitRequest, Nanos, Ratio, StreamObjective,
 };
-use rigel::record::PointRecord;
 use rigel::record::visits::joined;
+use rigel::record::{PointRecord, RankLines};
 
-fn stream(kind: DemandKind, per_s: f64, bytes: f64) -> DemandStream {
+pub(crate) fn stream(kind: DemandKind, per_s: f64, bytes: f64) -> DemandStream {
     DemandStream {
         kind,
         per_s: Some(per_s),
@@ -26,7 +26,7 @@ fn stream(kind: DemandKind, per_s: f64, bytes: f64) -> DemandStream {
     }
 }
 
-fn request(streams: Vec<DemandStream>, objectives: &[&str]) -> FitRequest {
+pub(crate) fn request(streams: Vec<DemandStream>, objectives: &[&str]) -> FitRequest {
     let objectives = objectives.iter().map(|text| text.parse().unwrap());
     FitRequest {
         named: "a report".into(),
@@ -44,6 +44,7 @@ fn request(streams: Vec<DemandStream>, objectives: &[&str]) -> FitRequest {
             censored: String::new(),
             operations: None,
         },
+        of_ranks: Vec::new(),
         intervals: 1,
         below: 0.0,
         burst: None,
@@ -68,7 +69,7 @@ fn fitted(spec: &str, request: &FitRequest, seed: u64) -> (FitResult, Vec<PointR
         records.push(run(&engine, &point));
     }
     let records = joined(&records);
-    (fit(&records, request), records)
+    (fit(&records, &RankLines::default(), request), records)
 }
 
 /// True if the truth lies between what held and what did not.

@@ -21,6 +21,7 @@ fn stream(name: &str, load: Load) -> Stream {
         mix: Mix::READS,
         pattern: Pattern::Uniform,
         length: 8192,
+        rank: None,
     }
 }
 

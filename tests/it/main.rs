@@ -26,6 +26,7 @@ mod pmi;
 mod predictability;
 mod queues;
 mod ranks;
+mod ranks_fit;
 mod search;
 mod soak_table;
 mod tidy;

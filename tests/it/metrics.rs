@@ -47,6 +47,7 @@ fn measured(number: u32, spec: &str) -> (Round, PointRecord) {
         mix: Mix::READS,
         pattern: Pattern::Uniform,
         length: 8192,
+        rank: None,
     };
     let point = Point {
         coordinates: Coordinates::Round {

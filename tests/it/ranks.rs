@@ -6,7 +6,7 @@
 //! them again.
 
 use crate::common::{self, Place, header, run};
-use rigel::analyse::{HostRounds, RanksResult, SoFar, ranks};
+use rigel::analyse::{HostRounds, RanksResult, SoFar, ranks, summarise};
 use rigel::engine::sim::Sim;
 use rigel::model::{
     Arrivals, Bytes, CalibrateRequest, Coordinates, CurveRequest, Host, Loads, Mix, Nanos, Pattern,
@@ -16,7 +16,7 @@ use rigel::plan::ranks::of_rank;
 use rigel::record::journal::{self, Journal, Run};
 use rigel::record::ranks::merged;
 use rigel::record::{
-    End, PointRecord, RankClock, RankFacts, RankGroup, RankLost, RankRecord, RanksEnd,
+    End, PointRecord, RankClock, RankFacts, RankGroup, RankLines, RankLost, RankRecord, RanksEnd,
 };
 use rigel::report::document::Extent;
 use rigel::report::openmetrics::{About, Exposed};
@@ -29,9 +29,9 @@ fn ahead(rank: u32) -> i64 {
 }
 
 /// What each host is: its model while this many ranks measure.
-type Model<'a> = &'a dyn Fn(u32, u32) -> SimSpec;
+pub(crate) type Model<'a> = &'a dyn Fn(u32, u32) -> SimSpec;
 
-fn spec(text: &str) -> SimSpec {
+pub(crate) fn spec(text: &str) -> SimSpec {
     SimSpec {
         bytes: Bytes(1 << 30),
         ..text.parse().unwrap()
@@ -72,6 +72,7 @@ fn measured(point: &Point, size: u32, now: u64, model: Model<'_>) -> Vec<RankRec
         let mut record = run(&Sim::new(spec, own.seed), &own);
         // Real CPU time is not the same in two runs of the test.
         record.cpu = Nanos(0);
+        record.asked = Some(Box::new(point.clone()));
         let began = i64::try_from(now + u64::from(rank) * 200_000).unwrap() + ahead(rank);
         Some(RankRecord {
             rank,
@@ -89,7 +90,7 @@ fn measured(point: &Point, size: u32, now: u64, model: Model<'_>) -> Vec<RankRec
 }
 
 /// A run of `size` ranks, through a journal on disk.
-fn cluster(name: &str, size: u32, request: Request, model: Model<'_>) -> Run {
+pub(crate) fn cluster(name: &str, size: u32, request: Request, model: Model<'_>) -> Run {
     let place = Place::new(&format!("ranks-{name}"));
     journaled(&place, size, request, model);
     journal::read(&place.0.join("run")).unwrap()
@@ -112,8 +113,13 @@ fn journaled(place: &Place, size: u32, mut request: Request, model: Model<'_>) {
     let usable = header.facts.usable.0;
     let mut journal = Journal::create(&directory, &header).unwrap();
     let (mut so_far, mut points): (SoFar, Vec<PointRecord>) = (SoFar::default(), Vec::new());
+    let mut lines = RankLines::default();
     let mut now = 10_000_000_000;
-    while let Some(point) = request.next(usable, 7, so_far.of(&points, request.bound())) {
+    loop {
+        let done = so_far.of_ranks(&points, &lines, request.bound());
+        let Some(point) = request.next(usable, 7, done) else {
+            break;
+        };
         assert!(
             points.len() < 400,
             "the search does not end: {}",
@@ -122,10 +128,12 @@ fn journaled(place: &Place, size: u32, mut request: Request, model: Model<'_>) {
         let parts = measured(&point, size, now, model);
         for part in &parts {
             journal.rank(part).unwrap();
+            lines.record(part.clone());
         }
         let sum = merged("2026-01-01T00:00:00Z".into(), &parts).unwrap();
         assert_eq!(sum.end, End::Complete, "{}", point.coordinates);
         journal.point(&sum).unwrap();
+        lines.point(points.len(), &sum);
         points.push(sum);
         now += 30_000_000_000;
     }
@@ -330,6 +338,29 @@ fn of_two_hosts_that_differ_neither_is_named() {
 
 /// Percentiles of all operations are those of one histogram of both logs: half of the operations
 /// take 1 ms, half 10 ms, and no mean of two percentiles would say so.
+#[test]
+fn models_that_begin_apart_are_added_up_and_the_skew_is_told() {
+    let request = curve(4);
+    let point = request.next(1 << 30, 7, &[]).unwrap();
+    // A tenth of a window is nothing, more is doubtful.
+    for (late_percent, is_doubtful) in [(5, false), (30, true)] {
+        let mut parts = measured(&point, 2, 10_000_000_000, &|_, _| spec("4,1ms"));
+        let late = Nanos(parts[1].record.window.0 * late_percent / 100);
+        parts[1].began = parts[1].began.plus(late);
+        let sum = merged("2026-01-01T00:00:00Z".into(), &parts).unwrap();
+        let done = |record: &PointRecord| record.streams[0].total().done;
+        let of_parts: u64 = parts.iter().map(|part| done(&part.record)).sum();
+        assert_eq!((sum.end.clone(), done(&sum)), (End::Complete, of_parts));
+        let findings = summarise(&sum).findings;
+        let skew = findings.iter().find(|finding| finding.name == "skew");
+        assert_eq!(
+            skew.is_some(),
+            is_doubtful,
+            "{late_percent} %: {findings:?}"
+        );
+    }
+}
+
 #[test]
 fn percentiles_are_of_all_operations_together() {
     let request = curve(1);

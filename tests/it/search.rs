@@ -32,6 +32,7 @@ fn point(load: Load, until: Until) -> Point {
         mix: Mix::READS,
         pattern: Pattern::Uniform,
         length: 8192,
+        rank: None,
     };
     let second = Nanos::from_secs(1);
     Point {

@@ -292,6 +292,7 @@ fn every_engine_completes_every_operation() {
         mix: Mix::READS,
         pattern: Pattern::Uniform,
         length: BLOCK,
+        rank: None,
     };
     let point = Point {
         coordinates: Coordinates::cell(7, 2),
@@ -344,6 +345,7 @@ fn every_engine_does_log_writes() {
         },
         pattern: Pattern::Sequential { start: 0 },
         length: BLOCK,
+        rank: None,
     };
     let point = Point {
         coordinates: Coordinates::cell(2, 0),

@@ -15,6 +15,7 @@ mod hostile;
 mod interrupt;
 mod live;
 mod ranks;
+mod ranks_fit;
 mod secrets;
 mod serve;
 mod soak;

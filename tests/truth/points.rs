@@ -62,6 +62,7 @@ pub(crate) fn reads(
         mix: Mix::READS,
         pattern,
         length,
+        rank: None,
     };
     Point {
         coordinates: Coordinates::cell(depth, 0),

@@ -8,6 +8,7 @@ use crate::model::{
     DemandAt, FitRequest, Measure, Moment, Nanos, Objective, Request, StreamObjective, Target,
     quantile_name,
 };
+use crate::record::RankGroup;
 use crate::record::journal::Header;
 use std::fmt::Write;
 
@@ -15,7 +16,7 @@ pub(super) fn conclusion(header: &Header, found: &FitResult) -> Conclusion {
     let Request::Fit(request) = header.request() else {
         return Conclusion::default();
     };
-    let mut sentence = answer(request, found, &header.facts.name);
+    let mut sentence = answer(request, found, &header.facts.name, header.ranks.as_deref());
     // "a scratch file of 4 GiB in t": a path or a model stays as it is written.
     if matches!(header.target, Target::Scratch { .. }) {
         sentence = capital(&sentence);
@@ -38,13 +39,21 @@ pub(super) fn conclusion(header: &Header, found: &FitResult) -> Conclusion {
 }
 
 /// The answer in a sentence: which part, how many times, of what, and what breaks first.
-fn answer(request: &FitRequest, found: &FitResult, target: &str) -> String {
+fn answer(
+    request: &FitRequest,
+    found: &FitResult,
+    target: &str,
+    group: Option<&RankGroup>,
+) -> String {
     let mut text = String::new();
     if request.is_for_reads_only() {
         text.push_str("For the reads only: ");
     }
     let of = interval_in_words(request);
-    let with = with_objectives(request, found);
+    let mut with = with_objectives(request, found);
+    if group.is_some() {
+        with.push_str(" on every host");
+    }
     let _ = match (found.held, found.not_held) {
         (Some(low), Some(high)) => write!(
             text,
@@ -73,6 +82,7 @@ fn answer(request: &FitRequest, found: &FitResult, target: &str) -> String {
     let first: Vec<&str> = found.breaks_first.iter().map(|kind| kind.words()).collect();
     if !first.is_empty() {
         let _ = write!(text, "; {} break first", listed(&first));
+        text.extend(group.and_then(|group| on_hosts(found, group)));
     }
     text.push('.');
     if found.verdict == BoundVerdict::Undecided {
@@ -85,6 +95,29 @@ fn answer(request: &FitRequest, found: &FitResult, target: &str) -> String {
         let _ = write!(text, " {} × is not held.", rounded(found.need));
     }
     text
+}
+
+/// `, on h3`, `, on every host, the worst is h3`: where the streams broke that broke first.
+fn on_hosts(found: &FitResult, group: &RankGroup) -> Option<String> {
+    const NAMED_MOST: usize = 3;
+    let names: Vec<String> = found
+        .breaks_on
+        .iter()
+        .map(|rank| group.label(*rank))
+        .collect();
+    let worst = names.first()?;
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    Some(if all.len() == group.size() {
+        format!(", on every host, the worst is {worst}")
+    } else if all.len() <= NAMED_MOST {
+        format!(", on {}", listed(&all))
+    } else {
+        format!(
+            ", on {} of {} hosts, the worst is {worst}",
+            all.len(),
+            group.size()
+        )
+    })
 }
 
 /// `the busiest of 24 intervals of PROD (2016-04-23 12:59, 60 min)`.

@@ -397,6 +397,7 @@ pub(crate) mod tests {
             host: None,
             block_bytes: Some(8192),
             intervals: vec![fit_example::interval(streams)],
+            sum_of: Vec::new(),
         };
         against(&demand, &advice_example::example()).expect("it has rates")
     }

@@ -213,6 +213,7 @@ fn demand(derived: &[Derived], group: &[usize]) -> (Demand, Vec<Finding>) {
         host: first.identity.host.clone(),
         block_bytes: first.identity.block_bytes,
         intervals: whole.iter().map(|one| one.interval.clone()).collect(),
+        sum_of: Vec::new(),
     };
     (demand, findings)
 }
@@ -394,6 +395,10 @@ fn sums(derived: &[Derived], groups: &[Vec<usize>], demands: &mut Vec<Demand>) -
                 database: format!("{db}, all {} instances", members.len()),
                 host: None,
                 intervals,
+                sum_of: members
+                    .iter()
+                    .map(|at| demands[*at].database.clone())
+                    .collect(),
                 ..demands[members[0]].clone()
             });
         }
@@ -411,7 +416,7 @@ fn is_same_window(one: &DatabaseReport, other: &DatabaseReport) -> bool {
 }
 
 /// The demand of several instances in one window. Latencies are weighted by waits.
-fn sum(parts: &[&DemandInterval]) -> DemandInterval {
+pub(super) fn sum(parts: &[&DemandInterval]) -> DemandInterval {
     let mut streams: Vec<DemandStream> = Vec::new();
     for part in parts {
         for stream in &part.streams {

@@ -110,6 +110,7 @@ fn of_series(source: &Imported, series: &[ImportedSeries]) -> Vec<Demand> {
                 host: None,
                 block_bytes: None,
                 intervals: columns.intervals()?,
+                sum_of: Vec::new(),
             })
         })
         .collect()
@@ -233,6 +234,7 @@ fn of_sessions(run: &Run, server: &ServerFacts) -> Option<Demand> {
         host: Some(run.header.host.name.clone()).filter(|name| !name.is_empty()),
         block_bytes: Some(tables.block),
         intervals,
+        sum_of: Vec::new(),
     })
 }
 

@@ -115,6 +115,7 @@ impl WatchDemands {
                 host: Some(header.host.name.clone()).filter(|name| !name.is_empty()),
                 block_bytes: (!request.is_block_assumed).then_some(request.block),
                 intervals: Vec::new(),
+                sum_of: Vec::new(),
             });
             demands.len() - 1
         });

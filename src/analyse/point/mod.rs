@@ -10,6 +10,7 @@ pub(super) mod kernel_time;
 pub(super) mod load;
 pub(super) mod lost;
 pub(super) mod objective;
+pub(super) mod of_ranks;
 mod skew;
 pub(super) mod so_far;
 pub mod sql;

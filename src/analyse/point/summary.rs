@@ -45,6 +45,9 @@ pub struct PointSummary {
     pub ranks: Option<u32>,
     /// Summary of each class.
     pub classes: Vec<ClassSummary>,
+    /// The same of each rank, if the point is judged on every host; else empty.
+    #[serde(skip)]
+    pub of_ranks: Vec<RankClasses>,
     /// The kernel's counts of the devices below during the point; `None` if not available.
     pub witness: Option<DeviceBytes>,
     /// Figures of database sessions; `None` for raw I/O.
@@ -58,6 +61,15 @@ pub struct PointSummary {
     pub is_widened: bool,
     /// Findings about this point.
     pub findings: Vec<Finding>,
+}
+
+/// The classes of one rank at a point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankClasses {
+    /// The rank.
+    pub rank: u32,
+    /// What it measured itself.
+    pub classes: Vec<ClassSummary>,
 }
 
 /// Figures of the first class in one visit to a point.
@@ -412,6 +424,7 @@ pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSumm
             .as_ref()
             .map(|merge| u32::try_from(merge.ranks.len()).unwrap_or(u32::MAX)),
         classes,
+        of_ranks: Vec::new(),
         witness,
         sql,
         visits: visits.iter().map(|(_, visit)| visit.as_visit()).collect(),

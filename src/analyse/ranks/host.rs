@@ -100,7 +100,7 @@ impl HostsAtLoad {
             .collect();
         let mut hosts: Vec<HostFigures> = summaries
             .iter()
-            .filter_map(|(rank, point)| host(group, *rank, point))
+            .filter_map(|(rank, point)| host(group, *rank, point, &all.name))
             .collect();
         let total: f64 = hosts.iter().map(|host| host.iops.value).sum();
         for host in &mut hosts {
@@ -139,6 +139,9 @@ impl HostsAtLoad {
             (Coordinates::Rate { .. } | Coordinates::ClosingRate { .. }, None) => {
                 format!("{} of all ranks together", self.coordinates)
             }
+            (Coordinates::Multiple { .. }, None) => {
+                format!("{} of the demand", self.coordinates)
+            }
             (other, None) => format!("{other} on each rank"),
         }
     }
@@ -164,8 +167,9 @@ impl HostsAtLoad {
     }
 }
 
-fn host(group: &RankGroup, rank: u32, point: &PointSummary) -> Option<HostFigures> {
-    let class = point.classes.first()?;
+/// The figures of one rank's class `name`; `None` if it was not asked for it.
+fn host(group: &RankGroup, rank: u32, point: &PointSummary, name: &str) -> Option<HostFigures> {
+    let class = point.classes.iter().find(|class| class.name == name)?;
     let [median, p99, tail] = quantiles(class);
     Some(HostFigures {
         rank,

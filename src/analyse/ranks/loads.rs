@@ -95,7 +95,8 @@ impl<'a> RankLoads<'a> {
     }
 
     /// The load at which hosts are compared: all together in rounds, else the closing measurement,
-    /// else the load of small I/O with the most operations per second.
+    /// else the load of small I/O with the most operations per second; of a fit, the demand as it is,
+    /// or the first multiple.
     pub(super) fn representative(&self) -> Option<Coordinates> {
         let all = self.all();
         let of = |wanted: Step| all.iter().copied().find(|load| load.step() == wanted);
@@ -106,7 +107,9 @@ impl<'a> RankLoads<'a> {
                     Step::Depth | Step::Cell | Step::Rate | Step::Round
                 )
             });
-            small.max_by(|one, other| self.rate(*one).total_cmp(&self.rate(*other)))
+            small
+                .max_by(|one, other| self.rate(*one).total_cmp(&self.rate(*other)))
+                .or_else(|| of(Step::Multiple))
         })
     }
 

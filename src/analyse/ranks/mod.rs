@@ -52,6 +52,10 @@ pub struct RanksResult {
     /// The ranks that were lost.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<RankLost>,
+    /// The exit status of all ranks, by the journal's last line; `None` if it has none: the run goes
+    /// on, or was killed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_status: Option<u8>,
     /// Findings about the ranks; those of their points are in the points.
     #[serde(skip)]
     pub findings: Vec<Finding>,
@@ -108,6 +112,7 @@ pub fn ranks(run: &Run) -> Option<RanksResult> {
         overlap: overlap(run, group),
         reach: reach(run),
         lost: run.ranks.lost.clone(),
+        end_status: run.ranks.ended.map(|end| end.status),
         findings: Vec::new(),
     };
     found.findings = findings::findings(run, group, &loads, found.at_load.as_ref());

@@ -9,11 +9,12 @@
 use crate::analyse::figures::confidence::{BoundVerdict, Estimate, WINDOWS_FOR_MEAN};
 use crate::analyse::figures::quantity::count;
 use crate::analyse::point::objective::ObjectiveVerdict;
-use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise};
+use crate::analyse::point::of_ranks::add_ranks;
+use crate::analyse::point::summary::{ClassSummary, PointSummary, RankClasses, summarise};
 use crate::model::{
-    Coordinates, DemandKind, Finding, FindingName, FitRequest, Objective, OfferedStream,
+    Coordinates, DemandKind, Finding, FindingName, FitRequest, Measure, Objective, OfferedStream,
 };
-use crate::record::{End, PointRecord};
+use crate::record::{End, PointRecord, RankLines};
 use serde::Serialize;
 
 /// One multiple of the demand.
@@ -31,7 +32,27 @@ pub struct TriedMultiple {
     pub streams: Vec<TriedStream>,
 }
 
-/// One stream at a multiple.
+/// One stream on one host at a multiple.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HostStream {
+    /// The rank.
+    pub rank: u32,
+    /// Operations per second that were due on this host.
+    pub offered_per_s: f64,
+    /// Operations per second that completed on it.
+    pub done_per_s: f64,
+    /// Mean response time.
+    pub mean_us: Option<Estimate>,
+    /// 99th percentile of response time.
+    pub p99_us: Option<Estimate>,
+    /// Whether this host was served and kept the objective.
+    pub verdict: BoundVerdict,
+    /// The same by what was measured, whether certain or not.
+    pub kept: bool,
+}
+
+/// One stream at a multiple. If several ranks measured, rates are sums and response times are those
+/// of all operations; it holds if it holds on every host.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TriedStream {
     /// The kind of I/O.
@@ -50,6 +71,9 @@ pub struct TriedStream {
     pub verdict: BoundVerdict,
     /// The same by what was measured, whether certain or not.
     pub kept: bool,
+    /// By rank, if several measured: those to which the stream was offered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostStream>,
 }
 
 /// The results of a fit.
@@ -68,6 +92,10 @@ pub struct FitResult {
     pub verdict: BoundVerdict,
     /// The streams that did not hold at the lowest multiple that did not.
     pub breaks_first: Vec<DemandKind>,
+    /// The ranks on whose hosts those streams did not hold, the worst first; empty if one process
+    /// measured alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub breaks_on: Vec<u32>,
     /// The tried multiples, rising.
     pub multiples: Vec<TriedMultiple>,
     /// The streams at 1 ×.
@@ -86,19 +114,16 @@ impl TriedMultiple {
             .coordinates
             .multiple()
             .filter(|_| point.end == End::Complete)?;
-        let streams: Vec<TriedStream> = point.classes.iter().filter_map(TriedStream::of).collect();
-        let is = |verdict: BoundVerdict| streams.iter().any(|one| one.verdict == verdict);
-        let verdict = if streams.is_empty() || is(BoundVerdict::Broken) {
-            BoundVerdict::Broken
-        } else if is(BoundVerdict::Undecided) {
-            BoundVerdict::Undecided
-        } else {
-            BoundVerdict::Kept
-        };
+        let of_class = |class: &ClassSummary| TriedStream::of(class, &point.of_ranks);
+        let streams: Vec<TriedStream> = point.classes.iter().filter_map(of_class).collect();
         Some(Self {
             multiple,
             measured_s: point.measured_s,
-            verdict,
+            verdict: if streams.is_empty() {
+                BoundVerdict::Broken
+            } else {
+                worst(streams.iter().map(|one| one.verdict))
+            },
             kept: streams.iter().all(|stream| stream.kept),
             streams,
         })
@@ -113,17 +138,93 @@ impl TriedMultiple {
             .map(|one| one.kind)
             .collect()
     }
+
+    /// The ranks on which a stream certainly did not hold, the worst of each stream first.
+    fn broken_on(&self) -> Vec<u32> {
+        let is_broken = |verdict: BoundVerdict| verdict == BoundVerdict::Broken;
+        let streams = || self.streams.iter().filter(|one| is_broken(one.verdict));
+        let worst = streams().filter_map(TriedStream::worst_host);
+        let others = streams().flat_map(|one| &one.hosts);
+        let mut ranks: Vec<u32> = Vec::new();
+        for host in worst.chain(others.filter(|host| is_broken(host.verdict))) {
+            if !ranks.contains(&host.rank) {
+                ranks.push(host.rank);
+            }
+        }
+        ranks
+    }
+}
+
+/// Of several verdicts all of which are wanted: not held if one is not, else undecided if one is.
+fn worst(verdicts: impl Iterator<Item = BoundVerdict>) -> BoundVerdict {
+    verdicts.fold(BoundVerdict::Kept, |worst, one| match (worst, one) {
+        (BoundVerdict::Broken, _) | (_, BoundVerdict::Broken) => BoundVerdict::Broken,
+        (BoundVerdict::Undecided, _) | (_, BoundVerdict::Undecided) => BoundVerdict::Undecided,
+        (BoundVerdict::Kept, BoundVerdict::Kept) => BoundVerdict::Kept,
+    })
 }
 
 impl TriedStream {
-    fn of(class: &ClassSummary) -> Option<Self> {
+    fn of(class: &ClassSummary, of_ranks: &[RankClasses]) -> Option<Self> {
         let kind = DemandKind::ALL
             .into_iter()
             .find(|kind| kind.words() == class.name)?;
-        let known = class.confidence;
-        let figure = |value: f64, interval| Estimate { value, interval };
+        let of_host = |of: &RankClasses| {
+            let own = of.classes.iter().find(|own| own.name == class.name)?;
+            Some(HostStream::of(of.rank, own))
+        };
+        let hosts: Vec<HostStream> = of_ranks.iter().filter_map(of_host).collect();
+        let all = HostStream::of(0, class);
+        // Percentiles of all hosts together would hide the one that is slow.
+        let (verdict, kept) = if hosts.is_empty() {
+            (all.verdict, all.kept)
+        } else {
+            let verdict = worst(hosts.iter().map(|host| host.verdict));
+            (verdict, hosts.iter().all(|host| host.kept))
+        };
         Some(Self {
             kind,
+            offered_per_s: all.offered_per_s,
+            done_per_s: all.done_per_s,
+            mean_us: all.mean_us,
+            p99_us: all.p99_us,
+            objective: class.objective,
+            verdict,
+            kept,
+            hosts,
+        })
+    }
+
+    /// The host that decides about this stream: one on which it did not hold, else one on which it
+    /// is undecided, else any; of these, the one with the highest figure that the objective is
+    /// about. `None` if one process measured alone.
+    #[must_use]
+    pub fn worst_host(&self) -> Option<&HostStream> {
+        let is_of_mean = self
+            .objective
+            .is_some_and(|known| matches!(known.objective, Objective(Measure::Mean(_))));
+        let figure = |host: &HostStream| {
+            let known = if is_of_mean {
+                host.mean_us
+            } else {
+                host.p99_us
+            };
+            known.map_or(f64::INFINITY, |known| known.value)
+        };
+        let of_verdict = |host: &&HostStream| host.verdict == self.verdict;
+        self.hosts
+            .iter()
+            .filter(of_verdict)
+            .max_by(|one, other| figure(one).total_cmp(&figure(other)))
+    }
+}
+
+impl HostStream {
+    fn of(rank: u32, class: &ClassSummary) -> Self {
+        let known = class.confidence;
+        let figure = |value: f64, interval| Estimate { value, interval };
+        Self {
+            rank,
             offered_per_s: class.offered.unwrap_or(0.0),
             done_per_s: class.iops,
             mean_us: class.latency.map(|latency| {
@@ -133,10 +234,9 @@ impl TriedStream {
             p99_us: class
                 .latency
                 .map(|latency| figure(latency.p99_us, known.and_then(|known| known.p99_us))),
-            objective: class.objective,
             verdict: class.sustained(),
             kept: class.kept(),
-        })
+        }
     }
 }
 
@@ -164,16 +264,17 @@ pub fn bracket(multiples: &[TriedMultiple]) -> (Option<f64>, Option<f64>) {
     (held, not_held)
 }
 
-/// Evaluates the records of a fit.
+/// Evaluates the records of a fit; `lines` has what each rank measured, if there were several.
 #[must_use]
-pub fn fit(records: &[PointRecord], request: &FitRequest) -> FitResult {
+pub fn fit(records: &[PointRecord], lines: &RankLines, request: &FitRequest) -> FitResult {
     let mut points: Vec<PointSummary> = records.iter().map(summarise).collect();
+    points.iter_mut().for_each(|point| add_ranks(point, lines));
     let multiples = multiples(&points);
     let (held, not_held) = bracket(&multiples);
     let at = |multiple: f64| multiples.iter().find(|one| is_same(one.multiple, multiple));
-    let breaks_first = not_held
-        .and_then(at)
-        .map_or_else(Vec::new, TriedMultiple::broken);
+    let limit = not_held.and_then(at);
+    let breaks_first = limit.map_or_else(Vec::new, TriedMultiple::broken);
+    let breaks_on = limit.map_or_else(Vec::new, TriedMultiple::broken_on);
     let verdict = if held.is_some_and(|held| held >= request.need) {
         BoundVerdict::Kept
     } else if not_held.is_some_and(|not_held| not_held <= request.need) {
@@ -194,6 +295,7 @@ pub fn fit(records: &[PointRecord], request: &FitRequest) -> FitResult {
         need: request.need,
         verdict,
         breaks_first,
+        breaks_on,
         findings: findings(request, &multiples),
         multiples,
         offered: request.offered(),
@@ -296,7 +398,10 @@ fn too_few(request: &FitRequest, multiples: &[TriedMultiple]) -> Option<Finding>
         Some(_) => format!(", or a mean: --slo '{} mean<10ms'", stream.kind.words()),
         None => String::new(),
     };
-    let done = stream.done_per_s * undecided.measured_s;
+    // Of several hosts, the one that is judged.
+    let host = stream.worst_host();
+    let done_per_s = host.map_or(stream.done_per_s, |host| host.done_per_s);
+    let done = done_per_s * undecided.measured_s;
     (done < least).then(|| {
         Finding::note(
             FindingName::TooShort,

@@ -393,6 +393,7 @@ fn summary(point: &LoadPoint, place: Coordinates, classes: Vec<ClassSummary>) ->
         warm_up_s: 0.0,
         measured_s: point.seconds.unwrap_or(0.0),
         cpu_us_per_io: None,
+        of_ranks: Vec::new(),
         ranks: None,
         classes,
         witness: None,

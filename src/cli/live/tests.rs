@@ -39,6 +39,7 @@ fn point(depth: u32) -> Point {
         pattern: Pattern::Uniform,
         length: 8192,
         sql: None,
+        rank: None,
     };
     Point {
         coordinates: Coordinates::at_depth(depth),

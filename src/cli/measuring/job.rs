@@ -1,6 +1,8 @@
 //! A run that is to be made or resumed, and the first line of its journal.
 
-use crate::analyse::{PointSummary, summarise_within};
+use super::host_lines::HostLines;
+use crate::analyse::SoFar;
+use crate::cli::output;
 use crate::cli::private_server::Private;
 use crate::cli::progress::ProgressMode;
 use crate::cli::ranks::{self, RanksArgs};
@@ -8,10 +10,11 @@ use crate::cli::results::Results;
 use crate::clock;
 use crate::engine::sql::Access;
 use crate::model::{Error, Invocation, Point, Request, SqlTarget, Target, TargetFacts};
-use crate::record::End;
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
-use crate::run::Bench;
+use crate::record::ranks::RanksEnd;
+use crate::record::{End, PointRecord};
 use crate::run::agreement::{self, Agreement, AgreementTerms};
+use crate::run::{Bench, LOST_STATUS};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -34,6 +37,9 @@ pub(in crate::cli) struct Job {
     pub(in crate::cli) private: Option<Private>,
     /// The run so far, and its journal.
     pub(in crate::cli) resumed: Option<(Journal, Run)>,
+    /// The journal of a run that was measured: its last line is written once the exit status is
+    /// known.
+    pub(in crate::cli) journal: Option<Journal>,
     /// What the ranks have agreed about, if there are several.
     pub(in crate::cli) agreement: Agreement,
     /// Every rank has storage of its own.
@@ -43,8 +49,13 @@ pub(in crate::cli) struct Job {
 }
 
 impl Job {
-    /// Agrees with the other ranks, if there are any, before anything is opened for writing.
-    pub(in crate::cli) fn agree(&mut self, args: &RanksArgs) -> Result<(), Error> {
+    /// Agrees with the other ranks, if there are any, before anything is opened for writing. `refusal`
+    /// is why this rank cannot take part.
+    pub(in crate::cli) fn agree(
+        &mut self,
+        args: &RanksArgs,
+        refusal: Option<&Error>,
+    ) -> Result<(), Error> {
         let Some(ranks) = ranks::joined() else {
             return Ok(());
         };
@@ -55,6 +66,7 @@ impl Job {
             destroy: &options.destroy,
             separate: self.separate,
             hosts: args.hosts,
+            refusal,
             database: self
                 .access
                 .as_ref()
@@ -62,6 +74,17 @@ impl Job {
                 .zip(request.tables()),
         };
         self.agreement = agreement::agree(ranks, &terms)?;
+        for left in &self.agreement.leftovers {
+            output::remark(&format!(
+                "{}: '{}'\n",
+                if left.is_removed {
+                    "removed a file that a killed run left in the target"
+                } else {
+                    "another run agrees on this target now, or left a file there a moment ago"
+                },
+                left.name
+            ));
+        }
         if let Some((access, application)) =
             self.access.as_mut().zip(self.agreement.application.clone())
         {
@@ -72,6 +95,22 @@ impl Job {
             *bytes = bytes.or(self.agreement.scratch);
         }
         Ok(())
+    }
+
+    /// Ends the run of several ranks: writes the exit status of all to the journal, as its last line.
+    /// Returns the outcome.
+    pub(in crate::cli) fn ended(&mut self, outcome: Result<u8, Error>) -> Result<u8, Error> {
+        let (Some(mut journal), Some(ranks)) = (self.journal.take(), ranks::joined()) else {
+            return outcome;
+        };
+        let outcome = output::concluded(outcome);
+        let status = match &outcome {
+            _ if ranks.lost().is_some() => LOST_STATUS,
+            Ok(status) => *status,
+            Err(error) => error.exit_status(),
+        };
+        journal.end(RanksEnd { status })?;
+        outcome
     }
 
     /// Points that are still to be measured, as far as that is known before it is measured.
@@ -94,20 +133,15 @@ impl Job {
         if request.is_known_beforehand() {
             return self.points_expected() == 0;
         }
-        let done = run
-            .joined()
-            .into_iter()
-            .filter(|point| point.end == End::Complete);
-        let done: Vec<PointSummary> = done
-            .map(|point| summarise_within(&point, request.bound()))
-            .collect();
-        request
-            .next(
-                run.header.facts.usable.0,
-                self.invocation.options.seed,
-                &done,
-            )
-            .is_none()
+        let Ok(lines) = HostLines::of(request, self.results.path(), true) else {
+            return false;
+        };
+        let done = run.points.iter().cloned();
+        let done: Vec<PointRecord> = done.filter(|point| point.end == End::Complete).collect();
+        let mut so_far = SoFar::default();
+        let done = so_far.of_ranks(&done, &lines.get(), request.bound());
+        let (usable, seed) = (run.header.facts.usable.0, self.invocation.options.seed);
+        request.next(usable, seed, done).is_none()
     }
 
     /// Makes, starts and loads the private server of the run, if it has one.

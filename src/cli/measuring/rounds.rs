@@ -2,8 +2,10 @@
 
 use super::benches::{all_ready, only};
 use super::job::{Job, header};
+use super::rank_journal::OwnJournal;
 use super::{
-    MeasuringArgs, SHARED, job_again, refuse_another_target, refuse_other_ranks, refuse_other_verb,
+    MeasuringArgs, SHARED, job_again, journal_to_end, refuse_another_target, refuse_other_ranks,
+    refuse_other_verb,
 };
 use crate::cli::output::remark;
 use crate::cli::progress::Progress;
@@ -75,10 +77,13 @@ pub(in crate::cli) fn follow(
         None => begin()?,
     };
     let stop = stop_flag()?;
-    job.agree(&args.outcome.ranks)?;
+    let own = OwnJournal::asked(&args.outcome.ranks, resumed.is_some());
+    job.agree(&args.outcome.ranks, own.as_ref().err())?;
+    let mut own = own?;
     let bench = only(&job, &stop, &mut |_| ())?;
     all_ready(&bench, &job)?;
-    run::ranks::follow(&|_| &bench, ranks, &stop)
+    own.begin(header(&bench, Vec::new(), &job))?;
+    run::ranks::follow(&|_| &bench, ranks, &stop, &mut |record| own.keep(record))
 }
 
 /// True if the time of the soak's last round is over. The time of a model stands still meanwhile.
@@ -99,7 +104,7 @@ pub(in crate::cli) fn measure(
     ended: &mut OnRound,
 ) -> Result<bool, Error> {
     let stop = stop_flag()?;
-    job.agree(&args.outcome.ranks)?;
+    job.agree(&args.outcome.ranks, None)?;
     let search = &job.invocation.request;
     let title = format!("soak {}", job.target);
     let way = args.outcome.progress();
@@ -113,8 +118,10 @@ pub(in crate::cli) fn measure(
     let notify = |event: &Event| progress.borrow_mut().on_event(event);
     let measured = prepare_and_measure(job, last, &stop, &notify, ended);
     progress.borrow().finish();
-    measured?;
-    Ok(stop.load(Ordering::Relaxed))
+    match measured {
+        Ok(()) => Ok(stop.load(Ordering::Relaxed)),
+        Err(error) => job.ended(Err(error)).map(|_| true),
+    }
 }
 
 fn prepare_and_measure(
@@ -172,7 +179,8 @@ fn prepare_and_measure(
         seed: job.invocation.options.seed,
         together: ranks::joined(),
     };
-    let job = &*job;
+    let measured = job;
+    let job = &*measured;
     let mut again = |listen: &mut Listen| {
         let bench = only(job, stop, listen)?;
         refuse_another_target(&header, &bench.facts)?;
@@ -184,5 +192,7 @@ fn prepare_and_measure(
             ended(&header, Some(record));
         }
     };
-    conductor.measure(bench, &mut again, &mut journal, stop, &mut listen)
+    let outcome = conductor.measure(bench, &mut again, &mut journal, stop, &mut listen);
+    measured.journal = journal_to_end(journal);
+    outcome
 }

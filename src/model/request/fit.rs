@@ -76,6 +76,15 @@ impl FromStr for StreamObjective {
     }
 }
 
+/// What one rank offers of a demand of several instances.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankDemand {
+    /// Database and instance in words.
+    pub database: String,
+    /// Its interval, of the same time as those of the other ranks.
+    pub interval: DemandInterval,
+}
+
 /// A stream of a demand as it is offered at 1 ×.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct OfferedStream {
@@ -105,8 +114,12 @@ pub struct FitRequest {
     pub is_block_assumed: bool,
     /// Which interval was asked for.
     pub at: DemandAt,
-    /// The interval.
+    /// The interval; of several instances, their sum.
     pub interval: DemandInterval,
+    /// By rank: the demand that each offers. Empty if one process measures alone, and if every rank
+    /// offers an equal part of `interval`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub of_ranks: Vec<RankDemand>,
     /// Number of intervals of the demand.
     pub intervals: usize,
     /// Share of the intervals with fewer I/O operations.
@@ -159,7 +172,20 @@ impl FitRequest {
             });
             return offered.into_iter().collect();
         }
-        self.interval
+        self.offered_in(&self.interval)
+    }
+
+    /// The streams that one rank offers at 1 ×, of those that all together offer.
+    #[must_use]
+    pub fn offered_by(&self, demand: &RankDemand) -> Vec<OfferedStream> {
+        let kinds: Vec<DemandKind> = self.offered().iter().map(|one| one.kind).collect();
+        let mut own = self.offered_in(&demand.interval);
+        own.retain(|one| kinds.contains(&one.kind));
+        own
+    }
+
+    fn offered_in(&self, interval: &DemandInterval) -> Vec<OfferedStream> {
+        interval
             .streams
             .iter()
             .filter(|stream| self.why_left_out(stream).is_none())
@@ -340,6 +366,7 @@ pub(crate) mod tests {
             is_block_assumed: false,
             at: DemandAt::Peak,
             interval: interval(streams),
+            of_ranks: Vec::new(),
             intervals: 1,
             below: 0.0,
             burst: None,

@@ -15,7 +15,7 @@ pub use calibrate::CalibrateRequest;
 pub use curve::{Background, CurveRequest, Loads, SqlStop, SqlTerms};
 #[cfg(test)]
 pub(crate) use fit::tests as fit_example;
-pub use fit::{BLOCK_ASSUMED, FitRequest, FitSessions, OfferedStream, StreamObjective};
+pub use fit::{BLOCK_ASSUMED, FitRequest, FitSessions, OfferedStream, RankDemand, StreamObjective};
 pub use layers::LayersRequest;
 pub use orion::{LargeType, Matrix, OrionRequest, RunLevel};
 use serde::de::Error as _;
@@ -132,8 +132,8 @@ impl Request {
     ];
 
     /// Says that `size` ranks measure together, before the first point is planned. The points of
-    /// Orion's matrix and the rounds of a soak stay as they are, and each is measured by all ranks;
-    /// the other verbs refuse ranks.
+    /// Orion's matrix, the rounds of a soak and the multiples of a fit stay as they are, and each is
+    /// measured by all ranks; the other verbs refuse ranks.
     pub fn set_ranks(&mut self, size: u32) {
         match self {
             Self::Calibrate(request) => request.ranks = size,

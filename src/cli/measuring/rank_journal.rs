@@ -1,0 +1,81 @@
+//! The journal of a rank that only measures: written where `--rank-journals` asks for it.
+//!
+//! It has what this rank measured itself, as the journal of a process that measures alone has it.
+//! The sums are in the journal of rank 0.
+
+use crate::cli::ranks::{RanksArgs, joined};
+use crate::model::{Error, Finding, FindingName};
+use crate::record::PointRecord;
+use crate::record::journal::{self, Header, Journal};
+use std::path::PathBuf;
+
+/// Where this rank writes its own records.
+pub(super) struct OwnJournal {
+    /// `None` if it keeps none.
+    directory: Option<PathBuf>,
+    is_resumed: bool,
+    journal: Option<Journal>,
+}
+
+impl OwnJournal {
+    /// The one that `args` ask for. Nothing is made yet.
+    ///
+    /// # Errors
+    /// Its directory cannot be written to, or holds something else.
+    pub(super) fn asked(args: &RanksArgs, is_resumed: bool) -> Result<Self, Error> {
+        let ranks = joined().filter(|ranks| !ranks.is_root());
+        let directory = args.rank_journals.as_ref().zip(ranks);
+        let directory =
+            directory.map(|(above, ranks)| above.join(format!("rank-{}", ranks.rank())));
+        let is_resumed = is_resumed
+            && directory
+                .as_ref()
+                .is_some_and(|own| journal::file_of(own).is_file());
+        if let Some(own) = directory.as_ref().filter(|_| !is_resumed) {
+            journal::refuse_unusable(own).map_err(|error| {
+                Error::usage(error.what(), "give another with --rank-journals DIR")
+            })?;
+        }
+        Ok(Self {
+            directory,
+            is_resumed,
+            journal: None,
+        })
+    }
+
+    /// Begins it with `header`, or opens that of the run that is resumed.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn begin(&mut self, header: Header) -> Result<(), Error> {
+        let Some((own, ranks)) = self.directory.as_ref().zip(joined()) else {
+            return Ok(());
+        };
+        self.journal = Some(if self.is_resumed {
+            Journal::reopen_each(own, &mut |_, _| ())?.0
+        } else {
+            let mut header = header;
+            header.findings.push(Finding::note(
+                FindingName::RankJournal,
+                format!(
+                    "this is what {} of {} measured itself: the sums are in the journal of rank 0",
+                    ranks.named(ranks.rank()),
+                    ranks.size()
+                ),
+            ));
+            Journal::create(own, &header)?
+        });
+        Ok(())
+    }
+
+    /// Appends what was measured of a point.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn keep(&mut self, record: &PointRecord) -> Result<(), Error> {
+        match &mut self.journal {
+            Some(journal) if record.measured.0 > 0 => journal.point(record),
+            _ => Ok(()),
+        }
+    }
+}
