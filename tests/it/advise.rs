@@ -1,16 +1,16 @@
 //! Complete advice runs on a device with known results: `sim:` serves eight operations at a time,
-//! each in 100 us plus 1 ns per byte.
+//! each in 200 us plus 2 ns per byte.
 
 use crate::common::{Place, rigel};
 use serde_json::Value;
 use std::path::Path;
 
-const DEVICE: &str = "sim:8,100us,fixed,bandwidth=1GB";
+const DEVICE: &str = "sim:8,200us,fixed,bandwidth=500MB";
 
-fn advised(place: &Place, command: &str, products: &str) -> Value {
+fn advised(place: &Place, device: &str, command: &str, products: &str) -> Value {
     let run = rigel(
         place,
-        &format!("calibrate {DEVICE} --seed 1 {command} --out run --no-progress"),
+        &format!("calibrate {device} --seed 1 {command} --out run --no-progress"),
     )
     .output()
     .unwrap();
@@ -49,8 +49,13 @@ fn close(setting: &Value, truth: f64) {
 #[test]
 fn settings_follow_from_a_device_that_is_known() {
     let place = Place::new("advise-truth");
-    let document = advised(&place, "--write --as mysql", "postgres,mysql,oracle");
-    let microseconds = |bytes: f64| 100.0 + bytes / 1e3;
+    let document = advised(
+        &place,
+        DEVICE,
+        "--write --as mysql",
+        "postgres,mysql,oracle",
+    );
+    let microseconds = |bytes: f64| 200.0 + bytes / 500.0;
     let (block, large) = (f64::from(16 << 10), f64::from(1 << 20));
     let rate = 8e6 / microseconds(block);
     let of_large = microseconds(large) / (large / block);
@@ -84,7 +89,7 @@ fn settings_follow_from_a_device_that_is_known() {
 #[test]
 fn a_run_without_writes_names_the_command_that_measures_them() {
     let place = Place::new("advise-reads");
-    let document = advised(&place, "", "mysql,scylla");
+    let document = advised(&place, "sim:8,2ms", "", "mysql,scylla");
     let products: Vec<&Value> = document["products"]
         .as_array()
         .unwrap()
@@ -127,6 +132,7 @@ fn a_demand_stands_beside_what_the_storage_can() {
     assert!(import.as_ref().unwrap().status.success(), "{import:?}");
     let document = advised(
         &place,
+        DEVICE,
         "--write --as postgres --size 8KiB",
         "oracle --demand import",
     );
@@ -147,10 +153,10 @@ fn a_demand_stands_beside_what_the_storage_can() {
             "log-writes"
         ]
     );
-    // 260 reads a second, each of 108 us, on eight servers.
+    // 260 reads a second, each of 216 us, on eight servers.
     let random = &streams[0];
     let high = random["usage"]["high"].as_f64().expect("a range");
-    let truth = random["per_s"].as_f64().unwrap() * (100e-6 + 8192e-9) / 8.0;
+    let truth = random["per_s"].as_f64().unwrap() * (200e-6 + 2.0 * 8192e-9) / 8.0;
     assert!(
         random["usage"]["low"].as_f64().unwrap() <= truth * 1.001,
         "{random}"
@@ -165,7 +171,7 @@ fn a_demand_stands_beside_what_the_storage_can() {
             "{setting}"
         );
     }
-    // 260 reads of some 74,000 that are possible.
+    // 260 reads of some 37,000 that are possible.
     let seek = settings.iter().find(|one| one["setting"] == "SREADTIM");
     assert_eq!(seek.unwrap()["relevance"]["matters"], "no");
 

@@ -245,11 +245,11 @@ fn a_device_that_stands_still_a_tenth_of_the_time_is_found() {
     let count = pairs() / 5;
     let pair = |pair: u64| {
         let period_ms = 8000 + pair * 397 % 4001;
-        let stalls = format!("4,250us,stall={}ms/{period_ms}ms", period_ms / 10);
+        let stalls = format!("4,1ms,stall={}ms/{period_ms}ms", period_ms / 10);
         let run = |device: &str, seed| {
             calibrate_as(&CalibrateRequest::DEFAULT, spec(device), seed + pair)
         };
-        let (before, after) = (run("4,250us", 70_000), run(&stalls, 80_000));
+        let (before, after) = (run("4,1ms", 70_000), run(&stalls, 80_000));
         against(&[("a", &before), ("b", &after)])
     };
     let compared = in_two_threads(count, pair);
