@@ -190,7 +190,7 @@ const ORION_OPTIONS: [(&str, &str); 19] = [
 
 /// Rigel's options with a value, and the valid values of each; `valid_values` has those of
 /// `--engine`.
-const RIGEL_VALUES: [(&str, &str); 12] = [
+const RIGEL_VALUES: [(&str, &str); 13] = [
     (
         "target",
         "a file, a block device, a directory, sim:SERVERS,SERVICE_TIME or null:",
@@ -204,6 +204,10 @@ const RIGEL_VALUES: [(&str, &str); 12] = [
     ("seed", "a whole number"),
     ("hosts", "a whole number from 1"),
     ("join", "a time such as 60s"),
+    (
+        "rank-journals",
+        "a directory, in which each other rank makes its own",
+    ),
     ("rank-address", "a name or an address of this host"),
     ("rank-ports", "a port, or a range such as 7000-7099"),
 ];

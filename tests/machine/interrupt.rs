@@ -444,7 +444,7 @@ fn unreadable_and_unwritable_files_are_named() {
 fn a_complete_run_is_complete_without_its_scratch_file() {
     let place = Place::new("complete-scratch");
     std::fs::create_dir(place.0.join("storage")).unwrap();
-    let line = "orion -run oltp -num_small 1 -duration 1 --target storage --scratch-size 16MiB \
+    let line = "orion -run oltp -num_small 1 -duration 1 --target storage --scratch-size 64MiB \
                 --out run --no-progress";
     let output = rigel(&place, line).output().unwrap();
     assert!(output.status.success(), "{output:?}");
