@@ -957,7 +957,7 @@ fn witness_warning(witness: DeviceBytes, cell: Coordinates) -> Option<Finding> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::analyse) mod tests {
     use super::*;
     use crate::model::{Coordinates, Nanos, Outcome, SqlWork, Tables, Think};
     use crate::record::{Coverage, CoverageMap, KindRecord, OperationTimes, Recorder};
@@ -979,7 +979,7 @@ mod tests {
 
     /// A point of 10 s with one operation after the other of 1 ms, on every block of a small volume
     /// in turn.
-    fn record() -> PointRecord {
+    pub(in crate::analyse) fn record() -> PointRecord {
         let mut recorder = Recorder::new(false, &[Kind::Read], std::sync::Arc::default());
         recorder.measure_from(Nanos(0));
         let map = CoverageMap::new(100);

@@ -234,9 +234,35 @@ impl HostStream {
             p99_us: class
                 .latency
                 .map(|latency| figure(latency.p99_us, known.and_then(|known| known.p99_us))),
-            verdict: class.sustained(),
+            verdict: judged(class),
             kept: class.kept(),
         }
+    }
+}
+
+/// Whether a class was served and kept its objective. Where Rigel itself issued so late that this
+/// alone may be why it did not, nothing is said about the storage: undecided.
+fn judged(class: &ClassSummary) -> BoundVerdict {
+    /// Share of the limit from which on a delay may be the reason.
+    const SHARE: f64 = 0.5;
+    let verdict = class.sustained();
+    if verdict != BoundVerdict::Broken || class.is_not_met() {
+        return verdict;
+    }
+    let known = class.scheduling_delay.zip(class.objective);
+    let is_late = known.is_some_and(|(delay, known)| {
+        let (delay_us, limit) = match known.objective.0 {
+            Measure::Quantile(_, limit) => (delay.p99_us, limit),
+            Measure::Mean(limit) => (delay.mean_us, limit),
+            Measure::Max(limit) => (delay.max_us, limit),
+            Measure::Rate(_) => return false,
+        };
+        delay_us > SHARE * limit.as_micros_f64()
+    });
+    if is_late {
+        BoundVerdict::Undecided
+    } else {
+        verdict
     }
 }
 
@@ -451,6 +477,7 @@ impl FitResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyse::point::summary::{self, LatencySummary};
 
     fn tried(multiple: f64, verdict: BoundVerdict) -> TriedMultiple {
         TriedMultiple {
@@ -482,6 +509,28 @@ mod tests {
         let said = contradiction(&all).unwrap().what;
         assert!(said.contains("2 × did not hold, and 4 × did"), "{said}");
         assert!(contradiction(&all[..2]).is_none());
+    }
+
+    #[test]
+    fn operations_that_rigel_issued_late_say_nothing_about_the_storage() {
+        let mut class = summarise(&summary::tests::record()).classes.remove(0);
+        let response = class.latency.expect("operations of 1 ms");
+        let objective: Objective = "p99<900us".parse().unwrap();
+        let verdict = |class: &mut ClassSummary, delay_us: Option<f64>| {
+            class.objective = Some(ObjectiveVerdict {
+                objective,
+                verdict: BoundVerdict::Broken,
+                kept: false,
+            });
+            class.scheduling_delay = delay_us.map(|p99_us| LatencySummary { p99_us, ..response });
+            judged(class)
+        };
+        assert_eq!(verdict(&mut class, None), BoundVerdict::Broken);
+        assert_eq!(verdict(&mut class, Some(450.0)), BoundVerdict::Broken);
+        assert_eq!(verdict(&mut class, Some(451.0)), BoundVerdict::Undecided);
+        // Failures are the storage's.
+        class.failed.insert("EIO".into(), 1);
+        assert_eq!(verdict(&mut class, Some(451.0)), BoundVerdict::Broken);
     }
 
     #[test]
