@@ -455,6 +455,9 @@ impl Announce for Quiet {
     fn point(&self, _: Coordinates, _: &dyn Fn(&dyn Fn())) {}
 }
 
+/// What is said of a resumed run of which nothing is left to measure.
+pub(super) const COMPLETE: &str = "this run is already complete: nothing is measured\n\n";
+
 /// Measures what is still to be measured, into the journal. Returns the run as the journal has it,
 /// and whether it was stopped; `None` at a rank that only measures.
 pub(super) fn measure(job: &mut Job, args: &MeasuringArgs) -> Result<Option<(Run, bool)>, Error> {
@@ -468,7 +471,7 @@ pub(super) fn measure_announced(
     announce: &dyn Announce,
 ) -> Result<Option<(Run, bool)>, Error> {
     if job.is_over() {
-        remark("this run is already complete: nothing is measured\n\n");
+        remark(COMPLETE);
         return Ok(Some((journal::read(job.results.path())?, false)));
     }
     let stop = stop_flag()?;

@@ -81,6 +81,9 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8, Error> {
             None => return Ok(0),
         }
     } else {
+        if job.is_over() {
+            remark(measuring::COMPLETE);
+        }
         announcer.ready(&job, &|say| say());
         false
     };
