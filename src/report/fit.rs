@@ -145,7 +145,14 @@ fn headlines(request: &FitRequest, found: &FitResult) -> Vec<Headline> {
             "carries at least",
             low,
             times(low),
-            "the highest that was tried".into(),
+            found
+                .multiples
+                .last()
+                .filter(|last| last.multiple > low)
+                .map_or_else(
+                    || "the highest that was tried".into(),
+                    |last| format!("up to {} × undecided", rounded(last.multiple)),
+                ),
             of,
         )),
         (_, None, Some(high)) => figures.push(parts::headline(
