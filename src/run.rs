@@ -46,10 +46,12 @@ pub fn measure<'a>(
     stop: &AtomicBool,
     listen: &mut Listen,
 ) -> Result<Vec<PointRecord>, Error> {
+    let mut last = records.last().map(|last| last.coordinates);
     while !stop.load(Ordering::Relaxed)
         && let Some(Next { warming, point }) = plan(&records)
     {
         let bench = bench_of(&point);
+        last = Some(point.coordinates);
         listen(Event::Begin { point: &point });
         let record = if let Some(ranks) = together {
             let measured = ranks::measure(bench, ranks, (&point, warming.as_ref()), stop, listen);
@@ -86,7 +88,6 @@ pub fn measure<'a>(
         // It was noticed between two points, or before the first.
         ended.inspect_err(|_| {
             let next = plan(&records).map(|next| next.point.coordinates);
-            let last = records.last().map(|last| last.coordinates);
             if let Some(coordinates) = next.or(last) {
                 note_loss(ranks, coordinates, journal);
             }

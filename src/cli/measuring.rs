@@ -616,7 +616,7 @@ fn prepare_and_measure(
             stop,
             &mut listen,
         );
-        job.journal = journal_to_end(journal);
+        job.journal = Some(journal);
         return measured.map(drop);
     }
     let usable = benches.main().facts.usable.0;
@@ -643,16 +643,8 @@ fn prepare_and_measure(
         stop,
         &mut listen,
     );
-    job.journal = journal_to_end(journal);
+    job.journal = Some(journal);
     measured.map(drop)
-}
-
-/// The journal, if a line about the end of the run is still to be written.
-fn journal_to_end(journal: Journal) -> Option<Journal> {
-    // After a loss it is there already.
-    ranks::joined()
-        .filter(|ranks| ranks.lost().is_none())
-        .map(|_| journal)
 }
 
 /// The points of an earlier part of a run that are not measured again.

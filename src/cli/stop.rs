@@ -6,17 +6,27 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The flag that Ctrl-C, SIGTERM and SIGHUP set: one for the whole process, so that no signal
-/// between two steps of a verb is lost. A second Ctrl-C ends the process at once. Where SIGHUP is
-/// ignored, as below `nohup`, it stays ignored.
+/// between two steps of a verb is lost. Ctrl-C after any of them ends the process at once. Where
+/// SIGHUP is ignored, as below `nohup`, it stays ignored.
 pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
     static STOP: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
     let mut known = STOP.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(stop) = known.as_ref() {
         return Ok(Arc::clone(stop));
     }
+    let stop = listen()?;
+    *known = Some(Arc::clone(&stop));
+    Ok(stop)
+}
+
+/// A flag that the signals set from now on.
+fn listen() -> Result<Arc<AtomicBool>, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     let failed = |error| Error::failed(format!("cannot listen for signals: {error}"), "");
-    signal_hook::flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(&stop))
+    // The program sets the first flag itself when another rank stopped. The Ctrl-C that stopped that
+    // rank may still be on its way to this one, where it is the first.
+    let signalled = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(&signalled))
         .map_err(failed)?;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let hang_up = if ignores(&status, SIGHUP) {
@@ -25,9 +35,10 @@ pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
         Some(SIGHUP)
     };
     for signal in [SIGINT, SIGTERM].into_iter().chain(hang_up) {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(failed)?;
+        for flag in [&stop, &signalled] {
+            signal_hook::flag::register(signal, Arc::clone(flag)).map_err(failed)?;
+        }
     }
-    *known = Some(Arc::clone(&stop));
     Ok(stop)
 }
 
@@ -43,6 +54,16 @@ fn ignores(status: &str, signal: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn the_first_ctrl_c_ends_nothing_even_if_the_program_stops_already() {
+        let stop = listen().unwrap();
+        stop.store(true, Ordering::Relaxed);
+        // If this ended the process, the test would fail with it.
+        signal_hook::low_level::raise(SIGINT).unwrap();
+        assert!(stop.load(Ordering::Relaxed));
+    }
 
     #[test]
     fn an_ignored_signal_is_found_in_the_status_of_a_process() {

@@ -155,6 +155,8 @@ pub struct Journal {
     file: File,
     /// Length of all complete lines, in bytes.
     whole: u64,
+    /// True once the end of a run with ranks was written.
+    has_end: bool,
 }
 
 impl Journal {
@@ -181,6 +183,7 @@ impl Journal {
             path,
             file,
             whole: 0,
+            has_end: false,
         };
         journal.append(&JournalLine::Header(Box::new(header.clone())))?;
         // The directory entry of the file must be on disk too, otherwise a power failure loses the
@@ -260,7 +263,14 @@ impl Journal {
         lock(&path, &file)?;
         let JournalSummary { header, whole, cut } = read_lines(&path, BufReader::new(&file), each)?;
         file.set_len(whole).map_err(failed)?;
-        Ok((Self { path, file, whole }, header, cut))
+        // A run that is resumed ends anew.
+        let journal = Self {
+            path,
+            file,
+            whole,
+            has_end: false,
+        };
+        Ok((journal, header, cut))
     }
 
     /// Appends the record of a point and waits until it is on disk.
@@ -288,12 +298,17 @@ impl Journal {
         self.append(&JournalLine::Lost(Box::new(lost.clone())))
     }
 
-    /// Appends the end of a run with ranks, and waits until it is on disk.
+    /// Appends the end of a run with ranks, and waits until it is on disk. Does nothing if this
+    /// journal has its end already.
     ///
     /// # Errors
     /// As [`Journal::point`].
     pub fn end(&mut self, end: RanksEnd) -> Result<(), Error> {
-        self.append(&JournalLine::End(end))
+        if !self.has_end {
+            self.append(&JournalLine::End(end))?;
+            self.has_end = true;
+        }
+        Ok(())
     }
 
     /// Appends a measurement of another tool and waits until it is on disk.

@@ -319,13 +319,14 @@ fn no_rank_outlives_its_launcher() {
         needed()?;
         for (name, how) in [("k", "KILL"), ("te", "TERM"), ("int", "INT")] {
             let cluster = Cluster::up(name, "true");
-            let mut child = cluster.running(600);
+            let child = cluster.running(600);
             signal(&child.id().to_string(), how);
             cluster.wait_until_no_rank_is_left();
-            let _ = child.wait();
+            let output = child.wait_with_output().unwrap();
             let run = cluster.journal();
             // Killed at once, rank 0 has no time to write the end.
-            assert!(how == "KILL" || run.ranks.ended.is_some(), "{how}");
+            let has_end = how == "KILL" || run.ranks.ended.is_some();
+            assert!(has_end, "{how}: {output:?} {:?}", run.ranks);
         }
         let cluster = Cluster::up("proxy", "true");
         let mut child = cluster.running(600);

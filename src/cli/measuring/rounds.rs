@@ -4,8 +4,7 @@ use super::benches::{all_ready, only};
 use super::job::{Job, header};
 use super::rank_journal::OwnJournal;
 use super::{
-    MeasuringArgs, SHARED, job_again, journal_to_end, refuse_another_target, refuse_other_ranks,
-    refuse_other_verb,
+    MeasuringArgs, SHARED, job_again, refuse_another_target, refuse_other_ranks, refuse_other_verb,
 };
 use crate::cli::output::remark;
 use crate::cli::progress::Progress;
@@ -193,6 +192,6 @@ fn prepare_and_measure(
         }
     };
     let outcome = conductor.measure(bench, &mut again, &mut journal, stop, &mut listen);
-    measured.journal = journal_to_end(journal);
+    measured.journal = Some(journal);
     outcome
 }
