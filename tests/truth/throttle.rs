@@ -92,6 +92,24 @@ fn counted(device: &Path, measure: impl FnOnce() -> PointRecord) -> (PointRecord
     (record, kernel)
 }
 
+/// Measures a device whose reads by the group are capped at `rate` per second. Its blocks are in the
+/// page cache, through which it reads: only the cap is slow. `measure` has a thread of its own,
+/// because a thread that enters a group stays there.
+pub(crate) fn on_capped<T: Send>(
+    name: &str,
+    rate: u32,
+    measure: impl FnOnce(&Group, &Path) -> Result<T, Missing> + Send,
+) -> Result<T, Missing> {
+    let file = scratch_file(name, 32 * MIB);
+    need("losetup", &["--version"])?;
+    let group = Group::new()?;
+    let device = Device::new(&file)?;
+    let path = device.path();
+    group.cap(&path, rate)?;
+    let measured = std::thread::scope(|scope| scope.spawn(|| measure(&group, &path)).join());
+    measured.unwrap_or_else(|panic| resume_unwind(panic))
+}
+
 #[test]
 fn a_capped_rate_is_measured_as_the_kernel_counts_it() {
     test("a_capped_rate_is_measured_as_the_kernel_counts_it", || {
@@ -179,18 +197,7 @@ fn capped(group: &Group, name: &str, device: &Path) -> Result<(), Missing> {
 #[test]
 fn every_read_of_a_calibration_is_in_its_records() {
     test("every_read_of_a_calibration_is_in_its_records", || {
-        let file = scratch_file("truth-calibrate", 32 * MIB);
-        need("losetup", &["--version"])?;
-        let group = Group::new()?;
-        let device = Device::new(&file)?;
-        group.cap(&device.path(), CAP)?;
-        // A separate thread, because a thread that enters a group stays there.
-        std::thread::scope(|scope| {
-            scope
-                .spawn(|| calibration(&group, &device.path()))
-                .join()
-                .expect("all are counted")
-        })
+        on_capped("truth-calibrate", CAP, calibration)
     });
 }
 
@@ -235,18 +242,8 @@ fn calibration(group: &Group, device: &Path) -> Result<(), Missing> {
 #[test]
 fn no_multiple_far_above_the_cap_is_held() {
     test("no_multiple_far_above_the_cap_is_held", || {
-        let file = scratch_file("truth-fit", 32 * MIB);
-        need("losetup", &["--version"])?;
-        let group = Group::new()?;
-        let device = Device::new(&file)?;
-        group.cap(&device.path(), CAP)?;
         let place = Place::new("truth-fit");
-        std::thread::scope(|scope| {
-            scope
-                .spawn(|| fit(&group, &device.path(), &place))
-                .join()
-                .expect("the cap limits what is held")
-        })
+        on_capped("truth-fit", CAP, |group, device| fit(group, device, &place))
     });
 }
 
