@@ -247,7 +247,7 @@ fn no_multiple_far_above_the_cap_is_held() {
     });
 }
 
-/// Offers 500 reads a second and multiples of them to the device.
+/// Offers 500 reads per second and multiples of them to the device.
 fn fit(group: &Group, device: &Path, place: &Place) -> Result<(), Missing> {
     const DEMANDED: u32 = 500;
     group.enter()?;
@@ -280,7 +280,7 @@ fn fit(group: &Group, device: &Path, place: &Place) -> Result<(), Missing> {
     let multiples = document["fit"]["multiples"].as_array().unwrap();
     assert!(!multiples.is_empty(), "{document}");
     let figure = |one: &Value, name: &str| one[name].as_f64().unwrap();
-    // In two seconds half as much again as the cap leaves a backlog of a second, on any machine.
+    // In two seconds, 1.5 times the cap leaves a backlog of a second, on any machine.
     for one in multiples {
         let multiple = figure(one, "multiple");
         let is_far_above = multiple * f64::from(DEMANDED) >= 1.5 * f64::from(CAP);

@@ -479,7 +479,7 @@ mod tests {
         }
     }
 
-    /// Ten seconds with so many reads of a disk, and of a database unless it is in a gap.
+    /// Ten seconds with `reads` reads of a disk, and of a database unless it is in a gap.
     fn interval(number: u32, reads: u64, gap: &str) -> WatchedInterval {
         let began: Moment = "2026-01-02T03:00:00+00:00".parse().unwrap();
         let blocks = |count: u64| BTreeMap::from([("pg_stat_database.blks_read".into(), count)]);
