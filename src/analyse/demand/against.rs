@@ -322,9 +322,9 @@ fn log_writes(per_s: f64, bytes: Option<f64>, found: &Calibration) -> Beside {
 #[derive(Clone, Copy)]
 struct Size {
     bytes: f64,
-    /// So many a second are certainly served.
+    /// This number per second is certainly served.
     sure_per_s: f64,
-    /// No more than this per second are served.
+    /// No more than this number per second is served.
     most_per_s: f64,
 }
 
