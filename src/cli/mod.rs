@@ -307,6 +307,28 @@ mod tests {
     }
 
     #[test]
+    fn only_options_of_ranks_are_below_the_heading_of_several_hosts() {
+        let ranks = [
+            "hosts",
+            "separate",
+            "same-blocks",
+            "rank-journals",
+            "join",
+            "rank-address",
+            "rank-ports",
+            "alone",
+        ];
+        for (name, verb) in verbs(&super::command()) {
+            for option in verb.get_arguments().filter_map(|arg| {
+                let is_below = arg.get_help_heading()?.starts_with("Several hosts");
+                arg.get_long().filter(|_| is_below)
+            }) {
+                assert!(ranks.contains(&option), "--{option} of rigel {name}");
+            }
+        }
+    }
+
+    #[test]
     fn parser_errors_have_our_form() {
         let said = "error: unrecognized subcommand 'ornion'\n\n  tip: a similar subcommand \
                     exists: 'orion'\n\nUsage: rigel <COMMAND>\n\nFor more information, try \
