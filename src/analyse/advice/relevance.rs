@@ -103,6 +103,7 @@ fn by_time(kinds: &[DemandKind], demand: &DemandAgainst) -> Relevance {
     let words = words.join(" and ");
     let low = rounded_percent(usage.low);
     let (matters, needs) = match usage.high {
+        _ if usage == Usage::default() => (Answer::Undecided, "an unknown part".into()),
         _ if usage.low >= MATTERS_FROM => (Answer::Yes, format!("at least {low}")),
         Some(high) if high <= MATTERS_NOT_UP_TO => {
             (Answer::No, format!("at most {}", rounded_percent(high)))
