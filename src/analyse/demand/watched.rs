@@ -391,7 +391,7 @@ fn short_intervals(sources: &[SourceSums], every: Nanos) -> Option<Finding> {
     Some(Finding::note(
         FindingName::ShortIntervals,
         format!(
-            "{number} {intervals} cut short, to less than half of {}: the sums have them, and they \
+            "{number} {intervals} cut short, to less than half of {}: they count in the sums, and \
              are neither the busiest nor in the demand for rigel fit, unless there are no others",
             every.exact()
         ),
@@ -428,7 +428,7 @@ fn findings(own: &OwnCost, missing: f64, request: &WatchRequest) -> Vec<Finding>
         found.push(Finding::warning(
             FindingName::TraceIncomplete,
             format!(
-                "the trace has not all requests that the kernel counted: {}",
+                "the trace lacks some of the requests that the kernel counted: {}",
                 only_counted()
             ),
             "another program that traces block requests, such as bpftrace, or a CPU that was switched \
