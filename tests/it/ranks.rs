@@ -377,7 +377,7 @@ fn percentiles_are_of_all_operations_together() {
         .find(|point| point.coordinates.step() == Step::Depth)
         .unwrap();
     let total = sum.streams[0].total().response.histogram;
-    // Of 1100 operations a second 1000 take 1 ms: p90 is theirs, p91 is of the others.
+    // Of 1100 operations per second 1000 take 1 ms: p90 is theirs, p91 is of the others.
     let band = |q| total.quantile(q).unwrap();
     assert!(
         band(0.9).low <= 1_000_000 && 1_000_000 <= band(0.9).high,
