@@ -25,6 +25,7 @@ use crate::plan::orion::VolumeShape;
 use crate::preflight;
 use crate::record::journal::EngineChoice;
 use crate::record::{PointRecord, RankRecord, Window};
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -354,6 +355,8 @@ impl Bench {
             }
             ServerWatch::Elsewhere => CountedServers::Elsewhere,
         };
+        // A thread for each CPU: it has one session, or several whose answers it waits for together.
+        let cpus = std::thread::available_parallelism().map_or(1, NonZero::get);
         let usable = engine.usable();
         let data = server.settings.get("data_directory").map(PathBuf::from);
         // Observe the disks of the data directory if the server is on this machine.
@@ -368,7 +371,7 @@ impl Bench {
             engine,
             counted,
             observer: Observer::new(devices),
-            workers: request.workers,
+            workers: request.workers.max(cpus),
             _scratch: None,
             named: Vec::new(),
             host: observe::host(),

@@ -5,6 +5,7 @@
 //! after another. A bitmap scan would sort and prefetch, which is a different workload.
 
 use super::client::{VERSION_MIN, connect, failed, settings};
+use super::group::PostgresGroup;
 use super::pipeline::PostgresPipeline;
 use super::protocol::{PostgresClient, PostgresError};
 use super::session::{PostgresSession, SEGMENT_BLOCKS, list_statement, read_statement, segment_of};
@@ -21,6 +22,9 @@ use crate::model::{
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Maximum number of sessions in one thread: each waits for the turn of the others.
+const SESSIONS_MAX: usize = 64;
 
 /// `PostgreSQL` on one or several servers.
 pub(in crate::engine::sql) struct Postgres {
@@ -108,7 +112,11 @@ impl Engine for Postgres {
     }
 
     fn slots_max(&self) -> usize {
-        self.work.pipeline.max(1) as usize
+        if self.work.pipeline > 1 {
+            self.work.pipeline as usize
+        } else {
+            SESSIONS_MAX
+        }
     }
 
     fn usable(&self) -> u64 {
@@ -116,6 +124,36 @@ impl Engine for Postgres {
     }
 
     fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
+        let clock = self.clock.clone();
+        if self.work.pipeline > 1 {
+            let session = self.session()?;
+            return Ok(Box::new(PostgresPipeline::new(
+                session,
+                clock,
+                lengths.len(),
+            )));
+        }
+        if lengths.len() > 1 {
+            let sessions = lengths
+                .iter()
+                .map(|_| self.session())
+                .collect::<Result<_, _>>()?;
+            return Ok(Box::new(PostgresGroup::new(sessions, clock)));
+        }
+        let mut session = self.session()?;
+        Ok(Box::new(Blocking::new(clock, move |op| {
+            session.execute(op)
+        })))
+    }
+
+    fn server_monitor(&self) -> Option<&dyn ServerMonitor> {
+        Some(self)
+    }
+}
+
+impl Postgres {
+    /// One more session, on the server whose turn it is.
+    fn session(&self) -> Result<PostgresSession<'_>, Error> {
         let number = self.opened.fetch_add(1, Ordering::Relaxed);
         let turn = crate::engine::sql::tables::server_of(
             number,
@@ -135,22 +173,7 @@ impl Engine for Postgres {
         }
         // Requires a superuser or a grant; without it the server's read times stay unknown.
         let _ = client.batch("SET track_io_timing = on");
-        let mut session = PostgresSession::new(client, self.work, &self.files);
-        if self.work.pipeline > 1 {
-            let clock = self.clock.clone();
-            return Ok(Box::new(PostgresPipeline::new(
-                session,
-                clock,
-                lengths.len(),
-            )));
-        }
-        Ok(Box::new(Blocking::new(self.clock.clone(), move |op| {
-            session.execute(op)
-        })))
-    }
-
-    fn server_monitor(&self) -> Option<&dyn ServerMonitor> {
-        Some(self)
+        Ok(PostgresSession::new(client, self.work, &self.files))
     }
 }
 

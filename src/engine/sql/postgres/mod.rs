@@ -4,6 +4,7 @@
 
 mod client;
 mod engine;
+mod group;
 mod load;
 mod pipeline;
 mod plans;

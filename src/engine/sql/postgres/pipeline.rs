@@ -110,7 +110,7 @@ impl Session for PostgresPipeline<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::engine::sql::postgres::protocol::PostgresClient;
     use crate::model::{Cause, Outcome, SqlWork, Tables};
@@ -118,20 +118,20 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::thread;
 
-    const TABLES: Tables = Tables {
+    pub(in super::super) const TABLES: Tables = Tables {
         schemas: 1,
         scale: 1000,
         scan_blocks: 1,
         block: 8192,
     };
 
-    fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+    pub(in super::super) fn message(tag: u8, body: &[u8]) -> Vec<u8> {
         let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
         [&[tag][..], &length, body].concat()
     }
 
     /// The answer to a read: the rows that it counted, or an error.
-    fn answer(rows: Option<i64>) -> Vec<u8> {
+    pub(in super::super) fn answer(rows: Option<i64>) -> Vec<u8> {
         let result = rows.map_or_else(
             || message(b'E', b"VERROR\0C57014\0Mcancelled\0\0"),
             |rows| {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     /// Reads messages until `count` of them ended a transaction.
-    fn hear(socket: &mut UnixStream, count: usize) {
+    pub(in super::super) fn hear(socket: &mut UnixStream, count: usize) {
         let mut syncs = 0;
         while syncs < count {
             let mut head = [0; 5];
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    fn read(position: u64) -> Op {
+    pub(in super::super) fn read(position: u64) -> Op {
         Op {
             kind: Kind::Read,
             position,

@@ -73,6 +73,16 @@ impl<'a> PostgresSession<'a> {
         self.judge(op.kind, answered)
     }
 
+    /// Sends an operation, and does not wait for its answer.
+    ///
+    /// # Errors
+    /// The server refuses the statement, or the connection is lost.
+    pub(super) fn start(&mut self, op: Op) -> Result<(), PostgresError> {
+        self.prepare(op)?;
+        let call = call(&self.tables, self.made.as_ref(), op, self.work);
+        self.client.start(call)
+    }
+
     /// Adds an operation, which must be [prepared](Self::prepare), to what is sent next.
     pub(super) fn queue(&mut self, op: Op) {
         let call = call(&self.tables, self.made.as_ref(), op, self.work);

@@ -10,7 +10,8 @@ use super::row::{PostgresRow, first_number, rows_of};
 use super::socket::{PostgresLink, PostgresSocket};
 use crate::clock::Clock;
 use crate::model::Nanos;
-use std::io;
+use std::io::{self, Read};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 /// Maximum number of notices and changed settings that a server may send between two messages.
@@ -55,6 +56,22 @@ pub(in crate::engine::sql) struct PostgresAnswer {
     pub(in crate::engine::sql) number: Option<i64>,
     /// Number of rows that were returned or changed.
     pub(in crate::engine::sql) rows: u64,
+}
+
+impl PostgresClient {
+    /// The socket, to wait for.
+    pub(in crate::engine::sql) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.link.descriptor()
+    }
+}
+
+/// Reads what has arrived at a socket.
+struct Arrived<'a, L>(&'a mut L);
+
+impl<L: PostgresLink> Read for Arrived<'_, L> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.read_arrived(into)
+    }
 }
 
 #[cfg(test)]
@@ -196,6 +213,25 @@ impl<L: PostgresLink> PostgresClient<L> {
     ) -> Result<PostgresAnswer, PostgresError> {
         self.send(call.bytes())?;
         self.called()
+    }
+
+    /// Sends a call, and does not wait for its answer.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub(in crate::engine::sql) fn start(
+        &mut self,
+        call: &PostgresCall,
+    ) -> Result<(), PostgresError> {
+        self.send(call.bytes())
+    }
+
+    /// Reads once. The socket must have something to read, or its end.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub(in crate::engine::sql) fn hear(&mut self) -> io::Result<()> {
+        self.inbox.read(&mut Arrived(&mut self.link))
     }
 
     /// Adds a call to those that [`flush_queue`](Self::flush_queue) sends. Each is answered on its

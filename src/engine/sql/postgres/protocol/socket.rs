@@ -16,6 +16,11 @@ pub(in crate::engine::sql) trait PostgresLink: Read {
     /// Writes all of `bytes`, with one system call if the system accepts them at once.
     fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
 
+    /// Reads once, without looking first whether there is something to read.
+    fn read_arrived(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.read(into)
+    }
+
     /// Limits the time of each read; `None` waits as long as the connection exists.
     fn wait_at_most(&mut self, time: Option<Duration>) -> io::Result<()>;
 
@@ -61,6 +66,17 @@ impl Read for PostgresLocal {
     }
 }
 
+impl PostgresSocket {
+    /// The socket, to wait for.
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Local(local) => local.socket.as_fd(),
+            Self::Tcp(socket) => socket.as_fd(),
+            Self::Tls(tls) => tls.sock.as_fd(),
+        }
+    }
+}
+
 impl Read for PostgresSocket {
     #[inline]
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
@@ -82,6 +98,13 @@ impl PostgresLink for PostgresSocket {
                 socket.write_all(bytes)?;
                 socket.flush()
             }
+        }
+    }
+
+    fn read_arrived(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Local(local) => local.socket.read(into),
+            Self::Tcp(_) | Self::Tls(_) => self.read(into),
         }
     }
 
