@@ -127,12 +127,11 @@ fn journaled(place: &Place, size: u32, mut request: Request, model: Model<'_>) {
         );
         let parts = measured(&point, size, now, model);
         for part in &parts {
-            journal.rank(part).unwrap();
             lines.record(part.clone());
         }
         let sum = merged("2026-01-01T00:00:00Z".into(), &parts).unwrap();
         assert_eq!(sum.end, End::Complete, "{}", point.coordinates);
-        journal.point(&sum).unwrap();
+        journal.point_of_ranks(&parts, &sum).unwrap();
         lines.point(points.len(), &sum);
         points.push(sum);
         now += 30_000_000_000;
