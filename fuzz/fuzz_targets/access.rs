@@ -16,6 +16,10 @@ fuzz_target!(|text: &str| {
             Err(error) => assert_eq!(error.exit_status(), 2),
         }
     }
+    // The fuzzer learns the password from the comparisons below, and a host of that name may be shown.
+    if text.contains(SECRET) {
+        return;
+    }
     // A password in the middle of whatever was typed, with whatever follows the host.
     let (before, after) = text.split_at(text.char_indices().nth(text.chars().count() / 2).map_or(0, |(at, _)| at));
     let url = format!("postgres://ana:{before}{SECRET}@{after}");

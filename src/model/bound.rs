@@ -87,10 +87,14 @@ mod tests {
             ("500us@p99.9", 500, 0.999),
             ("20", 20_000, 0.99),
             ("1ms@p50", 1000, 0.5),
+            // Found by the fuzzer: printed and read again, it was another one.
+            ("5111111151110", 5_111_111_151_110_000, 0.99),
         ] {
             let bound: Bound = text.parse().unwrap();
             assert_eq!(bound.latency, Nanos::from_micros(micros), "{text}");
             assert!((bound.quantile - quantile).abs() < 1e-9, "{text}");
+            let again: Bound = bound.to_string().parse().unwrap();
+            assert_eq!(again.latency, bound.latency, "{text}");
         }
         assert_eq!(
             "500us@p99.9".parse::<Bound>().unwrap().to_string(),

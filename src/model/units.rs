@@ -133,22 +133,27 @@ impl FromStr for Nanos {
             )
         };
         let (number, unit) = split_number(text).ok_or_else(wrong)?;
-        let scale = match unit {
-            "ns" => 1.0,
-            "us" | "µs" => 1e3,
-            "ms" => 1e6,
-            "s" | "" => 1e9,
-            "m" | "min" => 60e9,
-            "h" => 3600e9,
-            "d" => 86_400e9,
+        let scale: u64 = match unit {
+            "ns" => 1,
+            "us" | "µs" => 1_000,
+            "ms" => 1_000_000,
+            "s" | "" => 1_000_000_000,
+            "m" | "min" => 60_000_000_000,
+            "h" => 3_600_000_000_000,
+            "d" => 86_400_000_000_000,
             _ => return Err(wrong()),
         };
+        // A float is not exact beyond 2^53 ns, which are 104 days.
+        let digits = text.trim().strip_suffix(unit).unwrap_or_default();
+        if let Ok(whole) = digits.trim_end().parse::<u64>() {
+            return Ok(Nanos(whole.saturating_mul(scale)));
+        }
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "split_number gives no negatives; float casts saturate"
         )]
-        Ok(Nanos((number * scale).round() as u64))
+        Ok(Nanos((number * scale as f64).round() as u64))
     }
 }
 
@@ -336,6 +341,7 @@ mod tests {
             ("1.5 ms", 1_500_000),
             ("2", 2_000_000_000),
             ("3m", 180_000_000_000),
+            ("5111111151110 ms", 5_111_111_151_110_000_000),
         ] {
             assert_eq!(text.parse(), Ok(Nanos(nanos)), "{text}");
         }
