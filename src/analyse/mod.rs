@@ -49,7 +49,7 @@ pub use demand::{
     LoopFigures, LoopKind, LoopWait, LoopWitness, OwnCost, StorageRoom, StreamAgainst, StreamPoint,
     StreamRoom, Usage, WaitShare, WatchDemands, WatchReader, WatchResult, WatchedPoint,
     WatchedSource, WatchedStream, against, at_one_time, database, demands, has_possible_reads,
-    hidden_log_writes, hidden_waits, imported_demands, load_points,
+    hidden_log_writes, hidden_times, hidden_waits, imported_demands, load_points,
 };
 pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};
 pub use figures::quantile::{Quantile, precise};
