@@ -2,7 +2,7 @@
 # Runs every test again and again: on the machine as it is, then with its CPUs and its disk kept busy by others. No
 # test may fail, ever: each asserts what holds however slow the machine is. Prints a table of the runs at the end.
 #
-#   scripts/test-often.sh [RUNS]        so many of each, 3 unless said
+#   scripts/test-often.sh [RUNS]        number of runs of each kind; default 3
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

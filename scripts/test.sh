@@ -42,7 +42,7 @@ step() {
     echo "$status" >"$work/$name.status"
 }
 
-# The test programs of these names, one after the other, with so many tests at a time: run THREADS NAME…
+# The test programs of these names, one after the other, each with THREADS tests at a time: run THREADS NAME…
 run() {
     export RUST_TEST_THREADS=$1
     local name program
@@ -79,7 +79,7 @@ lanes+=($!)
 for lane in "${lanes[@]}"; do wait "$lane" || true; done
 lanes=()
 
-# Every program must have told how it ended: one that died before it could has failed, too.
+# Every program must have reported how it ended: one that died before that has failed, too.
 passed=0 failed=0 skipped=0 failures=()
 while read -r name _; do
     [ -e "$work/$name.status" ] || echo 1 >"$work/$name.status"

@@ -13,7 +13,7 @@ pub use bench::{Bench, BenchRequest, Event, Listen, ServerWatch, SqlRequest};
 use crate::model::{Coordinates, Error, Nanos, Point};
 use crate::ranks::Ranks;
 use crate::record::journal::Journal;
-use crate::record::ranks::{RankLost, RankRecord, RanksEnd};
+use crate::record::ranks::{RankLost, RanksEnd};
 use crate::record::{End, PointRecord};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -53,13 +53,13 @@ pub fn measure<'a>(
         let bench = bench_of(&point);
         last = Some(point.coordinates);
         listen(Event::Begin { point: &point });
+        let mut parts = Vec::new();
         let record = if let Some(ranks) = together {
             let measured = ranks::measure(bench, ranks, (&point, warming.as_ref()), stop, listen);
             let measured =
                 measured.inspect_err(|_| note_loss(ranks, point.coordinates, journal))?;
             let Some(measured) = measured else { continue };
-            write_parts(&measured.parts, journal)?;
-            listen(Event::Parts(&measured.parts));
+            parts = measured.parts;
             measured.merged
         } else {
             if let Some(warming) = warming {
@@ -71,7 +71,10 @@ pub fn measure<'a>(
         let is_lost =
             matches!(record.end, End::Broken(_)) && bench.engine.server_monitor().is_some();
         if record.measured > Nanos(0) {
-            journal.point(&record)?;
+            journal.point_of_ranks(&parts, &record)?;
+            if together.is_some() {
+                listen(Event::Parts(&parts));
+            }
             listen(Event::End(&record));
             records.push(record);
         }
@@ -116,9 +119,4 @@ fn note_loss(ranks: &Ranks, coordinates: Coordinates, journal: &mut Journal) {
     let _ = journal
         .lost(&line)
         .and_then(|()| journal.end(RanksEnd { status }));
-}
-
-/// Writes a line for each rank; that of the merged point follows.
-fn write_parts(parts: &[RankRecord], journal: &mut Journal) -> Result<(), Error> {
-    parts.iter().try_for_each(|part| journal.rank(part))
 }

@@ -11,11 +11,9 @@ use rigel::analyse::is_enough;
 use rigel::drive::{self, Terms};
 use rigel::engine::sim::Sim;
 use rigel::model::{CalibrateRequest, Coordinates, Nanos, SimSpec};
-use rigel::record::journal;
+use rigel::record::journal::{self, Header, Journal};
 use rigel::record::ranks::merged;
 use rigel::record::{PointRecord, RankClock, RankRecord};
-use std::fs::File;
-use std::hint::black_box;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::Command;
@@ -30,23 +28,20 @@ const RANKS: [u32; 4] = [2, 16, 100, 1000];
 pub(crate) fn ranks(folder: &Path, settings: &Settings) -> Result<(), String> {
     println!("\n## Ranks: the cost of a point at rank 0\n");
     let rounds = settings.rounds;
-    costs(
-        "five seconds of a model at depth 32",
-        &part()?,
-        folder,
-        rounds,
-    )?;
-    let real = largest(folder, settings)?;
+    let (real, header) = largest(folder, settings)?;
+    let name = "five seconds of a model at depth 32";
+    costs(name, &part()?, &header, folder, rounds)?;
     let name = format!(
         "the largest of a calibration, {}",
         real.record.coordinates.name()
     );
-    costs(&name, &real, folder, rounds)?;
+    costs(&name, &real, &header, folder, rounds)?;
     cpu::cpu(folder, settings)
 }
 
-/// The point with the longest record of a calibration of a file, as a rank's.
-fn largest(folder: &Path, settings: &Settings) -> Result<RankRecord, String> {
+/// The point with the longest record of a calibration of a file, as a rank's, and the calibration's
+/// header.
+fn largest(folder: &Path, settings: &Settings) -> Result<(RankRecord, Header), String> {
     let out = folder.join("calibration");
     let output = Command::new(&settings.rigel)
         .args([
@@ -65,16 +60,24 @@ fn largest(folder: &Path, settings: &Settings) -> Result<RankRecord, String> {
     })?;
     let length = |record: &PointRecord| serde_json::to_vec(record).map_or(0, |text| text.len());
     let record = run.points.into_iter().max_by_key(length);
-    Ok(RankRecord {
+    let part = RankRecord {
         rank: 0,
         clock: RankClock::default(),
         began: Nanos(0),
         record: record.ok_or("a calibration without points")?,
-    })
+    };
+    Ok((part, run.header))
 }
 
 /// Prints a row for each number of ranks, all with this record: the medians of `rounds`.
-fn costs(name: &str, part: &RankRecord, folder: &Path, rounds: u32) -> Result<(), String> {
+fn costs(
+    name: &str,
+    part: &RankRecord,
+    header: &Header,
+    folder: &Path,
+    rounds: u32,
+) -> Result<(), String> {
+    let said = |error: rigel::model::Error| error.to_string();
     let text = serde_json::to_vec(part).map_err(|error| error.to_string())?;
     let packed = packed(&text)?;
     println!(
@@ -84,9 +87,11 @@ fn costs(name: &str, part: &RankRecord, folder: &Path, rounds: u32) -> Result<()
         packed.len() as f64 / 1e3,
         in_memory(part) as f64 / 1e3
     );
-    println!("| ranks | unpack and parse | journal | merge | together |\n|---|---|---|---|---|");
+    println!("| ranks | unpack and parse | merge | journal | together |\n|---|---|---|---|---|");
     for count in RANKS {
         let mut times = [const { Vec::new() }; 3];
+        let place = folder.join("journal");
+        let mut journal = Journal::create(&place, header).map_err(said)?;
         for _ in 0..rounds {
             let mut clock = Instant::now();
             let mut lap = |times: &mut Vec<f64>| {
@@ -97,23 +102,19 @@ fn costs(name: &str, part: &RankRecord, folder: &Path, rounds: u32) -> Result<()
                 .map(|rank| unpacked(&packed, rank))
                 .collect::<Result<_, _>>()?;
             lap(&mut times[0]);
-            let mut file = File::create(folder.join("ranks.jsonl")).map_err(|e| e.to_string())?;
-            for part in &parts {
-                let line = serde_json::to_vec(part).map_err(|error| error.to_string())?;
-                file.write_all(&line)
-                    .and_then(|()| file.sync_data())
-                    .map_err(|e| e.to_string())?;
-            }
+            let sum = merged(String::new(), &parts).ok_or("no sum of all ranks")?;
             lap(&mut times[1]);
-            black_box(merged(String::new(), &parts));
+            journal.point_of_ranks(&parts, &sum).map_err(said)?;
             lap(&mut times[2]);
+            drop(sum);
         }
-        let [unpack, journal, merge] = times.map(median);
+        drop(journal);
+        std::fs::remove_dir_all(&place).map_err(|error| error.to_string())?;
+        let [unpack, merge, journal] = times.map(median);
         let all = unpack + journal + merge;
-        println!("| {count} | {unpack:.1} ms | {journal:.1} ms | {merge:.1} ms | {all:.1} ms |");
+        println!("| {count} | {unpack:.1} ms | {merge:.1} ms | {journal:.1} ms | {all:.1} ms |");
     }
     println!();
-    let _ = std::fs::remove_file(folder.join("ranks.jsonl"));
     Ok(())
 }
 

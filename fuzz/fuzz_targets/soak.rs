@@ -1,4 +1,4 @@
-//! Whatever stands in the journal of a soak, it is scanned to its end or refused, and what is predictable of it can be told.
+//! Any journal of a soak is scanned to its end or refused, and its predictability can be reported.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -151,6 +151,12 @@ impl RunResult {
         }
     }
 
+    /// False if no load of a curve kept the latency bound that it was given.
+    #[must_use]
+    pub fn keeps_bound(&self) -> bool {
+        !matches!(self, Self::Curve(found) if !found.keeps_bound())
+    }
+
     /// Findings about the run as a whole.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {

@@ -4,7 +4,7 @@ use super::measuring::{self, MeasuringArgs};
 use super::output::result;
 use super::page;
 use crate::analyse::RunResult;
-use crate::model::{Bound, Bytes, CalibrateRequest, Error, Nanos, Ratio, Request};
+use crate::model::{Bound, Bytes, CalibrateRequest, Error, KIB, Nanos, Ratio, Request};
 use crate::report;
 use clap::{Args, ValueEnum};
 
@@ -192,8 +192,14 @@ pub(super) fn size_of_io(option: &str, Bytes(size): Bytes) -> Result<u32, Error>
         .ok()
         .filter(|_| in_range)
         .ok_or_else(|| {
+            // 8KB is refused because it is 8000 bytes, which 7.8 KiB would not show.
+            let size = if size.is_multiple_of(KIB) && size > 0 {
+                Bytes(size).to_string()
+            } else {
+                format!("{size} bytes")
+            };
             Error::usage(
-                format!("{option} {} is not a valid I/O size", Bytes(size)),
+                format!("{option} {size} is not a valid I/O size"),
                 "give a multiple of 512 up to 16MiB, such as 8k",
             )
         })

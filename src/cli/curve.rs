@@ -5,7 +5,6 @@ use super::database;
 use super::measuring::{self, MeasuringArgs};
 use super::sql_args::{self, WorkArgs};
 use super::{page, ranges, sql};
-use crate::analyse::RunResult;
 use crate::model::{
     Arrivals, Bound, Bytes, CurveRequest, Error, Mix, Nanos, Pattern, Ratio, Request, SqlStop,
     SqlTerms, WarmUp,
@@ -148,11 +147,8 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
         args.measuring.outcome.json,
         "`rigel report`, `advise` and `compare`",
     );
-    let is_kept = match &found {
-        RunResult::Curve(curve) => curve.keeps_bound(),
-        _ => true,
-    };
-    measuring::conclude(job, &run, stopped, if is_kept { 0 } else { 3 })
+    let status = if found.keeps_bound() { 0 } else { 3 };
+    measuring::conclude(job, &run, stopped, status)
 }
 
 impl CurveArgs {

@@ -358,8 +358,8 @@ fn access_again(
     }
 }
 
-/// The target of a run that is gone on with, its paths counted from `begun_in`. A scratch file that
-/// was remaining is the target itself; one that was not is made anew, as large as it was.
+/// The target of a run that is resumed, with its paths relative to `begun_in`. A scratch file that
+/// was kept is the target itself; any other is made anew, with the same size.
 fn target_again(header: &Header, begun_in: &Path) -> Target {
     match header.target.clone() {
         Target::Paths { members, layout } => Target::Paths {

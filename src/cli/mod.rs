@@ -185,7 +185,7 @@ fn refusal(said: &str) -> Error {
         Some((what, hint)) => (what, Some(in_a_line(hint))),
         None => (first, None),
     };
-    let what = in_a_line(what);
+    let what = plainly(&in_a_line(what));
     let hints: Vec<String> = rest
         .split("\n\n")
         .map(in_a_line)
@@ -193,12 +193,38 @@ fn refusal(said: &str) -> Error {
             let usage = text
                 .strip_prefix("Usage: ")
                 .map(|usage| format!("usage: {usage}"));
-            usage.or_else(|| text.strip_prefix("tip: ").map(String::from))
+            usage.or_else(|| tip(text.strip_prefix("tip: ")?))
         })
         .chain(["see --help".into()])
         .collect();
     let hints: Vec<String> = own.into_iter().chain(hints).collect();
     Error::usage(what.trim_start_matches("error: "), hints.join("; "))
+}
+
+/// What the parser says of a number, in words for users.
+fn plainly(what: &str) -> String {
+    let Some((value, why)) = what.rsplit_once("': ") else {
+        return what.into();
+    };
+    let why = match why {
+        "invalid digit found in string" | "cannot parse integer from empty string" => {
+            "it is not a whole number".into()
+        }
+        "number too large to fit in target type" => "it is too large".into(),
+        other => other.replace("..=", " to "),
+    };
+    format!("{value}': {why}")
+}
+
+/// A tip of the parser. It takes a negative number and an unknown option for names of files.
+fn tip(said: &str) -> Option<String> {
+    let Some(rest) = said.strip_prefix("to pass '-") else {
+        return Some(said.into());
+    };
+    if rest.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
+        return Some("no value is negative".into());
+    }
+    (!rest.starts_with('-')).then(|| said.into())
 }
 
 #[cfg(test)]
@@ -307,6 +333,28 @@ mod tests {
     }
 
     #[test]
+    fn only_options_of_ranks_are_below_the_heading_of_several_hosts() {
+        let ranks = [
+            "hosts",
+            "separate",
+            "same-blocks",
+            "rank-journals",
+            "join",
+            "rank-address",
+            "rank-ports",
+            "alone",
+        ];
+        for (name, verb) in verbs(&super::command()) {
+            for option in verb.get_arguments().filter_map(|arg| {
+                let is_below = arg.get_help_heading()?.starts_with("Several hosts");
+                arg.get_long().filter(|_| is_below)
+            }) {
+                assert!(ranks.contains(&option), "--{option} of rigel {name}");
+            }
+        }
+    }
+
+    #[test]
     fn parser_errors_have_our_form() {
         let said = "error: unrecognized subcommand 'ornion'\n\n  tip: a similar subcommand \
                     exists: 'orion'\n\nUsage: rigel <COMMAND>\n\nFor more information, try \
@@ -323,5 +371,36 @@ mod tests {
             "invalid value 'noon' for '--at <WHICH>': 'noon' is no interval\n  hint: give peak; see \
              --help"
         );
+    }
+
+    #[test]
+    fn numbers_are_refused_in_words() {
+        let said = |line: &str| {
+            let parsed = super::command().try_get_matches_from(line.split(' '));
+            super::refusal(&parsed.unwrap_err().to_string()).to_string()
+        };
+        for (line, expected) in [
+            (
+                "rigel curve sim: --depth -1",
+                "hint: no value is negative; usage",
+            ),
+            (
+                "rigel curve sim: --seed x",
+                "<N>': it is not a whole number",
+            ),
+            (
+                "rigel curve sim: --seed 18446744073709551616",
+                "<N>': it is too large",
+            ),
+            (
+                "rigel curve sim: --workers 0",
+                "<N>': 0 is not in 1 to 1024",
+            ),
+            ("rigel check . --no-progress", "found\n  hint: usage: rigel"),
+            ("rigel check -file", "to pass '-f' as a value, use '-- -f'"),
+        ] {
+            let said = said(line);
+            assert!(said.contains(expected), "{line}: {said}");
+        }
     }
 }

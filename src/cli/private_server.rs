@@ -238,7 +238,7 @@ impl ServerArgs {
         )
     }
 
-    /// How a server with these options is made, for so many sessions.
+    /// How a server with these options is made, for this number of sessions.
     pub(super) fn made(
         &self,
         sessions: u32,

@@ -37,21 +37,24 @@ pub(super) fn is_follower() -> bool {
     joined().is_some_and(|ranks| !ranks.is_root())
 }
 
+/// Heading of these options in the help. Each of them names it: as the heading of the whole, it would
+/// be that of all options that follow, too.
+const SEVERAL_HOSTS: &str = "Several hosts at once, under mpiexec or srun";
+
 /// Options of a run on several hosts at once, under mpiexec or srun.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Several hosts at once, under mpiexec or srun")]
 pub struct RanksArgs {
     /// Refuse to measure unless the ranks run on this number of hosts
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N", help_heading = SEVERAL_HOSTS, hide_short_help = true)]
     pub hosts: Option<usize>,
     /// Every host has storage of its own: do not ask whether the target is the same
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, help_heading = SEVERAL_HOSTS, hide_short_help = true)]
     pub separate: bool,
     /// Let all ranks write to the same blocks, instead of each to its own part
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, help_heading = SEVERAL_HOSTS, hide_short_help = true)]
     pub same_blocks: bool,
     /// Let every other rank write its own records too, to DIR/rank-N on its host
-    #[arg(long, value_name = "DIR", hide_short_help = true)]
+    #[arg(long, value_name = "DIR", help_heading = SEVERAL_HOSTS, hide_short_help = true)]
     pub rank_journals: Option<PathBuf>,
     /// How they find each other.
     #[command(flatten)]
@@ -60,19 +63,18 @@ pub struct RanksArgs {
 
 /// How the processes of one run find each other.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Several hosts at once, under mpiexec or srun")]
 pub struct JoinArgs {
     /// Time in which all ranks must have started [default: 60s]
-    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    #[arg(long, value_name = "TIME", help_heading = SEVERAL_HOSTS, hide_short_help = true)]
     pub join: Option<Nanos>,
     /// The address at which the other ranks reach rank 0 [default: all of its host]
-    #[arg(long, value_name = "ADDRESS", hide_short_help = true)]
+    #[arg(long, value_name = "ADDRESS", help_heading = SEVERAL_HOSTS, hide_short_help = true)]
     pub rank_address: Option<String>,
     /// Ports of which rank 0 may use one, such as 7000-7099 [default: any free port]
-    #[arg(long, value_name = "FROM-TO", hide_short_help = true)]
+    #[arg(long, value_name = "FROM-TO", help_heading = SEVERAL_HOSTS, hide_short_help = true)]
     pub rank_ports: Option<Ports>,
     /// Act alone although a launcher has started several processes
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, help_heading = SEVERAL_HOSTS, hide_short_help = true)]
     pub alone: bool,
 }
 

@@ -11,7 +11,6 @@ use super::ranks::JoinArgs;
 use super::sql_args::{self, TablesArgs, WorkArgs};
 use super::sql_script::{self, ScriptArgs};
 use super::{calibrate, page, ranges, ranks};
-use crate::analyse::RunResult;
 use crate::engine::sql::access::shown;
 use crate::engine::sql::{self, Access, LoadRequest};
 use crate::model::{
@@ -395,11 +394,8 @@ fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error>
         args.outcome.json,
         "`rigel report` and `compare`",
     );
-    let is_kept = match &found {
-        RunResult::Curve(curve) => curve.keeps_bound(),
-        _ => true,
-    };
-    measuring::conclude(job, &run, stopped, if is_kept { 0 } else { 3 })
+    let status = if found.keeps_bound() { 0 } else { 3 };
+    measuring::conclude(job, &run, stopped, status)
 }
 
 /// The tables that a database has from us.

@@ -224,7 +224,7 @@ pub(super) fn refuse_foreign(settings: &Settings, dbms: Dbms) -> Result<(), Erro
 pub(super) fn refuse_misfits(work: &SqlWork) -> Result<(), Error> {
     if work.pipeline > 1 && work.think.is_some() {
         return Err(Error::usage(
-            "--pipeline and --think exclude each other: who sends ahead does not pause",
+            "--pipeline and --think exclude each other: a session that sends ahead does not pause",
             "leave one of them out",
         ));
     }

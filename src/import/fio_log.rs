@@ -13,7 +13,7 @@ use crate::record::Imported;
 use crate::record::imported::{Counted, Figures, ImportedSeries};
 use std::collections::BTreeMap;
 
-const CURE: &str = "give fio's logs as it wrote them, such as NAME_iops.1.log and NAME_clat.1.log";
+const HINT: &str = "give fio's logs as it wrote them, such as NAME_iops.1.log and NAME_clat.1.log";
 
 /// What a log counts, by the end of its name. The longest ends come first.
 const KINDS: [(&str, LogKind); 5] = [
@@ -150,7 +150,7 @@ pub fn read(sources: &[Source]) -> Result<Vec<Imported>, Error> {
                     "the name '{}' does not say what was logged",
                     file_name(source.name)
                 ),
-                CURE,
+                HINT,
             )
         })?;
         let place = runs.iter().position(|run| run.prefix == prefix);
@@ -252,7 +252,7 @@ fn rows(source: Source, notes: &mut Vec<String>) -> Result<(Vec<LogRow>, usize),
                     "'{}' is not a line of fio's log with {columns} columns",
                     shortened(line.trim())
                 );
-                return Err(damaged(source.name, at + 1, &why, CURE));
+                return Err(damaged(source.name, at + 1, &why, HINT));
             }
         }
         if is_last {
@@ -436,7 +436,7 @@ fn steps(name: &str, logs: &[ProcessLog], usual: Option<u64>) -> Result<Steps, E
                 "'{name}' has {lines} lines from {first} ms to {last} ms: its times cannot be \
                  those of one run"
             ),
-            CURE,
+            HINT,
         ));
     }
     Ok(steps)

@@ -110,7 +110,7 @@ fn one_source(key: &[String], group: Vec<Imported>) -> Imported {
     if key.len() > 1 {
         told.push(("every job".into(), key[1..].join(" ")));
     }
-    // Facts that all files share, such as the disk, are told once.
+    // Facts that all files share, such as the disk, are listed once.
     let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
     let (mut sources, mut notes, mut points) = (Vec::new(), Vec::new(), Vec::new());
     let (version, count) = (group[0].version.clone(), group.len());

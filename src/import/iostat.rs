@@ -347,7 +347,7 @@ fn figures(
     values: &[&str],
     found: &mut IostatContents,
 ) -> Result<(), Error> {
-    const CURE: &str = "the lines before it are complete; truncate the file there to read them";
+    const HINT: &str = "the lines before it are complete; truncate the file there to read them";
     let is_rounded = |value: &&str| {
         let number = value.strip_suffix(['%', 'B', 'k', 'K', 'M', 'G', 'T']);
         number.is_some_and(|rest| number_of(rest).is_some())
@@ -361,11 +361,11 @@ fn figures(
             values.len(),
             columns.len()
         );
-        return Err(damaged(name, line, &why, CURE));
+        return Err(damaged(name, line, &why, HINT));
     }
     for (column, value) in columns.iter().zip(values) {
         let value = number_of(value)
-            .ok_or_else(|| damaged(name, line, &format!("'{value}' is not a number"), CURE))?;
+            .ok_or_else(|| damaged(name, line, &format!("'{value}' is not a number"), HINT))?;
         if who == "cpu" && CPU.contains(&column.as_str())
             || COLUMNS.iter().any(|(known, _)| known == column)
         {

@@ -198,6 +198,11 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportForma
         Ok(ImportFormat::Listing)
     } else if table::is_like(text, columns) {
         Ok(ImportFormat::Csv)
+    } else if text.contains('\0') {
+        Err(Error::usage(
+            format!("'{}' is not text", source.name),
+            "give the results as the tool wrote them, or compressed by gzip",
+        ))
     } else {
         Err(Error::usage(
             format!(
@@ -286,6 +291,18 @@ mod tests {
                 "{bytes:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_file_that_is_not_text_is_said_to_be_none() {
+        let bytes = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0";
+        let text = text("program", bytes).unwrap();
+        let source = Source {
+            name: "program",
+            text: &text,
+        };
+        let refused = recognise(source, &table::Columns::default()).unwrap_err();
+        assert!(refused.to_string().starts_with("'program' is not text"));
     }
 
     proptest! {

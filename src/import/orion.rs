@@ -19,7 +19,7 @@ const ENDS: [(&str, OrionFile); 4] = [
     ("_lat.csv", OrionFile::Latency),
 ];
 
-const CURE: &str =
+const HINT: &str =
     "give Orion's files as it wrote them: _iops.csv, _mbps.csv, _lat.csv, _summary.txt";
 
 /// The kinds of Orion files.
@@ -133,7 +133,7 @@ struct OrionPart<'a> {
 impl OrionPart<'_> {
     /// The error for damage in the line at `at`, from 0.
     fn damaged(self, at: usize, why: &str) -> Error {
-        damaged(self.name, self.line + at + 1, why, CURE)
+        damaged(self.name, self.line + at + 1, why, HINT)
     }
 
     /// The error for a report that ends too early.
@@ -357,7 +357,7 @@ fn summary(part: OrionPart, found: &mut OrionContents) -> Result<(), Error> {
     if !is_known {
         return Err(Error::failed(
             format!("'{}' is not a file of Orion's", part.name),
-            CURE,
+            HINT,
         ));
     }
     missing(part.text).map_or(Ok(()), |what| Err(part.cut(what)))

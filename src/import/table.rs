@@ -454,7 +454,7 @@ fn is_grouped(text: &str) -> bool {
 /// so another value of the column must decide.
 fn sign_of(name: &str, rows: &[CsvRow], at: usize, column: &str) -> Result<Sign, Error> {
     // With four decimals, a point is not mistaken for a thousands separator.
-    const CURE: &str =
+    const HINT: &str =
         "write numbers without thousands separators, with a point for decimals: 6272 or 6.2720";
     let values = || {
         rows.iter()
@@ -472,7 +472,7 @@ fn sign_of(name: &str, rows: &[CsvRow], at: usize, column: &str) -> Result<Sign,
                      point"
                 )
             };
-            return Err(damaged(name, line, &why, CURE));
+            return Err(damaged(name, line, &why, HINT));
         }
         (Some(found), None) => (',', "comma", found),
         (None, Some(found)) => ('.', "point", found),
@@ -491,12 +491,12 @@ fn sign_of(name: &str, rows: &[CsvRow], at: usize, column: &str) -> Result<Sign,
         }),
         (true, true) => {
             let why = format!("the {word}s in {column} separate both thousands and decimals");
-            Err(damaged(name, line, &why, CURE))
+            Err(damaged(name, line, &why, HINT))
         }
         (false, false) => {
             let why =
                 format!("the {word} in '{value}' in {column} may separate thousands or decimals");
-            Err(damaged(name, line, &why, CURE))
+            Err(damaged(name, line, &why, HINT))
         }
     }
 }

@@ -55,7 +55,7 @@ impl Timed {
 }
 
 impl Demand {
-    /// The greatest ratio of a ten-second window to its hour; `None` if the intervals are longer than
+    /// The highest ratio of a ten-second window to its hour; `None` if the intervals are longer than
     /// ten seconds, have no times, or cover too little.
     #[must_use]
     pub fn burst(&self) -> Option<Burst> {

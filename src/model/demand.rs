@@ -151,7 +151,7 @@ pub struct DemandInterval {
     pub seconds: Option<f64>,
     /// Its streams; a kind that the source says nothing about is missing.
     pub streams: Vec<DemandStream>,
-    /// I/O that is left out; `None` if the source does not tell it apart.
+    /// I/O that is left out; `None` if the source does not distinguish it.
     pub left_out: Option<LeftOut>,
     /// Why the database might have asked for more if the storage had been faster; empty if nothing
     /// speaks for it.

@@ -113,9 +113,7 @@ impl Nanos {
     #[must_use]
     pub fn exact(self) -> String {
         let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
-        let whole = units
-            .iter()
-            .find(|(_, size)| self.0 > 0 && self.0.is_multiple_of(*size));
+        let whole = units.iter().find(|(_, size)| self.0.is_multiple_of(*size));
         whole.map_or_else(
             || format!("{}ns", self.0),
             |(unit, size)| format!("{}{unit}", self.0 / size),
@@ -344,6 +342,7 @@ mod tests {
         for text in ["", "ms", "-1s", "1 day", "1..2s", "0x10"] {
             assert!(text.parse::<Nanos>().is_err(), "{text}");
         }
+        assert_eq!(Nanos(0).exact(), "0s");
     }
 
     #[test]

@@ -22,7 +22,8 @@ const VISITS_MAX: usize = 3;
 /// Maximum number of visits in all: at 10 s each, with their warm-ups, they take four minutes.
 const VISITS_TOTAL: usize = 20;
 
-/// A point lasts at most so many times as long as asked for, so that a rare stream can be judged.
+/// Maximum length of a point as a multiple of the requested one: a rare stream needs a longer point
+/// to be judged.
 const LONGER_MAX: f64 = 6.0;
 
 /// Operations of a rare stream that a point offers, as a multiple of those without which nothing can
@@ -44,8 +45,8 @@ impl FitRequest {
         Some(Visits::again(point, usable, done, seed))
     }
 
-    /// How long to measure a multiple: as long as asked for, or longer if a stream is too rare to be
-    /// judged in that time, unless so many seconds were `spent` that the answer would come too late.
+    /// How long to measure a multiple: as long as requested, or longer if a stream is too rare to be
+    /// judged in that time. Not longer once the `spent` seconds reach the limit of the whole search.
     fn time_at(&self, multiple: f64, spent: f64) -> Nanos {
         let usual = self.point_time.as_secs_f64();
         let streams: Vec<OfferedStream> = if self.of_ranks.is_empty() {

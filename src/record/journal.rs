@@ -11,6 +11,7 @@ use crate::model::{
     Bytes, Coordinates, Error, Finding, Host, Invocation, KIB, Point, Request, Target, TargetFacts,
 };
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -83,17 +84,17 @@ pub struct EngineChoice {
     pub buffered: bool,
 }
 
-/// A line of the journal.
+/// A line of the journal: written from what is borrowed, read as what is owned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum JournalLine {
-    Header(Box<Header>),
-    Point(Box<PointRecord>),
-    Imported(Box<Imported>),
-    Rank(Box<RankRecord>),
-    Lost(Box<RankLost>),
+enum JournalLine<'a> {
+    Header(Box<Cow<'a, Header>>),
+    Point(Cow<'a, PointRecord>),
+    Imported(Cow<'a, Imported>),
+    Rank(Cow<'a, RankRecord>),
+    Lost(Cow<'a, RankLost>),
     End(RanksEnd),
-    Watched(Box<WatchedInterval>),
+    Watched(Cow<'a, WatchedInterval>),
 }
 
 /// A line of the journal below its header.
@@ -185,7 +186,7 @@ impl Journal {
             whole: 0,
             has_end: false,
         };
-        journal.append(&JournalLine::Header(Box::new(header.clone())))?;
+        journal.append(&[JournalLine::Header(Box::new(Cow::Borrowed(header)))])?;
         // The directory entry of the file must be on disk too, otherwise a power failure loses the
         // whole file.
         made.sync().map_err(failed)?;
@@ -278,16 +279,23 @@ impl Journal {
     /// # Errors
     /// The disk is full or gone. Earlier lines stay readable.
     pub fn point(&mut self, record: &PointRecord) -> Result<(), Error> {
-        self.append(&JournalLine::Point(Box::new(record.clone())))
+        self.append(&[JournalLine::Point(Cow::Borrowed(record))])
     }
 
-    /// Appends what one rank measured of a point, and waits until it is on disk. The merged point
-    /// comes after the last of them.
+    /// Appends what each rank measured of a point, and then their sum, and waits once until all of it
+    /// is on disk. Lines of ranks without their point are left out when the journal is read.
     ///
     /// # Errors
     /// As [`Journal::point`].
-    pub fn rank(&mut self, record: &RankRecord) -> Result<(), Error> {
-        self.append(&JournalLine::Rank(Box::new(record.clone())))
+    pub fn point_of_ranks(
+        &mut self,
+        parts: &[RankRecord],
+        merged: &PointRecord,
+    ) -> Result<(), Error> {
+        let of_ranks = parts.iter().map(Cow::Borrowed).map(JournalLine::Rank);
+        let mut lines: Vec<_> = of_ranks.collect();
+        lines.push(JournalLine::Point(Cow::Borrowed(merged)));
+        self.append(&lines)
     }
 
     /// Appends that a rank was lost, and waits until it is on disk.
@@ -295,7 +303,7 @@ impl Journal {
     /// # Errors
     /// As [`Journal::point`].
     pub fn lost(&mut self, lost: &RankLost) -> Result<(), Error> {
-        self.append(&JournalLine::Lost(Box::new(lost.clone())))
+        self.append(&[JournalLine::Lost(Cow::Borrowed(lost))])
     }
 
     /// Appends the end of a run with ranks, and waits until it is on disk. Does nothing if this
@@ -305,7 +313,7 @@ impl Journal {
     /// As [`Journal::point`].
     pub fn end(&mut self, end: RanksEnd) -> Result<(), Error> {
         if !self.has_end {
-            self.append(&JournalLine::End(end))?;
+            self.append(&[JournalLine::End(end)])?;
             self.has_end = true;
         }
         Ok(())
@@ -316,7 +324,7 @@ impl Journal {
     /// # Errors
     /// As [`Journal::point`].
     pub fn imported(&mut self, imported: &Imported) -> Result<(), Error> {
-        self.append(&JournalLine::Imported(Box::new(imported.clone())))
+        self.append(&[JournalLine::Imported(Cow::Borrowed(imported))])
     }
 
     /// Appends an interval of `rigel watch` and waits until it is on disk.
@@ -324,13 +332,16 @@ impl Journal {
     /// # Errors
     /// As [`Journal::point`].
     pub fn watched(&mut self, interval: &WatchedInterval) -> Result<(), Error> {
-        self.append(&JournalLine::Watched(Box::new(interval.clone())))
+        self.append(&[JournalLine::Watched(Cow::Borrowed(interval))])
     }
 
-    fn append(&mut self, line: &JournalLine) -> Result<(), Error> {
-        let mut text =
-            serde_json::to_vec(line).expect("a journal line is made of maps with text keys");
-        text.push(b'\n');
+    fn append(&mut self, lines: &[JournalLine]) -> Result<(), Error> {
+        let mut text = Vec::new();
+        for line in lines {
+            serde_json::to_writer(&mut text, line)
+                .expect("a journal line is made of maps with text keys");
+            text.push(b'\n');
+        }
         // A file without a name is deleted when it is closed, with everything written to it.
         if rustix::fs::fstat(&self.file).is_ok_and(|file| file.st_nlink == 0) {
             return Err(Error::failed(
@@ -651,24 +662,28 @@ fn read_lines(
         })?;
         let entry = match entry {
             JournalLine::Header(first) if header.is_none() => {
-                header = Some(*first);
+                header = Some(first.into_owned());
                 continue;
             }
             JournalLine::Header(_) => return Err(damaged(number, "a second header")),
             JournalLine::Point(point) if point.measured.0 / point.window.0.max(1) > WINDOWS_MAX => {
                 return Err(damaged(number, "its windows are too narrow for its length"));
             }
-            JournalLine::Point(point) => JournalEntry::Point(point),
+            JournalLine::Point(point) => JournalEntry::Point(Box::new(point.into_owned())),
             JournalLine::Rank(part)
                 if part.record.measured.0 / part.record.window.0.max(1) > WINDOWS_MAX =>
             {
                 return Err(damaged(number, "its windows are too narrow for its length"));
             }
-            JournalLine::Imported(imported) => JournalEntry::Imported(imported),
-            JournalLine::Rank(part) => JournalEntry::Rank(part),
-            JournalLine::Lost(lost) => JournalEntry::Lost(lost),
+            JournalLine::Imported(imported) => {
+                JournalEntry::Imported(Box::new(imported.into_owned()))
+            }
+            JournalLine::Rank(part) => JournalEntry::Rank(Box::new(part.into_owned())),
+            JournalLine::Lost(lost) => JournalEntry::Lost(Box::new(lost.into_owned())),
             JournalLine::End(end) => JournalEntry::End(end),
-            JournalLine::Watched(interval) => JournalEntry::Watched(interval),
+            JournalLine::Watched(interval) => {
+                JournalEntry::Watched(Box::new(interval.into_owned()))
+            }
         };
         match &header {
             Some(header) => each(header, header.in_this_format(entry)),

@@ -247,7 +247,7 @@ impl RankLines {
 ///
 /// The beginnings are compared on rank 0's clock. If they lie within a small part of a window,
 /// windows of the same number are added. Else the windows of early ranks are shifted by whole
-/// windows, so that the least skew remains; windows at the edges are left out. If more than
+/// windows, so that as little skew as possible remains; windows at the edges are left out. If more than
 /// [`SKEW_MAX`] remains there is no sum: the record is [`End::Broken`] and has no windows.
 ///
 /// The record has no samples and no coverage: counters and blocks are each host's own, in its part.
@@ -421,8 +421,8 @@ impl Place {
     }
 }
 
-/// How many windows each rank skips so that all begin within the least time of each other, and that
-/// time. Beginnings are seen as hands on the dial of one window: the largest gap between two hands
+/// How many windows each rank skips so that all begin as close together as possible, and the time
+/// that remains between them. Beginnings are seen as hands on the dial of one window: the largest gap between two hands
 /// is where the common windows begin.
 fn shifts(began: &[i128], window: i128) -> (Vec<usize>, i128) {
     let mut hands: Vec<i128> = began.iter().map(|at| at.rem_euclid(window)).collect();
@@ -846,7 +846,7 @@ mod tests {
             }
             let total = sum.streams[0].total();
             prop_assert_eq!(total.done, total.response.histogram.count());
-            // Each rank is told apart by its response time.
+            // The response time identifies the rank.
             for (part, (counts, ..)) in parts.iter().zip(&ranks) {
                 let time = u64::from(part.rank + 1) * 1_000_000;
                 let of_rank = total.response.histogram.buckets().find(|(low, high, _)| (*low..=*high).contains(&time));

@@ -112,7 +112,7 @@ pub struct TracedRequests {
     pub empty_writes: u64,
 }
 
-/// Kinds of requests, as far as a disk can tell them apart.
+/// Kinds of requests, as far as a disk can distinguish them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlowKind {

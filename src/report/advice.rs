@@ -100,7 +100,7 @@ fn heading(header: &Header, warnings: &[String]) -> String {
             warnings.join(", ")
         );
         let _ = write!(text, "\n{}", wrapped("", &what, 0));
-        text.push_str("  hint: `rigel report` of this run tells each warning with its hint\n");
+        text.push_str("  hint: `rigel report` of this run shows each warning with its hint\n");
     }
     text
 }

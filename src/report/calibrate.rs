@@ -29,7 +29,11 @@ pub(super) fn document(
         },
     );
     Document {
-        about: about(&run.header, &sizes, &parts::points(found.points.len())),
+        about: about(
+            &run.header,
+            &sizes,
+            &parts::counted(found.points.len() as u64, "point"),
+        ),
         headlines: headlines(found),
         sections: sections(run, found, findings, &sizes),
         ..frame

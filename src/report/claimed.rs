@@ -135,7 +135,7 @@ pub fn document(ours: &str, theirs: &str, found: &ClaimBeside) -> Document {
     ];
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let default = if found.is_default_bound {
-        " The claim does not state its greatest latency: 20 ms is the procedure's default."
+        " The claim does not state its maximum latency: 20 ms is the procedure's default."
     } else {
         ""
     };

@@ -22,7 +22,11 @@ pub(super) fn document(
 ) -> Document {
     let workload = workload(run);
     Document {
-        about: about(&run.header, &workload, &parts::points(found.points.len())),
+        about: about(
+            &run.header,
+            &workload,
+            &parts::counted(found.points.len() as u64, "point"),
+        ),
         headlines: headlines(found),
         sections: sections(run, found, findings, &workload),
         ..frame

@@ -218,7 +218,7 @@ fn demand(result: &DatabaseResult) -> Section {
     parts::section(
         "demand",
         "What the database asked for, and what it got",
-        "Each kind of I/O has its own line. - is what the reports do not tell. Percentiles are \
+        "Each kind of I/O has its own line. - is what the reports do not say. Percentiles are \
          bounds of buckets.",
         blocks,
     )

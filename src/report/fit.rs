@@ -509,8 +509,8 @@ fn multiples(request: &FitRequest, found: &FitResult, group: Option<&RankGroup>)
     let mut blocks: Vec<Block> = parts::beside([chart]).into_iter().collect();
     blocks.push(Block::Table(parts::rows("", &columns, rows)));
     let lead = "Held: every stream was served and its 95 % interval lies within the objective. Not \
-                held: one was not served, or lies beyond it. Undecided: the measured time does not \
-                tell.";
+                held: one was not served, or lies beyond it. Undecided: what was measured \
+                does not decide.";
     parts::section("multiples", "Latency against multiple", lead, blocks)
 }
 

@@ -443,7 +443,7 @@ fn files(names: &[String]) -> String {
     }
 }
 
-/// What a file says of itself, and notes about reading it.
+/// What a file says about itself, and notes about reading it.
 fn source_facts(source: &ImportedSummary) -> Vec<Block> {
     let pair = |(name, value): &(String, String)| vec![name.clone(), value.clone()];
     let mut rows = vec![
@@ -452,7 +452,7 @@ fn source_facts(source: &ImportedSummary) -> Vec<Block> {
     ];
     rows.extend(source.told.iter().map(pair));
     let mut blocks = vec![Block::Table(parts::rows(
-        "What the file says of itself",
+        "What the file says about itself",
         &["", "value"],
         rows,
     ))];

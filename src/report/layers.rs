@@ -29,7 +29,11 @@ pub(super) fn document(
 ) -> Document {
     let workload = workload(run);
     Document {
-        about: about_server(&run.header, &workload, &parts::points(found.points.len())),
+        about: about_server(
+            &run.header,
+            &workload,
+            &parts::counted(found.points.len() as u64, "point"),
+        ),
         headlines: found
             .widest()
             .map_or_else(Vec::new, |(index, table)| headlines(index, table)),

@@ -5,8 +5,8 @@ use super::document::{
 };
 use crate::analyse::Estimate;
 pub(super) use crate::analyse::quantity::{
-    Amount, AmountUnit, UNKNOWN, bound_in_words, capital, change, count, lasting, mb_per_second,
-    per_second, percent, points, rounded_percent, share, size, time,
+    Amount, AmountUnit, UNKNOWN, bound_in_words, capital, change, count, counted, lasting,
+    mb_per_second, per_second, percent, rounded_percent, share, size, time,
 };
 use crate::model::{Finding, Severity};
 

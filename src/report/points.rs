@@ -78,7 +78,7 @@ pub(super) fn section(run: &Run, points: &[PointSummary], units: Units<'_>) -> S
         table(in_order, &closed, units, false),
         table(&offered_caption(run), &open, units, true),
     ];
-    let lead = format!("{} measured.", parts::points(points.len()));
+    let lead = format!("{} measured.", parts::counted(points.len() as u64, "point"));
     parts::section(
         "points",
         "All points",

@@ -52,7 +52,7 @@ pub(super) fn end(run: &Run) -> Option<Section> {
         (Some(RanksEnd { status: 0 }), _) => return None,
         (Some(RanksEnd { status }), Some(lost)) => format!(
             "The run ended with exit status {status}, because {} was lost: {}. What is complete is \
-             in this report; --resume goes on with {} ranks.",
+             in this report; --resume continues it with {} ranks.",
             group.label(lost.rank),
             lost.how,
             group.size()
@@ -73,7 +73,7 @@ pub(super) fn end(run: &Run) -> Option<Section> {
             );
             format!(
                 "The journal has no end line: the run goes on, or it was killed {when}. --resume \
-                 goes on with {} ranks.",
+                 continues it with {} ranks.",
                 group.size()
             )
         }

@@ -27,7 +27,11 @@ pub(super) fn document(
     };
     let workload = curve::workload(run);
     Document {
-        about: about_server(&run.header, &workload, &parts::points(found.points.len())),
+        about: about_server(
+            &run.header,
+            &workload,
+            &parts::counted(found.points.len() as u64, "point"),
+        ),
         headlines: headlines(found, index, point, sql),
         sections: sections(run, found, findings, &workload),
         ..frame

@@ -59,7 +59,7 @@ pub(super) fn section(run: &Run, units: Units<'_>) -> Option<Section> {
     let span = parts.last().map_or(0.0, Part::end);
     let description = format!(
         "{} over {}, from top to bottom: {}.",
-        parts::points(parts.len()),
+        parts::counted(parts.len() as u64, "point"),
         parts::time(span * 1e6),
         panels
             .iter()

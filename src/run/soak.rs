@@ -264,9 +264,7 @@ impl Held {
 
     fn write_all(&mut self, journal: &mut Journal) -> Result<(), Error> {
         while let Some((record, parts)) = self.rounds.front() {
-            // Lines of ranks without their point are left out when the journal is read.
-            super::write_parts(parts, journal)?;
-            journal.point(record)?;
+            journal.point_of_ranks(parts, record)?;
             self.rounds.pop_front();
         }
         Ok(())

@@ -171,16 +171,12 @@ impl Watcher {
         interval
     }
 
-    /// Waits until the databases have answered. The rings are emptied meanwhile, and what they have is
-    /// of the next interval.
+    /// Waits until the databases have answered.
     fn wait_for_databases(&mut self) {
         let patience = PATIENCE.0.min(self.request.every.0 / 2);
         let deadline = Nanos(clock::monotonic().0 + patience);
-        let mut databases = std::mem::take(&mut self.databases);
-        databases::wait_for_all(&mut databases, deadline, LOOK, &mut || {
-            self.read_trace(BlockTrace::settled(clock::monotonic().0));
-        });
-        self.databases = databases;
+        let databases = self.databases.iter_mut();
+        databases.for_each(|database| database.wait(deadline));
     }
 
     /// Adds the events before `until` to the requests of their disks.

@@ -19,10 +19,10 @@ pub(super) struct TraceReader {
 }
 
 impl TraceReader {
-    /// Begins to empty the rings of `trace`, `every` so often.
+    /// Starts a thread that empties the rings of `trace` once in each interval `every`.
     ///
     /// # Errors
-    /// There is no thread for it.
+    /// The thread cannot be started.
     pub(super) fn begin(trace: BlockTrace, every: Duration) -> io::Result<Self> {
         let trace = Arc::new(Mutex::new(trace));
         let is_ended = Arc::new(AtomicBool::new(false));

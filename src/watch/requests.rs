@@ -260,7 +260,7 @@ impl Requests {
             return;
         };
         let key = (request.sector, request.action);
-        // Two for the same sector cannot be told apart: one is given up.
+        // Two for the same sector cannot be distinguished: one is given up.
         self.abandoned += u64::from(self.put_back.insert(key, request).is_some());
     }
 

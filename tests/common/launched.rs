@@ -3,6 +3,7 @@
 
 use super::pmi::{Dialect, Server};
 use super::{Place, rigel};
+use rigel::record::journal::{self, Run};
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -72,4 +73,23 @@ pub(crate) fn start(
     });
     let ranks = ranks.collect();
     (server, ranks)
+}
+
+/// Runs `size` ranks of this command line to their end.
+pub(crate) fn run(place: &Place, line: &str, size: usize) -> Vec<Output> {
+    let (_server, ranks) = start(place, line, size, |_, _| ());
+    ranks.into_iter().map(Rank::end).collect()
+}
+
+pub(crate) fn statuses(outputs: &[Output]) -> Vec<Option<i32>> {
+    outputs.iter().map(|output| output.status.code()).collect()
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The journal of the run in this directory of `place`.
+pub(crate) fn journal(place: &Place, name: &str) -> Run {
+    journal::read(&place.0.join(name)).unwrap()
 }

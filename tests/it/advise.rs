@@ -153,7 +153,7 @@ fn a_demand_stands_beside_what_the_storage_can() {
             "log-writes"
         ]
     );
-    // 260 reads a second, each of 216 us, on eight servers.
+    // 260 reads per second, each of 216 us, on eight servers.
     let random = &streams[0];
     let high = random["usage"]["high"].as_f64().expect("a range");
     let truth = random["per_s"].as_f64().unwrap() * (200e-6 + 2.0 * 8192e-9) / 8.0;

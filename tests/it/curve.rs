@@ -40,10 +40,10 @@ fn number(value: &Value) -> f64 {
 #[test]
 fn offered_equals_done_failed_and_unserved_and_overload_is_marked() {
     let place = Place::new("curve-law");
-    let document = measured(&place, "sim:8,100us --rate 10%..120%");
+    let document = measured(&place, "sim:8,500us --rate 10%..120%");
     let maximum = number(&document["curve"]["maximum"]["iops"]["value"]);
-    // Eight servers of 100 us each.
-    assert!((maximum / 80_000.0 - 1.0).abs() < 0.02, "{maximum}");
+    // Eight servers of 500 us each.
+    assert!((maximum / 16_000.0 - 1.0).abs() < 0.02, "{maximum}");
     let points = open_points(&document);
     assert_eq!(points.len(), 12);
     let measured = |rate: f64| {

@@ -210,15 +210,15 @@ fn json(output: &Output) -> Value {
 fn the_figures_of_every_page_are_those_of_the_json_report() {
     let place = Place::new("html");
     for (run, arguments) in [
-        ("calibrate", "calibrate sim:8,100us --closing 5s"),
-        ("depths", "curve sim:8,100us --depth 1..32"),
+        ("calibrate", "calibrate sim:8,1ms --closing 5s"),
+        ("depths", "curve sim:8,1ms --depth 1..32"),
         (
             "rates",
-            "curve sim:8,100us --rate 10%..120% --max-latency 1ms",
+            "curve sim:8,1ms --rate 10%..120% --max-latency 10ms",
         ),
         (
             "tail",
-            "calibrate sim:8,100us,slow=5ms@1.5%,limit=2000/s+10000",
+            "calibrate sim:8,500us,slow=25ms@1.5%,limit=2000/s+10000",
         ),
     ] {
         let output = done(
@@ -385,11 +385,11 @@ fn runs_are_compared_on_one_page() {
     let place = Place::new("html-compare");
     done(
         &place,
-        "curve sim:8,100us --depth 1..32 --seed 7 --no-progress --out before",
+        "curve sim:8,1ms --depth 1..32 --seed 7 --no-progress --out before",
     );
     done(
         &place,
-        "curve sim:8,130us --depth 1..32 --seed 7 --no-progress --out after",
+        "curve sim:8,1300us --depth 1..32 --seed 7 --no-progress --out after",
     );
     let document = json(&done(&place, "compare before after --json"));
     done(&place, "compare before after --html page.html");

@@ -412,7 +412,7 @@ fn a_claim_stands_beside_a_calibration() {
 
     let said = said(&ends(&place, "compare theirs theirs/journal.jsonl", 2));
     assert!(said.contains("given twice"), "{said}");
-    ends(&place, "curve sim:8,100us --out curve --no-progress", 0);
+    ends(&place, "curve sim:8,5ms --out curve --no-progress", 0);
     let said = self::said(&ends(&place, "compare curve theirs", 2));
     assert!(
         said.contains("stands beside one calibration of Rigel's only"),

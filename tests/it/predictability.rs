@@ -84,7 +84,7 @@ pub(crate) fn round(index: usize, every: f64, rate: f64, p99_us: f64) -> Round {
     }
 }
 
-/// Rounds every quarter of an hour around 5,000 a second and a p99 of 1.5 ms, with noise of
+/// Rounds every quarter of an hour around 5,000 per second and a p99 of 1.5 ms, with noise of
 /// `deviation` on the rate and twice that on the latency. `shape` returns, for a round and its time
 /// in seconds, an addition to the logarithm of the rate.
 pub(crate) fn series(

@@ -127,12 +127,11 @@ fn journaled(place: &Place, size: u32, mut request: Request, model: Model<'_>) {
         );
         let parts = measured(&point, size, now, model);
         for part in &parts {
-            journal.rank(part).unwrap();
             lines.record(part.clone());
         }
         let sum = merged("2026-01-01T00:00:00Z".into(), &parts).unwrap();
         assert_eq!(sum.end, End::Complete, "{}", point.coordinates);
-        journal.point(&sum).unwrap();
+        journal.point_of_ranks(&parts, &sum).unwrap();
         lines.point(points.len(), &sum);
         points.push(sum);
         now += 30_000_000_000;
@@ -378,7 +377,7 @@ fn percentiles_are_of_all_operations_together() {
         .find(|point| point.coordinates.step() == Step::Depth)
         .unwrap();
     let total = sum.streams[0].total().response.histogram;
-    // Of 1100 operations a second 1000 take 1 ms: p90 is theirs, p91 is of the others.
+    // Of 1100 operations per second 1000 take 1 ms: p90 is theirs, p91 is of the others.
     let band = |q| total.quantile(q).unwrap();
     assert!(
         band(0.9).low <= 1_000_000 && 1_000_000 <= band(0.9).high,

@@ -28,7 +28,7 @@ fn of_kind(streams: &[TriedStream], kind: DemandKind) -> &TriedStream {
 
 #[test]
 fn a_multiple_holds_only_if_every_host_holds_it() {
-    // Three equal parts of 1,000 reads a second; the third host has a quarter of the others' servers.
+    // Three equal parts of 1,000 reads per second; the third host has a quarter of the others' servers.
     let (service, demanded) = (0.001, 3000.0);
     let slow = Queue {
         servers: 2,

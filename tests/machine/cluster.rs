@@ -103,7 +103,7 @@ impl Cluster {
         command
     }
 
-    /// Starts a run whose first point takes so many seconds, and waits until it measures.
+    /// Starts a run whose first point takes this number of seconds, and waits until it measures.
     fn running(&self, seconds: u32) -> Child {
         std::fs::create_dir(self.path("storage")).unwrap();
         let child = self.start(

@@ -1,30 +1,11 @@
 //! Several processes as one run, started as MPI's process managers start them: by a server of PMI-1
 //! in these tests, without a launcher.
 
-use crate::common::launched::{Rank, start};
+use crate::common::launched::{Rank, journal, run, start, statuses, stderr};
 use crate::common::pmi::{Dialect, Server};
 use crate::common::{Place, in_time, need, rigel, scratch_file, test, text, wait_until};
 use rigel::record::End;
-use rigel::record::journal::{self, Run};
 use std::process::{Command, Output};
-
-/// Runs them to their end.
-fn run(place: &Place, line: &str, size: usize) -> Vec<Output> {
-    let (_server, ranks) = start(place, line, size, |_, _| ());
-    ranks.into_iter().map(Rank::end).collect()
-}
-
-fn statuses(outputs: &[Output]) -> Vec<Option<i32>> {
-    outputs.iter().map(|output| output.status.code()).collect()
-}
-
-fn told(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn journal(place: &Place) -> Run {
-    journal::read(&place.0.join("out")).unwrap()
-}
 
 /// Operations in the complete windows of the first class.
 fn done(record: &rigel::record::PointRecord) -> u64 {
@@ -39,18 +20,18 @@ fn three_ranks_measure_a_model_as_one_run() {
         "curve sim:8,100us --depth 1,8 --seed 1 --out out",
         3,
     );
-    assert_eq!(statuses(&outputs), [Some(0); 3], "{}", told(&outputs[0]));
+    assert_eq!(statuses(&outputs), [Some(0); 3], "{}", stderr(&outputs[0]));
     // Rank 0 speaks for all.
     assert!(!outputs[0].stdout.is_empty());
-    assert!(told(&outputs[0]).contains("3 ranks on 3 hosts"));
+    assert!(stderr(&outputs[0]).contains("3 ranks on 3 hosts"));
     for other in &outputs[1..] {
         assert!(
             other.stdout.is_empty() && other.stderr.is_empty(),
             "{}",
-            told(other)
+            stderr(other)
         );
     }
-    let run = journal(&place);
+    let run = journal(&place, "out");
     assert_eq!(run.header.ranks.as_ref().map(|ranks| ranks.size()), Some(3));
     assert!(run.points.len() >= 2);
     assert_eq!(run.ranks.parts.len(), run.points.len());
@@ -73,8 +54,8 @@ fn three_ranks_measure_a_directory_in_common_windows() {
     let line =
         "curve storage --depth 2 --scratch-size 64MiB --point-min 1s --point-max 2s --out out";
     let outputs = run(&place, line, 3);
-    assert_eq!(statuses(&outputs), [Some(0); 3], "{}", told(&outputs[0]));
-    let run = journal(&place);
+    assert_eq!(statuses(&outputs), [Some(0); 3], "{}", stderr(&outputs[0]));
+    let run = journal(&place, "out");
     let group = run.header.ranks.as_ref().unwrap();
     assert!(group.members.iter().all(|member| member.clock.agreed));
     for point in &run.ranks.parts {
@@ -99,8 +80,8 @@ fn ranks_divide_the_rounds_of_a_soak_and_resume_it() {
     let place = Place::new("ranks-soak");
     let soak = "soak sim:8,100us --work 301ops --every 1m --for 10m --seed 1 --out out";
     let outputs = run(&place, soak, 3);
-    assert_eq!(statuses(&outputs), [Some(0); 3], "{}", told(&outputs[0]));
-    let whole = journal(&place);
+    assert_eq!(statuses(&outputs), [Some(0); 3], "{}", stderr(&outputs[0]));
+    let whole = journal(&place, "out");
     assert_eq!(whole.points.len(), 10);
     for point in &whole.ranks.parts {
         let each: Vec<u64> = point.parts.iter().map(|part| done(&part.record)).collect();
@@ -126,13 +107,13 @@ fn ranks_divide_the_rounds_of_a_soak_and_resume_it() {
     std::fs::write(&path, lines[..=end].join("\n") + "\n").unwrap();
     let outputs = run(&place, "soak --resume out", 2);
     assert_eq!(statuses(&outputs), [Some(2); 2]);
-    assert!(told(&outputs[0]).contains("made by 3 ranks, and these are 2"));
+    assert!(stderr(&outputs[0]).contains("made by 3 ranks, and these are 2"));
     let outputs = run(&place, "soak --resume out", 3);
-    assert_eq!(statuses(&outputs), [Some(0); 3], "{}", told(&outputs[0]));
-    assert_eq!(journal(&place).points.len(), 10);
+    assert_eq!(statuses(&outputs), [Some(0); 3], "{}", stderr(&outputs[0]));
+    assert_eq!(journal(&place, "out").points.len(), 10);
     let outputs = run(&place, "soak --resume out", 3);
-    assert_eq!(statuses(&outputs), [Some(0); 3], "{}", told(&outputs[0]));
-    assert!(told(&outputs[0]).contains("nothing is left to measure"));
+    assert_eq!(statuses(&outputs), [Some(0); 3], "{}", stderr(&outputs[0]));
+    assert!(stderr(&outputs[0]).contains("nothing is left to measure"));
 }
 
 /// Runs two ranks whose target, `/proc/self/fd/0`, is another file for each.
@@ -156,21 +137,21 @@ fn separate_storage_is_not_compared_and_its_figures_stand_side_by_side() {
     let line = "curve /proc/self/fd/0 --depth 1 --point-max 1s --out out";
     let files = [&*one.path, &*other.path];
     let outputs = run_on(&place, line, files);
-    assert_eq!(statuses(&outputs), [Some(2); 2], "{}", told(&outputs[0]));
+    assert_eq!(statuses(&outputs), [Some(2); 2], "{}", stderr(&outputs[0]));
     assert!(
-        told(&outputs[0]).contains("it has 2MiB, not 1MiB"),
+        stderr(&outputs[0]).contains("it has 2MiB, not 1MiB"),
         "{}",
-        told(&outputs[0])
+        stderr(&outputs[0])
     );
     let outputs = run_on(&place, &format!("{line} --separate"), files);
-    assert_eq!(statuses(&outputs), [Some(0); 2], "{}", told(&outputs[0]));
+    assert_eq!(statuses(&outputs), [Some(0); 2], "{}", stderr(&outputs[0]));
     let said = String::from_utf8_lossy(&outputs[0].stdout).into_owned();
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         said.contains("their sum is not the rate of one storage"),
         "{said}"
     );
-    let group = journal(&place).header.ranks.unwrap();
+    let group = journal(&place, "out").header.ranks.unwrap();
     assert!(group.separate);
     let sizes = group.members.iter().map(|member| member.facts.usable.0);
     assert_eq!(sizes.collect::<Vec<_>>(), [1 << 20, 1 << 21]);
@@ -202,11 +183,11 @@ fn a_target_that_differs_is_refused_once_and_for_all() {
         })
         .collect();
     let outputs: Vec<Output> = ranks.into_iter().map(Rank::end).collect();
-    assert_eq!(statuses(&outputs), [Some(2); 2], "{}", told(&outputs[0]));
-    let said = told(&outputs[0]);
+    assert_eq!(statuses(&outputs), [Some(2); 2], "{}", stderr(&outputs[0]));
+    let said = stderr(&outputs[0]);
     assert!(said.contains("its first block differs"), "{said}");
     assert!(said.contains("nothing was written on any host"), "{said}");
-    assert_eq!(told(&outputs[1]), "", "one message");
+    assert_eq!(stderr(&outputs[1]), "", "one message");
     assert!(!place.0.join("out").exists());
     assert_eq!(server.state().finalized, 2);
 }
@@ -224,8 +205,8 @@ fn one_rank_that_cannot_measure_ends_all_with_its_reason() {
         }
     });
     let outputs: Vec<Output> = ranks.into_iter().map(Rank::end).collect();
-    assert_eq!(statuses(&outputs), [Some(2); 2], "{}", told(&outputs[0]));
-    let said = told(&outputs[0]);
+    assert_eq!(statuses(&outputs), [Some(2); 2], "{}", stderr(&outputs[0]));
+    let said = stderr(&outputs[0]);
     assert!(
         said.contains("has other arguments or another working directory"),
         "{said}"
@@ -234,7 +215,7 @@ fn one_rank_that_cannot_measure_ends_all_with_its_reason() {
     // The number of hosts is checked as well.
     let outputs = run(&place, &format!("{line} --hosts 3"), 2);
     assert_eq!(statuses(&outputs), [Some(2); 2]);
-    let said = told(&outputs[0]);
+    let said = stderr(&outputs[0]);
     assert!(
         said.contains("--hosts 3 was given, and 2 ranks run on 2 hosts"),
         "{said}"
@@ -254,7 +235,7 @@ fn ranks_of_one_host_may_not_write_to_one_target() {
     let (_server, ranks) = start(&place, &line, 2, one_host);
     let outputs: Vec<Output> = ranks.into_iter().map(Rank::end).collect();
     assert_eq!(statuses(&outputs), [Some(2); 2]);
-    let said = told(&outputs[0]);
+    let said = stderr(&outputs[0]);
     assert!(said.contains("is not alone on its host"), "{said}");
     assert!(!place.0.join("out").exists());
     assert!(std::fs::read(path).unwrap() == before);
@@ -280,20 +261,20 @@ fn the_death_of_a_rank_ends_the_run_and_keeps_what_is_complete() {
         let (server, mut ranks) = running(&place, 6 * factor);
         ranks.pop().unwrap().signal_and_wait("KILL");
         let outputs: Vec<Output> = ranks.into_iter().map(Rank::end).collect();
-        let was_running = journal(&place).ranks.lost.len() == 1;
+        let was_running = journal(&place, "out").ranks.lost.len() == 1;
         was_running.then_some((place, server, outputs))
     });
-    assert_eq!(statuses(&outputs), [Some(6); 2], "{}", told(&outputs[0]));
-    let run = journal(&place);
+    assert_eq!(statuses(&outputs), [Some(6); 2], "{}", stderr(&outputs[0]));
+    let run = journal(&place, "out");
     assert_eq!(run.ranks.lost[0].rank, 2);
     assert!(run.ranks.lost[0].how.contains("closed") || run.ranks.lost[0].how.contains("broke"));
     assert_eq!(run.ranks.ended.map(|end| end.status), Some(6));
     assert!(run.points.iter().all(|point| point.end == End::Complete));
     assert!(!run.points.is_empty());
     assert!(
-        told(&outputs[0]).contains("was lost"),
+        stderr(&outputs[0]).contains("was lost"),
         "{}",
-        told(&outputs[0])
+        stderr(&outputs[0])
     );
     // The others are ended through the process manager as well.
     wait_until("the job is ended", || server.state().aborted.is_some());
@@ -309,11 +290,11 @@ fn a_rank_that_hangs_is_lost_after_the_limit_on_beats() {
         hanging.signal("STOP");
         let outputs: Vec<Output> = ranks.into_iter().map(Rank::end).collect();
         drop(hanging);
-        let was_running = journal(&place).ranks.lost.len() == 1;
+        let was_running = journal(&place, "out").ranks.lost.len() == 1;
         was_running.then_some((place, outputs))
     });
-    assert_eq!(statuses(&outputs), [Some(6); 2], "{}", told(&outputs[0]));
-    let run = journal(&place);
+    assert_eq!(statuses(&outputs), [Some(6); 2], "{}", stderr(&outputs[0]));
+    let run = journal(&place, "out");
     assert_eq!(run.ranks.lost[0].rank, 1);
     assert_eq!(run.ranks.lost[0].how, "no beat for 10s");
 }
@@ -328,11 +309,11 @@ fn a_signal_to_one_rank_stops_all_and_leaves_a_readable_journal() {
         let was_running = outputs[0].status.code() == Some(1);
         was_running.then_some((place, outputs))
     });
-    assert_eq!(statuses(&outputs), [Some(1); 3], "{}", told(&outputs[0]));
-    let run = journal(&place);
+    assert_eq!(statuses(&outputs), [Some(1); 3], "{}", stderr(&outputs[0]));
+    let run = journal(&place, "out");
     assert!(run.ranks.lost.is_empty());
     assert_eq!(run.ranks.ended.map(|end| end.status), Some(1));
-    assert!(told(&outputs[0]).contains("the run ended before it was complete"));
+    assert!(stderr(&outputs[0]).contains("the run ended before it was complete"));
 }
 
 #[test]
@@ -345,7 +326,7 @@ fn ranks_that_were_not_all_started_say_so_and_end_the_job() {
     let rank = Rank::start(rigel(&place, line), &ends.next().unwrap(), 0, 2);
     let output = rank.end();
     assert_eq!(output.status.code(), Some(1));
-    let said = told(&output);
+    let said = stderr(&output);
     assert!(
         said.contains("did not complete in 1s: a host was not started"),
         "{said}"
@@ -385,7 +366,7 @@ fn many_processes_without_a_channel_are_refused_before_anything_is_made() {
     for (variables, expected) in cases {
         let (output, has_run) = with_environment("ranks-refusal", variables, line);
         assert_eq!(output.status.code(), Some(2), "{expected}");
-        assert!(told(&output).contains(expected), "{}", told(&output));
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
         assert!(output.stdout.is_empty() && !has_run);
     }
     let alone: [(&[(&str, &str)], &str); 2] = [
@@ -394,7 +375,7 @@ fn many_processes_without_a_channel_are_refused_before_anything_is_made() {
     ];
     for (variables, line) in alone {
         let (output, has_run) = with_environment("ranks-alone", variables, line);
-        assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         assert!(has_run);
     }
 }
@@ -414,8 +395,8 @@ fn three_hosts_under_mpiexec_with_clocks_of_their_own_measure_one_directory() {
             .current_dir(&place.0)
             .output()
             .unwrap();
-        assert_eq!(output.status.code(), Some(0), "{}", told(&output));
-        let run = journal(&place);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let run = journal(&place, "out");
         let group = run.header.ranks.as_ref().unwrap();
         assert_eq!(group.hosts(), 3);
         let names: Vec<&str> = group.members.iter().map(|one| &*one.host.name).collect();

@@ -1,33 +1,15 @@
 //! `rigel fit` by several processes, started by a server of PMI-1; and how runs of several ranks end:
 //! one exit status for all, which the journal has in its last line.
 
-use crate::common::launched::{Rank, start};
+use crate::common::launched::{Rank, journal, run, start, statuses, stderr};
 use crate::common::{Place, in_time, rigel, wait_until};
 use rigel::model::DemandKind;
-use rigel::record::journal::{self, Run};
 use std::process::Output;
-
-fn run(place: &Place, line: &str, size: usize) -> Vec<Output> {
-    let (_server, ranks) = start(place, line, size, |_, _| ());
-    ranks.into_iter().map(Rank::end).collect()
-}
-
-fn statuses(outputs: &[Output]) -> Vec<Option<i32>> {
-    outputs.iter().map(|output| output.status.code()).collect()
-}
-
-fn told(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn journal(place: &Place, name: &str) -> Run {
-    journal::read(&place.0.join(name)).unwrap()
-}
 
 /// The report of a run in one line of words with single spaces.
 fn reported(place: &Place, name: &str) -> String {
     let output = rigel(place, &format!("report {name}")).output().unwrap();
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let said = String::from_utf8_lossy(&output.stdout);
     said.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -74,7 +56,7 @@ fn all_ranks_exit_with_the_answer_and_the_journal_ends_with_it() {
             statuses(&outputs),
             [Some(status); 2],
             "{}",
-            told(&outputs[0])
+            stderr(&outputs[0])
         );
         assert!(outputs[1].stdout.is_empty() && outputs[1].stderr.is_empty());
         let run = journal(&place, "out");
@@ -97,7 +79,7 @@ fn a_bound_that_is_not_kept_is_the_status_of_all_ranks() {
     let line = "curve sim:1,5ms --depth 4 --max-latency 2ms@p99 --point-min 1s --point-max 2s \
                 --seed 1 --out out";
     let outputs = run(&place, line, 2);
-    assert_eq!(statuses(&outputs), [Some(3); 2], "{}", told(&outputs[0]));
+    assert_eq!(statuses(&outputs), [Some(3); 2], "{}", stderr(&outputs[0]));
     let ended = journal(&place, "out").ranks.ended;
     assert_eq!(ended.map(|end| end.status), Some(3));
 }
@@ -108,8 +90,8 @@ fn rank_n_offers_the_demand_of_instance_n_of_a_rac_and_the_fit_is_resumed() {
     instances(&place);
     let line = "fit rac sim:8,100us --write --point-time 4s --multiples 1..4 --seed 1 --out out";
     let outputs = run(&place, line, 3);
-    assert_eq!(statuses(&outputs), [Some(2); 3], "{}", told(&outputs[0]));
-    let said = told(&outputs[0]);
+    assert_eq!(statuses(&outputs), [Some(2); 3], "{}", stderr(&outputs[0]));
+    let said = stderr(&outputs[0]);
     assert!(
         said.contains("'rac' has 2 instances, and there are 3 ranks"),
         "{said}"
@@ -145,7 +127,7 @@ fn rank_n_offers_the_demand_of_instance_n_of_a_rac_and_the_fit_is_resumed() {
     std::fs::write(&path, lines[..=end].join("\n") + "\n").unwrap();
     assert!(reported(&place, "out").contains("The journal has no end line"));
     let outputs = run(&place, "fit --resume out", 2);
-    assert_eq!(statuses(&outputs), [status; 2], "{}", told(&outputs[0]));
+    assert_eq!(statuses(&outputs), [status; 2], "{}", stderr(&outputs[0]));
     // What was measured is not measured again. A model begins anew, so what follows differs.
     let resumed = journal(&place, "out");
     assert_eq!(resumed.points[..2], whole.points[..2]);
@@ -153,9 +135,9 @@ fn rank_n_offers_the_demand_of_instance_n_of_a_rac_and_the_fit_is_resumed() {
     assert_eq!(resumed.ranks.parts.len(), resumed.points.len());
     let outputs = run(&place, "fit --resume out", 2);
     assert!(
-        told(&outputs[0]).contains("already complete"),
+        stderr(&outputs[0]).contains("already complete"),
         "{}",
-        told(&outputs[0])
+        stderr(&outputs[0])
     );
 }
 
@@ -182,9 +164,13 @@ fn demands_are_as_many_as_ranks_or_one() {
             statuses(&outputs),
             vec![Some(2); size],
             "{}",
-            told(&outputs[0])
+            stderr(&outputs[0])
         );
-        assert!(told(&outputs[0]).contains(said), "{}", told(&outputs[0]));
+        assert!(
+            stderr(&outputs[0]).contains(said),
+            "{}",
+            stderr(&outputs[0])
+        );
     }
     let alone = rigel(
         &place,
@@ -193,9 +179,9 @@ fn demands_are_as_many_as_ranks_or_one() {
     let output = { alone }.output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        told(&output).contains("2 demands and one process"),
+        stderr(&output).contains("2 demands and one process"),
         "{}",
-        told(&output)
+        stderr(&output)
     );
     // Three hosts share the demand of two instances, if that is said.
     let line = format!("fit rac sim:8,100us --out shared {rest}");
@@ -208,7 +194,7 @@ fn demands_are_as_many_as_ranks_or_one() {
     assert!(
         reported(&place, "shared").contains("Each of the 3 ranks offers an equal part"),
         "{}",
-        told(&outputs[0])
+        stderr(&outputs[0])
     );
 }
 
@@ -231,7 +217,7 @@ fn a_rank_that_is_lost_in_the_first_point_is_in_the_journal_and_in_the_report() 
         let was_first = journal(&place, "out").points.is_empty();
         was_first.then_some((place, outputs))
     });
-    assert_eq!(statuses(&outputs), [Some(6)], "{}", told(&outputs[0]));
+    assert_eq!(statuses(&outputs), [Some(6)], "{}", stderr(&outputs[0]));
     let run = journal(&place, "out");
     let [lost] = &run.ranks.lost[..] else {
         panic!("{:?}", run.ranks.lost);
@@ -250,7 +236,7 @@ fn other_ranks_write_their_own_records_where_that_is_asked() {
     let place = Place::new("ranks-journals");
     let line = "curve sim:8,100us --depth 1,8 --seed 1 --point-max 1s --rank-journals own --out";
     let outputs = run(&place, &format!("{line} out"), 3);
-    assert_eq!(statuses(&outputs), [Some(0); 3], "{}", told(&outputs[0]));
+    assert_eq!(statuses(&outputs), [Some(0); 3], "{}", stderr(&outputs[0]));
     let whole = journal(&place, "out");
     assert!(!place.0.join("own/rank-0").exists());
     for rank in [1, 2] {
@@ -271,8 +257,8 @@ fn other_ranks_write_their_own_records_where_that_is_asked() {
     }
     // They are not overwritten, and nothing is measured.
     let outputs = run(&place, &format!("{line} again"), 3);
-    assert_eq!(statuses(&outputs), [Some(2); 3], "{}", told(&outputs[0]));
-    let said = told(&outputs[0]);
+    assert_eq!(statuses(&outputs), [Some(2); 3], "{}", stderr(&outputs[0]));
+    let said = stderr(&outputs[0]);
     assert!(
         said.contains("rank 1 on") && said.contains("own/rank-1"),
         "{said}"
@@ -285,8 +271,8 @@ fn other_ranks_write_their_own_records_where_that_is_asked() {
 fn layers_are_those_of_one_host() {
     let place = Place::new("ranks-layers");
     let outputs = run(&place, "layers .", 2);
-    assert_eq!(statuses(&outputs), [Some(2); 2], "{}", told(&outputs[0]));
-    let said = told(&outputs[0]);
+    assert_eq!(statuses(&outputs), [Some(2); 2], "{}", stderr(&outputs[0]));
+    let said = stderr(&outputs[0]);
     assert!(
         said.contains("2 ranks cannot share rigel layers: it shows"),
         "{said}"

@@ -1,14 +1,13 @@
 //! The kernel's mean time of an I/O: it contains the time that a device is known to take, it is
 //! contained in Rigel's, and it lacks what an I/O waits for before the queue.
 
-use super::capped::Group;
 use super::device::Behaviour;
 use super::faulty::mount;
-use super::witness::Device;
+use super::throttle::on_capped;
 use super::{LENGTH, engine, measure, reads};
-use crate::common::{Loop, Missing, Place, need, scratch_file, test, text, wait_until};
+use crate::common::{Loop, Place, need, test, text, wait_until};
 use rigel::analyse::{ClassSummary, summarise};
-use rigel::model::{Layout, MIB, Nanos, Pattern, Sample, Until, WarmUp};
+use rigel::model::{Layout, Nanos, Pattern, Sample, Until, WarmUp};
 use rigel::observe::Observer;
 use rigel::record::PointRecord;
 use std::path::Path;
@@ -97,19 +96,9 @@ fn a_cap_of_a_control_group_is_not_in_the_kernels_mean() {
     test(
         "a_cap_of_a_control_group_is_not_in_the_kernels_mean",
         || {
-            let file = scratch_file("truth-kernel-capped", 32 * MIB);
-            need("losetup", &["--version"])?;
-            let group = Group::new()?;
-            let device = Device::new(&file)?;
-            group.cap(&device.path(), CAP)?;
-            // A separate thread, because a thread that enters a group stays there.
-            let path = device.path();
-            let capped = std::thread::scope(|scope| {
-                let run = || -> Result<_, Missing> {
-                    group.enter()?;
-                    Ok(measured(&path))
-                };
-                scope.spawn(run).join().expect("the reads are counted")
+            let capped = on_capped("truth-kernel-capped", CAP, |group, device| {
+                group.enter()?;
+                Ok(measured(device))
             })?;
             // On a fast device the reads take too few of the kernel's milliseconds to say a mean.
             match &capped.1.kernel_mean_unknown {

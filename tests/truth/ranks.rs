@@ -265,7 +265,7 @@ fn assert_rounds_hold(rounds: &HostRounds, points: &[Witnessed<'_>], size: u32) 
     }
 }
 
-/// Runs ranks on a device with so many servers, and checks all that is said of them.
+/// Runs `size` ranks on a device with this number of servers, and checks what is reported of them.
 fn measured_together(name: &str, size: u32, servers: usize) -> Result<(), Missing> {
     let place = Place::new(name);
     let device = device(&place, Duration::from_millis(4), servers)?;

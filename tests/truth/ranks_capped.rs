@@ -2,12 +2,10 @@
 //! host that alone is capped is the one that the report names.
 
 use super::capped::Group;
-use super::throttle::{Counted, polled, reads_done};
-use super::witness::Device;
+use super::throttle::{Counted, on_capped, polled, reads_done};
 use crate::common::launched::{self, Rank};
-use crate::common::{Missing, Place, in_time, need, scratch_file, test, text, wait_until};
+use crate::common::{Missing, Place, in_time, test, text, wait_until};
 use rigel::analyse::{self, HostsAtLoad};
-use rigel::model::MIB;
 use rigel::record::journal::{self, Run};
 use rigel::record::{PointRecord, RankedPoint};
 use std::path::Path;
@@ -56,18 +54,7 @@ fn of_ranks(point: &RankedPoint) -> impl Iterator<Item = &PointRecord> {
 #[test]
 fn the_sum_below_a_cap_is_what_the_kernel_counts() {
     test("the_sum_below_a_cap_is_what_the_kernel_counts", || {
-        let file = scratch_file("truth-ranks-cap", 32 * MIB);
-        need("losetup", &["--version"])?;
-        let group = Group::new()?;
-        let device = Device::new(&file)?;
-        group.cap(&device.path(), 500)?;
-        // A thread of its own: who enters a group stays there.
-        std::thread::scope(|scope| {
-            scope
-                .spawn(|| below_a_cap(&group, &device.path()))
-                .join()
-                .expect("the sum is the kernel's")
-        })
+        on_capped("truth-ranks-cap", 500, below_a_cap)
     });
 }
 
@@ -150,17 +137,7 @@ fn assert_point(sum: &PointRecord, ranked: &RankedPoint, kernel: &Counted, befor
 #[test]
 fn the_one_host_that_is_capped_is_named() {
     test("the_one_host_that_is_capped_is_named", || {
-        let file = scratch_file("truth-ranks-slow", 32 * MIB);
-        need("losetup", &["--version"])?;
-        let group = Group::new()?;
-        let device = Device::new(&file)?;
-        group.cap(&device.path(), 50)?;
-        std::thread::scope(|scope| {
-            scope
-                .spawn(|| one_capped(&group, &device.path()))
-                .join()
-                .expect("the capped host is named")
-        })
+        on_capped("truth-ranks-slow", 50, one_capped)
     });
 }
 

@@ -5,6 +5,7 @@ use super::setting::{
     Advice, Ground, Opinion, Product, ProductAdvice, other_block, size, three_digits,
     unsteady_or_unknown, whole,
 };
+use crate::analyse::figures::quantity::per_second;
 use crate::analyse::{AtLoad, Estimate};
 use std::fmt::Write;
 
@@ -171,10 +172,10 @@ fn capacity(ground: &Ground, product: Product, setting: &'static str, share: f64
         )
     });
     let mut derivation = format!(
-        "{part} of the maximum rate of random writes of {}, {:.0}/s at depth {}: {for_what}. The \
+        "{part} of the maximum rate of random writes of {}, {} at depth {}: {for_what}. The \
          share is a choice, not a measurement. The product's default: {}",
         size(writes.io_bytes),
-        writes.iops.value,
+        per_second(writes.iops.value),
         writes.depth,
         default_capacity(product, setting),
     );

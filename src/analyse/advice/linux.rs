@@ -5,6 +5,7 @@ use super::setting::{
     Advice, Ground, Product, ProductAdvice, size, three_digits, unsteady_or_unknown,
 };
 use crate::analyse::AtLoad;
+use crate::analyse::figures::quantity::count;
 
 const SOURCE: &str = "Linux, Documentation/admin-guide/cgroup-v2.rst, io.cost.model; \
                       tools/cgroup/iocost_coef_gen.py";
@@ -97,8 +98,8 @@ fn random(
     };
     if at.io_bytes != PAGE {
         let known = format!(
-            "{:.0} random {what} of {} per second were measured, but the model needs 4 KiB",
-            at.iops.value,
+            "{} random {what} of {} per second were measured, but the model needs 4 KiB",
+            count(at.iops.value),
             size(at.io_bytes)
         );
         return blank(setting).not_measured(known, command);

@@ -48,7 +48,7 @@ impl Reads {
         f64::from(self.multi.io_bytes / self.single.io_bytes)
     }
 
-    /// `f` of both times, with the least and the greatest value that it has within their intervals:
+    /// `f` of both times, with the lowest and the highest value that it has within their intervals:
     /// it must rise with one time and fall with the other.
     fn between(&self, f: impl Fn(f64, f64) -> f64) -> Estimate {
         let interval = |of: Estimate| of.interval.and_then(Limits::both);

@@ -228,16 +228,16 @@ fn cost_by_times(ground: &Ground) -> Advice {
     let other_block = other_block(random, BLOCK, "--as postgres");
     let advice = Advice {
         derivation: format!(
-            "at the knee, depth {}: {} of the storage's time for a random read of {} ({:.0} \
-             IOPS), {} for a block of a large read ({:.0} MB/s); their ratio is {}. Recommended \
+            "at the knee, depth {}: {} of the storage's time for a random read of {} ({} \
+             IOPS), {} for a block of a large read ({} MB/s); their ratio is {}. Recommended \
              instead of depth 1, because the reads of many sessions overlap, and a page costs the \
              storage's time",
             random.depth,
             time(1e6 / random.iops.value),
             size(random.io_bytes),
-            random.iops.value,
+            count(random.iops.value),
             time(block_us(large, random.io_bytes).value),
-            large.mb_per_s.value,
+            count(large.mb_per_s.value),
             interval(at_knee),
         ),
         misleads: "no plan was tested with it: the ratio is one of times, and the cost at which \
@@ -341,10 +341,15 @@ fn concurrency(ground: &Ground, setting: &'static str) -> Advice {
                 .into(),
         });
     }
+    let range = if low < high {
+        format!(" (between {low} and {high})")
+    } else {
+        String::new()
+    };
     let advice = Advice {
         range: Some([write(low / sessions), write(high / sessions)]),
         derivation: format!(
-            "the depth at the knee, {knee} (between {low} and {high}), {}. With fewer \
+            "the depth at the knee, {knee}{range}, {}. With fewer \
              outstanding, throughput was lower; with more, only latency grows{large}. The \
              product's default: {default}",
             match ground.sessions {
@@ -438,13 +443,13 @@ fn io_combine_limit(ground: &Ground) -> Advice {
     let known = match (found.at_knee, found.large) {
         (Some(small), Some(large)) => format!(
             "the size above which throughput no longer grows was not measured: {} reads reach \
-             {:.0} MB/s at most, {} reads {:.0} MB/s, sizes between were not measured. If reads \
+             {} MB/s at most, {} reads {} MB/s, sizes between were not measured. If reads \
              of 128 KiB reach the throughput of 1 MiB, keep the default of 128kB; if not, try a \
              higher value, up to io_max_combine_limit (1MB)",
             size(small.io_bytes),
-            found.maximum.unwrap_or(small).mb_per_s.value,
+            count(found.maximum.unwrap_or(small).mb_per_s.value),
             size(large.io_bytes),
-            large.mb_per_s.value,
+            count(large.mb_per_s.value),
         ),
         _ => "large reads were not measured".into(),
     };

@@ -27,9 +27,9 @@ const UNKNOWN: &str = "it is not known which I/O this setting acts on";
 enum ActsOn {
     /// I/O of these kinds.
     Streams(&'static [DemandKind]),
-    /// Page writes per second, which it limits: the least and the greatest default.
+    /// Page writes per second, which it limits: the lowest and the highest default.
     WriteLimit(f64, f64),
-    /// I/O that no demand tells apart from other I/O.
+    /// I/O that no demand distinguishes from other I/O.
     Unknown(&'static str),
 }
 
@@ -40,9 +40,9 @@ impl ActsOn {
             SmartScans,
         };
         match setting {
-            "maintenance_io_concurrency" => {
-                Self::Unknown("a demand does not tell the reads of VACUUM from those of queries")
-            }
+            "maintenance_io_concurrency" => Self::Unknown(
+                "a demand does not distinguish the reads of VACUUM from those of queries",
+            ),
             // MySQL 8.4 raised both defaults.
             "innodb_io_capacity" if product == Product::Mysql => Self::WriteLimit(200.0, 10_000.0),
             "innodb_io_capacity_max" if product == Product::Mysql => {
@@ -103,6 +103,7 @@ fn by_time(kinds: &[DemandKind], demand: &DemandAgainst) -> Relevance {
     let words = words.join(" and ");
     let low = rounded_percent(usage.low);
     let (matters, needs) = match usage.high {
+        _ if usage == Usage::default() => (Answer::Undecided, "an unknown part".into()),
         _ if usage.low >= MATTERS_FROM => (Answer::Yes, format!("at least {low}")),
         Some(high) if high <= MATTERS_NOT_UP_TO => {
             (Answer::No, format!("at most {}", rounded_percent(high)))
@@ -121,8 +122,8 @@ fn by_time(kinds: &[DemandKind], demand: &DemandAgainst) -> Relevance {
     Relevance { matters, why }
 }
 
-/// The part of the storage's time that one kind needs. Where the source does not tell page writes
-/// from direct writes, either may be all of them.
+/// The part of the storage's time that one kind needs. Where the source does not distinguish page
+/// writes from direct writes, either may be all of them.
 fn used_by(kind: DemandKind, demand: &DemandAgainst) -> Usage {
     let of = |kind| demand.streams.iter().find(|one| one.kind == kind);
     let is_part_of_both = matches!(kind, DemandKind::PageWrites | DemandKind::DirectWrites);
@@ -159,7 +160,7 @@ fn by_writes(least: f64, greatest: f64, demand: &DemandAgainst) -> Relevance {
     let (matters, why) = match range {
         None => (
             Answer::Undecided,
-            "the demand does not tell its page writes".into(),
+            "the demand does not say how much of it is page writes".into(),
         ),
         Some([_, high]) if high <= least => (
             Answer::No,

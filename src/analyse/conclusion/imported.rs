@@ -2,7 +2,7 @@
 
 use super::parts::{Conclusion, Status};
 use crate::analyse::demand::{DatabaseFigures, DatabaseResult};
-use crate::analyse::figures::quantity::{count, rounded_length, samples, time};
+use crate::analyse::figures::quantity::{count, counted, rounded_length, time};
 use crate::analyse::result::ImportedResult;
 use crate::analyse::series::imported::{ImportedSummary, LoadFigures};
 use crate::model::{DemandKind, DemandStream, Severity};
@@ -63,9 +63,9 @@ fn sentence(found: &ImportedResult) -> String {
     {
         let p99 = p99_us.map_or_else(String::new, |p99| format!(", p99 {}", time(p99)));
         return format!(
-            "{tools} {report} {loads} load{}: the maximum is {} {}s per second at {load}{p99}. No \
-             confidence interval is reported.",
-            if loads == 1 { "" } else { "s" },
+            "{tools} {report} {}: the maximum is {} {}s per second at {load}{p99}. No confidence \
+             interval is reported.",
+            counted(loads as u64, "load"),
             count(iops),
             if kind == "mixed" { "operation" } else { kind },
         );
@@ -75,7 +75,7 @@ fn sentence(found: &ImportedResult) -> String {
     format!(
         "{tools} {report} {} series with {}.",
         series().count(),
-        samples(number)
+        counted(number as u64, "sample")
     )
 }
 

@@ -112,7 +112,7 @@ pub struct DemandAgainst {
     pub intervals: usize,
     /// Its streams whose rate is known and above zero.
     pub streams: Vec<StreamAgainst>,
-    /// The kinds of I/O of which there was none in the interval; what the source does not tell is
+    /// The kinds of I/O of which there was none in the interval; what the source does not say is
     /// neither here nor among the streams.
     pub idle: Vec<DemandKind>,
     /// The sum over streams, without log writes: those wait for each other and not for a share of
@@ -322,9 +322,9 @@ fn log_writes(per_s: f64, bytes: Option<f64>, found: &Calibration) -> Beside {
 #[derive(Clone, Copy)]
 struct Size {
     bytes: f64,
-    /// So many a second are certainly served.
+    /// This number per second is certainly served.
     sure_per_s: f64,
-    /// No more than this a second are served.
+    /// No more than this number per second is served.
     most_per_s: f64,
 }
 

@@ -529,7 +529,7 @@ fn windows(report: &DatabaseReport, found: &mut Vec<Finding>) {
             && shared(range, wide).is_none()
         {
             all.push(format!(
-                "total / per second of '{}' is {:.1} to {:.1} s, and others tell {:.1} s",
+                "total / per second of '{}' is {:.1} to {:.1} s, and others imply {:.1} s",
                 row.name,
                 range.0,
                 range.1,
@@ -537,7 +537,7 @@ fn windows(report: &DatabaseReport, found: &mut Vec<Finding>) {
             ));
         }
     }
-    some(report, all, "statistics tell another time", found);
+    some(report, all, "statistics imply another time", found);
     let window = &report.window;
     if let Some(elapsed) = window.elapsed_s
         && report.kind != ReportKind::Capture
@@ -546,7 +546,7 @@ fn windows(report: &DatabaseReport, found: &mut Vec<Finding>) {
         found.push(differ(
             report,
             &format!(
-                "elapsed time is {:.1} s, and the rates of statistics tell {:.1} s",
+                "elapsed time is {:.1} s, and the rates of statistics imply {:.1} s",
                 elapsed.value,
                 f64::midpoint(low, high)
             ),

@@ -175,7 +175,7 @@ pub(super) fn total(report: &DatabaseReport, name: &str) -> Option<f64> {
     row.total.map(|total| total.value)
 }
 
-/// The time that the counters cover, as total / per second of the statistic that tells it most
+/// The time that the counters cover, as total / per second of the statistic that gives it most
 /// precisely. Elapsed time is printed in steps of 0.6 s, and snapshot times are not those of the
 /// counters.
 pub(super) fn divisor(report: &DatabaseReport) -> Option<Bounds> {
@@ -196,7 +196,7 @@ pub(super) fn divisor(report: &DatabaseReport) -> Option<Bounds> {
         .filter(|range| range.0 > 0.0)
 }
 
-/// The time that one statistic tells.
+/// The time that one statistic implies.
 pub(super) fn divisor_of(row: &crate::record::database::StatisticRow) -> Option<Bounds> {
     let (total, per_s) = (row.total?, row.per_s?);
     let (low, high) = per_s.range();

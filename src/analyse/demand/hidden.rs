@@ -4,7 +4,7 @@
 
 use crate::model::{BlockDevice, Finding, FindingName};
 
-/// Says of a disk without a volatile cache that log writes cannot be told from others: the kernel
+/// Says of a disk without a volatile cache that log writes cannot be distinguished: the kernel
 /// sends it no flushes and drops the mark of forced unit access. `has_database` is true if the
 /// counters of a database are watched too.
 #[must_use]
@@ -13,7 +13,7 @@ pub fn hidden_log_writes(device: &BlockDevice, has_database: bool) -> Option<Fin
         return None;
     }
     let what = format!(
-        "{} has no volatile cache: its log writes cannot be told from page writes",
+        "{} has no volatile cache: its log writes cannot be distinguished from page writes",
         device.name
     );
     let name = FindingName::LogWritesHidden;

@@ -125,7 +125,7 @@ fn host(report: &DatabaseReport, found: &mut DatabaseFigures) {
     found.io_wait_percent = of("wio").or_else(|| of_hosts("%WIO"));
 }
 
-/// The event of foreground sessions, or CPU, with the greatest share of DB time.
+/// The event of foreground sessions, or CPU, with the largest share of DB time.
 fn top_event(report: &DatabaseReport, found: &mut DatabaseFigures) {
     let rows = report.waits.iter().filter(|row| row.of == WaitTable::Top);
     let top = rows

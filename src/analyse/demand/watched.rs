@@ -391,7 +391,7 @@ fn short_intervals(sources: &[SourceSums], every: Nanos) -> Option<Finding> {
     Some(Finding::note(
         FindingName::ShortIntervals,
         format!(
-            "{number} {intervals} cut short, to less than half of {}: the sums have them, and they \
+            "{number} {intervals} cut short, to less than half of {}: they count in the sums, and \
              are neither the busiest nor in the demand for rigel fit, unless there are no others",
             every.exact()
         ),
@@ -428,7 +428,7 @@ fn findings(own: &OwnCost, missing: f64, request: &WatchRequest) -> Vec<Finding>
         found.push(Finding::warning(
             FindingName::TraceIncomplete,
             format!(
-                "the trace has not all requests that the kernel counted: {}",
+                "the trace lacks some of the requests that the kernel counted: {}",
                 only_counted()
             ),
             "another program that traces block requests, such as bpftrace, or a CPU that was switched \
@@ -479,7 +479,7 @@ mod tests {
         }
     }
 
-    /// Ten seconds with so many reads of a disk, and of a database unless it is in a gap.
+    /// Ten seconds with `reads` reads of a disk, and of a database unless it is in a gap.
     fn interval(number: u32, reads: u64, gap: &str) -> WatchedInterval {
         let began: Moment = "2026-01-02T03:00:00+00:00".parse().unwrap();
         let blocks = |count: u64| BTreeMap::from([("pg_stat_database.blks_read".into(), count)]);

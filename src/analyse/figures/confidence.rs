@@ -235,7 +235,7 @@ impl BoundCheck {
     }
 }
 
-/// True if this share among so many independent operations shows that the bound is kept.
+/// True if this share among this number of independent operations shows that the bound is kept.
 pub(in crate::analyse) fn shows_kept(share: f64, independent: f64, bound: Bound) -> bool {
     wilson(share, independent, t_quantile(f64::INFINITY)).low >= bound.quantile
 }

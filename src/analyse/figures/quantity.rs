@@ -261,26 +261,6 @@ pub fn counted(number: u64, thing: &str) -> String {
     format!("{} {thing}{plural}", count(number as f64))
 }
 
-/// `1 point`, `20 points`.
-#[must_use]
-pub fn points(number: usize) -> String {
-    if number == 1 {
-        "1 point".into()
-    } else {
-        format!("{number} points")
-    }
-}
-
-/// `1 sample`, `20 samples`.
-#[must_use]
-pub fn samples(number: usize) -> String {
-    if number == 1 {
-        "1 sample".into()
-    } else {
-        format!("{number} samples")
-    }
-}
-
 /// A requested duration: `7 days`, `15 min`, `90 s`.
 #[must_use]
 pub fn lasting(time: Nanos) -> String {

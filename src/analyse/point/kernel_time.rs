@@ -134,7 +134,7 @@ pub(super) fn kernel_mean(record: &PointRecord, classes: &[OwnIos]) -> Option<Ke
         .reduce(|sum, next| Some(sum?.plus(next?)))??;
     let [class] = classes else {
         return Some(Err(
-            "the kernel's counters do not tell the classes of I/O apart".into(),
+            "the kernel's counters do not distinguish the classes of I/O".into(),
         ));
     };
     if class.any_failed {

@@ -74,7 +74,7 @@ pub struct Overlap {
     pub windows: u64,
     /// The widest bound of a clock's difference from rank 0's.
     pub clock_bound_us: f64,
-    /// The greatest difference of a wall clock from rank 0's.
+    /// The largest difference of a wall clock from rank 0's.
     pub wall_clock_s: f64,
 }
 

@@ -284,7 +284,7 @@ fn whole(rate: f64) -> u64 {
     rate as u64
 }
 
-/// The highest throughput of any depth, in operations a second.
+/// The highest throughput of any depth, in operations per second.
 fn capacity(points: &[PointSummary]) -> f64 {
     points
         .iter()
@@ -300,7 +300,7 @@ fn capacity(points: &[PointSummary]) -> f64 {
 /// exp(-(c·mu - lambda)·t): its logarithm rises in proportion to the rate lambda (Kleinrock,
 /// Queueing Systems, volume 1, 1975).
 struct LateShare {
-    /// Logarithm of the share at rate 0, and its rise for each operation a second.
+    /// Logarithm of the share at rate 0, and its rise for each operation per second.
     intercept: f64,
     slope: f64,
     /// Rates, rising, with the independent operations that a second is worth there.

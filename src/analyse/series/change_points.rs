@@ -266,7 +266,7 @@ fn ranges(changes: &[usize], values: &[f64]) -> Vec<SpreadFound> {
 }
 
 /// How much less likely the values must become, on the scale of twice the logarithm of the
-/// likelihood, before one of so many places is called a step (Bonferroni, over all places and a
+/// likelihood, before one of `n` places is called a step (Bonferroni, over all places and a
 /// logarithmic number of lengths).
 fn penalty_of_a_step(n: usize) -> f64 {
     let n = n as f64;
@@ -334,7 +334,7 @@ impl Search<'_> {
         Some(best)
     }
 
-    /// True if so many steps, with independent noise, explain the values better than a slow wave.
+    /// True if this number of steps, with independent noise, explain the values better than a slow wave.
     fn are_steps(&self, scaled: &[f64], steps: &[usize], wave: &Model) -> bool {
         let n = scaled.len();
         let ends: Vec<usize> = [0]

@@ -12,7 +12,7 @@ use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::io;
 use std::sync::atomic::Ordering;
 
-/// Bytes of the ring: some seconds of 20,000 completions a second. It is looked at ten times a
+/// Bytes of the ring: some seconds of 20,000 completions per second. It is read ten times per
 /// second.
 const RING_BYTES: usize = 4 << 20;
 
@@ -35,7 +35,7 @@ const MAP_ARRAY: u32 = 2;
 const MAP_RING: u32 = 27;
 const PROGRAM_OF_TRACEPOINT: u32 = 5;
 
-/// `union bpf_attr` for the commands above: so many bytes of it, the others are zero.
+/// The first 64 bytes of `union bpf_attr`: the commands above use no more, and all others are zero.
 type Arguments = [u64; 8];
 
 /// Where `struct bpf_prog_info` has the number of times that the program was not run, since Linux
@@ -54,8 +54,8 @@ pub(super) struct Completions {
     _event: TraceEvent,
     /// The record that is read at present.
     record: Vec<u8>,
-    /// Events that were lost, as far as they are told.
-    told: u64,
+    /// Lost events that [`Completions::read`] has reported so far.
+    reported: u64,
 }
 
 /// The ring, as this process sees it.
@@ -96,7 +96,7 @@ impl Completions {
             program,
             _event: event,
             record: Vec::new(),
-            told: 0,
+            reported: 0,
         })
     }
 
@@ -114,8 +114,8 @@ impl Completions {
             }
         }
         let all = dropped(&self.lost_map).saturating_add(missed(&self.program));
-        *lost = lost.saturating_add(all.saturating_sub(self.told));
-        self.told = self.told.max(all);
+        *lost = lost.saturating_add(all.saturating_sub(self.reported));
+        self.reported = self.reported.max(all);
     }
 }
 
@@ -179,7 +179,7 @@ fn missed(program: &OwnedFd) -> u64 {
     let mut info = [0u64; INFO_WORDS];
     let bytes = size_of_val(&info) as u64;
     let words = [halves(number(program), bytes), address(info.as_mut_ptr())];
-    // SAFETY: the kernel writes at most so many bytes.
+    // SAFETY: the kernel writes at most `bytes` bytes, the size of `info`.
     let found = unsafe { bpf(INFORM, &words) };
     if found.is_ok() { info[INFO_MISSES] } else { 0 }
 }
@@ -230,7 +230,7 @@ fn address<T>(of: *const T) -> u64 {
 unsafe fn bpf(command: libc::c_long, words: &[u64]) -> io::Result<libc::c_long> {
     let mut arguments = Arguments::default();
     arguments[..words.len()].copy_from_slice(words);
-    // SAFETY: as above; the kernel reads so many bytes of the arguments.
+    // SAFETY: as above; the kernel reads no more of the arguments than their size.
     let found = unsafe {
         libc::syscall(
             libc::SYS_bpf,
@@ -257,7 +257,8 @@ unsafe fn opened(descriptor: libc::c_long) -> io::Result<OwnedFd> {
 mod tests {
     use super::*;
 
-    /// A ring of 64 bytes, of which so many were produced, with these records at their places.
+    /// A ring of 64 bytes with these records at their places, of which the kernel has produced the
+    /// first `produced` bytes.
     fn ring(produced: u64, records: &[(usize, u32, &[u8])]) -> CompletionRing {
         let (page, bytes) = (rustix::param::page_size(), 64);
         let theirs = Mapping::anonymous(page + 2 * bytes);

@@ -18,7 +18,7 @@ pub(super) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps so many bytes of a descriptor from an offset on, for reading or for both.
+    /// Maps `bytes` bytes of a descriptor from `offset` on, for reading, or for reading and writing.
     pub(super) fn new(
         descriptor: libc::c_int,
         bytes: usize,

@@ -50,7 +50,7 @@ const JUMP_IF_FOUR_BYTES_EQUAL: u8 = 0x16;
 const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
 
-/// Number of bytes, and the operations that load and store so many.
+/// A number of bytes, and the operations that load and store that number.
 const PIECES: [(usize, u8, u8); 4] = [
     (8, 0x79, STORE_REGISTER),
     (4, LOAD_FOUR_BYTES, 0x63),

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 /// Memory for the rings of all CPUs together.
 const RINGS_BYTES: usize = 16 << 20;
 
-/// Sizes of a ring: large enough for a tenth of a second of 100,000 events a second on one CPU,
+/// Sizes of a ring: large enough for a tenth of a second of 100,000 events per second on one CPU,
 /// and small enough for the limits of an ordinary system.
 const RING_BYTES_MAX: usize = 4 << 20;
 const RING_BYTES_MIN: usize = 64 << 10;

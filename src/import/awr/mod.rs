@@ -32,7 +32,7 @@ const BEGINNING_BYTES: usize = 1 << 18;
 /// How far into a text the first line of a report may stand.
 const FIRST_LINE_BYTES: usize = 1 << 12;
 
-/// What a file says of itself at its beginning.
+/// What a file says about itself at its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
     Report(ReportKind),

@@ -2,7 +2,7 @@
 //!
 //! Input: operations in slots. Output: their completions, in the order in which they were sent: a
 //! server answers in the order of the requests. Each operation is a transaction of its own, which
-//! ends with a `Sync`: after an error the server goes on with the next operation, so an error is
+//! ends with a `Sync`: after an error the server continues with the next operation, so an error is
 //! that of the operation whose turn it is.
 
 use super::session::PostgresSession;
