@@ -217,12 +217,12 @@ fn visits(record: &PointRecord) -> &[PointRecord] {
 
 /// The first and the last sample of a visit.
 #[derive(Debug, Clone, Copy)]
-struct Ends<'a> {
+struct VisitEnds<'a> {
     samples: [&'a Sample; 2],
     server: [&'a ServerSample; 2],
 }
 
-impl<'a> Ends<'a> {
+impl<'a> VisitEnds<'a> {
     fn of(visit: &'a PointRecord) -> Option<Self> {
         let samples = [visit.samples.first()?, visit.samples.last()?];
         let [first, last] = samples.map(|sample| sample.server.as_deref());
@@ -233,12 +233,12 @@ impl<'a> Ends<'a> {
 
 /// The ends of each visit, because what the server did between two visits is not of this point;
 /// `None` if the server was not asked in one of them.
-fn ends(record: &PointRecord) -> Option<Vec<Ends<'_>>> {
-    visits(record).iter().map(Ends::of).collect()
+fn ends(record: &PointRecord) -> Option<Vec<VisitEnds<'_>>> {
+    visits(record).iter().map(VisitEnds::of).collect()
 }
 
 /// The increase of a counter during the visits.
-fn counted(ends: &[Ends<'_>], of: impl Fn(&ServerSample) -> Option<u64>) -> Option<u64> {
+fn counted(ends: &[VisitEnds<'_>], of: impl Fn(&ServerSample) -> Option<u64>) -> Option<u64> {
     ends.iter().map(|one| rise(one.server, &of)).sum()
 }
 
@@ -252,7 +252,7 @@ fn rise(
 
 /// How often sessions were looked at in these visits, and what they waited for. Each visit counts
 /// from zero.
-fn looks<'a>(ends: &[Ends<'a>]) -> (u64, BTreeMap<&'a str, u64>) {
+fn looks<'a>(ends: &[VisitEnds<'a>]) -> (u64, BTreeMap<&'a str, u64>) {
     let mut waits: BTreeMap<&'a str, u64> = BTreeMap::new();
     for (event, count) in ends.iter().flat_map(|one| &one.server[1].waits) {
         *waits.entry(event).or_default() += count;
@@ -475,7 +475,8 @@ fn witnesses(record: &PointRecord, stream: &StreamRecord) -> Vec<Witnessed> {
     };
     let has_disks = ends.iter().all(|one| !one.samples[0].devices.is_empty());
     if let Some(physical) = physical.filter(|_| has_disks) {
-        let rise = |one: &Ends<'_>| sectors(one.samples[1]).saturating_sub(sectors(one.samples[0]));
+        let rise =
+            |one: &VisitEnds<'_>| sectors(one.samples[1]).saturating_sub(sectors(one.samples[0]));
         let disk = ends.iter().map(rise).sum::<u64>() * 512 / block;
         witnesses.push(Witnessed {
             what: "blocks read from the disk",
