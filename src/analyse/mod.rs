@@ -49,7 +49,7 @@ pub use demand::{
     LoopFigures, LoopKind, LoopWait, LoopWitness, OwnCost, StorageRoom, StreamAgainst, StreamPoint,
     StreamRoom, Usage, WaitShare, WatchDemands, WatchReader, WatchResult, WatchedPoint,
     WatchedSource, WatchedStream, against, at_one_time, database, demands, has_possible_reads,
-    hidden_log_writes, hidden_waits, imported_demands, load_points,
+    hidden_log_writes, hidden_times, hidden_waits, imported_demands, load_points,
 };
 pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};
 pub use figures::quantile::{Quantile, precise};
@@ -62,6 +62,8 @@ pub use point::lost::LostTime;
 pub use point::objective::ObjectiveVerdict;
 pub use point::so_far::SoFar;
 pub use point::sql;
+#[cfg(test)]
+pub(crate) use point::sql::tests as sessions_example;
 pub use point::stalls::Stalls;
 pub use point::standstill::PointStalls;
 pub use point::steady::Steady;
@@ -81,8 +83,8 @@ pub use search::at_load::AtLoad;
 pub use search::calibration::{Calibration, ClosingFigures, LogWrites, calibration};
 pub use search::curve::{CurveResult, Naming, curve};
 pub use search::fit::{
-    FitResult, HostStream, TriedMultiple, TriedStream, bracket, fit, least_to_decide, multiples,
-    rounded,
+    FitResult, HostStream, TriedMultiple, TriedStream, bracket, fit, is_same, least_to_decide,
+    multiples, rounded,
 };
 pub use search::knee::{Cap, CurvePoint, Knee, KneeRange, Plateau, cap, knee};
 pub use search::layers::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};

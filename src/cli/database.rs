@@ -5,7 +5,7 @@ use super::prompt;
 use crate::engine::sql::access::{from_pgpass, shown};
 use crate::engine::sql::{Access, Address, Secret};
 use crate::files;
-use crate::model::{Dbms, Error};
+use crate::model::{Dbms, Error, spoken};
 use clap::Args;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -64,7 +64,8 @@ pub(super) fn access_again(urls: &[String], args: &PasswordArgs) -> Result<Acces
     access
         .servers
         .iter()
-        .for_each(|server| remark(&format!("resuming on '{server}', as the journal says\n")));
+        .map(|server| format!("resuming on '{server}', as the journal says\n"))
+        .for_each(|said| remark(&spoken(&said)));
     access.password = args.password_file.as_deref().map(first_line).transpose()?;
     let variable = variable(&access);
     if access.password.is_none() && std::env::var_os(variable).is_some() {

@@ -6,7 +6,7 @@ use super::report::warn_if_cut;
 use super::watch::is_watch;
 use crate::analyse::{WatchDemands, demands, imported_demands};
 use crate::import::{Source, read, table::Columns};
-use crate::model::{Demand, Error};
+use crate::model::{Demand, Error, spoken};
 use crate::record::journal;
 use std::path::Path;
 
@@ -23,7 +23,8 @@ pub(super) fn chosen(path: &Path, of: Option<&str>) -> Result<Demand, Error> {
         && !others.is_empty()
     {
         remark(&format!(
-            "the demand of {first}; --of selects another: {}\n",
+            "the demand of {}; --of selects another: {}\n",
+            spoken(first),
             others.join("; ")
         ));
     }

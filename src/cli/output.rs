@@ -4,7 +4,7 @@
 //! Text for people is escaped where it could control their terminal: file names, a server's errors
 //! and the texts of a journal may contain anything.
 
-use crate::model::{Error, escaped, escaped_json};
+use crate::model::{Error, escaped, escaped_json, spoken};
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -77,5 +77,10 @@ fn print(text: &str) {
 
 /// Prints an error and its hint.
 pub(super) fn complain(error: &Error) {
-    print(&format!("rigel: {error}\n"));
+    // The hint may hold a command.
+    let hint = match error.hint() {
+        "" => String::new(),
+        hint => format!("\n  hint: {hint}"),
+    };
+    print(&format!("rigel: {}{hint}\n", spoken(error.what())));
 }

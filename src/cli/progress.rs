@@ -7,7 +7,7 @@ use crate::analyse::quantity;
 use crate::analyse::{PointSummary, summarise};
 use crate::clock::Clock;
 use crate::drive::{self, Live};
-use crate::model::{Bytes, Coordinates, MIB, Nanos, Point, Sample, Step, Until, escaped};
+use crate::model::{Bytes, Coordinates, MIB, Nanos, Point, Sample, Step, Until, escaped, spoken};
 use crate::record::{End, PointRecord, WatchedInterval};
 use crate::run::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -80,7 +80,7 @@ impl Progress {
         let line = match way {
             ProgressMode::Silent => None,
             ProgressMode::Lines => Some(lines()),
-            ProgressMode::Live => Some(View::open(&escaped(title), points).map_or_else(
+            ProgressMode::Live => Some(View::open(&escaped(&spoken(title)), points).map_or_else(
                 |why| {
                     output::remark(&format!(
                         "no live view: {why}; progress is printed in lines\n"
@@ -134,6 +134,7 @@ impl Progress {
 
     /// Shows that something without a measurable size is in progress.
     pub(super) fn say(&mut self, what: &str) {
+        let what = &spoken(what);
         match &self.line {
             Some(ProgressLine::Terminal(bar)) => bar.set_message(escaped(what).into_owned()),
             Some(ProgressLine::Plain) => output::remark(&format!("{what}\n")),

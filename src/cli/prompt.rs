@@ -7,7 +7,7 @@
 use super::output::remark;
 use super::stop::stop_flag;
 use crate::engine::sql::{Address, Secret};
-use crate::model::Error;
+use crate::model::{Error, spoken};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::SIGTSTP;
@@ -59,7 +59,7 @@ pub(super) fn password(address: &Address) -> Result<Secret, Error> {
     let suspend = Suspend::heeded().map_err(failed)?;
     let input = io::stdin();
     loop {
-        remark(&format!("password for '{address}': "));
+        remark(&spoken(&format!("password for '{address}': ")));
         let silent = Silent::new(&input).map_err(failed)?;
         if !waited(&input, &[&stop, &suspend.wanted]).map_err(failed)? {
             let mut line = String::new();

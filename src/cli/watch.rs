@@ -10,14 +10,14 @@ use super::results::{Results, own_arguments};
 use super::stop::stop_flag;
 use super::{database, page, ranks};
 use crate::analyse::{
-    RunResult, WatchReader, WatchResult, hidden_log_writes, hidden_waits, quantity,
+    RunResult, WatchReader, WatchResult, hidden_log_writes, hidden_times, hidden_waits, quantity,
 };
 use crate::clock;
 use crate::engine::sql::{Address, ServerStatus};
 use crate::model::{
     BLOCK_ASSUMED, Bytes, Error, FileKind, Finding, FindingName, Invocation, Layout, Nanos,
     Request, RunOptions, StorageServes, Target, TargetFacts, VolumeMember, WatchRequest,
-    WatchedDisk,
+    WatchedDisk, spoken,
 };
 use crate::observe;
 use crate::record::WatchedInterval;
@@ -226,7 +226,7 @@ fn resume(
     observed_alike(&header.engine_about, &watcher.about())?;
     findings
         .iter()
-        .for_each(|finding| remark(&format!("rigel: {}\n", finding.what)));
+        .for_each(|finding| remark(&format!("rigel: {}\n", spoken(&finding.what))));
     Ok(Some((watcher, journal, header)))
 }
 
@@ -346,6 +346,7 @@ impl WatchArgs {
         for (url, access, status) in &servers {
             findings.extend(access.clear_text_warning());
             findings.extend(status.hides_waits.then(|| hidden_waits(url)));
+            findings.extend(status.hides_times.then(|| hidden_times(url)));
         }
         let numbers: BTreeSet<(u32, u32)> = disks.iter().map(|disk| disk.number).collect();
         let whole = |number| observe::devices(number).into_iter().next();

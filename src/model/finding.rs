@@ -237,6 +237,8 @@ finding_names! {
     Steal = "steal",
     /// The p99 is far above the median at low load.
     Tail = "tail",
+    /// A server does not measure how long its I/O takes.
+    TimesHidden = "times-hidden",
     /// A point of an open loop is too short for its load.
     TooShort = "too-short",
     /// The kernel's counters have requests that its trace has not.

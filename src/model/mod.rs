@@ -18,6 +18,7 @@ mod pattern;
 mod plan_times;
 mod point;
 mod request;
+mod spoken;
 mod sql;
 mod target;
 mod text;
@@ -52,6 +53,7 @@ pub use request::{
     OrionRequest, RankDemand, Request, RunLevel, RunOptions, ServedStream, SoakRequest, SqlStop,
     SqlTerms, StorageServes, StreamObjective, WatchRequest, WatchedDisk,
 };
+pub use spoken::{decoded, spoken};
 pub use sql::{
     Dbms, HotSpot, PrivateServer, ReadWay, Redo, ServerFacts, ServerSample, SqlTarget, SqlWork,
     Tables, Think,

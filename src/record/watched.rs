@@ -76,7 +76,7 @@ impl DiskInterval {
         let rose = |of: fn(&Counters) -> u64| of(&after).saturating_sub(of(&before));
         let counted = rose(|one| one.reads) + rose(|one| one.writes);
         let flows = traced.flows.iter().filter(|flow| flow.kind.is_data());
-        let seen: u64 = flows.map(|flow| flow.requests).sum();
+        let seen = flows.map(|flow| flow.requests).sum::<u64>() + traced.empty_writes;
         let missed = counted.saturating_sub(seen);
         // Requests of before the first interval end without a known beginning.
         let allowed = AT_EDGE + counted / SHARE + before.in_flight;
@@ -106,6 +106,10 @@ pub struct TracedRequests {
     /// Requests that were outstanding when events were lost: nothing more is known of them.
     #[serde(default)]
     pub abandoned: u64,
+    /// Writes without data that ended. Each only asks for a flush; the kernel's counters have it as a
+    /// write.
+    #[serde(default)]
+    pub empty_writes: u64,
 }
 
 /// Kinds of requests, as far as a disk can distinguish them.
@@ -250,6 +254,14 @@ mod tests {
             ..WatchedInterval::default()
         };
         assert_eq!(whole.together().done, 10);
+    }
+
+    #[test]
+    fn a_write_that_only_asks_for_a_flush_is_not_missed() {
+        let mut disk = interval(1000, 700, 0);
+        assert_eq!(disk.missed(), 300);
+        disk.traced.as_mut().unwrap().empty_writes = 300;
+        assert_eq!(disk.missed(), 0);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 pub use crate::analyse::{Conclusion, Status};
 use crate::analyse::{Limits, median};
-use crate::model::Finding;
+use crate::model::{Finding, spoken};
 use serde::Serialize;
 
 /// How much of a document a format shows.
@@ -33,6 +33,70 @@ pub struct Document {
     pub headlines: Vec<Headline>,
     /// The sections below, in this order.
     pub sections: Vec<Section>,
+}
+
+impl Document {
+    /// The document with the names of servers in its sentences as a person reads them; tables, hints
+    /// and commands have them as URLs, to be pasted back.
+    pub(super) fn in_words(&self) -> Self {
+        let words = |text: &String| spoken(text).into_owned();
+        Self {
+            title: words(&self.title),
+            heading: words(&self.heading),
+            about: words(&self.about),
+            conclusion: Conclusion {
+                sentence: words(&self.conclusion.sentence),
+                ..self.conclusion.clone()
+            },
+            headlines: self
+                .headlines
+                .iter()
+                .map(|headline| Headline {
+                    label: words(&headline.label),
+                    note: words(&headline.note),
+                    ..headline.clone()
+                })
+                .collect(),
+            sections: self
+                .sections
+                .iter()
+                .map(|section| Section {
+                    title: words(&section.title),
+                    lead: words(&section.lead),
+                    blocks: section.blocks.iter().map(Block::in_words).collect(),
+                    ..section.clone()
+                })
+                .collect(),
+        }
+    }
+}
+
+impl Block {
+    fn in_words(&self) -> Self {
+        let words = |text: &String| spoken(text).into_owned();
+        match self {
+            Self::Text(text) => Self::Text(words(text)),
+            Self::Table(table) => Self::Table(Table {
+                caption: words(&table.caption),
+                ..table.clone()
+            }),
+            Self::Chart(chart) => Self::Chart(Box::new(Chart {
+                title: words(&chart.title),
+                description: words(&chart.description),
+                ..chart.as_ref().clone()
+            })),
+            Self::Findings(all) => Self::Findings(
+                all.iter()
+                    .map(|finding| Finding {
+                        what: words(&finding.what),
+                        ..finding.clone()
+                    })
+                    .collect(),
+            ),
+            Self::Beside(blocks) => Self::Beside(blocks.iter().map(Self::in_words).collect()),
+            Self::Code(_) => self.clone(),
+        }
+    }
 }
 
 /// A figure in large type.

@@ -4,12 +4,12 @@
 use super::document::{
     Axis, Block, Chart, Document, Headline, Lines, Mark, Plot, Section, Series, Shape, Status, Unit,
 };
-use super::frame::about;
+use super::frame::about_server;
 use super::points::{self, Units};
-use super::{parts, setup, timeline};
+use super::{parts, setup, sql, timeline};
 use crate::analyse::{
-    BoundVerdict, Estimate, FitResult, HostStream, TriedMultiple, TriedStream, interval_in_words,
-    objective_in_words, objective_of_stream, quantity, rounded,
+    BoundVerdict, Estimate, FitResult, HostStream, PointSummary, TriedMultiple, TriedStream,
+    interval_in_words, is_same, objective_in_words, objective_of_stream, quantity, rounded,
 };
 use crate::model::{
     DemandKind, DemandStream, FitRequest, Measure, Objective, Request, quantile_name,
@@ -40,7 +40,7 @@ pub(super) fn document(
         count => format!("{count} multiples"),
     };
     Document {
-        about: about(&run.header, &workload, &tried),
+        about: about_server(&run.header, &workload, &tried),
         headlines: headlines(request, found),
         sections: sections(run, request, found, findings, &workload),
         ..frame
@@ -234,12 +234,28 @@ fn sections(
         streams.blocks.extend(hosts(group, request, shown));
     }
     let mut sections = vec![streams, multiples(request, found, group), findings];
+    sections.extend(database(found));
     let units = Units::of("op/s");
     sections.extend(timeline::section(run, units));
     sections.push(parts::full(points::section(run, &found.points, units)));
     sections.extend(points::coverage(&found.points, &run.header.findings).map(parts::full));
     sections.push(setup::section(&run.header, workload));
     sections
+}
+
+/// What the server did at each multiple, rising, and at the one that is shown; `None` if the target
+/// is no database.
+fn database(found: &FitResult) -> Option<Section> {
+    let with_sessions = |point: &&PointSummary| point.sql.is_some();
+    let mut points: Vec<&PointSummary> = found.points.iter().filter(with_sessions).collect();
+    let multiple = |point: &PointSummary| point.coordinates.multiple().unwrap_or(0.0);
+    points.sort_by(|one, other| multiple(one).total_cmp(&multiple(other)));
+    let is_shown = |point: &&&PointSummary| {
+        let shown = found.shown().map(|tried| tried.multiple);
+        shown.is_some_and(|shown| is_same(multiple(point), shown))
+    };
+    let shown = *points.iter().find(is_shown).or(points.first())?;
+    Some(sql::database(&points, shown))
 }
 
 /// The columns of [`stream_row`].
@@ -635,5 +651,54 @@ fn limit(objective: Option<Objective>) -> Option<f64> {
             Some(limit.as_micros_f64())
         }
         Measure::Rate(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::{self, sessions_example};
+    use crate::model::{Coordinates, Ratio, fit_example};
+    use crate::record::{PointRecord, RankLines};
+    use crate::report::document::Extent;
+    use crate::report::{golden, text};
+
+    /// Sessions at a multiple, of whose blocks so many of four are in the buffer cache.
+    fn point(thousandths: u32, hits: u64) -> PointRecord {
+        let mut record = sessions_example::record(Ratio::ZERO);
+        record.coordinates = Coordinates::Multiple { thousandths };
+        record.streams[0].name = DemandKind::Operations.words().into();
+        for sample in &mut record.samples {
+            let server = sample.server.as_mut().unwrap();
+            server.physical = server.logical.map(|blocks| blocks / 4 * (4 - hits));
+        }
+        record
+    }
+
+    #[test]
+    fn what_the_server_did_is_said_of_each_multiple() {
+        let records = [point(2000, 1), point(1000, 2)];
+        let found = analyse::fit(
+            &records,
+            &RankLines::default(),
+            &fit_example::request(Vec::new()),
+        );
+        let section = database(&found).unwrap();
+        golden::check(
+            "fit-database.txt",
+            &text::section(&section, Extent::Summary),
+        );
+    }
+
+    #[test]
+    fn a_fit_on_a_disk_has_no_database() {
+        let mut record = point(1000, 2);
+        record.streams[0].sql = None;
+        let found = analyse::fit(
+            &[record],
+            &RankLines::default(),
+            &fit_example::request(Vec::new()),
+        );
+        assert_eq!(database(&found), None);
     }
 }

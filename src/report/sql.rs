@@ -106,7 +106,11 @@ fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -
     if found.points.len() > 1 {
         sections.push(curve::drawn(run, found));
     }
-    sections.extend([findings, database(found)]);
+    sections.push(findings);
+    if let Some((_, point, _)) = found.busiest() {
+        let points: Vec<&PointSummary> = found.points.iter().collect();
+        sections.push(database(&points, point));
+    }
     sections.extend(timeline::section(run, units).map(|timeline| {
         if found.points.len() == 1 {
             parts::in_text(timeline)
@@ -128,17 +132,17 @@ fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -
     sections
 }
 
-/// The server's figures for each point; and at the busiest point the cost of an operation,
-/// latencies and wait events.
-fn database(found: &CurveResult) -> Section {
+/// What the server did at each of these points; and at `shown`, which is one of them, the cost of an
+/// operation, latencies and wait events.
+pub(super) fn database(points: &[&PointSummary], shown: &PointSummary) -> Section {
     let mut blocks = Vec::new();
-    let several = found.points.len() > 1;
+    let several = points.len() > 1;
     if several {
-        blocks.push(Block::Table(loads(&found.points)));
+        blocks.push(Block::Table(loads(points)));
     }
-    if let Some((_, point, sql)) = found.busiest() {
+    if let Some(sql) = shown.sql.as_deref() {
         let at = if several {
-            format!(", {}", point.coordinates)
+            format!(", {}", shown.coordinates)
         } else {
             String::new()
         };
@@ -148,8 +152,8 @@ fn database(found: &CurveResult) -> Section {
             .filter(|table| !table.rows.is_empty())
             .map(Block::Table);
         blocks.push(Block::Beside(tables.collect()));
-        blocks.push(Block::Text(sessions(point, sql)));
-        if let Some(class) = point.classes.first() {
+        blocks.push(Block::Text(sessions(shown, sql)));
+        if let Some(class) = shown.classes.first() {
             blocks.push(Block::Table(latencies(class, sql, &at)));
         }
         blocks.push(Block::Table(histogram(sql, &at)));
@@ -235,8 +239,8 @@ fn histogram(sql: &SqlSummary, at: &str) -> Table {
     }
 }
 
-fn loads(points: &[PointSummary]) -> Table {
-    let known = |value: Option<f64>| parts::known(value, parts::count);
+fn loads(points: &[&PointSummary]) -> Table {
+    let count = |value: Option<f64>| parts::known(value, parts::count);
     let mut rows = Vec::new();
     for point in points {
         let Some(sql) = &point.sql else { continue };
@@ -244,31 +248,34 @@ fn loads(points: &[PointSummary]) -> Table {
         let rate = |of: fn(&ServerFigures) -> Option<ServerRate>| {
             server.and_then(of).map(|figure| figure.per_s)
         };
-        let cpu = rate(|server| server.cpu_us);
+        let one = |of: fn(&ServerFigures) -> Option<f64>| server.and_then(of);
         rows.push(vec![
             point.coordinates.to_string(),
             parts::count(sql.operations_per_s),
             parts::count(sql.visited.per_s),
-            known(rate(|server| server.physical)),
-            known(rate(|server| server.written)),
-            known(rate(|server| server.commits)),
-            cpu.map_or_else(|| "-".into(), |cpu| format!("{cpu:.2}")),
-            known(server.and_then(|server| server.physical_per_cpu_s)),
-            sql.waits.first().map_or_else(
-                || "-".into(),
-                |wait| format!("{} {}", wait.event, parts::percent(wait.share)),
-            ),
+            count(rate(|server| server.physical)),
+            parts::known(one(|server| server.hit_share), parts::percent),
+            count(rate(|server| server.written)),
+            count(rate(|server| server.commits)),
+            parts::known(one(|server| server.active), |active| format!("{active:.1}")),
+            parts::known(rate(|server| server.cpu_us), |cpus| format!("{cpus:.2}")),
+            count(one(|server| server.physical_per_cpu_s)),
+            parts::known(sql.waits.first(), |wait| {
+                format!("{} {}", wait.event, parts::percent(wait.share))
+            }),
         ]);
     }
     let columns = [
         "point",
         "#op/s",
-        "#blocks/s",
+        "*#blocks/s",
         "#physical/s",
+        "#buffer hits",
         "#written/s",
-        "#commits/s",
+        "*#commits/s",
+        "#active",
         "#CPUs",
-        "#physical per CPU s",
+        "#reads/CPU s",
         "longest wait",
     ];
     parts::rows("Each load", &columns, rows)
@@ -318,6 +325,22 @@ fn costs(sql: &SqlSummary, at: &str) -> Table {
     count("bytes of log", of(|server| server.log_bytes));
     count("bytes read from storage", of(|server| server.storage_read));
     let row = |name: &str, each: String, second: String| vec![name.to_string(), each, second];
+    if let Some(share) = server.and_then(|server| server.hit_share) {
+        let (name, share) = (
+            "logical reads found in the buffer cache",
+            parts::percent(share),
+        );
+        rows.push(row(name, share, String::new()));
+    }
+    if let Some(active) = server.and_then(|server| server.active) {
+        // Little's law: the time that an operation keeps a session active.
+        let each = active / sql.operations_per_s.max(1e-9) * 1e6;
+        rows.push(row(
+            "database time, from samples of its sessions",
+            parts::time(each),
+            format!("{active:.2} sessions"),
+        ));
+    }
     if let Some(cpu) = of(|server| server.cpu_us) {
         rows.push(row(
             "database CPU",

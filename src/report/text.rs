@@ -29,6 +29,7 @@ const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 /// Renders a document.
 #[must_use]
 pub fn render(document: &Document, extent: Extent) -> String {
+    let document = &document.in_words();
     let mut text = wrapped("", &document.heading, 2, WIDTH);
     if !document.about.is_empty() {
         text += &wrapped("", &document.about, 2, WIDTH);

@@ -63,6 +63,7 @@ pub struct Requests {
     flows: Vec<FlowSums>,
     unmatched: u64,
     abandoned: u64,
+    empty_writes: u64,
     /// The time of the latest event.
     latest: u64,
 }
@@ -168,13 +169,18 @@ impl Requests {
     /// Adds an event of this disk.
     pub fn add(&mut self, event: &RequestEvent) {
         self.latest = event.at;
-        // An empty write only asks the kernel for a flush.
+        // An empty write only asks the kernel for a flush. The kernel counts it as a write, too.
         let is_data = matches!(event.action, RequestAction::Read | RequestAction::Write);
         // A flush and a command of the driver have no place, and the kernel's events differ in what
         // they print for it. A discard has one.
         let is_placed = event.action != RequestAction::Flush && event.sector != u64::MAX;
         let is_elsewhere = is_placed && event.sectors > 0 && !self.is_within(event.sector);
-        if is_elsewhere || is_data && event.sectors == 0 {
+        if is_elsewhere {
+            return;
+        }
+        if is_data && event.sectors == 0 {
+            let is_counted = event.action == RequestAction::Write;
+            self.empty_writes += u64::from(is_counted && event.step == RequestStep::Completed);
             return;
         }
         let event = &RequestEvent {
@@ -409,6 +415,7 @@ impl Requests {
             unmatched: std::mem::take(&mut self.unmatched),
             open: self.outstanding() as u64,
             abandoned: std::mem::take(&mut self.abandoned),
+            empty_writes: std::mem::take(&mut self.empty_writes),
         }
     }
 
@@ -599,7 +606,15 @@ mod tests {
         };
         requests.add(&command);
         requests.add(&event(71, Completed, Other, u64::MAX));
+        // A write without data, which only asks for the flush: the kernel counts its end.
+        for (at, step) in [(80, Issued), (81, Completed)] {
+            requests.add(&RequestEvent {
+                sectors: 0,
+                ..event(at, step, Write, 0)
+            });
+        }
         let found = requests.take_last();
+        assert_eq!(found.empty_writes, 1);
         assert_eq!(flow(&found, FlowKind::RandomReads).requests, 2);
         assert_eq!(flow(&found, FlowKind::Flushes).requests, 1);
         assert_eq!(flow(&found, FlowKind::Others).requests, 1 + 1);

@@ -1,8 +1,8 @@
-//! The demand of sessions, offered to a database: which operations, at which rate, and what is
-//! refused.
+//! The demand of sessions, offered to a database: which operations, at which rate, what the server
+//! did, and what is refused.
 
 use super::common::{Place, test};
-use super::{client, count, ends, number, postgres_15, program, said, serve};
+use super::{client, count, ends, number, postgres_15, program, said, serve, serve_mariadb};
 use serde_json::Value;
 
 /// The JSON report of a fit, whatever it answers: how much a machine carries is not the question.
@@ -18,6 +18,65 @@ fn fitted(place: &Place, line: &str) -> Value {
         said(&output)
     );
     serde_json::from_slice(&output.stdout).expect("one document on stdout")
+}
+
+/// Checks that a fit says what the server did at each multiple: as data, in text and on the page.
+#[track_caller]
+fn assert_server_is_told(place: &Place, run: &str, document: &Value) {
+    let points = document["points"].as_array().unwrap();
+    let output = program(place, &format!("report {run} --html")).output();
+    assert!(output.unwrap().status.success());
+    let page = std::fs::read_to_string(place.0.join(run).join("report.html")).unwrap();
+    let text = program(place, &format!("report {run}")).output().unwrap();
+    let text = String::from_utf8(text.stdout).unwrap();
+    let (_, section) = text
+        .split_once("What the database did\n")
+        .unwrap_or_else(|| panic!("{text}"));
+    for words in ["physical reads", "buffer cache", "database time", "event"] {
+        assert!(section.contains(words), "{words}: {section}");
+    }
+    assert!(page.contains("What the database did"));
+    for point in points {
+        let sql = &point["sql"];
+        let server = &sql["server"];
+        let rate = |name: &str| count(&server[name]["per_operation"]);
+        // The tables are larger than the cache, and an operation visits four blocks at least.
+        assert!(rate("physical") > 0.0 && rate("logical") >= 4.0, "{server}");
+        let hits = 1.0 - rate("physical") / rate("logical");
+        assert!(
+            (count(&server["hit_share"]) - hits).abs() < 1e-9,
+            "{server}"
+        );
+        assert!(!sql["waits"].as_array().unwrap().is_empty(), "{sql}");
+    }
+    for tried in document["fit"]["multiples"].as_array().unwrap() {
+        let row = format!("{} ×", count(&tried["multiple"]));
+        assert!(
+            section.lines().any(|line| line.starts_with(&row)),
+            "{row}: {section}"
+        );
+    }
+}
+
+#[test]
+fn a_fit_on_mariadb_says_what_the_server_did() {
+    test("a_fit_on_mariadb_says_what_the_server_did", || {
+        let place = Place::in_memory("sql-fit-mariadb");
+        let server = serve_mariadb(&place)?;
+        let url = server.url();
+        // 16 KiB a block: twice the buffer cache.
+        ends(&place, &format!("sql load {url} --scale 4000"), 0);
+        let line = "-t 2 --rate 100 --work-unit 4 --run-time 3s --warm-up 0s";
+        ends(
+            &place,
+            &format!("sql run {url} {line} --no-progress --out demand"),
+            0,
+        );
+        let terms = "--point-time 2s --multiples 1..2 --slo operations:mean<100s --sessions 4";
+        let document = fitted(&place, &format!("demand {url} {terms} --out run"));
+        assert_server_is_told(&place, "run", &document);
+        Ok(())
+    });
 }
 
 #[test]
@@ -79,7 +138,8 @@ fn operations_of_a_run_are_offered_to_a_database() {
         let said = reads["conclusion"]["sentence"].as_str().unwrap();
         assert!(said.starts_with("For the reads only"), "{said}");
 
-        // The report again, of text and page.
+        assert_server_is_told(&place, "whole", &whole);
+        // The report again.
         let output = program(&place, "report reads").output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(

@@ -19,6 +19,7 @@ mod private;
 mod ranks;
 mod reach;
 mod servers;
+mod watch;
 
 use common::{Missing, Place, rigel};
 use postgres::{Client, NoTls};
@@ -64,6 +65,27 @@ fn serve(bin: &Path, place: &Place, settings: &[(&str, &str)]) -> Server {
         settings: &settings,
     };
     Server::start(&request, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A private `MariaDB`.
+fn serve_mariadb(place: &Place) -> Result<Server, Missing> {
+    let bin = Path::new("/usr/sbin");
+    if !bin.join("mariadbd").exists() {
+        return Err(Missing(format!(
+            "{} has no mariadbd: scripts/setup.sh test brings it",
+            bin.display()
+        )));
+    }
+    let request = ServerRequest {
+        dbms: Dbms::Mysql,
+        directory: &place.0,
+        bin: Some(bin),
+        buffer_cache: Bytes(32 * MIB),
+        sessions: 4,
+        settings: &[],
+    };
+    let stop = AtomicBool::new(false);
+    Ok(Server::start(&request, &stop).unwrap_or_else(|error| panic!("{error}")))
 }
 
 fn client(url: &str) -> Client {

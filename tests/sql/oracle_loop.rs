@@ -5,37 +5,12 @@
 //! operation is, where and how many rows, is the same text. What `MariaDB` cannot show is Oracle's: the
 //! plan, the hints, the wait for a commit, the clock.
 
-use crate::common::{Missing, Place, test};
-use crate::ends;
+use crate::common::{Place, test};
+use crate::{ends, serve_mariadb};
 use mysql::prelude::Queryable;
-use rigel::model::{Bytes, Dbms, MIB};
-use rigel::server::{Server, ServerRequest};
 use std::fs;
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 const ROWS: u64 = 10_000;
-
-/// A private `MariaDB`.
-fn serve_mariadb(place: &Place) -> Result<Server, Missing> {
-    let bin = Path::new("/usr/sbin");
-    if !bin.join("mariadbd").exists() {
-        return Err(Missing(format!(
-            "{} has no mariadbd: scripts/setup.sh test brings it",
-            bin.display()
-        )));
-    }
-    let request = ServerRequest {
-        dbms: Dbms::Mysql,
-        directory: &place.0,
-        bin: Some(bin),
-        buffer_cache: Bytes(32 * MIB),
-        sessions: 4,
-        settings: &[],
-    };
-    let stop = AtomicBool::new(false);
-    Ok(Server::start(&request, &stop).unwrap_or_else(|error| panic!("{error}")))
-}
 
 /// The text between two marks.
 fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {

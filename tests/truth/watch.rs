@@ -142,10 +142,23 @@ fn every_request_is_in_the_journal_once_with_its_bytes() {
             assert_eq!(sums(&run, FlowKind::Flushes).0, 40);
             assert!((prompt..=40).contains(&logs), "{prompt} to 40: {logs}");
             let intervals = run.watched.iter().flat_map(|interval| &interval.disks);
+            let (mut synced, mut all_writes) = (0, (0, 0));
             for disk in intervals {
                 let traced = disk.traced.as_ref().unwrap();
                 assert_eq!((traced.lost, traced.unmatched, traced.abandoned), (0, 0, 0));
+                // The kernel counts a write for each flush that somebody asks for: the trace has it.
+                let [before, after] = disk.counters.unwrap();
+                let writes = [FlowKind::PageWrites, FlowKind::LogWrites].map(|kind| {
+                    let flow = traced.flows.iter().find(|flow| flow.kind == kind);
+                    flow.map_or(0, |flow| flow.requests)
+                });
+                let seen = writes.iter().sum::<u64>() + traced.empty_writes;
+                synced += traced.empty_writes;
+                all_writes.0 += seen;
+                all_writes.1 += after.writes - before.writes;
             }
+            assert!(synced >= 40, "{synced}");
+            assert_eq!(all_writes.0, all_writes.1);
             Ok(())
         },
     );

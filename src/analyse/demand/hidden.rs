@@ -34,9 +34,31 @@ pub fn hidden_waits(url: &str) -> Finding {
     )
 }
 
+/// Says that the server `url` does not measure how long its I/O takes.
+#[must_use]
+pub fn hidden_times(url: &str) -> Finding {
+    Finding::note(
+        FindingName::TimesHidden,
+        format!(
+            "{url} does not time its I/O, so its mean times are unknown: track_io_timing is off there"
+        ),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_does_not_time_its_reads_is_named() {
+        let found = hidden_times("postgres://ana@db1/shop");
+        assert!(found.is(FindingName::TimesHidden));
+        assert!(
+            found
+                .what
+                .starts_with("postgres://ana@db1/shop does not time")
+        );
+    }
 
     #[test]
     fn only_a_disk_without_a_cache_hides_its_log_writes() {

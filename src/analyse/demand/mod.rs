@@ -33,7 +33,7 @@ pub use against::{Answer, DemandAgainst, StreamAgainst, Usage, against};
 pub use database_figures::DatabaseFigures;
 pub use database_result::{DatabaseResult, WaitShare, database};
 pub use evidence::has_possible_reads;
-pub use hidden::{hidden_log_writes, hidden_waits};
+pub use hidden::{hidden_log_writes, hidden_times, hidden_waits};
 pub use instances::{DemandOfInstances, at_one_time};
 pub use loops::{LoopFigures, LoopKind, LoopWait, LoopWitness};
 pub use scale_up::load_points;

@@ -70,6 +70,8 @@ pub struct ServerFigures {
     pub logical: Option<ServerRate>,
     /// Blocks not found in the buffer cache and read.
     pub physical: Option<ServerRate>,
+    /// Fraction of the visited blocks that were in the buffer cache.
+    pub hit_share: Option<f64>,
     /// Blocks written.
     pub written: Option<ServerRate>,
     /// Bytes of log written.
@@ -204,24 +206,58 @@ pub fn sql(record: &PointRecord) -> Option<SqlSummary> {
     })
 }
 
-/// The first and the last sample of the point, with their server counters.
-fn ends(record: &PointRecord) -> Option<(&Sample, &Sample, &ServerSample, &ServerSample)> {
-    let (first, last) = (record.samples.first()?, record.samples.last()?);
-    Some((
-        first,
-        last,
-        first.server.as_deref()?,
-        last.server.as_deref()?,
-    ))
+/// The visits to the point, which is its only one unless records were joined.
+fn visits(record: &PointRecord) -> &[PointRecord] {
+    if record.visits.is_empty() {
+        std::slice::from_ref(record)
+    } else {
+        &record.visits
+    }
+}
+
+/// The first and the last sample of a visit.
+#[derive(Debug, Clone, Copy)]
+struct VisitEnds<'a> {
+    samples: [&'a Sample; 2],
+    server: [&'a ServerSample; 2],
+}
+
+impl<'a> VisitEnds<'a> {
+    fn of(visit: &'a PointRecord) -> Option<Self> {
+        let samples = [visit.samples.first()?, visit.samples.last()?];
+        let [first, last] = samples.map(|sample| sample.server.as_deref());
+        let server = [first?, last?];
+        Some(Self { samples, server })
+    }
+}
+
+/// The ends of each visit, because what the server did between two visits is not of this point;
+/// `None` if the server was not asked in one of them.
+fn ends(record: &PointRecord) -> Option<Vec<VisitEnds<'_>>> {
+    visits(record).iter().map(VisitEnds::of).collect()
+}
+
+/// The increase of a counter during the visits.
+fn counted(ends: &[VisitEnds<'_>], of: impl Fn(&ServerSample) -> Option<u64>) -> Option<u64> {
+    ends.iter().map(|one| rise(one.server, &of)).sum()
 }
 
 /// The increase of a counter between two samples.
-fn counted(
-    a: &ServerSample,
-    b: &ServerSample,
+fn rise(
+    [first, last]: [&ServerSample; 2],
     of: impl Fn(&ServerSample) -> Option<u64>,
 ) -> Option<u64> {
-    Some(of(b)?.saturating_sub(of(a)?))
+    Some(of(last)?.saturating_sub(of(first)?))
+}
+
+/// How often sessions were looked at in these visits, and what they waited for. Each visit counts
+/// from zero.
+fn looks<'a>(ends: &[VisitEnds<'a>]) -> (u64, BTreeMap<&'a str, u64>) {
+    let mut waits: BTreeMap<&'a str, u64> = BTreeMap::new();
+    for (event, count) in ends.iter().flat_map(|one| &one.server[1].waits) {
+        *waits.entry(event).or_default() += count;
+    }
+    (ends.iter().map(|one| one.server[1].looks).sum(), waits)
 }
 
 fn server(
@@ -230,9 +266,10 @@ fn server(
     operations: u64,
     per_s: f64,
 ) -> Option<ServerFigures> {
-    let (_, _, first, last) = ends(record)?;
+    let ends = ends(record)?;
     let block = f64::from(stream.length);
-    let count = |of: fn(&ServerSample) -> Option<u64>| counted(first, last, of);
+    let count = |of: fn(&ServerSample) -> Option<u64>| counted(&ends, of);
+    let (looks, waits) = looks(&ends);
     let figure = |count: u64| {
         let per_operation = count as f64 / operations.max(1) as f64;
         ServerRate {
@@ -240,6 +277,7 @@ fn server(
             per_s: per_operation * per_s,
         }
     };
+    let logical = count(|sample| sample.logical);
     let physical = count(|sample| sample.physical);
     let storage_read = count(|sample| sample.storage_read);
     let cpu = count(|sample| sample.cpu.map(|cpu| cpu.0));
@@ -252,8 +290,12 @@ fn server(
         }
     });
     Some(ServerFigures {
-        logical: count(|sample| sample.logical).map(figure),
+        logical: logical.map(figure),
         physical: physical.map(figure),
+        hit_share: logical
+            .zip(physical)
+            .filter(|(logical, _)| *logical > 0)
+            .map(|(logical, physical)| (1.0 - physical as f64 / logical as f64).max(0.0)),
         written: count(|sample| sample.written).map(figure),
         log_bytes: count(|sample| sample.log_bytes).map(figure),
         log_syncs: count(|sample| sample.log_syncs).map(figure),
@@ -271,53 +313,59 @@ fn server(
             .zip(storage_read)
             .filter(|(reads, _)| *reads > 0)
             .map(|(reads, bytes)| (1.0 - bytes as f64 / (reads as f64 * block)).max(0.0)),
-        active: (last.looks > 0)
-            .then(|| last.waits.values().sum::<u64>() as f64 / last.looks as f64),
+        active: (looks > 0).then(|| waits.values().sum::<u64>() as f64 / looks as f64),
     })
 }
 
-/// The disks' figures between the first sample and the last one before the sessions ended.
+/// The disks' figures between the first sample of each visit and the last one before the sessions
+/// ended.
 fn disk(record: &PointRecord) -> Option<DiskFigures> {
-    let (_, before_the_end) = record.samples.split_last()?;
-    let (first, last) = (before_the_end.first()?, before_the_end.last()?);
-    let seconds = last.at.since(first.at).as_secs_f64();
-    if first.devices.is_empty() || seconds < 0.5 {
+    let spans: Vec<[&Sample; 2]> = visits(record)
+        .iter()
+        .map(|visit| {
+            let (_, before_the_end) = visit.samples.split_last()?;
+            Some([before_the_end.first()?, before_the_end.last()?])
+        })
+        .collect::<Option<_>>()?;
+    let lengths = spans.iter().map(|[first, last]| last.at.since(first.at));
+    let seconds: f64 = lengths.map(Nanos::as_secs_f64).sum();
+    if spans.iter().any(|[first, _]| first.devices.is_empty()) || seconds < 0.5 {
         return None;
     }
     let count = |of: fn(&Counters) -> u64| -> f64 {
         let sum = |sample: &Sample| sample.devices.values().map(of).sum::<u64>();
-        sum(last).saturating_sub(sum(first)) as f64
+        let rises = spans
+            .iter()
+            .map(|[first, last]| sum(last).saturating_sub(sum(first)));
+        rises.sum::<u64>() as f64
     };
+    let mut busy_ms: BTreeMap<&str, u64> = BTreeMap::new();
+    for [first, last] in &spans {
+        for (name, counters) in &last.devices {
+            let before = first.devices.get(name).map_or(counters, |before| before);
+            *busy_ms.entry(name).or_default() += counters.busy_ms.saturating_sub(before.busy_ms);
+        }
+    }
+    let busiest = busy_ms.into_values().max().unwrap_or(0);
     let reads = count(|counters| counters.reads);
-    let busy = last.devices.iter().filter_map(|(name, counters)| {
-        Some(
-            counters
-                .busy_ms
-                .saturating_sub(first.devices.get(name)?.busy_ms) as f64
-                / 1e3
-                / seconds,
-        )
-    });
     Some(DiskFigures {
         reads_per_s: reads / seconds,
         writes_per_s: count(|counters| counters.writes) / seconds,
         read_bytes_per_s: count(|counters| counters.read_sectors) * 512.0 / seconds,
         read_mean_us: (reads > 0.0).then(|| count(|counters| counters.read_ms) * 1e3 / reads),
-        busy: busy.fold(0.0, f64::max).min(1.0),
+        busy: (busiest as f64 / 1e3 / seconds).min(1.0),
     })
 }
 
 fn waits(record: &PointRecord) -> Vec<Wait> {
-    let Some((_, _, _, last)) = ends(record) else {
-        return Vec::new();
+    let (looks, waits) = looks(&ends(record).unwrap_or_default());
+    let all: u64 = waits.values().sum();
+    let wait = |(event, count): (&str, u64)| Wait {
+        event: event.into(),
+        share: count as f64 / all.max(1) as f64,
+        sessions: count as f64 / looks.max(1) as f64,
     };
-    let all: u64 = last.waits.values().sum();
-    let wait = |(event, count): (&String, &u64)| Wait {
-        event: event.clone(),
-        share: *count as f64 / all.max(1) as f64,
-        sessions: *count as f64 / last.looks.max(1) as f64,
-    };
-    let mut waits: Vec<Wait> = last.waits.iter().map(wait).collect();
+    let mut waits: Vec<Wait> = waits.into_iter().map(wait).collect();
     waits.sort_by(|a, b| b.share.total_cmp(&a.share));
     waits
 }
@@ -359,7 +407,7 @@ fn timeline(record: &PointRecord) -> Vec<ServerMoment> {
         let seconds = b.at.since(a.at).as_secs_f64();
         let looks = last.looks.saturating_sub(first.looks).max(1) as f64;
         let rate = |of: fn(&ServerSample) -> Option<u64>| {
-            counted(first, last, of).map(|count| count as f64 / seconds)
+            rise([first, last], of).map(|count| count as f64 / seconds)
         };
         let waits = last.waits.iter().filter_map(|(event, count)| {
             let fresh = count.saturating_sub(first.waits.get(event).copied().unwrap_or(0));
@@ -378,34 +426,38 @@ fn timeline(record: &PointRecord) -> Vec<ServerMoment> {
 
 /// The counts of the same blocks: by the client, the server, its processes in the kernel, the disk.
 fn witnesses(record: &PointRecord, stream: &StreamRecord) -> Vec<Witnessed> {
-    let Some((a, b, first, last)) = ends(record) else {
+    let Some(ends) = ends(record) else {
         return Vec::new();
     };
     let block = u64::from(stream.length);
+    let count = |of: fn(&ServerSample) -> Option<u64>| counted(&ends, of);
+    // What the client asked for, in all visits.
+    let streams = visits(record).iter().flat_map(|visit| &visit.streams);
+    let slices = streams
+        .filter(|one| one.sql.is_some())
+        .flat_map(|one| &one.coverage.slices);
+    let asked: u64 = slices.sum();
     let mut witnesses = Vec::new();
     if stream.sql.is_some_and(|work| work.way == ReadWay::File) {
         // The server does not count blocks that do not go through its buffer cache.
-        let asked = stream.coverage.slices.iter().sum();
-        witnesses.extend(
-            counted(first, last, |sample| sample.storage_read).map(|bytes| Witnessed {
-                what: "blocks read from files",
-                first: ("client", asked),
-                second: ("the server's processes from storage", bytes / block),
-                may_differ: Some("blocks in the page cache are not read from storage"),
-            }),
-        );
+        witnesses.extend(count(|sample| sample.storage_read).map(|bytes| Witnessed {
+            what: "blocks read from files",
+            first: ("client", asked),
+            second: ("the server's processes from storage", bytes / block),
+            may_differ: Some("blocks in the page cache are not read from storage"),
+        }));
         return witnesses;
     }
-    if let Some(visited) = counted(first, last, |sample| sample.visited) {
+    if let Some(visited) = count(|sample| sample.visited) {
         witnesses.push(Witnessed {
             what: "blocks of the tables visited",
-            first: ("client", stream.coverage.slices.iter().sum()),
+            first: ("client", asked),
             second: ("server", visited),
             may_differ: visited_otherwise(stream),
         });
     }
-    let physical = counted(first, last, |sample| sample.physical);
-    let storage = counted(first, last, |sample| sample.storage_read).map(|bytes| bytes / block);
+    let physical = count(|sample| sample.physical);
+    let storage = count(|sample| sample.storage_read).map(|bytes| bytes / block);
     if let (Some(physical), Some(storage)) = (physical, storage) {
         witnesses.push(Witnessed {
             what: "blocks read past the buffer cache",
@@ -421,8 +473,11 @@ fn witnesses(record: &PointRecord, stream: &StreamRecord) -> Vec<Witnessed> {
             .map(|counters| counters.read_sectors)
             .sum::<u64>()
     };
-    if let Some(physical) = physical.filter(|_| !a.devices.is_empty()) {
-        let disk = sectors(b).saturating_sub(sectors(a)) * 512 / block;
+    let has_disks = ends.iter().all(|one| !one.samples[0].devices.is_empty());
+    if let Some(physical) = physical.filter(|_| has_disks) {
+        let rise =
+            |one: &VisitEnds<'_>| sectors(one.samples[1]).saturating_sub(sectors(one.samples[0]));
+        let disk = ends.iter().map(rise).sum::<u64>() * 512 / block;
         witnesses.push(Witnessed {
             what: "blocks read from the disk",
             first: ("server", physical),
@@ -494,13 +549,13 @@ pub fn mib(bytes: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::model::{Coordinates, Load, Pattern, Ratio, SqlWork, Tables};
     use crate::record::{Coverage, End, KindRecord, Window};
 
     /// 1,000 reads of 64 rows measured in ten seconds, after 100 in the warm-up, by four sessions.
-    fn record(updates: Ratio) -> PointRecord {
+    pub(crate) fn record(updates: Ratio) -> PointRecord {
         let tables = Tables {
             schemas: 1,
             scale: 10_000,
@@ -697,6 +752,35 @@ mod tests {
                 .may_differ
                 .is_some_and(|why| why.contains("update"))
         );
+    }
+
+    #[test]
+    fn what_the_server_did_between_two_visits_is_of_another_point() {
+        let alone = sql(&record(Ratio::ZERO)).unwrap();
+        let mut again = record(Ratio::ZERO);
+        for sample in &mut again.samples {
+            let server = sample.server.as_mut().unwrap();
+            let later = |count: &mut Option<u64>| *count = count.map(|count| count + 1_000_000);
+            later(&mut server.visited);
+            later(&mut server.logical);
+            later(&mut server.physical);
+            server.cpu = server.cpu.map(|cpu| cpu.plus(Nanos::from_secs(100)));
+            server.storage_read = server.storage_read.map(|bytes| bytes + 8_192_000_000);
+            for counters in sample.devices.values_mut() {
+                counters.reads += 1_000_000;
+                counters.read_sectors += 16_000_000;
+            }
+        }
+        let joined = crate::record::visits::joined(&[record(Ratio::ZERO), again]).remove(0);
+        assert_eq!(joined.visits.len(), 2);
+        let both = sql(&joined).unwrap();
+        assert_eq!(both.operations, 2 * alone.operations);
+        assert_eq!((&both.server, &both.disk), (&alone.server, &alone.disk));
+        assert_eq!(both.waits, alone.waits);
+        for (both, alone) in both.witnesses.iter().zip(&alone.witnesses) {
+            assert_eq!(both.first.1, 2 * alone.first.1, "{both:?}");
+            assert!(both.agrees(), "{both:?}");
+        }
     }
 
     #[test]

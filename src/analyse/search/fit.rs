@@ -330,7 +330,8 @@ pub fn fit(records: &[PointRecord], lines: &RankLines, request: &FitRequest) -> 
 }
 
 /// True if both are one multiple, which is planned in thousandths.
-pub(in crate::analyse) fn is_same(one: f64, other: f64) -> bool {
+#[must_use]
+pub fn is_same(one: f64, other: f64) -> bool {
     (one - other).abs() < 5e-4
 }
 

@@ -4,7 +4,7 @@
 //! never shows a password: not in a URL, in debug output, or in the journal.
 
 use crate::files;
-use crate::model::{Dbms, Error, Finding, FindingName};
+use crate::model::{Dbms, Error, Finding, FindingName, decoded};
 use std::borrow::Cow;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -136,8 +136,8 @@ impl Address {
         let (name, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (place, database) = rest.split_once('/').unwrap_or((rest, ""));
-        let decoded = |text: &str| decode(text).ok_or_else(|| wrong("has an invalid % escape"));
-        let user = decoded(name)?;
+        let plain = |text: &str| decoded(text).ok_or_else(|| wrong("has an invalid % escape"));
+        let user = plain(name)?;
         let names_password = |part: &str| part.to_ascii_lowercase().starts_with("password=");
         if user.contains(':') || query.split('&').any(names_password) {
             return Err(Error::usage(
@@ -155,7 +155,7 @@ impl Address {
             Some((host, port)) if !port.contains(']') => (host, Some(port)),
             _ => (place, None),
         };
-        let host = decoded(host.trim_start_matches('[').trim_end_matches(']'))?;
+        let host = plain(host.trim_start_matches('[').trim_end_matches(']'))?;
         if host.contains('@') || (host.contains(':') && !host.starts_with('/') && !is_ipv6(&host)) {
             return Err(wrong("has no host"));
         }
@@ -166,7 +166,7 @@ impl Address {
             user,
             host,
             port: port.ok_or_else(|| wrong("has no valid port (1 to 65535) after its host"))?,
-            database: decoded(database)?,
+            database: plain(database)?,
             tls: Tls::Prefer,
             authorities: None,
         };
@@ -184,7 +184,7 @@ impl Address {
         }
         for part in query.split('&').filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
-            let value = decoded(value)?;
+            let value = plain(value)?;
             if !KEYS.contains(&key) {
                 return Err(wrong(&format!(
                     "has an unknown parameter after the ?; known are {}",
@@ -392,21 +392,6 @@ impl fmt::Display for Address {
         }
         Ok(())
     }
-}
-
-/// Decodes `%2F` and the like.
-fn decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let digits = [rest.next()?, rest.next()?];
-            bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// Encodes characters with a meaning in URLs as `%2F` and the like.

@@ -17,6 +17,8 @@ pub struct ServerStatus {
     pub block: u32,
     /// True if the server is known to hide from this user what others' sessions wait for.
     pub hides_waits: bool,
+    /// True if the server is known not to measure how long its I/O takes.
+    pub hides_times: bool,
 }
 
 enum StatusConnection {
@@ -37,6 +39,7 @@ impl ServerStatus {
                     postgres::PostgresStatus::connect(access, address)?;
                 Self {
                     hides_waits: connection.hides_waits,
+                    hides_times: connection.hides_times,
                     connection: StatusConnection::Postgres(Box::new(connection)),
                     version,
                     block,
@@ -49,6 +52,7 @@ impl ServerStatus {
                     version,
                     block,
                     hides_waits: false,
+                    hides_times: false,
                 }
             }
         })

@@ -32,6 +32,7 @@ const CHARTS_LICENCE: &str = include_str!("assets/uplot/LICENSE");
 /// Renders a document as one HTML file.
 #[must_use]
 pub fn render(document: &Document) -> String {
+    let document = &document.in_words();
     let title = escape::html(&document.title);
     let style = format!("\n{CHARTS_STYLE}\n{STYLE}");
     let scripts = [

@@ -15,6 +15,8 @@ pub(in crate::engine::sql) struct PostgresStatus {
     block: u32,
     /// True if this user may not see what others' sessions wait for.
     pub(in crate::engine::sql) hides_waits: bool,
+    /// True if the server does not measure how long its I/O takes.
+    pub(in crate::engine::sql) hides_times: bool,
 }
 
 /// Active sessions by what they wait for, without our own. A sender of the log to a standby is
@@ -35,7 +37,7 @@ impl PostgresStatus {
         let facts = rows(
             &mut client,
             "SELECT name, setting FROM pg_settings WHERE name IN ('server_version_num', \
-             'server_version', 'block_size') UNION ALL SELECT 'sees_all', \
+             'server_version', 'block_size', 'track_io_timing') UNION ALL SELECT 'sees_all', \
              pg_has_role('pg_read_all_stats', 'USAGE')::text",
         )
         .map_err(|error| asked(&error))?;
@@ -61,6 +63,7 @@ impl PostgresStatus {
             counters,
             block,
             hides_waits: fact("sees_all") == "false",
+            hides_times: fact("track_io_timing") == "off",
         };
         Ok((status, version, block))
     }
