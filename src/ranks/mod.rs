@@ -333,7 +333,14 @@ impl Ranks {
     /// Number of different kernels.
     #[must_use]
     pub fn hosts(&self) -> usize {
-        let mut boots: Vec<&str> = self.members.iter().map(|one| &*one.boot_id).collect();
+        self.hosts_of(&(0..self.size).collect::<Vec<_>>())
+    }
+
+    /// Number of different kernels on which these ranks run.
+    #[must_use]
+    pub fn hosts_of(&self, ranks: &[usize]) -> usize {
+        let members = ranks.iter().filter_map(|rank| self.members.get(*rank));
+        let mut boots: Vec<&str> = members.map(|one| &*one.boot_id).collect();
         boots.sort_unstable();
         boots.dedup();
         boots.len()

@@ -27,6 +27,7 @@ mod predictability;
 mod queues;
 mod ranks;
 mod ranks_fit;
+mod ranks_live;
 mod search;
 mod soak_table;
 mod tidy;
