@@ -8,7 +8,9 @@ mod bench;
 pub mod ranks;
 pub mod soak;
 
-pub use bench::{Bench, BenchRequest, Event, Listen, ServerWatch, SqlRequest};
+pub use bench::{
+    Bench, BenchRequest, Event, Listen, RunningRanks, ServerWatch, SlowestHost, SqlRequest,
+};
 
 use crate::model::{Coordinates, Error, Nanos, Point};
 use crate::ranks::Ranks;

@@ -68,7 +68,9 @@ impl RunResult {
     #[must_use]
     pub fn of(run: &Run, is_more_planned: &dyn Fn(&[PointSummary]) -> bool) -> Self {
         let mut result = Self::of_verb(run, is_more_planned);
-        if let Some(found) = ranks(run) {
+        // A soak has its own findings about the hosts, over all rounds.
+        let is_soak = matches!(result, Self::Soak(_));
+        if let Some(found) = ranks(run).filter(|_| !is_soak) {
             result.add_findings(found.findings);
         }
         result
@@ -119,6 +121,9 @@ impl RunResult {
             Request::Soak(request) => {
                 let mut reader = SoakReader::new(&request.objectives);
                 records.iter().for_each(|record| reader.add(record));
+                let parts = run.ranks.parts.iter();
+                parts.for_each(|point| reader.add_parts(&point.parts));
+                reader.end(run.header.ranks.as_deref(), &run.ranks);
                 Self::Soak(Box::new(reader.result(request)))
             }
             Request::Fit(request) => {

@@ -75,6 +75,8 @@ impl<'a> Subject<'a> {
             rounds,
             found,
             findings,
+            // A comparison is of the sums.
+            hosts: _,
         } = result;
         let with = |wanted: fn(&&Round) -> bool| rounds.iter().filter(wanted).count();
         let of_rounds = [

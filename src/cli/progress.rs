@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::drive::{self, Live};
 use crate::model::{Bytes, Coordinates, MIB, Nanos, Point, Sample, Step, Until, escaped, spoken};
 use crate::record::{End, PointRecord, WatchedInterval};
-use crate::run::Event;
+use crate::run::{Event, RunningRanks};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -55,6 +55,8 @@ pub(super) struct Progress {
     printed: Nanos,
     /// Live counters at the last redraw.
     last: (Nanos, Vec<(u64, u64)>),
+    /// The ranks that measure the current point; `None` if this process measures alone.
+    ranks: Option<RunningRanks>,
 }
 
 enum ProgressLine {
@@ -101,6 +103,7 @@ impl Progress {
             seconds_planned: seconds,
             on_timetable: false,
             last: (Nanos(0), Vec::new()),
+            ranks: None,
         }
     }
 
@@ -165,7 +168,11 @@ impl Progress {
                 point,
                 live,
                 samples,
-            } => self.live(point, live, samples),
+                ranks,
+            } => {
+                self.ranks = ranks.cloned();
+                self.live(point, live, samples);
+            }
             Event::Parts(_) => {}
             Event::End(record) => self.end(record),
             Event::Waiting { left } => self.waiting(*left),
@@ -180,6 +187,7 @@ impl Progress {
         }
         self.number += 1;
         self.last = (Nanos(0), Vec::new());
+        self.ranks = None;
         if let Some(ProgressLine::Live(view)) = &self.line {
             let left = self.seconds_left(self.number - 1, Nanos(0));
             view.update(|state, now| {
@@ -245,6 +253,7 @@ impl Progress {
             view.update(|state, now| {
                 if state.wants_look(now) {
                     state.live(point, live, samples, now);
+                    state.share_with(self.ranks.as_ref());
                     state.set_left(left, now);
                 }
             });
@@ -265,6 +274,9 @@ impl Progress {
             "point {}/{}, {left} left: {}",
             self.number, self.points, point.coordinates
         );
+        if let Some(ranks) = &self.ranks {
+            let _ = write!(text, " | {ranks}");
+        }
         if live.measuring_since.is_none() {
             text.push_str(" | warming up");
         }
@@ -272,7 +284,7 @@ impl Progress {
             for ((name, (done, response)), (done_before, response_before)) in
                 drive::classes(point).iter().zip(&counts).zip(&before)
             {
-                let done = done - done_before;
+                let done = done.saturating_sub(*done_before);
                 if done == 0 {
                     continue;
                 }
@@ -281,7 +293,7 @@ impl Progress {
                     ThroughputUnit::of(false, stream.length)
                 });
                 let rate = done as f64 / span;
-                let mean = Nanos((response - response_before) / done);
+                let mean = Nanos(response.saturating_sub(*response_before) / done);
                 // Only one rate per class, so that two classes fit in 80 columns: the one that is
                 // usual for this size.
                 let _ = if let ThroughputUnit::Bytes(length) = unit {
@@ -298,6 +310,10 @@ impl Progress {
                     )
                 };
             }
+        }
+        if let Some(slowest) = self.ranks.as_ref().and_then(|ranks| ranks.slowest.as_ref()) {
+            let rate = quantity::count(slowest.rate.round());
+            let _ = write!(text, " | slowest {} {rate}/s", slowest.name);
         }
         bar.set_message(escaped(&text).into_owned());
     }
@@ -319,8 +335,10 @@ impl Progress {
             };
             let figures = short_figures(&summarise(record)) + &went_wrong(record);
             let (number, points) = (self.number, self.points.max(self.number));
+            let ranks = self.ranks.as_ref();
+            let ranks = ranks.map_or_else(String::new, |ranks| format!(", {ranks}"));
             output::remark(&format!(
-                "point {number} of {points}: {}:{figures}{left}\n",
+                "point {number} of {points}: {}{ranks}:{figures}{left}\n",
                 record.coordinates
             ));
         }

@@ -262,15 +262,17 @@ pub(super) fn is_soak(header: &Header) -> bool {
 /// cut off.
 pub(super) fn read(path: &Path) -> Result<(Header, SoakResult, bool), Error> {
     let mut reader: Option<SoakReader> = None;
-    let (header, cut) = journal::scan(path, &mut |header, record| {
+    let (header, lines, cut) = journal::scan_with_parts(path, &mut |header, record, parts| {
         let objectives = || request(header).map_or(&[][..], |request| &request.objectives);
-        reader
-            .get_or_insert_with(|| SoakReader::new(objectives()))
-            .add(&record);
+        let reader = reader.get_or_insert_with(|| SoakReader::new(objectives()));
+        reader.add(&record);
+        reader.add_parts(&parts);
     })?;
     let request = request(&header)
         .ok_or_else(|| Error::usage("this run is not a soak", "rigel report reads any run"))?;
-    let result = reader.unwrap_or_default().result(request);
+    let mut reader = reader.unwrap_or_default();
+    reader.end(header.ranks.as_deref(), &lines);
+    let result = reader.result(request);
     Ok((header, result, cut))
 }
 

@@ -7,8 +7,9 @@
 //! has a connection to rank 0 (`star`), because a process manager cannot tell that a rank hangs,
 //! and takes a hundred times as long.
 //!
-//! Every rank sends a sign of life each second. Whoever hears nothing for ten seconds, or whose
-//! launcher is gone, sets the stop flag of its run. This module knows nothing of what is measured.
+//! Every rank sends a sign of life each second. Rank 0 gives up a rank that it has not heard for ten
+//! seconds, and others give up rank 0 after seven. Who gives up, or whose launcher is gone, sets the
+//! stop flag of its run. This module knows nothing of what is measured.
 
 mod clocks;
 mod frame;
@@ -48,8 +49,11 @@ use std::time::Duration;
 const BOUNDING: usize = 3;
 /// Time from one sign of life to the next.
 const BEAT: Nanos = Nanos::from_secs(1);
-/// A rank that is silent for this long is lost.
+/// Rank 0 gives up a rank that is silent for this long.
 const SILENT: Nanos = Nanos::from_secs(10);
+/// Another rank gives up rank 0 after this time, and stops. It is shorter, so that a rank whose link
+/// is cut has stopped before rank 0 says that it is lost: see `limit_of`.
+const SILENT_ROOT: Nanos = Nanos::from_secs(7);
 /// How often the stop flag and the launcher are looked at.
 const LOOK: Nanos = Nanos::from_millis(100);
 /// A rank that is cut off from rank 0 ends itself after this time, whatever its I/O does.
@@ -229,7 +233,7 @@ impl Ranks {
         let mut readers = Vec::new();
         for (peer, stream) in (usize::from(rank == 0)..).zip(streams) {
             // Silence is noticed by this timeout, since a beat comes every second.
-            let silent = Some(Duration::from_nanos(SILENT.0));
+            let silent = Some(Duration::from_nanos(limit_of(rank).0));
             stream.set_read_timeout(silent).map_err(failed)?;
             stream.set_write_timeout(silent).map_err(failed)?;
             readers.push((peer, stream.try_clone().map_err(failed)?));
@@ -333,7 +337,14 @@ impl Ranks {
     /// Number of different kernels.
     #[must_use]
     pub fn hosts(&self) -> usize {
-        let mut boots: Vec<&str> = self.members.iter().map(|one| &*one.boot_id).collect();
+        self.hosts_of(&(0..self.size).collect::<Vec<_>>())
+    }
+
+    /// Number of different kernels on which these ranks run.
+    #[must_use]
+    pub fn hosts_of(&self, ranks: &[usize]) -> usize {
+        let members = ranks.iter().filter_map(|rank| self.members.get(*rank));
+        let mut boots: Vec<&str> = members.map(|one| &*one.boot_id).collect();
         boots.sort_unstable();
         boots.dedup();
         boots.len()
@@ -660,7 +671,7 @@ impl SharedLinks {
     fn lose(&self, peer: usize, error: &std::io::Error, arrivals: &Sender<(usize, Arrival)>) {
         use std::io::ErrorKind::{TimedOut, UnexpectedEof, WouldBlock};
         let how = match error.kind() {
-            WouldBlock | TimedOut => format!("no beat for {}", SILENT.exact()),
+            WouldBlock | TimedOut => format!("no beat for {}", limit_of(self.rank).exact()),
             UnexpectedEof => "its connection closed".into(),
             _ => format!("its connection broke: {error}"),
         };
@@ -719,6 +730,15 @@ impl SharedLinks {
     }
 }
 
+/// The silence after which `rank` gives up the other end of a connection.
+///
+/// The last sign of life that arrived at rank 0 was sent up to a beat before the link was cut, so
+/// rank 0 may wait that much less than its limit from then on. The other side waits for all of its
+/// own limit, and needs some time to stop. Between the two are 3 s.
+fn limit_of(rank: usize) -> Nanos {
+    if rank == 0 { SILENT } else { SILENT_ROOT }
+}
+
 /// True if the process that started this one is gone: another one has become its parent.
 fn is_gone(launcher: Option<Pid>) -> bool {
     getppid() != launcher
@@ -750,4 +770,34 @@ fn inflated(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
 
 fn lock<Value>(mutex: &Mutex<Value>) -> MutexGuard<'_, Value> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_rank_whose_link_is_cut_stops_before_rank_0_gives_it_up(
+            // When the link is cut, after the last sign of life that went through.
+            since_beat in 0.0..1.0_f64,
+            // A sign of life that a busy machine sends late, and one that is long on its way.
+            late_ms in 0.0..500.0_f64,
+            delay_ms in 0.0..500.0_f64,
+            // Each clock runs too fast or too slow by this.
+            (root_ppm, other_ppm) in (-500.0..500.0_f64, -500.0..500.0_f64),
+        ) {
+            let ms = |time: Nanos| time.as_secs_f64() * 1e3;
+            let longest = ms(BEAT) + ms(LOOK) + late_ms;
+            // Rank 0 heard of it last before the cut, the other of rank 0 last when what was on its
+            // way had arrived.
+            let cut = since_beat * longest;
+            let given_up = ms(limit_of(0)) * (1.0 - root_ppm / 1e6);
+            let gives_up = cut + delay_ms + ms(limit_of(1)) * (1.0 + other_ppm / 1e6);
+            // The stop flag is looked at twice on its way to the last operation.
+            let has_stopped = gives_up + 2.0 * ms(LOOK);
+            prop_assert!(has_stopped < given_up, "{has_stopped} ms, {given_up} ms");
+        }
+    }
 }

@@ -566,6 +566,32 @@ pub fn scan(path: &Path, each: &mut Each) -> Result<(Header, bool), Error> {
     Ok((header, cut))
 }
 
+/// Like [`scan`], with what each rank measured of the point, by rank. Also returns which ranks were
+/// lost and how the run ended, without the records of ranks.
+///
+/// # Errors
+/// As [`read`].
+pub fn scan_with_parts(
+    path: &Path,
+    each: &mut EachWithParts,
+) -> Result<(Header, RankLines, bool), Error> {
+    let path = file_of(path);
+    let mut lines = RankLines::default();
+    let mut take = |header: &Header, entry: JournalEntry| match entry {
+        JournalEntry::Rank(part) => lines.record(*part),
+        JournalEntry::Point(point) => {
+            lines.point(0, &point);
+            let parts = lines.parts.pop().map(|point| point.parts);
+            each(header, *point, parts.unwrap_or_default());
+        }
+        JournalEntry::Lost(lost) => lines.lost.push(*lost),
+        JournalEntry::End(end) => lines.ended = Some(end),
+        JournalEntry::Imported(_) | JournalEntry::Watched(_) => {}
+    };
+    let JournalSummary { header, cut, .. } = read_lines(&path, opened(&path)?, &mut take)?;
+    Ok((header, lines, cut))
+}
+
 /// Like [`scan`], for the intervals of `rigel watch`.
 ///
 /// # Errors
@@ -607,6 +633,9 @@ pub fn header(path: &Path) -> Result<Header, Error> {
 
 /// Receives each interval of a journal of `rigel watch`, together with the header.
 pub type EachWatched<'a> = dyn FnMut(&Header, WatchedInterval) + 'a;
+
+/// Receives each point of a journal and what each rank measured of it, together with the header.
+pub type EachWithParts<'a> = dyn FnMut(&Header, PointRecord, Vec<RankRecord>) + 'a;
 
 /// Receives each point of a journal, together with the header.
 pub type Each<'a> = dyn FnMut(&Header, PointRecord) + 'a;

@@ -347,6 +347,16 @@ impl SharedWindows {
         }
         windows
     }
+
+    /// Sets window number `at`, all kinds of operations together: for sums of what others recorded.
+    /// Windows before it that were never set are empty.
+    pub fn put(&self, at: usize, window: Window) {
+        let mut windows = lock(&self.kinds[0]);
+        if windows.len() <= at {
+            windows.resize_with(at + 1, Window::default);
+        }
+        windows[at] = window;
+    }
 }
 
 /// One worker's counts for one stream, written in the main loop. Allocates only once a second.

@@ -70,7 +70,8 @@ pub fn document(run: &Run, result: &RunResult) -> Document {
         RunResult::Watch(found) => watch::document(header, found),
         RunResult::Imported(found) => imported::document(run, found, findings, frame),
     };
-    if let Some(found) = analyse::ranks(run) {
+    let is_soak = matches!(result, RunResult::Soak(_));
+    if let Some(found) = analyse::ranks(run).filter(|_| !is_soak) {
         // Behind the first section, which has the figures that the hosts' are the parts of.
         let at = document.sections.len().min(1);
         document.sections.insert(at, ranks::section(&found));

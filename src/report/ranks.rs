@@ -10,16 +10,21 @@ use crate::analyse::{
     self, AloneFigures, Estimate, HostFigures, HostRounds, HostsAtLoad, LadderStep, RanksResult,
 };
 use crate::model::{Bytes, Error};
-use crate::record::RanksEnd;
 use crate::record::journal::Run;
+use crate::record::{RankLost, RanksEnd};
 use std::fmt::Write;
 
 /// Maximum number of hosts in the table of a summary.
 const SHOWN_MAX: usize = 16;
 
+/// What no figure can show.
+pub(super) const NOT_ASKED: &str =
+    "Hosts that are not in this run are not asked what they do to the storage.";
+
 /// The section.
 pub(super) fn section(found: &RanksResult) -> Section {
-    let mut blocks = vec![Block::Text(counted(found))];
+    let counts = (found.ranks, found.hosts);
+    let mut blocks = vec![Block::Text(counted(counts, &found.names, &found.lost))];
     if let Some(at) = &found.at_load {
         blocks.push(Block::Text(sum(at)));
         blocks.push(Block::Table(hosts(at)));
@@ -33,14 +38,19 @@ pub(super) fn section(found: &RanksResult) -> Section {
         blocks.extend(scaling(rounds).map(Block::Text));
     }
     blocks.extend(honesty(found).into_iter().map(Block::Text));
-    let lead = if found.is_separate {
+    let lead = lead(found.is_separate);
+    parts::section("hosts", "The hosts", lead, blocks)
+}
+
+/// What the figures of a report are of.
+pub(super) fn lead(is_separate: bool) -> &'static str {
+    if is_separate {
         "The hosts have storage of their own: figures of all of them stand side by side, and their \
          sum is not the rate of one storage."
     } else {
         "All figures of this report are of all ranks together: counts and histograms are added, \
          window by window, over the time in which all of them measured."
-    };
-    parts::section("hosts", "The hosts", lead, blocks)
+    }
 }
 
 /// How the run of several ranks ended, if that is worth a word: what the launcher returned is no
@@ -82,31 +92,30 @@ pub(super) fn end(run: &Run) -> Option<Section> {
     Some(parts::section("end", "How the run ended", "", blocks))
 }
 
-/// How many ranks and hosts there were.
-fn counted(found: &RanksResult) -> String {
-    let hosts = if found.hosts == 1 {
+/// How many ranks and hosts there were, their names, and those that were lost.
+pub(super) fn counted(
+    (ranks, hosts): (usize, usize),
+    names: &[String],
+    lost: &[RankLost],
+) -> String {
+    let hosts = if hosts == 1 {
         "one host".to_string()
     } else {
-        format!("{} hosts", found.hosts)
+        format!("{hosts} hosts")
     };
-    let names = if found.names.len() <= SHOWN_MAX {
-        found.names.join(", ")
-    } else {
-        format!(
-            "{} to {}",
-            found.names[0],
-            found.names[found.names.len() - 1]
-        )
+    let names = match names {
+        [first, .., end] if names.len() > SHOWN_MAX => format!("{first} to {end}"),
+        _ => names.join(", "),
     };
-    let mut lost = String::new();
-    for one in &found.lost {
+    let mut text = String::new();
+    for one in lost {
         let _ = write!(
-            lost,
+            text,
             " Rank {} on {} was lost at {}: {}.",
             one.rank, one.host, one.coordinates, one.how
         );
     }
-    format!("{} ranks on {hosts}: {names}.{lost}", found.ranks)
+    format!("{ranks} ranks on {hosts}: {names}.{text}")
 }
 
 /// The sum at the load at which hosts are compared, and the worst host's tail.
@@ -131,6 +140,10 @@ fn sum(at: &HostsAtLoad) -> String {
     }
     text + "."
 }
+
+/// A host that completed more than this share of what was due has completed it: the last operations
+/// end after the measurement.
+const ALL_SERVED: f64 = 0.995;
 
 const HOST_COLUMNS: [&str; 9] = [
     "host",
@@ -180,13 +193,17 @@ fn row(host: &HostFigures) -> [String; 9] {
 /// How equally the hosts were served.
 fn fairness(at: &HostsAtLoad) -> Option<String> {
     let (least, most) = at.extremes()?;
-    let ends = format!(
-        "least {} ({}), most {} ({})",
-        least.host,
-        parts::count(least.iops.value),
-        most.host,
-        parts::count(most.iops.value)
-    );
+    let ends = if let Some((low, high)) = least.served.zip(most.served) {
+        served((least, low), (most, high))
+    } else {
+        format!(
+            "least {} ({}), most {} ({})",
+            least.host,
+            parts::count(least.iops.value),
+            most.host,
+            parts::count(most.iops.value)
+        )
+    };
     if let Some(jain) = at.jain {
         return Some(format!(
             "Fairness: {jain:.3} by Jain's index, where 1 is equal rates and {:.3} is one host \
@@ -199,6 +216,21 @@ fn fairness(at: &HostsAtLoad) -> Option<String> {
         "Fairness: the worst host's p99 is {} times the median of the hosts' p99; {ends}.",
         parts::three_digits(ratio)
     ))
+}
+
+/// Who completed how much of what was due on it: rates say nothing, as each host may be asked for
+/// another.
+fn served((least, low): (&HostFigures, f64), (most, high): (&HostFigures, f64)) -> String {
+    if low > ALL_SERVED {
+        return "every host completed what was due on it".into();
+    }
+    format!(
+        "of what was due on it, {} completed least ({}), {} most ({})",
+        least.host,
+        parts::percent(low),
+        most.host,
+        parts::percent(high)
+    )
 }
 
 fn of_each(rounds: &HostRounds) -> String {
@@ -363,7 +395,7 @@ fn honesty(found: &RanksResult) -> Vec<String> {
         parts::time(overlap.skew_us),
         parts::time(overlap.clock_bound_us)
     ));
-    said.push("Hosts that are not in this run are not asked what they do to the storage.".into());
+    said.push(NOT_ASKED.into());
     said
 }
 

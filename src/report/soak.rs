@@ -6,6 +6,7 @@
 
 mod changes;
 mod figures;
+mod hosts;
 mod timeline;
 
 use super::csv::CsvTable;
@@ -16,7 +17,7 @@ use super::parts::{per_second as rate, rounded_percent, share};
 use super::{parts, setup};
 use crate::analyse::{
     Conclusion, CutRounds, ObjectiveResult, Predictability, Quantity, Round, RoundEnd,
-    SeriesFigures, SoakResult,
+    SeriesFigures, SoakHosts, SoakResult,
 };
 use crate::model::{Bytes, Finding, Load, Moment, Request, Resolution};
 use crate::record::journal::Header;
@@ -39,6 +40,11 @@ pub fn document(header: &Header, result: &SoakResult) -> Document {
     let workload = workload(header);
     let mut document = of_series(header, result, frame(header, result.conclusion(header)));
     document.about = about(header, &workload, &measured(result));
+    if let Some(found) = &result.hosts {
+        // Behind the first section, which has the figures that the hosts' are the parts of.
+        let at = document.sections.len().min(1);
+        document.sections.insert(at, hosts::section(found));
+    }
     document.sections.push(setup::section(header, &workload));
     document
 }
@@ -578,6 +584,9 @@ struct SoakReport<'a> {
     conclusion: Conclusion,
     predictability: &'a Predictability,
     rounds: &'a [Round],
+    /// For a soak with several ranks: its hosts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranks: Option<&'a SoakHosts>,
     findings: Vec<&'a Finding>,
 }
 
@@ -589,6 +598,7 @@ pub fn json(header: &Header, result: &SoakResult) -> String {
         conclusion: result.conclusion(header),
         predictability: &result.found,
         rounds: &result.rounds,
+        ranks: result.hosts.as_ref(),
         findings: header.findings.iter().chain(&result.findings).collect(),
     };
     data::document(&report)
@@ -648,6 +658,7 @@ mod tests {
         SoakResult {
             rounds,
             found,
+            hosts: None,
             findings: Vec::new(),
         }
     }

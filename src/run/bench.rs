@@ -25,6 +25,7 @@ use crate::plan::orion::VolumeShape;
 use crate::preflight;
 use crate::record::journal::EngineChoice;
 use crate::record::{PointRecord, RankRecord, Window};
+use std::fmt;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -117,10 +118,12 @@ pub enum Event<'a> {
     Live {
         /// The point.
         point: &'a Point,
-        /// Its state.
+        /// Its state: of all ranks together, if there are several.
         live: &'a Live<'a>,
-        /// Counters of the host since the point began, in order of time.
+        /// Counters of this host since the point began, in order of time.
         samples: &'a [Sample],
+        /// The ranks that measure it together; `None` if this process measures alone.
+        ranks: Option<&'a RunningRanks>,
     },
     /// What each rank measured of a point was written to the journal; the sum follows.
     Parts(&'a [RankRecord]),
@@ -133,6 +136,37 @@ pub enum Event<'a> {
     },
     /// A soak survived a problem: describes the problem and its consequence.
     Trouble(&'a str),
+}
+
+/// The ranks that measure a point, while they do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunningRanks {
+    /// Number of them.
+    pub ranks: usize,
+    /// Number of hosts on which they run.
+    pub hosts: usize,
+    /// The slowest of them; `None` if that is not known yet, if there is only one, or if each has a
+    /// load of its own.
+    pub slowest: Option<SlowestHost>,
+}
+
+impl fmt::Display for RunningRanks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hosts = if self.hosts == 1 { "host" } else { "hosts" };
+        if self.ranks > self.hosts {
+            write!(f, "{} ranks on ", self.ranks)?;
+        }
+        write!(f, "{} {hosts}", self.hosts)
+    }
+}
+
+/// The host with the lowest rate of several that have the same load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SlowestHost {
+    /// Its name.
+    pub name: String,
+    /// Its operations per second in the last second.
+    pub rate: f64,
 }
 
 /// Receives events.
@@ -475,16 +509,15 @@ impl Bench {
         stop: &AtomicBool,
         listen: &mut Listen,
     ) -> Result<PointRecord, Error> {
-        self.measure_on_cue(point, stop, None, &mut |_| (), listen)
+        self.measure_on_cue(point, stop, None, listen)
     }
 
-    /// The same for a point that several ranks measure together; `see` looks at it meanwhile.
+    /// The same for a point that several ranks measure together.
     pub(super) fn measure_on_cue(
         &self,
         point: &Point,
         stop: &AtomicBool,
         cue: Option<&Cue>,
-        see: &mut dyn FnMut(&Live),
         listen: &mut Listen,
     ) -> Result<PointRecord, Error> {
         let monitor = self.own_monitor();
@@ -508,11 +541,11 @@ impl Bench {
                 samples.push(self.sample(live.elapsed));
             }
             is_measuring = live.measuring_since.is_some();
-            see(live);
             listen(Event::Live {
                 point,
                 live,
                 samples: &samples,
+                ranks: None,
             });
         };
         let mut record = self.drive(point, stop, cue, &mut watch)?;

@@ -1,22 +1,26 @@
 //! Conducts points that several ranks measure together.
 //!
 //! Rank 0 sends the point to all, waits until all are warm, and names a moment from which all
-//! measure, each on its own clock. While they measure, every rank sends its complete windows, and
-//! rank 0 judges the sum of all: precise enough is decided for all, after a window that lies ahead.
+//! measure, each on its own clock. While they measure, every rank sends its counts and its complete
+//! windows. Rank 0 shows the sum of all, and judges it: precise enough is decided for all, after a
+//! window that lies ahead.
 //! Then every rank sends its record, and the records are merged. The other ranks plan, judge and
 //! write nothing.
 //!
 //! A model of a device has no time in common with others. There the first rank measures as if it
 //! were alone, and the others as long as it did.
 
-use super::bench::{Bench, Listen, counters};
+mod now;
+
+use super::bench::{Bench, Event, Listen, counters};
 use crate::analyse;
-use crate::drive::{Cue, Live};
+use crate::drive::Cue;
 use crate::model::{Error, Nanos, Point, Sample, Until};
 use crate::plan::ranks::of_rank;
 use crate::ranks::{ClockOffset, Ranks};
 use crate::record::ranks::{RankClock, RankRecord, merged};
 use crate::record::{PointRecord, Window};
+use now::{RunningCounts, RunningSum, Teller};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,8 +61,11 @@ enum Instruction {
 enum News {
     /// It is warm.
     Warm,
-    /// More complete windows of the measured class.
-    Windows(Vec<Window>),
+    /// Complete windows of the first class, by number: more of them, and earlier ones that have
+    /// changed.
+    Windows(BTreeMap<usize, Window>),
+    /// What it has done so far.
+    Counts(RunningCounts),
     /// It is over; measuring began at this moment of the sender's clock.
     Over {
         record: Box<PointRecord>,
@@ -88,8 +95,8 @@ struct Conductor<'a> {
     cue: Cue,
     /// True once rank 0 has measured its part, or if it has none.
     own_is_over: AtomicBool,
-    /// By rank: complete windows of the measured class.
-    windows: Mutex<Vec<Vec<Window>>>,
+    /// What all ranks have done so far.
+    now: Mutex<RunningSum>,
     offsets: Vec<ClockOffset>,
 }
 
@@ -110,15 +117,16 @@ pub(super) fn measure(
         u32::try_from(*rank).is_ok_and(|rank| active.includes(rank))
     };
     let is_model = bench.engine.clock().is_virtual();
+    let active: Vec<usize> = (0..ranks.size()).filter(includes).collect();
     let conductor = Conductor {
         ranks,
         bench,
         point,
-        active: (0..ranks.size()).filter(includes).collect(),
+        now: Mutex::new(running_sum(point, &active, bench, ranks)),
+        active,
         stop,
         cue: Cue::default(),
         own_is_over: AtomicBool::new(false),
-        windows: Mutex::new(vec![Vec::new(); ranks.size()]),
         offsets: if is_model {
             vec![ClockOffset::default(); ranks.size()]
         } else {
@@ -132,7 +140,7 @@ pub(super) fn measure(
         counters(monitor)
     });
     let parts = if is_model {
-        conductor.one_after_the_other(warming, listen)?
+        conductor.one_after_the_other(warming)?
     } else {
         conductor.together(warming, listen)?
     };
@@ -142,6 +150,7 @@ pub(super) fn measure(
     {
         return Ok(None);
     }
+    conductor.show_end(&parts, listen);
     let after = if is_model {
         conductor.offsets.clone()
     } else {
@@ -184,7 +193,6 @@ impl Conductor<'_> {
     fn one_after_the_other(
         &self,
         warming: Option<&Point>,
-        listen: &mut Listen,
     ) -> Result<BTreeMap<usize, RankPart>, Error> {
         let mut parts = BTreeMap::new();
         let Some((first, others)) = self.active.split_first() else {
@@ -195,7 +203,7 @@ impl Conductor<'_> {
             if let Some(warming) = warming {
                 self.bench.drive(warming, self.stop, None, &mut |_| ())?;
             }
-            let record = self.bench.measure_point(&point, self.stop, listen)?;
+            let record = self.bench.measure_point(&point, self.stop, &mut |_| ())?;
             parts.insert(0, (record, Nanos(0)));
         } else {
             self.instruct(*first, point, warming)?;
@@ -252,6 +260,11 @@ impl Conductor<'_> {
                 self.own_is_over.store(true, Ordering::Release);
                 own
             });
+            while own.is_none() && !conduct.is_finished() {
+                let clock = self.ranks.clock();
+                clock.wait_until(clock.now().plus(LISTEN));
+                self.show(&[], listen);
+            }
             let others = conduct.join().expect("a conductor does not panic");
             let mut parts = others?;
             if let Some(own) = own {
@@ -266,17 +279,29 @@ impl Conductor<'_> {
             self.bench.drive(warming, self.stop, None, &mut |_| ())?;
         }
         let point = self.share(0);
-        let mut see = |live: &Live| {
+        let mut teller = Teller::default();
+        let mut see = |event: Event| {
+            let Event::Live { live, samples, .. } = event else {
+                return;
+            };
             if let Some(monitor) = self.bench.monitor_of_all() {
                 monitor.look();
             }
-            let own = &mut self.windows()[0];
-            own.extend(whole_windows(live, &point, own.len()));
+            let counts = teller.counts(live, &point);
+            let windows = teller.windows(live, &point, counts.is_some());
+            let mut now = self.now();
+            now.add_windows(0, windows);
+            if let Some(counts) = counts {
+                now.add_counts(0, counts);
+            }
+            drop(now);
+            self.show(samples, listen);
         };
         let cue = Some(&self.cue);
         let record = self
             .bench
-            .measure_on_cue(&point, self.stop, cue, &mut see, listen)?;
+            .measure_on_cue(&point, self.stop, cue, &mut see)?;
+        self.now().end(0);
         Ok((record, began(&self.cue, self.bench, self.ranks)))
     }
 
@@ -305,8 +330,10 @@ impl Conductor<'_> {
             let pause = if has_started { LISTEN } else { LOOK };
             match self.ranks.receive(clock.now().plus(pause))? {
                 Some((from, News::Warm)) => drop(warm.insert(from)),
-                Some((from, News::Windows(more))) => self.windows()[from].extend(more),
+                Some((from, News::Windows(changed))) => self.now().add_windows(from, changed),
+                Some((from, News::Counts(counts))) => self.now().add_counts(from, counts),
                 Some((from, News::Over { record, began })) => {
+                    self.now().end(from);
                     parts.insert(from, (*record, began));
                 }
                 None => {}
@@ -354,9 +381,9 @@ impl Conductor<'_> {
         let (Until::Precise { least, .. } | Until::Decided { least, .. }) = self.point.until else {
             return None;
         };
-        let windows = self.windows();
-        let of_active = || self.active.iter().map(|rank| &windows[*rank]);
-        let common = of_active().map(Vec::len).min()?;
+        let now = self.now();
+        let counts = || now.windows().map(<[Window]>::len);
+        let common = counts().min()?;
         let width = self.point.window;
         // The check is O(windows), so it runs only after their number has grown by 5 %.
         let is_due = common >= (*judged).max(1) * 21 / 20 && common > *judged;
@@ -364,30 +391,40 @@ impl Conductor<'_> {
             return None;
         }
         *judged = common;
-        let mut sum = vec![Window::default(); common];
-        for of_rank in of_active() {
-            let pairs = sum.iter_mut().zip(of_rank);
-            pairs.for_each(|(sum, window)| sum.merge(window));
-        }
-        if !analyse::is_enough(self.point.until, &sum) {
+        if !analyse::is_enough(self.point.until, &now.sum(common)) {
             return None;
         }
         // Every rank must learn of it before it is there.
-        let furthest = of_active().map(Vec::len).max()? as u64;
+        let furthest = counts().max()? as u64;
         Some(furthest + 2 + Nanos::from_millis(300).0.div_ceil(width.0.max(1)))
     }
 
-    fn windows(&self) -> MutexGuard<'_, Vec<Vec<Window>>> {
-        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
+    fn now(&self) -> MutexGuard<'_, RunningSum> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows what all ranks have done so far, if there is something new.
+    fn show(&self, samples: &[Sample], listen: &mut Listen) {
+        let picture = self.now().picture_if_due(self.ranks);
+        if let Some(picture) = picture {
+            picture.show(self.point, samples, listen);
+        }
+    }
+
+    /// Shows what all ranks have done, at the end.
+    fn show_end(&self, parts: &BTreeMap<usize, RankPart>, listen: &mut Listen) {
+        let records = parts.iter().map(|(rank, (record, _))| (*rank, record));
+        let picture = self.now().final_picture(records, self.ranks);
+        let samples = parts.get(&0).map_or(&[][..], |(record, _)| &record.samples);
+        if let Some(picture) = picture {
+            picture.show(self.point, samples, listen);
+        }
     }
 
     /// The point as one rank measures it. Fixed work is divided among all; that of sessions is the
     /// work of each session.
     fn share(&self, rank: usize) -> Point {
-        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let (own, size) = (number(rank), number(self.ranks.size()));
-        let usable = self.bench.facts.usable.0;
-        let mut point = of_rank(self.point, own, size, usable).unwrap_or(self.point.clone());
+        let mut point = part_of(self.point, rank, self.bench, self.ranks);
         let is_of_each = point.streams.iter().any(|stream| stream.sql.is_some());
         if let Until::Ops(ops) | Until::Work { ops, .. } = &mut point.until
             && !is_of_each
@@ -498,21 +535,23 @@ impl Follower<'_> {
                 }
                 heeded
             });
-            let mut sent = 0;
-            let is_open_ended =
-                matches!(point.until, Until::Precise { .. } | Until::Decided { .. });
-            let mut see = |live: &Live| {
-                let more = whole_windows(live, point, sent);
-                if is_open_ended && !more.is_empty() {
-                    sent += more.len();
-                    // A broken connection is noticed where it is read.
-                    let _ = self.ranks.send(0, &News::Windows(more));
+            let mut teller = Teller::default();
+            let mut see = |event: Event| {
+                let Event::Live { live, .. } = event else {
+                    return;
+                };
+                let counts = teller.counts(live, point);
+                let windows = teller.windows(live, point, counts.is_some());
+                // A broken connection is noticed where it is read.
+                if !windows.is_empty() {
+                    let _ = self.ranks.send(0, &News::Windows(windows));
+                }
+                if let Some(counts) = counts {
+                    let _ = self.ranks.send(0, &News::Counts(counts));
                 }
             };
             let cue = Some(&self.cue);
-            let record = self
-                .bench
-                .measure_on_cue(point, self.stop, cue, &mut see, &mut |_| ());
+            let record = self.bench.measure_on_cue(point, self.stop, cue, &mut see);
             self.is_over.store(true, Ordering::Release);
             heed.join().expect("a listener does not panic")?;
             Ok((record?, began(&self.cue, self.bench, self.ranks)))
@@ -540,21 +579,19 @@ impl Follower<'_> {
     }
 }
 
-/// The complete windows of the measured class from number `first` on, without those that a worker
-/// may still hold.
-fn whole_windows(live: &Live, point: &Point, first: usize) -> Vec<Window> {
-    let (Some(since), Some(class)) = (live.measuring_since, live.seconds.first()) else {
-        return Vec::new();
-    };
-    let over = live.elapsed.since(since).0 / point.window.0.max(1);
-    let over = usize::try_from(over).unwrap_or(0).saturating_sub(1);
-    if over <= first {
-        return Vec::new();
-    }
-    let mut windows = class.since(first);
-    // Windows in which nothing was due exist too.
-    windows.resize_with(over - first, Window::default);
-    windows
+/// The part of a point that one rank measures, with the work of all; the whole point for a rank that
+/// waits.
+fn part_of(point: &Point, rank: usize, bench: &Bench, ranks: &Ranks) -> Point {
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let (own, size) = (number(rank), number(ranks.size()));
+    of_rank(point, own, size, bench.facts.usable.0).unwrap_or(point.clone())
+}
+
+fn running_sum(point: &Point, active: &[usize], bench: &Bench, ranks: &Ranks) -> RunningSum {
+    let parts: Vec<Point> = (0..ranks.size())
+        .map(|rank| part_of(point, rank, bench, ranks))
+        .collect();
+    RunningSum::new(point, active, &parts)
 }
 
 /// A moment of this rank's clock on that of the engine, which began at another time.

@@ -60,6 +60,7 @@ fn soak(spec: SimSpec, request: &SoakRequest, rounds: Vec<Round>) -> Soak {
         SoakResult {
             rounds,
             found,
+            hosts: None,
             findings: Vec::new(),
         },
     )

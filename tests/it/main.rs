@@ -27,6 +27,8 @@ mod predictability;
 mod queues;
 mod ranks;
 mod ranks_fit;
+mod ranks_live;
+mod ranks_soak;
 mod search;
 mod soak_table;
 mod tidy;

@@ -16,7 +16,7 @@ use std::thread;
 const LONG: Nanos = Nanos::from_secs(60);
 
 /// Runs `work` as each of `size` ranks, each in a thread, against a server of this dialect.
-fn as_ranks<Result: Send + 'static>(
+pub(crate) fn as_ranks<Result: Send + 'static>(
     dialect: Dialect,
     size: usize,
     work: impl Fn(Pmi) -> Result + Send + Sync + 'static,
@@ -183,7 +183,7 @@ fn member(host: &str) -> RankMember {
     }
 }
 
-fn join(pmi: Pmi) -> Ranks {
+pub(crate) fn join(pmi: Pmi) -> Ranks {
     let host = format!("h{}", pmi.rank() + 1);
     Ranks::join(Box::new(pmi), &joining(), &member(&host), Arc::default()).unwrap()
 }

@@ -38,7 +38,7 @@ pub(crate) fn spec(text: &str) -> SimSpec {
     }
 }
 
-fn group(size: u32) -> RankGroup {
+pub(crate) fn group(size: u32) -> RankGroup {
     let member = |rank: u32| RankFacts {
         rank,
         boot_id: format!("boot-{rank}"),
@@ -64,7 +64,7 @@ fn group(size: u32) -> RankGroup {
 
 /// The records of all active ranks of a point that begins at `now` on rank 0's clock; rank r begins
 /// r times 200 µs later.
-fn measured(point: &Point, size: u32, now: u64, model: Model<'_>) -> Vec<RankRecord> {
+pub(crate) fn measured(point: &Point, size: u32, now: u64, model: Model<'_>) -> Vec<RankRecord> {
     let active = point.coordinates.active_ranks().count(size);
     let part = |rank: u32| {
         let spec = model(rank, active);

@@ -7,13 +7,21 @@ use crate::analyse::figures::quantity::{count, time};
 use crate::analyse::point::summary::summarise;
 use crate::model::{Finding, FindingName};
 use crate::record::journal::Run;
-use crate::record::{RankFacts, RankGroup};
+use crate::record::{RankFacts, RankGroup, RankLost};
 
 /// Allowed drift of a clock in parts per million: quartz is within 100, and NTP slews by up to 500.
 const DRIFT_MAX_PPM: f64 = 500.0;
 
 /// Allowed difference of wall clocks, in nanoseconds.
 const WALL_CLOCK_MAX_NS: u64 = 1_000_000_000;
+
+/// What to do if two hosts differ.
+pub(super) const ADD_A_THIRD: &str =
+    "with two hosts neither is known to be the slow one: add a third, or exchange them";
+
+/// What to do about a slow host.
+pub(super) const COMPARE_IT: &str =
+    "compare the host's paths, links and settings with the others'; the sum includes it";
 
 /// All findings about the ranks; `at` is the load at which hosts are compared.
 pub(super) fn findings(
@@ -22,7 +30,7 @@ pub(super) fn findings(
     loads: &RankLoads<'_>,
     at: Option<&HostsAtLoad>,
 ) -> Vec<Finding> {
-    let mut findings = lost(run);
+    let mut findings = lost(&run.ranks.lost);
     findings.extend(at.and_then(unequal));
     findings.extend(clocks(run, group));
     findings.extend(wall_clocks(group));
@@ -30,8 +38,9 @@ pub(super) fn findings(
     findings
 }
 
-fn lost(run: &Run) -> Vec<Finding> {
-    let each = run.ranks.lost.iter().map(|lost| {
+/// A finding for each rank that was lost.
+pub(super) fn lost(lost: &[RankLost]) -> Vec<Finding> {
+    let each = lost.iter().map(|lost| {
         Finding::warning(
             FindingName::RankLost,
             format!(
@@ -62,7 +71,7 @@ fn unequal(at: &HostsAtLoad) -> Option<Finding> {
                 figures(other),
                 differences(other)
             ),
-            "with two hosts neither is known to be the slow one: add a third, or exchange them",
+            ADD_A_THIRD,
         ));
     }
     let slow: Vec<&HostFigures> = at.hosts.iter().filter(|host| host.is_slow).collect();
@@ -78,7 +87,7 @@ fn unequal(at: &HostsAtLoad) -> Option<Finding> {
                 "slower than the other {others} hosts at {load}: {}",
                 each.join("; ")
             ),
-            "compare the host's paths, links and settings with the others'; the sum includes it",
+            COMPARE_IT,
         )
     })
 }

@@ -11,13 +11,13 @@ use crate::record::{PointRecord, RankGroup};
 use serde::Serialize;
 
 /// A host with less than this share of the median rate is slow, if the intervals show it.
-const RATE_LOW: f64 = 0.8;
+pub(super) const RATE_LOW: f64 = 0.8;
 
 /// A host whose p99 is more than this many times the median of all hosts' p99 is slow.
-const P99_HIGH: f64 = 1.5;
+pub(super) const P99_HIGH: f64 = 1.5;
 
 /// Minimum number of hosts among which one can be called slow.
-const HOSTS_TO_JUDGE: usize = 3;
+pub(super) const HOSTS_TO_JUDGE: usize = 3;
 
 /// One host's figures at one load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -28,6 +28,10 @@ pub struct HostFigures {
     pub host: String,
     /// Completed operations per second.
     pub iops: Estimate,
+    /// Completed operations divided by those that were due on this host, in an open loop: hosts may
+    /// be asked for different rates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub served: Option<f64>,
     /// Its share of the sum.
     pub share: f64,
     /// Median response time; `None` if nothing completed, as for the others.
@@ -155,15 +159,17 @@ impl HostsAtLoad {
             .max_by(|one, other| p99(one).total_cmp(&p99(other)))
     }
 
-    /// The hosts with the lowest and the highest rate.
+    /// The hosts with the lowest and the highest rate in a closed loop; in an open one, those that
+    /// completed the smallest and the largest part of what was due on them.
     #[must_use]
     pub fn extremes(&self) -> Option<(&HostFigures, &HostFigures)> {
-        let by_rate =
-            |one: &&HostFigures, other: &&HostFigures| one.iops.value.total_cmp(&other.iops.value);
+        let figure = |host: &HostFigures| host.served.unwrap_or(host.iops.value);
+        let by_figure =
+            |one: &&HostFigures, other: &&HostFigures| figure(one).total_cmp(&figure(other));
         self.hosts
             .iter()
-            .min_by(by_rate)
-            .zip(self.hosts.iter().max_by(by_rate))
+            .min_by(by_figure)
+            .zip(self.hosts.iter().max_by(by_figure))
     }
 }
 
@@ -175,6 +181,10 @@ fn host(group: &RankGroup, rank: u32, point: &PointSummary, name: &str) -> Optio
         rank,
         host: group.label(rank),
         iops: class.rate(),
+        served: class
+            .offered
+            .filter(|offered| *offered > 0.0)
+            .map(|offered| class.iops / offered),
         share: 0.0,
         p50_us: median,
         p99_us: p99,
@@ -272,6 +282,7 @@ mod tests {
             rank: u32::try_from(rank).unwrap(),
             host: format!("h{}", rank + 1),
             iops: estimate(*rate),
+            served: None,
             share: 0.0,
             p50_us: None,
             p99_us: Some(estimate(*p99)),

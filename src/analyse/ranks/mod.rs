@@ -9,10 +9,13 @@ mod findings;
 mod host;
 mod loads;
 mod rounds;
+mod soak_hosts;
 
 pub use facts::FactDifference;
 pub use host::{HostFigures, HostsAtLoad};
 pub use rounds::{AloneFigures, HostRounds, LadderStep};
+pub(in crate::analyse) use soak_hosts::SoakHostsReader;
+pub use soak_hosts::{SoakHost, SoakHosts};
 
 use crate::analyse::point::summary::summarise_within;
 use crate::model::{Coordinates, Finding, Target};

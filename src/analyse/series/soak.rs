@@ -8,9 +8,10 @@ use super::imported::rounds;
 use super::predictability::{order, predictability};
 use super::rounds::{Round, round};
 use super::types::{Predictability, PredictabilityTerms};
+use crate::analyse::ranks::{SoakHosts, SoakHostsReader};
 use crate::model::{Finding, Load, Objective, SoakRequest};
-use crate::record::PointRecord;
 use crate::record::imported::ImportedSeries;
+use crate::record::{PointRecord, RankGroup, RankLines, RankRecord};
 
 /// A series of rounds with its analysis.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,8 @@ pub struct SoakResult {
     pub rounds: Vec<Round>,
     /// Their analysis.
     pub found: Predictability,
+    /// The hosts, if several ranks measured each round together.
+    pub hosts: Option<SoakHosts>,
     /// Findings that are not in the header.
     pub findings: Vec<Finding>,
 }
@@ -34,6 +37,7 @@ impl SoakResult {
         (rounds.len() > 1).then_some(Self {
             rounds,
             found,
+            hosts: None,
             findings,
         })
     }
@@ -45,6 +49,8 @@ pub struct SoakReader {
     objectives: Vec<Objective>,
     rounds: Vec<Round>,
     causes: Causes,
+    of_ranks: SoakHostsReader,
+    hosts: Option<SoakHosts>,
 }
 
 impl SoakReader {
@@ -65,6 +71,16 @@ impl SoakReader {
         }
     }
 
+    /// Adds what each rank measured of a round.
+    pub fn add_parts(&mut self, parts: &[RankRecord]) {
+        self.of_ranks.add(parts);
+    }
+
+    /// Takes what the journal says of ranks that were lost and of its end, after the last round.
+    pub fn end(&mut self, group: Option<&RankGroup>, lines: &RankLines) {
+        self.hosts = group.map(|group| self.of_ranks.result(group, lines));
+    }
+
     /// Analyses the rounds; `request` has their terms.
     #[must_use]
     pub fn result(mut self, request: &SoakRequest) -> SoakResult {
@@ -78,11 +94,13 @@ impl SoakReader {
         let findings = order(&mut self.rounds)
             .into_iter()
             .chain(self.causes.findings())
+            .chain(self.hosts.iter().flat_map(SoakHosts::findings))
             .collect();
         let found = predictability(&self.rounds, &terms);
         SoakResult {
             rounds: self.rounds,
             found,
+            hosts: self.hosts,
             findings,
         }
     }

@@ -275,7 +275,7 @@ fn load(buffer: &mut Buffer, area: Rect, state: &LiveState, now: Nanos, look: Co
 
 /// The load of a point, and its progress.
 fn running(point: &PointNow) -> String {
-    let loads = point.loads.join(" and ");
+    let (loads, slowest) = (point.loads(), point.slowest());
     let seconds = |nanos: Nanos| format!("{:.1} s", nanos.as_secs_f64());
     let stands = match (point.measuring_since, point.most()) {
         (None, _) => format!("warming up for {}", seconds(point.elapsed)),
@@ -304,7 +304,7 @@ fn running(point: &PointNow) -> String {
     });
     let mean = point.mean.filter(|_| point.span == Span::Round);
     let mean = mean.map_or_else(String::new, |mean| format!(", mean {mean} now"));
-    format!("{loads}, {stands}{mean}{beside}")
+    format!("{loads}, {stands}{mean}{beside}{slowest}")
 }
 
 fn keys(buffer: &mut Buffer, area: Rect, view: FrameOptions) {
@@ -559,7 +559,16 @@ fn host_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMo
     }
     let mut rows = FreeRows(area);
     if area.height > 1 {
-        title(buffer, rows.take(1), "Host", "", "last second", look);
+        let is_one_of_several = state
+            .point
+            .as_ref()
+            .is_some_and(|point| point.ranks.is_some());
+        let words = if is_one_of_several {
+            "that of rank 0 alone, last second"
+        } else {
+            "last second"
+        };
+        title(buffer, rows.take(1), "Host", "", words, look);
     }
     let Some(now) = state.hosts.back() else {
         put(

@@ -4,8 +4,9 @@ use super::column::{LiveColumn, Span};
 use super::unit::ThroughputUnit;
 use crate::analyse::Mean;
 use crate::drive::{self, Live};
-use crate::model::{Load, Nanos, Point, Step, Until};
+use crate::model::{Load, Nanos, Point, Step, Until, escaped};
 use crate::record::Window;
+use crate::run::RunningRanks;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -30,8 +31,10 @@ const NARROWING_MAX: usize = 64;
 pub(super) struct PointNow {
     /// Its load, in the words of the plan.
     pub(super) name: String,
-    /// Descriptions of its streams' loads.
-    pub(super) loads: Vec<String>,
+    /// Descriptions of its streams' loads, and whether each of several ranks has it.
+    loads: Vec<(String, bool)>,
+    /// The ranks that measure it together; `None` if this process measures alone.
+    pub(super) ranks: Option<RunningRanks>,
     /// Unit of the throughput of the first class.
     pub(super) unit: ThroughputUnit,
     /// Width of a window.
@@ -74,8 +77,13 @@ impl PointNow {
             loads: point
                 .streams
                 .iter()
-                .map(|stream| load(&stream.load, stream.sql.is_some()))
+                .map(|stream| {
+                    let is_of_each = matches!(stream.load, Load::Closed { .. })
+                        || point.coordinates.step() == Step::Hosts;
+                    (load(&stream.load, stream.sql.is_some()), is_of_each)
+                })
                 .collect(),
+            ranks: None,
             unit: first.map_or(ThroughputUnit::Iops, |stream| {
                 ThroughputUnit::of(stream.sql.is_some(), stream.length)
             }),
@@ -97,6 +105,32 @@ impl PointNow {
             revisited: Nanos(0),
             samples: 1,
         }
+    }
+
+    /// The loads in words, after the ranks that have them.
+    pub(super) fn loads(&self) -> String {
+        let is_shared = self.ranks.as_ref().is_some_and(|ranks| ranks.ranks > 1);
+        let load = |(load, is_of_each): &(String, bool)| {
+            let each = if is_shared && *is_of_each {
+                " each"
+            } else {
+                ""
+            };
+            format!("{load}{each}")
+        };
+        let loads: Vec<String> = self.loads.iter().map(load).collect();
+        let ranks = self.ranks.as_ref();
+        let ranks = ranks.map_or_else(String::new, |ranks| format!("{ranks}, "));
+        ranks + &loads.join(" and ")
+    }
+
+    /// The slowest host, after a comma.
+    pub(super) fn slowest(&self) -> String {
+        let slowest = self.ranks.as_ref().and_then(|ranks| ranks.slowest.as_ref());
+        slowest.map_or_else(String::new, |slowest| {
+            let rate = self.unit.rate(slowest.rate);
+            format!(", slowest {} {rate}", escaped(&slowest.name))
+        })
     }
 
     /// True if there is a new sample.

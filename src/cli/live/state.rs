@@ -11,6 +11,7 @@ use crate::analyse::{self, DeviceLoad, HostLoad, PointSummary};
 use crate::drive::Live;
 use crate::model::{Nanos, Point, Sample, Step};
 use crate::record::{End, PointRecord, Window};
+use crate::run::RunningRanks;
 use std::collections::VecDeque;
 
 /// Maximum number of windows to keep: more than the columns of any terminal.
@@ -200,6 +201,13 @@ impl LiveState {
             while self.hosts.len() > HOSTS_MAX {
                 self.hosts.pop_front();
             }
+        }
+    }
+
+    /// Ranks measure the running point together.
+    pub(in crate::cli) fn share_with(&mut self, ranks: Option<&RunningRanks>) {
+        if let Some(point) = &mut self.point {
+            point.ranks = ranks.cloned();
         }
     }
 
