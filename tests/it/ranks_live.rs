@@ -189,7 +189,7 @@ fn is_what_the_journal_has(shown: &[Shown], run: &Run) {
         let merged = &run.points[lines.at];
         assert_eq!(merged.end, End::Complete, "{}", merged.coordinates);
         let of_point = || shown.iter().filter(|one| one.point == merged.coordinates);
-        let last = of_point().last().expect("the end of a point is shown");
+        let last = of_point().next_back().expect("the end of a point is shown");
         assert_eq!(last.ranks.ranks, lines.parts.len());
         assert_eq!(last.ranks.hosts, lines.parts.len());
         let streams = || lines.parts.iter().map(|part| &part.record.streams[0]);
