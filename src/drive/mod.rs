@@ -480,8 +480,8 @@ fn worker(context: &PointContext, number: usize, slots_of_workers: &[Vec<usize>]
     Ok((recorders, fault))
 }
 
-/// Creates the lanes of worker `number`: one for each stream that it has slots of. Also returns its
-/// slots, numbered as in `slots_of_workers`.
+/// Creates the lanes of worker `number`: one for each stream that it has slots of, and one for each
+/// database session. Also returns its slots, numbered as in `slots_of_workers`.
 fn make_lanes<'a>(
     context: &'a PointContext,
     number: usize,
@@ -489,27 +489,74 @@ fn make_lanes<'a>(
 ) -> (Vec<usize>, Vec<Lane<'a>>, Vec<InFlight>) {
     let (mut streams, mut lanes, mut table) = (Vec::new(), Vec::new(), Vec::new());
     for (slot, stream) in slots_of_workers[number].iter().enumerate() {
-        let lane = streams
-            .iter()
-            .position(|known| known == stream)
-            .unwrap_or_else(|| {
-                streams.push(*stream);
-                lanes.push(make_lane(context, *stream, number, slots_of_workers));
-                lanes.len() - 1
-            });
+        let is_session = is_of_sessions(&context.point.streams[*stream]);
+        let known = streams.iter().position(|known| known == stream);
+        let lane = known.filter(|_| !is_session).unwrap_or_else(|| {
+            let share = if is_session {
+                share_of_session(*stream, number, slot, slots_of_workers)
+            } else {
+                share_of_worker(*stream, number, slots_of_workers)
+            };
+            streams.push(*stream);
+            lanes.push(make_lane(context, share));
+            lanes.len() - 1
+        });
         let slot = Slot::try_from(slot).expect("slots of a session fit");
-        table.push(lanes[lane].add_slot(u16::try_from(lane).expect("few streams"), slot));
+        table.push(lanes[lane].add_slot(u16::try_from(lane).expect("few lanes"), slot));
     }
     (streams, lanes, table)
 }
 
-/// Creates the lane of `stream` in worker `number`.
-fn make_lane<'a>(
-    context: &'a PointContext,
+/// True if each slot of the stream is a database session, with a table, a mix and pauses of its own.
+fn is_of_sessions(stream: &Stream) -> bool {
+    stream.sql.is_some_and(|work| work.pipeline <= 1)
+}
+
+/// The part of a stream that worker `number` has: as much as any other that serves it.
+fn share_of_worker(stream: usize, number: usize, slots_of_workers: &[Vec<usize>]) -> Share {
+    let has_part = |slots_of_worker: &&Vec<usize>| slots_of_worker.contains(&stream);
+    Share {
+        stream: index(stream),
+        worker: index(number),
+        turn: slots_of_workers[..number].iter().filter(has_part).count() as u64,
+        workers: slots_of_workers.iter().filter(has_part).count() as u64,
+    }
+}
+
+/// The part of a stream that the session in `slot` of worker `number` has: as much as any other
+/// session, whichever worker serves it.
+fn share_of_session(
     stream: usize,
     number: usize,
+    slot: usize,
     slots_of_workers: &[Vec<usize>],
-) -> Lane<'a> {
+) -> Share {
+    // The slots of all workers, in the order in which they were assigned.
+    let place = |number: usize, slot: usize| slot * slots_of_workers.len() + number;
+    let places: Vec<usize> = slots_of_workers
+        .iter()
+        .enumerate()
+        .flat_map(|(number, slots)| {
+            let of_stream = slots.iter().enumerate().filter(|(_, one)| **one == stream);
+            of_stream.map(move |(slot, _)| place(number, slot))
+        })
+        .collect();
+    let own = place(number, slot);
+    Share {
+        stream: index(stream),
+        worker: index(own),
+        turn: places.iter().filter(|place| **place < own).count() as u64,
+        workers: places.len() as u64,
+    }
+}
+
+fn index(index: usize) -> u32 {
+    u32::try_from(index).expect("streams, workers and sessions are few")
+}
+
+/// Creates the lane for this share of a stream.
+fn make_lane<'a>(context: &'a PointContext, share: Share) -> Lane<'a> {
+    let stream = share.stream as usize;
     let spec = &context.point.streams[stream];
     let class = context.class_of[stream];
     let (pacer, coverage) = (&context.pacers[stream], &context.coverage[class]);
@@ -519,24 +566,15 @@ fn make_lane<'a>(
         live: &context.live[class],
         seconds: &context.seconds[class],
     };
-    // Fixed work is divided among the workers that serve the stream. The first workers take the
-    // remainder.
-    let has_part = |slots_of_worker: &&Vec<usize>| slots_of_worker.contains(&stream);
-    let workers = slots_of_workers.iter().filter(has_part).count() as u64;
-    let turn = slots_of_workers[..number].iter().filter(has_part).count() as u64;
-    let part = |count: u64| Until::Ops(count / workers + u64::from(turn < count % workers));
+    // Fixed work is divided among all that serve the stream. The first ones take the remainder.
+    let part = |count: u64| {
+        Until::Ops(count / share.workers + u64::from(share.turn < count % share.workers))
+    };
     let left = match context.point.until {
         Until::Ops(count) | Until::Work { ops: count, .. } => part(count),
         by_time @ (Until::Elapsed(_) | Until::Precise { .. } | Until::Decided { .. }) => by_time,
     };
     let extent = context.engine.usable() / u64::from(spec.length);
-    let index = |index: usize| u32::try_from(index).expect("streams and workers are few");
-    let share = Share {
-        stream: index(stream),
-        worker: index(number),
-        turn,
-        workers,
-    };
     let ops = Ops::new(spec, extent, context.point.seed, share);
     Lane::new(shared, ops, spec, left)
 }
@@ -675,4 +713,38 @@ fn submit_due(
         *batch -= 1;
     }
     Ok(Nanos(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_share_the_work_alike_whichever_worker_serves_them() {
+        // Two streams, of five and three sessions, dealt to any number of workers.
+        let slots: Vec<usize> = [vec![0; 5], vec![1; 3]].concat();
+        for workers in 1..=slots.len() {
+            let mut dealt = vec![Vec::new(); workers];
+            for (number, stream) in slots.iter().enumerate() {
+                dealt[number % workers].push(*stream);
+            }
+            let mut shares = Vec::new();
+            for (number, of_worker) in dealt.iter().enumerate() {
+                for (slot, stream) in of_worker.iter().enumerate() {
+                    shares.push(share_of_session(*stream, number, slot, &dealt));
+                }
+            }
+            shares.sort_by_key(|share| share.worker);
+            // As if each had a worker of its own.
+            let expected: Vec<Share> = (0..8u32)
+                .map(|session| Share {
+                    stream: u32::from(session >= 5),
+                    worker: session,
+                    turn: u64::from(if session < 5 { session } else { session - 5 }),
+                    workers: if session < 5 { 5 } else { 3 },
+                })
+                .collect();
+            assert_eq!(shares, expected, "{workers} workers");
+        }
+    }
 }

@@ -64,11 +64,11 @@ enum Positions {
 pub struct Share {
     /// Index of the stream in its point.
     pub stream: u32,
-    /// Index of the worker in its point.
+    /// Index of the worker in its point, or of the database session.
     pub worker: u32,
-    /// Number of earlier workers that serve the stream too.
+    /// Number of earlier workers, or sessions, that serve the stream too.
     pub turn: u64,
-    /// Number of workers that serve the stream.
+    /// Number of workers, or sessions, that serve the stream.
     pub workers: u64,
 }
 
