@@ -451,18 +451,19 @@ fn a_device_is_not_written_where_its_holders_cannot_be_seen() {
             std::fs::set_permissions(&place.0, PermissionsExt::from_mode(0o777)).unwrap();
             need("chown", &["nobody", text(&device.0)])?;
             let wrapper = ["setpriv", "--reuid=nobody", "--clear-groups", "--"];
-            // A loop device of another test that is attached meanwhile is a reason of its own.
+            // A loop device of another test is a reason of its own, while it is attached.
             let is_of_others = |said: &Result<String, Missing>| {
                 said.as_ref()
                     .is_ok_and(|said| said.contains("the backing of /dev/loop"))
             };
             let mut said = run_wrapped(&place, &wrapper, &device.0);
-            for _ in 0..100 {
-                if !is_of_others(&said) {
-                    break;
+            wait_until("no other loop device is attached", || {
+                let is_again = is_of_others(&said);
+                if is_again {
+                    said = run_wrapped(&place, &wrapper, &device.0);
                 }
-                said = run_wrapped(&place, &wrapper, &device.0);
-            }
+                !is_again
+            });
             need("chown", &["root", text(&device.0)])?;
             let said = said?;
             if !said.contains("refused") {

@@ -32,7 +32,7 @@ fn assert_server_is_told(place: &Place, run: &str, document: &Value) {
     let (_, section) = text
         .split_once("What the database did\n")
         .unwrap_or_else(|| panic!("{text}"));
-    for words in ["physical reads", "buffer cache", "database time", "event"] {
+    for words in ["physical reads", "buffer cache", "database time"] {
         assert!(section.contains(words), "{words}: {section}");
     }
     assert!(page.contains("What the database did"));
@@ -47,7 +47,13 @@ fn assert_server_is_told(place: &Place, run: &str, document: &Value) {
             (count(&server["hit_share"]) - hits).abs() < 1e-9,
             "{server}"
         );
-        assert!(!sql["waits"].as_array().unwrap().is_empty(), "{sql}");
+        // Samples of a server with little to do may all find it idle.
+        let was_active = count(&server["active"]) > 0.0;
+        assert_eq!(
+            was_active,
+            !sql["waits"].as_array().unwrap().is_empty(),
+            "{sql}"
+        );
     }
     for tried in document["fit"]["multiples"].as_array().unwrap() {
         let row = format!("{} ×", count(&tried["multiple"]));
