@@ -172,7 +172,7 @@ impl CurveArgs {
             (
                 "--workers",
                 self.measuring.workers.is_some(),
-                "one thread per session",
+                "sessions have threads of their own",
             ),
         ];
         sql::refuse_raw(&asked, &urls[0])?;

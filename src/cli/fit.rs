@@ -211,7 +211,11 @@ impl FitArgs {
             ("--size", self.size.is_some(), block),
             ("--engine", one.engine.is_some(), engine),
             ("--buffered", one.buffered, "the database's own setting"),
-            ("--workers", one.workers.is_some(), "one thread per session"),
+            (
+                "--workers",
+                one.workers.is_some(),
+                "sessions have threads of their own",
+            ),
             ("--scratch-size", one.scratch_size.is_some(), "tables"),
             ("--destroy", !one.destroy.is_empty(), "--write"),
         ];

@@ -311,7 +311,7 @@ impl SoakArgs {
             (
                 "--workers",
                 self.measuring.workers.is_some(),
-                "one thread per session",
+                "sessions have threads of their own",
             ),
         ];
         sql::refuse_raw(&asked, &urls[0])?;
