@@ -183,7 +183,7 @@ fn sessions_go_to_several_databases_in_turn() {
             2,
         );
         assert!(
-            words.contains("/other' has no tables of rigel sql load"),
+            words.contains("(other)' has no tables of rigel sql load"),
             "{words}"
         );
         Ok(())
