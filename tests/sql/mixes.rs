@@ -220,7 +220,7 @@ fn pipelined_sessions_do_the_same_work_and_are_labelled() {
             let ended = count(&class["done"]) + count(&class["unserved"]);
             assert!(due > 0.0 && (due - ended).abs() < 0.5, "{class}");
             assert_eq!(document["points"][0]["in_flight_max"], 8);
-            let line = "--work 100ops --every 1s --for 1s --depth 2 --work-unit 4 --pipeline 4";
+            let line = "--work 100ops --every 1h --for 1h --depth 2 --work-unit 4 --pipeline 4";
             let document = measured(&place, &format!("soak {url} {line} --out soak"));
             assert!(
                 document["findings"].to_string().contains("pipelined"),
