@@ -663,7 +663,7 @@ mod tests {
     use crate::report::document::Extent;
     use crate::report::{golden, text};
 
-    /// Sessions at a multiple, of whose blocks so many of four are in the buffer cache.
+    /// Sessions at a multiple, with `hits` of four blocks in the buffer cache.
     fn point(thousandths: u32, hits: u64) -> PointRecord {
         let mut record = sessions_example::record(Ratio::ZERO);
         record.coordinates = Coordinates::Multiple { thousandths };

@@ -25,7 +25,8 @@ use std::sync::atomic::AtomicBool;
 /// A parsed soak.
 type Soak = (Header, SoakResult);
 
-fn request() -> SoakRequest {
+/// A soak of rounds of the same work.
+pub(crate) fn request() -> SoakRequest {
     SoakRequest {
         load: Load::Closed { depth: 4 },
         length: 8192,

@@ -3,7 +3,7 @@
 use crate::common::{Place, golden, header};
 use crate::ranks::{group, measured, spec};
 use rigel::analyse::{RunResult, SoakReader, SoakResult};
-use rigel::model::{FindingName, Load, Mix, Moment, Nanos, Pattern, Ratio, Request, SoakRequest};
+use rigel::model::{FindingName, Moment, Nanos, Request, SoakRequest};
 use rigel::record::journal::{self, Header, Journal};
 use rigel::record::ranks::merged;
 use rigel::record::{End, RankLost, RanksEnd};
@@ -14,17 +14,11 @@ const ROUNDS: u32 = 10;
 
 fn request() -> SoakRequest {
     SoakRequest {
-        load: Load::Closed { depth: 4 },
-        length: 8192,
-        mix: Mix::READS,
-        pattern: Pattern::Uniform,
-        sql: None,
-        work: Some(400),
         limit: Nanos::from_secs(60),
         every: Nanos::from_secs(60),
         lasting: Nanos::from_secs(600),
         objectives: Vec::new(),
-        share: Ratio::from_percent(99.0).unwrap(),
+        ..crate::compare_series::request()
     }
 }
 
@@ -105,8 +99,8 @@ fn a_soak_says_what_each_host_did_and_in_how_many_rounds_it_was_slow() {
         third.differs_in.iter().any(|one| one.fact == "MTU"),
         "{third:?}"
     );
-    let told = |name: FindingName| result.findings.iter().any(|finding| finding.is(name));
-    assert!(told(FindingName::Unequal) && told(FindingName::RankLost));
+    let has = |name: FindingName| result.findings.iter().any(|finding| finding.is(name));
+    assert!(has(FindingName::Unequal) && has(FindingName::RankLost));
 
     let document = soak::document(&header, &result);
     golden("ranks/soak.txt", &section(&document));

@@ -13,14 +13,14 @@ fn the_report_of_a_soak_has_what_each_rank_did_in_all_rounds() {
     let (_server, ranks) = start(&place, line, 3, |_, _| ());
     let outputs: Vec<Output> = ranks.into_iter().map(Rank::end).collect();
     let said = String::from_utf8_lossy(&outputs[0].stdout).into_owned();
-    let told = String::from_utf8_lossy(&outputs[0].stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&outputs[0].stderr).into_owned();
     assert!(
         outputs.iter().all(|output| output.status.code() == Some(0)),
-        "{told}"
+        "{stderr}"
     );
     assert!(said.contains("The hosts\n"), "{said}");
     // Lines of progress say how many hosts they are of.
-    assert!(told.contains("round 3, 3 hosts:"), "{told}");
+    assert!(stderr.contains("round 3, 3 hosts:"), "{stderr}");
 
     let report = rigel(&place, "report out --json").output().unwrap();
     let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();

@@ -64,7 +64,11 @@ fn serve(bin: &Path, place: &Place, settings: &[(&str, &str)]) -> Server {
         sessions: 8,
         settings: &settings,
     };
-    Server::start(&request, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{error}"))
+    started(&request)
+}
+
+fn started(request: &ServerRequest) -> Server {
+    Server::start(request, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A private `MariaDB`.
@@ -84,8 +88,7 @@ fn serve_mariadb(place: &Place) -> Result<Server, Missing> {
         sessions: 4,
         settings: &[],
     };
-    let stop = AtomicBool::new(false);
-    Ok(Server::start(&request, &stop).unwrap_or_else(|error| panic!("{error}")))
+    Ok(started(&request))
 }
 
 fn client(url: &str) -> Client {

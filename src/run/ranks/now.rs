@@ -79,7 +79,7 @@ pub(super) struct Teller {
     /// Operations in each window that was sent.
     sent: Vec<u64>,
     /// Stage and second in which the last counts were sent.
-    told: Option<(bool, u64)>,
+    counted: Option<(bool, u64)>,
 }
 
 impl Teller {
@@ -88,7 +88,7 @@ impl Teller {
         let since = live.measuring_since.unwrap_or_default();
         let second = live.elapsed.since(since).0 / TELL.0;
         let now = Some((live.measuring_since.is_some(), second));
-        (std::mem::replace(&mut self.told, now) != now).then(|| RunningCounts::of(live, point))
+        (std::mem::replace(&mut self.counted, now) != now).then(|| RunningCounts::of(live, point))
     }
 
     /// Windows of the first class by number: those that became complete, without those that a worker

@@ -5,13 +5,13 @@
 //! each of them would cost a change of threads for each answer, which the server needs itself if it
 //! runs on the same machine.
 
-use super::protocol::{PostgresAnswer, PostgresError};
+use super::protocol::{PostgresAnswer, PostgresError, is_any_readable};
 use super::session::PostgresSession;
 use crate::clock::Clock;
 use crate::engine::Session;
 use crate::model::{Completion, Fault, Kind, Nanos, Op, Slot};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::event::{PollFd, PollFlags};
+use std::io::ErrorKind;
 use std::time::Duration;
 
 /// The sessions of a thread.
@@ -47,33 +47,29 @@ impl<'a> PostgresGroup<'a> {
 
     /// Waits until `until`, or until a connection with an operation in flight has something to read.
     fn look(&mut self, until: Nanos) -> Result<(), Fault> {
-        self.ready.clear();
         let time = Duration::from_nanos(until.since(self.clock.now()).0);
-        let timeout = Timespec {
-            tv_sec: time.as_secs().cast_signed(),
-            tv_nsec: time.subsec_nanos().into(),
-        };
         let in_flight = (0..).zip(&self.members);
-        let (slots, mut asked): (Vec<Slot>, Vec<PollFd>) = in_flight
-            .filter(|(_, member)| member.sent.is_some())
-            .map(|(slot, member)| {
-                let socket = member.session.client.descriptor();
-                (slot, PollFd::from_borrowed_fd(socket, PollFlags::IN))
-            })
-            .unzip();
-        match poll(&mut asked, Some(&timeout)) {
-            // The caller looks whether it is to stop.
-            Ok(0) | Err(Errno::INTR) => return Ok(()),
+        let in_flight = in_flight.filter(|(_, member)| member.sent.is_some());
+        self.ready.clear();
+        self.ready.extend(in_flight.map(|(slot, _)| slot));
+        let socket = |slot: &Slot| {
+            let socket = self.members[usize::from(*slot)].session.client.descriptor();
+            PollFd::from_borrowed_fd(socket, PollFlags::IN)
+        };
+        let mut asked: Vec<PollFd> = self.ready.iter().map(socket).collect();
+        match is_any_readable(&mut asked, time) {
             Ok(_) => {}
+            // The caller looks whether it is to stop.
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => {
                 return Err(Fault(format!(
                     "the connections cannot be waited for: {error}"
                 )));
             }
         }
-        let is_ready = |(_, asked): &(Slot, PollFd)| !asked.revents().is_empty();
-        let ready = slots.into_iter().zip(asked).filter(is_ready);
-        self.ready.extend(ready.map(|(slot, _)| slot));
+        let mut asked = asked.iter();
+        self.ready
+            .retain(|_| asked.next().is_some_and(|one| !one.revents().is_empty()));
         Ok(())
     }
 }

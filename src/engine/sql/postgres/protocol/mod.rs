@@ -25,3 +25,4 @@ pub(super) use error::PostgresError;
 pub(super) use outbox::{PostgresCall, array, types};
 pub(super) use row::PostgresRow;
 pub use script::converse;
+pub(super) use socket::is_any_readable;

@@ -141,13 +141,23 @@ impl PostgresLink for PostgresSocket {
 /// is an hour if there is no limit.
 #[inline]
 fn is_readable(socket: BorrowedFd<'_>, time: Option<Duration>) -> io::Result<bool> {
-    let time = time.unwrap_or(LONGEST).min(LONGEST);
+    let mut asked = [PollFd::from_borrowed_fd(socket, PollFlags::IN)];
+    is_any_readable(&mut asked, time.unwrap_or(LONGEST))
+}
+
+/// True if one of these sockets has what was asked for; false if that takes longer than `time`, or an
+/// hour.
+#[inline]
+pub(in crate::engine::sql) fn is_any_readable(
+    asked: &mut [PollFd],
+    time: Duration,
+) -> io::Result<bool> {
+    let time = time.min(LONGEST);
     let timeout = Timespec {
         tv_sec: time.as_secs().cast_signed(),
         tv_nsec: time.subsec_nanos().into(),
     };
-    let mut asked = [PollFd::from_borrowed_fd(socket, PollFlags::IN)];
-    Ok(poll(&mut asked, Some(&timeout))? > 0)
+    Ok(poll(asked, Some(&timeout))? > 0)
 }
 
 #[cfg(test)]
