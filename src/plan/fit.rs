@@ -84,7 +84,10 @@ impl FitRequest {
         } else {
             None
         };
-        wanted.or_else(|| self.again(&tried, done))
+        let visits =
+            |point: &PointSummary| Some((point.coordinates.multiple()?, point.visits_made()));
+        let visits: Vec<(f64, usize)> = done.iter().filter_map(visits).collect();
+        wanted.or_else(|| self.again(&tried, &visits))
     }
 
     /// The multiple that the search wants next.
@@ -133,23 +136,24 @@ impl FitRequest {
     }
 
     /// A further visit to a multiple that is undecided: to the one that is needed, else to the lowest
-    /// or highest between what held and what did not.
-    fn again(&self, tried: &[TriedMultiple], done: &[PointSummary]) -> Option<f64> {
-        let visits = |multiple: f64| {
-            let mut points = done.iter();
-            let point = points.find(|point| point.coordinates == coordinates(multiple));
-            point.map_or(VISITS_MAX, PointSummary::visits_made)
-        };
-        let spent: usize = done.iter().map(PointSummary::visits_made).sum();
+    /// or highest above what held and below what did not. `visits` has the number of visits to each
+    /// multiple so far.
+    fn again(&self, tried: &[TriedMultiple], visits: &[(f64, usize)]) -> Option<f64> {
+        let spent: usize = visits.iter().map(|(_, visits)| visits).sum();
         if spent >= VISITS_TOTAL {
             return None;
         }
+        let visits = |wanted: f64| {
+            let mut of = visits.iter();
+            let of = of.find(|(multiple, _)| coordinates(*multiple) == coordinates(wanted));
+            of.map_or(VISITS_MAX, |(_, visits)| *visits)
+        };
         let (held, not_held) = bracket(tried);
         let is_open = held.is_none_or(|held| held < self.need)
             && not_held.is_none_or(|limit| limit > self.need);
         let need = Some(self.need).filter(|need| is_open && visits(*need) < VISITS_MAX);
         let outermost = || {
-            let (held, not_held) = (held?, not_held?);
+            let (held, not_held) = (held.unwrap_or(0.0), not_held.unwrap_or(f64::INFINITY));
             if not_held / held <= self.ratio() {
                 return None;
             }
@@ -394,6 +398,36 @@ mod tests {
             .fold(9.0, f64::min);
         assert!(held > 2.2 && limit < 3.6, "{order:?}");
         assert!(order.len() <= 10, "{order:?}");
+    }
+
+    #[test]
+    fn what_is_undecided_is_visited_again_wherever_it_lies() {
+        let mut asked = asked();
+        let again = |asked: &FitRequest, verdicts: &[(f64, BoundVerdict)], visits: &[usize]| {
+            let all: Vec<TriedMultiple> = verdicts.iter().map(|(at, of)| tried(*at, *of)).collect();
+            let visits: Vec<(f64, usize)> = verdicts
+                .iter()
+                .zip(visits)
+                .map(|((at, _), visits)| (*at, *visits))
+                .collect();
+            asked.again(&all, &visits)
+        };
+        // First what is needed, then the ends of what is undecided.
+        let both = [(0.5, Kept), (1.0, Undecided), (2.0, Undecided)];
+        assert_eq!(again(&asked, &both, &[1, 1, 1]), Some(1.0));
+        asked.need = 0.5;
+        assert_eq!(again(&asked, &both, &[1, 2, 1]), Some(2.0));
+        assert_eq!(again(&asked, &both, &[1, 3, 3]), None);
+        // Nothing held, and the highest did not.
+        asked.need = 4.0;
+        let low = [(1.0, Undecided), (2.0, Undecided), (4.0, Broken)];
+        assert_eq!(again(&asked, &low, &[2, 1, 1]), Some(2.0));
+        // Decided to the requested precision.
+        asked.need = 1.0;
+        let near = [(1.0, Kept), (1.05, Undecided), (1.1, Broken)];
+        assert_eq!(again(&asked, &near, &[1, 1, 1]), None);
+        // The answer must come in a few minutes.
+        assert_eq!(again(&asked, &both, &[18, 1, 1]), None);
     }
 
     #[test]
