@@ -72,7 +72,8 @@ pub fn measure<'a>(
         // A database that ended a session will most likely end the next one too, or is gone.
         let is_lost =
             matches!(record.end, End::Broken(_)) && bench.engine.server_monitor().is_some();
-        if record.measured > Nanos(0) {
+        // What broke is kept even without a figure: the run is not whole, and says why.
+        if record.measured > Nanos(0) || matches!(record.end, End::Broken(_)) {
             journal.point_of_ranks(&parts, &record)?;
             if together.is_some() {
                 listen(Event::Parts(&parts));
