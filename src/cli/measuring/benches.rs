@@ -201,8 +201,8 @@ fn prepare(
         Some(_) => ServerWatch::Elsewhere,
     };
     let rank = ranks.map_or(0, |ranks| ranks.rank() as u64);
-    // What several ranks write lies apart, unless the user or the storage says otherwise.
-    let apart = ranks.filter(|_| request.writes() && !job.same_blocks && !job.separate);
+    let of = ranks.map_or(1, |ranks| ranks.size() as u64);
+    let shares = job.same_blocks || job.separate;
     let asked = BenchRequest {
         target: &target,
         engine: &part.engine,
@@ -213,7 +213,7 @@ fn prepare(
         allow_holes: options.allow_holes,
         workers: options.workers,
         seed: options.seed.wrapping_add(rank),
-        part: apart.map(|ranks| (rank, ranks.size() as u64)),
+        part: part_of((rank, of), request.writes(), shares),
         sql: sql.map(|(access, (work, statement_timeout))| SqlRequest {
             access,
             work,
@@ -226,6 +226,13 @@ fn prepare(
         _ => request.prepared(volume, options.seed),
     };
     Bench::prepare(&asked, points, stop, listen)
+}
+
+/// The part of the storage that a rank uses, and of how many; `None` if it uses all. What several
+/// ranks write lies apart, unless they are to write to the same blocks, or have storage of their
+/// own.
+fn part_of((rank, of): (u64, u64), writes: bool, shares: bool) -> Option<(u64, u64)> {
+    (of > 1 && writes && !shares).then_some((rank, of))
 }
 
 /// The target with those servers only that this process uses.
@@ -246,4 +253,18 @@ fn own_target(target: &Target, own: Option<&Access>) -> Target {
 pub(super) fn only(job: &Job, stop: &AtomicBool, listen: &mut Listen) -> Result<Bench, Error> {
     let part = parts(job).swap_remove(0);
     prepare(job, &part, stop, listen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_several_ranks_write_to_one_storage_lies_apart() {
+        assert_eq!(part_of((1, 3), true, false), Some((1, 3)));
+        // As --same-blocks and --separate ask for.
+        assert_eq!(part_of((1, 3), true, true), None);
+        assert_eq!(part_of((1, 3), false, false), None);
+        assert_eq!(part_of((0, 1), true, false), None);
+    }
 }
