@@ -4,10 +4,10 @@ use super::calibrate::{refuse_imprecise, size_of_io, times_of_point};
 use super::database;
 use super::measuring::{self, MeasuringArgs};
 use super::sql_args::{self, WorkArgs};
-use super::{page, ranges, sql};
+use super::{page, ranges, ranks, sql};
 use crate::model::{
-    Arrivals, Bound, Bytes, CurveRequest, Error, Mix, Nanos, Pattern, Ratio, Request, SqlStop,
-    SqlTerms, WarmUp,
+    Arrivals, Bound, Bytes, CurveRequest, Error, Loads, Mix, Nanos, Pattern, Ratio, Request,
+    SqlStop, SqlTerms, WarmUp,
 };
 use crate::report;
 use clap::{Args, ValueEnum};
@@ -90,6 +90,10 @@ pub(super) struct CurveArgs {
     /// Maximum measured time of a point, even if --precision is not reached [default: 15s]
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     point_max: Option<Nanos>,
+    /// Then let the last rank offer this number of I/Os per second while the others wait and climb:
+    /// what neighbours do to its response time
+    #[arg(long, value_name = "RATE", help_heading = ranks::SEVERAL_HOSTS, hide_short_help = true, conflicts_with = "resume")]
+    neighbours: Option<String>,
     #[command(flatten)]
     work: WorkArgs,
 }
@@ -170,6 +174,11 @@ impl CurveArgs {
             ),
             ("--size", self.size != "8KiB", "the database's block"),
             (
+                "--neighbours",
+                self.neighbours.is_some(),
+                "--rate, at which all hosts offer the same",
+            ),
+            (
                 "--workers",
                 self.measuring.workers.is_some(),
                 "sessions have threads of their own",
@@ -205,6 +214,30 @@ impl CurveArgs {
         measuring::begin_sql(&self.measuring, Request::Curve(request), access)
     }
 
+    /// The rate that one rank offers beside the others.
+    fn neighbours_per_s(&self) -> Result<Option<u64>, Error> {
+        let Some(text) = &self.neighbours else {
+            return Ok(None);
+        };
+        let rate = ranges::rates(text).ok().and_then(|loads| match loads {
+            Loads::Rates(rates) if rates.len() == 1 => rates.first().copied(),
+            _ => None,
+        });
+        let rate = rate.ok_or_else(|| {
+            Error::usage(
+                format!("--neighbours {text}: not one number of I/Os per second"),
+                "write it as 500 or 2k",
+            )
+        })?;
+        if ranks::joined().is_none() {
+            return Err(Error::usage(
+                format!("--neighbours {text} needs other hosts, and this process measures alone"),
+                "start several under mpiexec or srun: docs/methods/ranks.md",
+            ));
+        }
+        Ok(Some(rate))
+    }
+
     fn request(&self) -> Result<CurveRequest, Error> {
         let loads = match (&self.depth, &self.sessions, &self.rate) {
             (_, Some(sessions), _) => ranges::depths("--sessions", sessions)?,
@@ -218,6 +251,7 @@ impl CurveArgs {
         Ok(CurveRequest {
             sql: None,
             ranks: 0,
+            neighbours_per_s: self.neighbours_per_s()?,
             loads,
             arrivals: match self.arrivals {
                 Some(Spacing::Uniform) => Arrivals::Uniform,

@@ -338,6 +338,7 @@ mod tests {
             "hosts",
             "separate",
             "same-blocks",
+            "neighbours",
             "rank-journals",
             "join",
             "rank-address",

@@ -39,7 +39,7 @@ pub(super) fn is_follower() -> bool {
 
 /// Heading of these options in the help. Each of them names it: as the heading of the whole, it would
 /// be that of all options that follow, too.
-const SEVERAL_HOSTS: &str = "Several hosts at once, under mpiexec or srun";
+pub(super) const SEVERAL_HOSTS: &str = "Several hosts at once, under mpiexec or srun";
 
 /// Options of a run on several hosts at once, under mpiexec or srun.
 #[derive(Debug, Clone, Default, Args)]

@@ -448,6 +448,7 @@ impl ShapeArgs {
             precision: self.precision,
             point_least: Nanos(0),
             point_most: settings.run_time.unwrap_or(longest),
+            neighbours_per_s: None,
             ranks: 0,
             sql: Some(SqlTerms {
                 work: sql_args::work(settings, tables)?,

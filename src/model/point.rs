@@ -133,6 +133,19 @@ pub enum Coordinates {
         /// Number of the round, from 1.
         round: u32,
     },
+    /// Small I/O of one rank at a fixed offered rate, beside the other ranks in a closed loop.
+    Neighbours {
+        /// The rank with the fixed rate.
+        rank: u32,
+        /// Operations per second that it offers.
+        rate_per_s: u64,
+        /// Its in-flight limit.
+        in_flight_max: u32,
+        /// Outstanding I/Os of each other rank; 0 if they wait.
+        depth: u32,
+        /// Number of the round, from 1.
+        round: u32,
+    },
     /// All streams of a demand at once, at a multiple of their rates.
     Multiple {
         /// The multiple, times 1000.
@@ -318,6 +331,8 @@ pub enum Step {
     Round,
     /// Small I/O by some of the ranks.
     Hosts,
+    /// Small I/O of one rank beside the others.
+    Neighbours,
     /// A multiple of a demand.
     Multiple,
 }
@@ -360,6 +375,7 @@ impl Coordinates {
             Self::Layer { .. } => Step::Layer,
             Self::Round { .. } => Step::Round,
             Self::Hosts { .. } => Step::Hosts,
+            Self::Neighbours { .. } => Step::Neighbours,
             Self::Multiple { .. } => Step::Multiple,
         }
     }
@@ -375,6 +391,7 @@ impl Coordinates {
             | Self::ClosingDepth { depth }
             | Self::ClosingWrite { depth }
             | Self::Hosts { depth, .. } => depth,
+            Self::Neighbours { in_flight_max, .. } => in_flight_max,
             Self::Sessions { sessions } | Self::Layer { sessions, .. } => sessions,
             Self::Rate { in_flight_max, .. } | Self::ClosingRate { in_flight_max, .. } => {
                 in_flight_max
@@ -409,6 +426,7 @@ impl Coordinates {
     pub const fn active_ranks(self) -> ActiveRanks {
         match self {
             Self::Hosts { active, .. } => active,
+            Self::Neighbours { rank, depth: 0, .. } => ActiveRanks::Only(rank),
             _ => ActiveRanks::All,
         }
     }
@@ -516,6 +534,7 @@ impl Coordinates {
             } => format!("layer:{}:{round}:{sessions}", layer.name()),
             Self::Round { round, .. } => format!("round:{round}"),
             Self::Hosts { active, round, .. } => format!("hosts:{}:{round}", active.name()),
+            Self::Neighbours { depth, round, .. } => format!("neighbours:{depth}:{round}"),
             Self::Multiple { thousandths } => {
                 format!("multiple:{}", f64::from(*thousandths) / 1e3)
             }
@@ -599,6 +618,14 @@ impl Layer {
     }
 }
 
+/// All rounds together have no number.
+fn round_number(f: &mut std::fmt::Formatter<'_>, round: u32) -> std::fmt::Result {
+    match round {
+        0 => Ok(()),
+        _ => write!(f, ", round {round}"),
+    }
+}
+
 impl std::fmt::Display for Coordinates {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let beside = |f: &mut std::fmt::Formatter<'_>, large_beside: u32| match large_beside {
@@ -665,11 +692,16 @@ impl std::fmt::Display for Coordinates {
                     ActiveRanks::First(count) => write!(f, "the first {count} ranks")?,
                     ActiveRanks::Only(rank) => write!(f, "rank {rank} alone")?,
                 }
-                // All rounds together have no number.
-                if round > 0 {
-                    write!(f, ", round {round}")?;
+                round_number(f, round)
+            }
+            Self::Neighbours {
+                rank, depth, round, ..
+            } => {
+                match depth {
+                    0 => write!(f, "rank {rank} while its neighbours wait")?,
+                    _ => write!(f, "rank {rank} beside depth {depth} on each neighbour")?,
                 }
-                Ok(())
+                round_number(f, round)
             }
             Self::Multiple { thousandths } => write!(f, "{} ×", f64::from(thousandths) / 1e3),
         }
@@ -716,6 +748,16 @@ pub struct Point {
 }
 
 impl Point {
+    /// True if `rank` measures this stream of the point: its own ones, and those of no rank. Beside
+    /// its neighbours, a rank with a stream of its own has no part in what the others do.
+    #[must_use]
+    pub fn is_of_rank(&self, stream: &Stream, rank: u32) -> bool {
+        let is_own = |stream: &Stream| stream.rank == Some(rank);
+        let takes_part =
+            || self.coordinates.step() != Step::Neighbours || !self.streams.iter().any(is_own);
+        is_own(stream) || (stream.rank.is_none() && takes_part())
+    }
+
     /// The width of windows for measurements of a minute and more.
     #[must_use]
     pub const fn second() -> Nanos {

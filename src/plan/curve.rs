@@ -5,7 +5,9 @@
 //! stream may run during every point.
 
 use super::ranks;
-use super::search::{LARGE, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of};
+use super::search::{
+    LARGE, NEIGHBOURS, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of,
+};
 use super::visits::Visits;
 use crate::analyse::{PointSummary, widen};
 use crate::model::{
@@ -37,6 +39,10 @@ impl CurveRequest {
         .or_else(|| {
             let load = ranks::fullest(self.ranks, &points);
             ranks::next(self.ranks, load, &points)
+        })
+        .or_else(|| {
+            let offered = (self.neighbours_per_s?, self.in_flight_max);
+            ranks::next_beside(self.ranks, offered, &points)
         })?;
         let point = self.point(coordinates, usable, seed);
         Some(Visits::again(point, usable, done, seed))
@@ -126,8 +132,11 @@ impl CurveRequest {
         self.background.map_or(0, |background| background.depth)
     }
 
-    fn point(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Point {
-        let rate = coordinates.rate().or(coordinates.rate_of_each());
+    pub(super) fn point(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Point {
+        let rate = match coordinates {
+            Coordinates::Neighbours { rate_per_s, .. } => Some(rate_per_s),
+            other => other.rate().or(other.rate_of_each()),
+        };
         let load = match rate {
             Some(rate) => Load::Open {
                 rate: rate as f64,
@@ -159,6 +168,7 @@ impl CurveRequest {
             length: self.length,
             rank: None,
         };
+        let (stream, neighbours) = beside(stream, coordinates);
         let background = self.background.map(|background| Stream {
             objective: None,
             sql: None,
@@ -182,7 +192,7 @@ impl CurveRequest {
             _ => in_one_piece,
         };
         let precise = match coordinates.step() {
-            Step::Hosts => Until::Elapsed(shortest),
+            Step::Hosts | Step::Neighbours => Until::Elapsed(shortest),
             _ => precise,
         };
         let (until, window) = match self.sql.map_or(SqlStop::Precise, |terms| terms.stop) {
@@ -195,7 +205,10 @@ impl CurveRequest {
         };
         Point {
             coordinates,
-            streams: std::iter::once(stream).chain(background).collect(),
+            streams: std::iter::once(stream)
+                .chain(neighbours)
+                .chain(background)
+                .collect(),
             warm_up: self.sql.map_or(WARM_UP, |terms| terms.warm_up),
             until,
             seed: seed_of(seed, coordinates),
@@ -211,8 +224,11 @@ impl CurveRequest {
             Loads::Rates(_) => vec![self.rate(1)],
             Loads::Percents(_) => vec![self.depth(self.deepest()), self.rate(1)],
         };
+        let offered = self.neighbours_per_s.map(|rate| (rate, self.in_flight_max));
+        let beside = offered.and_then(|offered| ranks::most_beside(self.ranks, offered));
         deepest
             .into_iter()
+            .chain(beside)
             .map(|coordinates| self.point(coordinates, usable, seed))
             .collect()
     }
@@ -226,7 +242,8 @@ impl CurveRequest {
             Loads::Rates(rates) => rates.len(),
             Loads::Percents(percents) => percents.len() + SEARCH,
         };
-        (points + ranks::points_expected(self.ranks)).max(done)
+        let beside = self.neighbours_per_s.map_or(0, |_| ranks::points_beside());
+        (points + ranks::points_expected(self.ranks) + beside).max(done)
     }
 
     /// Maximum time of a point in seconds.
@@ -272,6 +289,24 @@ impl CurveRequest {
     }
 }
 
+/// The stream of the rank whose rate is fixed, and that of its neighbours unless they wait; for
+/// other points, the stream as it is.
+fn beside(stream: Stream, coordinates: Coordinates) -> (Stream, Option<Stream>) {
+    let Coordinates::Neighbours { rank, depth, .. } = coordinates else {
+        return (stream, None);
+    };
+    let others = (depth > 0).then(|| Stream {
+        name: NEIGHBOURS.into(),
+        load: Load::Closed { depth },
+        ..stream.clone()
+    });
+    let own = Stream {
+        rank: Some(rank),
+        ..stream
+    };
+    (own, others)
+}
+
 /// `percent` of a rate, in whole operations per second; at least 1.
 #[expect(
     clippy::cast_possible_truncation,
@@ -283,12 +318,12 @@ fn share_of(maximum: f64, percent: f64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::model::{Arrivals, SqlWork, Tables, WarmUp};
 
-    #[test]
-    fn a_pipeline_multiplies_what_is_in_flight_and_not_the_sessions() {
+    /// Sessions of a database, with eight operations in flight on each connection.
+    pub(in crate::plan) fn request(loads: Loads) -> CurveRequest {
         let tables = Tables {
             schemas: 1,
             scale: 10_000,
@@ -299,7 +334,7 @@ mod tests {
             pipeline: 8,
             ..SqlWork::reads(tables)
         };
-        let request = |loads| CurveRequest {
+        CurveRequest {
             loads,
             arrivals: Arrivals::Poisson,
             in_flight_max: 4,
@@ -317,8 +352,13 @@ mod tests {
                 warm_up: WarmUp::NONE,
                 statement_timeout: None,
             }),
+            neighbours_per_s: None,
             ranks: 0,
-        };
+        }
+    }
+
+    #[test]
+    fn a_pipeline_multiplies_what_is_in_flight_and_not_the_sessions() {
         let first = |loads| request(loads).next(1 << 30, 1, &[]).unwrap();
         let closed = first(Loads::Depths(vec![3]));
         assert_eq!(closed.coordinates, Coordinates::Sessions { sessions: 3 });

@@ -3,7 +3,7 @@
 //!
 //! The ranks are compared at one load, the same for each: every one alone, then 2, 4, 8 … of them,
 //! then all; and all that again, so that a slow change of the storage is not taken for what hosts
-//! do to each other.
+//! do to each other. On request, one rank offers a fixed rate while the others climb.
 
 use super::search::SMALL;
 use crate::analyse::PointSummary;
@@ -15,6 +15,9 @@ const ROUNDS: u32 = 2;
 /// Maximum number of ranks that are measured alone: of more, some with equal distances between
 /// their numbers.
 const ALONE_MAX: u32 = 8;
+
+/// Outstanding I/Os of each neighbour of the rank whose rate is fixed; 0 if they wait.
+const DEPTHS_OF_NEIGHBOURS: [u32; 5] = [0, 1, 4, 16, 64];
 
 /// The point as `rank` of `size` measures it, on a volume of `usable` bytes; `None` if the rank
 /// waits.
@@ -33,8 +36,7 @@ pub fn of_rank(point: &Point, rank: u32, size: u32, usable: u64) -> Option<Point
     let mut own = point.clone();
     own.seed = point.seed.wrapping_add(u64::from(rank));
     let is_each = point.coordinates.step() == Step::Hosts;
-    own.streams
-        .retain(|stream| stream.rank.is_none_or(|only| only == rank));
+    own.streams.retain(|stream| point.is_of_rank(stream, rank));
     for stream in &mut own.streams {
         if let Load::Open { rate, .. } = &mut stream.load
             && !is_each
@@ -96,6 +98,52 @@ pub(super) fn points_expected(size: u32) -> usize {
     steps(size).len() * ROUNDS as usize
 }
 
+/// The next point after those in `done` at which one of `size` ranks offers I/Os per second, with an
+/// in-flight limit, beside the others; `None` if they are complete, or if there is only one rank.
+pub(super) fn next_beside(
+    size: u32,
+    offered: (u64, u32),
+    done: &[PointSummary],
+) -> Option<Coordinates> {
+    if size < 2 {
+        return None;
+    }
+    let points = (1..=ROUNDS)
+        .flat_map(|round| DEPTHS_OF_NEIGHBOURS.map(|depth| beside(size, offered, depth, round)));
+    let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates == *wanted);
+    points.into_iter().find(|wanted| !is_done(wanted))
+}
+
+/// Of those points, the one with the most outstanding I/Os.
+pub(super) fn most_beside(size: u32, offered: (u64, u32)) -> Option<Coordinates> {
+    let depth = DEPTHS_OF_NEIGHBOURS
+        .into_iter()
+        .max()
+        .filter(|_| size > 1)?;
+    Some(beside(size, offered, depth, 1))
+}
+
+/// The rank with the fixed rate is the last, since rank 0 has the run to conduct.
+fn beside(
+    size: u32,
+    (rate_per_s, in_flight_max): (u64, u32),
+    depth: u32,
+    round: u32,
+) -> Coordinates {
+    Coordinates::Neighbours {
+        rank: size.saturating_sub(1),
+        rate_per_s,
+        in_flight_max,
+        depth,
+        round,
+    }
+}
+
+/// Number of points at which one rank is beside the others.
+pub(super) fn points_beside() -> usize {
+    DEPTHS_OF_NEIGHBOURS.len() * ROUNDS as usize
+}
+
 /// What is measured in a round.
 fn steps(size: u32) -> Vec<ActiveRanks> {
     if size < 2 {
@@ -142,7 +190,8 @@ pub(super) fn fullest(size: u32, done: &[PointSummary]) -> Option<LoadOfEach> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::CalibrateRequest;
+    use crate::model::{CalibrateRequest, Loads};
+    use crate::plan::curve::tests::request;
     use ActiveRanks::{All, First, Only};
 
     #[test]
@@ -188,6 +237,29 @@ mod tests {
         let start = |rank| of_rank(&stream, rank, 4, usable).unwrap().streams[0].pattern;
         assert_eq!(start(0), Pattern::Sequential { start: 0 });
         assert_eq!(start(3), Pattern::Sequential { start: 768 });
+    }
+
+    #[test]
+    fn one_rank_keeps_its_rate_while_its_neighbours_climb() {
+        assert_eq!(next_beside(1, (500, 64), &[]), None);
+        let first = next_beside(3, (500, 64), &[]).unwrap();
+        assert_eq!(first, beside(3, (500, 64), 0, 1));
+        assert_eq!(first.active_ranks(), Only(2));
+        let mut request = request(Loads::Depths(vec![1]));
+        request.sql = None;
+        let point = request.point(beside(3, (500, 64), 16, 1), 1 << 30, 7);
+        assert_eq!(point.coordinates.active_ranks(), All);
+        let loads = |rank| -> Vec<Load> {
+            let own = of_rank(&point, rank, 3, 1 << 30).unwrap();
+            own.streams.iter().map(|stream| stream.load).collect()
+        };
+        assert_eq!(loads(0), [Load::Closed { depth: 16 }]);
+        assert_eq!(loads(1), loads(0));
+        let own = loads(2);
+        assert!(
+            matches!(own[..], [Load::Open { rate, .. }] if (rate - 500.0).abs() < 1e-9),
+            "{own:?}"
+        );
     }
 
     #[test]

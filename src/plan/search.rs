@@ -7,6 +7,8 @@ use crate::model::{ActiveRanks, Coordinates, Nanos, Ratio, WarmUp};
 pub(super) const SMALL: &str = "small";
 /// The class of large I/O.
 pub(super) const LARGE: &str = "large";
+/// The class of small I/O of the ranks beside one whose figures are asked for.
+pub(super) const NEIGHBOURS: &str = "neighbours";
 
 /// Width of a window: short, so that a few seconds have enough windows for an interval.
 pub(super) const WINDOW: Nanos = Nanos::from_millis(100);
@@ -113,6 +115,15 @@ pub(super) fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
             )
         }
         Coordinates::Multiple { thousandths } => (36, u64::from(thousandths)),
+        Coordinates::Neighbours {
+            rate_per_s,
+            depth,
+            round,
+            ..
+        } => (
+            37 + (u64::from(round) << 8),
+            u64::from(depth) ^ rate_per_s.rotate_left(40),
+        ),
     };
     // Knuth's multiplier for 64 bits mixes each part into the rest.
     let mix = |seed: u64, part: u64| {

@@ -309,7 +309,7 @@ fn wanted_names<'a>(part: &'a RankRecord, first: &'a PointRecord) -> Vec<&'a str
     let Some(asked) = asked else {
         return first.streams.iter().map(|it| it.name.as_str()).collect();
     };
-    let is_own = |stream: &&Stream| stream.rank.is_none_or(|rank| rank == part.rank);
+    let is_own = |stream: &&Stream| asked.is_of_rank(stream, part.rank);
     let own = asked.streams.iter().filter(is_own);
     own.map(|stream| stream.name.as_str()).collect()
 }

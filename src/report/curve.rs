@@ -95,7 +95,8 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
         .points
         .iter()
         .enumerate()
-        .filter(|(_, point)| !point.classes.is_empty() && point.step() != Step::Hosts)
+        .filter(|(_, point)| !point.classes.is_empty())
+        .filter(|(_, point)| !matches!(point.step(), Step::Hosts | Step::Neighbours))
         .partition(|(_, point)| point.step() == Step::Rate);
     let throughput = |point: &PointSummary| point.classes.first().map_or(0.0, |class| class.iops);
     let of_which = if closed.len() > 1 || open.is_empty() {

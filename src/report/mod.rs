@@ -33,6 +33,7 @@ mod imported;
 mod layers;
 mod loops;
 mod matrix;
+mod neighbours;
 pub mod openmetrics;
 pub mod oracle_row;
 mod parts;

@@ -37,6 +37,9 @@ pub(super) fn section(found: &RanksResult) -> Section {
         blocks.push(Block::Table(alone(rounds)));
         blocks.extend(scaling(rounds).map(Block::Text));
     }
+    if let Some(neighbours) = &found.neighbours {
+        blocks.extend(super::neighbours::blocks(neighbours));
+    }
     blocks.extend(honesty(found).into_iter().map(Block::Text));
     let lead = lead(found.is_separate);
     parts::section("hosts", "The hosts", lead, blocks)

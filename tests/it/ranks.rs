@@ -164,6 +164,7 @@ fn curve(depth: u32) -> Request {
         point_least: Nanos::from_secs(5),
         point_most: Nanos::from_secs(5),
         sql: None,
+        neighbours_per_s: None,
         ranks: 0,
     })
 }

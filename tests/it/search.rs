@@ -91,6 +91,7 @@ fn offered(spec: &str, rate: u64, seed: u64) -> Confidence {
         point_least: Nanos(0),
         point_most: Nanos::from_secs(5),
         sql: None,
+        neighbours_per_s: None,
         ranks: 0,
     };
     let point = request.next(4 << 30, seed, &[]).unwrap();

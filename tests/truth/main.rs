@@ -27,6 +27,7 @@ mod orion;
 mod points;
 mod ranks;
 mod ranks_capped;
+mod ranks_neighbours;
 mod reread;
 mod throttle;
 mod watch;

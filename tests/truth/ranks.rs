@@ -22,14 +22,14 @@ use std::process::Output;
 use std::time::{Duration, Instant};
 
 /// Size of a device: no rank reaches the part of another.
-const BYTES: u64 = 64 << 30;
+pub(super) const BYTES: u64 = 64 << 30;
 
 /// Visits of half a second to one depth, and rounds of two seconds: ranks alone, some of them, all.
 const LINE: &str =
     "curve TARGET --depth 1 --pattern sequential --point-min 1s --point-max 1s --out out";
 
 /// A mounted device, or why there is none.
-fn device(place: &Place, service: Duration, servers: usize) -> Result<Device, Missing> {
+pub(super) fn device(place: &Place, service: Duration, servers: usize) -> Result<Device, Missing> {
     let behaviour = Behaviour {
         servers,
         ..Behaviour::fixed(service)
@@ -38,7 +38,7 @@ fn device(place: &Place, service: Duration, servers: usize) -> Result<Device, Mi
 }
 
 #[track_caller]
-fn completed(place: &Place, outputs: &[Output]) -> Run {
+pub(super) fn completed(place: &Place, outputs: &[Output]) -> Run {
     for output in outputs {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{said}");

@@ -24,6 +24,19 @@ pub(super) fn load_of(coordinates: Coordinates) -> Coordinates {
             rate_per_s,
             round: 0,
         },
+        Coordinates::Neighbours {
+            rank,
+            rate_per_s,
+            in_flight_max,
+            depth,
+            ..
+        } => Coordinates::Neighbours {
+            rank,
+            rate_per_s,
+            in_flight_max,
+            depth,
+            round: 0,
+        },
         Coordinates::Round { outstanding, .. } => Coordinates::Round {
             round: 0,
             outstanding,
@@ -46,11 +59,13 @@ impl<'a> RankLoads<'a> {
             .filter_map(|point| Some(point.parts.first()?.record.coordinates))
     }
 
-    /// The loads that all ranks measured together, in order of their first visits.
+    /// The loads that all ranks measured together, each the same, in order of their first visits.
     pub(super) fn all(&self) -> Vec<Coordinates> {
         let mut loads = Vec::new();
         for load in self.coordinates().map(load_of) {
-            if load.active_ranks() == ActiveRanks::All && !loads.contains(&load) {
+            let is_of_all =
+                load.active_ranks() == ActiveRanks::All && load.step() != Step::Neighbours;
+            if is_of_all && !loads.contains(&load) {
                 loads.push(load);
             }
         }

@@ -8,11 +8,13 @@ mod facts;
 mod findings;
 mod host;
 mod loads;
+mod neighbours;
 mod rounds;
 mod soak_hosts;
 
 pub use facts::FactDifference;
 pub use host::{HostFigures, HostsAtLoad};
+pub use neighbours::{Neighbours, NeighboursStep};
 pub use rounds::{AloneFigures, HostRounds, LadderStep};
 pub(in crate::analyse) use soak_hosts::SoakHostsReader;
 pub use soak_hosts::{SoakHost, SoakHosts};
@@ -48,6 +50,9 @@ pub struct RanksResult {
     pub at_load: Option<HostsAtLoad>,
     /// Some of the hosts, while the others wait.
     pub rounds: Option<HostRounds>,
+    /// One host with a fixed rate beside the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<Neighbours>,
     /// How well the measurements of the hosts lie over each other.
     pub overlap: Overlap,
     /// What was touched, and how large the target is.
@@ -112,6 +117,7 @@ pub fn ranks(run: &Run) -> Option<RanksResult> {
         databases: databases(group),
         at_load,
         rounds: HostRounds::of(group, &loads),
+        neighbours: Neighbours::of(group, &loads),
         overlap: overlap(run, group),
         reach: reach(run),
         lost: run.ranks.lost.clone(),

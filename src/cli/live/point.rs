@@ -79,7 +79,8 @@ impl PointNow {
                 .iter()
                 .map(|stream| {
                     let is_of_each = matches!(stream.load, Load::Closed { .. })
-                        || point.coordinates.step() == Step::Hosts;
+                        || point.coordinates.step() == Step::Hosts
+                        || stream.rank.is_some();
                     (load(&stream.load, stream.sql.is_some()), is_of_each)
                 })
                 .collect(),

@@ -68,6 +68,10 @@ pub struct CurveRequest {
     /// The work of database sessions; `None` for raw I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<SqlTerms>,
+    /// Operations per second that the last rank offers while the others climb; `None` if that is
+    /// not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub neighbours_per_s: Option<u64>,
     /// Number of ranks that measure together; 0 if one process measures alone. Depths are those of
     /// each rank, offered rates those of all together.
     #[serde(default, skip_serializing_if = "super::is_alone")]
