@@ -106,6 +106,7 @@ impl BlockTrace {
     /// Passes every event before the time `until` to `each`, in order of time. The clock must be
     /// some milliseconds beyond `until`, so that every CPU has written what it saw before.
     pub fn read(&mut self, until: u64, each: &mut dyn FnMut(&RequestEvent)) {
+        self.rings.follow_cpus(&mut self.held, &mut self.lost);
         self.collect();
         // Consists of a few runs that are in order already, which this sort takes as they are.
         self.held.sort_by_key(|event| event.at);

@@ -29,12 +29,17 @@ const TAIL: usize = 1032;
 #[derive(Debug)]
 pub(super) struct Rings {
     formats: Vec<TracepointFormat>,
-    rings: Vec<Ring>,
+    /// Lets the kernel drop events of other disks.
+    filter: CString,
+    /// Size of each ring.
+    bytes: usize,
+    of_cpus: Vec<Ring>,
 }
 
 /// One CPU's ring. The first event's descriptor owns it, the others write into it.
 #[derive(Debug)]
 struct Ring {
+    cpu: u32,
     data: RingData,
     /// The record that is read at present.
     record: Vec<u8>,
@@ -79,12 +84,36 @@ impl Rings {
                 Err(why) => return Err(why),
             }
         };
-        Ok(Self { formats, rings })
+        Ok(Self {
+            formats,
+            filter,
+            bytes,
+            of_cpus: rings,
+        })
+    }
+
+    /// Opens rings for CPUs that came online, and closes those of CPUs that are gone: their events
+    /// do not return with them. What a CPU saw before its ring was open is unknown: `lost` counts
+    /// one event. So it does at each call for a CPU whose ring cannot be opened.
+    pub(super) fn follow_cpus(&mut self, out: &mut Vec<RequestEvent>, lost: &mut u64) {
+        let online = online_cpus();
+        let is_gone = |ring: &&mut Ring| !online.contains(&ring.cpu);
+        for ring in self.of_cpus.iter_mut().filter(is_gone) {
+            ring.read(&self.formats, out, lost);
+        }
+        self.of_cpus.retain(|ring| online.contains(&ring.cpu));
+        for cpu in online {
+            if self.of_cpus.iter().all(|ring| ring.cpu != cpu) {
+                let ring = Ring::open(cpu, &self.formats, &self.filter, self.bytes);
+                self.of_cpus.extend(ring.ok());
+                *lost += 1;
+            }
+        }
     }
 
     /// Appends the events in the rings to `out`, and adds those that were dropped to `lost`.
     pub(super) fn read(&mut self, out: &mut Vec<RequestEvent>, lost: &mut u64) {
-        for ring in &mut self.rings {
+        for ring in &mut self.of_cpus {
             ring.read(&self.formats, out, lost);
         }
     }
@@ -142,6 +171,7 @@ impl Ring {
                 .map_err(|error| format!("the kernel's events cannot be enabled: {error}"))?;
         }
         Ok(Self {
+            cpu,
             data: RingData {
                 mapping,
                 page,
@@ -278,6 +308,7 @@ mod tests {
         let whole = record.len() as u64;
         record.resize(4096, 0);
         let mut ring = Ring {
+            cpu: 0,
             data: data_of(&record),
             record: Vec::new(),
             _events: Vec::new(),
