@@ -214,8 +214,9 @@ impl BoundCheck {
     /// counts too, if it gives less.
     ///
     /// That is too cautious where the bound lies far from what was measured and the mean drifts. So
-    /// the bound is also kept if almost no operation can lie above it, see [`most_above`], or if
-    /// the interval of the quantile ends below it; and broken if that interval begins above it. In
+    /// the bound is also kept if almost no operation can lie above it by the mean of their squares,
+    /// and there were enough of them if all were independent; or if the interval of the quantile
+    /// ends below it. It is broken if that interval begins above it. In
     /// simulation, with queues and with lognormal response times that drift, a bound that is the
     /// true p99 is called kept in at most 4 % of series, and broken in as many. Of series whose
     /// p99 is a tenth of the bound, 99.9 % are decided; by the share alone, of some kinds none.
@@ -230,9 +231,7 @@ impl BoundCheck {
             BoundVerdict::Kept
         } else if interval.high < bound.quantile {
             BoundVerdict::Broken
-        } else if most_above(windows, missed, bound)
-            .is_some_and(|above| above <= 1.0 - bound.quantile)
-        {
+        } else if is_far_below(windows, missed, plain.share, bound) {
             BoundVerdict::Kept
         } else {
             by_quantile(windows, missed, bound)
@@ -246,23 +245,26 @@ impl BoundCheck {
     }
 }
 
-/// The upper limit of the share of operations that are not within a bound, from the mean of their
-/// squared response times; `None` if there are too few windows. `missed` operations are not within
-/// it.
+/// True if response times lie so far below a bound that almost no operation can be beyond it.
+/// `missed` operations are not within it, and `share` is.
 ///
 /// Markov's inequality: the share above a limit is at most the mean of the squares divided by the
 /// square of the limit. It needs no operation near the limit, and is far above the truth
-/// elsewhere.
-fn most_above(windows: &[Window], missed: u64, bound: Bound) -> Option<f64> {
+/// elsewhere. But a mean of a few operations knows nothing of slow ones that are rarer than these:
+/// so there must be as many as would show that the bound is kept if all were independent.
+fn is_far_below(windows: &[Window], missed: u64, share: f64, bound: Bound) -> bool {
     let squares: Vec<f64> = windows
         .iter()
         .map(|window| window.response.sum_squares)
         .collect();
     let counts = counts(windows);
-    let square = Mean::of_ratio(&squares, &counts)?.interval().high;
-    let done: f64 = counts.iter().sum();
-    let above = square / (bound.latency.0 as f64).powi(2);
-    Some((above * done + missed as f64) / (done + missed as f64))
+    let Some(mean) = Mean::of_ratio(&squares, &counts) else {
+        return false;
+    };
+    let (done, missed) = (counts.iter().sum::<f64>(), missed as f64);
+    let above = mean.interval().high / (bound.latency.0 as f64).powi(2);
+    let most = (above * done + missed) / (done + missed);
+    most <= 1.0 - bound.quantile && shows_kept(share, done + missed, bound)
 }
 
 /// Whether a bound is kept, by the interval of its quantile. `missed` operations are not within it.
@@ -468,6 +470,9 @@ mod tests {
         assert_eq!(found.verdict, BoundVerdict::Kept);
         // No operation lies above the maximum, and that one is not near 10 ms.
         assert_eq!(check(&visits(), 0, 3_000).verdict, BoundVerdict::Kept);
+        // 360 operations cannot show that one in a hundred is not slow, however fast they are.
+        let few: Vec<Vec<u64>> = visits().iter().map(|of| of[..4].to_vec()).collect();
+        assert_eq!(check(&few, 0, 10_000).verdict, BoundVerdict::Undecided);
         // Operations that were not served are not within any bound.
         assert_eq!(check(&visits(), 20, 10_000).verdict, BoundVerdict::Kept);
         assert_ne!(check(&visits(), 60, 10_000).verdict, BoundVerdict::Kept);

@@ -400,8 +400,8 @@ const Z_SQUARED: f64 = 3.84;
 
 /// Number of operations from which on it can be decided whether an objective is kept.
 ///
-/// Fewer show nothing about a quantile by their number, even if all are within the bound: Wilson's
-/// interval of none among n ends at z² / (n + z²). If all are far below it, fewer may suffice.
+/// Fewer show nothing about a quantile, even if all are within the bound: Wilson's interval of none
+/// among n ends at z² / (n + z²).
 #[must_use]
 pub fn least_to_decide(objective: Objective) -> f64 {
     objective.bound().map_or(WINDOWS_FOR_MEAN as f64, |bound| {
