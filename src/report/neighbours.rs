@@ -7,7 +7,7 @@ use crate::analyse::{Neighbours, NeighboursStep};
 /// The sentence, the chart and the table.
 pub(super) fn blocks(found: &Neighbours) -> Vec<Block> {
     let mut blocks = vec![Block::Text(answer(found))];
-    blocks.extend(parts::beside([chart(found), None]));
+    blocks.extend(parts::beside([chart(found)]));
     blocks.push(Block::Table(table(found)));
     blocks
 }

@@ -216,10 +216,12 @@ impl BoundCheck {
     /// That is too cautious where the bound lies far from what was measured and the mean drifts. So
     /// the bound is also kept if almost no operation can lie above it by the mean of their squares,
     /// and there were enough of them if all were independent; or if the interval of the quantile
-    /// ends below it. It is broken if that interval begins above it. In
-    /// simulation, with queues and with lognormal response times that drift, a bound that is the
-    /// true p99 is called kept in at most 4 % of series, and broken in as many. Of series whose
-    /// p99 is a tenth of the bound, 99.9 % are decided; by the share alone, of some kinds none.
+    /// ends below it. It is broken if that interval begins above it.
+    ///
+    /// In simulation, with queues and with lognormal response times that drift, a bound that is the
+    /// true p99 is called kept in at most 4 % of series, and broken in as many. Of series of 1,000
+    /// operations or more whose p99 is a tenth of the bound, 99.9 % are decided; by the share
+    /// alone, of some kinds none.
     #[must_use]
     pub fn of_windows(response: &Histogram, missed: u64, windows: &[Window], bound: Bound) -> Self {
         let plain = Self::of(response, missed, bound);
