@@ -183,8 +183,9 @@ impl Witnessed<'_> {
         self.shared.assert_holds(sum, &what);
     }
 
-    /// Number of operations that the log allows in one rank's own windows.
-    fn count_of(&self, rank: u32) -> Between {
+    /// Number of operations that the log allows in one rank's own windows, and their length in
+    /// seconds: the sum may have left windows out.
+    fn count_of(&self, rank: u32) -> (Between, f64) {
         let at = self.parts.iter().position(|part| part.rank == rank);
         let operations = self.operations[at.expect("it measured")].clone();
         let record = &self.parts[at.expect("it measured")].record;
@@ -193,7 +194,7 @@ impl Witnessed<'_> {
             windows: record.streams[0].kinds[0].windows.len(),
             width: record.window.0,
         };
-        own.count()
+        (own.count(), record.measured.as_secs_f64())
     }
 
     fn active(&self) -> ActiveRanks {
@@ -218,14 +219,14 @@ fn rounds_of<'a>(
     points.iter().filter(is_wanted)
 }
 
-/// Number of operations that the log allows in all of these points.
+/// Number of operations that the log allows in all of these points, and their length in seconds.
 fn counted<'a>(
     points: impl Iterator<Item = &'a Witnessed<'a>>,
-    of: impl Fn(&Witnessed<'_>) -> Between,
+    of: impl Fn(&Witnessed<'_>) -> (Between, f64),
 ) -> (Between, f64) {
     let none = (Between::exactly(0), 0.0);
-    points.fold(none, |(count, seconds), point| {
-        (count.plus(of(point)), seconds + point.seconds())
+    points.map(of).fold(none, |all, (count, seconds)| {
+        (all.0.plus(count), all.1 + seconds)
     })
 }
 
@@ -239,7 +240,9 @@ fn assert_rounds_hold(rounds: &HostRounds, points: &[Witnessed<'_>], size: u32) 
             all if all == size => ActiveRanks::All,
             some => ActiveRanks::First(some),
         };
-        let (count, seconds) = counted(rounds_of(points, active), |point| point.shared.count());
+        let (count, seconds) = counted(rounds_of(points, active), |point| {
+            (point.shared.count(), point.seconds())
+        });
         assert!(
             count.allows(step.sum.value * seconds),
             "{} ranks do {} a second, and the log has {count:?} reads in {seconds} s",
