@@ -262,6 +262,10 @@ pub(crate) fn rigel(place: &Place, arguments: &str) -> Command {
     command
 }
 
+/// An option of `env` for what a test sends signals to. The tests may run below `nohup` or in the
+/// background of a shell, whose ignored signals every child inherits.
+pub(crate) const DEFAULT_SIGNALS: &str = "--default-signal=HUP,INT,QUIT,TERM";
+
 /// The sorted entries of a directory.
 pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<_> = std::fs::read_dir(directory)

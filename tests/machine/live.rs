@@ -1,6 +1,6 @@
 //! The live view in a real terminal: its output, its keys, and that the terminal is restored.
 
-use crate::common::{self, Missing, Place, need, test, wait_until};
+use crate::common::{self, DEFAULT_SIGNALS, Missing, Place, need, test, wait_until};
 use rigel::record::End;
 use rigel::record::journal;
 use std::io::{Read, Write};
@@ -23,8 +23,10 @@ impl Session {
         let program = env!("CARGO_BIN_EXE_rigel");
         let run = format!("sh -c 'echo $$ > pid; exec env {environment} {program} {line}'");
         let line = format!("stty cols 120 rows 40; {run}; echo status $?; stty -a");
-        let mut child = Command::new("script")
+        let mut child = Command::new("env")
             .args([
+                DEFAULT_SIGNALS,
+                "script",
                 "--quiet",
                 "--flush",
                 "--return",

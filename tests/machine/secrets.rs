@@ -1,7 +1,7 @@
 //! Passwords are never repeated, never sent to an unnamed server, and never sent in clear text
 //! without a warning. A terminal shows typed text again afterwards.
 
-use crate::common::{Missing, Place, header, need, rigel, test, text, wait_until};
+use crate::common::{DEFAULT_SIGNALS, Missing, Place, header, need, rigel, test, text, wait_until};
 use proptest::prelude::*;
 use rigel::model::{
     CurveRequest, Dbms, Request, RunOptions, SqlStop, SqlTarget, SqlTerms, SqlWork, Tables, Target,
@@ -342,9 +342,9 @@ fn settings_after(name: &str, end: impl FnOnce(&Place, &mut dyn Write)) -> Resul
     let line = format!(
         "trap : INT; {asks} {program} '{url}'; stty -a >settings.new; mv settings.new settings"
     );
-    let mut command = Command::new("script");
+    let mut command = Command::new("env");
     command
-        .args(["-qec", &line, "/dev/null"])
+        .args([DEFAULT_SIGNALS, "script", "-qec", &line, "/dev/null"])
         .current_dir(&place.0)
         .env("HOME", &place.0)
         .env("SHELL", "/bin/sh");
