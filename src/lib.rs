@@ -28,10 +28,12 @@
 //! | [`preflight`] | the preflight check: facts and warnings |
 //! | [`cli`] | one file per verb |
 //! | [`clock`] | the only module that reads time |
+//! | [`bounded`] | calls that may never return |
 //!
 //! Start reading at [`run`], then [`drive`]. `docs/ARCHITECTURE.md` has the map and the invariants.
 
 pub mod analyse;
+pub mod bounded;
 pub mod cli;
 pub mod clock;
 pub mod drive;

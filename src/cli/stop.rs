@@ -1,5 +1,6 @@
 //! The request to stop, by a signal.
 
+use crate::bounded;
 use crate::model::Error;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::sync::atomic::AtomicBool;
@@ -15,6 +16,7 @@ pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
         return Ok(Arc::clone(stop));
     }
     let stop = listen()?;
+    bounded::heed(Arc::clone(&stop));
     *known = Some(Arc::clone(&stop));
     Ok(stop)
 }

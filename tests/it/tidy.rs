@@ -15,19 +15,23 @@ use std::path::{Path, PathBuf};
 const ROOMS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("clock", &["model"]),
+    ("bounded", &["model", "clock"]),
     ("files", &["model"]),
     ("workload", &["model"]),
     ("record", &["model", "files"]),
-    ("observe", &["model", "clock"]),
-    ("server", &["model", "clock", "files"]),
+    ("observe", &["model", "clock", "bounded"]),
+    ("server", &["model", "clock", "files", "bounded"]),
     ("ranks", &["model", "clock"]),
     // From `workload` an engine needs the random number generator and the content of writes, never
     // the mix; from `observe` the guard needs the stack of devices.
     (
         "engine",
-        &["model", "clock", "files", "workload", "observe"],
+        &["model", "clock", "bounded", "files", "workload", "observe"],
     ),
-    ("drive", &["model", "clock", "workload", "engine", "record"]),
+    (
+        "drive",
+        &["model", "clock", "bounded", "workload", "engine", "record"],
+    ),
     ("import", &["model", "record"]),
     ("script", &["model"]),
     ("analyse", &["model", "record"]),
@@ -36,14 +40,18 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("serve", &["model", "clock"]),
     (
         "preflight",
-        &["model", "clock", "engine", "observe", "analyse"],
+        &["model", "clock", "bounded", "engine", "observe", "analyse"],
     ),
-    ("watch", &["model", "clock", "engine", "observe", "record"]),
+    (
+        "watch",
+        &["model", "clock", "bounded", "engine", "observe", "record"],
+    ),
     (
         "run",
         &[
             "model",
             "clock",
+            "bounded",
             "workload",
             "engine",
             "drive",
@@ -61,6 +69,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "model",
             "clock",
+            "bounded",
             "files",
             "workload",
             "engine",
