@@ -1,6 +1,6 @@
 //! Databases on a command line: their URLs, and the password, which is never an argument.
 
-use super::output::remark;
+use super::output::remark_of_host;
 use super::prompt;
 use crate::engine::sql::access::{from_pgpass, shown};
 use crate::engine::sql::{Access, Address, Secret};
@@ -65,11 +65,11 @@ pub(super) fn access_again(urls: &[String], args: &PasswordArgs) -> Result<Acces
         .servers
         .iter()
         .map(|server| format!("resuming on '{server}', as the journal says\n"))
-        .for_each(|said| remark(&spoken(&said)));
+        .for_each(|said| remark_of_host(&spoken(&said)));
     access.password = args.password_file.as_deref().map(first_line).transpose()?;
     let variable = variable(&access);
     if access.password.is_none() && std::env::var_os(variable).is_some() {
-        remark(&format!(
+        remark_of_host(&format!(
             "{variable} is not used for a server that comes from a journal: use --password-file, \
              or type the password when asked\n"
         ));
@@ -119,7 +119,7 @@ fn password(access: &Access, args: &PasswordArgs) -> Result<Option<Secret>, Erro
     };
     let (found, why_not) = from_pgpass(&path, &access.servers[0]);
     if let Some(why) = why_not {
-        remark(&format!("rigel: {why}\n"));
+        remark_of_host(&format!("rigel: {why}\n"));
     }
     Ok(found)
 }

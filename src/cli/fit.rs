@@ -40,11 +40,7 @@ const POINT_TIME_MIN: Nanos = Nanos::from_secs(2);
 )]
 pub(super) struct FitArgs {
     /// Report or series of a database, or a run that has one
-    #[arg(
-        value_name = "DEMAND",
-        required_unless_present = "resume",
-        conflicts_with = "resume"
-    )]
+    #[arg(value_name = "DEMAND", required_unless_present = "resume")]
     demand: Option<PathBuf>,
     #[command(flatten)]
     measuring: MeasuringArgs,
@@ -112,8 +108,12 @@ pub(super) struct FitArgs {
 pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
     args.measuring.enter()?;
     if let Some(run) = &args.measuring.outcome.resume {
-        let job = measuring::resume(run, &args.measuring, "fit", None)?;
-        let fitted = measure(job, &args.measuring, true)?;
+        // The demand is in the journal: all that is named are targets.
+        let mut measuring = args.measuring.clone();
+        let first = args.demand.iter().map(|path| path.clone().into_os_string());
+        measuring.targets.splice(..0, first);
+        let job = measuring::resume(run, &measuring, "fit", None)?;
+        let fitted = measure(job, &measuring, true)?;
         return Ok(fitted.as_ref().map_or(0, Fitted::status));
     }
     let request = args.shared_request()?;
@@ -290,8 +290,40 @@ impl FitArgs {
                 ranks.send_all(&request)?;
                 Ok(request)
             }
-            Some(ranks) => ranks.from_root(measuring::SHARED),
+            Some(ranks) => {
+                let request: FitRequest = ranks.from_root(measuring::SHARED)?;
+                self.refuse_unlike(&request)?;
+                Ok(request)
+            }
         }
+    }
+
+    /// Refuses a request of rank 0 that this command line did not ask for: whether it writes, and what
+    /// it measures with, is not for another host to say.
+    fn refuse_unlike(&self, request: &FitRequest) -> Result<(), Error> {
+        let unlike = |what: &str| {
+            let hint = "start the same program with the same arguments on every host";
+            Err(Error::failed(
+                format!("rank 0 sent a fit that {what}, which was not asked for"),
+                hint,
+            ))
+        };
+        if request.writes != self.writes() {
+            return unlike(if request.writes {
+                "writes"
+            } else {
+                "only reads"
+            });
+        }
+        if request.sessions.is_some() {
+            return unlike("has sessions of a database");
+        }
+        Request::Fit(Box::new(request.clone())).check()
+    }
+
+    /// True if the command line allows to write.
+    fn writes(&self) -> bool {
+        self.write || !self.measuring.destroy.is_empty()
     }
 
     fn request(&self, ranks: usize) -> Result<FitRequest, Error> {
@@ -326,7 +358,7 @@ impl FitArgs {
             highest,
             precision: self.precision,
             point_time: self.point_time,
-            writes: self.write || !self.measuring.destroy.is_empty(),
+            writes: self.writes(),
             sessions: None,
         })
     }

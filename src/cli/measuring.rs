@@ -5,6 +5,7 @@ mod benches;
 mod host_lines;
 mod job;
 mod rank_journal;
+mod resumed;
 pub(super) mod rounds;
 
 use super::database::{self, PasswordArgs};
@@ -36,6 +37,7 @@ use host_lines::HostLines;
 pub(super) use job::Job;
 use job::begun_in;
 use rank_journal::OwnJournal;
+use resumed::NamedAgain;
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -56,17 +58,13 @@ pub(super) fn engines() -> PossibleValuesParser {
 pub(super) struct MeasuringArgs {
     /// Files and devices (addressed as one volume), a directory for a scratch file, or a model:
     /// sim:… or null:
-    #[arg(
-        value_name = "TARGET",
-        required_unless_present = "resume",
-        conflicts_with = "resume"
-    )]
+    #[arg(value_name = "TARGET", required_unless_present = "resume")]
     pub(super) targets: Vec<OsString>,
     /// Size of the scratch file, such as 4GiB [default: depends on the free space]
-    #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
+    #[arg(long, value_name = "SIZE")]
     pub(super) scratch_size: Option<Bytes>,
     /// Keep the scratch file
-    #[arg(long, conflicts_with = "resume")]
+    #[arg(long)]
     pub(super) keep: bool,
     /// I/O engine; auto is the best one that works here [default: auto]
     #[arg(long, value_name = "ENGINE", value_parser = engines(), conflicts_with = "resume")]
@@ -108,15 +106,8 @@ pub(super) fn begin_sql(
     request: Request,
     access: Access,
 ) -> Result<Job, Error> {
-    let urls = access.servers.iter().map(ToString::to_string).collect();
-    let dbms = access.dbms();
-    let target = Target::Sql(SqlTarget {
-        dbms,
-        urls,
-        private_in: None,
-        private: None,
-    });
-    let job = begin_on(args, request, dbms.name(), target)?;
+    let target = resumed::sql_target(&access);
+    let job = begin_on(args, request, access.dbms().name(), target)?;
     Ok(Job {
         access: Some(access),
         ..job
@@ -222,40 +213,22 @@ pub(super) fn resume(
     server: Option<&ServerArgs>,
 ) -> Result<Job, Error> {
     let path = run;
+    let named = NamedAgain::of(args)?;
     if let Some(ranks) = ranks::joined().filter(|ranks| !ranks.is_root()) {
         // Only rank 0 has the journal.
-        let header: Header = ranks.from_root(SHARED)?;
-        return job_again(path, args, server, &header, None);
+        return resumed::follow(ranks, args, named, verb);
     }
     let (journal, run) = Journal::reopen(path)?;
     if run.cut {
         remark("the journal's last line is incomplete: its point is measured again\n");
     }
     refuse_other_verb(&run.header, verb, path)?;
-    refuse_other_ranks(&run.header)?;
-    let header = run.header.clone();
-    job_again(path, args, server, &header, Some((journal, run)))
+    resumed::share(&run.header, args)?;
+    job_again(path, args, named, server, (journal, run))
 }
 
 /// Time for rank 0 to read the journal of a run that is resumed, or the files of a demand.
 pub(super) const SHARED: Nanos = Nanos::from_secs(600);
-
-/// Refuses to resume a run with another number of ranks than it had: its sums would be of another
-/// number of hosts. Tells the other ranks what the run is.
-fn refuse_other_ranks(header: &Header) -> Result<(), Error> {
-    let then = header.ranks.as_ref().map_or(1, |group| group.size());
-    let now = ranks::joined().map_or(1, Ranks::size);
-    if then != now {
-        return Err(Error::usage(
-            format!("this run was made by {then} ranks, and these are {now}"),
-            "resume it with as many ranks, on the same hosts",
-        ));
-    }
-    match ranks::joined() {
-        Some(ranks) => ranks.send_all(header),
-        None => Ok(()),
-    }
-}
 
 /// Refuses to resume a run by another verb than its own.
 fn refuse_other_verb(header: &Header, verb: &str, path: &Path) -> Result<(), Error> {
@@ -274,7 +247,7 @@ fn refuse_other_verb(header: &Header, verb: &str, path: &Path) -> Result<(), Err
 }
 
 /// The command that resumes the run with this header.
-fn resume_command(header: &Header, path: &Path) -> String {
+pub(super) fn resume_command(header: &Header, path: &Path) -> String {
     let again = match &header.target {
         Target::Sql(SqlTarget {
             private: Some(server),
@@ -283,20 +256,26 @@ fn resume_command(header: &Header, path: &Path) -> String {
         _ => String::new(),
     };
     format!(
-        "rigel {} --resume {}{again}",
+        "rigel {} --resume {}{}{again}",
         header.request().command(),
-        path.display()
+        path.display(),
+        resumed::named_again(header)
     )
 }
 
-/// The job of the run with this header. Its journal is at rank 0 alone.
+/// The job of a run that is resumed, on what the command line names again if it does.
 fn job_again(
     path: &Path,
     args: &MeasuringArgs,
+    named: Option<NamedAgain>,
     server: Option<&ServerArgs>,
-    header: &Header,
-    resumed: Option<(Journal, Run)>,
+    resumed: (Journal, Run),
 ) -> Result<Job, Error> {
+    let header = &resumed.1.header.clone();
+    header.request().check()?;
+    if let Some(named) = &named {
+        named.refuse_other(header)?;
+    }
     let mut invocation = header.invocation.clone();
     // Leave to destroy is given anew: much may have changed since.
     invocation.options.destroy.clone_from(&args.destroy);
@@ -312,14 +291,19 @@ fn job_again(
         results: Results::existing(path),
         access: None,
         private: None,
-        resumed,
+        resumed: Some(resumed),
         journal: None,
         agreement: Agreement::default(),
         separate: header.ranks.as_ref().is_some_and(|group| group.separate),
         same_blocks: header.ranks.as_ref().is_some_and(|group| group.same_blocks),
     };
     // A complete run needs its target no more, nor a remark about it.
-    if !job.is_over() {
+    if job.is_over() {
+        return Ok(job);
+    }
+    if let Some(named) = named {
+        (job.target, job.access) = resumed::again(&named, header, args)?;
+    } else {
         job.target = target_again(header, &begun_in);
         job.access = access_again(&mut job.target, args, server)?;
     }
@@ -560,6 +544,7 @@ fn prepare_and_measure(
     let is_matrix = matches!(job.invocation.request, Request::Orion(_));
     let (mut journal, header, before) = if let Some((journal, run)) = job.resumed.take() {
         refuse_another_target(&run.header, &benches.main().facts)?;
+        resumed::refuse_other_hosts(&run.header, group.as_ref())?;
         (journal, run.header.clone(), Some(run))
     } else {
         job.claim()?;

@@ -179,6 +179,9 @@ fn measuring(args: &OrionArgs) -> MeasuringArgs {
         destroy: args.destroy.clone(),
         outcome: args.outcome.clone(),
         workers: args.workers,
+        targets: args.target.clone(),
+        scratch_size: args.scratch_size,
+        keep: args.keep,
         ..MeasuringArgs::default()
     }
 }

@@ -524,9 +524,6 @@ impl OrionArgs {
             .find(|option| *option != "verbose")
             .map(|option| format!("-{option}"));
         let rigels = [
-            ("--target", !self.target.is_empty()),
-            ("--scratch-size", self.scratch_size.is_some()),
-            ("--keep", self.keep),
             ("--engine", self.engine != "auto"),
             ("--buffered", self.buffered),
             ("--allow-holes", self.allow_holes),

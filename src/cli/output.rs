@@ -71,6 +71,12 @@ pub(super) fn remark(text: &str) {
     }
 }
 
+/// Prints complete lines for people at every rank: what concerns this host's own passwords is no
+/// other rank's to say.
+pub(super) fn remark_of_host(text: &str) {
+    print(text);
+}
+
 fn print(text: &str) {
     let _ = io::stderr().lock().write_all(escaped(text).as_bytes());
 }

@@ -12,11 +12,10 @@ use crate::observe;
 use crate::ranks::MpiLibrary;
 use crate::ranks::pmi::Pmi;
 use crate::ranks::{Channel, Joining, LaunchedAs, ProcessManager, RankMember, Ranks};
+use crate::record::ranks::RankGroup;
 use crate::run::LOST_STATUS;
 use clap::Args;
-use sha2::{Digest, Sha256};
 use std::net::TcpStream;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -180,25 +179,14 @@ fn connect(channel: &Channel) -> Result<(Box<dyn ProcessManager>, Option<String>
 
 /// Who this rank is.
 fn member() -> RankMember {
-    let mut arguments = Sha256::new();
-    for argument in std::env::args_os().skip(1) {
-        arguments.update(argument.as_bytes());
-        arguments.update([0]);
-    }
-    let here = std::env::current_dir().unwrap_or_default();
-    arguments.update(here.as_os_str().as_bytes());
-    let digest = arguments.finalize();
-    let digest = digest[..8].iter().map(|byte| format!("{byte:02x}"));
     // Tests have several hosts with one kernel.
     let boot_id = std::env::var("RIGEL_TEST_BOOT_ID").unwrap_or_else(|_| observe::boot_id());
+    let host = rustix::system::uname();
+    let host = host.nodename().to_string_lossy().into_owned();
+    let here = std::env::current_dir().unwrap_or_default();
     RankMember {
-        host: rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned(),
-        boot_id,
-        version: env!("CARGO_PKG_VERSION").into(),
-        arguments: digest.collect(),
+        arguments: RankMember::digest_of(std::env::args_os().skip(1), &here),
+        ..RankMember::of_this_program(host, boot_id)
     }
 }
 
@@ -259,6 +247,26 @@ pub(super) fn own_servers(access: &Access) -> Access {
     match joined() {
         Some(ranks) => access.of_rank(ranks.rank(), ranks.size()),
         None => access.clone(),
+    }
+}
+
+/// Refuses other terms between the hosts than the run had that is resumed: they decide which blocks
+/// are written, so each rank takes them from its own command line.
+pub(super) fn refuse_other_flags(then: &RankGroup, now: &RanksArgs) -> Result<(), Error> {
+    let flags = [
+        ("--separate", then.separate, now.separate),
+        ("--same-blocks", then.same_blocks, now.same_blocks),
+    ];
+    match flags.iter().find(|(_, then, now)| then != now) {
+        None => Ok(()),
+        Some((flag, true, _)) => Err(Error::usage(
+            format!("this run was made with {flag}, which is not given"),
+            format!("resume it with {flag}"),
+        )),
+        Some((flag, ..)) => Err(Error::usage(
+            format!("{flag} is given, and this run was made without it"),
+            "resume it without, or start another run",
+        )),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `rigel soak`: the same round for hours to weeks, and how predictable the storage was.
 
 use super::calibrate::size_of_io;
-use super::measuring::{self, Job, MeasuringArgs, rounds};
+use super::measuring::{self, Job, MeasuringArgs, resume_command, rounds};
 use super::metrics::Metrics;
 use super::output::{self, remark};
 use super::results::Results;
@@ -189,10 +189,7 @@ fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, 
     if stopped == Some(true) {
         return Err(Error::failed(
             "the soak ended before it was complete",
-            format!(
-                "resume it with `rigel soak --resume {}`",
-                directory.display()
-            ),
+            format!("resume it with `{}`", resume_command(&header, directory)),
         ));
     }
     let missed = found

@@ -51,7 +51,7 @@ enum SqlVerb {
 struct RunArgs {
     /// Databases: postgres://user@host:port/database or mysql://…; sessions are assigned to
     /// them in turn
-    #[arg(value_name = "URL", conflicts_with_all = ["on", "resume"])]
+    #[arg(value_name = "URL", conflicts_with = "on")]
     urls: Vec<OsString>,
     #[command(flatten)]
     private: PrivateArgs,
@@ -267,11 +267,12 @@ fn clean(directory: &Path) -> Result<u8, Error> {
 }
 
 fn measure(args: &RunArgs) -> Result<u8, Error> {
-    let measuring = args.results.measuring();
+    let mut measuring = args.results.measuring();
     measuring.enter()?;
     args.refuse_ignored()?;
-    if let Some(run) = &measuring.outcome.resume {
-        let job = measuring::resume(run, &measuring, "sql run", Some(&args.private.server))?;
+    if let Some(run) = measuring.outcome.resume.clone() {
+        measuring.targets.clone_from(&args.urls);
+        let job = measuring::resume(&run, &measuring, "sql run", Some(&args.private.server))?;
         return report_on(job, &measuring);
     }
     let mut settings = args.tables.or(args.work.settings()?)?;

@@ -228,9 +228,10 @@ pub(super) fn refuse_misfits(work: &SqlWork) -> Result<(), Error> {
             "leave one of them out",
         ));
     }
-    let bytes = |rows: u64| Bytes(rows * u64::from(work.tables.block));
+    // A journal may contain any numbers.
+    let bytes = |rows: u64| Bytes(rows.saturating_mul(work.tables.block.into()));
     if let Some(spot) = work.hot_spot
-        && (spot.rows == 0 || spot.first + spot.rows > work.tables.scale)
+        && (spot.rows == 0 || spot.first.saturating_add(spot.rows) > work.tables.scale)
     {
         return Err(Error::usage(
             format!(

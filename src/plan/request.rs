@@ -3,10 +3,11 @@
 //! All points of `orion` are known in advance, and an import has none: `next` returns `None` for
 //! both.
 
-use super::orion::VolumeShape;
+use super::orion::{SIZE_KB_MAX, VolumeShape};
 use crate::analyse::PointSummary;
 use crate::model::{
-    Bound, Coordinates, LayersRequest, Nanos, Point, Ratio, Request, SqlTerms, Tables,
+    Bound, Bytes, Coordinates, Error, KIB, LayersRequest, Nanos, Point, Ratio, Request, SqlTerms,
+    Tables,
 };
 
 impl Request {
@@ -185,6 +186,49 @@ impl Request {
             Self::Orion(request) => request.largest_io(),
             Self::Watch(_) | Self::Import(_) => 0,
         }
+    }
+
+    /// Refuses numbers that no command line can ask for: a journal that is resumed, or another rank,
+    /// may contain any. Requests that measure nothing have none.
+    ///
+    /// # Errors
+    /// A size is zero or too large, or there are too many points.
+    pub fn check(&self) -> Result<(), Error> {
+        let sizes = match self {
+            Self::Calibrate(request) => vec![request.block, request.large],
+            Self::Curve(request) | Self::Sql(request) => {
+                let beside = request.background.map(|background| background.length);
+                [request.length].into_iter().chain(beside).collect()
+            }
+            Self::Soak(request) => vec![request.length],
+            Self::Fit(request) => vec![request.block],
+            Self::Layers(request) => vec![request.block()],
+            Self::Orion(request) => return request.check(),
+            Self::Watch(_) | Self::Import(_) => return Ok(()),
+        };
+        let wrong = |size: u64| {
+            Error::usage(
+                format!("this run has I/Os of {}", Bytes(size)),
+                "an I/O has from 512 bytes to 1GiB: the journal is damaged, or of another version",
+            )
+        };
+        let smallest = sizes.into_iter().map(u64::from).min().unwrap_or(0);
+        if smallest < 512 {
+            return Err(wrong(smallest));
+        }
+        let largest = self.largest();
+        if largest > u64::from(SIZE_KB_MAX) * KIB {
+            return Err(wrong(largest));
+        }
+        if let Self::Soak(request) = self
+            && request.every == Nanos(0)
+        {
+            return Err(Error::usage(
+                "this soak begins a round every 0s",
+                "the journal is damaged, or of another version",
+            ));
+        }
+        Ok(())
     }
 
     /// True if any point writes.

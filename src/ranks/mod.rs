@@ -34,12 +34,16 @@ use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use frame::FrameKind;
+use ring::digest;
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use star::{Invitation, Listening};
+use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, TcpStream};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -91,6 +95,36 @@ pub struct RankMember {
     pub version: String,
     /// Digest of the command line and the working directory.
     pub arguments: String,
+}
+
+impl RankMember {
+    /// A rank of this version of the program.
+    #[must_use]
+    pub fn of_this_program(host: String, boot_id: String) -> Self {
+        Self {
+            host,
+            boot_id,
+            version: env!("CARGO_PKG_VERSION").into(),
+            arguments: String::new(),
+        }
+    }
+
+    /// Digest of a command line, without the program, and the directory that it is given in.
+    #[must_use]
+    pub fn digest_of(arguments: impl Iterator<Item = OsString>, directory: &Path) -> String {
+        let mut digest = digest::Context::new(&digest::SHA256);
+        for argument in arguments {
+            digest.update(argument.as_bytes());
+            digest.update(&[0]);
+        }
+        digest.update(directory.as_os_str().as_bytes());
+        hexadecimal(&digest.finish().as_ref()[..8])
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+    digits.collect::<Vec<_>>().concat()
 }
 
 /// A rank that was lost.
@@ -386,10 +420,8 @@ impl Ranks {
                 Err(self.loss_error())
             }
             Ok((from, Arrival::Data(bytes))) => {
-                let message = serde_json::from_slice(&bytes).map_err(|error| {
-                    let from = self.named(from);
-                    Error::failed(format!("{from} sent what cannot be read: {error}"), "")
-                })?;
+                let read = serde_json::from_slice(&bytes);
+                let message = read.map_err(|error| self.unreadable(from, &error.to_string()))?;
                 Ok(Some((from, message)))
             }
             Ok((from, Arrival::Fail(failure))) => {
@@ -401,6 +433,15 @@ impl Ranks {
             }
             Ok((_, Arrival::End)) => Err(Error::failed("rank 0 has ended the run", "")),
         }
+    }
+
+    /// The error for a message that does not say what it should.
+    #[must_use]
+    pub fn unreadable(&self, from: usize, why: &str) -> Error {
+        Error::failed(
+            format!("{} sent what cannot be read: {why}", self.named(from)),
+            "is it the same version of rigel?",
+        )
     }
 
     /// The error for a rank that was lost.
@@ -430,7 +471,12 @@ impl Ranks {
             Ok(values)
         } else {
             self.send(0, value)?;
-            self.from_root(within)
+            let values: Vec<Value> = self.from_root(within)?;
+            if values.len() == self.size {
+                Ok(values)
+            } else {
+                Err(self.unreadable(0, &format!("{} values of {}", values.len(), self.size)))
+            }
         }
     }
 

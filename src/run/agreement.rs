@@ -65,9 +65,17 @@ struct Findings {
     /// Status, problem and hint.
     refusal: Option<(u8, String, String)>,
     members: Vec<MemberSeen>,
-    /// Free space for a scratch file.
-    scratch: Option<Bytes>,
+    /// Size of its scratch file.
+    scratch: Option<ScratchSize>,
     database: Option<DatabaseSeen>,
+}
+
+/// The size of a scratch file, as one rank wants it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct ScratchSize {
+    bytes: Bytes,
+    /// False for the part of the free space that a scratch file takes by default.
+    is_given: bool,
 }
 
 /// A database as one rank sees it.
@@ -132,9 +140,12 @@ pub fn agree(ranks: &Ranks, terms: &AgreementTerms) -> Result<Agreement, Error> 
     }
     same_tables(ranks, &of_all)?;
     let first = of_all.iter().find_map(|found| found.database.as_ref());
+    if let Some(database) = first {
+        refuse_odd_name(ranks, &database.application)?;
+    }
     Ok(Agreement {
         identity: own.identity(),
-        scratch: of_all.iter().filter_map(|found| found.scratch).min(),
+        scratch: agreed_size(own.scratch, &of_all)?,
         application: first.map(|database| database.application.clone()),
         leftovers,
     })
@@ -201,10 +212,14 @@ impl Findings {
                 }
                 Target::Scratch {
                     directory, bytes, ..
-                } if bytes.is_none() => {
-                    found.scratch = Some(scratch::default_size(directory, size as u64)?);
+                } => {
+                    let default = || scratch::default_size(directory, size as u64);
+                    found.scratch = Some(ScratchSize {
+                        bytes: bytes.map_or_else(default, Ok)?,
+                        is_given: bytes.is_some(),
+                    });
                 }
-                Target::Scratch { .. } | Target::Sim(_) | Target::Null { .. } | Target::Sql(_) => {}
+                Target::Sim(_) | Target::Null { .. } | Target::Sql(_) => {}
             }
             Ok(found)
         };
@@ -287,6 +302,41 @@ fn refuse_any(ranks: &Ranks, of_all: &[Findings]) -> Result<(), Error> {
         2 => Error::usage(what, hint),
         _ => Error::failed(what, hint),
     })
+}
+
+/// Refuses a name of sessions that Rigel does not give: it becomes a part of what a server is asked.
+fn refuse_odd_name(ranks: &Ranks, name: &str) -> Result<(), Error> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if name.len() <= 63 && name.bytes().all(is_plain) {
+        Ok(())
+    } else {
+        Err(ranks.unreadable(0, "an odd name of sessions"))
+    }
+}
+
+/// The size of each rank's scratch file: what rank 0 was given, else the least of all. A rank that was
+/// given none makes none of more than twice its own default, whoever asks for it.
+fn agreed_size(own: Option<ScratchSize>, of_all: &[Findings]) -> Result<Option<Bytes>, Error> {
+    let Some(own) = own else { return Ok(None) };
+    let sizes = || of_all.iter().filter_map(|found| found.scratch);
+    let agreed = match sizes().next() {
+        Some(first) if first.is_given => first.bytes,
+        _ => sizes().map(|size| size.bytes).min().unwrap_or(own.bytes),
+    };
+    let limit = if own.is_given {
+        own.bytes
+    } else {
+        Bytes(own.bytes.0.saturating_mul(2))
+    };
+    if agreed > limit {
+        return Err(Error::usage(
+            format!(
+                "a scratch file of {agreed} is wanted, and {limit} is the most that this host makes"
+            ),
+            format!("give --scratch-size {} on the command line", agreed.exact()),
+        ));
+    }
+    Ok(Some(agreed))
 }
 
 /// Refuses files and devices that are not the same on every host.
@@ -383,13 +433,10 @@ fn one_writer_of_a_host(ranks: &Ranks, terms: &AgreementTerms) -> Result<(), Err
 /// Refuses directories that are not the same on every host: each rank makes a file, rank 0 looks
 /// for all of them, and the others for that of rank 0.
 fn same_directory(ranks: &Ranks, directory: &Path) -> Result<(), Error> {
-    let nonce = format!("{:016x}", clock::fresh_seed());
-    let nonce = ranks
-        .exchange(&nonce, AGREE)?
-        .into_iter()
-        .next()
-        .unwrap_or_default();
-    let name = |rank: usize| format!("{nonce}-{rank}");
+    // A number, since it becomes a part of a path: a text of another rank might lead elsewhere.
+    let of_all: Vec<u64> = ranks.exchange(&clock::fresh_seed(), AGREE)?;
+    let nonce = of_all.first().copied().unwrap_or_default();
+    let name = |rank: usize| format!("{nonce:016x}-{rank}");
     let made = PresenceFile::make(directory, &name(ranks.rank()));
     let refusal = made.as_ref().err();
     let own = Findings {
@@ -420,7 +467,11 @@ fn same_directory(ranks: &Ranks, directory: &Path) -> Result<(), Error> {
     let Some((rank, other)) = missing else {
         return Ok(());
     };
-    let host = |rank: usize| &ranks.members()[rank].host;
+    // Another rank may name one that there is not.
+    let host = |rank: usize| {
+        let member = ranks.members().get(rank);
+        member.map_or("another host", |member| &member.host)
+    };
     let path = directory.display();
     Err(Error::usage(
         format!(

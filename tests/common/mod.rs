@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 // The library's own tests include it from there too.
+pub(crate) mod fake_root;
 #[path = "../../src/report/golden.rs"]
 mod golden;
 pub(crate) mod launched;

@@ -16,6 +16,7 @@ mod interrupt;
 mod live;
 mod ranks;
 mod ranks_fit;
+mod ranks_hostile;
 mod ranks_soak;
 mod secrets;
 mod serve;

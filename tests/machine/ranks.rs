@@ -105,13 +105,46 @@ fn ranks_divide_the_rounds_of_a_soak_and_resume_it() {
         .filter(|(_, line)| line.starts_with("{\"point\""));
     let end = fourth.map(|(at, _)| at).nth(3).unwrap();
     std::fs::write(&path, lines[..=end].join("\n") + "\n").unwrap();
-    let outputs = run(&place, "soak --resume out", 2);
+    // Only rank 0 has the journal, and no rank opens what another one names.
+    let outputs = run(&place, "soak --resume out", 3);
+    assert_eq!(statuses(&outputs), [Some(2); 3]);
+    let said = stderr(&outputs[0]);
+    assert!(said.contains("whose TARGET is not given again"), "{said}");
+    let outputs = run(&place, "soak --resume out sim:9,100us", 3);
+    assert_eq!(statuses(&outputs), [Some(2); 3]);
+    let said = stderr(&outputs[0]);
+    assert!(
+        said.contains("was made on 'sim:8,100us") && said.contains("and 'sim:9,100us"),
+        "{said}"
+    );
+    let outputs = run(&place, "soak --resume out sim:8,100us --separate", 3);
+    assert_eq!(statuses(&outputs), [Some(2); 3]);
+    let said = stderr(&outputs[0]);
+    assert!(
+        said.contains("--separate is given, and this run was made without"),
+        "{said}"
+    );
+    // Its reports name each host once, so it goes on on the same ones.
+    let kept = std::fs::read_to_string(&path).unwrap();
+    let mut head: serde_json::Value = serde_json::from_str(kept.lines().next().unwrap()).unwrap();
+    head["header"]["ranks"]["members"][1]["host"]["name"] = "elsewhere".into();
+    let others = kept.lines().skip(1).map(|line| format!("{line}\n"));
+    std::fs::write(&path, format!("{head}\n{}", others.collect::<String>())).unwrap();
+    let outputs = run(&place, "soak --resume out sim:8,100us", 3);
+    assert_eq!(statuses(&outputs), [Some(2); 3]);
+    let said = stderr(&outputs[0]);
+    assert!(
+        said.contains("rank 1 of this run was on 'elsewhere', and is on"),
+        "{said}"
+    );
+    std::fs::write(&path, kept).unwrap();
+    let outputs = run(&place, "soak --resume out sim:8,100us", 2);
     assert_eq!(statuses(&outputs), [Some(2); 2]);
     assert!(stderr(&outputs[0]).contains("made by 3 ranks, and these are 2"));
-    let outputs = run(&place, "soak --resume out", 3);
+    let outputs = run(&place, "soak --resume out sim:8,100us", 3);
     assert_eq!(statuses(&outputs), [Some(0); 3], "{}", stderr(&outputs[0]));
     assert_eq!(journal(&place, "out").points.len(), 10);
-    let outputs = run(&place, "soak --resume out", 3);
+    let outputs = run(&place, "soak --resume out sim:8,100us", 3);
     assert_eq!(statuses(&outputs), [Some(0); 3], "{}", stderr(&outputs[0]));
     assert!(stderr(&outputs[0]).contains("nothing is left to measure"));
 }

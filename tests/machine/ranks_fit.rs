@@ -126,14 +126,14 @@ fn rank_n_offers_the_demand_of_instance_n_of_a_rac_and_the_fit_is_resumed() {
     let end = points.map(|(at, _)| at).nth(1).unwrap();
     std::fs::write(&path, lines[..=end].join("\n") + "\n").unwrap();
     assert!(reported(&place, "out").contains("The journal has no end line"));
-    let outputs = run(&place, "fit --resume out", 2);
+    let outputs = run(&place, "fit --resume out sim:8,100us", 2);
     assert_eq!(statuses(&outputs), [status; 2], "{}", stderr(&outputs[0]));
     // What was measured is not measured again. A model begins anew, so what follows differs.
     let resumed = journal(&place, "out");
     assert_eq!(resumed.points[..2], whole.points[..2]);
     assert_eq!(resumed.ranks.parts[..2], whole.ranks.parts[..2]);
     assert_eq!(resumed.ranks.parts.len(), resumed.points.len());
-    let outputs = run(&place, "fit --resume out", 2);
+    let outputs = run(&place, "fit --resume out sim:8,100us", 2);
     assert!(
         stderr(&outputs[0]).contains("already complete"),
         "{}",

@@ -41,7 +41,7 @@ const VERBS: [&str; 22] = [
     "compare /nowhere",
 ];
 
-const SECRET: &str = "Zq7vXk9";
+pub(crate) const SECRET: &str = "Zq7vXk9";
 
 fn run(place: &Place, verb: &str, argument: &str) -> Output {
     let mut command = rigel(place, verb);
@@ -149,14 +149,14 @@ fn a_url_where_a_file_belongs_is_called_one() {
 
 /// A server that implements just enough of a database's protocol to receive a password: it has no
 /// TLS, and requests a clear-text password.
-struct Thief {
-    port: u16,
+pub(crate) struct Thief {
+    pub(crate) port: u16,
     heard: Arc<Mutex<Vec<u8>>>,
     over: Arc<AtomicBool>,
 }
 
 impl Thief {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (heard, over) = (
@@ -176,7 +176,7 @@ impl Thief {
         Self { port, heard, over }
     }
 
-    fn heard(&self) -> String {
+    pub(crate) fn heard(&self) -> String {
         String::from_utf8_lossy(&self.heard.lock().unwrap()).into_owned()
     }
 }
@@ -282,7 +282,7 @@ fn a_resumed_run_sends_no_password_that_was_not_given_for_it() {
 }
 
 /// The header of a journal of a curve on a database at `url`, sufficient to resume it.
-fn resumable(url: &str) -> rigel::record::journal::Header {
+pub(crate) fn resumable(url: &str) -> rigel::record::journal::Header {
     let mut request: CurveRequest = serde_json::from_value(curve_request()).unwrap();
     request.sql = Some(SqlTerms {
         work: SqlWork::reads(Tables {
@@ -316,7 +316,7 @@ fn resumable(url: &str) -> rigel::record::journal::Header {
 }
 
 /// The request of a curve, from its own journal.
-fn curve_request() -> serde_json::Value {
+pub(crate) fn curve_request() -> serde_json::Value {
     let place = Place::new("secrets-curve");
     let done = rigel(
         &place,

@@ -3,9 +3,8 @@
 use super::benches::{all_ready, only};
 use super::job::{Job, header};
 use super::rank_journal::OwnJournal;
-use super::{
-    MeasuringArgs, SHARED, job_again, refuse_another_target, refuse_other_ranks, refuse_other_verb,
-};
+use super::resumed::{self, NamedAgain};
+use super::{MeasuringArgs, job_again, refuse_another_target, refuse_other_verb};
 use crate::cli::output::remark;
 use crate::cli::progress::Progress;
 use crate::cli::ranks;
@@ -31,6 +30,7 @@ pub(in crate::cli) fn resume(
     args: &MeasuringArgs,
     ended: &mut OnRound,
 ) -> Result<Option<(Job, u32)>, Error> {
+    let named = NamedAgain::of(args)?;
     let mut last = 0;
     let (journal, header, cut) = Journal::reopen_each(run, &mut |header, record| {
         if let Coordinates::Round { round: number, .. } = record.coordinates {
@@ -46,7 +46,7 @@ pub(in crate::cli) fn resume(
         ended(&header, None);
         return Ok(None);
     }
-    refuse_other_ranks(&header)?;
+    resumed::share(&header, args)?;
     let so_far = Run {
         header,
         points: Vec::new(),
@@ -55,8 +55,7 @@ pub(in crate::cli) fn resume(
         ranks: RankLines::default(),
         cut,
     };
-    let header = so_far.header.clone();
-    let job = job_again(run, args, None, &header, Some((journal, so_far)))?;
+    let job = job_again(run, args, named, None, (journal, so_far))?;
     Ok(Some((job, last)))
 }
 
@@ -72,7 +71,7 @@ pub(in crate::cli) fn follow(
     begin: &dyn Fn() -> Result<Job, Error>,
 ) -> Result<(), Error> {
     let mut job = match resumed {
-        Some(run) => job_again(run, args, None, &ranks.from_root(SHARED)?, None)?,
+        Some(_) => resumed::follow(ranks, args, NamedAgain::of(args)?, "soak")?,
         None => begin()?,
     };
     let stop = stop_flag()?;
@@ -147,6 +146,7 @@ fn prepare_and_measure(
         (None, made) => (made, None),
     };
     let (bench, mut journal, header) = if let Some((journal, run)) = job.resumed.take() {
+        resumed::refuse_other_hosts(&run.header, group.as_ref())?;
         let bench = match made {
             Ok(bench) => {
                 refuse_another_target(&run.header, &bench.facts)?;

@@ -1,0 +1,326 @@
+//! A run that is resumed: what its command line names again, and what ranks learn from rank 0.
+//!
+//! Only rank 0 has the journal. It tells the others how the points are planned. What is opened,
+//! written to, or sent a password comes from each rank's own command line, and rank 0 compares that
+//! with its journal: nothing that arrives over the network names a file, a directory or a server.
+
+use super::{Job, MeasuringArgs, SHARED, target};
+use crate::cli::ranks::{self, refuse_other_flags};
+use crate::cli::results::{Results, own_arguments};
+use crate::cli::{database, sql, sql_args};
+use crate::engine::sql::Access;
+use crate::engine::{self, AUTO};
+use crate::model::{
+    Bytes, Dbms, Error, Invocation, Layout, ReadWay, Request, RunOptions, SqlTarget, Target,
+};
+use crate::ranks::Ranks;
+use crate::record::RankGroup;
+use crate::record::journal::{EngineChoice, Header};
+use crate::run::agreement::Agreement;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The target that the command line of a resumed run names again.
+pub(super) struct NamedAgain {
+    target: Target,
+    /// The URLs, of databases.
+    urls: Option<Vec<String>>,
+}
+
+/// What rank 0 tells the others of a run that is resumed.
+#[derive(Serialize, Deserialize)]
+pub(super) struct SharedPlan {
+    request: Request,
+    seed: u64,
+    workers: usize,
+    allow_holes: bool,
+    engine: EngineChoice,
+    /// How the named files and devices form a volume.
+    layout: Layout,
+}
+
+impl SharedPlan {
+    pub(super) fn of(header: &Header) -> Self {
+        let options = &header.invocation.options;
+        Self {
+            request: header.invocation.request.clone(),
+            seed: options.seed,
+            workers: options.workers,
+            allow_holes: options.allow_holes,
+            engine: header.engine.clone(),
+            layout: match &header.target {
+                Target::Paths { layout, .. } => *layout,
+                _ => Layout::Concat,
+            },
+        }
+    }
+
+    /// Refuses what no command line could have asked for.
+    fn check(&self, verb: &str) -> Result<(), Error> {
+        let refused = |what: String| {
+            Err(Error::failed(
+                format!("rank 0 sent {what}"),
+                "is rank 0 the same version of rigel?",
+            ))
+        };
+        if self.request.command() != verb {
+            return refused(format!(
+                "a run of rigel {}, and this is rigel {verb}",
+                self.request.command()
+            ));
+        }
+        if !(1..=1024).contains(&self.workers) {
+            return refused(format!("a run with {} threads", self.workers));
+        }
+        let dbms = [Dbms::Postgres, Dbms::Mysql].map(Dbms::name);
+        let mut names = engine::names().chain(dbms).chain([AUTO, "sim", "null"]);
+        if !names.any(|name| name == self.engine.name) {
+            return refused("a run with an unknown engine".into());
+        }
+        self.request.check()?;
+        let Some(work) = self.request.sql().map(|terms| terms.work) else {
+            return Ok(());
+        };
+        if work.way == ReadWay::File {
+            return refused("work that reads a server's files".into());
+        }
+        sql_args::refuse_misfits(&work)
+    }
+}
+
+impl NamedAgain {
+    /// The target that `args` name; `None` if they name none, which ranks may not do.
+    pub(super) fn of(args: &MeasuringArgs) -> Result<Option<Self>, Error> {
+        if !args.targets.is_empty() {
+            let urls = database::urls(&args.targets)?;
+            let target = match &urls {
+                Some(urls) => {
+                    let of_environment = |name: &str| std::env::var(name).ok();
+                    let access = Access::parse(urls.iter().map(String::as_str), &of_environment)?;
+                    sql_target(&access)
+                }
+                None => target(args)?,
+            };
+            return Ok(Some(Self { target, urls }));
+        }
+        if let Some(ranks) = ranks::joined() {
+            return Err(Error::usage(
+                format!(
+                    "{} ranks cannot resume a run whose TARGET is not given again",
+                    ranks.size()
+                ),
+                "name the same files, devices, directory or URLs as then: only rank 0 has the \
+                 journal, and no rank opens what another one names",
+            ));
+        }
+        let option = [
+            ("--scratch-size", args.scratch_size.is_some()),
+            ("--keep", args.keep),
+        ];
+        match option.iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => Err(Error::usage(
+                format!("{option} is given, and a resumed run has its original options"),
+                "give --resume without it, or start another run",
+            )),
+            None => Ok(None),
+        }
+    }
+
+    /// Refuses another target than that of the run.
+    pub(super) fn refuse_other(&self, header: &Header) -> Result<(), Error> {
+        let then = &header.invocation.options.directory;
+        let here = std::env::current_dir().unwrap_or_default();
+        let is_same_path = |old: &Path, new: &Path| {
+            // A journal that does not know its directory has paths as they were typed.
+            old == new || !then.as_os_str().is_empty() && then.join(old) == here.join(new)
+        };
+        let is_same = match (&header.target, &self.target) {
+            (Target::Paths { members: old, .. }, Target::Paths { members: new, .. }) => {
+                old.len() == new.len()
+                    && old.iter().zip(new).all(|(old, new)| is_same_path(old, new))
+            }
+            (Target::Scratch { directory: old, .. }, Target::Scratch { directory: new, .. }) => {
+                is_same_path(old, new)
+            }
+            (old, new) => old == new,
+        };
+        if is_same {
+            return Ok(());
+        }
+        Err(Error::usage(
+            format!(
+                "this run was made on '{}', and '{}' is given",
+                header.target, self.target
+            ),
+            "give the target of the run, as it was given then; or start another run",
+        ))
+    }
+
+    /// The target to measure on: that which is named here, with the size of the scratch file or the
+    /// layout of the volume that the run had.
+    pub(super) fn target(&self, layout: Layout, scratch: Option<Bytes>) -> Target {
+        match self.target.clone() {
+            Target::Paths { members, .. } => Target::Paths { members, layout },
+            Target::Scratch {
+                directory,
+                bytes,
+                keep,
+            } => Target::Scratch {
+                directory,
+                bytes: bytes.or(scratch),
+                keep,
+            },
+            other => other,
+        }
+    }
+
+    /// Access to the databases that are named here, by the same passwords as in a new run.
+    pub(super) fn access(&self, args: &MeasuringArgs) -> Result<Option<Access>, Error> {
+        let urls = self.urls.as_deref();
+        urls.map(|urls| database::access(urls, &args.password))
+            .transpose()
+    }
+}
+
+/// What follows `--resume RUN` where several ranks resume the run: its target, as it was named.
+pub(super) fn named_again(header: &Header) -> String {
+    let Some(group) = &header.ranks else {
+        return String::new();
+    };
+    let option = match header.request() {
+        Request::Orion(_) => "--target ",
+        _ => "",
+    };
+    let names: Vec<String> = match &header.target {
+        Target::Paths { members, .. } => members
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect(),
+        Target::Scratch { directory, .. } => vec![directory.display().to_string()],
+        Target::Sql(servers) => servers.urls.clone(),
+        model @ (Target::Sim(_) | Target::Null { .. }) => vec![model.to_string()],
+    };
+    let words = names.iter().map(|name| format!(" {option}{name}"));
+    let flags = [
+        (" --separate", group.separate),
+        (" --same-blocks", group.same_blocks),
+    ];
+    let flags = flags.iter().filter(|(_, is_set)| *is_set);
+    words
+        .chain(flags.map(|(flag, _)| (*flag).to_string()))
+        .collect()
+}
+
+/// Databases as a target.
+pub(super) fn sql_target(access: &Access) -> Target {
+    Target::Sql(SqlTarget {
+        dbms: access.dbms(),
+        urls: access.servers.iter().map(ToString::to_string).collect(),
+        private_in: None,
+        private: None,
+    })
+}
+
+/// Tells the other ranks how a run is planned that is resumed on `named`. Refuses another number of
+/// ranks than it had, whose sums would be of another number of hosts, and other terms between the
+/// hosts.
+pub(super) fn share(header: &Header, args: &MeasuringArgs) -> Result<(), Error> {
+    let then = header.ranks.as_ref().map_or(1, |group| group.size());
+    let now = ranks::joined().map_or(1, Ranks::size);
+    if then != now {
+        return Err(Error::usage(
+            format!("this run was made by {then} ranks, and these are {now}"),
+            "resume it with as many ranks, on the same hosts",
+        ));
+    }
+    let (Some(ranks), Some(group)) = (ranks::joined(), &header.ranks) else {
+        return Ok(());
+    };
+    refuse_other_flags(group, &args.outcome.ranks)?;
+    ranks.send_all(&SharedPlan::of(header))
+}
+
+/// Refuses other hosts than those of the run, by rank: its journal and its reports name each host
+/// once, for all that was measured. A host that was restarted meanwhile is the same.
+pub(super) fn refuse_other_hosts(header: &Header, now: Option<&RankGroup>) -> Result<(), Error> {
+    let Some((then, now)) = header.ranks.as_ref().zip(now) else {
+        return Ok(());
+    };
+    let mut pairs = then.members.iter().zip(&now.members);
+    match pairs.find(|(then, now)| then.host.name != now.host.name) {
+        None => Ok(()),
+        Some((then, now)) => Err(Error::usage(
+            format!(
+                "rank {} of this run was on '{}', and is on '{}'",
+                then.rank, then.host.name, now.host.name
+            ),
+            "resume it on the same hosts in the same order, or start another run",
+        )),
+    }
+}
+
+/// The job of a rank that has no journal: measured on what its own command line names.
+pub(super) fn follow(
+    ranks: &Ranks,
+    args: &MeasuringArgs,
+    named: Option<NamedAgain>,
+    verb: &str,
+) -> Result<Job, Error> {
+    let named = named.ok_or_else(|| Error::usage("no target is given", "name one"))?;
+    let plan: SharedPlan = ranks.from_root(SHARED)?;
+    plan.check(verb)?;
+    let access = named.access(args)?;
+    if let Some(access) = &access {
+        let tables = sql::tables_of(access)?;
+        if plan.request.tables() != Some(tables) {
+            return Err(Error::usage(
+                format!(
+                    "'{}' has {tables}, and this run was made on other tables",
+                    named.target
+                ),
+                "restore the tables that it was started on, or start another run",
+            ));
+        }
+    }
+    let options = RunOptions {
+        destroy: args.destroy.clone(),
+        allow_holes: plan.allow_holes,
+        workers: plan.workers,
+        seed: plan.seed,
+        directory: std::env::current_dir().unwrap_or_default(),
+    };
+    Ok(Job {
+        invocation: Invocation {
+            request: plan.request,
+            options,
+            files: None,
+        },
+        target: named.target(plan.layout, None),
+        engine: plan.engine,
+        command: own_arguments(),
+        results: Results::elsewhere(),
+        access,
+        private: None,
+        resumed: None,
+        journal: None,
+        agreement: Agreement::default(),
+        separate: args.outcome.ranks.separate,
+        same_blocks: args.outcome.ranks.same_blocks,
+    })
+}
+
+/// The target of `header`'s run as `named` names it again, and access to it.
+pub(super) fn again(
+    named: &NamedAgain,
+    header: &Header,
+    args: &MeasuringArgs,
+) -> Result<(Target, Option<Access>), Error> {
+    let (layout, bytes) = match &header.target {
+        Target::Paths { layout, .. } => (*layout, None),
+        _ => (
+            Layout::Concat,
+            header.facts.members.first().map(|member| member.bytes),
+        ),
+    };
+    Ok((named.target(layout, bytes), named.access(args)?))
+}

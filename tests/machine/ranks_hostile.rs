@@ -1,0 +1,81 @@
+//! A rank 0 that sends what it should not: no other rank opens, writes or pays for it.
+
+use crate::common::fake_root::FakeRoot;
+use crate::common::{Place, entries, need, text};
+use crate::secrets::{SECRET, Thief, resumable};
+use serde_json::{Value, json};
+
+/// What rank 0 sends of a run that is resumed, with a target that no command line names.
+fn plan(request: &Value, target: &Value) -> Value {
+    let mut plan = json!({
+        "request": request, "seed": 1, "workers": 1, "allow_holes": false,
+        "engine": {"name": "auto", "buffered": false}, "layout": "concat",
+    });
+    // As the header of a journal has it, too.
+    let header = serde_json::to_value(resumable("postgres://ana@127.0.0.1:1/d")).unwrap();
+    for (key, value) in header.as_object().unwrap() {
+        plan.as_object_mut()
+            .unwrap()
+            .entry(key)
+            .or_insert(value.clone());
+    }
+    plan["target"] = target.clone();
+    plan
+}
+
+#[test]
+fn a_password_goes_to_the_server_of_the_own_command_line_alone() {
+    let place = Place::new("ranks-thief");
+    let (own, other) = (Thief::new(), Thief::new());
+    let url = |port: u16| format!("postgres://ana@127.0.0.1:{port}/d?sslmode=disable");
+    std::fs::write(place.0.join("password"), format!("{SECRET}\n")).unwrap();
+    need("chmod", &["600", text(&place.0.join("password"))])
+        .ok()
+        .unwrap();
+    let line = format!(
+        "curve --resume run {} --password-file password",
+        url(own.port)
+    );
+    let root = FakeRoot::beside(&place, &line);
+    let head = resumable(&url(other.port));
+    let request = serde_json::to_value(&head.invocation.request).unwrap();
+    root.say(&plan(
+        &request,
+        &serde_json::to_value(&head.target).unwrap(),
+    ));
+    let refused = root.agree().unwrap_err().to_string();
+    let output = root.end();
+    assert!(own.heard().contains(SECRET), "{refused} {output:?}");
+    assert_eq!(other.heard(), "", "the server that rank 0 names was asked");
+}
+
+#[test]
+fn a_scratch_file_is_made_in_the_directory_of_the_own_command_line_alone() {
+    let place = Place::new("ranks-directory-named");
+    for name in ["own", "other"] {
+        std::fs::create_dir(place.0.join(name)).unwrap();
+    }
+    let line = "curve --resume run own --scratch-size 64MiB --keep";
+    let root = FakeRoot::beside(&place, line);
+    let curve = json!({"curve": crate::secrets::curve_request()});
+    let target =
+        json!({"scratch": {"directory": place.0.join("other"), "bytes": 64 << 20, "keep": true}});
+    root.say(&plan(&curve, &target));
+    // The file that shows that the directory is the same, of rank 0 too.
+    let mut answer = |value: &Value| {
+        if let Some(nonce) = value.as_u64() {
+            let name = format!("{nonce:016x}-0");
+            std::fs::write(place.0.join(format!("own/.rigel-ranks-{name}")), name).unwrap();
+        }
+        None
+    };
+    root.agree_but(&mut answer).unwrap();
+    root.say(&json!("Over"));
+    let output = root.end();
+    assert_eq!(entries(&place.0.join("other")).len(), 0, "{output:?}");
+    let made = entries(&place.0.join("own"));
+    let has_scratch = made
+        .iter()
+        .any(|path| text(path).contains("rigel-scratch-"));
+    assert!(has_scratch, "{made:?} {output:?}");
+}
