@@ -16,7 +16,8 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 
-/// Maximum size of a file: a tool's output of weeks is far smaller.
+/// Maximum size of a file, and of all files of one import together: a tool's output of weeks is far
+/// smaller.
 const BYTES_MAX: Bytes = Bytes(1 << 30);
 
 /// Import results of fio, Orion, iostat, csv files or a database's reports
@@ -91,11 +92,7 @@ impl ValueEnum for ImportFormat {
 pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     args.out.as_deref().map_or(Ok(()), refuse_occupied)?;
     let mut results = Results::begin(args.out.as_deref(), "import")?;
-    let texts = args
-        .files
-        .iter()
-        .map(|path| text_of(path))
-        .collect::<Result<Vec<String>, Error>>()?;
+    let texts = texts_of(&args.files)?;
     let names: Vec<String> = args
         .files
         .iter()
@@ -149,6 +146,28 @@ fn refuse_occupied(directory: &Path) -> Result<(), Error> {
         ),
         "give another with --out DIR, or remove it",
     ))
+}
+
+/// Reads the texts of files, of a limited length together.
+fn texts_of(files: &[PathBuf]) -> Result<Vec<String>, Error> {
+    let mut all = Bytes(0);
+    let mut texts = Vec::new();
+    for (before, path) in files.iter().enumerate() {
+        let text = text_of(path)?;
+        all = Bytes(all.0.saturating_add(text.len() as u64));
+        if all > BYTES_MAX {
+            return Err(Error::usage(
+                format!(
+                    "'{}' and the {before} files before it have {all} together, and the limit is \
+                     {BYTES_MAX}",
+                    path.display()
+                ),
+                "import fewer at once: `rigel compare` takes several runs",
+            ));
+        }
+        texts.push(text);
+    }
+    Ok(texts)
 }
 
 /// Reads the text of a file.

@@ -12,6 +12,7 @@ use crate::model::{Error, Moment};
 use crate::record::Imported;
 use crate::record::imported::{Counted, Figures, ImportedSeries};
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// The columns to keep, in the names of all versions, each with its unit. Sizes of requests follow
 /// from rates, and `svctm` was never correct.
@@ -176,15 +177,12 @@ fn with_date(time: &str, date: &str) -> String {
 }
 
 fn idle_devices(reports: &[IostatReport]) -> usize {
-    let mut names: Vec<(&str, bool)> = Vec::new();
+    let mut is_busy: HashMap<&str, bool> = HashMap::new();
     let reports = reports.iter().filter(|report| !report.is_since_boot);
     for (device, _, value) in reports.flat_map(|report| &report.figures) {
-        match names.iter_mut().find(|(name, _)| name == device) {
-            Some((_, busy)) => *busy |= *value > 0.0,
-            None => names.push((device, *value > 0.0)),
-        }
+        *is_busy.entry(device).or_default() |= *value > 0.0;
     }
-    names.iter().filter(|(_, busy)| !busy).count()
+    is_busy.values().filter(|busy| !**busy).count()
 }
 
 /// One series per device and column with a value other than zero.
@@ -194,6 +192,8 @@ fn series(
     remarks: &mut Remarks,
 ) -> Vec<ImportedSeries> {
     let mut series: Vec<ImportedSeries> = Vec::new();
+    // A file may name any number of devices.
+    let mut places: HashMap<(&str, &str), usize> = HashMap::new();
     for (at, report) in reports
         .iter()
         .enumerate()
@@ -212,22 +212,18 @@ fn series(
         let seconds = before.or_else(after).filter(|seconds| *seconds > 0);
         let begin = moments[at].plus_seconds(-seconds.unwrap_or(0));
         for (device, column, value) in &report.figures {
-            let name = format!("{device} {column}");
-            let place = series
-                .iter()
-                .position(|one| one.name == name)
-                .unwrap_or_else(|| {
-                    let unit = COLUMNS
-                        .iter()
-                        .find(|(of, _)| of == column)
-                        .map_or("%", |(_, unit)| *unit);
-                    series.push(ImportedSeries {
-                        name,
-                        unit: unit.into(),
-                        samples: Vec::new(),
-                    });
-                    series.len() - 1
+            let place = *places.entry((device, column)).or_insert_with(|| {
+                let unit = COLUMNS
+                    .iter()
+                    .find(|(of, _)| of == column)
+                    .map_or("%", |(_, unit)| *unit);
+                series.push(ImportedSeries {
+                    name: format!("{device} {column}"),
+                    unit: unit.into(),
+                    samples: Vec::new(),
                 });
+                series.len() - 1
+            });
             let seconds = seconds.map(|seconds| seconds as f64);
             let sample = Counted {
                 begin,

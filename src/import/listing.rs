@@ -47,6 +47,9 @@ const NAMES: &[&str] = &[
 /// Columns whose blank cells repeat the value above (`BREAK ON`).
 const REPEATED: &[&str] = &["event", "event_name", "con_id", "inst_id", "wait_class"];
 
+/// Maximum length of a cell that is repeated, in bytes: an identifier's of Oracle.
+const REPEATED_MAX: usize = 128;
+
 /// A time above this many milliseconds means no bound.
 const NO_BOUND_MS: f64 = 1e15;
 
@@ -237,6 +240,12 @@ fn listing(name: &str, text: &str) -> Result<Listing, Error> {
 
 impl Listing {
     fn add(&mut self, mut cells: Vec<String>) {
+        // A row ends with its line, and blanks at its end may repeat the value above, too.
+        let repeated = |name: &String| REPEATED.contains(&name.as_str());
+        let least = self.names.iter().rposition(repeated).map_or(0, |at| at + 1);
+        if cells.len() < least {
+            cells.resize(least, String::new());
+        }
         for (at, cell) in cells.iter_mut().enumerate() {
             if !cell.is_empty() && cell.bytes().all(|byte| byte == b'#') {
                 cell.clear();
@@ -247,6 +256,7 @@ impl Listing {
                     .get(at)
                     .is_some_and(|name| REPEATED.contains(&name.as_str()))
                 && let Some(above) = self.rows.last().and_then(|row| row.get(at))
+                && above.len() <= REPEATED_MAX
             {
                 cell.clone_from(above);
             }
@@ -322,6 +332,11 @@ fn as_csv(found: &Listing) -> String {
     for row in &found.rows {
         let cells: Vec<String> = row.iter().map(|text| cell(text)).collect();
         csv += &cells.join(",");
+        // Columns behind the line's end are empty.
+        csv.extend(std::iter::repeat_n(
+            ',',
+            found.names.len().saturating_sub(cells.len()),
+        ));
         csv.push('\n');
     }
     csv

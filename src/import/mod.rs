@@ -9,6 +9,7 @@ pub mod fio;
 pub mod fio_log;
 mod fio_sweep;
 pub mod iostat;
+mod limits;
 mod listing;
 mod listing_difference;
 pub mod orion;
@@ -81,7 +82,7 @@ impl ImportFormat {
 /// devices come in many encodings.
 ///
 /// # Errors
-/// It is UTF-16, which cannot be read.
+/// It is UTF-16, which cannot be read, or a damaged or too long compressed file.
 pub fn text(name: &str, bytes: &[u8]) -> Result<String, Error> {
     let unpacked = unpacked(name, bytes)?;
     let bytes = unpacked.as_deref().unwrap_or(bytes);
@@ -101,13 +102,12 @@ pub fn text(name: &str, bytes: &[u8]) -> Result<String, Error> {
 
 /// The content of a file that gzip compressed; `None` for another file.
 fn unpacked(name: &str, bytes: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-    const UNPACKED_BYTES_MAX: u64 = 1 << 28;
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         return Ok(None);
     }
     let mut unpacked = Vec::new();
     MultiGzDecoder::new(bytes)
-        .take(UNPACKED_BYTES_MAX + 1)
+        .take(limits::REPORT_MAX.0 + 1)
         .read_to_end(&mut unpacked)
         .map_err(|error| {
             Error::failed(
@@ -115,10 +115,13 @@ fn unpacked(name: &str, bytes: &[u8]) -> Result<Option<Vec<u8>>, Error> {
                 "check it with gzip -t, or give the file uncompressed",
             )
         })?;
-    if unpacked.len() as u64 > UNPACKED_BYTES_MAX {
+    if unpacked.len() as u64 > limits::REPORT_MAX.0 {
         return Err(Error::usage(
-            format!("'{name}' has more than 256 MiB when uncompressed"),
-            "give files of one report each",
+            format!(
+                "'{name}' has more than {} when uncompressed, the limit of a compressed file",
+                limits::REPORT_MAX
+            ),
+            "give files of one report each; a longer one uncompressed",
         ));
     }
     Ok(Some(unpacked))
@@ -137,6 +140,9 @@ pub fn read(
     let mut found = Vec::new();
     let (mut of_orion, mut logs): (Vec<Source>, Vec<Source>) = (Vec::new(), Vec::new());
     let mut listings = Vec::new();
+    for source in sources {
+        limits::refuse_controls(*source)?;
+    }
     // Escape terminal control characters before any text appears in a message.
     let texts: Vec<Cow<str>> = sources.iter().map(|source| escaped(source.text)).collect();
     let plain: Vec<Source> = sources
@@ -145,7 +151,9 @@ pub fn read(
         .map(|(source, text)| Source { text, ..*source })
         .collect();
     for source in &plain {
-        match format.map_or_else(|| recognise(*source, columns), Ok)? {
+        let format = format.map_or_else(|| recognise(*source, columns), Ok)?;
+        limits::refuse_oversized(*source, format)?;
+        match format {
             ImportFormat::Fio if !fio::is_like(source.text) => logs.push(*source),
             ImportFormat::Fio => found.push(fio::read(*source)?),
             ImportFormat::Iostat => found.push(iostat::read(*source)?),

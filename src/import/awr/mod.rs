@@ -110,7 +110,8 @@ fn beginning(text: &str, bytes: usize) -> &str {
     &text[..end]
 }
 
-fn is_html(text: &str) -> bool {
+/// True if tags of HTML are near the text's beginning.
+pub(super) fn is_html(text: &str) -> bool {
     let start = beginning(text, BEGINNING_BYTES).to_ascii_lowercase();
     ["<html", "<table", "<h1", "<title"]
         .iter()

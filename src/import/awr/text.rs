@@ -39,30 +39,30 @@ impl Ruler {
         self
     }
 
-    /// Cuts a line into cells. A column reaches to where the next one begins.
+    /// Cuts a line into cells. A column reaches to where the next one begins. Columns that begin
+    /// behind the line's end have no cell, except the first, so that a row takes no more than its
+    /// line.
     pub(in crate::import) fn cells(&self, line: &str) -> Vec<String> {
-        let ends = self.0[1..]
-            .iter()
-            .map(|(start, _)| *start)
-            .chain([usize::MAX]);
-        let columns = self.0.iter().map(|(start, _)| *start).zip(ends);
-        if line.is_ascii() {
-            return columns
-                .map(|(start, end)| {
-                    let (start, end) = (start.min(line.len()), end.min(line.len()));
+        let all: Vec<char> = if line.is_ascii() {
+            Vec::new()
+        } else {
+            line.chars().collect()
+        };
+        let length = if line.is_ascii() {
+            line.len()
+        } else {
+            all.len()
+        };
+        let reached = self.0.partition_point(|(start, _)| *start < length).max(1);
+        (0..reached.min(self.0.len()))
+            .map(|column| {
+                let next = self.0.get(column + 1).map_or(length, |(start, _)| *start);
+                let (start, end) = (self.0[column].0.min(length), next.min(length));
+                if line.is_ascii() {
                     line[start..end].trim().to_string()
-                })
-                .collect();
-        }
-        let all: Vec<char> = line.chars().collect();
-        columns
-            .map(|(start, end)| {
-                let (start, end) = (start.min(all.len()), end.min(all.len()));
-                all[start..end]
-                    .iter()
-                    .collect::<String>()
-                    .trim()
-                    .to_string()
+                } else {
+                    all[start..end].iter().collect::<String>().trim().into()
+                }
             })
             .collect()
     }
@@ -78,11 +78,8 @@ impl Ruler {
                     continue;
                 }
                 let middle = start + word.chars().count() / 2;
-                let column = self
-                    .0
-                    .iter()
-                    .rposition(|(column, _)| *column <= middle)
-                    .unwrap_or(0);
+                let right = self.0.partition_point(|(column, _)| *column <= middle);
+                let column = right.saturating_sub(1);
                 if !heads[column].is_empty() {
                     heads[column].push(' ');
                 }
@@ -382,7 +379,10 @@ End of Report
     fn letters_of_several_bytes_do_not_move_a_column() {
         let ruler = Ruler::of("------ ---").unwrap();
         assert_eq!(ruler.cells("Größe  12"), ["Größe", "12"]);
-        assert_eq!(ruler.cells(""), ["", ""]);
+        assert_eq!(ruler.cells("Größ"), ["Größ"]);
+        assert_eq!(ruler.cells(""), [""]);
+        let wide = Ruler::of(&"- ".repeat(256)).unwrap();
+        assert_eq!(wide.cells("x"), ["x"], "a row takes no more than its line");
         assert_eq!(Ruler::of("--- x"), None);
     }
 }
