@@ -30,10 +30,6 @@ const FREE_MIN: Bytes = Bytes(128 * KIB);
 /// Maximum line length. A point of a week with one-second windows takes about half of it.
 const LINE_MAX: Bytes = Bytes(4 << 30);
 
-/// Maximum number of windows per point: 115 days of one-second windows. Analysis needs memory for
-/// each window, and a journal may contain any number.
-const WINDOWS_MAX: u64 = 10_000_000;
-
 /// The first line: the request, the program, the machine and the target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
@@ -279,6 +275,7 @@ impl Journal {
     /// # Errors
     /// The disk is full or gone. Earlier lines stay readable.
     pub fn point(&mut self, record: &PointRecord) -> Result<(), Error> {
+        self.check(record, "the record")?;
         self.append(&[JournalLine::Point(Cow::Borrowed(record))])
     }
 
@@ -286,12 +283,16 @@ impl Journal {
     /// is on disk. Lines of ranks without their point are left out when the journal is read.
     ///
     /// # Errors
-    /// As [`Journal::point`].
+    /// As [`Journal::point`]. Nothing is written if one of the records could not be read again.
     pub fn point_of_ranks(
         &mut self,
         parts: &[RankRecord],
         merged: &PointRecord,
     ) -> Result<(), Error> {
+        for part in parts {
+            self.check(&part.record, &format!("the record of rank {}", part.rank))?;
+        }
+        self.check(merged, "the sum of the ranks")?;
         let of_ranks = parts.iter().map(Cow::Borrowed).map(JournalLine::Rank);
         let mut lines: Vec<_> = of_ranks.collect();
         lines.push(JournalLine::Point(Cow::Borrowed(merged)));
@@ -333,6 +334,20 @@ impl Journal {
     /// As [`Journal::point`].
     pub fn watched(&mut self, interval: &WatchedInterval) -> Result<(), Error> {
         self.append(&[JournalLine::Watched(Cow::Borrowed(interval))])
+    }
+
+    /// Refuses a record that the reader would refuse. `whom` names it.
+    fn check(&self, record: &PointRecord, whom: &str) -> Result<(), Error> {
+        record.check_windows().map_err(|why| {
+            Error::failed(
+                format!(
+                    "cannot write {whom} at {} to '{}': {why}",
+                    record.coordinates,
+                    self.path.display()
+                ),
+                "what was measured before is complete; use the same version on all hosts",
+            )
+        })
     }
 
     fn append(&mut self, lines: &[JournalLine]) -> Result<(), Error> {
@@ -695,19 +710,18 @@ fn read_lines(
                 continue;
             }
             JournalLine::Header(_) => return Err(damaged(number, "a second header")),
-            JournalLine::Point(point) if point.measured.0 / point.window.0.max(1) > WINDOWS_MAX => {
-                return Err(damaged(number, "its windows are too narrow for its length"));
-            }
-            JournalLine::Point(point) => JournalEntry::Point(Box::new(point.into_owned())),
-            JournalLine::Rank(part)
-                if part.record.measured.0 / part.record.window.0.max(1) > WINDOWS_MAX =>
-            {
-                return Err(damaged(number, "its windows are too narrow for its length"));
+            JournalLine::Point(point) => {
+                point.check_windows().map_err(|why| damaged(number, &why))?;
+                JournalEntry::Point(Box::new(point.into_owned()))
             }
             JournalLine::Imported(imported) => {
                 JournalEntry::Imported(Box::new(imported.into_owned()))
             }
-            JournalLine::Rank(part) => JournalEntry::Rank(Box::new(part.into_owned())),
+            JournalLine::Rank(part) => {
+                let checked = part.record.check_windows();
+                checked.map_err(|why| damaged(number, &why))?;
+                JournalEntry::Rank(Box::new(part.into_owned()))
+            }
             JournalLine::Lost(lost) => JournalEntry::Lost(Box::new(lost.into_owned())),
             JournalLine::End(end) => JournalEntry::End(end),
             JournalLine::Watched(interval) => {

@@ -367,10 +367,10 @@ impl Place {
             .map(|part| i128::from(part.began.0) - i128::from(part.clock.ahead_ns))
             .collect();
         let (skipped, left) = shifts(&began, i128::from(window.0));
-        let whole = parts.iter().zip(&skipped).map(|(part, skipped)| {
-            let windows = usize::try_from(part.record.measured.0 / window.0).unwrap_or(0);
-            windows.saturating_sub(*skipped)
-        });
+        let whole = parts
+            .iter()
+            .zip(&skipped)
+            .map(|(part, skipped)| part.record.whole_windows().saturating_sub(*skipped));
         let common = whole.clone().min().unwrap_or(0);
         let first = began.iter().copied().min().unwrap_or(0);
         let last = began.iter().copied().max().unwrap_or(0);
@@ -383,7 +383,7 @@ impl Place {
             let kinds = stream.kinds.iter().map(|kind| kind.windows.len());
             kinds.chain([stream.unserved.len()])
         });
-        let dropped = parts.iter().map(|part| part.record.measured.0 / window.0);
+        let dropped = parts.iter().map(|part| part.record.whole_windows() as u64);
         let dropped = dropped.fold(0u64, u64::saturating_add);
         let merge = RankMerge {
             ranks: parts.iter().map(|part| part.rank).collect(),

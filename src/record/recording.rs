@@ -279,13 +279,6 @@ impl PointRecord {
     pub fn stream(&self, name: &str) -> Option<&StreamRecord> {
         self.streams.iter().find(|stream| stream.name == name)
     }
-
-    /// Number of windows that were measured to their end.
-    #[must_use]
-    pub fn whole_windows(&self) -> usize {
-        usize::try_from(self.measured.0 / self.window.0.max(1))
-            .expect("windows of a measurement fit")
-    }
 }
 
 /// Times of one operation, on the point's clock.

@@ -119,7 +119,7 @@ fn ended_after(stream: &StreamRecord, record: &PointRecord) -> u64 {
         let left = record
             .measured
             .0
-            .saturating_sub(record.window.0 * at as u64);
+            .saturating_sub(record.window.0.saturating_mul(at as u64));
         let buckets = stream
             .windows_at(at)
             .flat_map(|window| window.response.histogram.buckets());

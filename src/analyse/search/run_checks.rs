@@ -507,7 +507,7 @@ fn ran_out(records: &[PointRecord]) -> Option<Finding> {
             .peekable();
         let lasts =
             later.peek().is_some() && later.all(|later| rate_of(later) <= LASTS * rate(step.after));
-        let after = Nanos(record.window.0 * step.at as u64);
+        let after = Nanos(record.window.0.saturating_mul(step.at as u64));
         lasts.then(|| {
             Finding::warning(
                 FindingName::BurstCredit,
