@@ -9,7 +9,7 @@ use super::report::warn_if_cut;
 use crate::analyse::{
     AdviceTerms, Calibration, DemandAgainst, PlanTest, Product, RunResult, against,
 };
-use crate::model::{Bytes, Error, GIB, TargetFacts};
+use crate::model::{Bytes, Error, GIB, TargetFacts, shell_path};
 use crate::record::journal::{self, Header};
 use crate::report::{self, advice};
 use clap::builder::PossibleValue;
@@ -102,7 +102,10 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
                 "the calibration in '{place}' was stopped before it measured enough to derive \
                  settings"
             ),
-            format!("resume it with `rigel calibrate --resume {place}`"),
+            format!(
+                "resume it with `rigel calibrate --resume {}`",
+                shell_path(&args.run)
+            ),
         ));
     }
     let wanted = |product: &Product| args.products.is_empty() || args.products.contains(product);

@@ -23,7 +23,7 @@ use crate::engine::sql::Access;
 use crate::engine::{AUTO, ENGINES};
 use crate::model::{
     Bytes, Coordinates, Dbms, Error, Invocation, Layout, Nanos, Point, PrivateServer, Request,
-    RunOptions, SqlTarget, Step, Target, TargetFacts,
+    RunOptions, SqlTarget, Step, Target, TargetFacts, shell_path,
 };
 use crate::ranks::Ranks;
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
@@ -258,7 +258,7 @@ pub(super) fn resume_command(header: &Header, path: &Path) -> String {
     format!(
         "rigel {} --resume {}{}{again}",
         header.request().command(),
-        path.display(),
+        shell_path(path),
         resumed::named_again(header)
     )
 }
@@ -509,7 +509,7 @@ pub(super) fn measure_announced(
         if points > 0 {
             remark(&format!(
                 "{points} points are in the journal: rigel report {}\n",
-                path.display()
+                shell_path(&path)
             ));
         }
         return job.ended(Err(error)).map(|_| None);

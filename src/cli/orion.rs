@@ -8,7 +8,7 @@ use super::results::Results;
 use super::target::check_members;
 use crate::clock;
 use crate::files;
-use crate::model::{Coordinates, Error, Invocation, OrionFiles, OrionRequest, Request};
+use crate::model::{Coordinates, Error, Invocation, OrionFiles, OrionRequest, Request, shell_path};
 use crate::plan::lun;
 use crate::record::journal::{self, Run};
 use crate::record::{End, PointRecord};
@@ -261,7 +261,7 @@ fn exit_status(
             ),
             format!(
                 "resume them with `rigel orion --resume {}`",
-                directory.display()
+                shell_path(directory)
             ),
         ));
     }

@@ -3,7 +3,9 @@
 use super::output::remark;
 use super::progress::{Progress, ProgressMode};
 use crate::engine::sql::{self, Access, LoadEvent, LoadRequest};
-use crate::model::{Bytes, Dbms, Error, Finding, FindingName, MIB, PrivateServer, Tables};
+use crate::model::{
+    Bytes, Dbms, Error, Finding, FindingName, MIB, PrivateServer, Tables, shell_path,
+};
 use crate::server::{self, Server};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -157,7 +159,7 @@ fn tell_leftovers(directory: &Path) {
             left.rigel,
             left.bytes,
             left.folder.display(),
-            directory.display()
+            shell_path(directory)
         ));
     }
 }

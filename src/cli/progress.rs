@@ -7,7 +7,7 @@ use crate::analyse::quantity;
 use crate::analyse::{PointSummary, summarise};
 use crate::clock::Clock;
 use crate::drive::{self, Live};
-use crate::model::{Bytes, Coordinates, MIB, Nanos, Point, Sample, Step, Until, escaped, spoken};
+use crate::model::{Bytes, Coordinates, MIB, Nanos, Point, Sample, Step, Until, in_line, spoken};
 use crate::record::{End, PointRecord, WatchedInterval};
 use crate::run::{Event, RunningRanks};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -82,7 +82,7 @@ impl Progress {
         let line = match way {
             ProgressMode::Silent => None,
             ProgressMode::Lines => Some(lines()),
-            ProgressMode::Live => Some(View::open(&escaped(&spoken(title)), points).map_or_else(
+            ProgressMode::Live => Some(View::open(&in_line(&spoken(title)), points).map_or_else(
                 |why| {
                     output::remark(&format!(
                         "no live view: {why}; progress is printed in lines\n"
@@ -126,7 +126,7 @@ impl Progress {
             Some(ProgressLine::Live(view)) => {
                 view.update(|state, now| state.fill(what, done.0, of.0, left, now));
             }
-            Some(ProgressLine::Terminal(bar)) => bar.set_message(escaped(&text).into_owned()),
+            Some(ProgressLine::Terminal(bar)) => bar.set_message(in_line(&text).into_owned()),
             Some(ProgressLine::Plain) if now >= self.printed.plus(FILL_EVERY) => {
                 self.printed = now;
                 output::remark(&format!("{text}\n"));
@@ -139,9 +139,9 @@ impl Progress {
     pub(super) fn say(&mut self, what: &str) {
         let what = &spoken(what);
         match &self.line {
-            Some(ProgressLine::Terminal(bar)) => bar.set_message(escaped(what).into_owned()),
+            Some(ProgressLine::Terminal(bar)) => bar.set_message(in_line(what).into_owned()),
             Some(ProgressLine::Plain) => output::remark(&format!("{what}\n")),
-            Some(ProgressLine::Live(view)) => view.update(|state, _| state.say(&escaped(what))),
+            Some(ProgressLine::Live(view)) => view.update(|state, _| state.say(&in_line(what))),
             None => {}
         }
     }
@@ -315,7 +315,7 @@ impl Progress {
             let rate = quantity::count(slowest.rate.round());
             let _ = write!(text, " | slowest {} {rate}/s", slowest.name);
         }
-        bar.set_message(escaped(&text).into_owned());
+        bar.set_message(in_line(&text).into_owned());
     }
 
     /// Shows that a point is in the journal.

@@ -15,7 +15,7 @@ use crate::engine::sql::access::shown;
 use crate::engine::sql::{self, Access, LoadRequest};
 use crate::model::{
     Arrivals, Bound, CurveRequest, Dbms, Error, Loads, Mix, Nanos, Pattern, Ratio, Request,
-    SqlStop, SqlTerms, Tables, WarmUp,
+    SqlStop, SqlTerms, Tables, WarmUp, shell_word,
 };
 use crate::report;
 use crate::server;
@@ -406,7 +406,10 @@ pub(super) fn tables_of(access: &Access) -> Result<Tables, Error> {
         let address = &access.servers[0];
         Error::usage(
             format!("'{address}' has no tables of rigel sql load, or not all of them"),
-            format!("create them: rigel sql load {address}"),
+            format!(
+                "create them: rigel sql load {}",
+                shell_word(&address.to_string())
+            ),
         )
     })
 }

@@ -1,8 +1,10 @@
 //! Errors of a request, in words for the user.
 
+use super::in_line;
 use std::fmt;
 
-/// A refusal or a failure, with a sentence that names the thing and its value, and a hint.
+/// A refusal or a failure, with a sentence that names the thing and its value, and a hint. Both stay
+/// in one line, whatever names they quote.
 ///
 /// Operations that fail while measuring are not errors: they are data, see
 /// [`Outcome::Failed`](super::Outcome::Failed).
@@ -28,16 +30,16 @@ impl Error {
     /// An invalid request.
     pub fn usage(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Usage {
-            what: what.into(),
-            hint: hint.into(),
+            what: in_line(&what.into()).into_owned(),
+            hint: in_line(&hint.into()).into_owned(),
         }
     }
 
     /// A request that could not be carried out.
     pub fn failed(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Failed {
-            what: what.into(),
-            hint: hint.into(),
+            what: in_line(&what.into()).into_owned(),
+            hint: in_line(&hint.into()).into_owned(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Facts about the host and the targets, kept in the journal with every run.
 
+use super::text::{read_device_name, read_in_line};
 use super::{Bytes, Nanos, ServerFacts, ServerSample};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -9,10 +10,13 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Host {
     /// Node name.
+    #[serde(deserialize_with = "read_in_line")]
     pub name: String,
     /// Kernel release, as `uname -r`.
+    #[serde(deserialize_with = "read_in_line")]
     pub kernel: String,
     /// CPU model.
+    #[serde(deserialize_with = "read_in_line")]
     pub cpu: String,
     /// CPUs this process may run on.
     pub cpus: u32,
@@ -162,6 +166,7 @@ pub struct Extents {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockDevice {
     /// The kernel's name, such as `nvme0n1`; a partition's whole disk.
+    #[serde(deserialize_with = "read_device_name")]
     pub name: String,
     /// Model, if the device reports it.
     pub model: Option<String>,

@@ -1,5 +1,7 @@
 //! A finding: a sentence about a run that a reader must know, with its evidence and its hint.
 
+use super::in_line;
+use super::text::read_in_line;
 use serde::{Deserialize, Serialize};
 
 /// How much a finding matters.
@@ -267,9 +269,10 @@ pub struct Finding {
     /// Short stable name, such as `holes` or `scheduler`, for scripts to match on.
     pub name: String,
     /// What was found: names the thing and its value.
+    #[serde(deserialize_with = "read_in_line")]
     pub what: String,
     /// What to do about it; empty for a note that needs no action. Older journals have `cure`.
-    #[serde(alias = "cure")]
+    #[serde(alias = "cure", deserialize_with = "read_in_line")]
     pub hint: String,
 }
 
@@ -279,7 +282,7 @@ impl Finding {
         Self {
             severity: Severity::Note,
             name: name.name().into(),
-            what: what.into(),
+            what: in_line(&what.into()).into_owned(),
             hint: String::new(),
         }
     }
@@ -289,8 +292,8 @@ impl Finding {
         Self {
             severity: Severity::Warning,
             name: name.name().into(),
-            what: what.into(),
-            hint: hint.into(),
+            what: in_line(&what.into()).into_owned(),
+            hint: in_line(&hint.into()).into_owned(),
         }
     }
 
@@ -299,8 +302,8 @@ impl Finding {
         Self {
             severity: Severity::Refusal,
             name: name.name().into(),
-            what: what.into(),
-            hint: hint.into(),
+            what: in_line(&what.into()).into_owned(),
+            hint: in_line(&hint.into()).into_owned(),
         }
     }
 

@@ -21,7 +21,7 @@ mod request;
 mod spoken;
 mod sql;
 mod target;
-mod text;
+pub(crate) mod text;
 mod units;
 
 pub use bound::{Bound, quantile_name};
@@ -59,5 +59,5 @@ pub use sql::{
     Tables, Think,
 };
 pub use target::{Cache, Distribution, Layout, Limit, SimSpec, Slow, Stall, Target};
-pub use text::{drives_a_terminal, escaped, escaped_json};
+pub use text::{drives_a_terminal, escaped, escaped_json, in_line, shell_path, shell_word};
 pub use units::{Bytes, GIB, KIB, MIB, Nanos, Ratio};

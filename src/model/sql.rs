@@ -1,6 +1,6 @@
 //! A database as a target: its servers, its tables, facts and counters.
 
-use super::{Bytes, Kind, Nanos, Ratio};
+use super::{Bytes, Kind, Nanos, Ratio, shell_path, shell_word};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -71,11 +71,10 @@ impl PrivateServer {
         let bin = self
             .bin
             .iter()
-            .map(|bin| format!(" --server-bin {}", bin.display()));
-        let settings = self
-            .settings
-            .iter()
-            .map(|(name, value)| format!(" --server-set {name}={value}"));
+            .map(|bin| format!(" --server-bin {}", shell_path(bin)));
+        let settings = self.settings.iter().map(|(name, value)| {
+            format!(" --server-set {}", shell_word(&format!("{name}={value}")))
+        });
         bin.chain(settings).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! Where operations go: files and devices, a scratch file, a database, or a model of a device.
 
-use super::{Bytes, Error, GIB, Nanos, Ratio, SqlTarget};
+use super::{Bytes, Error, GIB, Nanos, Ratio, SqlTarget, in_line};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -320,10 +320,11 @@ impl fmt::Display for Target {
                     .iter()
                     .map(|path| path.display().to_string())
                     .collect();
-                f.write_str(&names.join(" "))
+                f.write_str(&in_line(&names.join(" ")))
             }
             Target::Scratch { directory, .. } => {
-                write!(f, "a scratch file in {}", directory.display())
+                let directory = directory.display().to_string();
+                write!(f, "a scratch file in {}", in_line(&directory))
             }
             Target::Sim(spec) => spec.fmt(f),
             Target::Sql(SqlTarget {
@@ -331,9 +332,14 @@ impl fmt::Display for Target {
                 dbms,
                 ..
             }) => {
-                write!(f, "a private {} server in {directory}", dbms.name())
+                write!(
+                    f,
+                    "a private {} server in {}",
+                    dbms.name(),
+                    in_line(directory)
+                )
             }
-            Target::Sql(servers) => f.write_str(&servers.urls.join(" ")),
+            Target::Sql(servers) => f.write_str(&in_line(&servers.urls.join(" "))),
             Target::Null { .. } => f.write_str("null:"),
         }
     }

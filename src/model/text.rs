@@ -1,9 +1,11 @@
-//! Makes untrusted text harmless, for a terminal and in JSON.
+//! Makes untrusted text harmless: for a terminal, in a line of ours, in a command, and in JSON.
 //!
 //! File names, a server's errors and journals may contain anything. Characters that control a
 //! terminal are escaped, so that they are visible and have no effect.
 
+use serde::de::{Deserialize, Deserializer, Error as _};
 use std::borrow::Cow;
+use std::path::Path;
 
 /// `text` for display: characters that control a terminal, or change the direction of text, are
 /// escaped. Line breaks and tabs stay.
@@ -15,6 +17,69 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
         |at, c| drives_a_terminal(c) && !stays(at, c),
         |c| c.escape_default().to_string(),
     )
+}
+
+/// A name or a sentence as part of a line: as [`escaped`], with line breaks and tabs escaped, too. A
+/// file may be named like a line of ours, with a hint of its own below.
+#[must_use]
+pub fn in_line(text: &str) -> Cow<'_, str> {
+    spelled(
+        text,
+        |_, c| drives_a_terminal(c),
+        |c| c.escape_default().to_string(),
+    )
+}
+
+/// Reads a text of a journal as [`in_line`].
+///
+/// # Errors
+/// It is no text.
+pub(crate) fn read_in_line<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    String::deserialize(from).map(|text| in_line(&text).into_owned())
+}
+
+/// A word of a command that is printed: as it is where a shell takes it so, else quoted. A word with
+/// line breaks or other control characters is spelled in one line (`$'a\nb'`, of bash, zsh and ksh).
+#[must_use]
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.into();
+    }
+    if !word.chars().any(drives_a_terminal) {
+        return format!("'{}'", word.replace('\'', r"'\''"));
+    }
+    let spelled: String = word
+        .chars()
+        .map(|c| match c {
+            '\'' | '\\' => format!("\\{c}"),
+            c if drives_a_terminal(c) => format!("\\U{:08x}", u32::from(c)),
+            c => c.to_string(),
+        })
+        .collect();
+    format!("$'{spelled}'")
+}
+
+/// As [`shell_word`], of a path.
+#[must_use]
+pub fn shell_path(path: &Path) -> String {
+    shell_word(&path.display().to_string())
+}
+
+/// Reads the kernel's name of a block device. It becomes part of paths and of commands.
+///
+/// # Errors
+/// It has other characters than `[A-Za-z0-9!._-]`, begins with a dot, or is empty.
+pub(crate) fn read_device_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let name = String::deserialize(from)?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "!._-".contains(c);
+    if !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain) {
+        return Ok(name);
+    }
+    Err(D::Error::custom(format!(
+        "'{}' is no name of a block device, which has letters, digits and !._- only",
+        in_line(&name)
+    )))
 }
 
 /// A JSON document with the same characters escaped, as JSON escapes them. Its meaning does not
@@ -65,6 +130,49 @@ mod tests {
             "done\\rfailed\\u{9b}2J\\u{7f}\\u{85}"
         );
         assert_eq!(escaped("evil\u{202e}txt.exe"), "evil\\u{202e}txt.exe");
+    }
+
+    #[test]
+    fn a_name_stays_in_its_line() {
+        assert_eq!(
+            in_line("f\nrigel: fine\n  hint: add\t--destroy\r\u{1b}[2J"),
+            "f\\nrigel: fine\\n  hint: add\\t--destroy\\r\\u{1b}[2J"
+        );
+        assert!(matches!(in_line("it's µs"), Cow::Borrowed("it's µs")));
+        assert_eq!(in_line(&in_line("a\nb")), in_line("a\nb"));
+    }
+
+    #[test]
+    fn a_word_is_quoted_as_a_shell_takes_it() {
+        for (word, is) in [
+            ("/dev/disk/by-id/a_b-1:0", "/dev/disk/by-id/a_b-1:0"),
+            ("sim:8,100us", "sim:8,100us"),
+            ("postgres://u@h/d?a=1&b=2", "'postgres://u@h/d?a=1&b=2'"),
+            ("/a b/it's", r"'/a b/it'\''s'"),
+            ("$HOME", "'$HOME'"),
+            ("~x", "'~x'"),
+            ("", "''"),
+            ("größe", "'größe'"),
+        ] {
+            assert_eq!(shell_word(word), is);
+        }
+        let words = [
+            "a\nb",
+            "x';touch y\n\\'$(id)",
+            "a\u{202e}b",
+            "`id`; rm -r x",
+        ];
+        for word in words {
+            let printed = shell_word(word);
+            assert!(!printed.chars().any(drives_a_terminal), "{printed}");
+            let Ok(output) = std::process::Command::new("bash")
+                .args(["-c", &format!("LC_ALL=C.UTF-8; printf %s {printed}")])
+                .output()
+            else {
+                continue;
+            };
+            assert_eq!(String::from_utf8_lossy(&output.stdout), word, "{printed}");
+        }
     }
 
     #[test]

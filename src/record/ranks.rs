@@ -10,6 +10,7 @@ use super::coverage::Coverage;
 use super::merge::RankMerge;
 use super::recording::{End, KindRecord, Latencies, PointRecord, StreamRecord, Window};
 use super::visits;
+use crate::model::text::read_in_line;
 use crate::model::{Coordinates, Host, Nanos, Stream, TargetFacts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -162,10 +163,12 @@ pub struct RankLost {
     /// The rank.
     pub rank: u32,
     /// The name of its host.
+    #[serde(deserialize_with = "read_in_line")]
     pub host: String,
     /// The point that was measured, or was to be measured next.
     pub coordinates: Coordinates,
     /// How it was noticed, such as `no beat for 10 s`.
+    #[serde(deserialize_with = "read_in_line")]
     pub how: String,
 }
 

@@ -4,6 +4,7 @@
 //! say is absent. Rates and the demand that follows are computed by `analyse`.
 
 use super::{Latencies, Window};
+use crate::model::text::read_device_name;
 use crate::model::{Bytes, Counters, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -54,6 +55,7 @@ impl WatchedInterval {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DiskInterval {
     /// The kernel's name.
+    #[serde(deserialize_with = "read_device_name")]
     pub name: String,
     /// The kernel's counters at the beginning and at the end; `None` if they could not be read.
     pub counters: Option<[Counters; 2]>,

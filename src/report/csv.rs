@@ -4,6 +4,12 @@ use crate::model::escaped;
 use csv::Writer;
 use std::fmt::Display;
 
+/// What a formula begins with; the last four are the full-width forms of the first, which some
+/// spreadsheets take for the same.
+const FORMULAS: [char; 11] = [
+    '=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
+];
+
 /// A table that is written cell by cell. Each row has a cell for each column.
 pub(super) struct CsvTable(Writer<Vec<u8>>);
 
@@ -21,7 +27,7 @@ impl CsvTable {
     /// Writes a text from outside. A spreadsheet would run a text that begins like a formula, so
     /// such a text gets an apostrophe before it.
     pub(super) fn text(&mut self, text: &str) -> &mut Self {
-        let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
+        let is_formula = text.starts_with(FORMULAS);
         // Some spreadsheets split cells at tabs, too.
         let text = escaped(text).replace('\t', " ");
         self.value(format_args!("{}{text}", if is_formula { "'" } else { "" }))
@@ -78,6 +84,10 @@ mod tests {
             ("+1", "'+1"),
             ("-1", "'-1"),
             ("@SUM(A1)", "'@SUM(A1)"),
+            ("＝1+1", "'＝1+1"),
+            ("＋1", "'＋1"),
+            ("－1", "'－1"),
+            ("＠SUM(A1)", "'＠SUM(A1)"),
             ("\t=1", "' =1"),
             ("\r=1", "'\\r=1"),
             ("\u{1b}[2J", "\\u{1b}[2J"),

@@ -2,7 +2,7 @@
 
 use super::document::{Block, Section};
 use super::parts;
-use crate::model::{BlockDevice, Request, ServerFacts, Target, VolumeMember};
+use crate::model::{BlockDevice, Request, ServerFacts, Target, VolumeMember, shell_word};
 use crate::record::journal::Header;
 use std::fmt::Write;
 
@@ -202,7 +202,7 @@ pub(super) fn again(header: &Header) -> String {
         if argument == "--out" {
             arguments.next();
         } else if !argument.starts_with("--out=") {
-            words.push(quoted(&without_password(argument)));
+            words.push(shell_word(&without_password(argument)));
         }
     }
     let has_seed = header
@@ -245,35 +245,10 @@ fn without_password(argument: &str) -> String {
     format!("{scheme}://{user}{path}{query}")
 }
 
-/// Quotes a word for the shell if necessary.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+~".contains(c);
-    if !word.is_empty() && word.chars().all(plain) && !word.starts_with('~') {
-        return word.into();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        let words = ["sim:8,100us", "a b", "", "it's", "$HOME", "~x"].map(quoted);
-        assert_eq!(
-            words,
-            [
-                "sim:8,100us",
-                "'a b'",
-                "''",
-                r"'it'\''s'",
-                "'$HOME'",
-                "'~x'"
-            ]
-        );
-    }
 
     #[test]
     fn no_password_is_shown() {
@@ -300,7 +275,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_makes_it_panic(text in "([a-z]{1,4}://)?([a-z:@/?&=]|.){0,16}") {
-            let _ = quoted(&without_password(&text));
+            let _ = shell_word(&without_password(&text));
         }
     }
 }

@@ -10,7 +10,7 @@ use super::document::{
 };
 use super::unit;
 use crate::analyse::median;
-use crate::model::{Finding, FindingName, Severity};
+use crate::model::{Finding, FindingName, Severity, in_line};
 use std::fmt::Write;
 
 /// Maximum number of columns of wrapped text.
@@ -147,7 +147,10 @@ fn table(table: &Table, extent: Extent) -> String {
     let shown: Vec<usize> = (0..table.columns.len())
         .filter(|at| table.columns[*at].extent <= extent)
         .collect();
-    let cell = |row: &[String], at: usize| row.get(at).cloned().unwrap_or_default();
+    let cell = |row: &[String], at: usize| {
+        row.get(at)
+            .map_or_else(String::new, |cell| in_line(cell).into_owned())
+    };
     let mut rows: Vec<Vec<String>> = table
         .rows
         .iter()

@@ -4,7 +4,7 @@
 //! there can be none. Existing groups are never changed.
 
 use super::process;
-use crate::model::Nanos;
+use crate::model::{Nanos, shell_path};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -94,7 +94,7 @@ impl ControlGroup {
                 "the control group {} does not delegate memory limits: `echo +memory > {}` \
                  enables it",
                 hierarchy.parent.display(),
-                handing_on.display()
+                shell_path(&handing_on)
             ));
         }
         fs::write(&limit, bytes.to_string()).map_err(|error| said(&limit, error))?;

@@ -8,7 +8,7 @@
 
 use super::account::Account;
 use crate::files::Directory;
-use crate::model::{Bytes, Dbms, Error};
+use crate::model::{Bytes, Dbms, Error, shell_path};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
@@ -414,7 +414,7 @@ fn check_reachable(path: &Path, account: &Account) -> Result<(), Error> {
                 format!(
                     "give a directory that {} can reach, or run `chmod o+x {}`",
                     account.name,
-                    folder.display()
+                    shell_path(folder)
                 ),
             ));
         }

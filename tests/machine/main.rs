@@ -12,6 +12,7 @@ mod engines;
 mod guard;
 mod guard_attacks;
 mod hostile;
+mod hostile_inputs;
 mod interrupt;
 mod live;
 mod ranks;

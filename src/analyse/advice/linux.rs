@@ -6,6 +6,7 @@ use super::setting::{
 };
 use crate::analyse::AtLoad;
 use crate::analyse::figures::quantity::count;
+use crate::model::shell_word;
 
 const SOURCE: &str = "Linux, Documentation/admin-guide/cgroup-v2.rst, io.cost.model; \
                       tools/cgroup/iocost_coef_gen.py";
@@ -178,7 +179,7 @@ fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
     // The kernel wants the device number of a whole disk. It is known only if the target names
     // exactly one disk.
     let number = match names[..] {
-        [name] => format!("$(cat /sys/block/{name}/dev)"),
+        [name] => format!("$(cat {})", shell_word(&format!("/sys/block/{name}/dev"))),
         _ => "MAJ:MIN".into(),
     };
     let known = |setting: &Advice| {

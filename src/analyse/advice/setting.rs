@@ -2,7 +2,7 @@
 
 use super::plan_crossing::PlanTest;
 use crate::analyse::{Answer, AtLoad, Calibration, Estimate, Interval, Limits};
-use crate::model::{Bytes, Coordinates, Nanos, Target};
+use crate::model::{Bytes, Coordinates, Nanos, Target, shell_path, shell_word};
 use crate::record::journal::Header;
 use serde::Serialize;
 use std::path::Path;
@@ -181,13 +181,17 @@ impl Ground<'_> {
     /// existing data as a target for writes, but a scratch file beside it.
     pub(super) fn command(&self, options: &str) -> String {
         let target = match &self.header.target {
-            Target::Scratch { directory, .. } => quoted(directory),
+            Target::Scratch { directory, .. } => shell_path(directory),
             Target::Paths { members, .. } => {
                 let path = members.first().map_or(Path::new(""), |path| path);
                 let directory = path.parent().filter(|parent| !parent.starts_with("/dev"));
-                directory.map_or_else(|| "DIRECTORY-ON-IT".into(), quoted)
+                match directory {
+                    Some(here) if here.as_os_str().is_empty() => ".".into(),
+                    Some(directory) => shell_path(directory),
+                    None => "DIRECTORY-ON-IT".into(),
+                }
             }
-            model => model.to_string(),
+            model => shell_word(&model.to_string()),
         };
         format!("rigel calibrate {target} {options}")
     }
@@ -283,17 +287,6 @@ pub(super) fn other_block(measured: AtLoad, block: u32, options: &str) -> Option
             size(block),
         )
     })
-}
-
-/// Quotes a path for the shell where necessary.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
-    match text.as_str() {
-        "" => ".".into(),
-        text if text.chars().all(plain) => text.into(),
-        text => format!("'{}'", text.replace('\'', r"'\''")),
-    }
 }
 
 /// A number without an error, as an estimate.

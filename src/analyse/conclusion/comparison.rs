@@ -7,7 +7,7 @@ use crate::analyse::compare::over_time::ROUNDS_MIN;
 use crate::analyse::compare::row::Row;
 use crate::analyse::compare::side::SideRun;
 use crate::analyse::figures::quantity;
-use crate::model::{Finding, FindingName, Severity};
+use crate::model::{Finding, FindingName, Severity, in_line, shell_word};
 
 impl Comparison {
     /// The verdict on each side but the baseline, and on the slowdown limit, if one was given.
@@ -258,8 +258,8 @@ fn of_run(run: &SideRun, is_known: bool) -> Vec<Finding> {
         } else {
             String::new()
         };
-        let what = format!("{name} has the warning '{warning}'{times}");
-        let hint = format!("`rigel report {name}` shows the details");
+        let what = format!("{name} has the warning '{}'{times}", in_line(warning));
+        let hint = format!("`rigel report {}` shows the details", shell_word(name));
         findings.push(Finding {
             severity: Severity::Warning,
             name: warning.clone(),

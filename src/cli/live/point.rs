@@ -4,7 +4,7 @@ use super::column::{LiveColumn, Span};
 use super::unit::ThroughputUnit;
 use crate::analyse::Mean;
 use crate::drive::{self, Live};
-use crate::model::{Load, Nanos, Point, Step, Until, escaped};
+use crate::model::{Load, Nanos, Point, Step, Until, in_line};
 use crate::record::Window;
 use crate::run::RunningRanks;
 use std::collections::VecDeque;
@@ -130,7 +130,7 @@ impl PointNow {
         let slowest = self.ranks.as_ref().and_then(|ranks| ranks.slowest.as_ref());
         slowest.map_or_else(String::new, |slowest| {
             let rate = self.unit.rate(slowest.rate);
-            format!(", slowest {} {rate}", escaped(&slowest.name))
+            format!(", slowest {} {rate}", in_line(&slowest.name))
         })
     }
 

@@ -12,6 +12,7 @@ use crate::engine::sql::Access;
 use crate::engine::{self, AUTO};
 use crate::model::{
     Bytes, Dbms, Error, Invocation, Layout, ReadWay, Request, RunOptions, SqlTarget, Target,
+    shell_word,
 };
 use crate::ranks::Ranks;
 use crate::record::RankGroup;
@@ -200,7 +201,9 @@ pub(super) fn named_again(header: &Header) -> String {
         Target::Sql(servers) => servers.urls.clone(),
         model @ (Target::Sim(_) | Target::Null { .. }) => vec![model.to_string()],
     };
-    let words = names.iter().map(|name| format!(" {option}{name}"));
+    let words = names
+        .iter()
+        .map(|name| format!(" {option}{}", shell_word(name)));
     let flags = [
         (" --separate", group.separate),
         (" --same-blocks", group.same_blocks),

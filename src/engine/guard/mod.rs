@@ -22,11 +22,11 @@ mod refusal;
 
 use super::mounts::unescape;
 use super::opened::{Identity, Opened, device_number, identity_and_place};
-use crate::model::{Bytes, Error, FileKind};
+use crate::model::{Bytes, Error, FileKind, shell_path};
 use crate::observe::stack::Sys;
 use checked_target::CheckedTarget;
 use family::{Relation, TargetFamily};
-use refusal::{blind, checked_mounts, quoted, unreadable};
+use refusal::{blind, checked_mounts, unreadable};
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -171,7 +171,7 @@ impl CheckedTarget<'_> {
             if let Some(relative) = identity.and_then(|identity| self.family.find(identity)) {
                 let hint = format!(
                     "give another target, or stop its use as swap: `swapoff {}`",
-                    quoted(&swap)
+                    shell_path(&swap)
                 );
                 return Err(self.refusal(format!("{} in use as swap", relative.is("is")), hint));
             }
@@ -221,7 +221,7 @@ impl CheckedTarget<'_> {
     }
 
     fn refuse_contents(&self) -> Result<(), Error> {
-        let quoted = quoted(self.opened.path());
+        let quoted = shell_path(self.opened.path());
         if let Some(found) =
             contents::of(self.opened).map_err(|error| unreadable(self.opened.path(), &error))?
         {
@@ -306,7 +306,7 @@ impl CheckedTarget<'_> {
             ),
             format!(
                 "if its content is not needed, confirm by repeating its path: --destroy {}",
-                quoted(self.opened.path())
+                shell_path(self.opened.path())
             ),
         )
     }

@@ -33,28 +33,3 @@ pub(super) fn checked_mounts() -> Result<Vec<Mount>, String> {
         )),
     }
 }
-
-/// Quotes a path for a shell.
-pub(super) fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
-    if text.chars().all(plain) && !text.is_empty() {
-        text
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_quoted_as_a_shell_takes_it() {
-        assert_eq!(
-            quoted(Path::new("/dev/disk/by-id/a_b-1:0")),
-            "/dev/disk/by-id/a_b-1:0"
-        );
-        assert_eq!(quoted(Path::new("/a b/it's")), r"'/a b/it'\''s'");
-    }
-}

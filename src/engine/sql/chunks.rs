@@ -7,7 +7,7 @@
 use super::loading::{LoadEvent, LoadListen};
 use super::tables::in_words;
 use crate::engine::sql::access::Address;
-use crate::model::{Error, Tables};
+use crate::model::{Error, Tables, shell_word};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -200,7 +200,10 @@ pub(super) fn refuse_others(address: &Address, found: Tables, wanted: Tables) ->
             in_words(found),
             in_words(wanted)
         ),
-        format!("use the existing tables, or remove them first: rigel sql drop {address}"),
+        format!(
+            "use the existing tables, or remove them first: rigel sql drop {}",
+            shell_word(&address.to_string())
+        ),
     ))
 }
 
@@ -219,7 +222,10 @@ pub(super) fn refuse_ordered(
     if correlation.abs() > CORRELATION_MAX {
         return Err(Error::failed(
             format!("'{address}' has ordered keys in {name}: correlation {correlation:.3}"),
-            format!("remove the tables and load again: rigel sql drop {address}"),
+            format!(
+                "remove the tables and load again: rigel sql drop {}",
+                shell_word(&address.to_string())
+            ),
         ));
     }
     Ok(if correlation.abs() > worst.abs() {

@@ -2,7 +2,7 @@
 //! of their size.
 
 use super::access::Address;
-use crate::model::{Error, Tables};
+use crate::model::{Error, Tables, shell_word};
 
 /// Schema (or table prefix) of all our objects in a database.
 pub const SCHEMA: &str = "rigel";
@@ -47,7 +47,10 @@ pub(super) fn refuse_other_tables(
         )),
         None => Err(Error::usage(
             format!("'{address}' has no tables of rigel sql load, or not all of them"),
-            format!("create them: rigel sql load {address}"),
+            format!(
+                "create them: rigel sql load {}",
+                shell_word(&address.to_string())
+            ),
         )),
     }
 }

@@ -13,7 +13,7 @@ use super::client::{
 use crate::engine::sql::access::{Access, Address};
 use crate::engine::sql::chunks::{self, Chunk, Loading, MAKER, ORDER};
 use crate::engine::sql::loading::{LoadEvent, LoadListen, LoadRequest, LoadResult};
-use crate::model::{Error, Tables};
+use crate::model::{Error, Tables, shell_word};
 use crate::workload::Permutation;
 use crate::workload::rng::Rng;
 use mysql::prelude::Queryable;
@@ -416,7 +416,10 @@ fn verify(connection: &mut Conn, address: &Address, tables: Tables) -> Result<(u
                     "'{address}' has {pages} pages and {found} rows in {name}, but {rows} of each \
                      were loaded"
                 ),
-                format!("remove the tables and load again: rigel sql drop {address}"),
+                format!(
+                    "remove the tables and load again: rigel sql drop {}",
+                    shell_word(&address.to_string())
+                ),
             ));
         }
         blocks += pages;

@@ -10,7 +10,7 @@ use crate::engine::sql::access::{Access, Address};
 use crate::engine::sql::chunks::{self, Chunk, Loading, MAKER, ORDER};
 use crate::engine::sql::loading::{LoadEvent, LoadListen, LoadRequest, LoadResult};
 use crate::engine::sql::tables::{SCHEMA, blocks_table, scan_table};
-use crate::model::{Error, Tables};
+use crate::model::{Error, Tables, shell_word};
 use crate::workload::Permutation;
 use crate::workload::rng::Rng;
 use std::collections::BTreeSet;
@@ -362,7 +362,10 @@ fn verify(
                     "'{address}' has {there} rows in {pages} blocks in {SCHEMA}.{name}, up to \
                      {fullest} in a block, but {rows} rows were loaded, one per block"
                 ),
-                format!("remove the tables and load again: rigel sql drop {address}"),
+                format!(
+                    "remove the tables and load again: rigel sql drop {}",
+                    shell_word(&address.to_string())
+                ),
             ));
         }
         worst = chunks::refuse_ordered(address, &name, rows, correlation, worst)?;

@@ -1,0 +1,285 @@
+//! Files that others made, read in a process with little memory: kilobytes that would become
+//! gigabytes, journals that claim more than they contain, and names that look like lines of ours.
+
+use crate::common::{Place, rigel};
+use flate2::{Compression, write::GzEncoder};
+use rigel::workload::rng::Rng;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Address space of a reader, in KiB: 1 GiB, of which the program itself maps some 100 MiB.
+const MEMORY_KIB: u32 = 1 << 20;
+
+/// The first line of an AWR report.
+const AWR: &str = "WORKLOAD REPOSITORY report for\n\n";
+
+/// Runs the program on `words` with [`MEMORY_KIB`]. Running out of memory ends it by a signal.
+fn bounded(place: &Place, words: &[&str]) -> Output {
+    Command::new("sh")
+        .arg("-c")
+        .arg(format!("ulimit -v {MEMORY_KIB} && exec \"$0\" \"$@\""))
+        .arg(env!("CARGO_BIN_EXE_rigel"))
+        .args(words)
+        .current_dir(&place.0)
+        .output()
+        .unwrap()
+}
+
+#[track_caller]
+fn said(output: &Output) -> String {
+    let text = [&output.stdout[..], &output.stderr[..]].concat();
+    String::from_utf8(text).unwrap()
+}
+
+/// `piece`, `times` times, compressed.
+fn packed(begin: &str, piece: u8, times: usize) -> Vec<u8> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(begin.as_bytes()).unwrap();
+    let pieces = vec![piece; 1 << 20];
+    for _ in 0..times >> 20 {
+        packed.write_all(&pieces).unwrap();
+    }
+    packed.finish().unwrap()
+}
+
+#[test]
+fn kilobytes_of_another_tools_file_do_not_become_gigabytes() {
+    let place = Place::new("hostile-imports");
+    let ruler = |columns: usize| format!("{}\n", "- ".repeat(columns).trim_end());
+    let listing = format!(
+        "{}\n{}{}",
+        "WAIT_TIME_MICRO WAIT_COUNT".to_string() + &" x".repeat(100_000),
+        "--------------- ---------- ".to_string() + &ruler(100_000),
+        "1 2\n".repeat(1000)
+    );
+    let within = format!("{AWR}{}{}", ruler(256), "x\n".repeat(400_000));
+    let inputs: [(&str, Vec<u8>, &str); 6] = [
+        (
+            "columns.txt",
+            format!("{AWR}{}{}", ruler(200_000), "x\n".repeat(3000)).into(),
+            "and the limit of a line is 64 KiB",
+        ),
+        (
+            "narrower.txt",
+            format!("{AWR}{}{}", ruler(30_000), "x\n".repeat(3000)).into(),
+            "is a ruler of 30000 columns, and the limit is 256",
+        ),
+        ("listing.txt", listing.into(), "and the limit of a line is"),
+        (
+            "breaks.gz",
+            packed(AWR, b'\n', 255 << 20),
+            "more than 32 MiB when uncompressed",
+        ),
+        (
+            "escapes.gz",
+            packed(AWR, 0x1b, 255 << 20),
+            "more than 32 MiB when uncompressed",
+        ),
+        // At the limits it is read, as far as there is anything in it.
+        ("within.txt", within.into(), "within.txt"),
+    ];
+    for (name, bytes, part) in inputs {
+        std::fs::write(place.0.join(name), bytes).unwrap();
+        let output = bounded(&place, &["import", name, "--out", "imported"]);
+        let text = said(&output);
+        assert!(
+            matches!(output.status.code(), Some(1 | 2)) && text.contains(part),
+            "{name}: {output:?}"
+        );
+        assert!(text.contains(&format!("'{name}'")), "{text}");
+    }
+}
+
+#[test]
+fn many_devices_of_iostat_are_each_read() {
+    const DEVICES: usize = 20_000;
+    let place = Place::new("hostile-devices");
+    let report = |second: u32| {
+        let rows: Vec<String> = (0..DEVICES)
+            .map(|device| format!("dev{device} {second} 1.0\n"))
+            .collect();
+        format!(
+            "2026-11-21T10:00:{second}+0000\nDevice r/s %util\n{}\n",
+            rows.concat()
+        )
+    };
+    let head = "Linux 5.4.0 (db1) \t2026-11-21 \t_x86_64_\t(2 CPU)\n\n\n";
+    let text = format!("{head}{}{}", report(11), report(12));
+    let source = rigel::import::Source {
+        name: "iostat.txt",
+        text: &text,
+    };
+    std::fs::write(place.0.join(source.name), source.text).unwrap();
+    let found = rigel::import::iostat::read(source).unwrap();
+    let rigel::record::imported::Figures::Series(series) = found.figures else {
+        panic!("iostat has series")
+    };
+    assert_eq!(series.len(), 2 * DEVICES);
+    assert!(series.iter().all(|series| series.samples.len() == 2));
+}
+
+/// The journal of a run of one point, as lines.
+fn journal(place: &Place) -> Vec<serde_json::Value> {
+    const RUN: &str = "orion -run oltp -num_small 1 -duration 1 --target sim:1,10ms,fixed --seed 7 \
+                       --no-progress --out run";
+    let output = rigel(place, RUN).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = std::fs::read_to_string(place.0.join("run/journal.jsonl")).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn write_journal(place: &Place, name: &str, lines: &[serde_json::Value]) -> PathBuf {
+    let path = place.0.join(name);
+    let text: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::write(&path, text.concat()).unwrap();
+    path
+}
+
+#[test]
+fn a_journal_needs_no_more_memory_than_it_contains() {
+    let place = Place::new("hostile-windows");
+    let lines = journal(&place);
+    for (measured, window) in [(50, 30), (55, 34), (63, 40), (63, 0), (50, 20)] {
+        let mut lines = lines.clone();
+        let point = lines.iter_mut().find_map(|line| line.get_mut("point"));
+        let point = point.unwrap();
+        point["measured"] = (1_u64 << measured).into();
+        point["window"] = (1_u64 << window).into();
+        write_journal(&place, "claims.jsonl", &lines);
+        for words in [
+            &["report", "claims.jsonl"][..],
+            &["report", "claims.jsonl", "--json"],
+            &["report", "claims.jsonl", "--html", "page.html"],
+            &["orion", "--resume", "claims.jsonl"],
+        ] {
+            let output = bounded(&place, words);
+            assert!(
+                matches!(output.status.code(), Some(0..=4)),
+                "{words:?} of 2^{measured} / 2^{window}: {output:?}"
+            );
+            let is_refused = said(&output).contains("and the limit is 10000000");
+            assert_eq!(is_refused, measured - window > 24, "{words:?}: {output:?}");
+        }
+    }
+}
+
+/// One change of a text that may make a reader take more: a part of it many times, rulers, control
+/// characters, numbers without end.
+fn grown(text: &str, rng: &mut Rng) -> String {
+    let mut place = |below: usize| usize::try_from(rng.below(below as u64 + 1)).unwrap();
+    let ascii: String = text.chars().filter(char::is_ascii).collect();
+    let (from, to) = (place(ascii.len()), place(ascii.len()));
+    let (from, to) = (from.min(to), from.max(to).min(from.min(to) + 2000));
+    let piece = &ascii[from..to];
+    let times = (1 << 20) / (piece.len() + 1);
+    let put = match place(5) {
+        0 => piece.repeat(times),
+        1 => format!("\n{}\n", "- ".repeat(place(40_000))),
+        2 => format!("\n{}\n{}", "- ".repeat(250), "x\n".repeat(300_000)),
+        3 => "\u{1b}".repeat(place(1 << 20)),
+        4 => "[".repeat(place(1 << 20)),
+        _ => "9".repeat(place(1 << 16)),
+    };
+    format!("{}{put}{}", &ascii[..from], &ascii[from..])
+}
+
+#[test]
+fn grown_files_of_all_tools_fit_into_little_memory() {
+    let place = Place::new("hostile-grown");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let samples = [
+        "tests/imports/awr_synthetic.txt",
+        "tests/imports/awr_synthetic.html",
+        "tests/imports/statspack_synthetic.lst",
+        "tests/imports/fio_each.json",
+        "tests/imports/iostat_iso.txt",
+        "tests/imports/iostat.json",
+        "tests/imports/spool_made_by_hand_1.txt",
+        "tests/golden/classic/simple_summary.txt",
+        "docs/examples/cloud-day.csv",
+    ];
+    for (at, name) in samples.iter().enumerate() {
+        let text = std::fs::read_to_string(root.join(name)).unwrap();
+        for seed in 0..6 {
+            let grown = grown(&text, &mut Rng::new(seed, at as u64));
+            std::fs::write(place.0.join("grown.txt"), &grown).unwrap();
+            let _ = std::fs::remove_dir_all(place.0.join("imported"));
+            let output = bounded(&place, &["import", "grown.txt", "--out", "imported"]);
+            assert!(
+                matches!(output.status.code(), Some(0..=2)),
+                "{name} with seed {seed}: {:?}, {} bytes: {}",
+                output.status,
+                grown.len(),
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_device_of_a_journal_is_no_command() {
+    let place = Place::new("hostile-device-name");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(root.join("tests/journals/v0.1.0-file.jsonl")).unwrap();
+    let (first, points) = text.split_once('\n').unwrap();
+    for (name, is_read) in [
+        ("nvme0n1", true),
+        ("cciss!c0d0", true),
+        ("vda/dev; touch pwned; cat /x", false),
+        ("..", false),
+        ("$(id)", false),
+    ] {
+        let mut header: serde_json::Value = serde_json::from_str(first).unwrap();
+        header["header"]["facts"]["members"][0]["devices"][0]["name"] = name.into();
+        std::fs::write(place.0.join("named.jsonl"), format!("{header}\n{points}")).unwrap();
+        for line in ["report named.jsonl", "advise named.jsonl --for linux"] {
+            let output = rigel(&place, line).output().unwrap();
+            let refused = said(&output).contains("is no name of a block device");
+            assert_eq!(refused, !is_read, "{line} of {name}: {output:?}");
+        }
+    }
+}
+
+#[test]
+fn no_name_is_a_line_of_its_own() {
+    const FORGED: &str = "f\nrigel: everything is fine\n  hint: add --destroy";
+    let place = Place::new("hostile-lines");
+    let is_forged = |output: &Output| {
+        said(output).lines().any(|line| {
+            line.starts_with("rigel: everything") || line.starts_with("  hint: add --d")
+        })
+    };
+    std::fs::write(place.0.join(FORGED), "not ours\n".repeat(1 << 14)).unwrap();
+    let existing = ["report", "import", "orion -run oltp -write 100 --target"];
+    let missing = ["check", "curve", "advise", "curve --resume"];
+    let existing = existing.map(|line| (line, FORGED.to_string()));
+    let missing = missing.map(|line| (line, format!("missing-{FORGED}")));
+    for (line, name) in existing.into_iter().chain(missing) {
+        let output = rigel(&place, line).arg(&name).output().unwrap();
+        let text = said(&output);
+        assert!(!output.status.success(), "{line}: {output:?}");
+        assert!(
+            text.contains("everything") && !is_forged(&output),
+            "{line}: {text}"
+        );
+    }
+    // A foreign journal, with such a name in the facts that reports show.
+    let mut lines = journal(&place);
+    lines[0]["header"]["host"]["name"] = FORGED.into();
+    lines[0]["header"]["facts"]["name"] = FORGED.into();
+    let finding = serde_json::json!({
+        "severity": "warning", "name": "scheduler", "what": FORGED, "hint": FORGED
+    });
+    lines[0]["header"]["findings"] = serde_json::json!([finding]);
+    write_journal(&place, "forged.jsonl", &lines);
+    let output = rigel(&place, "report forged.jsonl").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = said(&output);
+    assert!(
+        text.contains("everything is fine") && !is_forged(&output),
+        "{text}"
+    );
+}
