@@ -93,6 +93,8 @@ finding_names! {
     DatabaseIdle = "database-idle",
     /// The database waited for storage, and may have wanted more than it got.
     DemandCensored = "demand-censored",
+    /// Requests of a report's database are in none of the streams of its demand.
+    DemandIncomplete = "demand-incomplete",
     /// Threads of Rigel waited for a CPU.
     Descheduled = "descheduled",
     /// The device transferred more than this run asked for: it has other work.

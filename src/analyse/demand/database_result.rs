@@ -2,7 +2,7 @@
 
 use super::database_figures::DatabaseFigures;
 use super::loops::{self, LoopFigures};
-use super::{checks, notes, report_figures, scale_up, streams};
+use super::{checks, evidence, notes, report_figures, scale_up, streams};
 use crate::analyse::figures::robust::median;
 use crate::analyse::series::soak::SoakResult;
 use crate::model::{
@@ -211,7 +211,7 @@ fn demand(derived: &[Derived], group: &[usize]) -> (Demand, Vec<Finding>) {
         database: named(first),
         release: first.identity.release.clone(),
         host: first.identity.host.clone(),
-        block_bytes: first.identity.block_bytes,
+        block_bytes: evidence::block_bytes(first),
         intervals: whole.iter().map(|one| one.interval.clone()).collect(),
         sum_of: Vec::new(),
     };

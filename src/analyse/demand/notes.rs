@@ -4,8 +4,9 @@
 use super::distribution::distribution;
 use super::evidence::{SINGLE_BLOCK, is_exadata, total, waited};
 use super::rates::{WAITS_MIN, rate};
-use crate::analyse::figures::quantity::rounded_length;
-use crate::model::{DemandInterval, Finding, FindingName, LatencyShare};
+use super::streams;
+use crate::analyse::figures::quantity::{per_second, rounded_length};
+use crate::model::{DemandInterval, DemandKind, Finding, FindingName, LatencyShare};
 use crate::record::DatabaseReport;
 use crate::record::database::ReportKind;
 
@@ -32,6 +33,8 @@ pub(super) fn notes(report: &DatabaseReport, interval: &DemandInterval) -> Vec<F
             ),
         ));
     }
+    found.extend(incomplete(report, interval, file));
+    found.extend(log_members(report, file));
     if report.kind == ReportKind::AwrPdb {
         found.push(Finding::note(
             FindingName::OneContainer,
@@ -49,6 +52,63 @@ pub(super) fn notes(report: &DatabaseReport, interval: &DemandInterval) -> Vec<F
         ));
     }
     found
+}
+
+/// Requests of the database that are in none of the streams.
+fn incomplete(report: &DatabaseReport, interval: &DemandInterval, file: &str) -> Option<Finding> {
+    /// A smaller part is within what two counters may differ by.
+    const SHARE_MIN: f64 = 0.05;
+    const PER_S_MIN: f64 = 1.0;
+    let missing = |statistic: &str, is_of: fn(DemandKind) -> bool, what: &str| {
+        let all = rate(report, statistic)?;
+        let streams = interval.streams.iter().filter(|one| is_of(one.kind));
+        let counted: f64 = streams.filter_map(|one| one.per_s).sum();
+        (all - counted > (all * SHARE_MIN).max(PER_S_MIN)).then(|| {
+            format!(
+                "{} of {} {what}",
+                per_second(all - counted),
+                per_second(all)
+            )
+        })
+    };
+    let parts: Vec<String> = [
+        missing("physical read IO requests", DemandKind::is_read, "reads"),
+        missing(
+            "physical write IO requests",
+            |kind| !kind.is_read() && kind != DemandKind::LogWrites,
+            "writes",
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!parts.is_empty()).then(|| {
+        Finding::warning(
+            FindingName::DemandIncomplete,
+            format!(
+                "{file}: {} of the database are in no stream of the demand: the report does not \
+                 say of what kind they are",
+                parts.join(" and ")
+            ),
+            "read the demand as \"at least this\"; a report of the whole instance has I/O by \
+             function",
+        )
+    })
+}
+
+/// The requests to all members of a log group but one.
+fn log_members(report: &DatabaseReport, file: &str) -> Option<Finding> {
+    let members = streams::log_members(report).filter(|members| *members > 1.0)?;
+    let writes = rate(report, "redo writes")?;
+    Some(Finding::note(
+        FindingName::DemandIncomplete,
+        format!(
+            "{file}: each write of the log goes to {members:.0} members of its group: the demand \
+             has the {} of one of them, and the storage of all has {} of log writes",
+            per_second(writes),
+            per_second(writes * members)
+        ),
+    ))
 }
 
 /// True if the database asked for nearly nothing.

@@ -5,7 +5,7 @@
 use super::captures;
 use super::distribution::{counted, distribution};
 use super::evidence::{
-    DIRECT_READ, DIRECT_WRITE, LOG_WRITE, MULTI_BLOCK, SINGLE_BLOCK, file_type, function,
+    self, DIRECT_READ, DIRECT_WRITE, LOG_WRITE, MULTI_BLOCK, SINGLE_BLOCK, file_type, function,
     has_possible_reads, waited, waited_in,
 };
 use super::rates::{MIB, WAITS_MIN, db_time_s, rate, redo_write_bytes, seconds};
@@ -16,8 +16,8 @@ use crate::record::database::{IoStatRow, Printed, ReportKind, WaitTable};
 /// Below this mean number of blocks, reads past the buffer cache are random reads: LOBs.
 const RANDOM_BLOCKS_MAX: f64 = 2.0;
 
-/// Largest request that LGWR makes: a longer write of the log is several.
-const LOG_REQUEST_MAX_BYTES: f64 = 1_048_576.0;
+/// Largest request that a database makes: a longer write of the log is several.
+const REQUEST_MAX_BYTES: f64 = 1_048_576.0;
 
 /// Share of DB time that waits for full buffers may take, and single-block reads, before the
 /// database must be thought to have wanted more.
@@ -211,19 +211,74 @@ fn listed(report: &DatabaseReport) -> Vec<DemandStream> {
 }
 
 fn block_bytes(report: &DatabaseReport) -> Option<f64> {
-    report.identity.block_bytes.map(f64::from)
+    evidence::block_bytes(report).map(f64::from)
+}
+
+/// A mean size that follows from differences of large rates: `None` if no request is so long.
+fn possible(bytes: f64) -> Option<f64> {
+    /// The parts of a difference are not of exactly the same time.
+    const SLACK: f64 = 1.05;
+    (bytes > 0.0 && bytes <= REQUEST_MAX_BYTES * SLACK).then_some(bytes)
+}
+
+/// Waits for events per second: none, where other events have waits; `None` in a report that lists
+/// no waits at all.
+fn waits_per_s(report: &DatabaseReport, events: &[&str]) -> Option<f64> {
+    let waits = waited(report, events).map(|waited| waited.waits);
+    let waits = waits.or_else(|| (!report.waits.is_empty()).then_some(0.0))?;
+    Some(waits / seconds(report)?)
+}
+
+/// Requests of the database that are neither single-block nor multi-block reads of its cache, per
+/// second: for a report that does not divide them by function.
+#[derive(Debug, Clone, Copy)]
+struct OtherReads {
+    /// Reads past the cache; each of a block at least, so never more than blocks.
+    direct: f64,
+    /// Their mean size, if it is known.
+    bytes: Option<f64>,
+    /// Single blocks that a call of several read, of which a wait is one.
+    parallel: f64,
+}
+
+impl OtherReads {
+    fn of(report: &DatabaseReport) -> Option<Self> {
+        let rates = RandomReadRates::of(report);
+        let cached = rates.best().map(|(rate, _)| rate)?;
+        let multi = waits_per_s(report, MULTI_BLOCK).unwrap_or(0.0);
+        let others = (rate(report, "physical read IO requests")? - cached - multi).max(0.0);
+        let blocks = rate(report, "physical reads direct");
+        let listed = direct_function(report).map(|(per_s, _)| per_s);
+        let direct = listed.or(blocks).map_or(others, |most| most.min(others));
+        let size = |blocks: f64| possible(blocks * block_bytes(report)? / direct);
+        let is_counted = rates.requests.is_some();
+        Some(Self {
+            direct,
+            bytes: blocks.filter(|_| direct > 0.0).and_then(size),
+            parallel: if is_counted { 0.0 } else { others - direct },
+        })
+    }
+}
+
+/// Direct reads per second with their mean size, where a report divides its requests by function.
+fn direct_function(report: &DatabaseReport) -> Option<(f64, Option<f64>)> {
+    let row = function(report, "Direct Reads").filter(|row| has_possible_reads(row))?;
+    by_function(row, true)
 }
 
 fn random_reads(report: &DatabaseReport, direct: Option<f64>) -> Option<DemandStream> {
     let (mut per_s, how) = RandomReadRates::of(report).best()?;
     let mut how = how.to_string();
+    if let Some(others) = OtherReads::of(report).filter(|others| others.parallel > 0.0) {
+        per_s += others.parallel;
+        "read requests without direct and multi-block reads".clone_into(&mut how);
+    } else if let Some(others) = others(report, true) {
+        per_s += others;
+        how.push_str(", and Others (Data File)");
+    }
     if let Some(direct) = direct {
         per_s += direct;
         how.push_str(", and direct reads of less than 2 blocks");
-    }
-    if let Some(others) = others(report, true) {
-        per_s += others;
-        how.push_str(", and Others (Data File)");
     }
     Some(DemandStream {
         per_s: Some(per_s),
@@ -258,12 +313,17 @@ fn multi_block_reads(report: &DatabaseReport, random: Option<f64>) -> Option<Dem
         .zip(through_cache)
         .map(|(cache, random)| (cache - random) / per_s)
         .filter(|blocks| *blocks >= 1.0 && per_s > 0.0);
+    let mean_bytes = blocks
+        .zip(block_bytes(report))
+        .and_then(|(blocks, bytes)| possible(blocks * bytes));
+    let size = match mean_bytes {
+        Some(_) => "size from blocks read into the cache",
+        None => "size unknown: blocks read into the cache give no possible one",
+    };
     Some(DemandStream {
         per_s: Some(per_s),
-        mean_bytes: blocks
-            .zip(block_bytes(report))
-            .map(|(blocks, bytes)| blocks * bytes),
-        rate_of: "waits for multi-block reads; size from blocks read into the cache".into(),
+        mean_bytes,
+        rate_of: format!("waits for multi-block reads; {size}"),
         ..stream(
             report,
             DemandKind::MultiblockReads,
@@ -287,15 +347,11 @@ fn by_function(row: &IoStatRow, reads: bool) -> Option<(f64, Option<f64>)> {
 
 /// Direct reads; and their rate, if they are so small that they are random reads.
 fn direct_reads(report: &DatabaseReport) -> (Option<DemandStream>, Option<f64>) {
-    let row = function(report, "Direct Reads").filter(|row| has_possible_reads(row));
     let derived = || {
-        let rates = RandomReadRates::of(report);
-        let multi = waited(report, MULTI_BLOCK)?.waits / seconds(report)?;
-        let per_s = rate(report, "physical read IO requests")? - rates.waits? - multi;
-        let bytes = rate(report, "physical reads direct")? * block_bytes(report)? / per_s;
-        (per_s > 0.0).then_some((per_s, Some(bytes).filter(|bytes| *bytes > 0.0)))
+        let others = OtherReads::of(report)?;
+        (others.direct > 0.0).then_some((others.direct, others.bytes))
     };
-    let told = row.and_then(|row| by_function(row, true));
+    let told = direct_function(report);
     let how = if told.is_some() {
         "Direct Reads of I/O by function"
     } else {
@@ -342,8 +398,10 @@ fn page_writes(report: &DatabaseReport, direct: Option<&DemandStream>) -> Option
     let derived = || {
         let direct = direct.and_then(|stream| stream.per_s).unwrap_or(0.0);
         let writes = rate(report, "physical write IO requests")? - direct;
-        let bytes = rate(report, "physical writes from cache")? * block_bytes(report)? / writes;
-        (writes > 0.0).then_some((writes, Some(bytes)))
+        let bytes = rate(report, "physical writes from cache")
+            .zip(block_bytes(report))
+            .and_then(|(blocks, block)| possible(blocks * block / writes));
+        (writes > 0.0).then_some((writes, bytes))
     };
     let told = row.and_then(|row| by_function(row, false));
     let how = match (told, report.kind) {
@@ -410,11 +468,16 @@ fn log_writes(report: &DatabaseReport) -> Option<DemandStream> {
             "log file parallel write",
         )
     };
-    if bytes.is_some_and(|bytes| bytes > LOG_REQUEST_MAX_BYTES) {
+    if let Some(members) = log_members(report).filter(|members| *members > 1.0) {
+        found.rate_of = format!(
+            "redo writes, for one of {members:.0} members; size from redo size and redo wastage"
+        );
+    }
+    if bytes.is_some_and(|bytes| bytes > REQUEST_MAX_BYTES) {
         let of_files = file_type(report, "Log File").and_then(|row| value(row.writes_per_s));
         if let Some(requests) = of_files {
             found.per_s = Some(requests / log_members(report).unwrap_or(1.0));
-            found.mean_bytes = Some(LOG_REQUEST_MAX_BYTES);
+            found.mean_bytes = Some(REQUEST_MAX_BYTES);
             found.rate_of = "requests of 1 MiB to log files, for one member".into();
         }
     }
@@ -481,4 +544,269 @@ fn censored(report: &DatabaseReport) -> String {
         ));
     }
     why.join("; ")
+}
+
+/// On small reports made for these tests.
+#[cfg(test)]
+mod tests {
+    use crate::analyse::demand::{DatabaseResult, database};
+    use crate::import::{Source, read, table::Columns};
+    use crate::model::{DemandKind, DemandStream, FindingName};
+    use std::fmt::Write;
+
+    /// Seconds of the reports.
+    const SECONDS: f64 = 1000.0;
+
+    fn html_table(heading: &str, heads: &[&str], rows: &[Vec<String>]) -> String {
+        let mut html = format!("<h3>{heading}</h3><table><tr>");
+        for head in heads {
+            write!(html, "<th>{head}</th>").unwrap();
+        }
+        html.push_str("</tr>");
+        for row in rows {
+            html.push_str("<tr>");
+            for cell in row {
+                write!(html, "<td>{cell}</td>").unwrap();
+            }
+            html.push_str("</tr>");
+        }
+        html + "</table>"
+    }
+
+    /// A report with these statistics per second, foreground waits per second, and file types with
+    /// writes and MB written per second. It prints no block size and no I/O by function.
+    fn report(
+        title: &str,
+        statistics: &[(&str, f64)],
+        waits: &[(&str, f64)],
+        files: &[(&str, f64, f64)],
+    ) -> DatabaseResult {
+        let elapsed = ["Elapsed:", "", "16.67 (mins)", "", ""];
+        let statistic = |(name, per_s): &(&str, f64)| {
+            vec![
+                (*name).to_string(),
+                format!("{:.0}", per_s * SECONDS),
+                format!("{per_s:.2}"),
+                "1.00".into(),
+            ]
+        };
+        let wait = |(event, per_s): &(&str, f64)| {
+            let waits = per_s * SECONDS;
+            // Each takes half a millisecond.
+            let seconds = (waits * 5e-4).round();
+            vec![
+                (*event).into(),
+                format!("{waits:.0}"),
+                "0".into(),
+                format!("{seconds:.0}"),
+                "500.00us".into(),
+            ]
+        };
+        let file = |(name, writes, mb): &(&str, f64, f64)| {
+            let row = [*name, "0M", "0.00", "0M", "1G"];
+            let mut row: Vec<String> = row.iter().map(ToString::to_string).collect();
+            row.extend([format!("{writes:.2}"), format!("{mb:.3}M")]);
+            row
+        };
+        let text = format!(
+            "<html><h1>{title}</h1>{}{}{}{}<p>End of Report</p></html>",
+            html_table(
+                "Report Summary",
+                &["", "Snap Id", "Snap Time", "Sessions", "Cursors/Session"],
+                &[elapsed.iter().map(ToString::to_string).collect()]
+            ),
+            html_table(
+                "Foreground Wait Events",
+                &[
+                    "Event",
+                    "Waits",
+                    "%Time -outs",
+                    "Total Wait Time (s)",
+                    "Avg wait"
+                ],
+                &waits.iter().map(wait).collect::<Vec<_>>()
+            ),
+            html_table(
+                "Instance Activity Stats",
+                &["Statistic", "Total", "per Second", "per Trans"],
+                &statistics.iter().map(statistic).collect::<Vec<_>>()
+            ),
+            html_table(
+                "IOStat by Filetype summary",
+                &[
+                    "Filetype Name",
+                    "Reads: Data",
+                    "Reqs per sec",
+                    "Data per sec",
+                    "Writes: Data",
+                    "Reqs per sec",
+                    "Data per sec"
+                ],
+                &files.iter().map(file).collect::<Vec<_>>()
+            ),
+        );
+        let source = Source {
+            name: "made.html",
+            text: &text,
+        };
+        database(&read(&[source], None, &Columns::default()).unwrap()).unwrap()
+    }
+
+    const CONTAINER: &str = "WORKLOAD REPOSITORY PDB report (root snapshots)";
+    const INSTANCE: &str = "WORKLOAD REPOSITORY report for";
+
+    fn stream(found: &DatabaseResult, kind: DemandKind) -> &DemandStream {
+        found.demands[0].intervals[0].stream(kind).unwrap()
+    }
+
+    #[track_caller]
+    fn near(value: Option<f64>, expected: f64) {
+        let value = value.expect("a value");
+        assert!(
+            (value / expected - 1.0).abs() < 1e-2,
+            "{value}, not {expected}"
+        );
+    }
+
+    fn findings(found: &DatabaseResult, name: FindingName) -> Vec<&str> {
+        let named = found.findings.iter().filter(|finding| finding.is(name));
+        named.map(|finding| finding.what.as_str()).collect()
+    }
+
+    #[test]
+    fn all_reads_of_a_container_are_in_its_demand() {
+        let found = report(
+            CONTAINER,
+            &[
+                ("physical read IO requests", 700.0),
+                ("physical read bytes", 8192.0 * 9000.0),
+                ("physical reads", 9000.0),
+                ("physical reads cache", 30.0),
+                ("physical reads cache prefetch", 0.0),
+                ("physical reads direct", 8970.0),
+            ],
+            &[("db file sequential read", 25.0)],
+            &[("Data File", 40.0, 0.625)],
+        );
+        assert_eq!(
+            found.demands[0].block_bytes,
+            Some(8192),
+            "bytes over blocks"
+        );
+        let random = stream(&found, DemandKind::RandomReads);
+        near(random.per_s, 25.0);
+        near(random.mean_bytes, 8192.0);
+        let direct = stream(&found, DemandKind::DirectReads);
+        near(direct.per_s, 675.0);
+        near(direct.mean_bytes, 8970.0 / 675.0 * 8192.0);
+        near(stream(&found, DemandKind::PageWrites).per_s, 40.0);
+        assert_eq!(findings(&found, FindingName::DemandIncomplete), [""; 0]);
+    }
+
+    #[test]
+    fn blocks_that_a_call_reads_together_are_random_reads_and_not_direct_ones() {
+        let found = report(
+            CONTAINER,
+            &[
+                ("physical read IO requests", 700.0),
+                ("physical read bytes", 16384.0 * 700.0),
+                ("physical reads", 700.0),
+                ("physical reads direct", 20.0),
+            ],
+            &[("db file sequential read", 100.0)],
+            &[],
+        );
+        let random = stream(&found, DemandKind::RandomReads);
+        near(random.per_s, 680.0);
+        near(random.mean_bytes, 16384.0);
+        near(stream(&found, DemandKind::DirectReads).per_s, 20.0);
+    }
+
+    #[test]
+    fn reads_and_writes_of_unknown_size_stay() {
+        let found = report(
+            INSTANCE,
+            &[
+                ("physical read IO requests", 500.0),
+                ("physical reads direct", 4000.0),
+                ("physical write IO requests", 60.0),
+                ("physical writes from cache", 80.0),
+            ],
+            &[("db file sequential read", 100.0)],
+            &[],
+        );
+        assert_eq!(found.demands[0].block_bytes, None);
+        for (kind, per_s) in [
+            (DemandKind::DirectReads, 400.0),
+            (DemandKind::PageWrites, 60.0),
+        ] {
+            near(stream(&found, kind).per_s, per_s);
+            assert_eq!(stream(&found, kind).mean_bytes, None);
+        }
+    }
+
+    #[test]
+    fn what_is_in_no_stream_is_named() {
+        let found = report(
+            INSTANCE,
+            &[
+                ("physical read IO requests", 500.0),
+                ("physical writes direct", 4000.0),
+            ],
+            &[],
+            &[],
+        );
+        assert_eq!(
+            findings(&found, FindingName::DemandIncomplete),
+            [
+                "made.html: 500/s of 500/s reads of the database are in no stream of the demand: the \
+                 report does not say of what kind they are"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_difference_of_large_rates_gives_no_impossible_size() {
+        let found = report(
+            INSTANCE,
+            &[
+                ("physical read IO requests", 5000.0),
+                ("physical read bytes", 8192.0 * 9000.0),
+                ("physical reads", 9000.0),
+                ("physical reads cache", 9000.0),
+                ("physical reads direct", 0.0),
+            ],
+            &[
+                ("db file sequential read", 4999.0),
+                ("db file scattered read", 1.0),
+            ],
+            &[],
+        );
+        let multi = stream(&found, DemandKind::MultiblockReads);
+        near(multi.per_s, 1.0);
+        assert_eq!(multi.mean_bytes, None, "4,000 blocks in one read");
+        assert!(multi.rate_of.contains("size unknown"), "{}", multi.rate_of);
+    }
+
+    #[test]
+    fn members_of_the_log_beyond_the_first_are_told() {
+        let statistics = [
+            ("redo writes", 200.0),
+            ("redo size", 200.0 * 6000.0),
+            ("redo wastage", 0.0),
+        ];
+        let two = report(INSTANCE, &statistics, &[], &[("Log File", 400.3, 2.289)]);
+        let log = stream(&two, DemandKind::LogWrites);
+        near(log.per_s, 200.0);
+        assert!(log.rate_of.contains("one of 2 members"), "{}", log.rate_of);
+        assert_eq!(
+            findings(&two, FindingName::DemandIncomplete),
+            [
+                "made.html: each write of the log goes to 2 members of its group: the demand has the \
+                 200/s of one of them, and the storage of all has 400/s of log writes"
+            ]
+        );
+        let alone = report(INSTANCE, &statistics, &[], &[("Log File", 200.1, 1.144)]);
+        assert_eq!(findings(&alone, FindingName::DemandIncomplete), [""; 0]);
+    }
 }
