@@ -104,13 +104,9 @@ pub fn call<Answer: Send + 'static>(
                 Ok(()) => unreachable!("a thread that returned has sent its answer"),
             },
             Err(RecvTimeoutError::Timeout) if wait.is_over() => {
-                let what = what.to_string();
-                lock().push(Left {
-                    what: what.clone(),
-                    returned,
-                });
+                leave(what, returned);
                 return Err(NoAnswer {
-                    what,
+                    what: what.into(),
                     waited: wait.waited,
                     is_stopped: wait.waited < limit,
                 });
@@ -118,6 +114,14 @@ pub fn call<Answer: Send + 'static>(
             Err(RecvTimeoutError::Timeout) => (),
         }
     }
+}
+
+/// Notes that a thread was left behind which waits for `what`, and sets `returned` when it ends.
+pub fn leave(what: &str, returned: Arc<AtomicBool>) {
+    lock().push(Left {
+        what: what.into(),
+        returned,
+    });
 }
 
 /// What the threads that were left behind still wait for.

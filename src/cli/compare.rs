@@ -82,6 +82,7 @@ impl ComparedRun {
                 points: Vec::new(),
                 imported: Vec::new(),
                 watched: Vec::new(),
+                stalls: Vec::new(),
                 ranks: RankLines::default(),
                 cut,
             },

@@ -4,6 +4,7 @@
 //! goes to stdout, the rest to stderr. This module measures nothing, and no other module prints.
 
 mod advise;
+mod attend;
 mod calibrate;
 pub mod check;
 mod compare;
@@ -107,6 +108,32 @@ fn command() -> clap::Command {
 /// Runs the program with `arguments`, the first of which is its name; returns the exit status.
 #[must_use]
 pub fn main(arguments: Vec<OsString>) -> u8 {
+    if touches_storage(&arguments) {
+        attend::attended(|| run(arguments))
+    } else {
+        run(arguments)
+    }
+}
+
+/// True for a command that reads or writes files and devices which may not answer. Ranks are not
+/// attended: their launcher watches the process that it started.
+fn touches_storage(arguments: &[OsString]) -> bool {
+    const VERBS: [&str; 6] = ["calibrate", "check", "curve", "fit", "orion", "soak"];
+    let is_rank = ["PMI_FD", "PMI_PORT", "PMI_RANK", "PMIX_RANK"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some());
+    let called = arguments.first().map(Path::new).and_then(Path::file_name);
+    let verb = arguments.get(1);
+    let is_verb = called.is_some_and(|name| name == "orion")
+        || verb.is_some_and(|verb| VERBS.iter().any(|name| verb == name));
+    let is_model_or_server = arguments.iter().any(|argument| {
+        let text = argument.to_string_lossy();
+        text.starts_with("sim:") || text.starts_with("null:") || text.contains("://")
+    });
+    is_verb && !is_rank && !is_model_or_server
+}
+
+fn run(arguments: Vec<OsString>) -> u8 {
     let called = arguments.first().map(Path::new).and_then(Path::file_name);
     let outcome = if let Err(refused) = refuse_passwords(&arguments) {
         Err(refused)

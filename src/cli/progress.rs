@@ -176,6 +176,7 @@ impl Progress {
             Event::Parts(_) => {}
             Event::End(record) => self.end(record),
             Event::Waiting { left } => self.waiting(*left),
+            Event::Stall(event) => self.aside(|| output::remark(&format!("{event}\n"))),
             Event::Trouble(what) => self.aside(|| output::remark(&format!("{what}\n"))),
         }
     }
@@ -279,6 +280,9 @@ impl Progress {
         }
         if live.measuring_since.is_none() {
             text.push_str(" | warming up");
+        }
+        if let Some(stalled) = live.stalled {
+            let _ = write!(text, " | {stalled}");
         }
         if before.len() == counts.len() && span > 0.0 {
             for ((name, (done, response)), (done_before, response_before)) in

@@ -1,13 +1,16 @@
 //! The request to stop, by a signal.
 
+use super::attend;
 use crate::bounded;
 use crate::model::Error;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The flag that Ctrl-C, SIGTERM and SIGHUP set: one for the whole process, so that no signal
-/// between two steps of a verb is lost. Ctrl-C after any of them ends the process at once. Where
+/// between two steps of a verb is lost. Ctrl-C after any of them ends the process at once, or
+/// the process that attends to it ends it after any other of them. Where
 /// SIGHUP is ignored, as below `nohup`, it stays ignored.
 pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
     static STOP: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
@@ -28,20 +31,33 @@ fn listen() -> Result<Arc<AtomicBool>, Error> {
     // The program sets the first flag itself when another rank stopped. The Ctrl-C that stopped that
     // rank may still be on its way to this one, where it is the first.
     let signalled = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(&signalled))
-        .map_err(failed)?;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let hang_up = if ignores(&status, SIGHUP) {
-        None
-    } else {
-        Some(SIGHUP)
-    };
-    for signal in [SIGINT, SIGTERM].into_iter().chain(hang_up) {
+    if !attend::is_attended() {
+        signal_hook::flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(&signalled))
+            .map_err(failed)?;
+    }
+    for signal in heeded() {
         for flag in [&stop, &signalled] {
             signal_hook::flag::register(signal, Arc::clone(flag)).map_err(failed)?;
         }
     }
     Ok(stop)
+}
+
+/// The signals that ask to stop.
+fn heeded() -> impl Iterator<Item = i32> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let hang_up = (!ignores(&status, SIGHUP)).then_some(SIGHUP);
+    [SIGINT, SIGTERM].into_iter().chain(hang_up)
+}
+
+/// A socket that has a byte for each such signal from now on.
+pub(super) fn signals() -> std::io::Result<UnixStream> {
+    let (receiver, sender) = UnixStream::pair()?;
+    receiver.set_nonblocking(true)?;
+    for signal in heeded() {
+        signal_hook::low_level::pipe::register(signal, sender.try_clone()?)?;
+    }
+    Ok(receiver)
 }
 
 /// True if a process whose `/proc/<pid>/status` this is ignores `signal`.

@@ -1,11 +1,12 @@
 //! What the workers of a point share.
 
+use super::Shown;
 use super::cue::Cue;
 use super::pacer::Pacer;
 use super::stage::{LiveClass, Stage};
 use crate::clock::Clock;
 use crate::engine::Engine;
-use crate::model::{Nanos, Point, Until};
+use crate::model::{Nanos, Point, StalledIo, Until};
 use crate::record::{CoverageMap, SharedWindows, Window};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -42,14 +43,28 @@ pub(super) struct PointContext<'a> {
     pub(super) pacers: Vec<Pacer>,
     /// By class.
     pub(super) coverage: Vec<CoverageMap>,
-    pub(super) live: Vec<LiveClass>,
-    pub(super) seconds: Vec<Arc<SharedWindows>>,
+    pub(super) live: Arc<[LiveClass]>,
+    pub(super) seconds: Arc<[Arc<SharedWindows>]>,
     /// The class of each stream.
     pub(super) class_of: Vec<usize>,
     pub(super) gate: Gate,
+    /// Wall-clock time of the beginning.
+    pub(super) started: String,
 }
 
 impl PointContext<'_> {
+    /// The state of the running point.
+    pub(super) fn shown(&self, stalled: Option<StalledIo>) -> Shown {
+        let from = self.stage.from();
+        Shown {
+            elapsed: self.clock.now().since(self.stage.origin()),
+            measuring_since: (from != Nanos::MAX).then(|| from.since(self.stage.origin())),
+            classes: Arc::clone(&self.live),
+            seconds: Arc::clone(&self.seconds),
+            stalled,
+        }
+    }
+
     /// True once a point that ends by its figures has measured enough. Skips windows that are
     /// incomplete or that a worker may still hold.
     pub(super) fn says_enough(&self) -> bool {

@@ -5,11 +5,17 @@
 //! ends after a number of windows that is the same for all. It decides neither.
 
 use crate::model::Nanos;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The cue of one point, on the clock of its engine.
-#[derive(Debug)]
+/// The cue of one point, on the clock of its engine. Its clones are the same cue.
+#[derive(Debug, Clone, Default)]
 pub struct Cue {
+    state: Arc<CueState>,
+}
+
+#[derive(Debug)]
+struct CueState {
     is_warm: AtomicBool,
     /// When to measure from; the maximum until that is known.
     start: AtomicU64,
@@ -19,7 +25,7 @@ pub struct Cue {
     began: AtomicU64,
 }
 
-impl Default for Cue {
+impl Default for CueState {
     fn default() -> Self {
         Self {
             is_warm: AtomicBool::new(false),
@@ -34,40 +40,40 @@ impl Cue {
     /// True once the point is warm: measuring may begin.
     #[must_use]
     pub fn is_warm(&self) -> bool {
-        self.is_warm.load(Ordering::Acquire)
+        self.state.is_warm.load(Ordering::Acquire)
     }
 
     /// Lets measuring begin at this moment, or at once if it has passed.
     pub fn start_at(&self, at: Nanos) {
-        self.start.store(at.0, Ordering::Release);
+        self.state.start.store(at.0, Ordering::Release);
     }
 
     /// Ends the point after this number of windows. A later call can only make it shorter.
     pub fn end_after(&self, windows: u64) {
-        self.windows.fetch_min(windows, Ordering::AcqRel);
+        self.state.windows.fetch_min(windows, Ordering::AcqRel);
     }
 
     /// When measuring began; `None` if it did not.
     #[must_use]
     pub fn began(&self) -> Option<Nanos> {
-        Some(Nanos(self.began.load(Ordering::Acquire))).filter(|began| *began != Nanos::MAX)
+        Some(Nanos(self.state.began.load(Ordering::Acquire))).filter(|began| *began != Nanos::MAX)
     }
 
     pub(super) fn warm(&self) {
-        self.is_warm.store(true, Ordering::Release);
+        self.state.is_warm.store(true, Ordering::Release);
     }
 
     /// When measuring begins; the maximum time until that is known.
     pub(super) fn start(&self) -> Nanos {
-        Nanos(self.start.load(Ordering::Acquire))
+        Nanos(self.state.start.load(Ordering::Acquire))
     }
 
     /// Number of windows to measure, once it is known.
     pub(super) fn windows(&self) -> Option<u64> {
-        Some(self.windows.load(Ordering::Acquire)).filter(|windows| *windows != u64::MAX)
+        Some(self.state.windows.load(Ordering::Acquire)).filter(|windows| *windows != u64::MAX)
     }
 
     pub(super) fn note_beginning(&self, from: Nanos) {
-        self.began.store(from.0, Ordering::Release);
+        self.state.began.store(from.0, Ordering::Release);
     }
 }

@@ -37,6 +37,26 @@ pub(super) struct Lane<'a> {
     /// times.
     done: u64,
     response: u64,
+    /// Operations failed since then.
+    failed: u64,
+}
+
+/// Operations that are outstanding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Outstanding {
+    /// Their number.
+    pub(super) count: u64,
+    /// When the oldest of them started.
+    pub(super) oldest: Nanos,
+}
+
+impl Default for Outstanding {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            oldest: Nanos::MAX,
+        }
+    }
 }
 
 /// State of a slot: its outstanding operation, or its previous one.
@@ -46,7 +66,7 @@ pub(super) struct InFlight {
     kind: Kind,
     position: u64,
     due: Nanos,
-    start: Nanos,
+    pub(super) start: Nanos,
     /// Operation of the warm-up: does not count as part of fixed work.
     warm_up: bool,
 }
@@ -69,6 +89,7 @@ impl<'a> Lane<'a> {
             left,
             done: 0,
             response: 0,
+            failed: 0,
         }
     }
 
@@ -173,6 +194,8 @@ impl<'a> Lane<'a> {
             self.touch(flight);
             self.done += 1;
             self.response += now.since(flight.due).0;
+        } else {
+            self.failed += 1;
         }
         let op = self.ops.next_op();
         self.ready.push_back((op, now.plus(self.ops.pause())));
@@ -222,6 +245,20 @@ impl<'a> Lane<'a> {
                 .response
                 .fetch_add(std::mem::take(&mut self.response), Relaxed);
         }
+        if self.failed > 0 {
+            let failed = std::mem::take(&mut self.failed);
+            self.shared.live.failed.fetch_add(failed, Relaxed);
+        }
+    }
+
+    /// True if no operation is outstanding in this slot of the lane.
+    pub(super) fn is_free(&self, slot: Slot) -> bool {
+        self.free.contains(&slot)
+    }
+
+    /// Records an operation that was not waited for: at `now` it was still outstanding.
+    pub(super) fn leave(&mut self, flight: &InFlight, now: Nanos) {
+        self.recorder.record_censored(flight.due, now);
     }
 
     /// Returns the recorder.

@@ -174,7 +174,7 @@ impl<'a> Leader<'a> {
             }
             return;
         }
-        for (history, class) in self.history.iter_mut().zip(live) {
+        for (history, class) in self.history.iter_mut().zip(live.iter()) {
             history.done.push(class.done.load(Relaxed));
             history.response.push(class.response.load(Relaxed));
         }

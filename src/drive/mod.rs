@@ -10,32 +10,36 @@
 
 mod context;
 mod cue;
+mod detached;
 mod lane;
 mod leader;
 mod pacer;
+mod silence;
 mod stage;
 
 pub use context::{Enough, Terms};
 pub use cue::Cue;
+pub use detached::{DetachedTerms, Judge, detached};
 pub use stage::LiveClass;
 
 use crate::clock;
 use crate::engine::{Engine, Session};
 use crate::model::{
-    Completion, Error, Fault, Kind, Nanos, Outcome, Point, Slot, Stream, Until, WarmUp,
+    Completion, Error, Fault, Kind, Nanos, Outcome, Point, Slot, StalledIo, Stream, Until, WarmUp,
 };
 use crate::record::{
-    CoverageMap, End, KindRecord, PointRecord, Recorder, SharedWindows, StreamRecord, Window,
+    CoverageMap, End, KindRecord, PointRecord, SharedWindows, StreamRecord, Window,
 };
 use crate::workload::{Ops, Share};
 use context::{Gate, PointContext};
-use lane::{InFlight, Lane, LaneContext};
+use lane::{InFlight, Lane, LaneContext, Outstanding};
 use leader::{Leader, TICK};
 use pacer::Pacer;
+use silence::{Patience, Silence};
 use stage::Stage;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
@@ -73,6 +77,8 @@ pub struct Live<'a> {
     pub classes: &'a [LiveClass],
     /// The completed windows of each class, in the same order.
     pub seconds: &'a [Arc<SharedWindows>],
+    /// The outstanding operations, if none has completed for ten seconds.
+    pub stalled: Option<StalledIo>,
 }
 
 /// Called about ten times a second while a point runs, from a thread that does not measure. It
@@ -129,14 +135,65 @@ fn assign_slots(point: &Point, slots_max: usize, workers: usize) -> Vec<Vec<usiz
 
 /// Drives `point` on `engine` until it completes or is stopped.
 ///
+/// Waits for threads that the storage blocks, however long that takes. [`detached`] leaves them
+/// behind.
+///
 /// # Errors
 /// A session could not be opened. Later errors are in the record.
+///
+/// # Panics
+/// Never: a point that was driven has a result.
 pub fn point(
     engine: &dyn Engine,
     point: &Point,
     terms: &Terms<'_>,
     watch: &mut Watch<'_>,
 ) -> Result<PointRecord, Error> {
+    let mut result = None;
+    let mut show = |shown: Shown| shown.show(watch);
+    drive_point(engine, point, terms, &mut show, &mut |driven, _| {
+        result = Some(driven);
+    });
+    result.expect("a point that was driven has a result")
+}
+
+/// The state of a running point, which may be shown by another thread.
+#[derive(Clone)]
+struct Shown {
+    elapsed: Nanos,
+    measuring_since: Option<Nanos>,
+    classes: Arc<[LiveClass]>,
+    seconds: Arc<[Arc<SharedWindows>]>,
+    stalled: Option<StalledIo>,
+}
+
+impl Shown {
+    fn show(&self, watch: &mut Watch<'_>) {
+        watch(&Live {
+            elapsed: self.elapsed,
+            measuring_since: self.measuring_since,
+            classes: &self.classes,
+            seconds: &self.seconds,
+            stalled: self.stalled,
+        });
+    }
+}
+
+/// Takes the state of a running point.
+type Show<'a> = dyn FnMut(Shown) + 'a;
+
+/// Takes the result of a point, and whether operations or threads were left behind.
+type Deliver<'a> = dyn FnMut(Result<PointRecord, Error>, bool) + 'a;
+
+/// Drives `point`, and passes its result to `deliver`. Returns only after every thread has ended,
+/// which may be never: the result is delivered before.
+fn drive_point(
+    engine: &dyn Engine,
+    point: &Point,
+    terms: &Terms<'_>,
+    show: &mut Show<'_>,
+    deliver: &mut Deliver<'_>,
+) {
     let started = clock::wall_time();
     let clock = engine.clock();
     let slots_of_workers = assign_slots(
@@ -177,34 +234,50 @@ pub fn point(
             .map(|_| Arc::new(SharedWindows::new(point.window)))
             .collect(),
         class_of: class_of.collect(),
+        started,
         gate: Gate {
             ready: AtomicUsize::new(0),
             open: AtomicBool::new(clock.is_virtual()),
         },
         clock,
     };
-    let outcomes = run_workers(&context, &slots_of_workers, watch);
-    let mut streams: Vec<StreamRecord> = names
+    run_workers(&context, &slots_of_workers, show, deliver);
+}
+
+/// The record of a point whose workers have ended or are left behind.
+fn record_of(
+    context: &PointContext,
+    (opened, works): (Result<(), Error>, &[SharedWork]),
+    stalled: Option<StalledIo>,
+) -> Result<PointRecord, Error> {
+    opened?;
+    let (point, stage) = (context.point, &context.stage);
+    let mut streams: Vec<StreamRecord> = classes(point)
         .iter()
         .enumerate()
-        .map(|(class, name)| empty_record(&context, class, name))
+        .map(|(class, name)| empty_record(context, class, name))
         .collect();
-    let mut end = if context.stage.was_stopped() {
-        End::Stopped
-    } else {
-        End::Complete
+    let mut end = match stalled {
+        Some(stalled) if stage.has_given_up() => End::Broken(stalled.to_string()),
+        _ if stage.was_stopped() => End::Stopped,
+        _ => End::Complete,
     };
-    for outcome in outcomes {
-        let (recorders, fault) = outcome?;
-        for (stream, recorder) in recorders {
-            recorder.merge_into(&mut streams[context.class_of[stream]]);
+    let now = context.clock.now();
+    for work in works {
+        // A worker that the storage blocks does not hold its work.
+        let Some(mut work) = work.try_lock().ok().and_then(|mut work| work.take()) else {
+            continue;
+        };
+        work.leave_outstanding(now);
+        for (stream, lane) in work.streams.into_iter().zip(work.lanes) {
+            let class = context.class_of[stream];
+            lane.into_recorder().merge_into(&mut streams[class]);
         }
-        if let Some(Fault(why)) = fault {
+        if let Some(Fault(why)) = work.fault {
             end = End::Broken(why);
         }
     }
-    add_unserved(&context, &mut streams);
-    let stage = &context.stage;
+    add_unserved(context, &mut streams);
     let windows = usize::try_from(stage.measured().0.div_ceil(point.window.0))
         .expect("windows of a measurement fit");
     for kind in streams.iter_mut().flat_map(|stream| &mut stream.kinds) {
@@ -214,13 +287,13 @@ pub fn point(
     }
     Ok(PointRecord {
         coordinates: point.coordinates,
-        started,
+        started: context.started.clone(),
         warm_up: stage.warm_up(),
         measured: stage.measured(),
         end,
         cpu: stage.cpu(),
         cpus: thread::available_parallelism().map_or(0, |cpus| {
-            u32::try_from(cpus.get().min(slots_of_workers.len())).unwrap_or(u32::MAX)
+            u32::try_from(cpus.get().min(context.workers)).unwrap_or(u32::MAX)
         }),
         window: point.window,
         asked: Some(Box::new(point.clone())),
@@ -256,6 +329,7 @@ fn empty_record(context: &PointContext, class: usize, name: &str) -> StreamRecor
             .collect(),
         unserved: Vec::new(),
         drained: 0,
+        censored: None,
         delay: None,
         warm_up_done: 0,
         coverage: context.coverage[class].read(),
@@ -298,42 +372,88 @@ fn add_unserved(context: &PointContext, streams: &mut [StreamRecord]) {
     }
 }
 
-/// Result of a worker: a recorder for each of its streams, and the fault that ended it, if any.
-type Worked = Result<(Vec<(usize, Recorder)>, Option<Fault>), Error>;
+/// What a worker works on. Its worker holds it except while it waits for operations, so that what a
+/// blocked worker has measured can be taken.
+struct Work<'a> {
+    /// The stream of each lane.
+    streams: Vec<usize>,
+    lanes: Vec<Lane<'a>>,
+    table: Vec<InFlight>,
+    /// Why the worker ended, if its session broke.
+    fault: Option<Fault>,
+}
 
-/// Runs the workers, while this thread watches. On virtual time there is one worker, and it runs in
-/// this thread.
+/// The work of one worker; `None` before it begins, and once it was taken.
+type SharedWork<'a> = Mutex<Option<Work<'a>>>;
+
+impl Work<'_> {
+    fn in_flight(&self) -> impl Iterator<Item = &InFlight> {
+        (0..).zip(&self.table).filter_map(|(slot, flight)| {
+            let is_free = self.lanes[usize::from(flight.lane)].is_free(slot);
+            (!is_free).then_some(flight)
+        })
+    }
+
+    /// Records what is outstanding at `now` as operations that were not waited for.
+    fn leave_outstanding(&mut self, now: Nanos) {
+        let left: Vec<InFlight> = self.in_flight().copied().collect();
+        for flight in left {
+            self.lanes[usize::from(flight.lane)].leave(&flight, now);
+        }
+    }
+}
+
+fn lock<'a, 'work>(work: &'a SharedWork<'work>) -> MutexGuard<'a, Option<Work<'work>>> {
+    work.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is outstanding at all workers.
+fn outstanding(works: &[SharedWork]) -> Outstanding {
+    let mut sum = Outstanding::default();
+    for work in works {
+        let Ok(work) = work.try_lock() else { continue };
+        for flight in work.iter().flat_map(Work::in_flight) {
+            sum.count += 1;
+            sum.oldest = sum.oldest.min(flight.start);
+        }
+    }
+    sum
+}
+
+/// Runs the workers, while this thread watches, and delivers the result. On virtual time there is
+/// one worker, and it runs in this thread.
 fn run_workers(
     context: &PointContext,
     slots_of_workers: &[Vec<usize>],
-    watch: &mut Watch<'_>,
-) -> Vec<Worked> {
-    let see = |watch: &mut Watch<'_>| {
-        if !context.stage.has_set_off() {
-            return;
+    show: &mut Show<'_>,
+    deliver: &mut Deliver<'_>,
+) {
+    let works: Vec<SharedWork> = slots_of_workers.iter().map(|_| Mutex::default()).collect();
+    let mut see = |stalled| {
+        if context.stage.has_set_off() {
+            show(context.shown(stalled));
         }
-        let from = context.stage.from();
-        watch(&Live {
-            elapsed: context.clock.now().since(context.stage.origin()),
-            measuring_since: (from != Nanos::MAX).then(|| from.since(context.stage.origin())),
-            classes: &context.live,
-            seconds: &context.seconds,
-        });
     };
-    let outcomes = if context.clock.is_virtual() {
-        vec![heeding_stop(context, || {
-            worker(context, 0, slots_of_workers)
-        })]
+    let note_beginning = || {
+        if let Some(cue) = context.terms.cue {
+            cue.note_beginning(context.stage.from());
+        }
+    };
+    if context.clock.is_virtual() {
+        let opened = heeding_stop(context, || worker(context, 0, slots_of_workers, &works[0]));
+        see(None);
+        note_beginning();
+        deliver(record_of(context, (opened, &works), None), false);
     } else {
         std::thread::scope(|scope| {
-            run_threads(scope, context, slots_of_workers, &mut || see(watch))
-        })
-    };
-    see(watch);
-    if let Some(cue) = context.terms.cue {
-        cue.note_beginning(context.stage.from());
+            let (opened, stalled) =
+                run_threads(scope, context, (slots_of_workers, &works), &mut see);
+            see(stalled);
+            note_beginning();
+            let record = record_of(context, (opened, &works), stalled);
+            deliver(record, context.stage.has_given_up());
+        });
     }
-    outcomes
 }
 
 /// Runs `work`, the only worker on virtual time, and forwards a stop request meanwhile.
@@ -363,18 +483,19 @@ fn heeding_stop<Worked>(context: &PointContext, work: impl FnOnce() -> Worked) -
     })
 }
 
-/// Runs one thread for each worker, and calls `see` periodically.
+/// Runs one thread for each worker, and calls `see` periodically. Returns when all have ended, or
+/// when those that remain are left behind: then also what is outstanding.
 fn run_threads<'scope, 'a: 'scope>(
-    scope: &'scope Scope<'scope, 'a>,
+    scope: &'scope Scope<'scope, '_>,
     context: &'a PointContext,
-    slots_of_workers: &'a [Vec<usize>],
-    see: &mut dyn FnMut(),
-) -> Vec<Worked> {
-    let (mut threads, mut refused) = (Vec::with_capacity(slots_of_workers.len()), None);
-    for number in 0..slots_of_workers.len() {
-        match thread::Builder::new()
-            .spawn_scoped(scope, move || worker(context, number, slots_of_workers))
-        {
+    (slots_of_workers, works): (&'a [Vec<usize>], &'a [SharedWork<'a>]),
+    see: &mut dyn FnMut(Option<StalledIo>),
+) -> (Result<(), Error>, Option<StalledIo>) {
+    let (mut threads, mut result) = (Vec::with_capacity(slots_of_workers.len()), Ok(()));
+    for (number, work) in works.iter().enumerate() {
+        match thread::Builder::new().spawn_scoped(scope, move || {
+            worker(context, number, slots_of_workers, work)
+        }) {
             Ok(thread) => threads.push(thread),
             Err(error) => {
                 context.stage.stop(context.clock.now());
@@ -382,10 +503,8 @@ fn run_threads<'scope, 'a: 'scope>(
                     "only {number} threads could be started, and {} are needed: {error}",
                     slots_of_workers.len()
                 );
-                refused = Some(Err(Error::failed(
-                    what,
-                    "request fewer outstanding I/Os, or use --engine uring",
-                )));
+                let hint = "request fewer outstanding I/Os, or use --engine uring";
+                result = Err(Error::failed(what, hint));
                 break;
             }
         }
@@ -401,27 +520,55 @@ fn run_threads<'scope, 'a: 'scope>(
     }
     context.gate.open.store(true, Ordering::Release);
     threads.iter().for_each(|thread| thread.thread().unpark());
+    let mut silence = Silence::new(context.clock.now());
     while !is_over() {
         context.clock.wait_until(context.clock.now().plus(WATCH));
-        // The leading worker also sees a stop request, unless an operation blocks it.
-        if context.terms.stop.load(Ordering::Relaxed) {
-            context.stage.stop(context.clock.now());
+        let patience = watch_point(context, works, &mut silence);
+        see(silence.stalled);
+        if patience == Patience::LeaveThreads {
+            break;
         }
-        if context.says_enough() {
-            context
-                .stage
-                .end_with_window(context.clock.now(), context.point.window);
-        }
-        if let Some(windows) = context.terms.cue.and_then(Cue::windows) {
-            context.stage.end_after(windows, context.point.window);
-        }
-        see();
     }
-    threads
-        .into_iter()
-        .map(|thread| thread.join().expect("a worker does not panic"))
-        .chain(refused)
-        .collect()
+    for thread in threads {
+        if thread.is_finished() {
+            let opened = thread.join().expect("a worker does not panic");
+            result = result.and(opened);
+        }
+    }
+    (result, silence.stalled)
+}
+
+/// Ends the point if it is time, and looks whether the storage answers.
+fn watch_point(context: &PointContext, works: &[SharedWork], silence: &mut Silence) -> Patience {
+    let (stage, now) = (&context.stage, context.clock.now());
+    let is_stop_requested = context.terms.stop.load(Ordering::Relaxed);
+    // The leading worker also sees a stop request, unless an operation blocks it.
+    if is_stop_requested {
+        stage.stop(now);
+    }
+    if context.says_enough() {
+        stage.end_with_window(now, context.point.window);
+    }
+    if let Some(windows) = context.terms.cue.and_then(Cue::windows) {
+        stage.end_after(windows, context.point.window);
+    }
+    let completed = |class: &LiveClass| {
+        class.done.load(Ordering::Relaxed) + class.failed.load(Ordering::Relaxed)
+    };
+    let completed = context.live.iter().map(completed).sum();
+    // A point that has ended by itself waits no longer either, once a stop is requested.
+    let is_stopped = stage.was_stopped() || is_stop_requested;
+    let ending = (is_stopped, stage.has_given_up());
+    let patience = silence.look(now, completed, ending, || outstanding(works));
+    match patience {
+        Patience::End => {
+            stage.stop(now);
+            stage.give_up();
+        }
+        Patience::GiveUp => stage.give_up(),
+        Patience::Wait | Patience::LeaveThreads => (),
+    }
+    patience
 }
 
 /// Waits for the common start of a point without a warm-up, which measures from its first
@@ -437,15 +584,27 @@ fn await_start(context: &PointContext, cue: &Cue) {
     }
 }
 
-/// One worker: opens its session, waits for the others, and runs its slots.
-fn worker(context: &PointContext, number: usize, slots_of_workers: &[Vec<usize>]) -> Worked {
+/// One worker: opens its session, waits for the others, and runs its slots. What it measured is in
+/// `work` afterwards.
+fn worker<'a>(
+    context: &'a PointContext,
+    number: usize,
+    slots_of_workers: &[Vec<usize>],
+    work: &SharedWork<'a>,
+) -> Result<(), Error> {
     let slots_of_worker = &slots_of_workers[number];
     let lengths: Vec<u32> = slots_of_worker
         .iter()
         .map(|stream| context.point.streams[*stream].length)
         .collect();
     let session = context.engine.open(&lengths);
-    let (streams, mut lanes, mut table) = make_lanes(context, number, slots_of_workers);
+    let (streams, lanes, table) = make_lanes(context, number, slots_of_workers);
+    *lock(work) = Some(Work {
+        streams,
+        lanes,
+        table,
+        fault: None,
+    });
     context.gate.arrive();
     context
         .stage
@@ -459,25 +618,21 @@ fn worker(context: &PointContext, number: usize, slots_of_workers: &[Vec<usize>]
         }
     };
     let mut leader = (number == 0).then(|| Leader::new(context));
-    let fault = drive(
-        context,
-        session.as_mut(),
-        &mut lanes,
-        &mut table,
-        &mut leader,
-    )
-    .err();
-    if fault.is_some() {
+    let driven = drive(context, session.as_mut(), work, &mut leader);
+    if driven == Ok(Ended::Outstanding) {
+        // The kernel may still write to its buffers.
+        std::mem::forget(session);
+    }
+    if let Err(fault) = driven {
         context.stage.stop(context.clock.now());
+        if let Some(work) = lock(work).as_mut() {
+            work.fault = Some(fault);
+        }
     }
     if let Some(leader) = &mut leader {
         leader.finish();
     }
-    let recorders = streams
-        .into_iter()
-        .zip(lanes.into_iter().map(Lane::into_recorder))
-        .collect();
-    Ok((recorders, fault))
+    Ok(())
 }
 
 /// Creates the lanes of worker `number`: one for each stream that it has slots of, and one for each
@@ -579,6 +734,15 @@ fn make_lane<'a>(context: &'a PointContext, share: Share) -> Lane<'a> {
     Lane::new(shared, ops, spec, left)
 }
 
+/// How a worker ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// Nothing is outstanding.
+    AllDone,
+    /// It no longer waited for what is outstanding.
+    Outstanding,
+}
+
 /// The main loop: takes due operations while a slot is free, submits them, reaps until the next due
 /// time, and records.
 ///
@@ -587,17 +751,24 @@ fn make_lane<'a>(context: &'a PointContext, share: Share) -> Lane<'a> {
 fn drive(
     context: &PointContext,
     session: &mut dyn Session,
-    lanes: &mut [Lane],
-    table: &mut [InFlight],
+    shared: &SharedWork,
     leader: &mut Option<Leader>,
-) -> Result<(), Fault> {
+) -> Result<Ended, Fault> {
     let stage = &context.stage;
-    let mut over: Vec<Completion> = Vec::with_capacity(table.len());
+    let is_virtual = context.clock.is_virtual();
+    let mut over: Vec<Completion> = Vec::new();
     let (mut outstanding, mut measuring, mut batch, mut first) = (0, false, *BATCH.start(), 0);
     let (mut failures, mut again) = (0, Nanos(0));
-    let alert = stay_alert(context, lanes);
+    let mut held = lock(shared);
+    let alert = held
+        .as_ref()
+        .is_some_and(|work| stay_alert(context, &work.lanes));
     let mut now = context.clock.now();
     loop {
+        // It was taken if this worker was blocked for so long that it was left behind.
+        let Some(Work { lanes, table, .. }) = held.as_mut() else {
+            return Ok(Ended::Outstanding);
+        };
         let mut wake = leader
             .as_mut()
             .map_or(now.plus(TICK), |leader| leader.tick(now));
@@ -629,14 +800,21 @@ fn drive(
                 stage.cut();
             }
             if now >= end || exhausted {
-                return Ok(());
+                return Ok(Ended::AllDone);
             }
+        } else if !is_virtual && stage.has_given_up() {
+            return Ok(Ended::Outstanding);
         }
+        drop(held);
         session.reap(
             if alert { asleep_until(wake, now) } else { wake },
             &mut over,
         )?;
         now = context.clock.now();
+        held = lock(shared);
+        let Some(Work { lanes, table, .. }) = held.as_mut() else {
+            return Ok(Ended::Outstanding);
+        };
         outstanding -= over.len();
         batch = if outstanding == 0 {
             (batch * 2).min(*BATCH.end())

@@ -15,6 +15,8 @@ pub struct LiveClass {
     pub done: AtomicU64,
     /// Sum of their response times, in nanoseconds.
     pub response: AtomicU64,
+    /// Operations failed since the point began.
+    pub failed: AtomicU64,
 }
 
 /// The stage of a point, shared by its workers.
@@ -31,6 +33,8 @@ pub(super) struct Stage {
     /// CPU time of the process at `from` and at `end`.
     cpu: [AtomicU64; 2],
     stopped: AtomicBool,
+    /// True if operations that are outstanding are no longer waited for.
+    given_up: AtomicBool,
     /// The time limit was reached before some worker had completed its part of fixed work.
     cut: AtomicBool,
     until: Until,
@@ -45,6 +49,7 @@ impl Stage {
             last: AtomicU64::new(0),
             cpu: [AtomicU64::new(0), AtomicU64::new(0)],
             stopped: AtomicBool::new(false),
+            given_up: AtomicBool::new(false),
             cut: AtomicBool::new(false),
             until,
         }
@@ -111,6 +116,17 @@ impl Stage {
             self.stopped.store(true, Relaxed);
             self.end.fetch_min(now.0, Relaxed);
         }
+    }
+
+    /// Waits no longer for operations that are outstanding.
+    pub(super) fn give_up(&self) {
+        self.given_up.store(true, Relaxed);
+    }
+
+    /// True if operations that are outstanding are no longer waited for.
+    #[inline]
+    pub(super) fn has_given_up(&self) -> bool {
+        self.given_up.load(Relaxed)
     }
 
     /// Records that the time limit was reached before a worker had completed its part of fixed

@@ -7,6 +7,7 @@
 pub mod blocking;
 mod buffers;
 mod file_engine;
+pub mod fork;
 pub mod guard;
 pub mod inherited;
 pub mod layout;
@@ -57,7 +58,7 @@ pub trait Session {
 }
 
 /// A way to execute operations on one target.
-pub trait Engine: Sync {
+pub trait Engine: Send + Sync {
     /// Name of the engine in options.
     fn name(&self) -> &'static str;
 

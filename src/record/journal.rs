@@ -5,7 +5,7 @@
 //! line is dropped and reported. The journal never changes a line that it has written.
 
 use super::ranks::{RankGroup, RankLines, RankLost, RankRecord, RanksEnd};
-use super::{End, Imported, PointRecord, WatchedInterval};
+use super::{End, Imported, PointRecord, StallEvent, WatchedInterval};
 use crate::files::{self, Directory};
 use crate::model::{
     Bytes, Coordinates, Error, Finding, Host, Invocation, KIB, Point, Request, Target, TargetFacts,
@@ -91,6 +91,7 @@ enum JournalLine<'a> {
     Lost(Cow<'a, RankLost>),
     End(RanksEnd),
     Watched(Cow<'a, WatchedInterval>),
+    Stall(Cow<'a, StallEvent>),
 }
 
 /// A line of the journal below its header.
@@ -107,6 +108,8 @@ enum JournalEntry {
     End(RanksEnd),
     /// An interval of `rigel watch`.
     Watched(Box<WatchedInterval>),
+    /// Storage stopped answering, or went on.
+    Stall(StallEvent),
 }
 
 /// The contents of a journal.
@@ -122,6 +125,8 @@ pub struct Run {
     pub ranks: RankLines,
     /// The intervals that `rigel watch` observed, in order.
     pub watched: Vec<WatchedInterval>,
+    /// When storage stopped answering and went on, in order.
+    pub stalls: Vec<StallEvent>,
     /// True if a truncated last line was dropped: the run was killed while writing it.
     pub cut: bool,
 }
@@ -205,6 +210,7 @@ impl Journal {
                 imported: Vec::new(),
                 ranks: RankLines::default(),
                 watched: Vec::new(),
+                stalls: Vec::new(),
                 cut,
             },
         ))
@@ -348,6 +354,14 @@ impl Journal {
                 "what was measured before is complete; use the same version on all hosts",
             )
         })
+    }
+
+    /// Appends that storage stopped answering or went on, and waits until it is on disk.
+    ///
+    /// # Errors
+    /// As [`Journal::point`].
+    pub fn stall(&mut self, event: &StallEvent) -> Result<(), Error> {
+        self.append(&[JournalLine::Stall(Cow::Borrowed(event))])
     }
 
     fn append(&mut self, lines: &[JournalLine]) -> Result<(), Error> {
@@ -547,6 +561,7 @@ fn of_another_version(path: &Path, line: &[u8]) -> Option<Error> {
 /// The text is of a later format, or damaged anywhere except in its last line.
 pub fn parse(path: &Path, text: impl BufRead) -> Result<Run, Error> {
     let (mut points, mut imported, mut watched) = (Vec::new(), Vec::new(), Vec::new());
+    let mut stalls = Vec::new();
     let mut ranks = RankLines::default();
     let JournalSummary { header, cut, .. } = read_lines(path, text, &mut |_, entry| match entry {
         JournalEntry::Point(point) => {
@@ -558,6 +573,7 @@ pub fn parse(path: &Path, text: impl BufRead) -> Result<Run, Error> {
         JournalEntry::Lost(lost) => ranks.lost.push(*lost),
         JournalEntry::End(end) => ranks.ended = Some(end),
         JournalEntry::Watched(interval) => watched.push(*interval),
+        JournalEntry::Stall(event) => stalls.push(event),
     })?;
     Ok(Run {
         header,
@@ -565,6 +581,7 @@ pub fn parse(path: &Path, text: impl BufRead) -> Result<Run, Error> {
         imported,
         ranks,
         watched,
+        stalls,
         cut,
     })
 }
@@ -601,7 +618,7 @@ pub fn scan_with_parts(
         }
         JournalEntry::Lost(lost) => lines.lost.push(*lost),
         JournalEntry::End(end) => lines.ended = Some(end),
-        JournalEntry::Imported(_) | JournalEntry::Watched(_) => {}
+        JournalEntry::Imported(_) | JournalEntry::Watched(_) | JournalEntry::Stall(_) => {}
     };
     let JournalSummary { header, cut, .. } = read_lines(&path, opened(&path)?, &mut take)?;
     Ok((header, lines, cut))
@@ -727,6 +744,7 @@ fn read_lines(
             JournalLine::Watched(interval) => {
                 JournalEntry::Watched(Box::new(interval.into_owned()))
             }
+            JournalLine::Stall(event) => JournalEntry::Stall(event.into_owned()),
         };
         match &header {
             Some(header) => each(header, header.in_this_format(entry)),

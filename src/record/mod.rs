@@ -13,6 +13,7 @@ pub mod loop_record;
 mod merge;
 pub mod ranks;
 mod recording;
+mod stall;
 pub mod visits;
 mod watched;
 
@@ -30,6 +31,7 @@ pub use recording::{
     End, KindRecord, Latencies, OperationTimes, PointRecord, Recorder, SharedWindows, StreamRecord,
     WINDOW, Window,
 };
+pub use stall::{StallChange, StallEvent};
 pub use watched::{
     DatabaseInterval, DiskInterval, FlowKind, RequestFlow, TracedRequests, WatchedInterval,
 };

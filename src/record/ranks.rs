@@ -503,6 +503,7 @@ fn merged_stream(name: &str, parts: &[&RankRecord], place: &Place, kept: usize) 
         kinds: Vec::new(),
         unserved: Vec::new(),
         drained: 0,
+        censored: None,
         delay: None,
         warm_up_done: 0,
         coverage: Coverage::default(),
@@ -593,6 +594,7 @@ mod tests {
             kinds,
             unserved: Vec::new(),
             drained: 1,
+            censored: None,
             delay: None,
             warm_up_done: 5,
             coverage: Coverage {

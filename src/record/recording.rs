@@ -158,6 +158,11 @@ pub struct StreamRecord {
     /// after it. Zero in a closed loop.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub drained: u64,
+    /// How long operations were outstanding of which only a part lies in the measurement: those that
+    /// were due before it began and ended in it, and those that never ended. Their response times are
+    /// at least this long. They are in no window. `None` if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub censored: Option<Latencies>,
     /// Delay of each operation from the moment it was due and had a free slot until it was issued.
     /// This is the delay added by the tool itself and by the CPU scheduler. `None` in a closed
     /// loop, where an operation is due when the previous one ends.
@@ -186,6 +191,14 @@ impl StreamRecord {
             .iter()
             .for_each(|kind| total.merge(&kind.total()));
         total
+    }
+
+    /// The longest time in nanoseconds that an operation was outstanding, also one of which only a
+    /// part lies in the measurement.
+    #[must_use]
+    pub fn longest(&self) -> u64 {
+        let censored = self.censored.as_ref().map_or(0, |censored| censored.max);
+        self.total().response.max.max(censored)
     }
 
     /// Number of completed operations of all kinds, in all windows.
@@ -363,6 +376,8 @@ pub struct Recorder {
     kinds: [Option<KindRecorder>; Kind::ALL.len()],
     warm_up_done: u64,
     drained: u64,
+    /// See [`StreamRecord::censored`].
+    censored: Latencies,
     /// Only in an open loop.
     delay: Option<DenseLatencies>,
 }
@@ -521,6 +536,7 @@ impl Recorder {
             kinds,
             warm_up_done: 0,
             drained: 0,
+            censored: Latencies::default(),
             delay,
         }
     }
@@ -551,11 +567,21 @@ impl Recorder {
         self.warm_up_done += u64::from(outcome == Outcome::Done);
     }
 
+    /// Records how long an operation was outstanding within the measurement, if it was: it was due
+    /// at `due`, and at `until` it ended or was not waited for.
+    pub fn record_censored(&mut self, due: Nanos, until: Nanos) {
+        if until > self.measure_from {
+            let since = due.max(self.measure_from);
+            self.censored.record(until.since(since));
+        }
+    }
+
     /// Records a completed operation of `kind`.
     #[inline]
     pub fn record(&mut self, kind: Kind, times: OperationTimes, outcome: Outcome) {
         if times.due < self.measure_from {
             self.record_warm_up(outcome);
+            self.record_censored(times.due, times.done);
             return;
         }
         let past = &self.seconds.kinds[kind.index()];
@@ -586,6 +612,12 @@ impl Recorder {
     pub fn merge_into(self, record: &mut StreamRecord) {
         record.warm_up_done += self.warm_up_done;
         record.drained += self.drained;
+        if self.censored.max > 0 {
+            record
+                .censored
+                .get_or_insert_default()
+                .merge(&self.censored);
+        }
         if let Some(mut delay) = self.delay {
             record.delay.get_or_insert_default().merge(&delay.take());
         }
@@ -629,6 +661,7 @@ mod tests {
                 .collect(),
             unserved: Vec::new(),
             drained: 0,
+            censored: None,
             delay: None,
             warm_up_done: 0,
             coverage: Coverage::default(),

@@ -124,6 +124,12 @@ fn join_streams(visits: &[&PointRecord], at: usize) -> StreamRecord {
     for visit in &visits[1..] {
         let other = &visit.streams[at];
         joined.drained = joined.drained.saturating_add(other.drained);
+        if let Some(censored) = &other.censored {
+            joined
+                .censored
+                .get_or_insert_with(Latencies::default)
+                .merge(censored);
+        }
         joined.warm_up_done = joined.warm_up_done.saturating_add(other.warm_up_done);
         if let Some(delay) = &other.delay {
             joined
@@ -159,6 +165,7 @@ mod tests {
             kinds,
             unserved: Vec::new(),
             drained: 0,
+            censored: None,
             delay: None,
             warm_up_done: 1,
             coverage: Coverage::default(),

@@ -300,6 +300,7 @@ mod tests {
             points: Vec::new(),
             imported: Vec::new(),
             watched: Vec::new(),
+            stalls: Vec::new(),
             ranks: RankLines::default(),
             cut: false,
         };

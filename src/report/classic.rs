@@ -767,6 +767,7 @@ mod tests {
                 .to_vec(),
             unserved: Vec::new(),
             drained: 0,
+            censored: None,
             delay: None,
             warm_up_done: 0,
             coverage: Coverage::default(),

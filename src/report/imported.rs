@@ -595,6 +595,7 @@ mod tests {
             header,
             points: Vec::new(),
             watched: Vec::new(),
+            stalls: Vec::new(),
             imported,
             ranks: crate::record::RankLines::default(),
             cut: false,

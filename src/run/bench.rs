@@ -4,9 +4,11 @@
 //! written to a target before the guard permits it, and nothing is measured before it was
 //! inspected.
 
+use super::stalls::PointStall;
 use crate::analyse;
+use crate::bounded;
 use crate::clock::Clock;
-use crate::drive::{self, Cue, Live, Terms};
+use crate::drive::{self, Cue, DetachedTerms, Live};
 use crate::engine::layout::VolumeMap;
 use crate::engine::null::Null;
 use crate::engine::opened::{Identity, Opened};
@@ -24,10 +26,11 @@ use crate::observe::{self, Observer};
 use crate::plan::orion::VolumeShape;
 use crate::preflight;
 use crate::record::journal::EngineChoice;
-use crate::record::{PointRecord, RankRecord, Window};
+use crate::record::{PointRecord, RankRecord, StallEvent, Window};
 use std::fmt;
 use std::num::NonZero;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum number of threads for synchronous I/O: each needs some 30 KB beside its buffer, and a
@@ -129,6 +132,8 @@ pub enum Event<'a> {
     Parts(&'a [RankRecord]),
     /// A point was written to the journal.
     End(&'a PointRecord),
+    /// Storage stopped answering during a point, or went on.
+    Stall(&'a StallEvent),
     /// The next round of a soak is not due yet.
     Waiting {
         /// Time left until it is due.
@@ -174,12 +179,12 @@ pub type Listen<'a> = dyn FnMut(Event) + 'a;
 
 /// A prepared measurement: engine, target and points.
 pub struct Bench {
-    pub(super) engine: Box<dyn Engine>,
+    pub(super) engine: Arc<dyn Engine>,
     counted: CountedServers,
     observer: Observer,
     workers: usize,
     /// Scratch file; deleted when the bench is dropped.
-    _scratch: Option<Scratch>,
+    scratch: Option<Arc<Scratch>>,
     /// Files and devices named by the user, and the identity of the file each path led to.
     named: Vec<(PathBuf, Identity)>,
     /// The machine.
@@ -349,11 +354,11 @@ impl Bench {
             look.target.members[0].path = scratch.display_name().into();
         }
         Ok(Self {
-            engine,
+            engine: engine.into(),
             counted: CountedServers::Own,
             observer: Observer::new(devices),
             workers: request.workers,
-            _scratch: scratch,
+            scratch: scratch.map(Arc::new),
             named,
             host: look.host,
             facts: look.target,
@@ -402,11 +407,11 @@ impl Bench {
                 member_starts: &[0],
                 usable,
             }),
-            engine,
+            engine: engine.into(),
             counted,
             observer: Observer::new(devices),
             workers: request.workers.max(cpus),
-            _scratch: None,
+            scratch: None,
             named: Vec::new(),
             host: observe::host(),
             facts: TargetFacts {
@@ -431,11 +436,11 @@ impl Bench {
                 member_starts: &[0],
                 usable,
             }),
-            engine,
+            engine: engine.into(),
             counted: CountedServers::Own,
             observer: Observer::new(Vec::<String>::new()),
             workers: request.workers,
-            _scratch: None,
+            scratch: None,
             named: Vec::new(),
             host: observe::host(),
             facts: TargetFacts {
@@ -484,23 +489,45 @@ impl Bench {
     ) -> Result<PointRecord, Error> {
         // The measured class comes first. Other streams need not be precise. Of several ranks, none
         // decides for itself.
-        let enough = |classes: &[Vec<Window>]| {
-            cue.is_none()
+        let (is_alone, until) = (cue.is_none(), point.until);
+        let enough = move |classes: &[Vec<Window>]| {
+            is_alone
                 && classes
                     .first()
-                    .is_some_and(|windows| analyse::is_enough(point.until, windows))
+                    .is_some_and(|windows| analyse::is_enough(until, windows))
         };
-        drive::point(
-            self.engine.as_ref(),
-            point,
-            &Terms {
-                workers: self.workers,
-                stop,
-                enough: &enough,
-                cue,
-            },
-            watch,
-        )
+        let terms = DetachedTerms {
+            workers: self.workers,
+            stop,
+            enough: Box::new(enough),
+            cue: cue.cloned(),
+        };
+        let driven = drive::detached(&self.engine, point, terms, watch);
+        if !bounded::left_behind().is_empty() {
+            // Closing the scratch file may block as well.
+            std::mem::forget(self.scratch.clone());
+        }
+        driven
+    }
+
+    /// Drives a point without a record, before another one.
+    pub(super) fn warm(
+        &self,
+        point: &Point,
+        stop: &AtomicBool,
+        listen: &mut Listen,
+    ) -> Result<(), Error> {
+        let mut stall = PointStall::new(point.coordinates);
+        let mut watch = |live: &Live| {
+            if let Some(event) = stall.look(live.stalled) {
+                listen(Event::Stall(&event));
+            }
+        };
+        let driven = self.drive(point, stop, None, &mut watch);
+        if let Some(event) = stall.end() {
+            listen(Event::Stall(&event));
+        }
+        driven.map(drop)
     }
 
     pub(super) fn measure_point(
@@ -529,7 +556,11 @@ impl Bench {
         let every = point.window.max(SAMPLE);
         let mut due = every;
         let mut is_measuring = false;
+        let mut stall = PointStall::new(point.coordinates);
         let mut watch = |live: &Live| {
+            if let Some(event) = stall.look(live.stalled) {
+                listen(Event::Stall(&event));
+            }
             if let Some(monitor) = monitor {
                 monitor.look();
             }
@@ -549,6 +580,9 @@ impl Bench {
             });
         };
         let mut record = self.drive(point, stop, cue, &mut watch)?;
+        if let Some(event) = stall.end() {
+            listen(Event::Stall(&event));
+        }
         if let Some(monitor) = monitor {
             monitor.flush();
         }

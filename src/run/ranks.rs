@@ -201,7 +201,7 @@ impl Conductor<'_> {
         let mut point = self.share(*first);
         if *first == 0 {
             if let Some(warming) = warming {
-                self.bench.drive(warming, self.stop, None, &mut |_| ())?;
+                self.bench.warm(warming, self.stop, &mut |_| ())?;
             }
             let record = self.bench.measure_point(&point, self.stop, &mut |_| ())?;
             parts.insert(0, (record, Nanos(0)));
@@ -276,7 +276,7 @@ impl Conductor<'_> {
 
     fn own_part(&self, warming: Option<&Point>, listen: &mut Listen) -> Result<RankPart, Error> {
         if let Some(warming) = warming {
-            self.bench.drive(warming, self.stop, None, &mut |_| ())?;
+            self.bench.warm(warming, self.stop, &mut |_| ())?;
         }
         let point = self.share(0);
         let mut teller = Teller::default();
@@ -513,7 +513,7 @@ struct Follower<'a> {
 impl Follower<'_> {
     fn obey(&self, point: &Point, warming: Option<&Point>, keep: &mut Keep) -> Result<(), Error> {
         if let Some(warming) = warming {
-            self.bench.drive(warming, self.stop, None, &mut |_| ())?;
+            self.bench.warm(warming, self.stop, &mut |_| ())?;
         }
         let (record, began) = if self.bench.engine.clock().is_virtual() {
             let record = self.bench.measure_point(point, self.stop, &mut |_| ())?;

@@ -305,10 +305,26 @@ pub(crate) fn header(spec: SimSpec, request: &Request, started: &str) -> Header 
     }
 }
 
-/// Peak memory of a process so far, in bytes; 0 once it has ended.
+/// The processes of a program: the one that was started, and the one that it started to touch the
+/// storage.
+pub(crate) fn processes(child: &Child) -> Vec<u32> {
+    let id = child.id();
+    let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
+    let children = children.unwrap_or_default();
+    let children = children
+        .split_whitespace()
+        .filter_map(|pid| pid.parse().ok());
+    std::iter::once(id).chain(children).collect()
+}
+
+/// Peak memory of a program so far, in bytes; 0 once it has ended.
 pub(crate) fn peak_so_far(child: &Child) -> u64 {
-    let status =
-        std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let peaks = processes(child).into_iter().map(peak_of_process);
+    peaks.max().unwrap_or(0)
+}
+
+fn peak_of_process(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status
         .lines()
         .find_map(|line| line.strip_prefix("VmHWM:"))

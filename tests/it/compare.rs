@@ -60,6 +60,7 @@ fn calibrate_as(request: &CalibrateRequest, spec: SimSpec, seed: u64) -> Run {
         points,
         imported: Vec::new(),
         watched: Vec::new(),
+        stalls: Vec::new(),
         ranks: RankLines::default(),
         cut: false,
     }

@@ -506,6 +506,7 @@ fn what_one_process_measured_has_no_hosts() {
         points: Vec::new(),
         imported: Vec::new(),
         watched: Vec::new(),
+        stalls: Vec::new(),
         ranks: rigel::record::RankLines::default(),
         cut: false,
     };

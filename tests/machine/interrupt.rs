@@ -2,8 +2,8 @@
 //! incomplete.
 
 use crate::common::{
-    Mounted, Place, entries, in_time, need, peak_of, rigel, scratch_file, test, text, wait,
-    wait_until,
+    Mounted, Place, entries, in_time, need, peak_of, processes, rigel, scratch_file, test, text,
+    wait, wait_until,
 };
 use rigel::model::Coordinates;
 use rigel::record::End;
@@ -205,14 +205,15 @@ fn an_interrupted_filling_leaves_nothing() {
             .spawn()
             .unwrap();
         // It installs signal handlers before it creates the file, which has no name.
-        let descriptors = PathBuf::from(format!("/proc/{}/fd", child.id()));
+        let descriptors = |pid: u32| std::fs::read_dir(format!("/proc/{pid}/fd"));
         let is_unnamed = |entry: &std::fs::DirEntry| {
             std::fs::read_link(entry.path())
                 .is_ok_and(|link| link.to_string_lossy().contains("storage/"))
         };
         wait_until("it fills a scratch file", || {
-            let filling = std::fs::read_dir(&descriptors)
+            let filling = processes(&child)
                 .into_iter()
+                .flat_map(descriptors)
                 .flatten()
                 .flatten()
                 .any(|it| is_unnamed(&it));
@@ -251,7 +252,8 @@ fn a_second_ctrl_c_ends_at_once() {
         place.0.join("run/journal.jsonl").exists()
     });
     signal(&child, "INT");
-    // It may have ended by now.
+    // Two signals at once are the same. It may have ended by now.
+    wait(500);
     let _ = Command::new("kill")
         .args(["-s", "INT", &child.id().to_string()])
         .stderr(Stdio::null())

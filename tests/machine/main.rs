@@ -6,11 +6,15 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[allow(dead_code, reason = "the tests here use a part of it")]
+#[path = "../truth/device.rs"]
+mod device;
 
 mod cluster;
 mod engines;
 mod guard;
 mod guard_attacks;
+mod hang;
 mod hostile;
 mod hostile_inputs;
 mod interrupt;

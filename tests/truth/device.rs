@@ -8,7 +8,7 @@
 //! served. Nothing is stored: every read returns the same bytes, none of them zero, and writes are
 //! refused.
 //!
-//! The benchmark `against_fio` includes this file: it uses nothing of the tests.
+//! The benchmark `against_fio` and the tests of signals include this file: it uses nothing of the tests.
 
 use fuser::{
     Config, Errno, FileAttr, FileHandle, FileType, Filesystem, Generation, INodeNo, InitFlags,
@@ -19,7 +19,7 @@ use std::io;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -115,6 +115,8 @@ pub(crate) fn at_once(log: &[Served]) -> usize {
 struct Shared {
     taken: AtomicU64,
     log: Mutex<Vec<Served>>,
+    /// No read is answered while it is set.
+    hangs: AtomicBool,
     /// End of the stall, once it has begun.
     go: Mutex<Option<Instant>>,
 }
@@ -167,6 +169,18 @@ impl Device {
         })
     }
 
+    /// Answers no more reads, until it is told to.
+    #[allow(dead_code, reason = "only some test programs have devices that hang")]
+    pub(crate) fn hang(&self, hangs: bool) {
+        self.shared.hangs.store(hangs, Relaxed);
+    }
+
+    /// Number of reads answered so far.
+    #[allow(dead_code, reason = "only some test programs have devices that hang")]
+    pub(crate) fn answered(&self) -> usize {
+        lock(&self.shared.log).len()
+    }
+
     /// Returns the log since the last call, sorted by time of answer. Read numbers restart at 0.
     /// Nobody may be reading.
     pub(crate) fn take(&self) -> Vec<Served> {
@@ -178,6 +192,7 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
+        self.shared.hangs.store(false, Relaxed);
         // The kernel closes the files of a ring after the ring: until then a plain unmount finds
         // the device busy.
         let _ = Command::new("umount")
@@ -251,6 +266,9 @@ impl Server {
             && self.shared.taken.load(Relaxed) < together
             && came.elapsed() < PATIENCE
         {
+            sleep(POLL);
+        }
+        while self.shared.hangs.load(Relaxed) {
             sleep(POLL);
         }
         let go = lock(&self.shared.go).filter(|go| came < *go);

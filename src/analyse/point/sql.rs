@@ -585,6 +585,7 @@ pub(crate) mod tests {
             kinds: kinds.collect(),
             unserved: Vec::new(),
             drained: 0,
+            censored: None,
             delay: None,
             warm_up_done: 100,
             coverage: Coverage {

@@ -1009,6 +1009,7 @@ pub(in crate::analyse) mod tests {
             }],
             unserved: Vec::new(),
             drained: 0,
+            censored: None,
             delay: None,
             warm_up_done: 0,
             coverage: map.read(),

@@ -489,6 +489,7 @@ mod tests {
                 }],
                 unserved: Vec::new(),
                 drained: 0,
+                censored: None,
                 delay: None,
                 warm_up_done: 0,
                 coverage: Coverage::default(),

@@ -302,6 +302,7 @@ impl Told {
             measuring_since: Some(Nanos(0)),
             classes: &[],
             seconds: &self.seconds,
+            stalled: None,
         };
         state.live(&point(1), &live, &[], elapsed);
     }
@@ -420,6 +421,7 @@ fn a_soak_shows_a_column_a_round_and_the_seconds_of_the_one_that_runs() {
             measuring_since: Some(Nanos(0)),
             classes: &classes,
             seconds: &[],
+            stalled: None,
         };
         state.live(&round(13), &live, &[], now.plus(elapsed));
     }

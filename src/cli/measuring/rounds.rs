@@ -52,6 +52,7 @@ pub(in crate::cli) fn resume(
         points: Vec::new(),
         imported: Vec::new(),
         watched: Vec::new(),
+        stalls: Vec::new(),
         ranks: RankLines::default(),
         cut,
     };

@@ -349,6 +349,7 @@ impl Picture {
             measuring_since: self.measuring_since,
             classes: &self.classes,
             seconds: &self.seconds,
+            stalled: None,
         };
         listen(Event::Live {
             point,

@@ -1,0 +1,230 @@
+//! The process that was started, beside the one that touches the storage.
+//!
+//! It passes signals on and returns the other's exit status. After a signal it does not wait for
+//! storage that does not answer: it leaves the other process behind by its number, and ends. A
+//! second signal ends both at once.
+
+use super::output::remark;
+use super::stop;
+use crate::bounded;
+use crate::clock;
+use crate::engine::fork::{Child, Forked, fork};
+use crate::model::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Interval at which the other process is looked at after a signal, and while it ends.
+const LOOK: Nanos = Nanos::from_millis(50);
+
+/// The same while it measures.
+const SELDOM: Nanos = Nanos::from_secs(1);
+
+/// Time after a signal in which a process whose first thread waits for a device may end.
+const PATIENCE: Nanos = Nanos::from_secs(4);
+
+/// Time in which a process that has told its exit status must end.
+const ENDING: Nanos = Nanos::from_secs(1);
+
+/// Signals within this time of the first one are the same: `timeout` sends two.
+const SAME: Nanos = Nanos::from_millis(300);
+
+/// The exit status of a process that was ended by a signal, and of one that was left behind.
+const ENDED: u8 = 1;
+
+/// True in the process that touches the storage.
+static IS_ATTENDED: AtomicBool = AtomicBool::new(false);
+
+/// True if another process decides what a second signal does.
+pub(super) fn is_attended() -> bool {
+    IS_ATTENDED.load(Ordering::Relaxed)
+}
+
+/// Runs the program in a second process, if that is possible. Returns its exit status, in both.
+pub(super) fn attended(run: impl FnOnce() -> u8) -> u8 {
+    match fork() {
+        None => run(),
+        Some(Forked::Child(sender)) => {
+            IS_ATTENDED.store(true, Ordering::Relaxed);
+            let status = run();
+            end(status, sender);
+            status
+        }
+        Some(Forked::Parent(child)) => Attendant::new(child).watch(),
+    }
+}
+
+/// Tells the exit status. If a thread is left behind, this process cannot end: then it lets go of its
+/// output, for which others may wait.
+fn end(status: u8, mut sender: File) {
+    let left = bounded::left_behind();
+    if !left.is_empty() {
+        remark(&format!(
+            "left behind, as the kernel does not end it: process {}, {}\n",
+            std::process::id(),
+            left.join(", ")
+        ));
+        if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
+            let _ = rustix::stdio::dup2_stdin(&null);
+            let _ = rustix::stdio::dup2_stdout(&null);
+            let _ = rustix::stdio::dup2_stderr(&null);
+        }
+    }
+    let _ = sender.write_all(&[status]);
+}
+
+/// Watches the other process.
+struct Attendant {
+    child: Child,
+    signals: Option<UnixStream>,
+    /// Time since the first signal, and since the other process told its exit status, in looks. No
+    /// look counts for much more than its interval: this machine may stand still.
+    signalled: Option<Nanos>,
+    ending: Option<(Nanos, u8)>,
+    /// Time for which its first thread has been waiting for a device.
+    blocked: Nanos,
+    looked: Nanos,
+}
+
+impl Attendant {
+    fn new(child: Child) -> Self {
+        Self {
+            child,
+            signals: stop::signals().ok(),
+            signalled: None,
+            ending: None,
+            blocked: Nanos(0),
+            looked: clock::monotonic(),
+        }
+    }
+
+    /// Waits until it ends or is left behind. Returns the exit status.
+    fn watch(mut self) -> u8 {
+        loop {
+            let is_busy = self.signalled.is_none() && self.ending.is_none();
+            let interval = if is_busy { SELDOM } else { LOOK };
+            let (has_status, has_signal) = self.wait(interval);
+            if let Ok(Some(status)) = self.child.ended() {
+                return exit_status(status.exit_status(), status.terminating_signal());
+            }
+            let now = clock::monotonic();
+            let step = now.since(self.looked).min(Nanos(2 * interval.0));
+            self.looked = now;
+            if has_status && self.ending.is_none() {
+                let mut status = [ENDED];
+                // Without a status it ends without one.
+                if let Ok(pipe) = self.child.status.try_clone()
+                    && File::from(pipe)
+                        .read(&mut status)
+                        .is_ok_and(|bytes| bytes > 0)
+                {
+                    self.ending = Some((Nanos(0), status[0]));
+                }
+            }
+            if has_signal && self.is_second_signal() {
+                self.child.kill();
+                return self.leave(ENDED);
+            }
+            if let Some(time) = &mut self.signalled {
+                *time = time.plus(step);
+            }
+            if let Some((time, _)) = &mut self.ending {
+                *time = time.plus(step);
+            }
+            match self.child.state() {
+                Some('D') => self.blocked = self.blocked.plus(step),
+                // It was killed, and a thread of it is still in the kernel.
+                Some('Z') if self.ending.is_none() => self.ending = Some((Nanos(0), ENDED)),
+                _ => self.blocked = Nanos(0),
+            }
+            if let Some((time, status)) = self.ending
+                && time >= ENDING
+            {
+                self.child.kill();
+                return self.leave(status);
+            }
+            let is_late = self.signalled.is_some_and(|time| time >= PATIENCE);
+            if is_late && self.blocked >= ENDING {
+                self.child.kill();
+                return self.leave(ENDED);
+            }
+        }
+    }
+
+    /// Waits for something to happen. Returns whether the other process told its exit status, and
+    /// whether a signal came.
+    fn wait(&self, interval: Nanos) -> (bool, bool) {
+        let time = Timespec {
+            tv_sec: i64::try_from(interval.0 / 1_000_000_000).unwrap_or(1),
+            tv_nsec: i64::try_from(interval.0 % 1_000_000_000).unwrap_or(0),
+        };
+        let mut waited = Vec::new();
+        if self.ending.is_none() {
+            waited.push(PollFd::new(&self.child.status, PollFlags::IN));
+        }
+        let own = waited.len();
+        waited.extend(
+            self.signals
+                .as_ref()
+                .map(|signals| PollFd::new(signals, PollFlags::IN)),
+        );
+        let _ = poll(&mut waited, Some(&time));
+        let is_ready = |fd: &PollFd| !fd.revents().is_empty();
+        (
+            waited[..own].iter().any(is_ready),
+            waited[own..].iter().any(is_ready),
+        )
+    }
+
+    /// Passes the first signal on. Returns whether this is another one.
+    fn is_second_signal(&mut self) -> bool {
+        let mut bytes = [0; 64];
+        let count = self
+            .signals
+            .as_mut()
+            .map_or(0, |signals| signals.read(&mut bytes).unwrap_or(0));
+        if count == 0 {
+            return false;
+        }
+        match self.signalled {
+            None => {
+                self.signalled = Some(Nanos(0));
+                self.child.stop();
+                false
+            }
+            Some(time) => time >= SAME,
+        }
+    }
+
+    /// Ends without the other process, unless it ends soon.
+    fn leave(&self, status: u8) -> u8 {
+        for _ in 0..10 {
+            if !matches!(self.child.ended(), Ok(None)) {
+                return status;
+            }
+            std::thread::sleep(std::time::Duration::from_nanos(LOOK.0));
+        }
+        if self.ending.is_none() {
+            remark(&format!(
+                "left behind, as the kernel does not end it: process {}, which waits for storage \
+                 that does not answer\n",
+                self.child.pid
+            ));
+        }
+        status
+    }
+}
+
+/// The exit status for that of the other process, or for the signal that ended it.
+fn exit_status(status: Option<i32>, signal: Option<i32>) -> u8 {
+    if let Some(signal) = signal {
+        // Whoever started the program sees the signal. One that cannot be had again is a status.
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+        return 128u8.saturating_add(u8::try_from(signal).unwrap_or(0));
+    }
+    status
+        .and_then(|status| u8::try_from(status).ok())
+        .unwrap_or(ENDED)
+}

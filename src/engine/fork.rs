@@ -1,0 +1,84 @@
+//! A second process of this program, which can be left behind.
+//!
+//! A thread that waits in the kernel for storage which does not answer is ended by no signal, and
+//! the process whose thread it is stays until it is: whoever waits for the process, such as a shell,
+//! waits too. So the process that was started does not touch the storage, and another one does.
+
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getppid, waitpid};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// One of two processes.
+pub enum Forked {
+    /// The one that was started.
+    Parent(Child),
+    /// The other one, with what it writes its exit status to.
+    Child(File),
+}
+
+/// The process that touches the storage, as its parent sees it.
+pub struct Child {
+    /// Its number.
+    pub pid: Pid,
+    /// It writes its exit status here.
+    pub status: OwnedFd,
+}
+
+/// Makes a second process; `None` if that is not possible. The child is killed with its parent.
+#[must_use]
+pub fn fork() -> Option<Forked> {
+    // Only the calling thread goes on in the child.
+    let threads = std::fs::read_dir("/proc/self/task").ok()?.count();
+    if threads != 1 {
+        return None;
+    }
+    let (status, sender) = io::pipe().ok()?;
+    let parent = rustix::process::getpid();
+    // SAFETY: this process has one thread, so no lock is held by another one.
+    match unsafe { libc::fork() } {
+        0 => {
+            drop(status);
+            let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+            if getppid() != Some(parent) {
+                // It has died meanwhile.
+                let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
+            }
+            Some(Forked::Child(OwnedFd::from(sender).into()))
+        }
+        number => {
+            let pid = Pid::from_raw(number).filter(|_| number > 0)?;
+            let status = status.into();
+            Some(Forked::Parent(Child { pid, status }))
+        }
+    }
+}
+
+impl Child {
+    /// How it ended; `None` if it has not, or if a thread of it is still in the kernel.
+    ///
+    /// # Errors
+    /// It cannot be waited for.
+    pub fn ended(&self) -> io::Result<Option<WaitStatus>> {
+        let waited = waitpid(Some(self.pid), WaitOptions::NOHANG)?;
+        Ok(waited.map(|(_, status)| status))
+    }
+
+    /// The state of its first thread, as the kernel names it: `D` waits for a device, `Z` has ended.
+    #[must_use]
+    pub fn state(&self) -> Option<char> {
+        let pid = self.pid.as_raw_nonzero();
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.trim_start().chars().next()
+    }
+
+    /// Kills it, as far as the kernel lets it.
+    pub fn kill(&self) {
+        let _ = rustix::process::kill_process(self.pid, Signal::KILL);
+    }
+
+    /// Asks it to stop.
+    pub fn stop(&self) {
+        let _ = rustix::process::kill_process(self.pid, Signal::TERM);
+    }
+}

@@ -1,0 +1,214 @@
+//! Storage that stops answering: the run says so, ends at a signal whatever the device does, keeps what
+//! it measured, and can be resumed.
+//!
+//! The device is a file of this process that answers no read while it is told to hang. It never
+//! answers between the hang and the end of the program, which its own log proves.
+
+use crate::common::{Missing, Place, rigel, test, text, wait, wait_until};
+use crate::device::{Behaviour, Device};
+use rigel::model::{MIB, Nanos};
+use rigel::record::journal::{self, Run};
+use rigel::record::{End, PointRecord, StallChange, StallEvent, StreamRecord};
+use std::fs::File;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// Reads that the device serves at once; as many are outstanding, so that nothing else is served
+/// while it hangs.
+const DEPTH: usize = 4;
+
+/// A program that measures a device, and what it has printed to stderr.
+struct Measuring {
+    child: Child,
+    place: Place,
+    device: Device,
+}
+
+impl Measuring {
+    fn start(name: &str, arguments: &str) -> Result<Self, Missing> {
+        let place = Place::new(name);
+        let behaviour = Behaviour {
+            servers: DEPTH,
+            ..Behaviour::fixed(Duration::from_millis(1))
+        };
+        let device = Device::mount(&place.0, 64 * MIB, behaviour)
+            .map_err(|error| Missing(error.to_string()))?;
+        let printed = File::create(place.0.join("stderr")).unwrap();
+        let child = rigel(&place, &arguments.replace("DEVICE", text(&device.path)))
+            .stdout(Stdio::null())
+            .stderr(printed)
+            .spawn()
+            .unwrap();
+        Ok(Self {
+            child,
+            place,
+            device,
+        })
+    }
+
+    fn printed(&self) -> String {
+        std::fs::read_to_string(self.place.0.join("stderr")).unwrap_or_default()
+    }
+
+    fn run(&self) -> Run {
+        journal::read(&self.place.0.join("run")).unwrap()
+    }
+
+    /// Hangs the device once the first point is in the journal, and waits until that is said.
+    fn hang(&self) {
+        let path = self.place.0.join("run/journal.jsonl");
+        let lines = || std::fs::read_to_string(&path).map_or(0, |text| text.matches('\n').count());
+        wait_until("the first point is done", || lines() >= 2);
+        self.device.hang(true);
+        let says = || self.printed().contains("nothing has completed for");
+        wait_until("the stall is said", says);
+    }
+
+    fn signal(&self, name: &str) {
+        let status = Command::new("kill")
+            .args(["-s", name, &self.child.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(status.success(), "kill -s {name}");
+    }
+
+    /// Waits for the end of the program, during which the device must not answer.
+    fn end(&mut self) -> ExitStatus {
+        let answered = self.device.answered();
+        let mut status = None;
+        wait_until("the program ends", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        assert_eq!(self.device.answered(), answered, "the device answered");
+        status.unwrap()
+    }
+}
+
+impl Drop for Measuring {
+    fn drop(&mut self) {
+        self.device.hang(false);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// True if an operation of the point was outstanding for the whole stall. What of it lies in the
+/// warm-up is not measured.
+fn spans(point: &PointRecord, event: &StallEvent) -> bool {
+    let longest = point.streams.iter().map(StreamRecord::longest).max();
+    longest.unwrap_or(0) + point.warm_up.0 >= event.stalled.silent.0
+}
+
+fn a_signal_ends(engine: &str) {
+    let name = format!("a_signal_ends_a_hung_{engine}");
+    test(&name, || {
+        let arguments = format!(
+            "curve DEVICE --engine {engine} --depth {DEPTH} --precision 0.1% --point-max 60s --out run"
+        );
+        let mut measuring = Measuring::start(&name, &arguments)?;
+        measuring.hang();
+        measuring.signal("TERM");
+        let status = measuring.end();
+        let printed = measuring.printed();
+        assert_eq!(status.code(), Some(1), "{printed}");
+        let run = measuring.run();
+        let changes: Vec<StallChange> = run.stalls.iter().map(|event| event.change).collect();
+        assert_eq!(changes.first(), Some(&StallChange::Begun), "{printed}");
+        assert_eq!(changes.last(), Some(&StallChange::Ended), "{printed}");
+        let outstanding = run.stalls[0].stalled.outstanding;
+        assert_eq!(outstanding, DEPTH as u64, "{printed}");
+        // What was measured is there, with what was outstanding.
+        let (last, complete) = run.points.split_last().unwrap();
+        assert!(complete.iter().all(|point| point.end == End::Complete));
+        assert!(!complete.is_empty());
+        assert!(
+            matches!(&last.end, End::Broken(why) if why.contains("nothing has completed")),
+            "{:?}",
+            last.end
+        );
+        let stream = &last.streams[0];
+        let censored = stream
+            .censored
+            .as_ref()
+            .map_or(0, |left| left.histogram.count());
+        // A device that hangs during the warm-up may keep the thread that would begin to measure.
+        let is_measured = last.measured > Nanos(0);
+        assert!(!is_measured || censored >= DEPTH as u64, "{censored}");
+        assert!(!is_measured || spans(last, &run.stalls[0]), "{last:?}");
+        assert!(printed.contains("nothing has completed"), "{printed}");
+        // The device goes on, and so does the run.
+        measuring.device.hang(false);
+        let resumed = rigel(&measuring.place, "curve --resume run --no-progress");
+        let mut resumed = resumed;
+        let resumed = resumed.stdout(Stdio::null()).spawn().unwrap();
+        let before = run.points.len();
+        wait_until("a further point is measured", || {
+            measuring.run().points.len() > before
+        });
+        let id = resumed.id().to_string();
+        Command::new("kill")
+            .args(["-s", "INT", &id])
+            .status()
+            .unwrap();
+        let output = resumed.wait_with_output().unwrap();
+        assert!(output.status.code().is_some());
+        Ok(())
+    });
+}
+
+#[test]
+fn a_signal_ends_a_run_on_uring_whose_device_hangs() {
+    a_signal_ends("uring");
+}
+
+#[test]
+fn a_signal_ends_a_run_on_libaio_whose_device_hangs() {
+    a_signal_ends("libaio");
+}
+
+#[test]
+fn a_signal_ends_a_run_on_psync_whose_device_hangs() {
+    a_signal_ends("psync");
+}
+
+#[test]
+fn a_second_signal_ends_a_hung_run_at_once() {
+    test("a_second_signal_ends_a_hung_run", || {
+        let arguments = format!("curve DEVICE --engine psync --depth {DEPTH} --out run");
+        let mut measuring = Measuring::start("hang-second-signal", &arguments)?;
+        measuring.hang();
+        measuring.signal("INT");
+        wait(500);
+        measuring.signal("INT");
+        let status = measuring.end();
+        assert!(!status.success());
+        Ok(())
+    });
+}
+
+#[test]
+fn a_device_that_goes_on_is_said_to_go_on() {
+    test("a_device_that_goes_on", || {
+        let arguments = format!("curve DEVICE --depth {DEPTH} --out run");
+        let mut measuring = Measuring::start("hang-goes-on", &arguments)?;
+        measuring.hang();
+        measuring.device.hang(false);
+        let status = {
+            let mut status = None;
+            wait_until("the program ends", || {
+                status = measuring.child.try_wait().unwrap();
+                status.is_some()
+            });
+            status.unwrap()
+        };
+        let printed = measuring.printed();
+        assert!(status.success(), "{printed}");
+        assert!(printed.contains("operations complete again"), "{printed}");
+        let run = measuring.run();
+        let last = run.stalls.last().map(|event| event.change);
+        assert_eq!(last, Some(StallChange::Over));
+        assert!(run.points.iter().any(|point| spans(point, &run.stalls[0])));
+        Ok(())
+    });
+}
