@@ -7,6 +7,7 @@
 //! `rigel check` prints it; every run makes and records it.
 
 use crate::analyse;
+use crate::bounded;
 use crate::clock::Clock;
 use crate::engine::layout::VolumeMap;
 use crate::engine::opened::{Identity, Opened};
@@ -86,6 +87,43 @@ pub fn inspect(request: &PreflightRequest) -> Result<Preflight, Error> {
         after,
         findings,
     })
+}
+
+/// The same, on storage that may not answer. Returns the members too.
+///
+/// # Errors
+/// As [`inspect`], or there was no answer.
+pub fn inspect_members(
+    members: Vec<Opened>,
+    request: &PreflightRequest,
+) -> Result<(Vec<Opened>, Preflight), Error> {
+    let PreflightRequest {
+        called,
+        layout,
+        grain,
+        largest,
+        buffered,
+        watch,
+        ..
+    } = *request;
+    let called = called.map(str::to_string);
+    let names: Vec<String> = members
+        .iter()
+        .map(|member| format!("'{}'", member.path().display()))
+        .collect();
+    let what = format!("examining {}", names.join(", "));
+    bounded::call(&what, bounded::ANSWER.plus(watch), move || {
+        let look = inspect(&PreflightRequest {
+            members: &members,
+            called: called.as_deref(),
+            layout,
+            grain,
+            largest,
+            buffered,
+            watch,
+        });
+        look.map(|look| (members, look))
+    })?
 }
 
 /// Objections to writing to each of `members`, even if its path is repeated as confirmation. For

@@ -4,7 +4,7 @@
 //! Apart from `run`, nothing here examines the machine.
 
 use super::output;
-use super::target::is_url;
+use super::target::{self, is_url};
 use crate::analyse::quantity;
 use crate::analyse::{DeviceLoad, HostLoad, device_loads, host_load};
 use crate::engine::opened::Opened;
@@ -50,7 +50,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
     }
     let scratch = match &args.targets[..] {
         // For a directory, examines a scratch file in it.
-        [directory] if directory.is_dir() => Some(Scratch::make(
+        [directory] if target::is_directory(directory)? => Some(Scratch::make(
             directory,
             Some(Bytes(64 * MIB)),
             false,
@@ -68,7 +68,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
     };
     let called = scratch.as_ref().map(Scratch::display_name);
     let request = preflight::PreflightRequest {
-        members: &members,
+        members: &[],
         called,
         layout: Layout::Concat,
         grain: args.size.0,
@@ -76,7 +76,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
         buffered: args.buffered,
         watch: preflight::WATCH,
     };
-    let mut look = preflight::inspect(&request)?;
+    let (members, mut look) = preflight::inspect_members(members, &request)?;
     if scratch.is_none() {
         look.findings.extend(preflight::writing(&members));
     }

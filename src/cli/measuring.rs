@@ -197,7 +197,7 @@ fn target(args: &MeasuringArgs) -> Result<Target, Error> {
     };
     let target = match given.model()? {
         Some(model) => model,
-        None => given.paths(Path::is_dir)?,
+        None => given.paths(target::is_directory)?,
     };
     given.check_scratch(&target)?;
     target::check_members(&target)?;

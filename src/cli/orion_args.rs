@@ -571,7 +571,7 @@ impl OrionArgs {
                     layout: Layout::Concat,
                 }
             }
-            None => self.given().paths(is_directory)?,
+            None => self.given().paths(|path| Ok(is_directory(path)))?,
         };
         self.given().check_scratch(&target)?;
         let disks = match &target {

@@ -1,6 +1,7 @@
 //! The targets on a command line: files and devices, a directory for a scratch file, or a model of
 //! a device.
 
+use crate::bounded;
 use crate::engine::opened::Opened;
 use crate::engine::sql::access::{has_scheme, shown};
 use crate::model::{Bytes, Error, GIB, Layout, SimSpec, Target};
@@ -43,7 +44,10 @@ impl GivenTargets<'_> {
     }
 
     /// Concatenated files and devices, or a scratch file in a directory.
-    pub(super) fn paths(&self, is_directory: impl Fn(&Path) -> bool) -> Result<Target, Error> {
+    pub(super) fn paths(
+        &self,
+        is_directory: impl Fn(&Path) -> Result<bool, Error>,
+    ) -> Result<Target, Error> {
         let (option, members): (_, Vec<PathBuf>) = (
             self.option,
             self.targets.iter().map(PathBuf::from).collect(),
@@ -63,7 +67,7 @@ impl GivenTargets<'_> {
         {
             return Err(is_url(&url));
         }
-        match members.iter().find(|member| is_directory(member)) {
+        match first(&members, &is_directory)? {
             None => Ok(Target::Paths {
                 members,
                 layout: Layout::Concat,
@@ -106,6 +110,31 @@ impl GivenTargets<'_> {
             format!("give a directory: {}DIR", self.option),
         ))
     }
+}
+
+/// The first of these paths that `is_directory`.
+fn first<'a>(
+    paths: &'a [PathBuf],
+    is_directory: &impl Fn(&Path) -> Result<bool, Error>,
+) -> Result<Option<&'a PathBuf>, Error> {
+    for path in paths {
+        if is_directory(path)? {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+/// True if there is a directory at this path.
+///
+/// # Errors
+/// The storage does not answer.
+pub(super) fn is_directory(path: &Path) -> Result<bool, Error> {
+    let what = format!("looking at '{}'", path.display());
+    let path = path.to_path_buf();
+    Ok(bounded::call(&what, bounded::ANSWER, move || {
+        path.is_dir()
+    })?)
 }
 
 /// Refuses missing files and devices, and those that cannot be targets, before anything else is

@@ -5,6 +5,7 @@
 //! resolved only once. So nobody can exchange a link or a directory between the check and the
 //! writes.
 
+use crate::bounded;
 use crate::model::{Error, FileKind};
 use rustix::fs::{CWD, Mode, OFlags};
 use std::fs::{File, Metadata, OpenOptions};
@@ -61,9 +62,15 @@ impl Opened {
     /// Opens `path`. Refuses pipes, character devices and the like without opening them.
     ///
     /// # Errors
-    /// There is nothing at `path`, it may not be read, or it is neither a regular file nor a block
-    /// device.
+    /// There is nothing at `path`, it may not be read, it is neither a regular file nor a block
+    /// device, or the storage does not answer.
     pub fn open(path: &Path) -> Result<Self, Error> {
+        let what = format!("opening '{}'", path.display());
+        let path = path.to_path_buf();
+        bounded::call(&what, bounded::ANSWER, move || Self::open_path(&path))?
+    }
+
+    fn open_path(path: &Path) -> Result<Self, Error> {
         // O_PATH gives a descriptor without opening the file: opening a tape or a watchdog has
         // effects.
         let found = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());

@@ -34,8 +34,8 @@ pub(super) fn of_histograms(histograms: &[(&str, Histogram)]) -> Option<Section>
         return None;
     }
     let blocks = parts::beside([Some(percentiles(histograms)), Some(bins(histograms))]);
-    let lead = "Every operation is in these, none left out; each is of the point named. Where the \
-                left chart turns up, the tail begins.";
+    let lead = "Every operation that was due while measuring and has ended is in these; each is of \
+                the point named. Where the left chart turns up, the tail begins.";
     Some(parts::section(
         "distribution",
         "Distribution of response times",

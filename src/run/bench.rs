@@ -276,7 +276,7 @@ impl Bench {
         let buffered = request.engine.buffered;
         let called = scratch.as_ref().map(Scratch::display_name);
         let look_at = preflight::PreflightRequest {
-            members: &members,
+            members: &[],
             called,
             layout,
             grain: request.grain,
@@ -284,7 +284,7 @@ impl Bench {
             buffered,
             watch: preflight::WATCH,
         };
-        let mut look = preflight::inspect(&look_at)?;
+        let (members, mut look) = preflight::inspect_members(members, &look_at)?;
         refuse(&look.findings, request.allow_holes)?;
         if request.writes {
             scratch::refuse_filling(&members)?;

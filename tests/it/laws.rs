@@ -202,6 +202,59 @@ fn what_waits_at_the_end_is_drained_and_counts_with_its_time_but_not_for_through
     assert_eq!(summary.met, Some(RateMet::No));
 }
 
+/// A stall of 400 ms is seen with all of its length that lies in the measurement, whenever it begins:
+/// in the warm-up, between, or in the last milliseconds.
+#[test]
+fn a_stall_is_as_long_as_its_part_in_the_measurement_whenever_it_begins() {
+    const STALL: Nanos = Nanos::from_millis(400);
+    const WARM_UP: Nanos = Nanos::from_millis(300);
+    // The period is 10 s, and its stall is at the end.
+    const BEGINS: Nanos = Nanos::from_millis(9600);
+    const MEASURED: Nanos = Nanos::from_millis(1700);
+    // A few operations.
+    const SLACK: Nanos = Nanos::from_millis(1);
+    let mut point = closed(4, 1);
+    point.until = Until::Elapsed(MEASURED);
+    point.window = Nanos::from_millis(100);
+    point.warm_up = WarmUp {
+        least: WARM_UP,
+        most: WARM_UP,
+    };
+    let mut cut = 0;
+    for phase in (0..2400).step_by(7).chain(2295..2310) {
+        // The point begins so long before the stall, up to the stall's length after its beginning.
+        let begins = BEGINS.plus(STALL).since(Nanos::from_millis(phase));
+        let sim = Sim::new("8,100us,fixed,stall=400ms/10s".parse().unwrap(), 7);
+        sim.clock().wait_until(begins);
+        let record = run(&sim, &point);
+        let from = begins.plus(record.warm_up);
+        let end = from.plus(record.measured);
+        let stall = BEGINS.max(from)..BEGINS.plus(STALL);
+        if stall.start.plus(SLACK) >= end || stall.end <= stall.start.plus(Nanos::from_millis(20)) {
+            continue;
+        }
+        let expected = stall.end.since(stall.start).since(SLACK);
+        let what = format!("{phase} ms: {expected:?}");
+        assert!(small(&record).longest() >= expected.0, "{what}");
+        // Each operation of the record is in a window, or censored: those of before the measurement.
+        let censored = small(&record).censored.as_ref();
+        let censored = censored.map_or(0, |censored| censored.histogram.count());
+        assert!(censored <= 4, "{what}: {censored}");
+        cut += u64::from(BEGINS < from);
+        let summary = analyse::summarise(&record);
+        let latency = summary.classes[0].latency.unwrap();
+        assert!(
+            latency.max_us >= Nanos(expected.0).as_micros_f64(),
+            "{what}"
+        );
+        assert!(
+            latency.max_us >= 50.0 * latency.p99_us,
+            "{what}: {latency:?}"
+        );
+    }
+    assert!(cut > 10, "no stall began before the measurement");
+}
+
 #[test]
 fn a_stall_shows_fully_in_an_open_loop_and_hides_in_a_closed_one() {
     // 300 ms of every 2 s, so 15 % of arrivals meet a stall and wait 0 to 300 ms, uniformly

@@ -212,3 +212,31 @@ fn a_device_that_goes_on_is_said_to_go_on() {
         Ok(())
     });
 }
+
+#[test]
+fn a_check_of_a_mount_that_hangs_ends_and_names_it() {
+    test("a_check_of_a_mount_that_hangs", || {
+        let place = Place::new("hang-check");
+        let behaviour = Behaviour::fixed(Duration::ZERO);
+        let device = Device::mount(&place.0, 64 * MIB, behaviour)
+            .map_err(|error| Missing(error.to_string()))?;
+        device.hang_all();
+        let mut child = rigel(&place, "check")
+            .arg(&device.path)
+            .stdout(Stdio::null())
+            .stderr(File::create(place.0.join("stderr")).unwrap())
+            .spawn()
+            .unwrap();
+        let mut status = None;
+        wait_until("the program ends", || {
+            status = child.try_wait().unwrap();
+            status.is_some()
+        });
+        let printed = std::fs::read_to_string(place.0.join("stderr")).unwrap();
+        device.hang(false);
+        assert_eq!(status.unwrap().code(), Some(1), "{printed}");
+        assert!(printed.contains(text(&device.path)), "{printed}");
+        assert!(printed.contains("no answer for"), "{printed}");
+        Ok(())
+    });
+}

@@ -117,6 +117,8 @@ struct Shared {
     log: Mutex<Vec<Served>>,
     /// No read is answered while it is set.
     hangs: AtomicBool,
+    /// Nothing at all is.
+    hangs_all: AtomicBool,
     /// End of the stall, once it has begun.
     go: Mutex<Option<Instant>>,
 }
@@ -173,6 +175,16 @@ impl Device {
     #[allow(dead_code, reason = "only some test programs have devices that hang")]
     pub(crate) fn hang(&self, hangs: bool) {
         self.shared.hangs.store(hangs, Relaxed);
+        if !hangs {
+            self.shared.hangs_all.store(false, Relaxed);
+        }
+    }
+
+    /// Answers nothing more, not even whether the file is there, until it is told to.
+    #[allow(dead_code, reason = "only some test programs have devices that hang")]
+    pub(crate) fn hang_all(&self) {
+        self.shared.hangs_all.store(true, Relaxed);
+        self.hang(true);
     }
 
     /// Number of reads answered so far.
@@ -192,7 +204,7 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        self.shared.hangs.store(false, Relaxed);
+        self.hang(false);
         // The kernel closes the files of a ring after the ring: until then a plain unmount finds
         // the device busy.
         let _ = Command::new("umount")
@@ -227,6 +239,12 @@ struct Server {
 }
 
 impl Server {
+    fn wait_for_answers(&self) {
+        while self.shared.hangs_all.load(Relaxed) {
+            sleep(POLL);
+        }
+    }
+
     fn attributes(&self, inode: INodeNo) -> FileAttr {
         let (kind, size) = if inode == FILE {
             (FileType::RegularFile, self.bytes)
@@ -292,6 +310,7 @@ impl Filesystem for Server {
     }
 
     fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        self.wait_for_answers();
         if name == NAME {
             reply.entry(&FOR_EVER, &self.attributes(FILE), Generation(0));
         } else {
@@ -300,6 +319,7 @@ impl Filesystem for Server {
     }
 
     fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        self.wait_for_answers();
         reply.attr(&FOR_EVER, &self.attributes(inode));
     }
 

@@ -490,7 +490,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
             .map(|kind| kind.done() * work.blocks(kind.kind))
             .sum(),
     };
-    let latency = latency(&total.response);
+    let latency = latency_with_edges(stream, &total.response);
     let objective = objective_of(stream, record);
     let bound = bound.or(objective.and_then(Objective::bound));
     let unserved = stream.unserved.iter().sum();
@@ -666,6 +666,16 @@ pub fn latency(latencies: &Latencies) -> Option<LatencySummary> {
         p99_us: quantile(0.99),
         p999_us: quantile(0.999),
         max_us: *max as f64 / 1e3,
+    })
+}
+
+/// The latencies of a class. An operation that lies in the measurement only in part took at least that
+/// long.
+fn latency_with_edges(stream: &StreamRecord, response: &Latencies) -> Option<LatencySummary> {
+    let longest_us = stream.longest() as f64 / 1e3;
+    latency(response).map(|latency| LatencySummary {
+        max_us: latency.max_us.max(longest_us),
+        ..latency
     })
 }
 
