@@ -7,13 +7,11 @@ pub mod agreement;
 mod bench;
 pub mod ranks;
 pub mod soak;
-mod stalls;
 
 pub use bench::{
     Bench, BenchRequest, Event, Listen, RunningRanks, ServerWatch, SlowestHost, SqlRequest,
 };
 
-use crate::bounded;
 use crate::model::{Coordinates, Error, Nanos, Point};
 use crate::ranks::Ranks;
 use crate::record::journal::Journal;
@@ -66,18 +64,14 @@ pub fn measure<'a>(
             parts = measured.parts;
             measured.merged
         } else {
-            stalls::noted(journal, listen, |listen| {
-                if let Some(warming) = warming {
-                    bench.warm(&warming, stop, listen)?;
-                }
-                bench.measure_point(&point, stop, listen)
-            })?
+            if let Some(warming) = warming {
+                bench.drive(&warming, stop, None, &mut |_| ())?;
+            }
+            bench.measure_point(&point, stop, listen)?
         };
-        // A database that ended a session will most likely end the next one too, or is gone. So is
-        // storage that stopped answering.
-        let is_broken = matches!(record.end, End::Broken(_));
-        let is_lost = is_broken
-            && (bench.engine.server_monitor().is_some() || !bounded::left_behind().is_empty());
+        // A database that ended a session will most likely end the next one too, or is gone.
+        let is_lost =
+            matches!(record.end, End::Broken(_)) && bench.engine.server_monitor().is_some();
         // What broke is kept even without a figure: the run is not whole, and says why.
         if record.measured > Nanos(0) || matches!(record.end, End::Broken(_)) {
             journal.point_of_ranks(&parts, &record)?;

@@ -570,7 +570,11 @@ fn prepare_and_measure(
     let done = before.map_or_else(Vec::new, |run| run.points);
     let done = still_valid(done, &job.target);
     is_ready(job);
+    let mut events = journal.events()?;
     let mut listen = |event: Event| {
+        if let Event::Stall(event) = &event {
+            events.stall(event);
+        }
         lines.hear(&event);
         if let Event::End(record) = event {
             ended(&header, Some(record));

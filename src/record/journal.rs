@@ -15,6 +15,8 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Version of the journal's format. Every version ever released can be read: 1 and 2 have other
 /// coordinates, 1 has no lines of measurements by other tools, and 1 to 3 have no lines of ranks.
@@ -156,7 +158,7 @@ pub struct Journal {
     path: PathBuf,
     file: File,
     /// Length of all complete lines, in bytes.
-    whole: u64,
+    whole: Arc<AtomicU64>,
     /// True once the end of a run with ranks was written.
     has_end: bool,
 }
@@ -184,7 +186,7 @@ impl Journal {
         let mut journal = Self {
             path,
             file,
-            whole: 0,
+            whole: Arc::default(),
             has_end: false,
         };
         journal.append(&[JournalLine::Header(Box::new(Cow::Borrowed(header)))])?;
@@ -270,7 +272,7 @@ impl Journal {
         let journal = Self {
             path,
             file,
-            whole,
+            whole: Arc::new(AtomicU64::new(whole)),
             has_end: false,
         };
         Ok((journal, header, cut))
@@ -356,12 +358,23 @@ impl Journal {
         })
     }
 
-    /// Appends that storage stopped answering or went on, and waits until it is on disk.
+    /// A writer of events beside the points. The journal's file stays locked while it lives.
     ///
     /// # Errors
-    /// As [`Journal::point`].
-    pub fn stall(&mut self, event: &StallEvent) -> Result<(), Error> {
-        self.append(&[JournalLine::Stall(Cow::Borrowed(event))])
+    /// The system refuses a descriptor.
+    pub fn events(&self) -> Result<EventWriter, Error> {
+        let file = self.file.try_clone().map_err(|error| {
+            Error::failed(
+                format!("cannot write '{}': {error}", self.path.display()),
+                "",
+            )
+        })?;
+        Ok(EventWriter(Self {
+            path: self.path.clone(),
+            file,
+            whole: Arc::clone(&self.whole),
+            has_end: true,
+        }))
     }
 
     fn append(&mut self, lines: &[JournalLine]) -> Result<(), Error> {
@@ -383,11 +396,11 @@ impl Journal {
             .write_all(&text)
             .and_then(|()| self.file.sync_data());
         if written.is_ok() {
-            self.whole += text.len() as u64;
+            self.whole.fetch_add(text.len() as u64, Ordering::Relaxed);
         } else {
             // Half a line would damage the next one. A caller that continues after this error finds
             // the journal intact.
-            let _ = self.file.set_len(self.whole);
+            let _ = self.file.set_len(self.whole.load(Ordering::Relaxed));
         }
         written.map_err(|error| {
             let hint = match error.kind() {
@@ -401,6 +414,18 @@ impl Journal {
                 hint,
             )
         })
+    }
+}
+
+/// Appends events to a journal while a point runs.
+#[derive(Debug)]
+pub struct EventWriter(Journal);
+
+impl EventWriter {
+    /// Appends that storage stopped answering or went on, and waits until it is on disk. What cannot
+    /// be written is not reported: the next point fails at it.
+    pub fn stall(&mut self, event: &StallEvent) {
+        let _ = self.0.append(&[JournalLine::Stall(Cow::Borrowed(event))]);
     }
 }
 

@@ -4,7 +4,8 @@
 //! written to a target before the guard permits it, and nothing is measured before it was
 //! inspected.
 
-use super::stalls::PointStall;
+mod stalls;
+
 use crate::analyse;
 use crate::bounded;
 use crate::clock::Clock;
@@ -26,7 +27,8 @@ use crate::observe::{self, Observer};
 use crate::plan::orion::VolumeShape;
 use crate::preflight;
 use crate::record::journal::EngineChoice;
-use crate::record::{PointRecord, RankRecord, StallEvent, Window};
+use crate::record::{End, PointRecord, RankRecord, StallEvent, Window};
+use stalls::PointStall;
 use std::fmt;
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -506,6 +508,11 @@ impl Bench {
         if !bounded::left_behind().is_empty() {
             // Closing the scratch file may block as well.
             std::mem::forget(self.scratch.clone());
+            let is_broken = |record: &PointRecord| matches!(record.end, End::Broken(_));
+            if driven.as_ref().is_ok_and(is_broken) {
+                // Another point would wait as long.
+                stop.store(true, Ordering::Relaxed);
+            }
         }
         driven
     }

@@ -11,7 +11,6 @@
 //! cannot open its sessions, ends the soak: the sum of fewer hosts would be another figure.
 
 use super::bench::{Bench, Event, Listen};
-use super::stalls;
 use crate::clock::{self, Clock};
 use crate::model::{Coordinates, Error, Moment, Nanos, Point, SoakRequest};
 use crate::ranks::Ranks;
@@ -82,9 +81,7 @@ impl Soak<'_> {
                 number += 1;
                 continue;
             }
-            let round = stalls::noted(journal, listen, |listen| {
-                self.round(&mut bench, again, &time, (number, late), stop, listen)
-            });
+            let round = self.round(&mut bench, again, &time, (number, late), stop, listen);
             let round = round.inspect_err(|_| self.note_loss(number, journal))?;
             let Some((mut record, parts)) = round else {
                 number += 1;

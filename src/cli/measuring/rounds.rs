@@ -186,8 +186,12 @@ fn prepare_and_measure(
         refuse_another_target(&header, &bench.facts)?;
         Ok(bench)
     };
+    let mut events = journal.events()?;
     let mut listen = |event: Event| {
         notify(&event);
+        if let Event::Stall(event) = &event {
+            events.stall(event);
+        }
         if let Event::End(record) = event {
             ended(&header, Some(record));
         }

@@ -1,13 +1,11 @@
 //! Notes when storage stops answering, and when it goes on.
 
-use super::bench::{Event, Listen};
 use crate::clock;
 use crate::model::{Coordinates, StalledIo};
-use crate::record::journal::Journal;
 use crate::record::{StallChange, StallEvent};
 
 /// The stall of a running point, as far as it was reported.
-pub(super) struct PointStall {
+pub(in crate::run) struct PointStall {
     coordinates: Coordinates,
     /// As it was at the last look, and when it was reported last.
     current: Option<(StalledIo, StalledIo)>,
@@ -60,21 +58,6 @@ impl PointStall {
             stalled,
         }
     }
-}
-
-/// Writes the stalls that `measure` reports to the journal. What cannot be written is not reported:
-/// the next point fails at it.
-pub(super) fn noted<Measured>(
-    journal: &mut Journal,
-    listen: &mut Listen,
-    measure: impl FnOnce(&mut Listen) -> Measured,
-) -> Measured {
-    measure(&mut |event| {
-        if let Event::Stall(event) = &event {
-            let _ = journal.stall(event);
-        }
-        listen(event);
-    })
 }
 
 #[cfg(test)]
