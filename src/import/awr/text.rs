@@ -100,14 +100,26 @@ impl Ruler {
     }
 }
 
-/// The words of a line, each with the character at which it begins.
+/// The words of a line, each with the character at which it begins. Heads of buckets that fill
+/// their columns touch: `<256us<512us` is two words.
 fn words_at(line: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut at = 0;
-    line.split(' ').filter_map(move |word| {
-        let start = at;
-        at += word.chars().count() + 1;
-        (!word.is_empty()).then_some((start, word))
-    })
+    let mut words = Vec::new();
+    let mut open: Option<(usize, usize)> = None;
+    let mut before = ' ';
+    for (column, (byte, c)) in line.char_indices().enumerate() {
+        let begins =
+            c != ' ' && (before == ' ' || matches!(c, '<' | '>') && before.is_alphanumeric());
+        if let Some((start, from)) = open.filter(|_| begins || c == ' ') {
+            words.push((start, &line[from..byte]));
+            open = None;
+        }
+        if begins {
+            open = Some((column, byte));
+        }
+        before = c;
+    }
+    words.extend(open.map(|(start, from)| (start, &line[from..])));
+    words.into_iter()
 }
 
 /// What was found in the text of a report.
@@ -139,7 +151,9 @@ pub(super) fn tables<'a>(text: &'a str, wanted: &dyn Fn(&str) -> bool) -> TextTa
     // The lines since the last blank one, which may be the head of a table.
     let mut above: Vec<String> = Vec::new();
     let mut table: Option<(Ruler, Grid)> = None;
+    let mut title = "";
     for line in lines {
+        let previous = std::mem::replace(&mut title, line);
         if found.last_heading.is_empty() {
             found.first_page.push(line);
         }
@@ -153,6 +167,16 @@ pub(super) fn tables<'a>(text: &'a str, wanted: &dyn Fn(&str) -> bool) -> TextTa
             continue;
         }
         found.has_end |= line.starts_with("End of Report");
+        if tildes(line) >= UNDERLINED_MIN && begins_section(previous, is_wanted, wanted) {
+            // The title may stand right below the rows of the table before, or end a section that
+            // is not read.
+            if let Some((_, mut grid)) = table.take() {
+                grid.rows.pop();
+                found.grids.push(grid);
+            }
+            above = vec![previous.to_string()];
+            is_wanted = true;
+        }
         if !is_wanted {
             continue;
         }
@@ -189,6 +213,12 @@ pub(super) fn tables<'a>(text: &'a str, wanted: &dyn Fn(&str) -> bool) -> TextTa
     }
     found.grids.extend(table.take().map(|(_, grid)| grid));
     found
+}
+
+/// True if `title`, which is underlined, begins a section: one that is read, where the section before
+/// is not.
+fn begins_section(title: &str, is_wanted: bool, wanted: &dyn Fn(&str) -> bool) -> bool {
+    !title.is_empty() && (is_wanted || wanted(&words(split_title(title).0)))
 }
 
 /// Begins a table at its ruler; `None` for a line of tildes that only underlines a heading.
@@ -242,9 +272,18 @@ fn tildes(line: &str) -> usize {
 fn underlined(above: &mut Vec<String>) -> Option<String> {
     let title = above.pop()?;
     above.clear();
-    let heading = title.split("   ").next().unwrap_or("");
-    above.push(" ".repeat(heading.chars().count()) + &title[heading.len()..]);
+    let (heading, rest) = split_title(&title);
+    above.push(" ".repeat(heading.chars().count()) + rest);
     Some(words(heading))
+}
+
+/// A heading, and the heads of columns that stand right of it behind three blanks. Blanks in
+/// brackets are the heading's: `Host CPU (CPUs:    2 Cores:    1)`.
+fn split_title(title: &str) -> (&str, &str) {
+    let bracket = title.find('(').zip(title.find(')'));
+    let mut gaps = title.match_indices("   ").map(|(gap, _)| gap);
+    let end = gaps.find(|gap| bracket.is_none_or(|(open, close)| !(open..close).contains(gap)));
+    title.split_at(end.unwrap_or(title.len()))
 }
 
 /// The lines of a text, without line ends, trailing blanks, form feeds, and the page heads that
@@ -373,6 +412,74 @@ End of Report
         ] {
             assert_eq!(tables(&text, &|_| true).grids, plain, "{text}");
         }
+    }
+
+    #[test]
+    fn a_title_below_rows_without_a_blank_line_begins_its_table() {
+        let page = "\
+Top 5 Timed Foreground Events
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+Event                                 Waits
+------------------------------ ------------
+log file sync                         1,234
+Host CPU (CPUs:    6 Cores:    3 Sockets:    1)
+~~~~~~~~         Load Average
+               Begin       End     %User   %System      %WIO     %Idle
+           --------- --------- --------- --------- --------- ---------
+                1.50      2.25       6.1       2.2      11.5      91.7
+Load Profile                    Per Second   Per Transaction
+~~~~~~~~~~~~~~~            ---------------   ---------------
+             DB Time(s):               0.7               0.1
+";
+        let grids = tables(page, &|_| true).grids;
+        assert_eq!(grids.len(), 3, "{grids:?}");
+        assert_eq!(grids[0].rows, [["log file sync", "1,234"]]);
+        assert_eq!(grids[1].heading, "Host CPU (CPUs: 6 Cores: 3 Sockets: 1)");
+        assert_eq!(grids[1].header[3..], ["%User", "%System", "%WIO", "%Idle"]);
+        assert_eq!(grids[1].rows[0][6], "91.7");
+        assert_eq!(grids[2].heading, "Load Profile");
+        assert_eq!(grids[2].rows, [["DB Time(s):", "0.7", "0.1"]]);
+    }
+
+    #[test]
+    fn an_underlined_title_ends_a_section_that_is_not_read() {
+        let page = "\
+Findings by Active Sessions          DB/Inst: ORCL/orcl2  Snaps: 2-3
+Finding                                   %
+-------------------------------- ----------
+Commits and Rollbacks                  12.5
+                          ------------------------------------------------------
+
+Load Profile                    Per Second   Per Transaction
+~~~~~~~~~~~~~~~            ---------------   ---------------
+             DB Time(s):               0.7               0.1
+
+Something Else
+~~~~~~~~~~~~~~            ---------------
+             A name:                  0.7
+";
+        let grids = tables(page, &|heading| heading.starts_with("Load")).grids;
+        let load = grids.iter().find(|grid| grid.heading == "Load Profile");
+        assert_eq!(
+            load.unwrap().rows,
+            [["DB Time(s):", "0.7", "0.1"]],
+            "{grids:?}"
+        );
+    }
+
+    #[test]
+    fn heads_of_buckets_that_touch_are_heads_of_their_columns() {
+        let head =
+            "Event                       Waits  <8us <16us <32us <64us<128us<256us<512us>=512us";
+        let line =
+            "-------------------------- ----- ----- ----- ----- ----- ----- ----- ----- ------";
+        let heads = Ruler::of(line).unwrap().heads(&[head.into()]);
+        assert_eq!(
+            heads[2..],
+            [
+                "<8us", "<16us", "<32us", "<64us", "<128us", "<256us", "<512us", ">=512us"
+            ]
+        );
     }
 
     #[test]
