@@ -95,7 +95,7 @@ pub fn call<Answer: Send + 'static>(
         .name("bounded".into())
         .spawn(run)
         .unwrap_or_else(|error| panic!("cannot start a thread for {what}: {error}"));
-    let mut wait = Wait::new(limit);
+    let mut wait = BoundedWait::new(limit);
     loop {
         match answer.recv_timeout(Duration::from_nanos(LOOK.0)) {
             Ok(answer) => return Ok(answer),
@@ -140,14 +140,14 @@ fn lock() -> MutexGuard<'static, Vec<Left>> {
 
 /// The time for which something was waited for, in looks. A machine that stood still for a minute is
 /// not storage that did not answer for a minute, so no look counts for more than two.
-struct Wait {
+struct BoundedWait {
     limit: Nanos,
     waited: Nanos,
     waited_stopped: Nanos,
     last: Nanos,
 }
 
-impl Wait {
+impl BoundedWait {
     fn new(limit: Nanos) -> Self {
         Self {
             limit,

@@ -14,7 +14,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Interval at which the other process is looked at after a signal, and while it ends.
 const LOOK: Nanos = Nanos::from_millis(50);
@@ -34,20 +33,12 @@ const SAME: Nanos = Nanos::from_millis(300);
 /// The exit status of a process that was ended by a signal, and of one that was left behind.
 const ENDED: u8 = 1;
 
-/// True in the process that touches the storage.
-static IS_ATTENDED: AtomicBool = AtomicBool::new(false);
-
-/// True if another process decides what a second signal does.
-pub(super) fn is_attended() -> bool {
-    IS_ATTENDED.load(Ordering::Relaxed)
-}
-
 /// Runs the program in a second process, if that is possible. Returns its exit status, in both.
 pub(super) fn attended(run: impl FnOnce() -> u8) -> u8 {
     match fork() {
         None => run(),
         Some(Forked::Child(sender)) => {
-            IS_ATTENDED.store(true, Ordering::Relaxed);
+            stop::leave_second_signal();
             let status = run();
             end(status, sender);
             status

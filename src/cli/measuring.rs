@@ -549,14 +549,7 @@ fn prepare_and_measure(
     } else {
         job.claim()?;
         benches.note_suspicion(job);
-        // Which points a search has is found out while measuring; every record says what was asked
-        // of it.
-        let points = if is_matrix {
-            benches.main().points.clone()
-        } else {
-            Vec::new()
-        };
-        let mut header = benches.header(job, points);
+        let mut header = benches.header(job, known_points(&benches, is_matrix));
         header.ranks = group.map(Box::new);
         (Journal::create(job.results.path(), &header)?, header, None)
     };
@@ -634,6 +627,16 @@ fn prepare_and_measure(
     );
     job.journal = Some(journal);
     measured.map(drop)
+}
+
+/// The points that are known before measuring. Those of a search are not; each record says what was
+/// asked of it.
+fn known_points(benches: &Benches, is_matrix: bool) -> Vec<Point> {
+    if is_matrix {
+        benches.main().points.clone()
+    } else {
+        Vec::new()
+    }
 }
 
 /// The points of an earlier part of a run that are not measured again.

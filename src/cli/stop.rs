@@ -1,11 +1,10 @@
 //! The request to stop, by a signal.
 
-use super::attend;
 use crate::bounded;
 use crate::model::Error;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The flag that Ctrl-C, SIGTERM and SIGHUP set: one for the whole process, so that no signal
@@ -24,6 +23,14 @@ pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
     Ok(stop)
 }
 
+/// True if another process decides what a second signal does.
+static IS_ATTENDED: AtomicBool = AtomicBool::new(false);
+
+/// Leaves it to another process to end this one at a second signal.
+pub(super) fn leave_second_signal() {
+    IS_ATTENDED.store(true, Ordering::Relaxed);
+}
+
 /// A flag that the signals set from now on.
 fn listen() -> Result<Arc<AtomicBool>, Error> {
     let stop = Arc::new(AtomicBool::new(false));
@@ -31,7 +38,7 @@ fn listen() -> Result<Arc<AtomicBool>, Error> {
     // The program sets the first flag itself when another rank stopped. The Ctrl-C that stopped that
     // rank may still be on its way to this one, where it is the first.
     let signalled = Arc::new(AtomicBool::new(false));
-    if !attend::is_attended() {
+    if !IS_ATTENDED.load(Ordering::Relaxed) {
         signal_hook::flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(&signalled))
             .map_err(failed)?;
     }
@@ -72,7 +79,6 @@ fn ignores(status: &str, signal: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering;
 
     #[test]
     fn the_first_ctrl_c_ends_nothing_even_if_the_program_stops_already() {

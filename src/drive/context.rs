@@ -1,8 +1,8 @@
 //! What the workers of a point share.
 
-use super::Shown;
 use super::cue::Cue;
 use super::pacer::Pacer;
+use super::shown::Shown;
 use super::stage::{LiveClass, Stage};
 use crate::clock::Clock;
 use crate::engine::Engine;

@@ -3,7 +3,9 @@
 //! Storage that hangs may keep workers in the kernel, where nothing ends them. The thread that
 //! started them then waits for ever, and the caller continues with what was measured.
 
-use super::{Cue, Shown, Terms, Watch, drive_point, point as drive_here};
+use super::context::Terms;
+use super::cue::Cue;
+use super::shown::{Deliver, Show, Shown, Watch};
 use crate::bounded;
 use crate::engine::Engine;
 use crate::model::{Error, Point};
@@ -33,22 +35,30 @@ pub struct DetachedTerms<'a> {
 }
 
 /// What the thread that drives the point sends.
-enum Message {
+enum DriveMessage {
     Shown(Shown),
     /// The result, and whether something was left behind.
     Result(Box<Result<PointRecord, Error>>, bool),
 }
 
-/// Drives `point` on `engine` until it completes or is stopped. A point that was stopped does not
-/// wait for storage that does not answer: what is outstanding counts as at least as long as it was
-/// outstanding, and threads that it blocks are left behind, with the engine.
-///
-/// # Errors
-/// As [`drive::point`](super::point).
-///
-/// # Panics
-/// If the thread that drives the point does.
-pub fn detached(
+impl DetachedTerms<'_> {
+    /// The same for the calling thread.
+    pub(super) fn attached(&self) -> Terms<'_> {
+        Terms {
+            workers: self.workers,
+            stop: self.stop,
+            enough: &*self.enough,
+            cue: self.cue.as_ref(),
+        }
+    }
+}
+
+/// Drives a point in the calling thread, and passes its result on.
+pub(super) type Drive = fn(&dyn Engine, &Point, &Terms<'_>, &mut Show<'_>, &mut Deliver<'_>);
+
+/// Calls `drive_point` in a thread of its own, and leaves that behind if it must.
+pub(super) fn drive(
+    drive_point: Drive,
     engine: &Arc<dyn Engine>,
     point: &Point,
     terms: DetachedTerms<'_>,
@@ -60,15 +70,6 @@ pub fn detached(
         enough,
         cue,
     } = terms;
-    if engine.clock().is_virtual() {
-        let terms = Terms {
-            workers,
-            stop,
-            enough: &*enough,
-            cue: cue.as_ref(),
-        };
-        return drive_here(engine.as_ref(), point, &terms, watch);
-    }
     let own_stop = Arc::new(AtomicBool::new(stop.load(Ordering::Relaxed)));
     let returned = Arc::new(AtomicBool::new(false));
     // Holds one picture: a slow display slows nothing but the display.
@@ -84,9 +85,9 @@ pub fn detached(
                 cue: cue.as_ref(),
             };
             // Nobody listens any more once the result was taken.
-            let mut show = |shown| drop(sender.send(Message::Shown(shown)));
+            let mut show = |shown| drop(sender.send(DriveMessage::Shown(shown)));
             let mut deliver = |result, is_left| {
-                let _ = sender.send(Message::Result(Box::new(result), is_left));
+                let _ = sender.send(DriveMessage::Result(Box::new(result), is_left));
             };
             drive_point(engine.as_ref(), &point, &terms, &mut show, &mut deliver);
             returned.store(true, Ordering::Release);
@@ -97,8 +98,8 @@ pub fn detached(
     };
     loop {
         match messages.recv_timeout(LOOK) {
-            Ok(Message::Shown(shown)) => shown.show(watch),
-            Ok(Message::Result(result, is_left)) => {
+            Ok(DriveMessage::Shown(shown)) => shown.show(watch),
+            Ok(DriveMessage::Result(result, is_left)) => {
                 if is_left {
                     // Closing its files may block as well.
                     std::mem::forget(Arc::clone(engine));

@@ -14,12 +14,14 @@ mod detached;
 mod lane;
 mod leader;
 mod pacer;
+mod shown;
 mod silence;
 mod stage;
 
 pub use context::{Enough, Terms};
 pub use cue::Cue;
-pub use detached::{DetachedTerms, Judge, detached};
+pub use detached::{DetachedTerms, Judge};
+pub use shown::{Live, Watch};
 pub use stage::LiveClass;
 
 use crate::clock;
@@ -35,6 +37,7 @@ use context::{Gate, PointContext};
 use lane::{InFlight, Lane, LaneContext, Outstanding};
 use leader::{Leader, TICK};
 use pacer::Pacer;
+use shown::{Deliver, Show, Shown, WATCH};
 use silence::{Patience, Silence};
 use stage::Stage;
 use std::ops::RangeInclusive;
@@ -53,9 +56,6 @@ const BATCH: RangeInclusive<usize> = 8..=32;
 /// Poll interval while waiting for all workers to be ready.
 const GATE: Nanos = Nanos::from_millis(1);
 
-/// Minimum interval between two calls of [`Watch`].
-const WATCH: Nanos = Nanos::from_millis(100);
-
 /// A worker of an open loop wakes up this long before its next due time. On an idle machine a sleep
 /// ends late by as much.
 const AWAKE: Nanos = Nanos::from_micros(100);
@@ -66,24 +66,6 @@ const FAILURES_IN_A_ROW: usize = 1000;
 
 /// Length of each such pause.
 const BREATHER: Nanos = Nanos::from_millis(100);
-
-/// State of a running point, for progress displays.
-pub struct Live<'a> {
-    /// Time since the point began.
-    pub elapsed: Nanos,
-    /// When measuring began; `None` during the warm-up.
-    pub measuring_since: Option<Nanos>,
-    /// By class, in the order of [`classes`].
-    pub classes: &'a [LiveClass],
-    /// The completed windows of each class, in the same order.
-    pub seconds: &'a [Arc<SharedWindows>],
-    /// The outstanding operations, if none has completed for ten seconds.
-    pub stalled: Option<StalledIo>,
-}
-
-/// Called about ten times a second while a point runs, from a thread that does not measure. It
-/// samples the host and shows progress. On virtual time it is called only at the end.
-pub type Watch<'a> = dyn FnMut(&Live) + 'a;
 
 /// The names of a point's classes, in the order of its streams.
 #[must_use]
@@ -157,33 +139,27 @@ pub fn point(
     result.expect("a point that was driven has a result")
 }
 
-/// The state of a running point, which may be shown by another thread.
-#[derive(Clone)]
-struct Shown {
-    elapsed: Nanos,
-    measuring_since: Option<Nanos>,
-    classes: Arc<[LiveClass]>,
-    seconds: Arc<[Arc<SharedWindows>]>,
-    stalled: Option<StalledIo>,
-}
-
-impl Shown {
-    fn show(&self, watch: &mut Watch<'_>) {
-        watch(&Live {
-            elapsed: self.elapsed,
-            measuring_since: self.measuring_since,
-            classes: &self.classes,
-            seconds: &self.seconds,
-            stalled: self.stalled,
-        });
+/// Drives `point` on `engine` until it completes or is stopped. A point that was stopped does not
+/// wait for storage that does not answer: what is outstanding counts as at least as long as it was
+/// outstanding, and threads that it blocks are left behind, with the engine.
+///
+/// # Errors
+/// As [`point`].
+///
+/// # Panics
+/// If the thread that drives the point does.
+pub fn detached(
+    engine: &Arc<dyn Engine>,
+    point: &Point,
+    terms: DetachedTerms<'_>,
+    watch: &mut Watch<'_>,
+) -> Result<PointRecord, Error> {
+    if engine.clock().is_virtual() {
+        self::point(engine.as_ref(), point, &terms.attached(), watch)
+    } else {
+        detached::drive(drive_point, engine, point, terms, watch)
     }
 }
-
-/// Takes the state of a running point.
-type Show<'a> = dyn FnMut(Shown) + 'a;
-
-/// Takes the result of a point, and whether operations or threads were left behind.
-type Deliver<'a> = dyn FnMut(Result<PointRecord, Error>, bool) + 'a;
 
 /// Drives `point`, and passes its result to `deliver`. Returns only after every thread has ended,
 /// which may be never: the result is delivered before.
@@ -619,7 +595,7 @@ fn worker<'a>(
     };
     let mut leader = (number == 0).then(|| Leader::new(context));
     let driven = drive(context, session.as_mut(), work, &mut leader);
-    if driven == Ok(Ended::Outstanding) {
+    if driven == Ok(DriveEnd::Outstanding) {
         // The kernel may still write to its buffers.
         std::mem::forget(session);
     }
@@ -736,7 +712,7 @@ fn make_lane<'a>(context: &'a PointContext, share: Share) -> Lane<'a> {
 
 /// How a worker ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
+enum DriveEnd {
     /// Nothing is outstanding.
     AllDone,
     /// It no longer waited for what is outstanding.
@@ -753,7 +729,7 @@ fn drive(
     session: &mut dyn Session,
     shared: &SharedWork,
     leader: &mut Option<Leader>,
-) -> Result<Ended, Fault> {
+) -> Result<DriveEnd, Fault> {
     let stage = &context.stage;
     let is_virtual = context.clock.is_virtual();
     let mut over: Vec<Completion> = Vec::new();
@@ -767,7 +743,7 @@ fn drive(
     loop {
         // It was taken if this worker was blocked for so long that it was left behind.
         let Some(Work { lanes, table, .. }) = held.as_mut() else {
-            return Ok(Ended::Outstanding);
+            return Ok(DriveEnd::Outstanding);
         };
         let mut wake = leader
             .as_mut()
@@ -800,10 +776,10 @@ fn drive(
                 stage.cut();
             }
             if now >= end || exhausted {
-                return Ok(Ended::AllDone);
+                return Ok(DriveEnd::AllDone);
             }
         } else if !is_virtual && stage.has_given_up() {
-            return Ok(Ended::Outstanding);
+            return Ok(DriveEnd::Outstanding);
         }
         drop(held);
         session.reap(
@@ -813,7 +789,7 @@ fn drive(
         now = context.clock.now();
         held = lock(shared);
         let Some(Work { lanes, table, .. }) = held.as_mut() else {
-            return Ok(Ended::Outstanding);
+            return Ok(DriveEnd::Outstanding);
         };
         outstanding -= over.len();
         batch = if outstanding == 0 {

@@ -4,8 +4,8 @@
 //! since when nothing has completed. The time is counted in looks, and no look counts for more than
 //! two: a machine that stood still for a minute is not storage that did.
 
-use super::WATCH;
 use super::lane::Outstanding;
+use super::shown::WATCH;
 use crate::model::{Nanos, StalledIo};
 
 /// From this time without a completion on, the storage counts as stalled.
