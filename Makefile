@@ -10,6 +10,8 @@ DEMO_OUT ?= demo
 PARTS ?=
 # How often `make test-often` runs the tests, of each kind.
 RUNS ?= 3
+# How long `make fuzz` runs each target.
+SECONDS ?= 60
 # Its rounds and seconds, such as `ARGS='--rounds 3 --seconds 10'`.
 ARGS ?=
 
@@ -32,7 +34,7 @@ export CARGO_INCREMENTAL := 0
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo cluster-demo test test-often lint fmt mpi bench bench-searches bench-sql coverage pictures dist \
+.PHONY: help build demo cluster-demo test test-often fuzz lint fmt mpi bench bench-searches bench-sql coverage pictures dist \
 	install clean
 
 help: ## List the targets
@@ -59,6 +61,9 @@ test: ## Every test, lint and check of the documents: what decides whether a cha
 test-often: ## Every test RUNS times (3) as the machine is, and as often with CPUs and disk kept busy: none may fail
 	@scripts/setup.sh test
 	@scripts/test-often.sh $(RUNS)
+
+fuzz: ## Each fuzz target for SECONDS (60), in 1 GiB of memory: PARTS='journal packed'; needs nightly and cargo-fuzz
+	@scripts/fuzz.sh $(SECONDS) $(PARTS)
 
 lint:
 	@scripts/setup.sh test
