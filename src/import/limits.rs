@@ -3,8 +3,8 @@
 //! A compressed file, a ruler of many columns and control characters grow when they are read: a
 //! file of kilobytes would take gigabytes. The limits are far above what tools write.
 
-use super::awr::{Ruler, is_html};
-use super::{ImportFormat, Source};
+use super::awr::Ruler;
+use super::source::Source;
 use crate::model::{Bytes, Error, MIB, drives_a_terminal};
 
 /// Maximum length of a compressed file when uncompressed, and of a report of a database, whether it
@@ -18,10 +18,10 @@ const LINE_MAX: Bytes = Bytes(64 << 10);
 const COLUMNS_MAX: usize = 256;
 
 /// Maximum number of lines of a report. A text report has some 20,000.
-const REPORT_LINES_MAX: usize = 500_000;
+pub(super) const REPORT_LINES_MAX: usize = 500_000;
 
 /// Maximum number of lines of a listing: a histogram of all events has some 30,000.
-const LISTING_LINES_MAX: usize = 100_000;
+pub(super) const LISTING_LINES_MAX: usize = 100_000;
 
 /// Refuses a text that consists largely of control characters, each of which takes several bytes
 /// once it is made visible.
@@ -46,19 +46,16 @@ pub(super) fn refuse_controls(source: Source) -> Result<(), Error> {
     ))
 }
 
-/// Refuses a report, listing or spool that is longer, wider or has more lines than any.
+/// Refuses a report, listing or spool that is longer, wider or has more lines than any, which is
+/// `lines_max`. In HTML, line ends mean nothing.
 ///
 /// # Errors
 /// It is; the error names the file, the line, the value and the limit.
-pub(super) fn refuse_oversized(source: Source, format: ImportFormat) -> Result<(), Error> {
-    let lines_max = match format {
-        ImportFormat::Awr | ImportFormat::Spool => REPORT_LINES_MAX,
-        ImportFormat::Listing | ImportFormat::CalibrateIo => LISTING_LINES_MAX,
-        // Their readers keep numbers only, a few for each line.
-        ImportFormat::Fio | ImportFormat::Orion | ImportFormat::Iostat | ImportFormat::Csv => {
-            return Ok(());
-        }
-    };
+pub(super) fn refuse_oversized(
+    source: Source,
+    lines_max: usize,
+    is_html: bool,
+) -> Result<(), Error> {
     let Source { name, text } = source;
     let refused = |what: String| Err(Error::usage(what, "give files of one report each"));
     let length = Bytes(text.len() as u64);
@@ -67,8 +64,7 @@ pub(super) fn refuse_oversized(source: Source, format: ImportFormat) -> Result<(
             "'{name}' has {length}, and the limit of a report is {REPORT_MAX}"
         ));
     }
-    // In HTML, line ends mean nothing.
-    if format == ImportFormat::Awr && is_html(text) {
+    if is_html {
         return Ok(());
     }
     for (at, line) in text.lines().enumerate() {
@@ -100,7 +96,7 @@ pub(super) fn refuse_oversized(source: Source, format: ImportFormat) -> Result<(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{read, table::Columns, text};
+    use super::super::{ImportFormat, read, table::Columns, text};
     use super::*;
     use flate2::{Compression, write::GzEncoder};
     use std::io::Write;

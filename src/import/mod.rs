@@ -62,6 +62,18 @@ impl ImportFormat {
         ImportFormat::CalibrateIo,
     ];
 
+    /// Maximum number of lines of a file whose text becomes a table; `None` for the formats of which
+    /// numbers alone are kept, a few for each line.
+    fn lines_max(self) -> Option<usize> {
+        match self {
+            ImportFormat::Awr | ImportFormat::Spool => Some(limits::REPORT_LINES_MAX),
+            ImportFormat::Listing | ImportFormat::CalibrateIo => Some(limits::LISTING_LINES_MAX),
+            ImportFormat::Fio | ImportFormat::Orion | ImportFormat::Iostat | ImportFormat::Csv => {
+                None
+            }
+        }
+    }
+
     /// Name of the format in options.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -152,7 +164,10 @@ pub fn read(
         .collect();
     for source in &plain {
         let format = format.map_or_else(|| recognise(*source, columns), Ok)?;
-        limits::refuse_oversized(*source, format)?;
+        if let Some(lines_max) = format.lines_max() {
+            let is_html = format == ImportFormat::Awr && awr::is_html(source.text);
+            limits::refuse_oversized(*source, lines_max, is_html)?;
+        }
         match format {
             ImportFormat::Fio if !fio::is_like(source.text) => logs.push(*source),
             ImportFormat::Fio => found.push(fio::read(*source)?),
