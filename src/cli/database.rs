@@ -1,11 +1,11 @@
 //! Databases on a command line: their URLs, and the password, which is never an argument.
 
 use super::output::remark_of_host;
-use super::prompt;
+use super::{prompt, ranks};
 use crate::engine::sql::access::{from_pgpass, shown};
 use crate::engine::sql::{Access, Address, Secret};
 use crate::files;
-use crate::model::{Dbms, Error, spoken};
+use crate::model::{Dbms, Error, Tables, shell_word, spoken};
 use clap::Args;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -75,6 +75,21 @@ pub(super) fn access_again(urls: &[String], args: &PasswordArgs) -> Result<Acces
         ));
     }
     asked_if_wanted(access)
+}
+
+/// The tables that a database has from us.
+pub(super) fn tables_of(access: &Access) -> Result<Tables, Error> {
+    let access = ranks::own_servers(access);
+    crate::engine::sql::find(&access)?.ok_or_else(|| {
+        let address = &access.servers[0];
+        Error::usage(
+            format!("'{address}' has no tables of rigel sql load, or not all of them"),
+            format!(
+                "create them: rigel sql load {}",
+                shell_word(&address.to_string())
+            ),
+        )
+    })
 }
 
 /// Requests the password on the terminal if a server needs one and none is known.

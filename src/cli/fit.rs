@@ -232,7 +232,7 @@ impl FitArgs {
             ));
         };
         let access = database::access(&[url.to_string()], &one.password)?;
-        let tables = sql::tables_of(&access)?;
+        let tables = database::tables_of(&access)?;
         let there = operations.work.tables;
         if there != tables {
             remark(&format!("the demand is of {there}; here are {tables}\n"));

@@ -1,6 +1,7 @@
 //! What verbs that measure have in common: their targets and terms, a run's journal from the first
 //! point to the last, and going on with a run that was cut short.
 
+mod args;
 mod benches;
 mod host_lines;
 mod job;
@@ -8,7 +9,7 @@ mod rank_journal;
 mod resumed;
 pub(super) mod rounds;
 
-use super::database::{self, PasswordArgs};
+use super::database;
 use super::metrics::Metrics;
 use super::outcome::OutcomeArgs;
 use super::output::remark;
@@ -17,82 +18,28 @@ use super::progress::Progress;
 use super::ranks;
 use super::results::{Results, own_arguments};
 use super::stop::stop_flag;
-use super::target::{self, GivenTargets};
 use crate::analyse::SoFar;
 use crate::engine::sql::Access;
-use crate::engine::{AUTO, ENGINES};
 use crate::model::{
-    Bytes, Coordinates, Dbms, Error, Invocation, Layout, Nanos, Point, PrivateServer, Request,
-    RunOptions, SqlTarget, Step, Target, TargetFacts, shell_path,
+    Coordinates, Dbms, Error, Invocation, Layout, Point, PrivateServer, Request, RunOptions,
+    SqlTarget, Step, Target, TargetFacts, shell_path,
 };
 use crate::ranks::Ranks;
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
 use crate::record::{End, PointRecord};
 use crate::run::agreement::Agreement;
 use crate::run::{self, Event, Listen, Next};
+use args::target;
+pub(super) use args::{MeasuringArgs, SHARED, engines};
 use benches::Benches;
-use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser};
 use host_lines::HostLines;
 pub(super) use job::Job;
 use job::begun_in;
 use rank_journal::OwnJournal;
 use resumed::NamedAgain;
 use std::cell::RefCell;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// The valid values of `--engine`.
-pub(super) fn engines() -> PossibleValuesParser {
-    let auto = PossibleValue::new(AUTO)
-        .help("uring, or libaio with a warning where the kernel forbids io_uring");
-    let named = ENGINES
-        .iter()
-        .map(|engine| PossibleValue::new(engine.info.name).help(engine.info.help));
-    PossibleValuesParser::new(std::iter::once(auto).chain(named))
-}
-
-/// The targets, and on what terms they are measured.
-#[derive(Debug, Clone, Default, Args)]
-pub(super) struct MeasuringArgs {
-    /// Files and devices (addressed as one volume), a directory for a scratch file, or a model:
-    /// sim:… or null:
-    #[arg(value_name = "TARGET", required_unless_present = "resume")]
-    pub(super) targets: Vec<OsString>,
-    /// Size of the scratch file, such as 4GiB [default: depends on the free space]
-    #[arg(long, value_name = "SIZE")]
-    pub(super) scratch_size: Option<Bytes>,
-    /// Keep the scratch file
-    #[arg(long)]
-    pub(super) keep: bool,
-    /// I/O engine; auto is the best one that works here [default: auto]
-    #[arg(long, value_name = "ENGINE", value_parser = engines(), conflicts_with = "resume")]
-    pub(super) engine: Option<String>,
-    /// Use the page cache instead of direct I/O
-    #[arg(long, conflicts_with = "resume")]
-    pub(super) buffered: bool,
-    /// Allow targets with holes: blocks that were never written
-    #[arg(long, conflicts_with = "resume")]
-    pub(super) allow_holes: bool,
-    /// Target that Rigel may overwrite, by the same path; may be repeated
-    #[arg(long, value_name = "PATH")]
-    pub(super) destroy: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(super) outcome: OutcomeArgs,
-    /// Minimum number of threads; psync has one per outstanding I/O [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), conflicts_with = "resume")]
-    pub(super) workers: Option<u32>,
-    #[command(flatten)]
-    pub(super) password: PasswordArgs,
-}
-
-impl MeasuringArgs {
-    /// Joins the other ranks, if a launcher started several. The first thing that a verb does.
-    pub(super) fn enter(&self) -> Result<(), Error> {
-        self.outcome.ranks.joining.enter(!self.destroy.is_empty())
-    }
-}
 
 /// A new run: everything that can be wrong with the request is found here, before anything is
 /// opened or written. `engine` is the one to take where none is asked for.
@@ -188,22 +135,6 @@ pub(super) fn job(
     }
 }
 
-fn target(args: &MeasuringArgs) -> Result<Target, Error> {
-    let given = GivenTargets {
-        targets: &args.targets,
-        option: "",
-        scratch_size: args.scratch_size,
-        keep: args.keep,
-    };
-    let target = match given.model()? {
-        Some(model) => model,
-        None => given.paths(target::is_directory)?,
-    };
-    given.check_scratch(&target)?;
-    target::check_members(&target)?;
-    Ok(target)
-}
-
 /// A run of `verb` that was cut short, given by its directory or its journal: all that it was is in
 /// its journal. `server` are the options of verbs that make private servers.
 pub(super) fn resume(
@@ -226,9 +157,6 @@ pub(super) fn resume(
     resumed::share(&run.header, args)?;
     job_again(path, args, named, server, (journal, run))
 }
-
-/// Time for rank 0 to read the journal of a run that is resumed, or the files of a demand.
-pub(super) const SHARED: Nanos = Nanos::from_secs(600);
 
 /// Refuses to resume a run by another verb than its own.
 fn refuse_other_verb(header: &Header, verb: &str, path: &Path) -> Result<(), Error> {

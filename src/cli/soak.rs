@@ -318,7 +318,7 @@ impl SoakArgs {
         let access = database::access(urls, &self.measuring.password)?;
         let settings = self.work.settings()?;
         sql_args::refuse_foreign(&settings, access.dbms())?;
-        let tables = sql::tables_of(&access)?;
+        let tables = database::tables_of(&access)?;
         let work = sql_args::work(&settings, tables)?;
         let request = self.request(
             tables.block,

@@ -12,10 +12,10 @@ use super::sql_args::{self, TablesArgs, WorkArgs};
 use super::sql_script::{self, ScriptArgs};
 use super::{calibrate, page, ranges, ranks};
 use crate::engine::sql::access::shown;
-use crate::engine::sql::{self, Access, LoadRequest};
+use crate::engine::sql::{self, LoadRequest};
 use crate::model::{
     Arrivals, Bound, CurveRequest, Dbms, Error, Loads, Mix, Nanos, Pattern, Ratio, Request,
-    SqlStop, SqlTerms, Tables, WarmUp, shell_word,
+    SqlStop, SqlTerms, Tables, WarmUp,
 };
 use crate::report;
 use crate::server;
@@ -302,7 +302,7 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
     })?;
     let access = database::access(&urls, &measuring.password)?;
     sql_args::refuse_foreign(&settings, access.dbms())?;
-    let tables = tables_of(&access)?;
+    let tables = database::tables_of(&access)?;
     args.tables.refuse_others(&args.work.stated()?, tables)?;
     let request = args
         .shape
@@ -397,21 +397,6 @@ fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error>
     );
     let status = if found.keeps_bound() { 0 } else { 3 };
     measuring::conclude(job, &run, stopped, status)
-}
-
-/// The tables that a database has from us.
-pub(super) fn tables_of(access: &Access) -> Result<Tables, Error> {
-    let access = ranks::own_servers(access);
-    sql::find(&access)?.ok_or_else(|| {
-        let address = &access.servers[0];
-        Error::usage(
-            format!("'{address}' has no tables of rigel sql load, or not all of them"),
-            format!(
-                "create them: rigel sql load {}",
-                shell_word(&address.to_string())
-            ),
-        )
-    })
 }
 
 impl ShapeArgs {

@@ -4,10 +4,11 @@
 //! written to, or sent a password comes from each rank's own command line, and rank 0 compares that
 //! with its journal: nothing that arrives over the network names a file, a directory or a server.
 
-use super::{Job, MeasuringArgs, SHARED, target};
+use super::args::{MeasuringArgs, SHARED, target};
+use super::job::Job;
 use crate::cli::ranks::{self, refuse_other_flags};
 use crate::cli::results::{Results, own_arguments};
-use crate::cli::{database, sql, sql_args};
+use crate::cli::{database, sql_args};
 use crate::engine::sql::Access;
 use crate::engine::{self, AUTO};
 use crate::model::{
@@ -274,7 +275,7 @@ pub(super) fn follow(
     plan.check(verb)?;
     let access = named.access(args)?;
     if let Some(access) = &access {
-        let tables = sql::tables_of(access)?;
+        let tables = database::tables_of(access)?;
         if plan.request.tables() != Some(tables) {
             return Err(Error::usage(
                 format!(
