@@ -404,12 +404,15 @@ fn page_writes(report: &DatabaseReport, direct: Option<&DemandStream>) -> Option
         (writes > 0.0).then_some((writes, bytes))
     };
     let told = row.and_then(|row| by_function(row, false));
-    let how = match (told, report.kind) {
-        (Some(_), ReportKind::AwrPdb) => "writes to data files",
-        (Some(_), _) => "DBWR of I/O by function",
-        (None, _) => "derived: write requests without direct writes; size from blocks of the cache",
-    };
     let (per_s, bytes) = told.or_else(derived)?;
+    let how = match (told, report.kind, bytes) {
+        (Some(_), ReportKind::AwrPdb, _) => "writes to data files",
+        (Some(_), ..) => "DBWR of I/O by function",
+        (None, _, Some(_)) => {
+            "derived: write requests without direct writes; size from blocks of the cache"
+        }
+        (None, _, None) => "derived: write requests without direct writes",
+    };
     // A batch of page writes is one wait: it is no latency of a write.
     Some(DemandStream {
         per_s: Some(per_s),
