@@ -80,6 +80,7 @@ pub use ranks::{
 pub use reported_knee::{MARGIN as KNEE_MARGIN, ReportedKnee};
 pub use result::{ImportedResult, RunResult};
 pub use search::at_load::AtLoad;
+pub use search::bracket::Bracket;
 pub use search::calibration::{Calibration, ClosingFigures, LogWrites, calibration};
 pub use search::curve::{CurveResult, Naming, curve};
 pub use search::fit::{

@@ -4,6 +4,7 @@
 //! alone, so that they cannot contradict each other.
 
 use super::demand::{DatabaseResult, WatchReader, WatchResult, database, load_points};
+use super::figures::confidence::BoundVerdict;
 use super::point::summary::PointSummary;
 use super::ranks::ranks;
 use super::reported_knee::{ReportedKnee, reported_knee};
@@ -156,10 +157,14 @@ impl RunResult {
         }
     }
 
-    /// False if no load of a curve kept the latency bound that it was given.
+    /// Whether any load of a curve kept the latency bound; `None` if the curve had none, and for
+    /// other runs.
     #[must_use]
-    pub fn keeps_bound(&self) -> bool {
-        !matches!(self, Self::Curve(found) if !found.keeps_bound())
+    pub fn bound_verdict(&self) -> Option<BoundVerdict> {
+        match self {
+            Self::Curve(found) => found.bound_verdict(),
+            _ => None,
+        }
     }
 
     /// Findings about the run as a whole.

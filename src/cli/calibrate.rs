@@ -1,5 +1,6 @@
 //! `rigel calibrate`: the storage's limits and latencies, each with its interval, in one command.
 
+use super::exit_status::exit_status;
 use super::measuring::{self, MeasuringArgs};
 use super::output::result;
 use super::page;
@@ -14,7 +15,7 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 no rate met \
-                  --max-latency."
+                  --max-latency, 4 undecided."
 )]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(super) struct CalibrateArgs {
@@ -127,8 +128,8 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
         page::show(&run, &found, path, args.measuring.outcome.json, verbs);
     }
     let asked = matches!(run.header.request(), Request::Calibrate(request) if request.bound_given);
-    let status = if asked && calibration.sustained.kept.is_none() {
-        3
+    let status = if asked {
+        exit_status(calibration.bound_verdict())
     } else {
         0
     };

@@ -2,6 +2,7 @@
 
 use super::calibrate::{refuse_imprecise, size_of_io, times_of_point};
 use super::database;
+use super::exit_status::exit_status;
 use super::measuring::{self, MeasuringArgs};
 use super::sql_args::{self, WorkArgs};
 use super::{page, ranges, ranks, sql};
@@ -20,7 +21,8 @@ use clap::{Args, ValueEnum};
 #[command(
     after_help = "A range includes both ends: 1..64 doubles, 1k..30k takes about 12 steps, \
                   1..64/8 takes steps of 8. 1,2,5,9 is a list.\nExit status: 0 complete, 1 failed \
-                  or incomplete, 2 wrong usage, 3 no load met --max-latency."
+                  or incomplete, 2 wrong usage, 3 no load met --max-latency, 4 \
+                  undecided."
 )]
 pub(super) struct CurveArgs {
     #[command(flatten)]
@@ -151,7 +153,7 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
         args.measuring.outcome.json,
         "`rigel report`, `advise` and `compare`",
     );
-    let status = if found.keeps_bound() { 0 } else { 3 };
+    let status = found.bound_verdict().map_or(0, exit_status);
     measuring::conclude(job, &run, stopped, status)
 }
 

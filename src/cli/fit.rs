@@ -1,6 +1,7 @@
 //! `rigel fit`: how many times a target carries the demand of a database.
 
 use super::calibrate::size_of_io;
+use super::exit_status::exit_status;
 use super::measuring::{self, Job, MeasuringArgs};
 use super::output::{self, remark};
 use super::{database, demand, page, ranks, sql, sql_args};
@@ -114,7 +115,7 @@ pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
         measuring.targets.splice(..0, first);
         let job = measuring::resume(run, &measuring, "fit", None)?;
         let fitted = measure(job, &measuring, true)?;
-        return Ok(fitted.as_ref().map_or(0, Fitted::status));
+        return Ok(fitted.map_or(0, |one| exit_status(one.found.verdict)));
     }
     let request = args.shared_request()?;
     let targets = &args.measuring.targets;
@@ -135,7 +136,9 @@ pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
     if let [_, _, ..] = fitted[..] {
         args.show_together(&fitted);
     }
-    Ok(fitted.iter().map(Fitted::status).max().unwrap_or(0))
+    // Every target must hold it.
+    let verdicts = fitted.iter().map(|one| one.found.verdict);
+    Ok(exit_status(BoundVerdict::all_of(verdicts)))
 }
 
 /// What was found on one target.
@@ -144,17 +147,6 @@ struct Fitted {
     run: PathBuf,
     json: String,
     found: FitResult,
-}
-
-impl Fitted {
-    /// Exit status: undecided is worse than held, and not held is worse than both.
-    fn status(&self) -> u8 {
-        match self.found.verdict {
-            BoundVerdict::Kept => 0,
-            BoundVerdict::Broken => 3,
-            BoundVerdict::Undecided => 4,
-        }
-    }
 }
 
 impl FitArgs {
@@ -464,7 +456,7 @@ fn measure(mut job: Job, args: &MeasuringArgs, is_only: bool) -> Result<Option<F
         json: text,
         found: *found,
     };
-    measuring::conclude(job, &run, stopped, fitted.status())?;
+    measuring::conclude(job, &run, stopped, exit_status(fitted.found.verdict))?;
     Ok(Some(fitted))
 }
 

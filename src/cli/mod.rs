@@ -12,6 +12,7 @@ pub mod conf;
 mod curve;
 mod database;
 mod demand;
+mod exit_status;
 mod fit;
 mod import;
 mod layers;
@@ -62,7 +63,7 @@ use std::path::Path;
     after_help = "Exit status: 0 success; 1 failed or incomplete; 2 wrong usage; 3 a limit was \
                   not met: --max-latency of calibrate, curve and sql run, --slo of soak, \
                   --need of fit, --fail-if-slower of compare; or check has a warning; 4 \
-                  undecided: fit."
+                  undecided, by --max-latency or --need."
 )]
 struct Cli {
     #[command(subcommand)]

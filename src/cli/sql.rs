@@ -2,6 +2,7 @@
 
 use super::conf::Settings;
 use super::database::{self, PasswordArgs};
+use super::exit_status::exit_status;
 use super::measuring::{self, MeasuringArgs};
 use super::outcome::OutcomeArgs;
 use super::output::{remark, result};
@@ -46,7 +47,7 @@ enum SqlVerb {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 no load met \
-                  --max-latency."
+                  --max-latency, 4 undecided."
 )]
 struct RunArgs {
     /// Databases: postgres://user@host:port/database or mysql://…; sessions are assigned to
@@ -395,7 +396,7 @@ fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error>
         args.outcome.json,
         "`rigel report` and `compare`",
     );
-    let status = if found.keeps_bound() { 0 } else { 3 };
+    let status = found.bound_verdict().map_or(0, exit_status);
     measuring::conclude(job, &run, stopped, status)
 }
 

@@ -7,7 +7,7 @@
 use super::ranks::of_rank;
 use super::search::{WARM_UP, WINDOW, seed_of};
 use super::visits::Visits;
-use crate::analyse::{PointSummary, TriedMultiple, bracket, least_to_decide, multiples};
+use crate::analyse::{Bracket, PointSummary, TriedMultiple, bracket, least_to_decide, multiples};
 use crate::model::{
     Arrivals, Coordinates, DemandKind, FitRequest, Load, Mix, Nanos, OfferedStream, Pattern, Point,
     Ratio, Stream, Until,
@@ -95,7 +95,7 @@ impl FitRequest {
         let (Some(first), Some(last)) = (tried.first(), tried.last()) else {
             return Some(1.0f64.clamp(self.lowest, self.highest));
         };
-        let (held, not_held) = bracket(tried);
+        let Bracket { held, not_held, .. } = bracket(tried);
         let Some(limit) = not_held else {
             let next = (last.multiple * 2.0).min(self.highest);
             return (next > last.multiple).then_some(next);
@@ -148,7 +148,7 @@ impl FitRequest {
             let of = of.find(|(multiple, _)| coordinates(*multiple) == coordinates(wanted));
             of.map_or(VISITS_MAX, |(_, visits)| *visits)
         };
-        let (held, not_held) = bracket(tried);
+        let Bracket { held, not_held, .. } = bracket(tried);
         let is_open = held.is_none_or(|held| held < self.need)
             && not_held.is_none_or(|limit| limit > self.need);
         let need = Some(self.need).filter(|need| is_open && visits(*need) < VISITS_MAX);

@@ -207,9 +207,26 @@ fn reach(found: &Calibration) -> Vec<String> {
                 parts::percent(variation.share)
             )
         } else {
-            "Visits to the same load differed by no more than chance.".to_string()
+            format!(
+                "Visits to the same load differed by {} (standard deviation), no more than chance \
+                 explains.",
+                parts::percent(variation.share.hypot(variation.within))
+            )
         };
         sentences.push(what);
+    }
+    let lost = found
+        .points
+        .iter()
+        .filter_map(|point| point.classes.first()?.lost.as_ref())
+        .map(|lost| lost.phases)
+        .sum();
+    if lost > 0 {
+        sentences.push(format!(
+            "{} of stalled or slow I/O came at some loads and might have come at any: all intervals \
+             include that, which can make them alike.",
+            parts::counted(lost, "phase")
+        ));
     }
     sentences
 }
@@ -238,13 +255,11 @@ fn sustained(found: &Calibration) -> Vec<String> {
             .filter(|point| point.step() == Step::Rate);
         let fails =
             |point: &PointSummary| point.classes.iter().any(|class| !class.failed.is_empty());
-        let why = match sustained.broken_rate {
-            None if sustained.undecided > 0 => {
-                "the measured time did not decide for any offered rate".to_string()
-            }
-            None => "no offered rate was measured".to_string(),
-            Some(_) if rates.any(fails) => "I/Os failed at every offered rate".to_string(),
-            Some(broken) => format!("no offered rate certainly was, down to {}", rate(broken)),
+        let why = match (sustained.broken_rate, sustained.undecided_rate) {
+            (Some(_), _) if rates.any(fails) => "I/Os failed at every offered rate".to_string(),
+            (None, None) => "no offered rate was measured".to_string(),
+            (_, Some(_)) => format!("none was certainly served; {}", not_sustained(sustained)),
+            (Some(broken), None) => format!("no offered rate was served, down to {}", rate(broken)),
         };
         format!("Within {bound}: {why}.")
     };
@@ -259,12 +274,19 @@ fn sustained(found: &Calibration) -> Vec<String> {
     std::iter::once(open).chain(closed).collect()
 }
 
-/// The lowest rate that was not sustained, or that there was none.
+/// The lowest rate that was not sustained, and the lowest below it that is undecided.
 pub(super) fn not_sustained(sustained: &Sustained) -> String {
-    sustained.broken_rate.map_or_else(
-        || "no higher rate certainly failed".into(),
-        |broken| format!("{} was not met", parts::per_second(broken as f64)),
-    )
+    let rate = |rate: u64| parts::per_second(rate as f64);
+    match (sustained.broken_rate, sustained.undecided_rate) {
+        (Some(broken), Some(undecided)) => format!(
+            "{} was not met, and {} is undecided",
+            rate(broken),
+            rate(undecided)
+        ),
+        (Some(broken), None) => format!("{} was not met", rate(broken)),
+        (None, Some(undecided)) => format!("{} is undecided", rate(undecided)),
+        (None, None) => "no higher rate failed".into(),
+    }
 }
 
 /// All figures with their intervals: throughput, then latency.

@@ -269,15 +269,27 @@ fn highest_loads(found: &CurveResult) -> Vec<String> {
         |it| format!("Within {}", parts::bound_in_words(it)),
     );
     let rate = |rate: u64| parts::per_second(rate as f64);
-    let open = match (sustained.kept_rate, sustained.broken_rate) {
-        (Some(kept), None) => Some(format!("{}, the highest offered rate, was met", rate(kept))),
-        (Some(kept), Some(broken)) => Some(format!(
-            "{} is the highest rate that was met; {} was not",
+    let open = match (
+        sustained.kept_rate,
+        sustained.broken_rate,
+        sustained.undecided_rate,
+    ) {
+        (Some(kept), None, None) => {
+            Some(format!("{}, the highest offered rate, was met", rate(kept)))
+        }
+        (Some(kept), ..) => Some(format!(
+            "{} is the highest rate that was met; {}",
             rate(kept),
-            rate(broken)
+            not_sustained(sustained)
         )),
-        (None, Some(broken)) => Some(format!("no offered rate was met, down to {}", rate(broken))),
-        (None, None) => None,
+        (None, _, Some(_)) => Some(format!(
+            "no offered rate certainly was met; {}",
+            not_sustained(sustained)
+        )),
+        (None, Some(broken), None) => {
+            Some(format!("no offered rate was met, down to {}", rate(broken)))
+        }
+        (None, None, None) => None,
     };
     let closed = match sustained.closed {
         Some(at) => Some(format!(

@@ -2,7 +2,7 @@
 
 use super::document::{Block, Section, Table, Unit};
 use super::parts;
-use crate::analyse::{ClassSummary, Estimate, LatencySummary, PointSummary, RateMet};
+use crate::analyse::{BoundVerdict, ClassSummary, Estimate, LatencySummary, PointSummary, RateMet};
 use crate::model::{Arrivals, Bytes, Finding, FindingName, Request, Step};
 use crate::record::End;
 use crate::record::journal::Run;
@@ -55,7 +55,7 @@ impl ByteRate {
 
     /// A number of bytes per second in this unit.
     fn of(self, class: &ClassSummary) -> String {
-        parts::count(class.iops * f64::from(class.io_bytes) / self.bytes())
+        parts::count(class.bytes_per_s() / self.bytes())
     }
 }
 
@@ -221,16 +221,14 @@ fn steady(point: &PointSummary, class: &ClassSummary) -> &'static str {
     }
 }
 
-/// The fault of a point: its offered rate was not met, or it exceeded the latency bound.
+/// The fault of a point: its offered rate was not met, it certainly exceeded the latency bound, or
+/// the measured time decides neither.
 fn mark(class: &ClassSummary) -> &'static str {
-    if class.met == Some(RateMet::No) {
-        "not met"
-    } else if class.within.is_some_and(|within| !within.kept) {
-        "over the bound"
-    } else if class.met == Some(RateMet::Undecided) {
-        "undecided"
-    } else {
-        ""
+    match (class.met, class.within.map(|within| within.verdict)) {
+        (Some(RateMet::No), _) => "not met",
+        (_, Some(BoundVerdict::Broken)) => "over the bound",
+        (_, Some(BoundVerdict::Undecided)) | (Some(RateMet::Undecided), None) => "undecided",
+        _ => "",
     }
 }
 

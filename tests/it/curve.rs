@@ -187,3 +187,42 @@ fn reports_read_as_ever() {
         );
     }
 }
+
+#[test]
+fn a_load_that_was_too_short_to_judge_is_undecided_and_not_refused() {
+    let place = Place::new("curve-undecided");
+    // The device serves 3,000 per second, and no response time was above the bound.
+    let measured = |seed: u32, rates: &str| {
+        let line = format!(
+            "curve sim:64,500us,limit=3000/s --rate {rates} --max-latency 10ms --seed {seed} \
+             --no-progress --out {rates}-{seed}"
+        );
+        let output = rigel(&place, &line).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        (output.status.code().unwrap(), words.join(" "))
+    };
+    let mut statuses = Vec::new();
+    for seed in 1..=6 {
+        let (status, text) = measured(seed, "2500");
+        assert!(!text.contains("No load met"), "{seed}: {text}");
+        assert_eq!(status == 4, text.contains("is undecided"), "{seed}: {text}");
+        assert_eq!(
+            status == 4,
+            text.contains("? undecided Latency"),
+            "{seed}: {text}"
+        );
+        statuses.push(status);
+        let (status, text) = measured(seed, "1k,2k,2500");
+        assert_eq!(status, 0, "{seed}: {text}");
+        let is_all = text.contains("the maximum that was offered");
+        assert_eq!(is_all, text.contains("It serves 2,500"), "{seed}: {text}");
+    }
+    statuses.sort_unstable();
+    statuses.dedup();
+    assert_eq!(statuses, [0, 4]);
+    // More than the device can do is refused.
+    let (status, text) = measured(1, "4k");
+    assert_eq!(status, 3, "{text}");
+    assert!(text.contains("No load met the bound"), "{text}");
+}

@@ -1,6 +1,7 @@
 //! The conclusion of a calibration.
 
 use super::parts::{Conclusion, Objections, failures, sentence_of, throttle, warnings};
+use crate::analyse::figures::confidence::BoundVerdict;
 use crate::analyse::figures::quantity::{bound_in_words, count, size, time};
 use crate::analyse::search::at_load::AtLoad;
 use crate::analyse::search::calibration::Calibration;
@@ -42,14 +43,16 @@ pub(super) fn conclusion(header: &Header, found: &Calibration) -> Conclusion {
     // Missing the bound is a failure only if the user gave one; the default is from Oracle's
     // procedure.
     let asked = matches!(header.request(), Request::Calibrate(request) if request.bound_given);
+    let is_broken = found.bound_verdict() == BoundVerdict::Broken;
     let cautions: Vec<String> = throttle(&found.findings, &found.points, &found.curve)
         .into_iter()
         .chain(sentence_of(FindingName::Tail, &found.findings))
-        .chain(kept_none(found).filter(|_| !asked))
+        .chain(kept_none(found).filter(|_| !asked || !is_broken))
         .collect();
     let objections = Objections {
         caution: (!cautions.is_empty()).then(|| cautions.join(" ")),
-        failure: failures(&found.points).or_else(|| kept_none(found).filter(|_| asked)),
+        failure: failures(&found.points)
+            .or_else(|| kept_none(found).filter(|_| asked && is_broken)),
     };
     objections.conclude(
         text.trim_start(),
@@ -94,13 +97,17 @@ fn on_each(at: AtLoad) -> &'static str {
     }
 }
 
-/// Says that no offered rate kept the bound, if rates were offered.
+/// Says that no offered rate certainly kept the bound, if rates were offered.
 fn kept_none(found: &Calibration) -> Option<String> {
     let rates = || found.points.iter().any(|point| point.step() == Step::Rate);
     (found.sustained.kept.is_none() && rates()).then(|| {
-        format!(
-            "No offered rate met the bound of {}.",
-            bound_in_words(&found.bound)
-        )
+        let bound = bound_in_words(&found.bound);
+        match found.bound_verdict() {
+            BoundVerdict::Broken => format!("No offered rate met the bound of {bound}."),
+            _ => format!(
+                "Whether an offered rate meets the bound of {bound} is undecided: measure longer, \
+                 with --thorough."
+            ),
+        }
     })
 }

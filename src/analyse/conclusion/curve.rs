@@ -1,6 +1,7 @@
 //! The conclusion of a curve, of raw I/O or of a database's sessions.
 
 use super::parts::{Conclusion, Objections, failures, throttle, warnings};
+use crate::analyse::figures::confidence::BoundVerdict;
 use crate::analyse::figures::quantity::{bound_in_words, count, percent, time};
 use crate::analyse::point::sql::SqlSummary;
 use crate::analyse::point::summary::PointSummary;
@@ -23,14 +24,20 @@ pub(super) fn conclusion(header: &Header, found: &CurveResult) -> Conclusion {
         let _ = write!(text, " {}", closed(found, &most, naming));
     }
     text.push_str(&offered(found, naming));
-    if text.is_empty() {
+    let undecided = undecided(found, naming);
+    if text.is_empty() && undecided.is_none() {
         text.push_str("The run measured too little for a conclusion.");
     }
     let failure = failures(&found.points).or_else(|| {
-        let bound = found.bound.as_ref().filter(|_| !found.keeps_bound())?;
+        let is_broken = found.bound_verdict() == Some(BoundVerdict::Broken);
+        let bound = found.bound.as_ref().filter(|_| is_broken)?;
         Some(format!("No load met the bound of {bound}."))
     });
-    let caution = throttle(&found.findings, &found.points, &found.shape);
+    let cautions: Vec<String> = throttle(&found.findings, &found.points, &found.shape)
+        .into_iter()
+        .chain(undecided)
+        .collect();
+    let caution = (!cautions.is_empty()).then(|| cautions.join(" "));
     Objections { caution, failure }.conclude(
         text.trim_start(),
         &warnings(header, &found.findings, &found.points),
@@ -49,20 +56,10 @@ fn closed(found: &CurveResult, most: &AtLoad, naming: Naming) -> String {
             .count()
             > 1
     }) {
-        Some(knee) if knee.bounded_above => {
-            let at = found
-                .points
-                .iter()
-                .find(|point| point.is_at_depth(knee.load));
-            let there = at
-                .and_then(|point| point.classes.first())
-                .map_or(knee.throughput.value, |class| class.iops);
-            format!(
-                "With {} {place} it does {} {rate}; more only increase latency.",
-                knee.load,
-                count(there)
-            )
-        }
+        Some(knee) if knee.bounded_above => format!(
+            "With {} {place} it does {maximum} {rate}; more only increase latency.",
+            knee.load
+        ),
         Some(_) => format!(
             "At {} {place} it does {maximum} {rate}, and throughput was still rising there: \
              median {p50}, p99 {p99}.",
@@ -84,10 +81,16 @@ fn offered(found: &CurveResult, naming: Naming) -> String {
     let one = naming.one;
     let mut text = match (sustained.kept, sustained.kept_rate, sustained.broken_rate) {
         (Some(at), Some(rate), broken) => {
-            let but = broken.map_or_else(
-                || ", the maximum that was offered".into(),
-                |broken| format!(", but not {}", count(broken as f64)),
-            );
+            let but = match (broken, sustained.undecided_rate) {
+                (Some(broken), _) => format!(", but not {}", count(broken as f64)),
+                (None, Some(undecided)) => {
+                    format!(
+                        "; whether it serves {} is undecided",
+                        count(undecided as f64)
+                    )
+                }
+                (None, None) => ", the maximum that was offered".into(),
+            };
             let (p50, p99) = (time(at.p50_us.value), time(at.p99_us.value));
             let rate = count(rate as f64);
             format!(
@@ -95,7 +98,7 @@ fn offered(found: &CurveResult, naming: Naming) -> String {
                  {p50} and p99 {p99}{but}."
             )
         }
-        (_, _, Some(broken)) => {
+        (_, _, Some(broken)) if sustained.offered_verdict == Some(BoundVerdict::Broken) => {
             format!(
                 " No offered rate was served{within}, not even {} {one} per second.",
                 count(broken as f64)
@@ -112,6 +115,46 @@ fn offered(found: &CurveResult, naming: Naming) -> String {
         );
     }
     text
+}
+
+/// Says that the measured time does not decide whether any load is served within the bound, and what
+/// it showed; `None` if one certainly is, or certainly none.
+fn undecided(found: &CurveResult, naming: Naming) -> Option<String> {
+    let sustained = &found.sustained;
+    let verdict = found
+        .bound_verdict()
+        .or(sustained.offered_verdict)
+        .filter(|_| !found.points.is_empty())?;
+    if verdict != BoundVerdict::Undecided {
+        return None;
+    }
+    let within = found.bound.as_ref().map_or_else(String::new, |bound| {
+        format!(" within {}", bound_in_words(bound))
+    });
+    let Some(rate) = sustained.undecided_rate else {
+        return Some(format!(
+            "Whether any load is served{within} is undecided: measure longer."
+        ));
+    };
+    let point = found
+        .points
+        .iter()
+        .find(|point| point.coordinates.rate() == Some(rate))?;
+    let latency = point.classes.first().and_then(|class| class.latency);
+    let seen = latency.map_or_else(String::new, |latency| {
+        format!(
+            ", with p99 {} and a maximum of {}",
+            time(latency.p99_us),
+            time(latency.max_us)
+        )
+    });
+    Some(format!(
+        "Whether it serves {} {} per second that arrive at random times{within} is undecided: {}{seen} \
+         are too short to tell. Measure longer.",
+        count(rate as f64),
+        naming.one,
+        time(point.measured_s * 1e6),
+    ))
 }
 
 /// Describes the sessions of the busiest point and where their time goes.

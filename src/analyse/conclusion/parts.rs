@@ -61,6 +61,9 @@ impl Objections {
             2 => " There is one more warning.".into(),
             kinds => format!(" There are {} more warnings.", kinds - 1),
         };
+        if found.is_empty() {
+            sentence = sentence.trim_start().to_string();
+        }
         let objected = self.caution.is_some() || self.failure.is_some();
         match kinds.first() {
             Some(first) => {

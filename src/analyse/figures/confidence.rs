@@ -49,6 +49,32 @@ impl Estimate {
         }
     }
 
+    /// The quotient of two figures. The interval is that of independent figures by the delta method
+    /// on logarithms: the distances of the limits add up as squares. `None` if either has no
+    /// interval with both limits, or a lower limit that is not above zero.
+    #[must_use]
+    pub fn over(self, divisor: Self) -> Self {
+        let value = self.value / divisor.value;
+        let ends = |of: Self| {
+            let interval = of
+                .interval
+                .and_then(Limits::both)
+                .filter(|interval| interval.low > 0.0)?;
+            Some((
+                (of.value / interval.low).ln(),
+                (interval.high / of.value).ln(),
+            ))
+        };
+        let interval =
+            ends(self)
+                .zip(ends(divisor))
+                .map(|((down, up), (divisor_down, divisor_up))| Limits {
+                    low: value * (-down.hypot(divisor_up)).exp(),
+                    high: Some(value * up.hypot(divisor_down).exp()),
+                });
+        Self { value, interval }
+    }
+
     /// Half the width of the interval as a fraction of the figure; `None` if one of the limits is
     /// unknown.
     #[must_use]
@@ -142,6 +168,28 @@ pub enum BoundVerdict {
     Broken,
     /// The measured time shows neither.
     Undecided,
+}
+
+impl BoundVerdict {
+    /// Of several verdicts all of which are required: broken if one is, else undecided if one is.
+    #[must_use]
+    pub fn all_of(verdicts: impl Iterator<Item = Self>) -> Self {
+        verdicts.fold(Self::Kept, |all, verdict| match (all, verdict) {
+            (Self::Broken, _) | (_, Self::Broken) => Self::Broken,
+            (Self::Undecided, _) | (_, Self::Undecided) => Self::Undecided,
+            (Self::Kept, Self::Kept) => Self::Kept,
+        })
+    }
+
+    /// Of several verdicts one of which is enough: kept if one is, else undecided if one is.
+    #[must_use]
+    pub fn any_of(verdicts: impl Iterator<Item = Self>) -> Self {
+        verdicts.fold(Self::Broken, |any, verdict| match (any, verdict) {
+            (Self::Kept, _) | (_, Self::Kept) => Self::Kept,
+            (Self::Undecided, _) | (_, Self::Undecided) => Self::Undecided,
+            (Self::Broken, Self::Broken) => Self::Broken,
+        })
+    }
 }
 
 /// How the response times of one class compare with a bound.

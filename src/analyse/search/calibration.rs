@@ -9,7 +9,7 @@ use super::knee::Plateau;
 use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
 use super::sustained::{Sustained, sustained};
-use crate::analyse::figures::confidence::Estimate;
+use crate::analyse::figures::confidence::{BoundVerdict, Estimate};
 use crate::analyse::figures::quantity::count;
 use crate::analyse::figures::statistics::{Interval, Limits};
 use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise_within};
@@ -45,7 +45,8 @@ pub struct Calibration {
     pub bound: String,
     /// Random reads of the small size at depth 1: latency at low load.
     pub low_load: Option<AtLoad>,
-    /// Random reads at the knee; after burst credit ran out, those of the closing measurement.
+    /// Random reads at the knee, with the throughput of `maximum`; after burst credit ran out, those
+    /// of the closing measurement.
     pub at_knee: Option<AtLoad>,
     /// Random reads at the knee, with the throughput of the plateau: `MAX_IOPS`. If the closing
     /// measurement differs from it, that of the closing measurement, with an interval that covers
@@ -142,15 +143,20 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     findings.extend(low_load.and_then(run_checks::tail));
     // The search ran on credit in part; the closing measurement came after it was used up.
     let lasting = closing.knee.filter(|_| ran_out(&findings));
+    let sustained = sustained(&points).at_most(lasting.or(maximum), &curve);
+    findings.extend(sustained.contradiction());
+    let maximum = lasting.or(maximum);
+    let at_knee = lasting.or_else(|| curve.knee.and_then(|knee| at(depth(knee.load))));
     Calibration {
         bound: bound.to_string(),
         low_load,
-        at_knee: lasting.or_else(|| curve.knee.and_then(|knee| at(depth(knee.load)))),
-        maximum: lasting.or(maximum),
+        // Which of the plateau's depths had the highest throughput is chance.
+        at_knee: at_knee.map(|at| maximum.map_or(at, |maximum| at.with_rate(maximum.iops))),
+        maximum,
         large: at(greatest(Step::Large)),
         large_low_load: at(shallow(Step::Large)),
         stream: at(of(Step::Stream).next()),
-        sustained: sustained(&points),
+        sustained,
         write_low_load: at(shallow(Step::Write)),
         writes: missed_writes.map(|(_, closing)| closing).or(writes),
         log_writes: log_writes.collect(),
@@ -161,6 +167,20 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         cache,
         findings,
         points,
+    }
+}
+
+impl Calibration {
+    /// Whether any offered rate kept the bound. If none was offered, only a closed loop of which no
+    /// depth kept it decides.
+    #[must_use]
+    pub fn bound_verdict(&self) -> BoundVerdict {
+        let is_too_slow = self.sustained.constant_verdict == Some(BoundVerdict::Broken);
+        self.sustained.offered_verdict.unwrap_or(if is_too_slow {
+            BoundVerdict::Broken
+        } else {
+            BoundVerdict::Undecided
+        })
     }
 }
 
@@ -285,8 +305,11 @@ fn unseen_interval(points: &[PointSummary]) -> Option<f64> {
     (seconds > 0.0).then_some(seconds / 3.0)
 }
 
-/// The figures at the knee, with the throughput of the plateau.
+/// The figures at the knee, with the throughput of the plateau. A plateau of one load is that load.
 pub(in crate::analyse) fn at_plateau(at: AtLoad, plateau: &Plateau) -> AtLoad {
+    if plateau.from >= plateau.to {
+        return at;
+    }
     at.with_rate(Estimate {
         value: plateau.throughput,
         interval: Some(plateau.interval.into()),

@@ -8,6 +8,7 @@ use super::calibration::at_plateau;
 use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
 use super::sustained::{Sustained, sustained};
+use crate::analyse::figures::confidence::BoundVerdict;
 use crate::analyse::point::sql::SqlSummary;
 use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::analyse::point::visits::{variation, widen};
@@ -37,10 +38,10 @@ pub struct CurveResult {
 }
 
 impl CurveResult {
-    /// True if at least one load kept the latency bound, or if there was none.
+    /// Whether any load kept the latency bound; `None` if the run had none.
     #[must_use]
-    pub fn keeps_bound(&self) -> bool {
-        self.bound.is_none() || self.sustained.kept.is_some() || self.sustained.closed.is_some()
+    pub fn bound_verdict(&self) -> Option<BoundVerdict> {
+        self.bound.as_ref().map(|_| self.sustained.verdict())
     }
 
     /// The point of database sessions with the highest throughput, and its index; `None` for raw
@@ -122,10 +123,11 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
         let found = at(closed().find(|(point, _)| point.is_at_depth(knee.load)))?;
         Some(at_plateau(found, &knee.plateau))
     });
+    let maximum = at_knee.or_else(|| at(greatest));
+    let sustained = sustained(&points).at_most(maximum, &shape);
     CurveResult {
         bound: bound.map(|bound| bound.to_string()),
-        maximum: at_knee.or_else(|| at(greatest)),
-        sustained: sustained(&points),
+        maximum,
         scheduling_delay: points
             .iter()
             .filter_map(delay)
@@ -133,7 +135,9 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
         findings: run_checks::warnings(records, &points, &shape, &CacheTest::default(), precision)
             .into_iter()
             .chain(variation.and_then(run_checks::varied))
+            .chain(sustained.contradiction())
             .collect(),
+        sustained,
         shape,
         points,
     }

@@ -6,6 +6,7 @@
 //! the answer lies between the highest multiple that certainly held and the lowest that certainly
 //! did not.
 
+use super::bracket::Bracket;
 use crate::analyse::figures::confidence::{BoundVerdict, Estimate, WINDOWS_FOR_MEAN};
 use crate::analyse::figures::quantity::count;
 use crate::analyse::point::objective::ObjectiveVerdict;
@@ -122,7 +123,7 @@ impl TriedMultiple {
             verdict: if streams.is_empty() {
                 BoundVerdict::Broken
             } else {
-                worst(streams.iter().map(|one| one.verdict))
+                BoundVerdict::all_of(streams.iter().map(|one| one.verdict))
             },
             kept: streams.iter().all(|stream| stream.kept),
             streams,
@@ -155,15 +156,6 @@ impl TriedMultiple {
     }
 }
 
-/// Of several verdicts all of which are wanted: not held if one is not, else undecided if one is.
-fn worst(verdicts: impl Iterator<Item = BoundVerdict>) -> BoundVerdict {
-    verdicts.fold(BoundVerdict::Kept, |worst, one| match (worst, one) {
-        (BoundVerdict::Broken, _) | (_, BoundVerdict::Broken) => BoundVerdict::Broken,
-        (BoundVerdict::Undecided, _) | (_, BoundVerdict::Undecided) => BoundVerdict::Undecided,
-        (BoundVerdict::Kept, BoundVerdict::Kept) => BoundVerdict::Kept,
-    })
-}
-
 impl TriedStream {
     fn of(class: &ClassSummary, of_ranks: &[RankClasses]) -> Option<Self> {
         let kind = DemandKind::ALL
@@ -179,7 +171,7 @@ impl TriedStream {
         let (verdict, kept) = if hosts.is_empty() {
             (all.verdict, all.kept)
         } else {
-            let verdict = worst(hosts.iter().map(|host| host.verdict));
+            let verdict = BoundVerdict::all_of(hosts.iter().map(|host| host.verdict));
             (verdict, hosts.iter().all(|host| host.kept))
         };
         Some(Self {
@@ -274,20 +266,10 @@ pub fn multiples(points: &[PointSummary]) -> Vec<TriedMultiple> {
     found
 }
 
-/// The highest multiple that certainly held below the lowest that certainly did not, and the latter.
+/// Where these multiples, which must be rising, stop being held.
 #[must_use]
-pub fn bracket(multiples: &[TriedMultiple]) -> (Option<f64>, Option<f64>) {
-    let not_held = multiples
-        .iter()
-        .find(|one| one.verdict == BoundVerdict::Broken)
-        .map(|one| one.multiple);
-    let held = multiples
-        .iter()
-        .take_while(|one| one.verdict != BoundVerdict::Broken)
-        .filter(|one| one.verdict == BoundVerdict::Kept)
-        .last()
-        .map(|one| one.multiple);
-    (held, not_held)
+pub fn bracket(multiples: &[TriedMultiple]) -> Bracket<f64> {
+    Bracket::of(multiples.iter().map(|one| (one.multiple, one.verdict)))
 }
 
 /// Evaluates the records of a fit; `lines` has what each rank measured, if there were several.
@@ -296,7 +278,7 @@ pub fn fit(records: &[PointRecord], lines: &RankLines, request: &FitRequest) -> 
     let mut points: Vec<PointSummary> = records.iter().map(summarise).collect();
     points.iter_mut().for_each(|point| add_ranks(point, lines));
     let multiples = multiples(&points);
-    let (held, not_held) = bracket(&multiples);
+    let Bracket { held, not_held, .. } = bracket(&multiples);
     let at = |multiple: f64| multiples.iter().find(|one| is_same(one.multiple, multiple));
     let limit = not_held.and_then(at);
     let breaks_first = limit.map_or_else(Vec::new, TriedMultiple::broken);
@@ -361,7 +343,7 @@ fn leave_out_expected(point: &mut PointSummary, multiples: &[TriedMultiple]) {
 
 fn findings(request: &FitRequest, multiples: &[TriedMultiple]) -> Vec<Finding> {
     let mut found = Vec::new();
-    found.extend(contradiction(multiples));
+    found.extend(bracket(multiples).contradiction(|at| format!("{} ×", rounded(at))));
     found.extend(too_few(request, multiples));
     if !request.interval.censored.is_empty() {
         found.push(Finding::note(
@@ -374,25 +356,6 @@ fn findings(request: &FitRequest, multiples: &[TriedMultiple]) -> Vec<Finding> {
         ));
     }
     found
-}
-
-/// A multiple that held above one that did not.
-fn contradiction(multiples: &[TriedMultiple]) -> Option<Finding> {
-    let (_, not_held) = bracket(multiples);
-    let not_held = not_held?;
-    let above = multiples
-        .iter()
-        .rfind(|one| one.verdict == BoundVerdict::Kept && one.multiple > not_held)?;
-    Some(Finding::warning(
-        FindingName::Drift,
-        format!(
-            "{} × did not hold, and {} × did: the storage changed during the run, and the answer \
-             goes by the lower one",
-            rounded(not_held),
-            rounded(above.multiple)
-        ),
-        "repeat it at another time; rigel soak shows how much the storage varies",
-    ))
 }
 
 /// The square of the quantile of the normal distribution for 95 %.
@@ -495,7 +458,8 @@ mod tests {
         use BoundVerdict::{Broken, Kept, Undecided};
         let of = |verdicts: &[(f64, BoundVerdict)]| {
             let all: Vec<TriedMultiple> = verdicts.iter().map(|(at, v)| tried(*at, *v)).collect();
-            bracket(&all)
+            let found = bracket(&all);
+            (found.held, found.not_held)
         };
         assert_eq!(
             of(&[(1.0, Kept), (2.0, Kept), (2.5, Undecided), (4.0, Broken)]),
@@ -506,10 +470,6 @@ mod tests {
         // What held above a multiple that did not is not believed.
         let contradicting = [(1.0, Kept), (2.0, Broken), (4.0, Kept)];
         assert_eq!(of(&contradicting), (Some(1.0), Some(2.0)));
-        let all: Vec<TriedMultiple> = contradicting.iter().map(|(at, v)| tried(*at, *v)).collect();
-        let said = contradiction(&all).unwrap().what;
-        assert!(said.contains("2 × did not hold, and 4 × did"), "{said}");
-        assert!(contradiction(&all[..2]).is_none());
     }
 
     #[test]

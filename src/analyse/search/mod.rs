@@ -4,6 +4,7 @@
 //! latency at each load, the cost of each layer, and the findings that only several points show.
 
 pub(super) mod at_load;
+pub(super) mod bracket;
 pub(super) mod calibration;
 pub(super) mod curve;
 pub(super) mod fit;

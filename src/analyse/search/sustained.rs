@@ -5,9 +5,12 @@
 //! operations within the bound: kept, broken or undecided.
 
 use super::at_load::AtLoad;
+use super::bracket::Bracket;
+use super::shape::CurveShape;
 use crate::analyse::figures::confidence::{BoundCheck, BoundVerdict, shows_kept};
+use crate::analyse::figures::quantity::count;
 use crate::analyse::point::summary::{ClassSummary, PointSummary};
-use crate::model::{Bound, Coordinates, Nanos, Step};
+use crate::model::{Bound, Coordinates, Finding, Nanos, Step};
 use serde::Serialize;
 
 /// The highest offered rate that certainly kept the bound, and the lowest that certainly did not.
@@ -18,15 +21,61 @@ pub struct Sustained {
     pub kept: Option<AtLoad>,
     /// The offered rate of that point, as planned.
     pub kept_rate: Option<u64>,
-    /// The lowest offered rate that certainly broke the bound or was not met; `None` if there was
-    /// none.
+    /// The lowest offered rate that certainly broke the bound or was not met, always above
+    /// `kept_rate`; `None` if there was none.
     pub broken_rate: Option<u64>,
-    /// Number of rates for which the measured time did not decide whether they keep the bound.
-    pub undecided: usize,
+    /// The lowest rate between these two for which the measured time did not decide; `None` if
+    /// there was none.
+    pub undecided_rate: Option<u64>,
+    /// The highest rate that kept the bound above one that did not: the storage changed. `None` if
+    /// there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contradicting_rate: Option<u64>,
+    /// Whether any offered rate was served and kept the bound; `None` if none was offered.
+    pub offered_verdict: Option<BoundVerdict>,
+    /// Whether any depth of a closed loop kept the bound; `None` without depths or bound.
+    pub constant_verdict: Option<BoundVerdict>,
     /// True if a fresh measurement of the rate kept the bound too; `None` if there was none.
     pub confirmed: Option<bool>,
-    /// Figures at the closed-loop depth of highest throughput whose response times keep the bound.
+    /// Figures at the closed-loop depth of highest throughput whose response times certainly keep
+    /// the bound.
     pub closed: Option<AtLoad>,
+}
+
+impl Sustained {
+    /// Whether any load kept the bound, offered or constant; undecided if none was measured.
+    #[must_use]
+    pub fn verdict(&self) -> BoundVerdict {
+        let measured = || {
+            self.offered_verdict
+                .into_iter()
+                .chain(self.constant_verdict)
+        };
+        if measured().next().is_none() {
+            return BoundVerdict::Undecided;
+        }
+        BoundVerdict::any_of(measured())
+    }
+
+    /// The same, with a closed loop whose throughput is that of `maximum` if its depth is on the
+    /// curve's plateau: which of the plateau's depths had the highest is chance. It is never higher.
+    pub(super) fn at_most(self, maximum: Option<AtLoad>, curve: &CurveShape) -> Self {
+        let closed = self.closed.map(|at| {
+            let plateau = curve.knee.map(|knee| knee.plateau.from..=knee.plateau.to);
+            let is_level = plateau.is_some_and(|depths| depths.contains(&f64::from(at.depth)));
+            maximum
+                .filter(|maximum| is_level || at.iops.value > maximum.iops.value)
+                .map_or(at, |maximum| at.with_rate(maximum.iops))
+        });
+        Self { closed, ..self }
+    }
+
+    /// Warns of a rate that was served above one that was not.
+    pub(super) fn contradiction(&self) -> Option<Finding> {
+        let (broken, above) = self.broken_rate.zip(self.contradicting_rate)?;
+        let bracket = Bracket::of([(broken, BoundVerdict::Broken), (above, BoundVerdict::Kept)]);
+        bracket.contradiction(|rate| format!("{} per second", count(rate as f64)))
+    }
 }
 
 /// A measurement of an offered rate.
@@ -117,21 +166,22 @@ fn rates(points: &[PointSummary]) -> Vec<RateVerdict<'_>> {
     rates
 }
 
-/// The lowest of these rates, rising, that certainly broke the bound or was not met.
-fn lowest_broken(rates: &[RateVerdict]) -> Option<u64> {
-    let mut broken = rates
-        .iter()
-        .filter(|one| one.verdict() == BoundVerdict::Broken);
-    broken.next().map(|one| one.rate)
+/// Where these rates, rising, stop being served within the bound.
+fn bracket(rates: &[RateVerdict]) -> Bracket<u64> {
+    Bracket::of(rates.iter().map(|one| (one.rate, one.verdict())))
 }
 
-/// The rates that kept the bound and those that did not, in the first class of these points. Where
-/// closing measurements kept the bound, the highest of them is the answer. Where one broke what the
-/// search found certain, nothing is believed that no closing measurement confirms.
+/// The rates that kept the bound and those that did not, in the first class of these points. Only
+/// rates below the lowest that did not are the answer. Where closing measurements kept the bound, it
+/// is the highest of them. Where one broke what the search found certain, nothing is believed that
+/// no closing measurement confirms.
 #[must_use]
 pub fn sustained(points: &[PointSummary]) -> Sustained {
     let rates = rates(points);
-    let is_kept = |one: &&RateVerdict| one.verdict() == BoundVerdict::Kept;
+    let bracket = bracket(&rates);
+    let is_kept = |one: &&RateVerdict| {
+        one.verdict() == BoundVerdict::Kept && bracket.held.is_some_and(|held| one.rate <= held)
+    };
     let lowest_refused = rates
         .iter()
         .filter(|one| one.closing.is_some() && one.verdict() == BoundVerdict::Broken)
@@ -145,30 +195,35 @@ pub fn sustained(points: &[PointSummary]) -> Sustained {
     });
     let confirmed = rates.iter().filter(is_kept).rfind(|one| one.is_confirmed());
     let best = confirmed.or_else(|| rates.iter().rfind(is_kept).filter(|_| !is_refuted));
-    let kept_depths = points
-        .iter()
-        .filter(|point| point.step() == Step::Depth)
-        .filter_map(|point| {
-            let class = point.classes.first()?;
-            class
-                .within
-                .is_some_and(|within| within.kept)
-                .then_some((point, class))
-        });
+    let depths = || {
+        points
+            .iter()
+            .filter(|point| point.step() == Step::Depth)
+            .filter_map(|point| Some((point, point.classes.first()?)))
+            .filter(|(_, class)| class.within.is_some())
+    };
+    let offered_verdict = match bracket.verdict() {
+        // What is not believed is not known.
+        BoundVerdict::Kept if best.is_none() => BoundVerdict::Undecided,
+        verdict => verdict,
+    };
     Sustained {
         kept: best
             .and_then(RateVerdict::best)
             .and_then(|of| AtLoad::of(of.point, of.class)),
         kept_rate: best.map(|one| one.rate),
-        broken_rate: lowest_broken(&rates),
-        undecided: rates
-            .iter()
-            .filter(|one| one.verdict() == BoundVerdict::Undecided)
-            .count(),
+        broken_rate: bracket.not_held,
+        undecided_rate: bracket.undecided,
+        contradicting_rate: bracket.held_above,
+        offered_verdict: (!rates.is_empty()).then_some(offered_verdict),
+        constant_verdict: depths()
+            .next()
+            .map(|_| BoundVerdict::any_of(depths().map(|(_, class)| class.sustained()))),
         confirmed: best
             .filter(|one| one.closing.is_some())
             .map(RateVerdict::is_confirmed),
-        closed: kept_depths
+        closed: depths()
+            .filter(|(_, class)| class.sustained() == BoundVerdict::Kept)
             .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))
             .and_then(|(point, class)| AtLoad::of(point, class)),
     }
@@ -198,7 +253,9 @@ pub fn rate_to_refute(points: &[PointSummary], bound: Bound) -> Option<u64> {
     /// Minimum gain, as a fraction of the lowest rate that is known to break the bound.
     const GAIN: f64 = 0.1;
     let rates = rates(points);
-    let known = lowest_broken(&rates).map_or(f64::INFINITY, |rate| rate as f64);
+    let known = bracket(&rates)
+        .not_held
+        .map_or(f64::INFINITY, |rate| rate as f64);
     rates
         .iter()
         .filter_map(|one| Some((one.rate, one.searched?)))
@@ -252,9 +309,12 @@ pub fn closing_rate(points: &[PointSummary], bound: Bound, closing: Nanos) -> Op
     }
     let tried = closed().map(|(one, _)| one.rate).min();
     let most = tried.map_or(f64::INFINITY, |rate| LOWER * rate as f64);
+    // What is above a rate that was not served is never the answer.
+    let broken = bracket(&rates).not_held.unwrap_or(u64::MAX);
     let all = || {
         rates
             .iter()
+            .filter(|one| one.rate < broken)
             .filter_map(|one| Some((one.rate, one.searched?)))
     };
     let searched = || all().filter(|(rate, _)| *rate as f64 <= most);

@@ -1,0 +1,12 @@
+//! The exit status of a run that was asked whether a limit is kept.
+
+use crate::analyse::BoundVerdict;
+
+/// The exit status for a verdict, the same for every verb.
+pub(super) fn exit_status(verdict: BoundVerdict) -> u8 {
+    match verdict {
+        BoundVerdict::Kept => 0,
+        BoundVerdict::Broken => 3,
+        BoundVerdict::Undecided => 4,
+    }
+}
