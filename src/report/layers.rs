@@ -3,6 +3,7 @@
 
 use super::document::{Axis, Block, Document, Headline, Lines, Plot, Section, Series, Shape, Unit};
 use super::frame::about_server;
+use super::parts::{Amount, AmountUnit};
 use super::points::{self, Units};
 use super::{parts, setup, timeline};
 use crate::analyse::{LayerFigures, LayerStep, LayerTable, LayersResult};
@@ -111,14 +112,14 @@ fn headlines(index: usize, table: &LayerTable) -> Vec<Headline> {
         let row = &table.layers[at];
         let path = format!("layers.tables.{index}.layers.{at}");
         if let Some(share) = row.share_of_first {
-            let name = format!("{path}.share_of_first");
+            let name = format!("{path}.share_of_first.value");
             let note = "blocks read as rows, as a share of those by raw I/O".to_string();
             figures.push(parts::headline(
                 &name,
                 "share of raw I/O",
-                share,
-                parts::percent(share),
-                String::new(),
+                share.value,
+                parts::percent(share.value),
+                Amount::new(share, AmountUnit::Percent).range(),
                 note,
             ));
         }
@@ -168,7 +169,7 @@ fn sections(run: &Run, found: &LayersResult, findings: Section, workload: &str) 
 /// The columns of [`step_row`].
 const STEP_COLUMNS: [&str; 7] = [
     "layers",
-    "#blocks",
+    "#blocks (95 %)",
     "#time per block",
     "#client CPU",
     "#server CPU",
@@ -190,7 +191,7 @@ fn step_row(step: &LayerStep, table: &LayerTable) -> Vec<String> {
     let server = step.server_cpu_us.filter(|_| step.to.is_database());
     vec![
         format!("{} to {}", step.from.number(), step.to.number()),
-        parts::percent(step.blocks_share),
+        Amount::new(step.blocks_share, AmountUnit::Percent).in_cell(),
         more(step.time_us),
         more(step.client_cpu_us),
         parts::known(server, more),
@@ -397,7 +398,9 @@ fn figures_table(ways: &LayerWays, table: &LayerTable) -> super::document::Table
                 name(figures, ways),
                 parts::count(figures.blocks_per_s.value),
                 parts::precision(figures.blocks_per_s),
-                share(figures.share_of_first),
+                parts::known(figures.share_of_first, |share| {
+                    Amount::new(share, AmountUnit::Percent).in_cell()
+                }),
                 share(figures.storage_share),
                 time(figures.p50_us),
                 time(figures.p99_us),
@@ -454,7 +457,7 @@ mod tests {
             } else {
                 1.0
             },
-            share_of_first: Some(rate / 40_000.0),
+            share_of_first: Some(Estimate::from(rate / 40_000.0)),
             storage_share: Some(1.0),
             buffer_cache_share: None,
             p50_us: Some(16e6 / rate),
@@ -479,7 +482,7 @@ mod tests {
         LayerStep {
             from: from.layer,
             to: to.layer,
-            blocks_share: to.blocks_per_s.value / from.blocks_per_s.value,
+            blocks_share: to.blocks_per_s.over(from.blocks_per_s),
             time_us: time(to) - time(from),
             client_cpu_us: to.client_cpu_us - from.client_cpu_us,
             server_cpu_us: server(to).zip(server(from)).map(|(to, from)| to - from),

@@ -1,7 +1,7 @@
 //! `PostgreSQL`: the cost of a random page, and the number of reads to keep in flight.
 
 use super::setting::{
-    Advice, Ground, Opinion, Product, ProductAdvice, exact, other_block, quotient, size, time,
+    Advice, Ground, Opinion, Product, ProductAdvice, exact, other_block, size, time,
     unsteady_or_unknown, whole,
 };
 use crate::analyse::figures::quantity::{count, percent};
@@ -108,18 +108,18 @@ fn cost(ratio: f64) -> String {
 
 /// Microseconds per block of a transfer at the measured MB/s.
 fn block_us(at: AtLoad, block: u32) -> Estimate {
-    quotient(exact(block.into()), at.mb_per_s)
+    exact(block.into()).over(at.mb_per_s)
 }
 
 /// Time of a random read divided by the time per block of a sequential read, on idle storage.
 pub(super) fn ratio_at_depth_1(random: AtLoad, stream: AtLoad) -> Estimate {
-    quotient(random.mean_us, block_us(stream, random.io_bytes))
+    random.mean_us.over(block_us(stream, random.io_bytes))
 }
 
 /// The same ratio on saturated storage: the storage time per random read and per block of a large
 /// read.
 pub(super) fn ratio_at_knee(random: AtLoad, large: AtLoad) -> Estimate {
-    quotient(large.mb_per_s, random.mb_per_s)
+    large.mb_per_s.over(random.mb_per_s)
 }
 
 /// The cost by the plans of a private server, if they gave one; else by the ratio of times.

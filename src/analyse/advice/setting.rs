@@ -300,30 +300,6 @@ pub(super) fn exact(value: f64) -> Estimate {
     }
 }
 
-/// `a / b`. The interval is that of independent figures by the delta method on logarithms: the
-/// distances of the limits add up as squares. `None` if either has no interval with both limits, or
-/// a lower limit that is not above zero.
-pub(super) fn quotient(a: Estimate, b: Estimate) -> Estimate {
-    let value = a.value / b.value;
-    let ends = |of: Estimate| {
-        let interval = of
-            .interval
-            .and_then(Limits::both)
-            .filter(|interval| interval.low > 0.0)?;
-        Some((
-            (of.value / interval.low).ln(),
-            (interval.high / of.value).ln(),
-        ))
-    };
-    let interval = ends(a)
-        .zip(ends(b))
-        .map(|((a_down, a_up), (b_down, b_up))| Limits {
-            low: value * (-a_down.hypot(b_up)).exp(),
-            high: Some(value * a_up.hypot(b_down).exp()),
-        });
-    Estimate { value, interval }
-}
-
 /// Formats a value as a whole number.
 pub(super) fn whole(value: f64) -> String {
     format!("{value:.0}")

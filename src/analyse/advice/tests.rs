@@ -171,7 +171,7 @@ fn a_quotient_has_the_interval_of_both_its_parts() {
             high: Some(value * share.exp()),
         }),
     };
-    let found = quotient(known(12.0, 0.03), known(4.0, 0.04));
+    let found = known(12.0, 0.03).over(known(4.0, 0.04));
     let interval = found.interval.and_then(Limits::both).unwrap();
     assert!((found.value - 3.0).abs() < 1e-12);
     assert!(
@@ -187,7 +187,7 @@ fn a_quotient_has_the_interval_of_both_its_parts() {
         interval: None,
     };
     assert_eq!(
-        quotient(exact(12.0), unknown),
+        exact(12.0).over(unknown),
         Estimate {
             value: 3.0,
             interval: None
@@ -200,7 +200,7 @@ fn a_quotient_has_the_interval_of_both_its_parts() {
             high: Some(8.0),
         }),
     };
-    assert_eq!(quotient(exact(12.0), zero).interval, None);
+    assert_eq!(exact(12.0).over(zero).interval, None);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The conclusion of the layers from storage to a row.
 
 use super::parts::{Conclusion, Objections, failures, warnings};
-use crate::analyse::figures::quantity::{count, percent};
+use crate::analyse::figures::quantity::{Amount, AmountUnit, count, listed};
 use crate::analyse::search::layers::{LayerStep, LayersResult};
 use crate::model::Layer;
 use crate::record::journal::Header;
@@ -22,17 +22,23 @@ pub(super) fn conclusion(header: &Header, found: &LayersResult) -> Conclusion {
             count(row.blocks_per_s.value)
         );
         let share = match row.share_of_first {
-            Some(share) if share <= 1.0 => format!(
+            Some(share) if share.least() > 1.0 => {
+                ": more than the storage delivered, so a cache served some".into()
+            }
+            Some(share) => format!(
                 ": {} of the storage's rate arrives at a row",
-                percent(share)
+                Amount::new(share, AmountUnit::Percent).in_cell()
             ),
-            Some(_) => ": more than the storage delivered, so a cache served some".into(),
             None => String::new(),
         };
         let _ = write!(text, "{share}.");
-        let file = table.of(Layer::File);
-        let is_cached = file.is_some_and(|file| file.page_cache_share().is_some());
-        if let Some(step) = most_expensive(&table.steps, is_cached) {
+        let cached: Vec<Layer> = table
+            .layers
+            .iter()
+            .filter(|figures| figures.page_cache_share().is_some())
+            .map(|figures| figures.layer)
+            .collect();
+        if let Some(step) = most_expensive(&table.steps, &cached) {
             let _ = write!(
                 text,
                 " The most expensive step is from layer {} to {}, {}: {} of the blocks per second \
@@ -40,15 +46,11 @@ pub(super) fn conclusion(header: &Header, found: &LayersResult) -> Conclusion {
                 step.from.number(),
                 step.to.number(),
                 step.between(),
-                percent(step.blocks_share)
+                Amount::new(step.blocks_share, AmountUnit::Percent).in_cell()
             );
-            if is_cached {
-                let file = Layer::File.number();
-                let _ = write!(
-                    text,
-                    " Layer {file} is left out, as the page cache served part of its blocks."
-                );
-            }
+        }
+        if let Some(sentence) = left_out(&cached) {
+            let _ = write!(text, " {sentence}");
         }
     } else {
         text.push_str("Not all layers were measured.");
@@ -60,28 +62,50 @@ pub(super) fn conclusion(header: &Header, found: &LayersResult) -> Conclusion {
     objections.conclude(&text, &warnings(header, &found.findings, &found.points))
 }
 
-/// The step between neighbouring layers that loses most. Without the layer of file calls if the
-/// page cache served it: the steps to it and from it would measure memory.
-fn most_expensive(steps: &[LayerStep], is_cached: bool) -> Option<&LayerStep> {
+/// The step between neighbouring layers that loses most. Without the layers that the page cache
+/// served: the steps to them and from them would measure memory.
+fn most_expensive<'a>(steps: &'a [LayerStep], cached: &[Layer]) -> Option<&'a LayerStep> {
     let costs = |step: &&LayerStep| {
-        let has_file = [step.from, step.to].contains(&Layer::File);
+        let is_cached = [step.from, step.to].iter().any(|it| cached.contains(it));
         let skips_file = (step.from, step.to) == (Layer::Sync, Layer::Row);
-        step.blocks_share < 1.0 && if is_cached { !has_file } else { !skips_file }
+        let is_neighbour = !skips_file || cached.contains(&Layer::File);
+        step.blocks_share.value < 1.0 && !is_cached && is_neighbour
     };
     let steps = steps.iter().filter(costs);
-    steps.min_by(|one, other| one.blocks_share.total_cmp(&other.blocks_share))
+    steps.min_by(|one, other| one.blocks_share.value.total_cmp(&other.blocks_share.value))
+}
+
+/// Names the layers that no step is judged by; `None` if there are none.
+fn left_out(cached: &[Layer]) -> Option<String> {
+    let numbers: Vec<String> = cached
+        .iter()
+        .map(|layer| layer.number().to_string())
+        .collect();
+    let why = "as the page cache served part of";
+    match numbers.len() {
+        0 => None,
+        1 => Some(format!(
+            "Layer {} is left out, {why} its blocks.",
+            numbers[0]
+        )),
+        _ => Some(format!(
+            "Layers {} are left out, {why} their blocks.",
+            listed(&numbers)
+        )),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyse::figures::confidence::Estimate;
 
     #[test]
     fn a_layer_that_the_page_cache_served_is_not_part_of_the_most_expensive_step() {
         let step = |from, to, blocks_share| LayerStep {
             from,
             to,
-            blocks_share,
+            blocks_share: Estimate::from(blocks_share),
             time_us: 0.0,
             client_cpu_us: 0.0,
             server_cpu_us: None,
@@ -92,7 +116,15 @@ mod tests {
             step(Layer::File, Layer::Row, 0.3),
             step(Layer::Sync, Layer::Row, 0.6),
         ];
-        assert_eq!(most_expensive(&steps, false), Some(&steps[2]));
-        assert_eq!(most_expensive(&steps, true), Some(&steps[3]));
+        assert_eq!(most_expensive(&steps, &[]), Some(&steps[2]));
+        assert_eq!(most_expensive(&steps, &[Layer::File]), Some(&steps[3]));
+        // Every layer that the cache served is left out, not only the first.
+        let both = [Layer::File, Layer::Row];
+        assert_eq!(most_expensive(&steps, &both), Some(&steps[0]));
+        assert_eq!(
+            left_out(&both).unwrap(),
+            "Layers 3 and 4 are left out, as the page cache served part of their blocks."
+        );
+        assert_eq!(left_out(&[]), None);
     }
 }

@@ -55,7 +55,7 @@ pub struct LayerFigures {
     /// Blocks per operation.
     pub blocks_per_operation: f64,
     /// Blocks per second as a fraction of the first layer's.
-    pub share_of_first: Option<f64>,
+    pub share_of_first: Option<Estimate>,
     /// Bytes that the kernel counted as read from storage, as a fraction of the blocks' bytes. For
     /// raw I/O the counters of the disks, for a database those of its processes.
     pub storage_share: Option<f64>,
@@ -87,7 +87,7 @@ pub struct LayerStep {
     /// To this one.
     pub to: Layer,
     /// Blocks per second as a fraction of those of layer `from`.
-    pub blocks_share: f64,
+    pub blocks_share: Estimate,
     /// Additional time of a session per block: the difference of sessions divided by blocks per
     /// second.
     pub time_us: f64,
@@ -268,9 +268,9 @@ fn table(sessions: u32, rounds: &[LayerRound]) -> LayerTable {
     let first = layers
         .iter()
         .find(|figures| figures.layer == Layer::Async)
-        .map(|first| first.blocks_per_s.value);
+        .map(|first| first.blocks_per_s);
     for figures in &mut layers {
-        figures.share_of_first = first.map(|first| figures.blocks_per_s.value / first);
+        figures.share_of_first = first.map(|first| figures.blocks_per_s.over(first));
     }
     let of = |layer| layers.iter().find(|figures| figures.layer == layer);
     let steps = PAIRS
@@ -363,7 +363,7 @@ fn step(sessions: u32, from: &LayerFigures, to: &LayerFigures) -> LayerStep {
     LayerStep {
         from: from.layer,
         to: to.layer,
-        blocks_share: to.blocks_per_s.value / from.blocks_per_s.value.max(1e-9),
+        blocks_share: to.blocks_per_s.over(from.blocks_per_s),
         time_us: time(to) - time(from),
         client_cpu_us: to.client_cpu_us - from.client_cpu_us,
         server_cpu_us: server(to).zip(server(from)).map(|(to, from)| to - from),
@@ -529,7 +529,7 @@ mod tests {
         // 4 sessions: 200 us per block, and 62.5.
         let step = found.tables[0].steps[0];
         assert!(
-            (step.time_us + 137.5).abs() < 1e-6 && (step.blocks_share - 3.2).abs() < 1e-9,
+            (step.time_us + 137.5).abs() < 1e-6 && (step.blocks_share.value - 3.2).abs() < 1e-9,
             "{step:?}"
         );
         assert_eq!(row.share_of_first, None);
