@@ -293,9 +293,11 @@ impl Progress {
                     continue;
                 }
                 let stream = point.streams.iter().find(|stream| stream.name == *name);
+                let is_sql = stream.is_some_and(|stream| stream.sql.is_some());
                 let unit = stream.map_or(ThroughputUnit::Iops, |stream| {
-                    ThroughputUnit::of(false, stream.length)
+                    ThroughputUnit::of(is_sql, stream.length)
                 });
+                let name = label(name, is_sql);
                 let rate = done as f64 / span;
                 let mean = Nanos(response.saturating_sub(*response_before) / done);
                 // Only one rate per class, so that two classes fit in 80 columns: the one that is
@@ -303,14 +305,15 @@ impl Progress {
                 let _ = if let ThroughputUnit::Bytes(length) = unit {
                     write!(
                         text,
-                        " | {name} {} {mean}",
+                        " | {name}{} {mean}",
                         quantity::mb_per_second((rate * f64::from(length) / 1e6).round())
                     )
                 } else {
                     write!(
                         text,
-                        " | {name} {} IOPS {mean}",
-                        quantity::count(rate.round())
+                        " | {name}{} {} {mean}",
+                        quantity::count(rate.round()),
+                        unit.name()
                     )
                 };
             }
@@ -402,11 +405,13 @@ fn short_figures(summary: &PointSummary) -> String {
             let [p50, p99] = [latency.p50_us, latency.p99_us].map(Nanos::from_micros_f64);
             format!(", p50 {p50} p99 {p99}")
         });
+        let is_sql = summary.sql.is_some();
         format!(
-            " {} {} IOPS {}{latency}",
-            class.name,
+            " {}{} {} {}{latency}",
+            label(&class.name, is_sql),
             quantity::count(class.iops.round()),
-            quantity::mb_per_second(class.iops * f64::from(class.io_bytes) / 1e6)
+            if is_sql { "op/s" } else { "IOPS" },
+            quantity::mb_per_second(class.bytes_per_s() / 1e6)
         )
     };
     summary
@@ -415,6 +420,16 @@ fn short_figures(summary: &PointSummary) -> String {
         .map(class)
         .collect::<Vec<_>>()
         .join(";")
+}
+
+/// The name of a class before its figures. Operations of a database are of one kind, which their
+/// unit names.
+fn label(class: &str, is_sql: bool) -> String {
+    if is_sql {
+        String::new()
+    } else {
+        format!("{class} ")
+    }
 }
 
 /// Rounds to whole MiB, so that a redrawn line does not jump.

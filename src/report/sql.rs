@@ -281,6 +281,39 @@ fn loads(points: &[&PointSummary]) -> Table {
     parts::rows("Each load", &columns, rows)
 }
 
+/// Blocks, transactions and bytes, per operation and per second.
+fn counts(sql: &SqlSummary) -> Vec<Vec<String>> {
+    let server = sql.server.as_ref();
+    let of = |of: fn(&ServerFigures) -> Option<ServerRate>| server.and_then(of);
+    let count = |name: &str, figure: Option<ServerRate>| {
+        let figure = figure?;
+        let each = figure.per_operation;
+        let each = if each < 1000.0 {
+            format!("{each:.2}")
+        } else {
+            parts::count(each)
+        };
+        Some(vec![name.to_string(), each, parts::count(figure.per_s)])
+    };
+    let bytes = |name: &str, figure: Option<ServerRate>| {
+        let figure = figure?;
+        let each = format!("{} KiB", parts::count(figure.per_operation / 1024.0));
+        let per_s = parts::mb_per_second(figure.per_s / 1e6);
+        Some(vec![name.to_string(), each, per_s])
+    };
+    let rows = [
+        count("blocks visited", Some(sql.visited)),
+        count("logical reads", of(|server| server.logical)),
+        count("physical reads", of(|server| server.physical)),
+        count("blocks written", of(|server| server.written)),
+        count("transactions", of(|server| server.commits)),
+        count("log syncs", of(|server| server.log_syncs)),
+        bytes("log written", of(|server| server.log_bytes)),
+        bytes("read from storage", of(|server| server.storage_read)),
+    ];
+    rows.into_iter().flatten().collect()
+}
+
 /// The cost of an operation, and the rates per second.
 fn costs(sql: &SqlSummary, at: &str) -> Table {
     let mut rows = vec![vec![
@@ -303,27 +336,9 @@ fn costs(sql: &SqlSummary, at: &str) -> Table {
             .filter(|_| sql.kinds.len() > 1)
             .map(of_kind),
     );
-    let mut count = |name: &str, figure: Option<ServerRate>| {
-        if let Some(figure) = figure {
-            let each = figure.per_operation;
-            let each = if each < 1000.0 {
-                format!("{each:.2}")
-            } else {
-                parts::count(each)
-            };
-            rows.push(vec![name.into(), each, parts::count(figure.per_s)]);
-        }
-    };
-    count("blocks visited", Some(sql.visited));
+    rows.extend(counts(sql));
     let server = sql.server.as_ref();
     let of = |of: fn(&ServerFigures) -> Option<ServerRate>| server.and_then(of);
-    count("logical reads", of(|server| server.logical));
-    count("physical reads", of(|server| server.physical));
-    count("blocks written", of(|server| server.written));
-    count("transactions", of(|server| server.commits));
-    count("log syncs", of(|server| server.log_syncs));
-    count("bytes of log", of(|server| server.log_bytes));
-    count("bytes read from storage", of(|server| server.storage_read));
     let row = |name: &str, each: String, second: String| vec![name.to_string(), each, second];
     if let Some(share) = server.and_then(|server| server.hit_share) {
         let (name, share) = (

@@ -437,7 +437,7 @@ pub(super) fn large_chart(loads: &[At<'_>], what: &str, unit: ByteRate) -> Optio
         .iter()
         .map(|(point, _)| f64::from(large(point)))
         .collect();
-    let rate = |class: &ClassSummary| class.iops * f64::from(class.io_bytes) / unit.bytes();
+    let rate = |class: &ClassSummary| class.bytes_per_s() / unit.bytes();
     let description = format!(
         "{} of {what} by operations outstanding: {} at depth {}, {} at depth {}.",
         unit.name(),
@@ -446,7 +446,7 @@ pub(super) fn large_chart(loads: &[At<'_>], what: &str, unit: ByteRate) -> Optio
         parts::count(rate(last.1)),
         large(last.0)
     );
-    let scale = f64::from(first.1.io_bytes);
+    let scale = first.1.operation_bytes();
     series
         .y
         .iter_mut()

@@ -292,7 +292,7 @@ fn mb_per_s((_, class): PointClass) -> Option<Figure> {
             .bytes_per_s
             .map(|bytes| Figure::unknown(bytes / 1e6));
     }
-    let scale = f64::from(class.io_bytes) / 1e6;
+    let scale = class.operation_bytes() / 1e6;
     let mean = class.confidence.map(|known| known.iops.scaled(scale));
     (class.done > 0).then(|| Figure::of_mean(class.iops * scale, mean))
 }

@@ -5,6 +5,7 @@
 //! point and not why this one was measured.
 
 pub(super) mod backlog;
+mod bytes;
 pub(super) mod host;
 pub(super) mod kernel_time;
 pub(super) mod load;

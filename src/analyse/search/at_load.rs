@@ -47,7 +47,7 @@ impl AtLoad {
             ranks: point.ranks,
             io_bytes: class.io_bytes,
             iops,
-            mb_per_s: iops.scaled(f64::from(class.io_bytes) / 1e6),
+            mb_per_s: iops.scaled(class.operation_bytes() / 1e6),
             mean_us: estimate(
                 latency.mean_us,
                 known
@@ -65,7 +65,7 @@ impl AtLoad {
     pub(super) fn with_rate(self, iops: Estimate) -> Self {
         Self {
             iops,
-            mb_per_s: iops.scaled(f64::from(self.io_bytes) / 1e6),
+            mb_per_s: iops.scaled(self.mb_per_s.value / self.iops.value),
             ..self
         }
     }

@@ -105,7 +105,7 @@ impl CacheTest {
         let pass = |pass| {
             first(Coordinates::Pass { pass })
                 .filter(read)
-                .map(|class| class.iops * f64::from(class.io_bytes) / 1e6)
+                .map(|class| class.bytes_per_s() / 1e6)
         };
         let alone = points
             .iter()
