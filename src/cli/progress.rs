@@ -149,8 +149,7 @@ impl Progress {
     /// Shows an interval of a watch: `line` where there is no live view.
     pub(super) fn observed(&mut self, interval: &WatchedInterval, line: &str) {
         if let Some(ProgressLine::Live(view)) = &self.line {
-            let (number, window) = (interval.number as usize, interval.together());
-            view.update(|state, _| state.observed(number, &window, interval.measured));
+            view.update(|state, _| state.observed(interval));
         } else {
             self.say(line);
         }

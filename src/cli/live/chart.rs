@@ -2,6 +2,7 @@
 
 use super::column::{BINS, BINS_A_DECADE, LiveColumn, Percentiles, edge_of};
 use super::look::{ColourMode, SHADES};
+use super::unit::ThroughputUnit;
 use crate::model::Nanos;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -100,16 +101,20 @@ fn bar(buffer: &mut Buffer, x: u16, area: Rect, share: f64, style: Style) {
     }
 }
 
-/// Draws throughput from zero up to `top`; the warm-up is faint.
+/// Draws throughput from zero up to `top`; the warm-up is faint. Columns in another unit than `unit`
+/// are left out, as they have another scale.
 pub(super) fn rates<'a>(
     buffer: &mut Buffer,
     area: Rect,
     columns: impl DoubleEndedIterator<Item = &'a LiveColumn>,
-    top: f64,
+    (top, unit): (f64, ThroughputUnit),
     look: ColourMode,
 ) {
     let plot = plot(area);
     for (at, column) in placed(columns, plot.width) {
+        if column.unit != unit {
+            continue;
+        }
         let style = if column.warming {
             look.bar().patch(ColourMode::faint())
         } else {

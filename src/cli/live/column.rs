@@ -1,5 +1,6 @@
 //! One column of the live view: a window or a round, with its rate and its response times.
 
+use super::unit::ThroughputUnit;
 use crate::model::Nanos;
 use crate::record::Window;
 
@@ -21,6 +22,8 @@ pub(super) struct LiveColumn {
     pub(super) first: bool,
     /// Completed operations per second.
     pub(super) rate: f64,
+    /// Unit in which its point shows the rate.
+    pub(super) unit: ThroughputUnit,
     /// Failed operations.
     pub(super) failed: u64,
     /// Response times; `None` if nothing completed.
@@ -72,6 +75,7 @@ impl LiveColumn {
             warming: false,
             first: false,
             rate: 0.0,
+            unit: ThroughputUnit::default(),
             failed: 0,
             latency: None,
             bins: [0; BINS],

@@ -430,6 +430,7 @@ fn throughput_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: Co
         return;
     }
     let top = visible(state, area)
+        .filter(|column| column.unit == unit)
         .map(|column| column.rate)
         .fold(0.0, f64::max);
     if top > 0.0 {
@@ -452,7 +453,7 @@ fn throughput_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: Co
                 ColourMode::faint(),
             );
         }
-        chart::rates(buffer, plot, visible(state, area), top, look);
+        chart::rates(buffer, plot, visible(state, area), (top, unit), look);
     }
 }
 
@@ -526,7 +527,7 @@ fn heat_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMo
         Some(Span::Round) => format!("a column is a round; {rounds} are shown"),
         Some(Span::Window(width)) if columns > 0 => {
             let span = Nanos(width.0.saturating_mul(columns as u64));
-            format!("a column is {}, all are {}", width.exact(), span_text(span))
+            format!("a column is {width}, all are {}", span_text(span))
         }
         _ => "no measurements yet".to_string(),
     };
@@ -581,7 +582,7 @@ fn host_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMo
         );
         return;
     };
-    let cpu = rows.take_last(1);
+    let cpu = now.host.as_ref().map(|host| (host, rows.take_last(1)));
     for (name, load) in &now.devices {
         let row = rows.take(1);
         if row.height == 0 {
@@ -596,19 +597,24 @@ fn host_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMo
         );
         line(buffer, row, name, &figures, &busy, look);
     }
-    let pressure = now
-        .host
+    let Some((host, cpu)) = cpu else {
+        return;
+    };
+    let pressure = host
         .io_pressure
         .map_or_else(String::new, |share| format!("  I/O {}", percent(share)));
-    let steal = now.host.stolen;
     let figures = format!(
         "{:>3.0} % busy  steal {}{pressure}",
-        now.host.busy * 100.0,
-        percent(steal)
+        host.busy * 100.0,
+        percent(host.stolen)
     );
-    let busy: Vec<f64> = state.hosts.iter().map(|host| host.host.busy).collect();
+    let busy: Vec<f64> = state
+        .hosts
+        .iter()
+        .filter_map(|host| Some(host.host.as_ref()?.busy))
+        .collect();
     line(buffer, cpu, "CPU", &figures, &busy, look);
-    if steal > STEAL {
+    if host.stolen > STEAL {
         put(buffer, cpu.x, cpu.y, cpu.x + 3, "CPU", look.warning());
     }
 }
@@ -653,14 +659,14 @@ fn list(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
     let head = rows.take(1);
     let name = (area.width.saturating_sub(FIGURES)).clamp(8, 30);
     let ends = [name + 13, name + 21, name + FIGURES].map(|end| area.x + end);
-    title(
-        buffer,
-        head,
-        &format!("{}s", capital(state.step)),
-        "",
-        &format!("{} done", state.done.len()),
-        look,
-    );
+    // Of a watch, what the latest interval consists of says more than a list of sums.
+    let (name_of_rows, words) = if state.streams.is_empty() {
+        let words = format!("{} done", state.done.len());
+        (format!("{}s", capital(state.step)), words)
+    } else {
+        ("Requests".into(), "last interval".into())
+    };
+    title(buffer, head, &name_of_rows, "", &words, look);
     for (end, what) in ends.into_iter().zip(["rate", "p50", "p99"]) {
         put_right(
             buffer,
@@ -672,9 +678,13 @@ fn list(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
         );
     }
     let from = state.done.len().saturating_sub(usize::from(rows.0.height));
-    for done in state.done.range(from..) {
+    let is_watch = !state.streams.is_empty();
+    let points = state.done.range(from..).filter(|_| !is_watch);
+    for done in points.chain(&state.streams) {
         let row = rows.take(1);
-        done_row(buffer, row, done, name, ends);
+        if row.height > 0 {
+            done_row(buffer, row, done, name, ends);
+        }
     }
     if state.done.is_empty() {
         put(

@@ -171,6 +171,7 @@ impl PointNow {
             .map(|(at, window)| (first + at, window))
         {
             let mut column = LiveColumn::of(window, self.width);
+            column.unit = self.unit;
             match self.windows.checked_sub(at) {
                 Some(back) if back > 0 => {
                     let place = columns.len() - back;
@@ -243,6 +244,7 @@ impl PointNow {
                 warming: true,
                 first,
                 rate: *done as f64 / seconds,
+                unit: self.unit,
                 ..LiveColumn::empty()
             });
             self.mean = response.checked_div(*done).map(Nanos);

@@ -7,10 +7,11 @@
 use super::column::{LiveColumn, Span};
 use super::point::PointNow;
 use super::unit::ThroughputUnit;
+use crate::analyse::quantity::rounded_percent;
 use crate::analyse::{self, DeviceLoad, HostLoad, PointSummary};
 use crate::drive::Live;
 use crate::model::{Nanos, Point, Sample, Step};
-use crate::record::{End, PointRecord, Window};
+use crate::record::{DiskInterval, End, FlowKind, PointRecord, WatchedInterval, Window};
 use crate::run::RunningRanks;
 use std::collections::VecDeque;
 
@@ -54,6 +55,8 @@ pub(in crate::cli) struct LiveState {
     pub(super) unit: ThroughputUnit,
     /// Completed points, the latest last.
     pub(super) done: VecDeque<DonePoint>,
+    /// The kinds of requests of the latest interval of a watch, with their shares.
+    pub(super) streams: Vec<DonePoint>,
     /// Samples of the host, the latest last.
     pub(super) hosts: VecDeque<HostNow>,
     /// Time of the last look at the running point.
@@ -112,8 +115,8 @@ pub(super) struct DonePoint {
 pub(super) struct HostNow {
     /// The disks below the target.
     pub(super) devices: Vec<(String, DeviceLoad)>,
-    /// The CPUs.
-    pub(super) host: HostLoad,
+    /// The CPUs; `None` if they are not looked at.
+    pub(super) host: Option<HostLoad>,
 }
 
 impl LiveState {
@@ -196,7 +199,7 @@ impl LiveState {
             let devices = analyse::device_loads(before, after);
             self.hosts.push_back(HostNow {
                 devices,
-                host: analyse::host_load(before, after),
+                host: Some(analyse::host_load(before, after)),
             });
             while self.hosts.len() > HOSTS_MAX {
                 self.hosts.pop_front();
@@ -227,6 +230,7 @@ impl LiveState {
             self.unit = unit;
             self.columns.push_back(LiveColumn {
                 rate: class.iops,
+                unit,
                 ..LiveColumn::of(&stream.total(), record.measured)
             });
             while self.columns.len() > COLUMNS_MAX {
@@ -249,19 +253,29 @@ impl LiveState {
         }
     }
 
-    /// Interval `number` of a watch has ended: `window` has what the disks did in it.
-    pub(in crate::cli) fn observed(&mut self, number: usize, window: &Window, measured: Nanos) {
-        (self.number, self.step) = (number, "interval");
+    /// An interval of a watch has ended.
+    pub(in crate::cli) fn observed(&mut self, interval: &WatchedInterval) {
+        let measured = interval.measured;
+        (self.number, self.step) = (interval.number as usize, "interval");
         self.stage = Activity::Doing("watching".into());
         self.span = Some(Span::Window(measured));
-        let column = LiveColumn::of(window, measured);
+        let column = LiveColumn::of(&interval.together(), measured);
         self.done.push_back(DonePoint {
-            name: format!("interval {number}"),
+            name: format!("interval {}", interval.number),
             rate: column.rate,
             unit: self.unit,
             latency: column.latency.map(|latency| (latency.p50, latency.p99)),
             complete: true,
         });
+        self.streams = streams(interval);
+        let devices = disk_loads(interval);
+        if !devices.is_empty() {
+            let host = None;
+            self.hosts.push_back(HostNow { devices, host });
+            while self.hosts.len() > HOSTS_MAX {
+                self.hosts.pop_front();
+            }
+        }
         self.columns.push_back(column);
         while self.columns.len() > COLUMNS_MAX {
             self.columns.pop_front();
@@ -300,4 +314,52 @@ impl LiveState {
         let running = self.point.as_ref().map_or(0.0, PointNow::share);
         ((ended as f64 + running) / self.points.max(1) as f64).min(1.0)
     }
+}
+
+/// The kinds of requests of an interval, over all of its disks, each with its share of the requests;
+/// none where requests were only counted.
+fn streams(interval: &WatchedInterval) -> Vec<DonePoint> {
+    let traced = interval.disks.iter().filter_map(DiskInterval::all_requests);
+    let mut kinds: Vec<(FlowKind, Window)> = Vec::new();
+    for flow in traced.flat_map(|traced| &traced.flows) {
+        let index = kinds
+            .iter()
+            .position(|(kind, _)| *kind == flow.kind)
+            .unwrap_or_else(|| {
+                kinds.push((flow.kind, Window::default()));
+                kinds.len() - 1
+            });
+        let window = &mut kinds[index].1;
+        window.done += flow.requests - flow.failed.min(flow.requests);
+        window.response.merge(flow.response());
+    }
+    kinds.retain(|(_, window)| window.done > 0);
+    kinds.sort_by_key(|(_, window)| std::cmp::Reverse(window.done));
+    let all: u64 = kinds.iter().map(|(_, window)| window.done).sum();
+    let stream = |(kind, window): &(FlowKind, Window)| {
+        let column = LiveColumn::of(window, interval.measured);
+        let share = rounded_percent(window.done as f64 / all as f64);
+        DonePoint {
+            name: format!("{share} {}", kind.words()),
+            rate: column.rate,
+            unit: ThroughputUnit::Iops,
+            latency: column.latency.map(|latency| (latency.p50, latency.p99)),
+            complete: true,
+        }
+    };
+    kinds.iter().map(stream).collect()
+}
+
+/// How busy the disks of an interval were, by the kernel's counters.
+fn disk_loads(interval: &WatchedInterval) -> Vec<(String, DeviceLoad)> {
+    let sample = |at: Nanos, of: usize| Sample {
+        at,
+        devices: interval
+            .disks
+            .iter()
+            .filter_map(|disk| Some((disk.name.clone(), disk.counters.as_ref()?[of])))
+            .collect(),
+        ..Sample::default()
+    };
+    analyse::device_loads(&sample(Nanos(0), 0), &sample(interval.measured, 1))
 }

@@ -1,9 +1,11 @@
 //! Screens of the live view as text, at several sizes, from runs on a simulated device.
 
+use super::column::LiveColumn;
 use super::draw::{FrameOptions, draw};
 use super::look::ColourMode;
 use super::point::PointNow;
 use super::state::{Activity, HostNow, LiveState};
+use super::unit::ThroughputUnit;
 use crate::analyse::{DeviceLoad, HostLoad, summarise};
 use crate::drive::{self, Live, LiveClass, Terms};
 use crate::engine::sim::Sim;
@@ -92,7 +94,7 @@ fn curve() -> (LiveState, Nanos) {
         };
         state.hosts.push_back(HostNow {
             devices: vec![("nvme0n1".into(), load)],
-            host,
+            host: Some(host),
         });
     }
     (state, now)
@@ -206,7 +208,7 @@ fn a_watch_shows_its_intervals() {
         };
         let window = interval.together();
         assert_eq!(window.done, 200);
-        state.observed(number as usize, &window, interval.measured);
+        state.observed(&interval);
     }
     state.points = 60;
     let with_end = screen(80, 24, &state, Nanos::from_secs(30), PLAIN);
@@ -435,12 +437,35 @@ fn a_soak_shows_a_column_a_round_and_the_seconds_of_the_one_that_runs() {
 }
 
 #[test]
+fn a_scale_is_that_of_the_columns_in_its_unit() {
+    let (mut state, now) = curve();
+    // Large reads follow: the columns of small ones are no megabytes.
+    state.unit = ThroughputUnit::of(false, 1 << 20);
+    for rate in [400.0, 500.0] {
+        state.columns.push_back(LiveColumn {
+            rate,
+            unit: state.unit,
+            ..LiveColumn::empty()
+        });
+    }
+    let screen = screen(120, 40, &state, now, PLAIN);
+    assert!(screen.contains("524 MB/s"), "{screen}");
+    for column in &state.columns {
+        let rate = state.unit.rate(column.rate);
+        assert!(
+            column.unit == state.unit || !screen.contains(&rate),
+            "{rate}"
+        );
+    }
+}
+
+#[test]
 fn between_points_the_charts_name_their_point() {
     let (mut state, now) = curve();
     state.begin(5, 7, now);
     let screen = screen(120, 40, &state, now, PLAIN);
     assert!(
-        screen.contains("starting point 5") && screen.contains("a column is 200ms"),
+        screen.contains("starting point 5") && screen.contains("a column is 200 ms"),
         "{screen}"
     );
 }

@@ -1,5 +1,7 @@
 //! Figures in the live view: short, and of constant width while they change.
 
+use crate::analyse::quantity;
+
 /// From this I/O size in bytes on, throughput is shown in bytes per second instead of operations.
 const LARGE: u32 = 128 * 1024;
 
@@ -11,7 +13,7 @@ pub(in crate::cli) enum ThroughputUnit {
     Iops,
     /// Database operations per second.
     Operations,
-    /// MiB per second, for I/Os of this size in bytes.
+    /// MB per second, for I/Os of this size in bytes.
     Bytes(u32),
 }
 
@@ -46,6 +48,8 @@ impl ThroughputUnit {
                 }
             }
             Self::Iops | Self::Operations if rate < 9.95 => format!("{rate:.1}"),
+            // Seven digits with commas would not fit beside a chart.
+            Self::Iops | Self::Operations if rate < 999_999.5 => quantity::count(rate.round()),
             Self::Iops | Self::Operations => format!("{rate:.0}"),
         }
     }
@@ -83,7 +87,10 @@ mod tests {
 
     #[test]
     fn figures_have_their_unit_and_no_more_digits_than_they_need() {
-        assert_eq!(ThroughputUnit::of(false, 8192).rate(12_345.6), "12346 IOPS");
+        assert_eq!(
+            ThroughputUnit::of(false, 8192).rate(12_345.6),
+            "12,346 IOPS"
+        );
         assert_eq!(ThroughputUnit::of(false, 8192).rate(3.21), "3.2 IOPS");
         assert_eq!(ThroughputUnit::of(false, 1 << 20).rate(512.0), "537 MB/s");
         assert_eq!(ThroughputUnit::of(false, 1 << 20).rate(12.0), "12.6 MB/s");
