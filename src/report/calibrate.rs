@@ -108,7 +108,11 @@ fn headlines(found: &Calibration) -> Vec<Headline> {
         (_, _, Some(at)) => {
             figures.push(parts::latency(
                 "calibration.at_knee.p99_us.value",
-                "p99 at the knee",
+                if found.curve.knee.is_some_and(|knee| knee.bounded_above) {
+                    "p99 at the knee"
+                } else {
+                    "p99 at the maximum"
+                },
                 at.p99_us,
                 of(at),
             ));

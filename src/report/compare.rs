@@ -12,8 +12,8 @@ use super::soak::thinned;
 use super::throughput::{self, At, Group, first_classes};
 use super::{distribution, frame, setup};
 use crate::analyse::{
-    self, Change, Comparison, Conclusion, Course, Estimate, Figure, Judgement, Limits, LoadChange,
-    PointSummary, Row, Scope, Subject, summarise_within,
+    self, Change, ComparedSide, Comparison, Conclusion, Course, Estimate, Figure, Judgement,
+    Limits, LoadChange, PointSummary, Row, Scope, Subject, summarise_within,
 };
 use crate::model::{Finding, Step};
 use crate::record::PointRecord;
@@ -232,10 +232,11 @@ fn sections(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Section> {
             vec![Block::Table(table(found))],
         ),
     ];
-    sections.extend(each_run(found));
     let points: Vec<Vec<PointSummary>> = runs.iter().map(|(run, _)| points_of(run)).collect();
-    sections.extend(drawn(runs, &points));
-    sections.extend(over_time(runs));
+    let colours = colours(runs, found);
+    sections.extend(drawn(runs, &points, &colours));
+    sections.extend(over_time(runs, &colours));
+    sections.extend(each_run(found));
     let records: Vec<Vec<PointRecord>> = runs.iter().map(|(run, _)| run.joined()).collect();
     let same_work = (1..found.names.len()).all(|side| !found.is_of_other_work(side, Scope::Small));
     let shown = if same_work {
@@ -352,7 +353,11 @@ fn curve_of(points: &[PointSummary]) -> Vec<At<'_>> {
     }
 }
 
-fn drawn(runs: &[(&Run, &Subject)], points: &[Vec<PointSummary>]) -> Option<Section> {
+fn drawn(
+    runs: &[(&Run, &Subject)],
+    points: &[Vec<PointSummary>],
+    colours: &[Option<u8>],
+) -> Option<Section> {
     let groups: Vec<Group<'_>> = runs
         .iter()
         .zip(points)
@@ -365,13 +370,13 @@ fn drawn(runs: &[(&Run, &Subject)], points: &[Vec<PointSummary>]) -> Option<Sect
     let is_sql = points.iter().flatten().any(|point| point.sql.is_some());
     let mut chart =
         throughput::latency_chart(&groups, Vec::new(), if is_sql { "op/s" } else { "IOPS" })?;
-    // A run has the same colour for its median and its p99.
+    // A side has the same colour for the medians and the p99 of all its runs.
     if let Plot::Lines(lines) = &mut chart.plot {
         for series in &mut lines.series {
             let run = runs
                 .iter()
                 .position(|(_, subject)| series.name.starts_with(&format!("{} p", subject.name)));
-            series.colour = run.and_then(colour);
+            series.colour = run.and_then(|run| colours[run]);
         }
     }
     let lead = "All runs in one chart. Whiskers are 95 % intervals: where they do not overlap, \
@@ -385,9 +390,14 @@ fn drawn(runs: &[(&Run, &Subject)], points: &[Vec<PointSummary>]) -> Option<Sect
     ))
 }
 
-/// The colour of a run in all charts.
-fn colour(run: usize) -> Option<u8> {
-    u8::try_from(run % 8).ok()
+/// The colours of the runs in all charts: those of one side have one colour.
+fn colours(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Option<u8>> {
+    let of_run = |(index, (_, subject)): (usize, &(&Run, &Subject))| {
+        let is_own = |side: &ComparedSide| side.runs.iter().any(|run| run.name == subject.name);
+        let side = found.sides.iter().position(is_own).unwrap_or(index);
+        u8::try_from(side % 8).ok()
+    };
+    runs.iter().enumerate().map(of_run).collect()
 }
 
 /// The unit of an axis.
@@ -405,7 +415,7 @@ fn axis_unit(unit: analyse::FigureUnit) -> Unit {
 }
 
 /// All runs over time, each from its own start: one panel per quantity, one line per run.
-fn over_time(runs: &[(&Run, &Subject)]) -> Option<Section> {
+fn over_time(runs: &[(&Run, &Subject)], colours: &[Option<u8>]) -> Option<Section> {
     let mut courses: Vec<(usize, &Course)> = runs
         .iter()
         .enumerate()
@@ -419,7 +429,7 @@ fn over_time(runs: &[(&Run, &Subject)]) -> Option<Section> {
     // Quantities that are judged come first.
     courses.sort_by_key(|(_, course)| course.unit == analyse::FigureUnit::Other);
     let line = |(run, course): (usize, &Course)| Series {
-        colour: colour(run),
+        colour: colours[run],
         ..thinned(
             &runs[run].1.name,
             &course.values,
@@ -466,7 +476,7 @@ fn over_time(runs: &[(&Run, &Subject)]) -> Option<Section> {
     );
     let left_out = match names.len() - panels.len() {
         0 => String::new(),
-        more => format!(" {more} more quantities are in the table above."),
+        more => format!(" {more} more quantities are in the tables."),
     };
     let chart = parts::chart(
         "rounds",

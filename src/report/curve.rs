@@ -139,10 +139,10 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
             .iter()
             .enumerate()
             .find(|(_, point)| point.is_at_depth(knee.load));
-        let label = if found.points.len() > 1 {
-            "p99 at the knee"
-        } else {
-            "p99"
+        let label = match (found.points.len(), knee.bounded_above) {
+            (..=1, _) => "p99",
+            (_, true) => "p99 at the knee",
+            (_, false) => "p99 at the maximum",
         };
         figures.extend(at.and_then(|(index, point)| p99(index, point, label)));
     }
@@ -181,8 +181,8 @@ pub(super) fn p99(index: usize, point: &PointSummary, label: &str) -> Option<Hea
 fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -> Vec<Section> {
     let units = Units::of(Naming::RAW.rate);
     let mut sections = vec![
-        points::section(run, &found.points, units),
         drawn(run, found),
+        points::section(run, &found.points, units),
         findings,
     ];
     sections.extend(distribution::section(&chosen(found, &run.joined())));

@@ -102,7 +102,7 @@ fn headlines(found: &MatrixResult) -> Vec<Headline> {
             value: latency.mean_us,
             interval: known
                 .and_then(|known| known.mean_us)
-                .map(|mean| mean.interval().into()),
+                .map(|mean| mean.limits()),
         };
         let path = format!("points.{index}.classes.{at}");
         figures.push(parts::latency(

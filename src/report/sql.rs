@@ -102,10 +102,11 @@ fn headlines(
 
 fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -> Vec<Section> {
     let units = Units::of(Naming::SESSIONS.rate);
-    let mut sections = vec![points::section(run, &found.points, units)];
+    let mut sections = Vec::new();
     if found.points.len() > 1 {
         sections.push(curve::drawn(run, found));
     }
+    sections.push(points::section(run, &found.points, units));
     sections.push(findings);
     if let Some((_, point, _)) = found.busiest() {
         let points: Vec<&PointSummary> = found.points.iter().collect();

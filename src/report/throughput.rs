@@ -288,7 +288,7 @@ pub(super) fn marks(
     sustained: Option<&Sustained>,
 ) -> Vec<Mark> {
     let mut marks = Vec::new();
-    if let Some(knee) = shape.knee {
+    if let Some(knee) = shape.knee.filter(|knee| knee.bounded_above) {
         let label = format!("knee, depth {}", knee.load);
         marks.push(Mark {
             at: knee.throughput.value,
@@ -381,7 +381,8 @@ pub(super) fn depth_chart(loads: &[At<'_>], shape: &CurveShape, unit_name: &str)
     }
     let measured = over_depth("measured", &loads, 1.0, |class| class.iops);
     let series = vec![measured];
-    let knee = shape.knee.map(|knee| Mark {
+    let reached = shape.knee.filter(|knee| knee.bounded_above);
+    let knee = reached.map(|knee| Mark {
         at: knee.load,
         upright: true,
         label: "knee".into(),

@@ -46,6 +46,12 @@ fn offered_equals_done_failed_and_unserved_and_overload_is_marked() {
     assert!((maximum / 16_000.0 - 1.0).abs() < 0.02, "{maximum}");
     let points = open_points(&document);
     assert_eq!(points.len(), 12);
+    let shown = report(&place, "");
+    let place_of = |what: &str| shown.find(what).unwrap();
+    assert!(
+        place_of("\nLatency against throughput\n") < place_of("\nAll points\n"),
+        "the chart comes before the tables"
+    );
     let measured = |rate: f64| {
         let of_rate = |point: &&Value| point["rate_per_s"].as_f64() == Some(rate);
         number(
@@ -209,7 +215,7 @@ fn a_load_that_was_too_short_to_judge_is_undecided_and_not_refused() {
         assert_eq!(status == 4, text.contains("is undecided"), "{seed}: {text}");
         assert_eq!(
             status == 4,
-            text.contains("? undecided Latency"),
+            text.contains(" ms ? undecided"),
             "{seed}: {text}"
         );
         statuses.push(status);

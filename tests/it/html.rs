@@ -343,6 +343,37 @@ fn an_orion_run_has_its_matrix_as_fields() {
 }
 
 #[test]
+fn throughput_that_still_rises_has_no_knee() {
+    let place = Place::new("html-rising");
+    let arguments = "orion -run advanced -matrix row -num_large 0 -num_disks 1 -duration 20 --target \
+                     sim:64,1ms --seed 7 --no-progress";
+    done(&place, &format!("{arguments} --out run"));
+    let document = json(&done(&place, "report run --json"));
+    let page = checked(&place, "run", &document);
+    assert!(!page.contains("knee, depth"), "a mark");
+    let text = String::from_utf8(done(&place, "report run").stdout).unwrap();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert!(
+        words
+            .join(" ")
+            .contains("Throughput was still rising with 5 small I/Os outstanding"),
+        "{text}"
+    );
+}
+
+#[test]
+fn paper_has_the_hints_of_the_findings() {
+    let page = rigel::report::html::render(&Document::default());
+    let (_, print) = page.split_once("@media print").unwrap();
+    let hidden = print
+        .lines()
+        .find(|line| line.contains("display: none"))
+        .unwrap();
+    let of_all = |rule: &str| rule.trim() == ".hint";
+    assert!(!hidden.split(['{', ',']).any(of_all), "{hidden}");
+}
+
+#[test]
 fn a_page_is_written_again_where_it_is_asked_for_and_nowhere_else() {
     let place = Place::new("html-again");
     done(
@@ -404,6 +435,31 @@ fn runs_are_compared_on_one_page() {
         page.contains("after against before: worse in"),
         "the verdict"
     );
+}
+
+#[test]
+fn runs_of_one_side_have_one_colour() {
+    let place = Place::new("html-sides");
+    for (run, seed) in [("a1", 1), ("a2", 2), ("b1", 3), ("b2", 4)] {
+        let service = if run.starts_with('a') {
+            "1ms"
+        } else {
+            "1300us"
+        };
+        let line =
+            format!("curve sim:8,{service} --depth 1..16 --seed {seed} --no-progress --out {run}");
+        done(&place, &line);
+    }
+    done(&place, "compare --html page.html a1 a2 -- b1 b2");
+    let page = std::fs::read_to_string(place.0.join("page.html")).unwrap();
+    let colour = |run: &str| {
+        let (_, series) = page.split_once(&format!("\"name\":\"{run} p50\"")).unwrap();
+        let (_, colour) = series.split_once("\"colour\":").unwrap();
+        colour.split(',').next().unwrap().to_string()
+    };
+    assert_eq!(colour("a1"), colour("a2"));
+    assert_eq!(colour("b1"), colour("b2"));
+    assert_ne!(colour("a1"), colour("b1"));
 }
 
 #[test]

@@ -57,9 +57,27 @@ pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
             )
         })
     });
-    let caution = throttle(&found.findings, &found.points, &found.shape);
+    let cautions: Vec<String> = throttle(&found.findings, &found.points, &found.shape)
+        .into_iter()
+        .chain(still_rising(found))
+        .collect();
+    let caution = (!cautions.is_empty()).then(|| cautions.join(" "));
     Objections { caution, failure }
         .conclude(&text, &warnings(header, &found.findings, &found.points))
+}
+
+/// Says that the maximum was not reached, if small I/O alone still gained throughput at the highest
+/// load.
+fn still_rising(found: &MatrixResult) -> Option<String> {
+    let loads = found.loads().filter(|(_, large)| *large == 0);
+    let most = loads.map(|(small, _)| small).max()?;
+    let knee = found.shape.knee.filter(|_| most > 1)?;
+    (!knee.bounded_above).then(|| {
+        format!(
+            "Throughput was still rising with {most} small I/Os outstanding, the most that were \
+             tried: the storage may do more."
+        )
+    })
 }
 
 /// Names the I/O that ran at the same time; empty if none did.

@@ -105,12 +105,14 @@ impl Amount {
         }
     }
 
-    /// Half the width of the interval as a fraction of the value: `0.4 %`; `?` if unknown.
+    /// Half the width of the interval as a fraction of the value: `0.4 %`; `?` if unknown, or more
+    /// than 100 %.
     #[must_use]
     pub fn precision(&self) -> String {
         let both = self.interval.and_then(Limits::both);
         both.map(|interval| interval.relative(self.value))
-            .filter(|share| share.is_finite())
+            // Beyond that, not even the order of magnitude is known.
+            .filter(|share| *share <= 1.0)
             .map_or_else(|| "?".into(), percent)
     }
 
@@ -380,5 +382,11 @@ mod tests {
             between(500.0, 400.0, None),
         ];
         assert_eq!(wide.map(|amount| amount.plus_minus()), ["± 20.0 %", "± ?"]);
+        let unknown = between(500.0, 0.0, Some(2600.0));
+        assert_eq!(
+            unknown.plus_minus(),
+            "± ?",
+            "not even its order of magnitude is known"
+        );
     }
 }

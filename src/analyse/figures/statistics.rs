@@ -199,6 +199,16 @@ impl Mean {
         }
     }
 
+    /// The interval of a figure that cannot be negative, such as a rate or a time.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        let Interval { low, high } = self.interval();
+        Limits {
+            low: low.max(0.0),
+            high: Some(high),
+        }
+    }
+
     /// The mean in another unit, such as operations per second from operations per window. `factor`
     /// must not be negative.
     #[must_use]

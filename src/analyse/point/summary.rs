@@ -320,7 +320,7 @@ impl ClassSummary {
         let known = self.confidence.filter(|_| self.met != Some(RateMet::No));
         Estimate {
             value: self.iops,
-            interval: known.map(|confidence| confidence.iops.interval().into()),
+            interval: known.map(|confidence| confidence.iops.limits()),
         }
     }
 

@@ -50,9 +50,7 @@ impl AtLoad {
             mb_per_s: iops.scaled(class.operation_bytes() / 1e6),
             mean_us: estimate(
                 latency.mean_us,
-                known
-                    .and_then(|c| c.mean_us)
-                    .map(|mean| mean.interval().into()),
+                known.and_then(|c| c.mean_us).map(|mean| mean.limits()),
             ),
             p50_us: estimate(latency.p50_us, known.and_then(|c| c.p50_us)),
             p99_us: estimate(latency.p99_us, known.and_then(|c| c.p99_us)),

@@ -221,7 +221,7 @@ impl HostStream {
             done_per_s: class.iops,
             mean_us: class.latency.map(|latency| {
                 let mean = known.and_then(|known| known.mean_us);
-                figure(latency.mean_us, mean.map(|mean| mean.interval().into()))
+                figure(latency.mean_us, mean.map(|mean| mean.limits()))
             }),
             p99_us: class
                 .latency

@@ -101,7 +101,7 @@ fn tone_words(tone: Status) -> (&'static str, &'static str, &'static str) {
     match tone {
         Status::Good => ("good", "✓", "Good"),
         Status::Plain => ("plain", "•", "Result"),
-        Status::Warning => ("warning", "?", "With care"),
+        Status::Warning => ("warning", "!", "With care"),
         Status::Bad => ("bad", "✕", "Problem"),
     }
 }
@@ -204,7 +204,7 @@ fn list(findings: &[Finding]) -> String {
     let item = |finding: &Finding| {
         let (class, sign, word) = match finding.severity {
             Severity::Note => ("plain", "•", "Note"),
-            Severity::Warning => ("warning", "?", "Warning"),
+            Severity::Warning => ("warning", "!", "Warning"),
             Severity::Refusal => ("bad", "✕", "Refusal"),
         };
         let hint = if finding.hint.is_empty() {

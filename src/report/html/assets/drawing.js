@@ -165,16 +165,20 @@ const drawWhiskers = (u, pen, one) => {
   pen.beginPath();
   one.x.forEach((value, at) => {
     if (one.low[at] === null) return;
-    const [x, low, high] = [placeX(u, value), placeEnd(u, one, 'low', at), placeEnd(u, one, 'high', at)];
+    const isOpen = one.high[at] === null;
+    // Without an upper end, an arrow: a line up to the edge would look like a mark of the plot.
+    const top = isOpen ? placeY(u, one.y[at], one.scale) - 18 * ratio() : placeEnd(u, one, 'high', at);
+    const [x, low] = [placeX(u, value), placeEnd(u, one, 'low', at)];
     // Omit whiskers that are smaller than the marker.
-    if (low - high < 7 * ratio()) return;
+    if (low - top < 7 * ratio()) return;
     pen.moveTo(x, low);
-    pen.lineTo(x, high);
-    // An interval without an upper end has no cap there.
-    for (const y of one.high[at] === null ? [low] : [low, high]) {
-      pen.moveTo(x - tip, y);
-      pen.lineTo(x + tip, y);
-    }
+    pen.lineTo(x, top);
+    pen.moveTo(x - tip, low);
+    pen.lineTo(x + tip, low);
+    const wing = isOpen ? top + 2 * tip : top;
+    pen.moveTo(x - tip, wing);
+    pen.lineTo(x, top);
+    pen.lineTo(x + tip, wing);
   });
   pen.stroke();
   pen.globalAlpha = 1;

@@ -295,7 +295,8 @@ const axesChart = (figure, data) => {
   };
   const bands = panels.some((panel) => panel.series.some((one) => one.low));
   const hints = [];
-  if (bands) hints.push('Whiskers and bands are 95 % intervals.');
+  const isOpen = panels.some((panel) => panel.series.some((one) => one.low && one.low.some((low, at) => low !== null && one.high[at] === null)));
+  if (bands) hints.push(`Whiskers and bands are 95 % intervals${isOpen ? '; an arrow: without an upper limit' : ''}.`);
   if (!document.querySelector('.hint.zoom'))
     hints.push(
       matchMedia('(pointer: coarse)').matches
