@@ -36,6 +36,7 @@ fn furnish(place: &Place) {
     )
     .unwrap();
     std::os::unix::fs::symlink("data", path("alias")).unwrap();
+    std::os::unix::fs::symlink("nowhere", path("dangling")).unwrap();
     for name in ["folder", "used", "listless.lun"] {
         std::fs::create_dir(path(name)).unwrap();
     }

@@ -1,10 +1,11 @@
 //! `rigel compare`: runs side by side, with the interval of each difference and whether it is real.
 
+use super::output::remark;
 use super::{output, page, soak};
 use crate::analyse::{
     self, ClaimBeside, Comparison, RunResult, Scope, Side, SoakResult, Subject, Term,
 };
-use crate::model::{Error, Ratio};
+use crate::model::{Error, Ratio, shell_path};
 use crate::record::RankLines;
 use crate::record::journal::{self, Run};
 use crate::report::document::{Document, Extent};
@@ -107,6 +108,7 @@ impl ComparedRun {
 /// Compares, and shows the result.
 pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     let sides = sides(args)?;
+    tell_sides(args);
     let paths: Vec<PathBuf> = sides.concat();
     refuse_duplicates(&paths)?;
     let named = names(&paths).into_iter().zip(&paths);
@@ -199,6 +201,23 @@ fn show_claim(
         page::write(document, file)?;
     }
     Ok(0)
+}
+
+/// Says how runs are put together to sides, if several were named that may belong to two sides.
+fn tell_sides(args: &CompareArgs) {
+    let runs: Vec<String> = args.runs.iter().map(|run| shell_path(run)).collect();
+    if !args.others.is_empty() || runs.len() < 4 || !runs.len().is_multiple_of(2) {
+        return;
+    }
+    let (baseline, others) = runs.split_at(runs.len() / 2);
+    remark(&format!(
+        "each of the {} runs is compared with the first; if they are two sides of {} runs: rigel \
+         compare {} -- {}\n",
+        runs.len(),
+        baseline.len(),
+        baseline.join(" "),
+        others.join(" ")
+    ));
 }
 
 /// The runs of each side. Nothing is read before what was asked for is known to make sense.

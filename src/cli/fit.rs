@@ -10,8 +10,9 @@ use crate::engine::sql::Access;
 use crate::model::{
     BLOCK_ASSUMED, Bytes, Demand, DemandAt, DemandKind, DemandStream, Error, FitRequest,
     FitSessions, Measure, Nanos, Objective, RankDemand, Ratio, Request, SqlStop, SqlTerms, SqlWork,
-    StreamObjective, WarmUp,
+    StreamObjective, WarmUp, shell_path,
 };
+use crate::record::journal;
 use crate::report::{self, data};
 use clap::Args;
 use std::ffi::OsString;
@@ -323,6 +324,7 @@ impl FitArgs {
         let paths: Vec<&Path> = std::iter::once(first)
             .chain(self.also.iter().map(PathBuf::as_path))
             .collect();
+        self.refuse_target_first(first)?;
         let demands = demand::for_ranks(&paths, &self.of, ranks)?;
         let (found, of_ranks) = self.at_one_time(&demands)?;
         let (lowest, highest) = self.range()?;
@@ -353,6 +355,25 @@ impl FitArgs {
             writes: self.writes(),
             sessions: None,
         })
+    }
+
+    /// Refuses a directory without a run in place of the demand: most likely the target was named
+    /// first.
+    fn refuse_target_first(&self, demand: &Path) -> Result<(), Error> {
+        if !demand.is_dir() || demand.join(journal::FILE_NAME).exists() {
+            return Ok(());
+        }
+        let shown = demand.display();
+        let targets = self.measuring.targets.iter();
+        let swapped: Vec<String> = targets.map(|it| shell_path(Path::new(it))).collect();
+        Err(Error::usage(
+            format!("DEMAND '{shown}' is a directory in which no run is"),
+            format!(
+                "the demand comes first, then the targets: rigel fit {} {}",
+                swapped.first().map_or("DEMAND", String::as_str),
+                shell_path(demand)
+            ),
+        ))
     }
 
     /// The intervals of all demands at the time that is asked for, and what each of several ranks

@@ -199,9 +199,37 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
                 let _ = error.print();
                 Ok(2)
             }
+            ErrorKind::MissingRequiredArgument => {
+                let said = error.render().to_string();
+                Err(match example(&said) {
+                    Some(example) => refusal(&format!("{said}\n\ntip: for example: {example}")),
+                    None => refusal(&said),
+                })
+            }
             _ => Err(refusal(&error.render().to_string())),
         },
     }
+}
+
+/// A complete command of the verb whose usage the parser shows.
+fn example(said: &str) -> Option<&'static str> {
+    const EXAMPLES: [&str; 8] = [
+        "rigel check /var/lib/data",
+        "rigel calibrate /var/lib/data",
+        "rigel curve /var/lib/data --depth 1..64",
+        "rigel soak /var/lib/data --for 7d",
+        "rigel report calibrate_20260101_1200.rigel",
+        "rigel compare before.rigel after.rigel",
+        "rigel advise calibrate_20260101_1200.rigel --for postgres",
+        "rigel fit awr.txt /var/lib/data",
+    ];
+    let (missing, usage) = said.split_once("Usage: ")?;
+    ["<TARGET>", "<RUN>", "<DEMAND>", "--for"]
+        .iter()
+        .find(|name| missing.contains(**name))?;
+    let verb = usage.split_whitespace().nth(1)?;
+    let is_own = |example: &&&str| example.split(' ').nth(1) == Some(verb);
+    EXAMPLES.iter().find(is_own).copied()
 }
 
 /// A parser error in the form of our own refusals.

@@ -219,6 +219,10 @@ fn kind_of(metadata: &Metadata, path: &Path) -> Result<FileKind, Error> {
 fn refused(path: &Path, error: &std::io::Error) -> Error {
     let shown = path.display();
     match error.kind() {
+        ErrorKind::NotFound if path.is_symlink() => Error::usage(
+            format!("'{shown}' is a symbolic link to something that does not exist"),
+            "`readlink -f` shows where it leads",
+        ),
         ErrorKind::NotFound => Error::usage(
             format!("'{shown}' does not exist"),
             "check the spelling; Rigel creates a file only if a directory is given",

@@ -149,7 +149,7 @@ impl FromStr for SimSpec {
     /// Parses the text after `sim:`, for example
     /// `8,100us,fixed,bandwidth=1GB,stall=300ms/2s,errors=1%,size=4GiB`.
     fn from_str(text: &str) -> Result<Self, Error> {
-        let mut spec = SIM_DEFAULT;
+        let (mut spec, mut has_servers) = (SIM_DEFAULT, false);
         for part in text
             .split(',')
             .map(str::trim)
@@ -209,6 +209,12 @@ impl FromStr for SimSpec {
                 None if part == "fixed" => spec.distribution = Distribution::Fixed,
                 None if part == "exponential" => spec.distribution = Distribution::Exponential,
                 None if part.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    if std::mem::replace(&mut has_servers, true) {
+                        return Err(wrong(&format!(
+                            "the number of servers is given already, and a service time has a \
+                             unit, as {part}us"
+                        )));
+                    }
                     spec.servers = number(part)
                         .ok_or_else(|| wrong("the number of servers must be from 1 to 4096"))?;
                 }
@@ -361,6 +367,12 @@ mod tests {
     #[test]
     fn a_sim_that_makes_no_sense_is_refused_by_name() {
         let shapes = ["0,1ms", "servers=x", "stall=2s/1s", "speed=9", "1,0s"];
+        // A time without a unit would be a second number of servers.
+        let unitless = "8,100".parse::<SimSpec>().unwrap_err().to_string();
+        assert!(
+            unitless.contains("'100' in 'sim:8,100'") && unitless.contains("100us"),
+            "{unitless}"
+        );
         let limits = [
             "limit=0/s",
             "limit=2000",

@@ -76,6 +76,8 @@ fn at_most(found: &Calibration) -> String {
                 count(found.maximum.unwrap_or(knee).iops.value)
             )
         }
+        // With a single depth, nothing is known of others.
+        (Some(most), _) if found.low_load.is_some_and(|low| low.depth == most.depth) => ".".into(),
         (Some(most), _) => {
             format!(
                 "; {} at a time{} get {}, and throughput was still rising there.",

@@ -181,8 +181,8 @@ fn cache_suspected(header: &Header, found: &Calibration) -> Option<Finding> {
     let (_, why) = suspicions(&header.target, &header.facts, header.host.memory)
         .into_iter()
         .find(|(below_us, _)| p50_us < *below_us)?;
-    let hint = "measure a target several times as large as any cache below: --scratch-size \
-                128GiB, or an existing large file or device";
+    let hint = "measure a target several times as large as any cache below: a larger \
+                --scratch-size (`df -h` shows what is free), or an existing large file or device";
     let reread = found.cache.reread;
     if let Some(test) = reread.filter(|test| test.is_cached == Some(true)) {
         return Some(Finding::warning(
