@@ -16,10 +16,15 @@ const LENGTH_MAX: Nanos = Nanos::from_secs(2);
 /// Minimum length of a visit.
 const LENGTH_MIN: Nanos = Nanos::from_millis(500);
 
+/// A later visit is longer by up to one part in this many. Visits of one length, one after the other,
+/// would always meet the same part of whatever comes regularly: a stall once a second in each of
+/// them, or in none.
+const LONGER_BY: u64 = 4;
+
 /// How a point's time is divided into visits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Visits {
-    /// Measured time of each.
+    /// Minimum measured time of each.
     pub(super) length: Nanos,
     /// Minimum number.
     pub(super) least: usize,
@@ -34,14 +39,15 @@ impl Visits {
         // Whole windows.
         let length = Nanos(least.0.div_ceil(count).div_ceil(WINDOW.0) * WINDOW.0).max(LENGTH_MIN);
         let whole = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let usual = length.0 + length.0 / LONGER_BY / 2;
         Self {
             length,
             least: whole(count),
-            most: whole((most.0 / length.0).max(count)),
+            most: whole((most.0 / usual).max(count)),
         }
     }
 
-    /// When a visit ends.
+    /// When the first visit to a point ends.
     pub(super) fn until(self) -> Until {
         Until::Elapsed(self.length)
     }
@@ -104,6 +110,13 @@ impl Visits {
         let length =
             Nanos::from_micros_f64(RESPONSES * response).clamp(WARM_UP.least, WARM_UP.most);
         let seed = seed_of_visit(seed, point.coordinates, before.visits_made());
+        if let Until::Elapsed(shortest) = &mut point.until
+            && *shortest <= LENGTH_MAX
+        {
+            // Whole windows.
+            let more = shortest.0 / LONGER_BY / WINDOW.0 + 1;
+            shortest.0 += seed % more * WINDOW.0;
+        }
         for stream in &mut point.streams {
             if let Pattern::Sequential { start } = &mut stream.pattern {
                 // The blocks of the last visit may be cached.
@@ -142,9 +155,9 @@ mod tests {
             let found = Visits::of(Nanos::from_millis(least), Nanos::from_millis(most));
             (found.length.0 / 1_000_000, found.least, found.most)
         };
-        assert_eq!(visits(2000, 5000), (700, 3, 7));
-        assert_eq!(visits(5000, 20_000), (1700, 3, 11));
-        assert_eq!(visits(10_000, 30_000), (2000, 5, 15));
+        assert_eq!(visits(2000, 5000), (700, 3, 6));
+        assert_eq!(visits(5000, 20_000), (1700, 3, 10));
+        assert_eq!(visits(10_000, 30_000), (2000, 5, 13));
         assert_eq!(visits(100, 200), (500, 3, 3));
     }
 }

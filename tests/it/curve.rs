@@ -232,3 +232,24 @@ fn a_load_that_was_too_short_to_judge_is_undecided_and_not_refused() {
     assert_eq!(status, 3, "{text}");
     assert!(text.contains("No load met the bound"), "{text}");
 }
+
+#[test]
+fn visits_do_not_keep_step_with_a_regular_stall() {
+    let place = Place::new("curve-regular");
+    // Four at a time get 40,000 per second; a tenth of the time nothing is done. Visits of one length
+    // at equal distances would each meet one stall of a second's and never the warm-up's.
+    let document = measured(
+        &place,
+        "sim:8,100us,stall=100ms/1s --depth 4 --precision 0.1% --point-max 40s",
+    );
+    let point = &document["points"][0];
+    let lengths: std::collections::BTreeSet<String> = point["visits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|visit| visit["measured_s"].to_string())
+        .collect();
+    assert!(lengths.len() > 2, "{lengths:?}");
+    let iops = number(&document["curve"]["maximum"]["iops"]["value"]);
+    assert!((35_200.0..36_800.0).contains(&iops), "{iops}");
+}

@@ -143,14 +143,14 @@ fn undecided(found: &CurveResult, naming: Naming) -> Option<String> {
     let latency = point.classes.first().and_then(|class| class.latency);
     let seen = latency.map_or_else(String::new, |latency| {
         format!(
-            ", with p99 {} and a maximum of {}",
+            " (p99 {}, maximum {})",
             time(latency.p99_us),
             time(latency.max_us)
         )
     });
     Some(format!(
-        "Whether it serves {} {} per second that arrive at random times{within} is undecided: {}{seen} \
-         are too short to tell. Measure longer.",
+        "Whether it serves {} {} per second that arrive at random times{within} is undecided: {} were too \
+         short to tell{seen}. Measure longer.",
         count(rate as f64),
         naming.one,
         time(point.measured_s * 1e6),
