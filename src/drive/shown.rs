@@ -14,7 +14,7 @@ pub struct Live<'a> {
     pub elapsed: Nanos,
     /// When measuring began; `None` during the warm-up.
     pub measuring_since: Option<Nanos>,
-    /// By class, in the order of [`classes`].
+    /// By class, in the order of the plan.
     pub classes: &'a [LiveClass],
     /// The completed windows of each class, in the same order.
     pub seconds: &'a [Arc<SharedWindows>],
