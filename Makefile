@@ -68,7 +68,7 @@ fuzz: ## Each fuzz target for SECONDS (60), in 1 GiB of memory: PARTS='journal p
 lint:
 	@scripts/setup.sh test
 	$(CARGO) fmt --check
-	$(CARGO) clippy --locked --all-targets --quiet -- -D warnings
+	$(CARGO) clippy --locked --workspace --all-targets --quiet -- -D warnings
 	$(CARGO) check --locked --quiet --manifest-path fuzz/Cargo.toml --target-dir target/fuzz
 
 fmt: ## Format the sources

@@ -261,9 +261,9 @@ fn filled(folder: &Folder, gib: u32) -> Result<PathBuf, String> {
     let fill = || -> std::io::Result<()> {
         let mut file = File::create(&path)?;
         let mut piece = vec![0; 1 << 20];
-        let mut rng = rigel::workload::rng::Rng::new(gib.into(), 0);
+        let mut rng = rigel_model::workload::rng::Rng::new(gib.into(), 0);
         for _ in 0..u64::from(gib) << 10 {
-            rigel::workload::content::fill(&mut piece, &mut rng);
+            rigel_model::workload::content::fill(&mut piece, &mut rng);
             file.write_all(&piece)?;
         }
         file.sync_all()

@@ -14,9 +14,9 @@ mod common;
 
 use common::{Folder, Settings};
 use postgres::{Client, NoTls};
-use rigel::engine::sql::{self, Access, LoadEvent, LoadRequest};
-use rigel::model::{Bytes, Dbms, GIB, MIB, Tables};
-use rigel::server::{Server, ServerRequest};
+use rigel_database::server::{Server, ServerRequest};
+use rigel_database::{self as sql, Access, LoadEvent, LoadRequest};
+use rigel_model::{Bytes, Dbms, GIB, MIB, Tables};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};

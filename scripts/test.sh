@@ -23,7 +23,7 @@ trap 'exit 130' INT TERM
 
 # Name and program of every test binary, one a line.
 build() {
-    cargo test --locked --tests --no-run --message-format=json-render-diagnostics >"$work/built"
+    cargo test --locked --workspace --tests --no-run --message-format=json-render-diagnostics >"$work/built"
     sed -n 's/.*"profile":{[^}]*"test":true}.*"executable":"\([^"]*\)".*/\1/p' "$work/built" |
         sed 's/\(.*\/\)\([^/]*\)-\([0-9a-f]*\)$/\2 \1\2-\3/'
 }
@@ -53,10 +53,10 @@ run() {
 }
 
 checks() {
-    step clippy cargo clippy --locked --all-targets --quiet -- -D warnings
-    step doc env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --quiet
+    step clippy cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+    step doc env RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps --quiet
     # Building the examples takes a while even if there is none.
-    if grep -rqE '^ *//[/!] *```' src; then step examples cargo test --locked --doc --quiet; fi
+    if grep -rqE "^ *//[/!] *\`\`\`" src crates; then step examples cargo test --locked --workspace --doc --quiet; fi
 }
 
 build >"$work/programs"

@@ -7,8 +7,8 @@
 //! With more than `CLIENTS`, the oldest is dropped. docs/decisions/0015-metrics-endpoint.md
 //! explains why this is not a library.
 
-use crate::clock::Clock;
-use crate::model::{Error, Nanos};
+use rigel_device::clock::Clock;
+use rigel_model::{Error, Nanos};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};

@@ -8,7 +8,7 @@
 mod common;
 
 use common::{Place, rigel, text};
-use rigel::workload::{content, rng::Rng};
+use rigel_model::workload::{content, rng::Rng};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 

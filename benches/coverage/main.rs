@@ -23,7 +23,7 @@ mod table;
 mod truths;
 
 use common::{Folder, Settings};
-use rigel::workload::rng::Rng;
+use rigel_model::workload::rng::Rng;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};

@@ -2,9 +2,9 @@
 //! common beginning of points must not cost the loop anything.
 
 use crate::common::Settings;
-use rigel::model::{ActiveRanks, Coordinates};
-use rigel::record::PointRecord;
-use rigel::record::journal::{self, Run};
+use rigel_analyse::request::Run;
+use rigel_model::record::PointRecord;
+use rigel_model::{ActiveRanks, Coordinates};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -88,5 +88,5 @@ fn measured(
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(format!("{target:?}, ranks {as_ranks}: {said}"));
     }
-    journal::read(&out).map_err(|error| error.to_string())
+    Run::read(&out).map_err(|error| error.to_string())
 }

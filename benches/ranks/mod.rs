@@ -7,13 +7,16 @@ use crate::common::Settings;
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use rigel::analyse::is_enough;
-use rigel::drive::{self, Terms};
-use rigel::engine::sim::Sim;
-use rigel::model::{CalibrateRequest, Coordinates, Nanos, SimSpec};
-use rigel::record::journal::{self, Header, Journal};
-use rigel::record::ranks::merged;
-use rigel::record::{PointRecord, RankClock, RankRecord};
+use rigel_analyse::is_enough;
+use rigel_analyse::request::CalibrateRequest;
+use rigel_analyse::request::Header;
+use rigel_analyse::request::Run;
+use rigel_device::engine::sim::Sim;
+use rigel_measure::drive::{self, Terms};
+use rigel_model::record::journal::Journal;
+use rigel_model::record::ranks::merged;
+use rigel_model::record::{PointRecord, RankClock, RankRecord};
+use rigel_model::{Coordinates, Nanos, SimSpec};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::Command;
@@ -54,7 +57,7 @@ fn largest(folder: &Path, settings: &Settings) -> Result<(RankRecord, Header), S
         .args([&out, folder])
         .output()
         .map_err(|error| format!("{}: {error}", settings.rigel.display()))?;
-    let run = journal::read(&out).map_err(|error| {
+    let run = Run::read(&out).map_err(|error| {
         let said = String::from_utf8_lossy(&output.stderr);
         format!("{error}: {said}")
     })?;
@@ -77,7 +80,7 @@ fn costs(
     folder: &Path,
     rounds: u32,
 ) -> Result<(), String> {
-    let said = |error: rigel::model::Error| error.to_string();
+    let said = |error: rigel_model::Error| error.to_string();
     let text = serde_json::to_vec(part).map_err(|error| error.to_string())?;
     let packed = packed(&text)?;
     println!(
@@ -123,13 +126,13 @@ fn part() -> Result<RankRecord, String> {
     let spec: SimSpec = "sim:8,100us"
         .parse()
         .or_else(|_| "8,100us".parse())
-        .map_err(|error: rigel::model::Error| error.to_string())?;
+        .map_err(|error: rigel_model::Error| error.to_string())?;
     let request = CalibrateRequest {
         point_least: Nanos(0),
         ..CalibrateRequest::DEFAULT
     };
     let mut point = request.point(Coordinates::at_depth(32), spec.bytes.0, 1);
-    point.until = rigel::model::Until::Elapsed(Nanos::from_secs(5));
+    point.until = rigel_model::Until::Elapsed(Nanos::from_secs(5));
     let terms = Terms {
         cue: None,
         workers: 1,

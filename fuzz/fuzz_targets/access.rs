@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel::engine::sql::Address;
-use rigel::engine::sql::access::{may_hold_password, shown};
+use rigel_database::Address;
+use rigel_database::access::{may_hold_password, shown};
 
 const SECRET: &str = "Zq7vXk9";
 

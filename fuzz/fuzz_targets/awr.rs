@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel::analyse::database;
-use rigel::import::{ImportFormat, Source, read, table::Columns};
+use rigel_analyse::database;
+use rigel_import::{ImportFormat, Source, read, table::Columns};
 
 /// The first words of each kind, which the fuzzer would take long to find.
 const STARTS: [&str; 5] = [

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel::analyse::{database, imported, summaries};
-use rigel::import::{ImportFormat, Source, read, table::Columns};
+use rigel_analyse::{database, imported, summaries};
+use rigel_import::{ImportFormat, Source, read, table::Columns};
 
 fuzz_target!(|text: &str| {
     for format in ImportFormat::ALL.map(Some).into_iter().chain([None]) {

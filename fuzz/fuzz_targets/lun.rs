@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel::plan::lun;
+use rigel_analyse::plan::lun;
 
 fuzz_target!(|text: &str| {
     if let Ok(members) = lun::parse(text, std::path::Path::new("t.lun"), |_| false) {

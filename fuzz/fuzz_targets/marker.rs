@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel::server;
+use rigel_database::server;
 
 fuzz_target!(|text: &str| {
     let whole = format!("a private server of rigel, format 1\n{text}");

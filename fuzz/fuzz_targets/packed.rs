@@ -3,7 +3,7 @@
 
 use flate2::{Compression, write::GzEncoder};
 use libfuzzer_sys::fuzz_target;
-use rigel::import::{Source, read, table::Columns, text};
+use rigel_import::{Source, read, table::Columns, text};
 use std::io::Write;
 
 /// How often a compressed file repeats the bytes: few bytes on disk, many in memory.

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel::engine::sql;
+use rigel_database as sql;
 
 fuzz_target!(|input: (u16, &[u8])| {
     let (piece, bytes) = input;

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel::model::{Bound, Bytes, Moment, Nanos, Objective, Pattern, Ratio, SimSpec};
+use rigel_model::{Bound, Bytes, Moment, Nanos, Objective, Pattern, Ratio, SimSpec};
 
 fuzz_target!(|text: &str| {
     let _ = text.parse::<Ratio>();

@@ -3,17 +3,17 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel::analyse::{AdviceTerms, Product, RunResult, compare};
-use rigel::engine;
-use rigel::record::journal::{self, Run};
-use rigel::report::document::Extent;
-use rigel::report::{advice, compare as comparison, data, fio, html, text};
+use rigel_analyse::{AdviceTerms, Product, RunResult, compare};
+use rigel_device::engine;
+use rigel_analyse::request::Run;
+use rigel_report::document::Extent;
+use rigel_report::{advice, compare as comparison, data, fio, html, text};
 use std::path::Path;
 
 fuzz_target!(|bytes: &[u8]| {
     let between = bytes.windows(2).position(|two| two == b"\n\n").map_or(bytes.len(), |at| at + 1);
     let (first, second) = bytes.split_at(between);
-    let read = |text: &[u8]| journal::parse(Path::new("journal"), text.strip_prefix(b"\n").unwrap_or(text)).ok();
+    let read = |text: &[u8]| Run::parse(Path::new("journal"), text.strip_prefix(b"\n").unwrap_or(text)).ok();
     let runs: Vec<Run> = [first, second].into_iter().filter_map(read).collect();
     runs.iter().for_each(report);
     if let [one, two] = &runs[..] {
@@ -27,10 +27,10 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn report(run: &Run) {
-    let result = rigel::report::result(run);
-    let document = rigel::report::document(run, &result);
+    let result = rigel_report::result(run);
+    let document = rigel_report::document(run, &result);
     let _ = (html::render(&document), text::render(&document, Extent::Summary));
-    let _ = (data::json(run, &result), rigel::report::csv(&result));
+    let _ = (data::json(run, &result), rigel_report::csv(&result));
     if let RunResult::Calibration(found) = &result {
         let terms = AdviceTerms::default();
         let _ = (

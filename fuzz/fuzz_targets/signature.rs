@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel::engine::signature;
+use rigel_device::engine::signature;
 
 fuzz_target!(|bytes: &[u8]| {
     let (head, tail) = bytes.split_at(bytes.len() / 2);

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel::analyse::{PredictabilityTerms, predictability, round};
-use rigel::record::journal;
+use rigel_analyse::{PredictabilityTerms, predictability, round};
+use rigel_model::record::journal;
 
 fuzz_target!(|bytes: &[u8]| {
     let path = std::env::temp_dir().join(format!("rigel-fuzz-soak-{}", std::process::id()));

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel::engine::trace::{RequestStep, TracepointFormat, id_of};
+use rigel_device::engine::trace::{RequestStep, TracepointFormat, id_of};
 
 fuzz_target!(|input: (&str, &[u8])| {
     let (text, raw) = input;

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel::model::{Error, drives_a_terminal, in_line, shell_word};
+use rigel_model::{Error, drives_a_terminal, in_line, shell_word};
 
 fuzz_target!(|name: &str| {
     let spelled = in_line(name);

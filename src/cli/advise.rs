@@ -1,19 +1,20 @@
 //! `rigel advise`: advice on database settings, from a run of `rigel calibrate`. It prints and
 //! applies nothing.
 
+use super::choice::one_of;
 use super::demand;
 use super::output;
 use super::plans::{self, PlansRequest};
 use super::progress::ProgressMode;
 use super::report::warn_if_cut;
-use crate::analyse::{
+use clap::Args;
+use rigel_analyse::request::Header;
+use rigel_analyse::request::Run;
+use rigel_analyse::{
     AdviceTerms, Calibration, DemandAgainst, PlanTest, Product, RunResult, against,
 };
-use crate::model::{Bytes, Error, GIB, TargetFacts, shell_path};
-use crate::record::journal::{self, Header};
-use crate::report::{self, advice};
-use clap::builder::PossibleValue;
-use clap::{Args, ValueEnum};
+use rigel_model::{Bytes, Error, GIB, TargetFacts, shell_path};
+use rigel_report::{self as report, advice};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +31,7 @@ pub(super) struct AdviseArgs {
     #[arg(
         long = "for",
         value_name = "PRODUCT",
-        value_enum,
+        value_parser = one_of(&Product::ALL, name_and_help),
         value_delimiter = ','
     )]
     products: Vec<Product>,
@@ -62,30 +63,24 @@ pub(super) struct AdviseArgs {
     json: bool,
 }
 
-impl ValueEnum for Product {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let (name, help) = match self {
-            Self::Postgres => ("postgres", "Costs and concurrency of reads"),
-            Self::Mysql => ("mysql", "Background I/O"),
-            Self::Mariadb => ("mariadb", "Background I/O"),
-            Self::Oracle => (
-                "oracle",
-                "The row of DBA_RSRC_IO_CALIBRATE, and system statistics",
-            ),
-            Self::Scylla => ("scylla", "The file io_properties.yaml"),
-            Self::Linux => ("linux", "The kernel's io.cost.model"),
-        };
-        Some(PossibleValue::new(name).help(help))
+/// Name and help of a value of `--for`.
+fn name_and_help(product: Product) -> (&'static str, &'static str) {
+    match product {
+        Product::Postgres => ("postgres", "Costs and concurrency of reads"),
+        Product::Mysql => ("mysql", "Background I/O"),
+        Product::Mariadb => ("mariadb", "Background I/O"),
+        Product::Oracle => (
+            "oracle",
+            "The row of DBA_RSRC_IO_CALIBRATE, and system statistics",
+        ),
+        Product::Scylla => ("scylla", "The file io_properties.yaml"),
+        Product::Linux => ("linux", "The kernel's io.cost.model"),
     }
 }
 
 /// Prints the advice.
 pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
-    let run = journal::read(&args.run)?;
+    let run = Run::read(&args.run)?;
     let place = args.run.display();
     let RunResult::Calibration(found) = report::result(&run) else {
         return Err(Error::usage(

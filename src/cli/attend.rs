@@ -6,10 +6,10 @@
 
 use super::output::remark;
 use super::stop;
-use crate::bounded;
-use crate::clock;
-use crate::engine::fork::{Child, Forked, fork};
-use crate::model::Nanos;
+use rigel_device::bounded;
+use rigel_device::clock;
+use rigel_device::engine::fork::{Child, Forked, fork};
+use rigel_model::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{Read, Write};

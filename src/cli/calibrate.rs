@@ -4,10 +4,11 @@ use super::exit_status::exit_status;
 use super::measuring::{self, MeasuringArgs};
 use super::output::result;
 use super::page;
-use crate::analyse::RunResult;
-use crate::model::{Bound, Bytes, CalibrateRequest, Error, KIB, Nanos, Ratio, Request};
-use crate::report;
 use clap::{Args, ValueEnum};
+use rigel_analyse::RunResult;
+use rigel_analyse::request::{CalibrateRequest, Request};
+use rigel_model::{Bound, Bytes, Error, KIB, Nanos, Ratio};
+use rigel_report as report;
 
 /// Measure the limits of a target: maximum IOPS and MB/s, latency, knee, with 95 % intervals
 ///

@@ -5,14 +5,14 @@
 
 use super::output;
 use super::target::{self, is_url};
-use crate::analyse::quantity;
-use crate::analyse::{DeviceLoad, HostLoad, device_loads, host_load};
-use crate::engine::opened::Opened;
-use crate::engine::scratch::Scratch;
-use crate::engine::sql::access::has_scheme;
-use crate::model::{BlockDevice, Bytes, Error, Finding, Layout, MIB, Severity, VolumeMember};
-use crate::preflight::{self, Preflight, trustworthy};
 use clap::Args;
+use rigel_analyse::quantity;
+use rigel_analyse::{DeviceLoad, HostLoad, device_loads, host_load};
+use rigel_database::access::has_scheme;
+use rigel_device::engine::opened::Opened;
+use rigel_device::engine::scratch::Scratch;
+use rigel_measure::preflight::{self, Preflight, trustworthy};
+use rigel_model::{BlockDevice, Bytes, Error, Finding, Layout, MIB, Severity, VolumeMember};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -202,8 +202,8 @@ fn wrapped(sentence: &str) -> Vec<String> {
 
 fn member_lines(look: &Preflight, member: &VolumeMember) -> Vec<(&'static str, String)> {
     let kind = match member.kind {
-        crate::model::FileKind::File => "file",
-        crate::model::FileKind::Device => "block device",
+        rigel_model::FileKind::File => "file",
+        rigel_model::FileKind::Device => "block device",
     };
     let mut lines = vec![(
         "what",
@@ -398,7 +398,7 @@ fn verdict(findings: &[Finding]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{
+    use rigel_model::{
         Counters, Extents, FileKind, GIB, Host, LimitFacts, Nanos, Sample, TargetFacts,
     };
 
@@ -473,7 +473,7 @@ mod tests {
             io_pressure_us: Some(30_000),
             ..Sample::default()
         };
-        let findings = crate::analyse::preflight_findings(&host, &target, &before, &after, false);
+        let findings = rigel_analyse::preflight_findings(&host, &target, &before, &after, false);
         Preflight {
             host,
             target,

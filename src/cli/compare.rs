@@ -2,15 +2,17 @@
 
 use super::output::remark;
 use super::{output, page, soak};
-use crate::analyse::{
-    self, ClaimBeside, Comparison, RunResult, Scope, Side, SoakResult, Subject, Term,
-};
-use crate::model::{Error, Ratio, shell_path};
-use crate::record::RankLines;
-use crate::record::journal::{self, Run};
-use crate::report::document::{Document, Extent};
-use crate::report::{self, claimed, compare as comparison, text};
 use clap::Args;
+use rigel_analyse::request::Header;
+use rigel_analyse::request::Run;
+use rigel_analyse::{
+    self as analyse, ClaimBeside, Comparison, RunResult, Scope, Side, SoakResult, Subject, Term,
+};
+use rigel_model::record::RankLines;
+use rigel_model::record::journal;
+use rigel_model::{Error, Ratio, shell_path};
+use rigel_report::document::{Document, Extent};
+use rigel_report::{self as report, claimed, compare as comparison, text};
 use std::path::{Path, PathBuf};
 
 /// Compare runs: ratio of each figure to the baseline's, its interval, and whether they differ
@@ -67,10 +69,10 @@ struct ComparedRun {
 impl ComparedRun {
     fn read(name: String, path: &Path) -> Result<Self, Error> {
         let ended = !journal::is_being_written(path);
-        if !soak::is_soak(&journal::header(path)?) {
+        if !soak::is_soak(&Header::read(path)?) {
             return Ok(Self {
                 name,
-                run: journal::read(path)?,
+                run: Run::read(path)?,
                 soak: None,
                 ended,
             });

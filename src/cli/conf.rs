@@ -9,8 +9,8 @@
 mod connect;
 mod shell;
 
-use crate::model::{Bytes, Error, GIB, KIB, MIB, Nanos, Ratio, ReadWay, Redo, Think};
 use connect::NO_PASSWORD;
+use rigel_model::{Bytes, Error, GIB, KIB, MIB, Nanos, Ratio, ReadWay, Redo, Think};
 use shell::Assignment;
 use std::fmt::{self, Write};
 

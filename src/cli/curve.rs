@@ -6,12 +6,10 @@ use super::exit_status::exit_status;
 use super::measuring::{self, MeasuringArgs};
 use super::sql_args::{self, WorkArgs};
 use super::{page, ranges, ranks, sql};
-use crate::model::{
-    Arrivals, Bound, Bytes, CurveRequest, Error, Loads, Mix, Nanos, Pattern, Ratio, Request,
-    SqlStop, SqlTerms, WarmUp,
-};
-use crate::report;
 use clap::{Args, ValueEnum};
+use rigel_analyse::request::{CurveRequest, Loads, Request, SqlStop, SqlTerms};
+use rigel_model::{Arrivals, Bound, Bytes, Error, Mix, Nanos, Pattern, Ratio, WarmUp};
+use rigel_report as report;
 
 /// Measure latency against throughput, by queue depth or offered rate: table, chart, knee
 ///

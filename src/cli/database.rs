@@ -2,11 +2,11 @@
 
 use super::output::remark_of_host;
 use super::{prompt, ranks};
-use crate::engine::sql::access::{from_pgpass, shown};
-use crate::engine::sql::{Access, Address, Secret};
-use crate::files;
-use crate::model::{Dbms, Error, Tables, shell_word, spoken};
 use clap::Args;
+use rigel_database::access::{from_pgpass, shown};
+use rigel_database::{Access, Address, Secret};
+use rigel_model::files;
+use rigel_model::{Dbms, Error, Tables, shell_word, spoken};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -80,7 +80,7 @@ pub(super) fn access_again(urls: &[String], args: &PasswordArgs) -> Result<Acces
 /// The tables that a database has from us.
 pub(super) fn tables_of(access: &Access) -> Result<Tables, Error> {
     let access = ranks::own_servers(access);
-    crate::engine::sql::find(&access)?.ok_or_else(|| {
+    rigel_database::find(&access)?.ok_or_else(|| {
         let address = &access.servers[0];
         Error::usage(
             format!("'{address}' has no tables of rigel sql load, or not all of them"),
@@ -96,7 +96,7 @@ pub(super) fn tables_of(access: &Access) -> Result<Tables, Error> {
 fn asked_if_wanted(mut access: Access) -> Result<Access, Error> {
     if access.password.is_none()
         && std::io::stdin().is_terminal()
-        && crate::engine::sql::wants_password(&access)?
+        && rigel_database::wants_password(&access)?
     {
         access.password = Some(prompt::password(&access.servers[0])?);
     }

@@ -4,10 +4,12 @@ use super::import;
 use super::output::remark;
 use super::report::warn_if_cut;
 use super::watch::is_watch;
-use crate::analyse::{WatchDemands, demands, imported_demands};
-use crate::import::{Source, read, table::Columns};
-use crate::model::{Demand, Error, spoken};
-use crate::record::journal;
+use rigel_analyse::request::Header;
+use rigel_analyse::request::Run;
+use rigel_analyse::{WatchDemands, demands, imported_demands};
+use rigel_import::{Source, read, table::Columns};
+use rigel_model::record::journal;
+use rigel_model::{Demand, Error, spoken};
 use std::path::Path;
 
 /// The demand of the database, instance or device `of` at `path`; of the first, with a remark that
@@ -123,11 +125,11 @@ fn named(all: &[Demand], name: &str, path: &Path) -> Result<Demand, Error> {
 
 /// The demands in a run, or in a file that `rigel import` reads.
 fn demands_of(path: &Path) -> Result<Vec<Demand>, Error> {
-    let header = journal::header(path);
+    let header = Header::read(path);
     let found = if header.as_ref().is_ok_and(is_watch) {
         of_watch(path)?
     } else if path.is_dir() || header.is_ok() {
-        let run = journal::read(path)?;
+        let run = Run::read(path)?;
         warn_if_cut(run.cut);
         demands(&run)
     } else {

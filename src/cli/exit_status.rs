@@ -1,6 +1,6 @@
 //! The exit status of a run that was asked whether a limit is kept.
 
-use crate::analyse::BoundVerdict;
+use rigel_analyse::BoundVerdict;
 
 /// The exit status for a verdict, the same for every verb.
 pub(super) fn exit_status(verdict: BoundVerdict) -> u8 {

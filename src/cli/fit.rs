@@ -5,16 +5,18 @@ use super::exit_status::exit_status;
 use super::measuring::{self, Job, MeasuringArgs};
 use super::output::{self, remark};
 use super::{database, demand, page, ranks, sql, sql_args};
-use crate::analyse::{BoundVerdict, DemandOfInstances, FitResult, RunResult, at_one_time, rounded};
-use crate::engine::sql::Access;
-use crate::model::{
-    BLOCK_ASSUMED, Bytes, Demand, DemandAt, DemandKind, DemandStream, Error, FitRequest,
-    FitSessions, Measure, Nanos, Objective, RankDemand, Ratio, Request, SqlStop, SqlTerms, SqlWork,
-    StreamObjective, WarmUp, shell_path,
-};
-use crate::record::journal;
-use crate::report::{self, data};
 use clap::Args;
+use rigel_analyse::request::{
+    BLOCK_ASSUMED, FitRequest, FitSessions, RankDemand, Request, SqlStop, SqlTerms, StreamObjective,
+};
+use rigel_analyse::{BoundVerdict, DemandOfInstances, FitResult, RunResult, at_one_time, rounded};
+use rigel_database::Access;
+use rigel_model::record::journal;
+use rigel_model::{
+    Bytes, Demand, DemandAt, DemandKind, DemandStream, Error, Measure, Nanos, Objective, Ratio,
+    SqlWork, WarmUp, shell_path,
+};
+use rigel_report::{self as report, data};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -595,7 +597,8 @@ fn usual(request: &FitRequest, kind: DemandKind) -> Option<Objective> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::fit_example::{request, stream};
+    use rigel_analyse::examples::fit as request;
+    use rigel_model::examples::stream;
 
     #[test]
     fn without_an_objective_storage_must_be_as_good_as_the_database_saw_it() {

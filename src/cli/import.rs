@@ -1,19 +1,21 @@
 //! `rigel import`: other tools' figures as a run for reports and comparisons.
 
+use super::choice::one_of;
 use super::results::{Results, own_arguments};
 use super::{output, page};
-use crate::clock;
-use crate::files;
-use crate::import::{self, ImportFormat, Source, table::Columns};
-use crate::model::{
-    Bytes, Error, Host, ImportRequest, Invocation, Layout, Request, Target, TargetFacts,
-};
-use crate::record::Imported;
-use crate::record::imported::Figures;
-use crate::record::journal::{self, EngineChoice, Header, Journal};
-use crate::report;
-use clap::builder::PossibleValue;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use rigel_analyse::request::Header;
+use rigel_analyse::request::Invocation;
+use rigel_analyse::request::Run;
+use rigel_analyse::request::{ImportRequest, Request};
+use rigel_device::clock;
+use rigel_import::{self as import, ImportFormat, Source, table::Columns};
+use rigel_model::files;
+use rigel_model::record::Imported;
+use rigel_model::record::imported::Figures;
+use rigel_model::record::journal::{self, EngineChoice, Journal};
+use rigel_model::{Bytes, Error, Host, Layout, Target, TargetFacts};
+use rigel_report as report;
 use std::path::{Path, PathBuf};
 
 /// Maximum size of a file, and of all files of one import together: a tool's output of weeks is far
@@ -41,7 +43,7 @@ pub(super) struct ImportArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Tool that wrote the files, if it is not detected
-    #[arg(long, value_name = "TOOL", value_enum)]
+    #[arg(long, value_name = "TOOL", value_parser = one_of(&ImportFormat::ALL, name_and_help))]
     format: Option<ImportFormat>,
     /// For csv: column of times, by name or by number from 1
     #[arg(long, value_name = "COLUMN")]
@@ -66,26 +68,21 @@ pub(super) struct ImportArgs {
     csv: bool,
 }
 
-impl ValueEnum for ImportFormat {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = match self {
-            ImportFormat::Fio => "JSON of fio 3, and its logs",
-            ImportFormat::Orion => "csv files and summary of Oracle's Orion or of rigel orion",
-            ImportFormat::Iostat => "iostat -x -t, text or JSON",
-            ImportFormat::Csv => "Lines with a time and values",
-            ImportFormat::Listing => "Listing of SQL*Plus: intervals or a histogram of waits",
-            ImportFormat::Awr => "Oracle's AWR and Statspack reports, captures of AWR-Miner",
-            ImportFormat::CalibrateIo => {
-                "Row of DBA_RSRC_IO_CALIBRATE, or what calibrate_io.sql prints"
-            }
-            ImportFormat::Spool => "Spool of a run by the files of rigel sql script",
-        };
-        Some(PossibleValue::new(self.name()).help(help))
-    }
+/// Name and help of a value of `--format`.
+fn name_and_help(format: ImportFormat) -> (&'static str, &'static str) {
+    let help = match format {
+        ImportFormat::Fio => "JSON of fio 3, and its logs",
+        ImportFormat::Orion => "csv files and summary of Oracle's Orion or of rigel orion",
+        ImportFormat::Iostat => "iostat -x -t, text or JSON",
+        ImportFormat::Csv => "Lines with a time and values",
+        ImportFormat::Listing => "Listing of SQL*Plus: intervals or a histogram of waits",
+        ImportFormat::Awr => "Oracle's AWR and Statspack reports, captures of AWR-Miner",
+        ImportFormat::CalibrateIo => {
+            "Row of DBA_RSRC_IO_CALIBRATE, or what calibrate_io.sql prints"
+        }
+        ImportFormat::Spool => "Spool of a run by the files of rigel sql script",
+    };
+    (format.name(), help)
 }
 
 /// Reads the files, writes the run, and shows its content.
@@ -117,7 +114,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     let directory = results.path();
     let mut journal = Journal::create(directory, &header(args, &names, &found))?;
     found.iter().try_for_each(|one| journal.imported(one))?;
-    let run = journal::read(directory)?;
+    let run = Run::read(directory)?;
     if args.csv {
         output::raw(&report::csv(&report::result(&run)));
         return Ok(0);

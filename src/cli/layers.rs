@@ -6,9 +6,10 @@ use super::outcome::OutcomeArgs;
 use super::private_server::ServerArgs;
 use super::sql_args::{self, TablesArgs};
 use super::{conf::Settings, page, ranges, ranks};
-use crate::model::{Dbms, Error, LayersRequest, Loads, Nanos, Request, SqlWork, Tables, WarmUp};
-use crate::report;
 use clap::Args;
+use rigel_analyse::request::{LayersRequest, Loads, Request};
+use rigel_model::{Dbms, Error, Nanos, SqlWork, Tables, WarmUp};
+use rigel_report as report;
 use std::path::PathBuf;
 
 /// Most sessions at the same time.

@@ -18,17 +18,6 @@ use super::progress::Progress;
 use super::ranks;
 use super::results::{Results, own_arguments};
 use super::stop::stop_flag;
-use crate::analyse::SoFar;
-use crate::engine::sql::Access;
-use crate::model::{
-    Coordinates, Dbms, Error, Invocation, Layout, Point, PrivateServer, Request, RunOptions,
-    SqlTarget, Step, Target, TargetFacts, shell_path,
-};
-use crate::ranks::Ranks;
-use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
-use crate::record::{End, PointRecord};
-use crate::run::agreement::Agreement;
-use crate::run::{self, Event, Listen, Next};
 use args::target;
 pub(super) use args::{MeasuringArgs, SHARED, engines};
 use benches::Benches;
@@ -37,6 +26,20 @@ pub(super) use job::Job;
 use job::begun_in;
 use rank_journal::OwnJournal;
 use resumed::NamedAgain;
+use rigel_analyse::SoFar;
+use rigel_analyse::request::Invocation;
+use rigel_analyse::request::Request;
+use rigel_analyse::request::{Header, Run};
+use rigel_database::Access;
+use rigel_measure::run::agreement::Agreement;
+use rigel_measure::run::{self, Event, Listen, Next};
+use rigel_model::record::journal::{EngineChoice, Journal};
+use rigel_model::record::{End, PointRecord};
+use rigel_model::{
+    Coordinates, Dbms, Error, Layout, Point, PrivateServer, RunOptions, SqlTarget, Step, Target,
+    TargetFacts, shell_path,
+};
+use rigel_ranks::Ranks;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -384,7 +387,7 @@ pub(super) fn measure_announced(
 ) -> Result<Option<(Run, bool)>, Error> {
     if job.is_over() {
         remark(COMPLETE);
-        return Ok(Some((journal::read(job.results.path())?, false)));
+        return Ok(Some((Run::read(job.results.path())?, false)));
     }
     let stop = stop_flag()?;
     let own = OwnJournal::asked(&outcome.ranks, outcome.resume.is_some());
@@ -433,7 +436,7 @@ pub(super) fn measure_announced(
     progress.borrow().finish();
     let path = job.results.path().to_path_buf();
     if let Err(error) = measured {
-        let points = journal::read(&path).map_or(0, |run| run.points.len());
+        let points = Run::read(&path).map_or(0, |run: Run| run.points.len());
         if points > 0 {
             remark(&format!(
                 "{points} points are in the journal: rigel report {}\n",
@@ -442,7 +445,7 @@ pub(super) fn measure_announced(
         }
         return job.ended(Err(error)).map(|_| None);
     }
-    Ok(Some((journal::read(&path)?, stop.load(Ordering::Relaxed))))
+    Ok(Some((Run::read(&path)?, stop.load(Ordering::Relaxed))))
 }
 
 /// Measures what rank 0 plans.

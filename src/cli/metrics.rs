@@ -6,12 +6,13 @@
 
 use super::outcome::OutcomeArgs;
 use super::output::remark;
-use crate::analyse::{SoakReader, numbered_round, round};
-use crate::model::{Error, Objective, Request, WatchRequest};
-use crate::record::journal::Header;
-use crate::record::{PointRecord, RankGroup, RankRecord, WatchedInterval};
-use crate::report::openmetrics::{About, Exposed, ExposedWatch};
 use crate::serve::{HttpServer, ListenAddress};
+use rigel_analyse::request::Header;
+use rigel_analyse::request::{Request, WatchRequest};
+use rigel_analyse::{SoakReader, numbered_round, round};
+use rigel_model::record::{PointRecord, RankGroup, RankRecord, WatchedInterval};
+use rigel_model::{Error, Objective};
+use rigel_report::openmetrics::{About, Exposed, ExposedWatch};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The conclusion of a soak is drawn again when its rounds have grown by one part of this many.

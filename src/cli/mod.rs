@@ -7,6 +7,7 @@ mod advise;
 mod attend;
 mod calibrate;
 pub mod check;
+mod choice;
 mod compare;
 pub mod conf;
 mod curve;
@@ -41,11 +42,11 @@ mod stop;
 mod target;
 mod watch;
 
-use crate::engine::sql::Address;
-use crate::engine::sql::access::may_hold_password;
-use crate::model::Error;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use rigel_database::Address;
+use rigel_database::access::may_hold_password;
+use rigel_model::Error;
 use std::ffi::OsString;
 use std::path::Path;
 

@@ -6,15 +6,17 @@ use super::output::{self, remark, result};
 use super::page;
 use super::results::Results;
 use super::target::check_members;
-use crate::clock;
-use crate::files;
-use crate::model::{Coordinates, Error, Invocation, OrionFiles, OrionRequest, Request, shell_path};
-use crate::plan::lun;
-use crate::record::journal::{self, Run};
-use crate::record::{End, PointRecord};
-use crate::report::classic::{self, Names};
-use crate::report::document::Extent;
-use crate::report::{self, data, text};
+use rigel_analyse::plan::lun;
+use rigel_analyse::request::Invocation;
+use rigel_analyse::request::Run;
+use rigel_analyse::request::{OrionRequest, Request};
+use rigel_device::clock;
+use rigel_model::files;
+use rigel_model::record::{End, PointRecord};
+use rigel_model::{Coordinates, Error, OrionFiles, shell_path};
+use rigel_report::classic::{self, Names};
+use rigel_report::document::Extent;
+use rigel_report::{self as report, data, text};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::ErrorKind;
@@ -199,7 +201,7 @@ fn resume(run: &Path, args: &OrionArgs) -> Result<Job, Error> {
 /// Prints the results and writes Orion's files, all from the journal. What was measured is shown
 /// before anything can fail for want of room.
 fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
-    let run = journal::read(job.results.path())?;
+    let run = Run::read(job.results.path())?;
     let points = run.joined();
     let asked = OrionRun::of(&run)?;
     let prefix = job

@@ -8,13 +8,14 @@
 use super::measuring::engines;
 use super::outcome::OutcomeArgs;
 use super::target::GivenTargets;
-use crate::engine;
-use crate::model::{Bytes, Error, KIB, LargeType, Layout, Matrix, OrionRequest, RunLevel, Target};
-use crate::plan::orion::{DURATION, NUM_STREAM_IO, SIZE_KB_MAX, SIZE_LARGE, SIZE_SMALL};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
+use rigel_analyse::plan::orion::{DURATION, NUM_STREAM_IO, SIZE_KB_MAX, SIZE_LARGE, SIZE_SMALL};
+use rigel_analyse::request::{LargeType, Matrix, OrionRequest, RunLevel};
+use rigel_device::engine;
+use rigel_model::{Bytes, Error, KIB, Layout, Target};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -668,8 +669,8 @@ fn bytes_of(kb: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::GIB;
     use proptest::prelude::*;
+    use rigel_model::GIB;
 
     fn parsed(line: &str) -> Result<Parsed, Error> {
         parse(line.split_whitespace().map(OsString::from))

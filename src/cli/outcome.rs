@@ -3,9 +3,9 @@
 
 use super::progress::ProgressMode;
 use super::ranks::RanksArgs;
-use crate::clock;
 use crate::serve::ListenAddress;
 use clap::Args;
+use rigel_device::clock;
 use std::path::PathBuf;
 
 /// Where the results of a run go, and what is shown meanwhile.

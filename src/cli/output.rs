@@ -4,7 +4,7 @@
 //! Text for people is escaped where it could control their terminal: file names, a server's errors
 //! and the texts of a journal may contain anything.
 
-use crate::model::{Error, escaped, escaped_json, spoken};
+use rigel_model::{Error, escaped, escaped_json, spoken};
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};

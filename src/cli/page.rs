@@ -1,12 +1,12 @@
 //! The page of a run as a file: next to its journal after every run, or where the user wants it.
 
 use super::output::{self, raw, remark};
-use crate::analyse::RunResult;
-use crate::files;
-use crate::model::Error;
-use crate::record::journal::Run;
-use crate::report::document::{Document, Extent};
-use crate::report::{self, data, html, text};
+use rigel_analyse::RunResult;
+use rigel_analyse::request::Run;
+use rigel_model::Error;
+use rigel_model::files;
+use rigel_report::document::{Document, Extent};
+use rigel_report::{self as report, data, html, text};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 

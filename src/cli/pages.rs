@@ -1,10 +1,10 @@
 //! Manual pages and shell completions, from the same definition as the help.
 
 use super::{orion_args, output};
-use crate::files::Directory;
-use crate::model::Error;
 use clap::Args;
 use clap_complete::Shell;
+use rigel_model::Error;
+use rigel_model::files::Directory;
 use std::path::PathBuf;
 
 /// Write the manual pages into a directory

@@ -8,12 +8,10 @@ use super::output::remark;
 use super::private_server::Private;
 use super::progress::ProgressMode;
 use super::stop::stop_flag;
-use crate::analyse::{PLAN_COSTS_ASKED, PlanTest, plan_crossings};
-use crate::engine::sql::PlanSession;
-use crate::model::{
-    Bytes, Dbms, Error, MIB, PlanCosts, PlanTime, PrivateServer, TablePlan, Tables,
-};
-use crate::observe::processes_below;
+use rigel_analyse::{PLAN_COSTS_ASKED, PlanTest, plan_crossings};
+use rigel_database::PlanSession;
+use rigel_device::observe::processes_below;
+use rigel_model::{Bytes, Dbms, Error, MIB, PlanCosts, PlanTime, PrivateServer, TablePlan, Tables};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -2,12 +2,12 @@
 
 use super::output::remark;
 use super::progress::{Progress, ProgressMode};
-use crate::engine::sql::{self, Access, LoadEvent, LoadRequest};
-use crate::model::{
+use clap::{Args, ValueEnum};
+use rigel_database::server::{self, Server};
+use rigel_database::{self as sql, Access, LoadEvent, LoadRequest};
+use rigel_model::{
     Bytes, Dbms, Error, Finding, FindingName, MIB, PrivateServer, Tables, shell_path,
 };
-use crate::server::{self, Server};
-use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;

@@ -3,14 +3,14 @@
 
 use super::live::{ThroughputUnit, View};
 use super::output;
-use crate::analyse::quantity;
-use crate::analyse::{PointSummary, summarise};
-use crate::clock::Clock;
-use crate::drive::{self, Live};
-use crate::model::{Bytes, Coordinates, MIB, Nanos, Point, Sample, Step, Until, in_line, spoken};
-use crate::record::{End, PointRecord, WatchedInterval};
-use crate::run::{Event, RunningRanks};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rigel_analyse::quantity;
+use rigel_analyse::{PointSummary, summarise};
+use rigel_device::clock::Clock;
+use rigel_measure::drive::{self, Live};
+use rigel_measure::run::{Event, RunningRanks};
+use rigel_model::record::{End, PointRecord, WatchedInterval};
+use rigel_model::{Bytes, Coordinates, MIB, Nanos, Point, Sample, Step, Until, in_line, spoken};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::atomic::Ordering::Relaxed;
@@ -399,7 +399,7 @@ fn went_wrong(record: &PointRecord) -> String {
 
 /// The figures of a point's classes, in short.
 fn short_figures(summary: &PointSummary) -> String {
-    let class = |class: &crate::analyse::ClassSummary| {
+    let class = |class: &rigel_analyse::ClassSummary| {
         let latency = class.latency.map_or_else(String::new, |latency| {
             let [p50, p99] = [latency.p50_us, latency.p99_us].map(Nanos::from_micros_f64);
             format!(", p50 {p50} p99 {p99}")

@@ -6,8 +6,8 @@
 
 use super::output::remark;
 use super::stop::stop_flag;
-use crate::engine::sql::{Address, Secret};
-use crate::model::{Error, spoken};
+use rigel_database::{Address, Secret};
+use rigel_model::{Error, spoken};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::SIGTSTP;

@@ -5,7 +5,8 @@
 //! text and a hint. Opens nothing.
 
 use super::calibrate::size_of_io;
-use crate::model::{Background, Bytes, Error, Loads, MIB, Mix, Ratio};
+use rigel_analyse::request::{Background, Loads};
+use rigel_model::{Bytes, Error, MIB, Mix, Ratio};
 
 /// Maximum number of points of a curve.
 const POINTS_MAX: f64 = 200.0;

@@ -4,17 +4,17 @@
 //! Only rank 0 prints results, and only rank 0 prints errors: another rank sends its own there.
 
 use super::output;
-use crate::engine::inherited;
-use crate::engine::sql::Access;
-use crate::model::{Error, Nanos};
-use crate::observe;
-#[cfg(feature = "mpi")]
-use crate::ranks::MpiLibrary;
-use crate::ranks::pmi::Pmi;
-use crate::ranks::{Channel, Joining, LaunchedAs, ProcessManager, RankMember, Ranks};
-use crate::record::ranks::RankGroup;
-use crate::run::LOST_STATUS;
 use clap::Args;
+use rigel_database::Access;
+use rigel_device::engine::inherited;
+use rigel_device::observe;
+use rigel_measure::run::LOST_STATUS;
+use rigel_model::record::ranks::RankGroup;
+use rigel_model::{Error, Nanos};
+#[cfg(feature = "mpi")]
+use rigel_ranks::MpiLibrary;
+use rigel_ranks::pmi::Pmi;
+use rigel_ranks::{Channel, Joining, LaunchedAs, ProcessManager, RankMember, Ranks};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;

@@ -1,13 +1,15 @@
 //! `rigel report`: any report of a run, made from its journal alone.
 
 use super::{orion, output, page, soak, watch};
-use crate::analyse::RunResult;
-use crate::engine;
-use crate::model::Error;
-use crate::record::journal::{self, Run};
-use crate::report::document::{Document, Extent};
-use crate::report::{self, data, fio, sql, text};
 use clap::{Args, ValueEnum};
+use rigel_analyse::RunResult;
+use rigel_analyse::request::Header;
+use rigel_analyse::request::Run;
+use rigel_device::engine;
+use rigel_model::Error;
+use rigel_model::record::journal;
+use rigel_report::document::{Document, Extent};
+use rigel_report::{self as report, data, fio, sql, text};
 use std::path::PathBuf;
 
 /// Print a report of a run, computed from its journal
@@ -65,13 +67,13 @@ enum ReportFormat {
 
 /// Prints the report.
 pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
-    if soak::is_soak(&journal::header(&args.run)?) {
+    if soak::is_soak(&Header::read(&args.run)?) {
         return args.of_soak();
     }
-    if watch::is_watch(&journal::header(&args.run)?) {
+    if watch::is_watch(&Header::read(&args.run)?) {
         return args.of_watch();
     }
-    let run = journal::read(&args.run)?;
+    let run = Run::read(&args.run)?;
     if let Some(directory) = &args.orion_files {
         return orion::write_files_again(&run, directory);
     }

@@ -4,9 +4,9 @@
 //! a run in the same minute, a number is appended. The name is final only when the directory is
 //! created, so that two runs that begin at the same moment never share one.
 
-use crate::clock;
-use crate::model::Error;
-use crate::record::journal;
+use rigel_device::clock;
+use rigel_model::Error;
+use rigel_model::record::journal;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 

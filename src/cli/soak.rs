@@ -7,16 +7,17 @@ use super::output::{self, remark};
 use super::results::Results;
 use super::sql_args::{self, WorkArgs};
 use super::{database, page, ranges, ranks, sql};
-use crate::analyse::{Predictability, RoundCounts, SoakReader, SoakResult};
-use crate::model::{
-    Arrivals, Bytes, Error, Load, Loads, Mix, Nanos, Objective, Pattern, Ratio, Request,
-    SoakRequest, SqlStop, SqlTerms, SqlWork, WarmUp,
-};
-use crate::record::PointRecord;
-use crate::record::journal::{self, Header};
-use crate::report::document::Extent;
-use crate::report::{soak, text};
 use clap::Args;
+use rigel_analyse::request::Header;
+use rigel_analyse::request::{Loads, Request, SoakRequest, SqlStop, SqlTerms};
+use rigel_analyse::{Predictability, RoundCounts, SoakReader, SoakResult};
+use rigel_model::record::PointRecord;
+use rigel_model::record::journal;
+use rigel_model::{
+    Arrivals, Bytes, Error, Load, Mix, Nanos, Objective, Pattern, Ratio, SqlWork, WarmUp,
+};
+use rigel_report::document::Extent;
+use rigel_report::{soak, text};
 use std::path::Path;
 
 /// Default time between rounds of fixed work.

@@ -12,15 +12,13 @@ use super::ranks::JoinArgs;
 use super::sql_args::{self, TablesArgs, WorkArgs};
 use super::sql_script::{self, ScriptArgs};
 use super::{calibrate, page, ranges, ranks};
-use crate::engine::sql::access::shown;
-use crate::engine::sql::{self, LoadRequest};
-use crate::model::{
-    Arrivals, Bound, CurveRequest, Dbms, Error, Loads, Mix, Nanos, Pattern, Ratio, Request,
-    SqlStop, SqlTerms, Tables, WarmUp,
-};
-use crate::report;
-use crate::server;
 use clap::{Args, Subcommand};
+use rigel_analyse::request::{CurveRequest, Loads, Request, SqlStop, SqlTerms};
+use rigel_database::access::shown;
+use rigel_database::server;
+use rigel_database::{self as sql, LoadRequest};
+use rigel_model::{Arrivals, Bound, Dbms, Error, Mix, Nanos, Pattern, Ratio, Tables, WarmUp};
+use rigel_report as report;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

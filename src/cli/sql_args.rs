@@ -3,11 +3,11 @@
 
 use super::conf::{self, Conf, ConfDialect, HotSpotSetting, Settings, TableSize};
 use super::output::remark;
-use crate::files;
-use crate::model::{
-    self, Bytes, Dbms, Error, MIB, Nanos, Ratio, ReadWay, Redo, SqlWork, Tables, Think,
-};
 use clap::{Args, ValueEnum};
+use rigel_model::files;
+use rigel_model::{
+    self as model, Bytes, Dbms, Error, MIB, Nanos, Ratio, ReadWay, Redo, SqlWork, Tables, Think,
+};
 use std::path::PathBuf;
 
 /// Default number of sessions: enough to keep a local disk busy, few enough for a small server.

@@ -3,10 +3,10 @@
 use super::conf::Settings;
 use super::output::result;
 use super::sql_args::{self, TablesArgs, WorkArgs};
-use crate::files::Directory;
-use crate::model::{Bytes, Error, Nanos};
 use crate::script::{ScriptFile, calibrate_io, oracle};
 use clap::{Args, Subcommand};
+use rigel_model::files::Directory;
+use rigel_model::{Bytes, Error, Nanos};
 use rustix::fs::Mode;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};

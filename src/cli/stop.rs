@@ -1,7 +1,7 @@
 //! The request to stop, by a signal.
 
-use crate::bounded;
-use crate::model::Error;
+use rigel_device::bounded;
+use rigel_model::Error;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,10 +1,10 @@
 //! The targets on a command line: files and devices, a directory for a scratch file, or a model of
 //! a device.
 
-use crate::bounded;
-use crate::engine::opened::Opened;
-use crate::engine::sql::access::{has_scheme, shown};
-use crate::model::{Bytes, Error, GIB, Layout, SimSpec, Target};
+use rigel_database::access::{has_scheme, shown};
+use rigel_device::bounded;
+use rigel_device::engine::opened::Opened;
+use rigel_model::{Bytes, Error, GIB, Layout, SimSpec, Target};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 

@@ -9,23 +9,26 @@ use super::progress::Progress;
 use super::results::{Results, own_arguments};
 use super::stop::stop_flag;
 use super::{database, page, ranks};
-use crate::analyse::{
+use clap::Args;
+use rigel_analyse::request::Header;
+use rigel_analyse::request::Invocation;
+use rigel_analyse::request::Run;
+use rigel_analyse::request::{BLOCK_ASSUMED, Request, StorageServes, WatchRequest, WatchedDisk};
+use rigel_analyse::{
     RunResult, WatchReader, WatchResult, hidden_log_writes, hidden_times, hidden_waits, quantity,
 };
-use crate::clock;
-use crate::engine::sql::{Address, ServerStatus};
-use crate::model::{
-    BLOCK_ASSUMED, Bytes, Error, FileKind, Finding, FindingName, Invocation, Layout, Nanos,
-    Request, RunOptions, StorageServes, Target, TargetFacts, VolumeMember, WatchRequest,
-    WatchedDisk, spoken,
+use rigel_database::{Address, ServerStatus};
+use rigel_device::clock;
+use rigel_device::observe;
+use rigel_measure::watch::{WatchedServer, Watcher, disks_below};
+use rigel_model::record::WatchedInterval;
+use rigel_model::record::journal::{self, EngineChoice, Journal};
+use rigel_model::{
+    Bytes, Error, FileKind, Finding, FindingName, Layout, Nanos, RunOptions, Target, TargetFacts,
+    VolumeMember, spoken,
 };
-use crate::observe;
-use crate::record::WatchedInterval;
-use crate::record::journal::{self, EngineChoice, Header, Journal};
-use crate::report::document::Extent;
-use crate::report::{self, text, watch};
-use crate::watch::{WatchedServer, Watcher, disks_below};
-use clap::Args;
+use rigel_report::document::Extent;
+use rigel_report::{self as report, text, watch};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -388,7 +391,7 @@ impl WatchArgs {
 
 /// What the calibration in `path` measured.
 fn serves(path: &Path) -> Result<StorageServes, Error> {
-    let run = journal::read(path)?;
+    let run = Run::read(path)?;
     let RunResult::Calibration(found) = report::result(&run) else {
         return Err(Error::usage(
             format!("--against '{}' is not a calibration", path.display()),

@@ -4,7 +4,7 @@
 //! of rows, and waits for its commit. docs/methods/slob.md describes the method.
 
 use super::{ScriptFile, fill};
-use crate::model::{Bytes, Error, GIB, KIB, MIB, Nanos, Ratio, Redo, SqlWork, Think};
+use rigel_model::{Bytes, Error, GIB, KIB, MIB, Nanos, Ratio, Redo, SqlWork, Think};
 use std::fmt::Write;
 
 /// Rows that are loaded and noted in one transaction.

@@ -4,9 +4,9 @@
 use super::launched::Rank;
 use super::pmi::{Dialect, Server};
 use super::{Place, rigel};
-use rigel::model::{Error, Nanos};
-use rigel::ranks::pmi::Pmi;
-use rigel::ranks::{Joining, RankMember, Ranks};
+use rigel_model::{Error, Nanos};
+use rigel_ranks::pmi::Pmi;
+use rigel_ranks::{Joining, RankMember, Ranks};
 use serde_json::Value;
 use std::process::Output;
 

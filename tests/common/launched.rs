@@ -3,7 +3,7 @@
 
 use super::pmi::{Dialect, Server};
 use super::{Place, rigel};
-use rigel::record::journal::{self, Run};
+use rigel_analyse::request::Run;
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -91,5 +91,5 @@ pub(crate) fn stderr(output: &Output) -> String {
 
 /// The journal of the run in this directory of `place`.
 pub(crate) fn journal(place: &Place, name: &str) -> Run {
-    journal::read(&place.0.join(name)).unwrap()
+    Run::read(&place.0.join(name)).unwrap()
 }

@@ -2,23 +2,23 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-// The library's own tests include it from there too.
 pub(crate) mod fake_root;
-#[path = "../../src/report/golden.rs"]
+// The unit tests of crates include it too.
 mod golden;
 pub(crate) mod launched;
 pub(crate) mod pmi;
 
-use rigel::analyse::{Calibration, SoFar, calibration, is_enough};
-use rigel::drive::{self, Terms};
-use rigel::engine::Engine;
-use rigel::model::{
-    CalibrateRequest, Host, Invocation, Nanos, Point, Request, SimSpec, Target, TargetFacts,
-};
-use rigel::record::journal::{self, EngineChoice, Header};
-use rigel::record::visits::joined;
-use rigel::record::{PointRecord, Window};
-use rigel::workload::{content, rng::Rng};
+use rigel_analyse::request::Header;
+use rigel_analyse::request::Invocation;
+use rigel_analyse::request::{CalibrateRequest, Request};
+use rigel_analyse::{Calibration, SoFar, calibration, is_enough};
+use rigel_device::engine::Engine;
+use rigel_measure::drive::{self, Terms};
+use rigel_model::record::journal::{self, EngineChoice};
+use rigel_model::record::visits::joined;
+use rigel_model::record::{PointRecord, Window};
+use rigel_model::workload::{content, rng::Rng};
+use rigel_model::{Host, Nanos, Point, SimSpec, Target, TargetFacts};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;

@@ -6,18 +6,19 @@
 //! compares more pairs, and prints the counts; docs/methods/compare.md has the results.
 
 use crate::common;
-use rigel::analyse::{
+use rigel_analyse::request::{CalibrateRequest, Request};
+use rigel_analyse::request::{Header, Run};
+use rigel_analyse::{
     Comparison, Estimate, Judgement, Limits, PointStalls, RunResult, Scope, Side, SoFar, Subject,
     compare, compare_sides, is_enough,
 };
-use rigel::drive::Terms;
-use rigel::engine::sim::Sim;
-use rigel::model::{Bytes, CalibrateRequest, Nanos, Ratio, Request, SimSpec};
-use rigel::record::journal::{Header, Run};
-use rigel::record::{PointRecord, RankLines};
-use rigel::report::document::Extent;
-use rigel::report::{compare as comparison, text};
-use rigel::workload::rng::Rng;
+use rigel_device::engine::sim::Sim;
+use rigel_measure::drive::Terms;
+use rigel_model::record::{PointRecord, RankLines};
+use rigel_model::workload::rng::Rng;
+use rigel_model::{Bytes, Nanos, Ratio, SimSpec};
+use rigel_report::document::Extent;
+use rigel_report::{compare as comparison, text};
 use std::sync::atomic::AtomicBool;
 
 /// A calibration of this device with points of one second, so that many runs take little time.
@@ -52,7 +53,7 @@ fn calibrate_as(request: &CalibrateRequest, spec: SimSpec, seed: u64) -> Run {
                     .is_some_and(|windows| is_enough(point.until, windows))
             },
         };
-        let record = rigel::drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
+        let record = rigel_measure::drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
         points.push(record);
     }
     Run {
@@ -311,7 +312,7 @@ fn the_maximum_is_the_one_of_the_report_of_a_calibration() {
     let row = &found.figures[0];
     assert_eq!(row.name, "max IOPS");
     for (figure, run) in row.figures.iter().zip([&before, &after]) {
-        let RunResult::Calibration(of_run) = rigel::report::result(run) else {
+        let RunResult::Calibration(of_run) = rigel_report::result(run) else {
             unreachable!("it was calibrated")
         };
         let (shown, told) = (figure.unwrap().estimate, of_run.maximum.unwrap().iops);

@@ -7,19 +7,18 @@
 //! docs/methods/compare.md has the results.
 
 use crate::common;
-use rigel::analyse::{
+use rigel_analyse::request::Header;
+use rigel_analyse::request::{Request, SoakRequest};
+use rigel_analyse::{
     Comparison, PredictabilityTerms, ROUNDS_MIN, Round, RoundEnd, SoakResult, Subject, compare,
     predictability, round,
 };
-use rigel::drive::Terms;
-use rigel::engine::sim::Sim;
-use rigel::model::{
-    Bytes, Load, Mix, Moment, Nanos, Pattern, Ratio, Request, SimSpec, SoakRequest,
-};
-use rigel::record::journal::Header;
-use rigel::report::document::Extent;
-use rigel::report::{compare as comparison, text};
-use rigel::workload::rng::Rng;
+use rigel_device::engine::sim::Sim;
+use rigel_measure::drive::Terms;
+use rigel_model::workload::rng::Rng;
+use rigel_model::{Bytes, Load, Mix, Moment, Nanos, Pattern, Ratio, SimSpec};
+use rigel_report::document::Extent;
+use rigel_report::{compare as comparison, text};
 use std::sync::atomic::AtomicBool;
 
 /// A parsed soak.
@@ -86,7 +85,7 @@ fn measured(device: &str, seed: u64, rounds: u32) -> Soak {
             enough: &|_| false,
             cue: None,
         };
-        let mut record = rigel::drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
+        let mut record = rigel_measure::drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
         record.started = start()
             .plus_seconds(i64::from(number - 1) * 900)
             .to_string();

@@ -3,14 +3,13 @@
 
 use crate::common::run;
 use crate::queues::truths::Queue;
-use rigel::analyse::{BoundVerdict, FitResult, SoFar, fit};
-use rigel::engine::Engine;
-use rigel::engine::sim::Sim;
-use rigel::model::{
-    DemandAt, DemandInterval, DemandKind, DemandStream, FitRequest, Nanos, Ratio, StreamObjective,
-};
-use rigel::record::visits::joined;
-use rigel::record::{PointRecord, RankLines};
+use rigel_analyse::request::{FitRequest, StreamObjective};
+use rigel_analyse::{BoundVerdict, FitResult, SoFar, fit};
+use rigel_device::engine::Engine;
+use rigel_device::engine::sim::Sim;
+use rigel_model::record::visits::joined;
+use rigel_model::record::{PointRecord, RankLines};
+use rigel_model::{DemandAt, DemandInterval, DemandKind, DemandStream, Nanos, Ratio};
 
 pub(crate) fn stream(kind: DemandKind, per_s: f64, bytes: f64) -> DemandStream {
     DemandStream {
@@ -79,7 +78,7 @@ fn holds(found: &FitResult, truth: f64) -> bool {
 
 /// The verdict and the figures of every multiple.
 fn said(found: &FitResult) -> String {
-    let of_stream = |stream: &rigel::analyse::TriedStream| {
+    let of_stream = |stream: &rigel_analyse::TriedStream| {
         let p99 = stream.p99_us.map_or(0.0, |p99| p99.value);
         format!(
             "{} {:?} p99 {p99:.0} us",
@@ -87,7 +86,7 @@ fn said(found: &FitResult) -> String {
             stream.verdict
         )
     };
-    let of_multiple = |tried: &rigel::analyse::TriedMultiple| {
+    let of_multiple = |tried: &rigel_analyse::TriedMultiple| {
         let streams: Vec<String> = tried.streams.iter().map(of_stream).collect();
         format!("{}: {}", tried.multiple, streams.join(", "))
     };

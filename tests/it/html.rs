@@ -3,8 +3,8 @@
 //! same seed.
 
 use crate::common::{Place, rigel};
-use rigel::record::journal::Run;
-use rigel::report::document::{Block, Chart, Document, Lines, Plot};
+use rigel_analyse::request::Run;
+use rigel_report::document::{Block, Chart, Document, Lines, Plot};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Output;
@@ -111,12 +111,12 @@ fn same_findings(place: &Place, run: &str, document: &Value) {
 }
 
 fn of(run: &Run) -> Document {
-    rigel::report::document(run, &rigel::report::result(run))
+    rigel_report::document(run, &rigel_report::result(run))
 }
 
 /// The contents of the page of a run.
 fn built(place: &Place, run: &str) -> Document {
-    of(&rigel::record::journal::read(&place.0.join(run)).unwrap())
+    of(&Run::read(&place.0.join(run)).unwrap())
 }
 
 /// Checks every page: unique names, rows as wide as their head, series that can be drawn.
@@ -363,7 +363,7 @@ fn throughput_that_still_rises_has_no_knee() {
 
 #[test]
 fn paper_has_the_hints_of_the_findings() {
-    let page = rigel::report::html::render(&Document::default());
+    let page = rigel_report::html::render(&Document::default());
     let (_, print) = page.split_once("@media print").unwrap();
     let hidden = print
         .lines()
@@ -467,7 +467,7 @@ fn the_oldest_journals_have_their_page() {
     for name in ["v0.1.0", "v0.1.0-file"] {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
             .join(format!("tests/journals/{name}.jsonl"));
-        let page = of(&rigel::record::journal::read(&path).unwrap());
+        let page = of(&Run::read(&path).unwrap());
         well_formed(&page);
         assert!(
             page.title.contains("rigel orion") && page.headlines.len() >= 2,

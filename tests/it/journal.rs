@@ -6,10 +6,11 @@
 
 use crate::common::{self, Place, Scratch, entries, in_time, rigel, scratch_file, wait_until};
 use proptest::prelude::*;
-use rigel::model::Coordinates;
-use rigel::record::journal::{self, FORMAT, Journal, Run};
-use rigel::report::document::Extent;
-use rigel::report::text;
+use rigel_analyse::request::Run;
+use rigel_model::Coordinates;
+use rigel_model::record::journal::{FORMAT, Journal};
+use rigel_report::document::Extent;
+use rigel_report::text;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -28,7 +29,7 @@ fn small_journal(place: &Place) -> Vec<u8> {
 fn read(place: &Place, bytes: &[u8]) -> Result<Run, String> {
     let path = place.0.join("some.jsonl");
     std::fs::write(&path, bytes).unwrap();
-    journal::read(&path).map_err(|error| error.to_string())
+    Run::read(&path).map_err(|error| error.to_string())
 }
 
 /// Offset of each line, and of the end.
@@ -98,7 +99,7 @@ fn a_cut_line_is_dropped_and_its_point_runs_again() {
         );
         let now = std::fs::read(&path).unwrap();
         assert_eq!(now[..last], whole[..last], "earlier lines were touched");
-        let run = journal::read(&path).unwrap();
+        let run = Run::read(&path).unwrap();
         assert!(
             !run.cut && run.points.len() == 2 && run.complete().len() == 2,
             "cut at {cut}"
@@ -134,11 +135,7 @@ fn a_run_is_resumed_by_whatever_a_report_takes() {
             .unwrap();
         let said = String::from_utf8_lossy(&resumed.stderr);
         assert!(resumed.status.success(), "{name}: {said}");
-        assert_eq!(
-            journal::read(&journal).unwrap().complete().len(),
-            2,
-            "{name}"
-        );
+        assert_eq!(Run::read(&journal).unwrap().complete().len(), 2, "{name}");
         assert!(place.0.join(page).exists(), "{name}: {said}");
         // By any other verb it is refused at once.
         let other = rigel(&place, &format!("calibrate --resume {name}"))
@@ -166,7 +163,7 @@ fn a_run_is_resumed_by_whatever_a_report_takes() {
 fn a_journal_that_was_removed_meanwhile_takes_no_more_points() {
     let place = Place::new("journal-removed");
     small_journal(&place);
-    let (mut journal, run) = Journal::reopen(&place.0.join("run")).unwrap();
+    let (mut journal, run): (_, Run) = Journal::reopen(&place.0.join("run")).unwrap();
     std::fs::remove_dir_all(place.0.join("run")).unwrap();
     let error = journal.point(&run.points[0]).unwrap_err().to_string();
     assert!(error.contains("was removed during this run"), "{error}");
@@ -238,9 +235,9 @@ proptest! {
             bytes[at] = byte;
         }
         if let Ok(run) = read(&place, &bytes) {
-            let _ = text::render(&rigel::report::document(&run, &rigel::report::result(&run)), Extent::Full);
-            let _ = rigel::report::data::csv(rigel::report::result(&run).points());
-            let _ = rigel::report::data::json(&run, &rigel::report::result(&run));
+            let _ = text::render(&rigel_report::document(&run, &rigel_report::result(&run)), Extent::Full);
+            let _ = rigel_report::data::csv(rigel_report::result(&run).points());
+            let _ = rigel_report::data::json(&run, &rigel_report::result(&run));
         }
     }
 }
@@ -285,7 +282,7 @@ fn killed(command: &mut Command, path: &Path, points: usize) -> Option<()> {
     });
     child.kill().unwrap();
     let was_over = child.wait().unwrap().code().is_some();
-    if was_over || journal::read(path).unwrap().complete().len() > points + 1 {
+    if was_over || Run::read(path).unwrap().complete().len() > points + 1 {
         std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
         return None;
     }
@@ -309,7 +306,7 @@ fn a_killed_run_is_resumed_and_completes() {
         "Orion's files come at the end"
     );
     let before = std::fs::read(&path).unwrap();
-    let done = journal::read(&path).unwrap().complete();
+    let done = Run::read(&path).unwrap().complete();
 
     let resumed = rigel(&place, "orion --resume run").output().unwrap();
     let said = String::from_utf8_lossy(&resumed.stderr);
@@ -320,7 +317,7 @@ fn a_killed_run_is_resumed_and_completes() {
     );
     let after = std::fs::read(&path).unwrap();
     assert_eq!(after[..before.len()], before, "earlier lines were touched");
-    let run = journal::read(&path).unwrap();
+    let run = Run::read(&path).unwrap();
     let cells: Vec<Coordinates> = run.points.iter().map(|point| point.coordinates).collect();
     let planned: Vec<Coordinates> = run
         .header

@@ -1,15 +1,15 @@
 //! Laws of the main loop on simulated devices in virtual time: results must match queueing theory.
 
-use rigel::analyse::{self, RateMet};
-use rigel::clock::Clock;
-use rigel::drive::{self, Terms};
-use rigel::engine::Engine;
-use rigel::engine::null::Null;
-use rigel::engine::sim::Sim;
-use rigel::model::{
+use rigel_analyse::{self as analyse, RateMet};
+use rigel_device::clock::Clock;
+use rigel_device::engine::Engine;
+use rigel_device::engine::null::Null;
+use rigel_device::engine::sim::Sim;
+use rigel_measure::drive::{self, Terms};
+use rigel_model::record::{End, PointRecord, StreamRecord};
+use rigel_model::{
     Arrivals, Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, Stream, Until, WarmUp,
 };
-use rigel::record::{End, PointRecord, StreamRecord};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn stream(name: &str, load: Load) -> Stream {
@@ -471,7 +471,7 @@ fn a_point_that_ends_by_its_precision_ends_with_a_whole_window_as_soon_as_enough
         (50, 10_000..=10_600),
         (usize::MAX, 60_000..=60_000),
     ] {
-        let enough = |classes: &[Vec<rigel::record::Window>]| classes[0].len() >= wanted;
+        let enough = |classes: &[Vec<rigel_model::record::Window>]| classes[0].len() >= wanted;
         let terms = Terms {
             workers: 1,
             stop: &AtomicBool::new(false),

@@ -60,7 +60,7 @@ fn vendored_files_match_their_publication() {
             "8f989229699b4fe2f1a0432d0e9edc338a8a911e250e2d1b01ecd770a5f5b1bd",
         ),
     ] {
-        let digest = Sha256::digest(read(&format!("src/report/html/assets/uplot/{name}")));
+        let digest = Sha256::digest(read(&format!("crates/report/src/html/assets/uplot/{name}")));
         let found = digest
             .iter()
             .map(|byte| format!("{byte:02x}"))

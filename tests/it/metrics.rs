@@ -7,13 +7,13 @@
 
 use crate::common::run;
 use proptest::prelude::*;
-use rigel::analyse::{PredictabilityTerms, Round, Status, predictability, round};
-use rigel::engine::sim::Sim;
-use rigel::model::{
+use rigel_analyse::{PredictabilityTerms, Round, Status, predictability, round};
+use rigel_device::engine::sim::Sim;
+use rigel_model::record::{Latencies, PointRecord, RankClock, RankGroup, RankRecord};
+use rigel_model::{
     Coordinates, Load, Mix, Nanos, Objective, Pattern, Point, Stream, Until, WarmUp,
 };
-use rigel::record::{Latencies, PointRecord, RankClock, RankGroup, RankRecord};
-use rigel::report::openmetrics::{About, Exposed, Format};
+use rigel_report::openmetrics::{About, Exposed, Format};
 use std::collections::{BTreeMap, BTreeSet};
 
 const HOSTILE: &str = "a \"quoted\" \\ name\nof two lines";
@@ -70,11 +70,11 @@ fn measured(number: u32, spec: &str) -> (Round, PointRecord) {
     record.started = format!("2026-01-02T03:{:02}:05+01:00", number % 60);
     record.asked = Some(Box::new(point));
     record.samples = [(0, 0), (10, 5000)]
-        .map(|(at, busy_ms)| rigel::model::Sample {
+        .map(|(at, busy_ms)| rigel_model::Sample {
             at: Nanos::from_secs(at),
             devices: [(
                 "sda".to_string(),
-                rigel::model::Counters {
+                rigel_model::Counters {
                     busy_ms,
                     ..Default::default()
                 },

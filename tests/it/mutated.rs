@@ -2,12 +2,14 @@
 //! is refused. A fuzzer tests more (`fuzz/`); this is a fixed sample for every build.
 
 use crate::common::{Place, entries, rigel};
-use rigel::analyse::{AdviceTerms, Product, RunResult, compare};
-use rigel::engine;
-use rigel::record::journal::{self, Run};
-use rigel::report::document::Extent;
-use rigel::report::{self, advice, compare as comparison, data, fio, html, oracle_row, text};
-use rigel::workload::rng::Rng;
+use rigel_analyse::request::Run;
+use rigel_analyse::{AdviceTerms, Product, RunResult, compare};
+use rigel_device::engine;
+use rigel_model::workload::rng::Rng;
+use rigel_report::document::Extent;
+use rigel_report::{
+    self as report, advice, compare as comparison, data, fio, html, oracle_row, text,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -112,7 +114,7 @@ fn mutate(value: &mut Value, rng: &mut Rng) {
 /// reported and how many refused.
 fn reported(name: &str, sound: &str) -> (u64, u64) {
     let path = Path::new(name);
-    let whole = journal::parse(path, sound.as_bytes()).unwrap();
+    let whole = Run::parse(path, sound.as_bytes()).unwrap();
     let lines: Vec<Value> = sound
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -137,7 +139,7 @@ fn reported(name: &str, sound: &str) -> (u64, u64) {
                 None => text.extend([line, "\n"]),
             }
         }
-        match journal::parse(path, text.as_bytes()) {
+        match Run::parse(path, text.as_bytes()) {
             Ok(run) => {
                 let told = std::panic::catch_unwind(|| report_of(&run, &whole));
                 assert!(told.is_ok(), "{name}: seed {seed} ends in a panic");

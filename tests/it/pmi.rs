@@ -2,10 +2,10 @@
 //! that is made with its help.
 
 use crate::common::pmi::{Dialect, Server};
-use rigel::clock::Clock;
-use rigel::model::{Error, Nanos};
-use rigel::ranks::pmi::Pmi;
-use rigel::ranks::{Joining, RankMember, Ranks};
+use rigel_device::clock::Clock;
+use rigel_model::{Error, Nanos};
+use rigel_ranks::pmi::Pmi;
+use rigel_ranks::{Joining, RankMember, Ranks};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;

@@ -2,14 +2,14 @@
 
 use crate::common::{Place, rigel};
 use proptest::prelude::*;
-use rigel::analyse::{
-    self, FALSE_ALARMS_ONE_IN, ObjectiveCheck, Predictability, PredictabilityTerms, Quantity,
-    Recurrence, Round, RoundEnd, SeriesClass, order, predictability,
+use rigel_analyse::request::Run;
+use rigel_analyse::{
+    self as analyse, FALSE_ALARMS_ONE_IN, ObjectiveCheck, Predictability, PredictabilityTerms,
+    Quantity, Recurrence, Round, RoundEnd, SeriesClass, order, predictability,
 };
-use rigel::model::{Moment, Objective};
-use rigel::record::End;
-use rigel::record::journal;
-use rigel::workload::rng::Rng;
+use rigel_model::record::End;
+use rigel_model::workload::rng::Rng;
+use rigel_model::{Moment, Objective};
 
 pub(crate) const QUARTER: f64 = 900.0;
 pub(crate) const DAY: f64 = 86_400.0;
@@ -695,7 +695,7 @@ fn simulated(
     line: &str,
     name: &str,
     status: i32,
-) -> (Vec<rigel::record::PointRecord>, String) {
+) -> (Vec<rigel_model::record::PointRecord>, String) {
     let output = rigel(
         place,
         &format!("soak {line} --no-progress --json --out {name}"),
@@ -709,7 +709,7 @@ fn simulated(
         String::from_utf8_lossy(&output.stderr)
     );
     (
-        journal::read(&place.0.join(name)).unwrap().points,
+        Run::read(&place.0.join(name)).unwrap().points,
         String::from_utf8(output.stdout).unwrap(),
     )
 }

@@ -6,21 +6,22 @@
 //! them again.
 
 use crate::common::{self, Place, header, run};
-use rigel::analyse::{HostRounds, RanksResult, SoFar, ranks, summarise};
-use rigel::engine::sim::Sim;
-use rigel::model::{
-    Arrivals, Bytes, CalibrateRequest, Coordinates, CurveRequest, Host, Loads, Mix, Nanos, Pattern,
-    Point, Ratio, Request, SimSpec, Step, Target,
-};
-use rigel::plan::ranks::of_rank;
-use rigel::record::journal::{self, Journal, Run};
-use rigel::record::ranks::merged;
-use rigel::record::{
+use rigel_analyse::plan::ranks::of_rank;
+use rigel_analyse::request::Run;
+use rigel_analyse::request::{CalibrateRequest, CurveRequest, Loads, Request};
+use rigel_analyse::{HostRounds, RanksResult, SoFar, ranks, summarise};
+use rigel_device::engine::sim::Sim;
+use rigel_model::record::journal::{self, Journal};
+use rigel_model::record::ranks::merged;
+use rigel_model::record::{
     End, PointRecord, RankClock, RankFacts, RankGroup, RankLines, RankLost, RankRecord, RanksEnd,
 };
-use rigel::report::document::Extent;
-use rigel::report::openmetrics::{About, Exposed};
-use rigel::report::{self, html, text};
+use rigel_model::{
+    Arrivals, Bytes, Coordinates, Host, Mix, Nanos, Pattern, Point, Ratio, SimSpec, Step, Target,
+};
+use rigel_report::document::Extent;
+use rigel_report::openmetrics::{About, Exposed};
+use rigel_report::{self as report, html, text};
 use std::sync::OnceLock;
 
 /// Where a rank's clock stands when rank 0's is at zero: an hour, and not whole windows, apart.
@@ -93,7 +94,7 @@ pub(crate) fn measured(point: &Point, size: u32, now: u64, model: Model<'_>) -> 
 pub(crate) fn cluster(name: &str, size: u32, request: Request, model: Model<'_>) -> Run {
     let place = Place::new(&format!("ranks-{name}"));
     journaled(&place, size, request, model);
-    journal::read(&place.0.join("run")).unwrap()
+    Run::read(&place.0.join("run")).unwrap()
 }
 
 /// The journal of a short run by three hosts that differ, as text.
@@ -507,7 +508,7 @@ fn what_one_process_measured_has_no_hosts() {
         imported: Vec::new(),
         watched: Vec::new(),
         stalls: Vec::new(),
-        ranks: rigel::record::RankLines::default(),
+        ranks: rigel_model::record::RankLines::default(),
         cut: false,
     };
     assert_eq!(ranks(&run), None);

@@ -4,12 +4,13 @@
 use crate::fit::{request, stream};
 use crate::queues::truths::Queue;
 use crate::ranks::{cluster, spec};
-use rigel::analyse::{BoundVerdict, FitResult, RunResult, TriedStream};
-use rigel::model::{DemandInterval, DemandKind, DemandStream, FitRequest, RankDemand, Request};
-use rigel::record::journal::Run;
-use rigel::report;
-use rigel::report::document::Extent;
-use rigel::report::text;
+use rigel_analyse::request::Run;
+use rigel_analyse::request::{FitRequest, RankDemand, Request};
+use rigel_analyse::{BoundVerdict, FitResult, RunResult, TriedStream};
+use rigel_model::{DemandInterval, DemandKind, DemandStream};
+use rigel_report as report;
+use rigel_report::document::Extent;
+use rigel_report::text;
 
 /// The result, and the report as words with single spaces.
 fn found(run: &Run) -> (FitResult, String) {
@@ -63,7 +64,7 @@ fn a_multiple_holds_only_if_every_host_holds_it() {
         [BoundVerdict::Kept, BoundVerdict::Kept, BoundVerdict::Broken]
     );
     // What is offered and done is the sum.
-    let sum = |of: fn(&rigel::analyse::HostStream) -> f64| stream.hosts.iter().map(of).sum::<f64>();
+    let sum = |of: fn(&rigel_analyse::HostStream) -> f64| stream.hosts.iter().map(of).sum::<f64>();
     assert!((stream.offered_per_s - sum(|host| host.offered_per_s)).abs() < 1e-6);
     assert!((stream.done_per_s - sum(|host| host.done_per_s)).abs() < 1e-6);
 }

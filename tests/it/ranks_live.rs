@@ -7,13 +7,15 @@ use crate::common::pmi::Dialect;
 use crate::common::{Place, header, in_time};
 use crate::pmi::{as_ranks, join};
 use crate::ranks::spec;
-use rigel::model::{
-    ActiveRanks, Arrivals, Bytes, CalibrateRequest, Coordinates, Load, Mix, Nanos, Pattern, Point,
-    Request, Stream, Target, Until, WarmUp,
+use rigel_analyse::request::Run;
+use rigel_analyse::request::{CalibrateRequest, Request};
+use rigel_measure::run::{self, Bench, BenchRequest, Event, Next, RunningRanks, ranks::follow};
+use rigel_model::record::journal::{EngineChoice, Journal};
+use rigel_model::record::{End, PointRecord, Window};
+use rigel_model::{
+    ActiveRanks, Arrivals, Bytes, Coordinates, Load, Mix, Nanos, Pattern, Point, Stream, Target,
+    Until, WarmUp,
 };
-use rigel::record::journal::{self, EngineChoice, Journal, Run};
-use rigel::record::{End, PointRecord, Window};
-use rigel::run::{self, Bench, BenchRequest, Event, Next, RunningRanks, ranks::follow};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -175,7 +177,7 @@ fn measured(name: &str, target: &Target, points: &[Point]) -> (Vec<Shown>, Run) 
         ranks.end(0).unwrap();
         shown
     });
-    (shown.swap_remove(0), journal::read(&directory).unwrap())
+    (shown.swap_remove(0), Run::read(&directory).unwrap())
 }
 
 fn total(windows: &[Window]) -> u64 {
@@ -198,7 +200,7 @@ fn is_what_the_journal_has(shown: &[Shown], run: &Run) {
             let done: u64 = of_ranks.map(|window| window.done).sum();
             assert_eq!(window.done, done, "{}, window {at}", merged.coordinates);
         }
-        let recorded = |stream: &rigel::record::StreamRecord| stream.kinds[0].windows.len();
+        let recorded = |stream: &rigel_model::record::StreamRecord| stream.kinds[0].windows.len();
         assert_eq!(Some(last.windows.len()), streams().map(recorded).min());
         for (class, stream) in merged.streams.iter().enumerate() {
             let all: u64 = lines

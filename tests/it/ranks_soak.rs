@@ -2,13 +2,16 @@
 
 use crate::common::{Place, golden, header};
 use crate::ranks::{group, measured, spec};
-use rigel::analyse::{RunResult, SoakReader, SoakResult};
-use rigel::model::{FindingName, Moment, Nanos, Request, SoakRequest};
-use rigel::record::journal::{self, Header, Journal};
-use rigel::record::ranks::merged;
-use rigel::record::{End, RankLost, RanksEnd};
-use rigel::report::document::{Document, Extent};
-use rigel::report::{html, soak, text};
+use rigel_analyse::request::Header;
+use rigel_analyse::request::Run;
+use rigel_analyse::request::{Request, SoakRequest};
+use rigel_analyse::{RunResult, SoakReader, SoakResult};
+use rigel_model::record::journal::{self, Journal};
+use rigel_model::record::ranks::merged;
+use rigel_model::record::{End, RankLost, RanksEnd};
+use rigel_model::{FindingName, Moment, Nanos};
+use rigel_report::document::{Document, Extent};
+use rigel_report::{html, soak, text};
 
 const ROUNDS: u32 = 10;
 
@@ -85,7 +88,7 @@ fn a_soak_says_what_each_host_did_and_in_how_many_rounds_it_was_slow() {
     let lost: Vec<u32> = hosts.by_host.iter().map(|host| host.lost_rounds).collect();
     assert_eq!((slow, lost), (vec![0, 0, 6], vec![0, 1, 0]));
     // Nothing is lost between the hosts and the sum: models begin in common windows.
-    let run = journal::read(&place.0.join("run")).unwrap();
+    let run = Run::read(&place.0.join("run")).unwrap();
     for host in &hosts.by_host {
         let parts = run.ranks.parts.iter().flat_map(|point| &point.parts);
         let own = parts.filter(|part| part.rank == host.rank);
@@ -144,7 +147,7 @@ fn a_soak_of_one_process_has_no_hosts() {
     let mut reader = SoakReader::new(&[]);
     reader.end(
         header.ranks.as_deref(),
-        &rigel::record::RankLines::default(),
+        &rigel_model::record::RankLines::default(),
     );
     let result = reader.result(&request());
     assert_eq!(result.hosts, None);

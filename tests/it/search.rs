@@ -3,11 +3,12 @@
 
 use crate::common::{self, run};
 use crate::queues::truths::Queue;
-use rigel::analyse::{Calibration, Confidence, Limits, summarise};
-use rigel::engine::sim::Sim;
-use rigel::model::{
-    Arrivals, Bound, CalibrateRequest, Coordinates, CurveRequest, FindingName, Load, Loads, Mix,
-    Nanos, Pattern, Point, Ratio, Step, Stream, Until, WarmUp,
+use rigel_analyse::request::{CalibrateRequest, CurveRequest, Loads};
+use rigel_analyse::{Calibration, Confidence, Limits, summarise};
+use rigel_device::engine::sim::Sim;
+use rigel_model::{
+    Arrivals, Bound, Coordinates, FindingName, Load, Mix, Nanos, Pattern, Point, Ratio, Step,
+    Stream, Until, WarmUp,
 };
 
 /// Number of runs, of which 95 % should contain the truth.

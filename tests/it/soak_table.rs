@@ -5,8 +5,8 @@
 //! table, from other series than those by which the method was tuned.
 
 use crate::predictability::{DAY, QUARTER, found, normal, round, seeds, told};
-use rigel::analyse::{Predictability, Predictable, Quantity, Recurrence, Round, SeriesClass};
-use rigel::workload::rng::Rng;
+use rigel_analyse::{Predictability, Predictable, Quantity, Recurrence, Round, SeriesClass};
+use rigel_model::workload::rng::Rng;
 
 /// Series per row, unless `RIGEL_SERIES` says otherwise.
 const SERIES: u64 = 20;

@@ -956,7 +956,7 @@ fn a_forbidden_import_is_found_in_every_form() {
                 super::drive; use mycrate::drive;";
     assert_eq!(imports_broken("engine", 2, fine), Vec::<String>::new());
     assert_eq!(
-        imports_broken("main", 0, "fn main() { rigel::run::go() }").len(),
+        imports_broken("main", 0, "fn main() { rigel_measure::run::go() }").len(),
         1
     );
     assert_eq!(imports_broken("attic", 1, "").len(), 1);

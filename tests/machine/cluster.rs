@@ -3,7 +3,7 @@
 //! name, or the launcher is killed.
 
 use crate::common::{Missing, Place, in_time, need, test, text, wait, wait_until};
-use rigel::record::journal::{self, Run};
+use rigel_analyse::request::Run;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -141,7 +141,7 @@ impl Cluster {
     }
 
     fn journal(&self) -> Run {
-        journal::read(&self.path("out")).unwrap()
+        Run::read(&self.path("out")).unwrap()
     }
 }
 

@@ -2,15 +2,15 @@
 //! those without files.
 
 use crate::common::{self, Missing, Scratch, scratch_file};
-use rigel::clock::Clock;
-use rigel::drive::Terms;
-use rigel::engine::layout::VolumeMap;
-use rigel::engine::null::Null;
-use rigel::engine::opened::Opened;
-use rigel::engine::sim::Sim;
-use rigel::engine::volume::Volume;
-use rigel::engine::{ENGINES, Engine, guard};
-use rigel::model::{
+use rigel_device::clock::Clock;
+use rigel_device::engine::layout::VolumeMap;
+use rigel_device::engine::null::Null;
+use rigel_device::engine::opened::Opened;
+use rigel_device::engine::sim::Sim;
+use rigel_device::engine::volume::Volume;
+use rigel_device::engine::{ENGINES, Engine, guard};
+use rigel_measure::drive::Terms;
+use rigel_model::{
     Cause, Completion, Coordinates, Kind, Layout, Load, Mix, Nanos, Op, Outcome, Pattern, Point,
     Ratio, Slot, Stream, Until, WarmUp,
 };
@@ -309,7 +309,8 @@ fn every_engine_completes_every_operation() {
         cue: None,
     };
     for engine in engines(&file) {
-        let record = rigel::drive::point(engine.as_ref(), &point, &terms, &mut |_| ()).unwrap();
+        let record =
+            rigel_measure::drive::point(engine.as_ref(), &point, &terms, &mut |_| ()).unwrap();
         for stream in &record.streams {
             let total = stream.total();
             assert_eq!(
@@ -366,7 +367,8 @@ fn every_engine_does_log_writes() {
         .into_iter()
         .chain(without_file)
     {
-        let record = rigel::drive::point(engine.as_ref(), &point, &terms, &mut |_| ()).unwrap();
+        let record =
+            rigel_measure::drive::point(engine.as_ref(), &point, &terms, &mut |_| ()).unwrap();
         let kinds: Vec<_> = record.streams[0]
             .kinds
             .iter()

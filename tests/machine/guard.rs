@@ -8,10 +8,10 @@
 //! A new refusal of the guard needs a test here.
 
 use crate::common::{Loop, Missing, Mounted, Place, need, one_at_a_time, say_skipped, test, text};
-use rigel::engine::guard;
-use rigel::engine::opened::Opened;
-use rigel::engine::scratch::Scratch;
-use rigel::model::{Bytes, Error, MIB};
+use rigel_device::engine::guard;
+use rigel_device::engine::opened::Opened;
+use rigel_device::engine::scratch::Scratch;
+use rigel_model::{Bytes, Error, MIB};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -115,7 +115,10 @@ fn a_file_of_random_bytes_is_permitted_when_named_twice() {
     let place = Place::new("random");
     let path = place.0.join("file");
     let mut bytes = vec![0; 3 << 20];
-    rigel::workload::content::fill(&mut bytes, &mut rigel::workload::rng::Rng::new(11, 0));
+    rigel_model::workload::content::fill(
+        &mut bytes,
+        &mut rigel_model::workload::rng::Rng::new(11, 0),
+    );
     File::create(&path).unwrap().write_all(&bytes).unwrap();
     permitted(&path, std::slice::from_ref(&path));
 }

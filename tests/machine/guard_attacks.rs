@@ -7,12 +7,12 @@
 use crate::common::{
     Loop, Missing, Mounted, Place, need, one_at_a_time, test, text, wait, wait_until,
 };
-use rigel::engine::guard;
-use rigel::engine::layout::VolumeMap;
-use rigel::engine::opened::Opened;
-use rigel::engine::scratch::{Scratch, refuse_filling};
-use rigel::engine::volume::Volume;
-use rigel::model::{Bytes, Error, Layout, MIB};
+use rigel_device::engine::guard;
+use rigel_device::engine::layout::VolumeMap;
+use rigel_device::engine::opened::Opened;
+use rigel_device::engine::scratch::{Scratch, refuse_filling};
+use rigel_device::engine::volume::Volume;
+use rigel_model::{Bytes, Error, Layout, MIB};
 use rustix::fs::{CWD, RenameFlags};
 use std::fs::File;
 use std::os::fd::AsRawFd;

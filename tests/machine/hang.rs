@@ -6,9 +6,9 @@
 
 use crate::common::{Missing, Place, rigel, test, text, wait, wait_until};
 use crate::device::{Behaviour, Device};
-use rigel::model::{MIB, Nanos};
-use rigel::record::journal::{self, Run};
-use rigel::record::{End, PointRecord, StallChange, StallEvent, StreamRecord};
+use rigel_analyse::request::Run;
+use rigel_model::record::{End, PointRecord, StallChange, StallEvent, StreamRecord};
+use rigel_model::{MIB, Nanos};
 use std::fs::File;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -51,7 +51,7 @@ impl Measuring {
     }
 
     fn run(&self) -> Run {
-        journal::read(&self.place.0.join("run")).unwrap()
+        Run::read(&self.place.0.join("run")).unwrap()
     }
 
     /// Hangs the device once the first point is in the journal, and waits until that is said.

@@ -4,10 +4,10 @@
 
 use crate::common::{self, Missing, Place, entries, need, rigel, test, text, wait};
 use base64::{Engine, prelude::BASE64_STANDARD};
-use rigel::engine;
-use rigel::model::{Error, drives_a_terminal};
-use rigel::record::journal::{self, Run};
-use rigel::report::fio;
+use rigel_analyse::request::Run;
+use rigel_device::engine;
+use rigel_model::{Error, drives_a_terminal};
+use rigel_report::fio;
 use sha2::{Digest, Sha256};
 use std::fs::{File, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -256,7 +256,7 @@ fn links_that_wait_for_root_get_nothing() {
         let victim = precious(place);
         let theirs = place.0.join("theirs");
         std::fs::create_dir(&theirs).unwrap();
-        let stamp = rigel::clock::file_stamp();
+        let stamp = rigel_device::clock::file_stamp();
         for suffix in [
             "summary.txt",
             "mbps.csv",
@@ -477,7 +477,7 @@ fn fio_job(run: &Run, point: &str) -> Result<String, Error> {
 
 #[test]
 fn a_journal_gives_fio_nothing_but_names() {
-    let mut run = journal::parse(Path::new("journal"), frozen_on_a_file().as_bytes()).unwrap();
+    let mut run = Run::parse(Path::new("journal"), frozen_on_a_file().as_bytes()).unwrap();
     let point = run.header.points[0].coordinates.name();
     assert!(fio_job(&run, &point).is_ok());
     let whole = run.clone();
@@ -496,7 +496,7 @@ fn a_journal_gives_fio_nothing_but_names() {
         "a\u{1b}[2J",
     ] {
         run = whole.clone();
-        let rigel::model::Target::Paths { members, .. } = &mut run.header.target else {
+        let rigel_model::Target::Paths { members, .. } = &mut run.header.target else {
             panic!("a run on a file")
         };
         members[0] = name.into();
@@ -621,7 +621,7 @@ fn a_file_is_read_up_to_its_limit_and_no_further() {
     }
     // A journal with an endless line: holes after a valid beginning.
     let journal = a_run(&place).join("journal.jsonl");
-    let whole = journal::read(&journal).unwrap();
+    let whole = Run::read(&journal).unwrap();
     let length = std::fs::metadata(&journal).unwrap().len();
     let file = File::options().append(true).open(&journal).unwrap();
     file.set_len(length + (64 << 20)).unwrap();
@@ -636,7 +636,7 @@ fn a_file_is_read_up_to_its_limit_and_no_further() {
         "zeros at the end are what a power cut leaves"
     );
     assert!(peak < 48 << 20, "{peak} bytes for a journal of {length}");
-    let read = journal::read(&journal).unwrap();
+    let read = Run::read(&journal).unwrap();
     assert!(read.cut && read.points == whole.points);
 }
 
@@ -691,7 +691,7 @@ fn a_password_that_others_can_read_is_not_used() {
 
 #[test]
 fn a_page_lets_a_browser_run_only_its_own_script() {
-    let page = rigel::report::html::render(&rigel::report::document::Document::default());
+    let page = rigel_report::html::render(&rigel_report::document::Document::default());
     let policy = page
         .split_once("http-equiv=\"Content-Security-Policy\" content=\"")
         .expect("a policy")

@@ -3,7 +3,7 @@
 
 use crate::common::{Place, rigel};
 use flate2::{Compression, write::GzEncoder};
-use rigel::workload::rng::Rng;
+use rigel_model::workload::rng::Rng;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -106,13 +106,13 @@ fn many_devices_of_iostat_are_each_read() {
     };
     let head = "Linux 5.4.0 (db1) \t2026-11-21 \t_x86_64_\t(2 CPU)\n\n\n";
     let text = format!("{head}{}{}", report(11), report(12));
-    let source = rigel::import::Source {
+    let source = rigel_import::Source {
         name: "iostat.txt",
         text: &text,
     };
     std::fs::write(place.0.join(source.name), source.text).unwrap();
-    let found = rigel::import::iostat::read(source).unwrap();
-    let rigel::record::imported::Figures::Series(series) = found.figures else {
+    let found = rigel_import::iostat::read(source).unwrap();
+    let rigel_model::record::imported::Figures::Series(series) = found.figures else {
         panic!("iostat has series")
     };
     assert_eq!(series.len(), 2 * DEVICES);

@@ -5,9 +5,9 @@ use crate::common::{
     Mounted, Place, entries, in_time, need, peak_of, processes, rigel, scratch_file, test, text,
     wait, wait_until,
 };
-use rigel::model::Coordinates;
-use rigel::record::End;
-use rigel::record::journal::{self, Run};
+use rigel_analyse::request::Run;
+use rigel_model::Coordinates;
+use rigel_model::record::End;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -38,7 +38,7 @@ fn signalled_in_a_point(place: &Place, name: &str, factor: u32) -> Option<(Outpu
     wait(1500);
     signal(&child, name);
     let output = child.wait_with_output().unwrap();
-    let run = journal::read(&place.0.join("run")).unwrap();
+    let run = Run::read(&place.0.join("run")).unwrap();
     // Too late: the run was complete, or between two points.
     let is_cut = run
         .points
@@ -108,13 +108,7 @@ fn interrupted_by(name: &str) {
 
     let resumed = rigel(&place, "orion --resume run").output().unwrap();
     assert!(resumed.status.success(), "{resumed:?}");
-    assert_eq!(
-        journal::read(&place.0.join("run"))
-            .unwrap()
-            .complete()
-            .len(),
-        3
-    );
+    assert_eq!(Run::read(&place.0.join("run")).unwrap().complete().len(), 3);
 }
 
 #[test]
@@ -260,7 +254,7 @@ fn a_second_ctrl_c_ends_at_once() {
         .status();
     wait_until("it ends", || child.try_wait().unwrap().is_some());
     assert_eq!(child.wait().unwrap().code(), Some(1));
-    assert!(!journal::read(&place.0.join("run")).unwrap().cut);
+    assert!(!Run::read(&place.0.join("run")).unwrap().cut);
 }
 
 /// Twenty points in a moment, of some ten thousand bytes each.
@@ -292,7 +286,7 @@ fn a_full_disk_keeps_earlier_points_and_the_run_can_be_resumed() {
                 String::from_utf8_lossy(&output.stderr).contains("resume with --resume"),
                 "{output:?}"
             );
-            let run = journal::read(&small.0.join("run")).unwrap();
+            let run = Run::read(&small.0.join("run")).unwrap();
             let done = run.points.len();
             assert!(done > 0 && done < 20, "{done} points fitted");
             assert_eq!(
@@ -311,7 +305,7 @@ fn a_full_disk_keeps_earlier_points_and_the_run_can_be_resumed() {
             small.remount("size=8m")?;
             let output = rigel(&place, "orion --resume small/run").output().unwrap();
             assert!(output.status.success(), "{output:?}");
-            let after = journal::read(&small.0.join("run")).unwrap();
+            let after = Run::read(&small.0.join("run")).unwrap();
             assert_eq!(
                 after.points[..done],
                 run.points,

@@ -1,8 +1,8 @@
 //! The live view in a real terminal: its output, its keys, and that the terminal is restored.
 
 use crate::common::{self, DEFAULT_SIGNALS, Missing, Place, need, test, wait_until};
-use rigel::record::End;
-use rigel::record::journal;
+use rigel_analyse::request::Run;
+use rigel_model::record::End;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
@@ -122,7 +122,7 @@ fn q_keeps_the_results_and_restores_the_terminal() {
             after.contains("status 1") && after.contains("rigel curve --resume run"),
             "{after}"
         );
-        let run = journal::read(&place.0.join("run")).unwrap();
+        let run = Run::read(&place.0.join("run")).unwrap();
         assert_eq!(
             run.points
                 .iter()
@@ -164,7 +164,7 @@ fn a_signal_and_an_error_give_the_terminal_back_too() {
             let pid = std::fs::read_to_string(place.0.join("pid")).unwrap();
             need("kill", &["-s", signal, pid.trim()])?;
             given_back(&session.end());
-            let run = journal::read(&place.0.join("run")).unwrap();
+            let run = Run::read(&place.0.join("run")).unwrap();
             assert_eq!(
                 run.points
                     .iter()
@@ -220,7 +220,7 @@ fn a_soak_is_shown_round_by_round() {
         let mut session = Session::start(&place, "TERM=xterm", line)?;
         // Only changes are sent, so sentences may arrive in pieces: the journal shows when rounds
         // are complete.
-        let rounds = || journal::read(&place.0.join("run")).map_or(0, |run| run.points.len());
+        let rounds = || Run::read(&place.0.join("run")).map_or(0, |run| run.points.len());
         wait_until("two rounds are over", || rounds() >= 2);
         session.press(b"q");
         let shown = session.end();

@@ -4,11 +4,11 @@
 use crate::common::launched::{Rank, journal, run, start, statuses, stderr};
 use crate::common::pmi::{Dialect, Server};
 use crate::common::{Place, in_time, need, rigel, scratch_file, test, text, wait_until};
-use rigel::record::End;
+use rigel_model::record::End;
 use std::process::{Command, Output};
 
 /// Operations in the complete windows of the first class.
-fn done(record: &rigel::record::PointRecord) -> u64 {
+fn done(record: &rigel_model::record::PointRecord) -> u64 {
     record.streams[0].total().done
 }
 

@@ -3,7 +3,7 @@
 
 use crate::common::launched::{Rank, journal, run, start, statuses, stderr};
 use crate::common::{Place, in_time, rigel, wait_until};
-use rigel::model::DemandKind;
+use rigel_model::DemandKind;
 use std::process::Output;
 
 /// The report of a run in one line of words with single spaces.

@@ -3,7 +3,7 @@
 
 use crate::common::launched::{Rank, start};
 use crate::common::{Place, rigel};
-use rigel::record::journal;
+use rigel_analyse::request::Run;
 use std::process::Output;
 
 #[test]
@@ -24,7 +24,7 @@ fn the_report_of_a_soak_has_what_each_rank_did_in_all_rounds() {
 
     let report = rigel(&place, "report out --json").output().unwrap();
     let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
-    let run = journal::read(&place.0.join("out")).unwrap();
+    let run = Run::read(&place.0.join("out")).unwrap();
     for (at, wanted) in [505_u64, 500, 500].into_iter().enumerate() {
         let host = &report["ranks"]["by_host"][at];
         let parts = run.ranks.parts.iter().flat_map(|point| &point.parts);

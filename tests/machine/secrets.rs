@@ -1,13 +1,12 @@
 //! Passwords are never repeated, never sent to an unnamed server, and never sent in clear text
 //! without a warning. A terminal shows typed text again afterwards.
 
+use rigel_analyse::request::Header;
 use crate::common::{DEFAULT_SIGNALS, Missing, Place, header, need, rigel, test, text, wait_until};
 use proptest::prelude::*;
-use rigel::model::{
-    CurveRequest, Dbms, Request, RunOptions, SqlStop, SqlTarget, SqlTerms, SqlWork, Tables, Target,
-    WarmUp,
-};
-use rigel::record::journal::Journal;
+use rigel_analyse::request::{CurveRequest, Request, SqlStop, SqlTerms};
+use rigel_model::record::journal::Journal;
+use rigel_model::{Dbms, RunOptions, SqlTarget, SqlWork, Tables, Target, WarmUp};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output, Stdio};
@@ -282,7 +281,7 @@ fn a_resumed_run_sends_no_password_that_was_not_given_for_it() {
 }
 
 /// The header of a journal of a curve on a database at `url`, sufficient to resume it.
-pub(crate) fn resumable(url: &str) -> rigel::record::journal::Header {
+pub(crate) fn resumable(url: &str) -> Header {
     let mut request: CurveRequest = serde_json::from_value(curve_request()).unwrap();
     request.sql = Some(SqlTerms {
         work: SqlWork::reads(Tables {

@@ -3,8 +3,8 @@
 
 use crate::common::{Place, in_time, rigel, wait_until};
 use proptest::prelude::*;
-use rigel::report::openmetrics::Format;
 use rigel::serve::{HttpServer, ListenAddress};
+use rigel_report::openmetrics::Format;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Stdio;

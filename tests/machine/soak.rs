@@ -2,9 +2,9 @@
 //! memory use.
 
 use crate::common::{self, Mounted, Place, peak_of, rigel, text, wait_until};
-use rigel::model::{Coordinates, Moment};
-use rigel::record::journal::{self, Run};
-use rigel::record::{End, PointRecord};
+use rigel_analyse::request::Run;
+use rigel_model::record::{End, PointRecord};
+use rigel_model::{Coordinates, Moment};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -21,7 +21,7 @@ fn ends(place: &Place, line: &str, status: i32) -> Output {
 }
 
 fn read(path: &Path) -> Run {
-    journal::read(path).unwrap()
+    Run::read(path).unwrap()
 }
 
 fn numbers(run: &Run) -> Vec<u32> {
@@ -43,7 +43,7 @@ fn interrupt(child: &Child) {
 /// The measurements of a round, without values that differ between processes.
 fn measured(record: &PointRecord) -> PointRecord {
     PointRecord {
-        cpu: rigel::model::Nanos(0),
+        cpu: rigel_model::Nanos(0),
         ..record.clone()
     }
 }
@@ -115,7 +115,7 @@ fn a_journal_can_be_read_at_every_cut_of_its_length() {
     let bytes = std::fs::read(&path).unwrap();
     let header = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     for length in 0..=bytes.len() {
-        let found = journal::parse(&path, &bytes[..length]);
+        let found = Run::parse(&path, &bytes[..length]);
         if length < header {
             assert!(found.is_err(), "{length} bytes hold no header");
             continue;
@@ -189,7 +189,7 @@ fn work_that_exceeds_the_limit_is_cut_and_reported() {
     for record in &run.points {
         let done = record.streams[0].total().done;
         assert!((990..=1010).contains(&done), "{done} of 2000 in a second");
-        assert_eq!(record.measured, rigel::model::Nanos::from_secs(1));
+        assert_eq!(record.measured, rigel_model::Nanos::from_secs(1));
     }
     let said = String::from_utf8(ends(&place, "report run", 0).stdout).unwrap();
     assert!(said.contains("cut"), "{said}");
@@ -369,7 +369,7 @@ fn a_soak_continues_when_its_target_returns() {
         .spawn()
         .unwrap();
     let path = place.0.join("run/journal.jsonl");
-    let rounds = || journal::read(&path).map_or_else(|_| Vec::new(), |run| run.points);
+    let rounds = || Run::read(&path).map_or_else(|_| Vec::new(), |run| run.points);
     wait_until("a round is done", || !rounds().is_empty());
     child.kill().unwrap();
     child.wait().unwrap();
@@ -574,7 +574,7 @@ fn soak_on(place: &Place, file: &Path) -> (std::process::Child, impl Fn() -> Vec
         .unwrap();
     let path = place.0.join("run/journal.jsonl");
     (child, move || {
-        journal::read(&path).map_or_else(|_| Vec::new(), |run| run.points)
+        Run::read(&path).map_or_else(|_| Vec::new(), |run| run.points)
     })
 }
 

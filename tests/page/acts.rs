@@ -6,8 +6,8 @@
 use crate::browser::{Browser, PHONE};
 use crate::common::test;
 use crate::sample;
-use rigel::model::Moment;
-use rigel::report::html::render;
+use rigel_model::Moment;
+use rigel_report::html::render;
 use serde_json::{Value, json};
 
 /// Maximum relative difference between a figure in a tip and the data, which has more digits.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-const STYLE: &str = include_str!("../../src/report/html/assets/rigel.css");
+const STYLE: &str = include_str!("../../crates/report/src/html/assets/rigel.css");
 
 /// How eyes without one of the three receptors see a colour, by Machado, Oliveira and Fernandes
 /// (2009), with severity 1: all receptors, no green one, no red one.

@@ -9,8 +9,8 @@ mod sample;
 
 use browser::{Browser, PHONE};
 use common::test;
-use rigel::report::document::{Block, Document, Plot};
-use rigel::report::html::render;
+use rigel_report::document::{Block, Document, Plot};
+use rigel_report::html::render;
 use serde_json::Value;
 
 /// The elements that the browser made of a page.

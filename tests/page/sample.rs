@@ -1,8 +1,8 @@
 //! A page with every kind of block and drawing, in realistic proportions. Its figures are made up.
 
-use rigel::analyse::Limits;
-use rigel::model::{Finding, FindingName, Severity};
-use rigel::report::document::{
+use rigel_analyse::Limits;
+use rigel_model::{Finding, FindingName, Severity};
+use rigel_report::document::{
     Axis, Block, Chart, Column, Conclusion, Document, Extent, Headline, Heat, Lines, Mark, Plot,
     Section, Series, Shape, Status, Table, Unit,
 };

@@ -2,7 +2,8 @@
 
 use super::common::{Place, in_time, test, wait_until};
 use super::{begun, client, ends, number, postgres_15, postgres_18, program, said, serve, signal};
-use rigel::record::{End, journal};
+use rigel_analyse::request::Run;
+use rigel_model::record::End;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::AtomicBool;
 
@@ -50,7 +51,7 @@ fn a_lost_server_ends_the_run_which_can_be_resumed() {
             words.contains(&format!("rigel sql run --resume {out}")),
             "{words}"
         );
-        let run = journal::read(&place.0.join(&out)).unwrap();
+        let run = Run::read(&place.0.join(&out)).unwrap();
         assert!(
             run.points.len() == 1 && matches!(run.points[0].end, End::Broken(_)),
             "{:?}",
@@ -65,10 +66,7 @@ fn a_lost_server_ends_the_run_which_can_be_resumed() {
 
         server.restart(&AtomicBool::new(false)).unwrap();
         ends(&place, &format!("sql run --resume {out}"), 0);
-        assert_eq!(
-            journal::read(&place.0.join(&out)).unwrap().complete().len(),
-            1
-        );
+        assert_eq!(Run::read(&place.0.join(&out)).unwrap().complete().len(), 1);
         Ok(())
     });
 }
@@ -85,8 +83,9 @@ fn a_soak_outlives_a_server_that_goes_and_comes_back() {
         );
         let child = begun(&place, &line);
         let rounds =
-            || journal::read(&place.0.join("run")).map_or_else(|_| Vec::new(), |run| run.points);
-        let broken = |record: &rigel::record::PointRecord| matches!(record.end, End::Broken(_));
+            || Run::read(&place.0.join("run")).map_or_else(|_| Vec::new(), |run| run.points);
+        let broken =
+            |record: &rigel_model::record::PointRecord| matches!(record.end, End::Broken(_));
         wait_until("two rounds are done", || rounds().len() >= 2);
         server.kill().unwrap();
         wait_until("a round could not be measured", || {
@@ -156,7 +155,7 @@ fn a_session_that_the_server_ends_ends_the_run() {
             .nth(1)
             .and_then(|rest| rest.lines().next());
         assert!(why.is_some_and(|why| !why.trim().is_empty()), "{words}");
-        let run = journal::read(&place.0.join("run")).unwrap();
+        let run = Run::read(&place.0.join("run")).unwrap();
         let [point] = run.points.as_slice() else {
             panic!("{:?}", run.points)
         };

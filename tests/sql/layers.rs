@@ -3,7 +3,7 @@
 
 use crate::common::{Missing, Place, entries, in_time, rigel, test, text, wait_until};
 use crate::{begun, ends, lines, signal};
-use rigel::record::journal;
+use rigel_analyse::request::Run;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -141,7 +141,7 @@ fn an_interrupted_run_of_layers_is_resumed_on_another_server_like_its_own() {
                 });
                 signal(&child, "INT");
                 let output = child.wait_with_output().unwrap();
-                let run = journal::read(&place.0.join("run")).unwrap();
+                let run = Run::read(&place.0.join("run")).unwrap();
                 (run.complete().len() < 8).then(|| (place, super::said(&output), run))
             });
             let again = format!("rigel layers --resume run --server-bin {}", text(&bin));
@@ -167,7 +167,7 @@ fn an_interrupted_run_of_layers_is_resumed_on_another_server_like_its_own() {
             let output = rigel(&place, &line).output().unwrap();
             assert!(output.status.success(), "{}", super::said(&output));
             assert_eq!(entries(&place.0), [place.0.join("run")]);
-            let after = journal::read(&place.0.join("run")).unwrap();
+            let after = Run::read(&place.0.join("run")).unwrap();
             assert_eq!(
                 after.points[..before.points.len()],
                 before.points,

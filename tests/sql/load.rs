@@ -4,8 +4,8 @@
 use super::common::{Missing, Place, entries, in_time, need, test, text, wait_until};
 use super::{begun, client, ends, number, postgres_15, postgres_18, serve};
 use postgres::Client;
-use rigel::engine::sql::{self, Access, LoadEvent, LoadRequest};
-use rigel::model::Tables;
+use rigel_database::{self as sql, Access, LoadEvent, LoadRequest};
+use rigel_model::Tables;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -23,9 +23,9 @@ mod watch;
 
 use common::{Missing, Place, rigel};
 use postgres::{Client, NoTls};
-use rigel::model::{Bytes, Dbms, MIB};
-use rigel::record::{End, PointRecord};
-use rigel::server::{Server, ServerRequest};
+use rigel_database::server::{Server, ServerRequest};
+use rigel_model::record::{End, PointRecord};
+use rigel_model::{Bytes, Dbms, MIB};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -7,9 +7,9 @@ use super::assert_offered;
 use crate::common::{Missing, Place, in_time, need, rigel, test, text, wait_until};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
-use rigel::model::{Kind, ServerSample};
-use rigel::record::journal;
-use rigel::record::{End, PointRecord};
+use rigel_analyse::request::Run;
+use rigel_model::record::{End, PointRecord};
+use rigel_model::{Kind, ServerSample};
 use std::process::{Child, Command, Output, Stdio};
 
 /// A server with an empty data directory, ended and removed on drop.
@@ -149,7 +149,7 @@ impl Server {
             "run",
             &format!("--warm-up 0s --no-progress --out {name} {arguments}"),
         );
-        journal::read(&self.place.0.join(name))
+        Run::read(&self.place.0.join(name))
             .unwrap()
             .points
             .remove(0)
@@ -335,7 +335,7 @@ fn open_loops_offer_their_rates_and_a_pipeline_is_refused() {
                 assert!(statuses.contains(&status), "{line}: {output:?}");
                 String::from_utf8_lossy(&output.stderr).into_owned()
             };
-            let points = |name: &str| journal::read(&server.place.0.join(name)).unwrap().points;
+            let points = |name: &str| Run::read(&server.place.0.join(name)).unwrap().points;
             let terms = "--work-unit 4 --update 20%";
             let few = "--rate 40,80 --in-flight 4 --point-max 2s";
             run(&format!("curve {url} {few} {terms} --out curve"), &[0]);
@@ -536,7 +536,7 @@ fn a_killed_server_breaks_the_run_and_keeps_the_results() {
             let output = run.wait_with_output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.code() == Some(1), "{output:?}");
-            let point = journal::read(&server.place.0.join("run"))
+            let point = Run::read(&server.place.0.join("run"))
                 .unwrap()
                 .points
                 .remove(0);

@@ -4,8 +4,9 @@ use super::common::{self, Place, entries, in_time, test, wait_until};
 use super::{
     assert_agree, begun, count, ends, lines, measured, postgres_15, postgres_18, signal, witness,
 };
-use rigel::model::{Nanos, Until};
-use rigel::record::{End, journal};
+use rigel_analyse::request::Run;
+use rigel_model::record::End;
+use rigel_model::{Nanos, Until};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -152,7 +153,7 @@ fn ctrl_c_while_measuring_keeps_the_results_and_removes_the_server() {
                 common::wait(700 * u64::from(factor));
                 signal(&child, "INT");
                 let output = child.wait_with_output().unwrap();
-                let run = journal::read(&place.0.join("run")).unwrap();
+                let run = Run::read(&place.0.join("run")).unwrap();
                 let some = run
                     .points
                     .iter()
@@ -186,7 +187,7 @@ const THREE: &str = "--scale 2000 --sessions 1,2,3 --run-time 2s --precision 0.1
 
 /// A run of three points on a private server, ended by `name` after its first point. `None` if it
 /// was over before.
-fn cut_short(place: &Place, bin: &Path, name: &str, factor: u32) -> Option<journal::Run> {
+fn cut_short(place: &Place, bin: &Path, name: &str, factor: u32) -> Option<Run> {
     let (mut child, _) = under_way(
         place,
         bin,
@@ -195,13 +196,13 @@ fn cut_short(place: &Place, bin: &Path, name: &str, factor: u32) -> Option<journ
     wait_until("a point is complete", || lines(&place.0.join("run")) > 1);
     signal(&child, name);
     let status = child.wait().unwrap();
-    let run = journal::read(&place.0.join("run")).unwrap();
+    let run = Run::read(&place.0.join("run")).unwrap();
     (!status.success() && run.complete().len() < 3).then_some(run)
 }
 
 /// Resumes this run, and checks that it is complete and that its first points are untouched.
 #[track_caller]
-fn goes_on(place: &Place, bin: &Path, before: &journal::Run) -> String {
+fn goes_on(place: &Place, bin: &Path, before: &Run) -> String {
     // The journal itself stands for its directory.
     let line = format!(
         "sql run --resume run/journal.jsonl --no-progress --server-bin {}",
@@ -216,7 +217,7 @@ fn goes_on(place: &Place, bin: &Path, before: &journal::Run) -> String {
         said.contains("a private PostgreSQL 18.") && said.contains("loaded: 2"),
         "{said}"
     );
-    let after = journal::read(&place.0.join("run")).unwrap();
+    let after = Run::read(&place.0.join("run")).unwrap();
     assert_eq!(after.points[..before.points.len()], before.points);
     assert_eq!((after.complete().len(), after.joined().len()), (3, 3));
     assert!(
@@ -275,7 +276,7 @@ fn a_run_on_a_private_server_is_resumed_on_another_one_like_it() {
             }
             assert_eq!(entries(&place.0.join("storage")), NOTHING);
             assert_eq!(
-                journal::read(&place.0.join("run")).unwrap().points,
+                Run::read(&place.0.join("run")).unwrap().points,
                 before.points
             );
             goes_on(&place, &bin, &before);
@@ -326,7 +327,7 @@ fn a_run_on_a_private_mariadb_is_resumed_with_the_same_settings() {
                 wait_until("a point is complete", || lines(&place.0.join("run")) > 1);
                 signal(&child, "INT");
                 let output = child.wait_with_output().unwrap();
-                let run = journal::read(&place.0.join("run")).unwrap();
+                let run = Run::read(&place.0.join("run")).unwrap();
                 let hint = "`rigel sql run --resume run --server-set innodb_io_capacity=500`";
                 assert!(
                     output.status.success() || super::said(&output).contains(hint),
@@ -351,7 +352,7 @@ fn a_run_on_a_private_mariadb_is_resumed_with_the_same_settings() {
                 .current_dir(place.0.join("elsewhere"));
             let output = again.output().unwrap();
             assert!(output.status.success(), "{}", super::said(&output));
-            let after = journal::read(&place.0.join("run")).unwrap();
+            let after = Run::read(&place.0.join("run")).unwrap();
             assert_eq!(
                 (&after.points[..before.points.len()], after.complete().len()),
                 (&before.points[..], 3)
@@ -497,7 +498,7 @@ fn the_files_of_slob_and_pgio_run_unchanged() {
             (kinds("write") * 4.0 - (kinds("write") + kinds("read"))).abs() <= 16.0,
             "{sql}"
         );
-        let asked = journal::read(&place.0.join("slob")).unwrap().points[0]
+        let asked = Run::read(&place.0.join("slob")).unwrap().points[0]
             .asked
             .as_ref()
             .unwrap()

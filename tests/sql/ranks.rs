@@ -4,7 +4,7 @@
 use super::common::launched::{Rank, start};
 use super::common::{Place, test};
 use super::{assert_agree, client, number, postgres_15, serve, witness};
-use rigel::record::journal;
+use rigel_analyse::request::Run;
 use serde_json::Value;
 use std::process::{Command, Output};
 
@@ -61,7 +61,7 @@ fn ranks_share_out_servers_which_are_loaded_and_removed_by_one() {
         let databases = document["ranks"]["databases"].as_array().unwrap();
         let expected = [0, 1, 0].map(|server: usize| servers[server].url());
         assert_eq!(databases, &expected);
-        let run = journal::read(&place.0.join("run")).unwrap();
+        let run = Run::read(&place.0.join("run")).unwrap();
         let mut done = [0; 3];
         for part in run.ranks.parts.iter().flat_map(|point| &point.parts) {
             let total = part.record.streams[0].total().done;
@@ -122,9 +122,9 @@ fn a_socket_is_no_server_that_several_hosts_share_and_tables_must_be_alike() {
         // Each host with a server of its own: then it is what was asked for.
         let (_server, ranks) = start(&place, &format!("{line} --separate"), 2, |_, _| ());
         ended(ranks, 0);
-        let run = journal::read(&place.0.join("run")).unwrap();
+        let run = Run::read(&place.0.join("run")).unwrap();
         let parts = run.ranks.parts.iter().flat_map(|point| &point.parts);
-        let counted = |sample: &rigel::model::Sample| sample.server.is_some();
+        let counted = |sample: &rigel_model::Sample| sample.server.is_some();
         assert!(
             parts
                 .into_iter()

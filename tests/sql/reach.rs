@@ -6,8 +6,8 @@ use super::{
     postgres_18, serve, signal,
 };
 use super::{program, said, witness};
-use rigel::record::journal;
-use rigel::server::Server;
+use rigel_analyse::request::Run;
+use rigel_database::server::Server;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ fn a_curve_of_sessions_has_intervals_and_can_be_resumed() {
                 });
                 signal(&child, "INT");
                 let output = child.wait_with_output().unwrap();
-                let done = journal::read(&place.0.join(&out)).unwrap().complete().len();
+                let done = Run::read(&place.0.join(&out)).unwrap().complete().len();
                 (done < 3).then_some((output, out))
             });
             let words = said(&output);
@@ -126,7 +126,7 @@ fn a_soak_offers_its_rate_to_a_database() {
         )
         .output()
         .unwrap();
-        let run = journal::read(&place.0.join("run")).unwrap();
+        let run = Run::read(&place.0.join("run")).unwrap();
         assert_offered(&run.points, 60.0);
         assert!(
             run.points

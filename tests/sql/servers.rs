@@ -3,8 +3,8 @@
 
 use crate::common::{self, Missing, Place, entries, in_time, test, text, wait_until};
 use mysql::prelude::Queryable;
-use rigel::model::{Bytes, Dbms, Error, MIB};
-use rigel::server::{self, Server, ServerRequest};
+use rigel_database::server::{self, Server, ServerRequest};
+use rigel_model::{Bytes, Dbms, Error, MIB};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

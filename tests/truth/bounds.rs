@@ -10,10 +10,10 @@
 
 use super::LENGTH;
 use super::device::{Device, Served, at_once};
-use rigel::analyse::PointSummary;
-use rigel::model::Nanos;
-use rigel::record::histogram::{bucket_of, lower_edge, upper_edge};
-use rigel::record::{Latencies, PointRecord, Window};
+use rigel_analyse::PointSummary;
+use rigel_model::Nanos;
+use rigel_model::record::histogram::{bucket_of, lower_edge, upper_edge};
+use rigel_model::record::{Latencies, PointRecord, Window};
 use std::time::Instant;
 
 /// Distance in blocks between the beginnings of two streams. No stream has as many reads.

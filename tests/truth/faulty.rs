@@ -8,11 +8,9 @@ use super::bounds::{APART, Log, assert_figures_hold, assert_holds};
 use super::device::{Behaviour, Device, at_once};
 use super::{LENGTH, engine, measure, reads};
 use crate::common::{Missing, Place, test};
-use rigel::analyse::summarise;
-use rigel::model::{
-    Arrivals, FindingName, Layout, Load, MIB, Nanos, Pattern, Point, Until, WarmUp,
-};
-use rigel::record::{End, PointRecord};
+use rigel_analyse::summarise;
+use rigel_model::record::{End, PointRecord};
+use rigel_model::{Arrivals, FindingName, Layout, Load, MIB, Nanos, Pattern, Point, Until, WarmUp};
 use std::time::Duration;
 
 const SIZE: u64 = 64 * MIB;
@@ -67,7 +65,7 @@ fn point(streams: u64, load: Load, until: Until) -> Point {
             let pattern = Pattern::Sequential {
                 start: number * APART,
             };
-            rigel::model::Stream {
+            rigel_model::Stream {
                 load,
                 pattern,
                 ..stream.clone()

@@ -4,7 +4,7 @@
 use super::device::{Behaviour, at_once};
 use super::{LENGTH, faulty, rigel, rigel_orion};
 use crate::common::{Missing, Place, Scratch, need, scratch_file, test, text};
-use rigel::model::MIB;
+use rigel_model::MIB;
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;

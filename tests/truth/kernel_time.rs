@@ -6,10 +6,10 @@ use super::faulty::mount;
 use super::throttle::on_capped;
 use super::{LENGTH, engine, measure, reads};
 use crate::common::{Loop, Place, need, test, text, wait_until};
-use rigel::analyse::{ClassSummary, summarise};
-use rigel::model::{Layout, Nanos, Pattern, Sample, Until, WarmUp};
-use rigel::observe::Observer;
-use rigel::record::PointRecord;
+use rigel_analyse::{ClassSummary, summarise};
+use rigel_device::observe::Observer;
+use rigel_model::record::PointRecord;
+use rigel_model::{Layout, Nanos, Pattern, Sample, Until, WarmUp};
 use std::path::Path;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The memory of a run is bounded, whatever its depth and duration.
 
 use crate::common::{Place, need, peak_of, peak_so_far, scratch_file, text, wait, wait_until};
-use rigel::model::MIB;
+use rigel_model::MIB;
 use std::process::{Command, Stdio};
 
 /// Limit for any run, besides its buffers.

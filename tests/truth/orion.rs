@@ -6,7 +6,7 @@
 
 use super::{engine_names, journal, rigel, rigel_orion};
 use crate::common::{Place, scratch_file, text};
-use rigel::model::MIB;
+use rigel_model::MIB;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,12 +1,12 @@
 //! Points of plain reads on files and devices. The benchmark `against_fio` includes this file.
 
-use rigel::drive::Terms;
-use rigel::engine::layout::VolumeMap;
-use rigel::engine::opened::Opened;
-use rigel::engine::volume::Volume;
-use rigel::engine::{self, Engine};
-use rigel::model::{Coordinates, Layout, Load, Mix, Pattern, Point, Stream, Until, WarmUp};
-use rigel::record::PointRecord;
+use rigel_device::engine::layout::VolumeMap;
+use rigel_device::engine::opened::Opened;
+use rigel_device::engine::volume::Volume;
+use rigel_device::engine::{self, Engine};
+use rigel_measure::drive::Terms;
+use rigel_model::record::PointRecord;
+use rigel_model::{Coordinates, Layout, Load, Mix, Pattern, Point, Stream, Until, WarmUp};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -81,5 +81,5 @@ pub(crate) fn measure(engine: &dyn Engine, point: &Point) -> PointRecord {
         enough: &|_| false,
         cue: None,
     };
-    rigel::drive::point(engine, point, &terms, &mut |_| ()).unwrap()
+    rigel_measure::drive::point(engine, point, &terms, &mut |_| ()).unwrap()
 }

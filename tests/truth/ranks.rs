@@ -12,10 +12,10 @@ use super::device::{Behaviour, Device, Served, at_once};
 use crate::common::launched::{self, Rank};
 use crate::common::pmi::{Dialect, Server};
 use crate::common::{Missing, Place, rigel, test, text};
-use rigel::analyse::{self, HostRounds, summarise};
-use rigel::model::{ActiveRanks, Coordinates, Pattern};
-use rigel::record::journal::{self, Run};
-use rigel::record::{End, Latencies, PointRecord, RankRecord, Window};
+use rigel_analyse::request::Run;
+use rigel_analyse::{self as analyse, HostRounds, summarise};
+use rigel_model::record::{End, Latencies, PointRecord, RankRecord, Window};
+use rigel_model::{ActiveRanks, Coordinates, Pattern};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::process::Output;
@@ -43,7 +43,7 @@ pub(super) fn completed(place: &Place, outputs: &[Output]) -> Run {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{said}");
     }
-    journal::read(&place.0.join("out")).unwrap()
+    Run::read(&place.0.join("out")).unwrap()
 }
 
 /// One merged point, and what the devices saw of it.

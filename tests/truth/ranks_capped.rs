@@ -5,9 +5,9 @@ use super::capped::Group;
 use super::throttle::{Counted, on_capped, polled, reads_done};
 use crate::common::launched::{self, Rank};
 use crate::common::{Missing, Place, in_time, test, text, wait_until};
-use rigel::analyse::{self, HostsAtLoad};
-use rigel::record::journal::{self, Run};
-use rigel::record::{PointRecord, RankedPoint};
+use rigel_analyse::request::Run;
+use rigel_analyse::{self as analyse, HostsAtLoad};
+use rigel_model::record::{PointRecord, RankedPoint};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -35,7 +35,7 @@ fn measured(
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{said}");
     }
-    journal::read(&place.0.join("out")).unwrap()
+    Run::read(&place.0.join("out")).unwrap()
 }
 
 /// Reads in the warm-ups of some records, and while they measured.

@@ -6,9 +6,9 @@ use super::device::Served;
 use super::ranks::{BYTES, completed, device};
 use crate::common::launched::{self, Rank};
 use crate::common::{Place, test, text};
-use rigel::analyse;
-use rigel::model::{Coordinates, Load, Pattern};
-use rigel::record::{RankRecord, StreamRecord};
+use rigel_analyse as analyse;
+use rigel_model::record::{RankRecord, StreamRecord};
+use rigel_model::{Coordinates, Load, Pattern};
 use std::process::Output;
 use std::time::Duration;
 

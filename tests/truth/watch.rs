@@ -3,9 +3,10 @@
 
 use super::{rigel, witness::Device};
 use crate::common::{Missing, Place, scratch_file, test, text, wait_until};
-use rigel::model::MIB;
-use rigel::record::journal::{self, Run};
-use rigel::record::{FlowKind, RequestFlow};
+use rigel_analyse::request::Header;
+use rigel_analyse::request::Run;
+use rigel_model::MIB;
+use rigel_model::record::{FlowKind, RequestFlow};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
@@ -36,7 +37,7 @@ fn begun(place: &Place, device: &Path, more: &[&str]) -> Child {
         .spawn()
         .unwrap();
     // The header is written when the events are being recorded.
-    wait_until("the watch has begun", || journal::header(&out).is_ok());
+    wait_until("the watch has begun", || Header::read(&out).is_ok());
     child
 }
 
@@ -130,7 +131,7 @@ fn every_request_is_in_the_journal_once_with_its_bytes() {
             }
             drop(target);
             ended(child);
-            let run = journal::read(&place.0.join("run")).unwrap();
+            let run = Run::read(&place.0.join("run")).unwrap();
             traced(&run)?;
             assert_eq!(sums(&run, FlowKind::RandomReads), (700, 700 * 8192));
             assert_eq!(sums(&run, FlowKind::MultiblockReads), (90, 90 * 65_536));
@@ -184,7 +185,7 @@ fn reads_that_end_on_an_idle_cpu_are_seen() {
         }
         drop(target);
         ended(child);
-        let run = journal::read(&place.0.join("run")).unwrap();
+        let run = Run::read(&place.0.join("run")).unwrap();
         traced(&run)?;
         // Others may read, too. By `perf_event_open` alone hardly any of them were seen. By eBPF all
         // are on a machine that does nothing else, and up to one in a hundred is missing beside other
@@ -212,7 +213,7 @@ fn a_watch_that_is_killed_keeps_its_intervals_and_goes_on() {
             wait_until("two intervals are in the journal", || lines() >= 3);
             signal(&child, "KILL");
             child.wait().unwrap();
-            let before = journal::read(&out).unwrap();
+            let before = Run::read(&out).unwrap();
             assert!(before.watched.len() >= 2);
             let again = Command::new(env!("CARGO_BIN_EXE_rigel"))
                 .args(["watch", "--resume", text(&out), "--no-progress"])
@@ -222,10 +223,10 @@ fn a_watch_that_is_killed_keeps_its_intervals_and_goes_on() {
                 .unwrap();
             let known = before.watched.len();
             wait_until("a further interval is in the journal", || {
-                journal::read(&out).is_ok_and(|run| run.watched.len() > known)
+                Run::read(&out).is_ok_and(|run| run.watched.len() > known)
             });
             ended(again);
-            let after = journal::read(&out).unwrap();
+            let after = Run::read(&out).unwrap();
             assert_eq!(after.watched[..known], before.watched[..]);
             let numbers: Vec<u32> = after.watched.iter().map(|one| one.number).collect();
             assert!(numbers.is_sorted() && numbers[known] > numbers[known - 1]);

@@ -3,8 +3,8 @@
 
 use super::{engine, engine_names, measure, reads};
 use crate::common::{Loop, Missing, Place, Scratch, need, scratch_file, test, text, wait_until};
-use rigel::model::{Bytes, Layout, MIB, Pattern, Until, WarmUp};
-use rigel::record::StreamRecord;
+use rigel_model::record::StreamRecord;
+use rigel_model::{Bytes, Layout, MIB, Pattern, Until, WarmUp};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 
 use super::{engine_names, journal, rigel_orion};
 use crate::common::{Place, scratch_file, text};
-use rigel::model::MIB;
+use rigel_model::MIB;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;

@@ -4,7 +4,7 @@
 //! line of anything that only a shell could execute. Executes and expands nothing. A refusal never
 //! shows a value, because it may be a password.
 
-use crate::model::Error;
+use rigel_model::Error;
 use std::iter::Peekable;
 use std::str::Chars;
 

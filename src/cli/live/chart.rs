@@ -3,10 +3,10 @@
 use super::column::{BINS, BINS_A_DECADE, LiveColumn, Percentiles, edge_of};
 use super::look::{ColourMode, SHADES};
 use super::unit::ThroughputUnit;
-use crate::model::Nanos;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use rigel_model::Nanos;
 
 /// Width of the labels left of a chart, in columns.
 pub(super) const LABEL: u16 = 12;

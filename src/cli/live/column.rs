@@ -1,8 +1,8 @@
 //! One column of the live view: a window or a round, with its rate and its response times.
 
 use super::unit::ThroughputUnit;
-use crate::model::Nanos;
-use crate::record::Window;
+use rigel_model::Nanos;
+use rigel_model::record::Window;
 
 /// Time span of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

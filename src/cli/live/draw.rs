@@ -9,11 +9,11 @@ use super::look::ColourMode;
 use super::point::PointNow;
 use super::state::{Activity, DonePoint, LiveState};
 use super::unit::clock;
-use crate::analyse::quantity::{capital, rounded_percent as percent};
-use crate::model::{Bytes, Nanos};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use rigel_analyse::quantity::{capital, rounded_percent as percent};
+use rigel_model::{Bytes, Nanos};
 
 /// Minimum width for lists beside the charts.
 const WIDE: u16 = 100;

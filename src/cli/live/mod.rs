@@ -8,6 +8,9 @@
 mod chart;
 mod column;
 mod draw;
+#[cfg(test)]
+#[path = "../../../tests/common/golden.rs"]
+mod golden;
 mod look;
 mod point;
 mod screen;
@@ -20,10 +23,10 @@ pub(super) use state::LiveState;
 pub(super) use unit::ThroughputUnit;
 
 use super::stop;
-use crate::clock::Clock;
-use crate::model::Nanos;
-use crate::observe;
 use look::ColourMode;
+use rigel_device::clock::Clock;
+use rigel_device::observe;
+use rigel_model::Nanos;
 use screen::{Key, Keys, Screen};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

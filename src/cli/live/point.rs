@@ -2,11 +2,11 @@
 
 use super::column::{LiveColumn, Span};
 use super::unit::ThroughputUnit;
-use crate::analyse::Mean;
-use crate::drive::{self, Live};
-use crate::model::{Load, Nanos, Point, Step, Until, in_line};
-use crate::record::Window;
-use crate::run::RunningRanks;
+use rigel_analyse::Mean;
+use rigel_measure::drive::{self, Live};
+use rigel_measure::run::RunningRanks;
+use rigel_model::record::Window;
+use rigel_model::{Load, Nanos, Point, Step, Until, in_line};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -426,7 +426,7 @@ mod tests {
     fn loads_are_named_in_the_terms_of_their_target() {
         assert_eq!(load(&Load::Closed { depth: 8 }, false), "8 outstanding");
         assert_eq!(load(&Load::Closed { depth: 8 }, true), "8 sessions");
-        let arrivals = crate::model::Arrivals::Poisson;
+        let arrivals = rigel_model::Arrivals::Poisson;
         assert_eq!(
             load(
                 &Load::Open {

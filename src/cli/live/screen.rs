@@ -1,7 +1,5 @@
 //! The terminal: takes it over, draws on it, reads keys, and restores it.
 
-use crate::clock::Clock;
-use crate::model::Nanos;
 use ratatui::backend::CrosstermBackend;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::cursor::{Hide, Show};
@@ -12,6 +10,8 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::layout::Rect;
 use ratatui::{Terminal, TerminalOptions, Viewport};
+use rigel_device::clock::Clock;
+use rigel_model::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, BufWriter, IsTerminal, Stderr};
 use std::sync::Once;

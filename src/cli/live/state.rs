@@ -7,12 +7,12 @@
 use super::column::{LiveColumn, Span};
 use super::point::PointNow;
 use super::unit::ThroughputUnit;
-use crate::analyse::quantity::rounded_percent;
-use crate::analyse::{self, DeviceLoad, HostLoad, PointSummary};
-use crate::drive::Live;
-use crate::model::{Nanos, Point, Sample, Step};
-use crate::record::{DiskInterval, End, FlowKind, PointRecord, WatchedInterval, Window};
-use crate::run::RunningRanks;
+use rigel_analyse::quantity::rounded_percent;
+use rigel_analyse::{self as analyse, DeviceLoad, HostLoad, PointSummary};
+use rigel_measure::drive::Live;
+use rigel_measure::run::RunningRanks;
+use rigel_model::record::{DiskInterval, End, FlowKind, PointRecord, WatchedInterval, Window};
+use rigel_model::{Nanos, Point, Sample, Step};
 use std::collections::VecDeque;
 
 /// Maximum number of windows to keep: more than the columns of any terminal.

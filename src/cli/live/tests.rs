@@ -2,24 +2,24 @@
 
 use super::column::LiveColumn;
 use super::draw::{FrameOptions, draw};
+use super::golden;
 use super::look::ColourMode;
 use super::point::PointNow;
 use super::state::{Activity, HostNow, LiveState};
 use super::unit::ThroughputUnit;
-use crate::analyse::{DeviceLoad, HostLoad, summarise};
-use crate::drive::{self, Live, LiveClass, Terms};
-use crate::engine::sim::Sim;
-use crate::model::{
-    Coordinates, Kind, Load, Mix, Nanos, Outcome, Pattern, Point, Sample, Stream, Until, WarmUp,
-};
-use crate::record::{
-    DiskInterval, FlowKind, Latencies, OperationTimes, Recorder, RequestFlow, SharedWindows,
-    TracedRequests, WatchedInterval,
-};
-use crate::report::golden;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
+use rigel_analyse::{DeviceLoad, HostLoad, summarise};
+use rigel_device::engine::sim::Sim;
+use rigel_measure::drive::{self, Live, LiveClass, Terms};
+use rigel_model::record::{
+    DiskInterval, FlowKind, Latencies, OperationTimes, Recorder, RequestFlow, SharedWindows,
+    TracedRequests, WatchedInterval,
+};
+use rigel_model::{
+    Coordinates, Kind, Load, Mix, Nanos, Outcome, Pattern, Point, Sample, Stream, Until, WarmUp,
+};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;

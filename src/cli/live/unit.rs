@@ -1,6 +1,6 @@
 //! Figures in the live view: short, and of constant width while they change.
 
-use crate::analyse::quantity;
+use rigel_analyse::quantity;
 
 /// From this I/O size in bytes on, throughput is shown in bytes per second instead of operations.
 const LARGE: u32 = 128 * 1024;

@@ -3,10 +3,10 @@
 use crate::cli::database::PasswordArgs;
 use crate::cli::outcome::OutcomeArgs;
 use crate::cli::target::{self, GivenTargets};
-use crate::engine::{AUTO, ENGINES};
-use crate::model::{Bytes, Error, Nanos, Target};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use rigel_device::engine::{AUTO, ENGINES};
+use rigel_model::{Bytes, Error, Nanos, Target};
 use std::ffi::OsString;
 use std::path::PathBuf;
 

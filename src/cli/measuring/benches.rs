@@ -4,17 +4,17 @@
 //! target and engine. Only this file knows that there may be several.
 
 use super::job::{Job, header};
-use crate::analyse::suspect_below;
 use crate::cli::ranks;
-use crate::engine::sql::Access;
-use crate::model::{
-    Coordinates, Error, Layer, Layout, Nanos, Point, Request, SqlTarget, SqlWork, Target,
-};
-use crate::plan::orion::VolumeShape;
-use crate::record::journal::{EngineChoice, Header};
-use crate::record::ranks::RankGroup;
-use crate::run::agreement;
-use crate::run::{Bench, BenchRequest, Listen, ServerWatch, SqlRequest};
+use rigel_analyse::plan::orion::VolumeShape;
+use rigel_analyse::request::Header;
+use rigel_analyse::request::Request;
+use rigel_analyse::suspect_below;
+use rigel_database::Access;
+use rigel_measure::run::agreement;
+use rigel_measure::run::{Bench, BenchRequest, Listen, ServerWatch, SqlRequest};
+use rigel_model::record::journal::EngineChoice;
+use rigel_model::record::ranks::RankGroup;
+use rigel_model::{Coordinates, Error, Layer, Layout, Nanos, Point, SqlTarget, SqlWork, Target};
 use std::sync::atomic::AtomicBool;
 
 /// A part of a run's points, and what they are measured on.

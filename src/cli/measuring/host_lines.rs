@@ -3,10 +3,11 @@
 //! Other searches go by the sums, and keep nothing.
 
 use crate::cli::ranks;
-use crate::model::{Error, Request};
-use crate::record::journal::{self, Run};
-use crate::record::{End, RankLines};
-use crate::run::Event;
+use rigel_analyse::request::Request;
+use rigel_analyse::request::Run;
+use rigel_measure::run::Event;
+use rigel_model::Error;
+use rigel_model::record::{End, RankLines};
 use std::cell::{Ref, RefCell};
 use std::path::Path;
 
@@ -24,7 +25,7 @@ impl HostLines {
     pub(super) fn of(request: &Request, path: &Path, is_resumed: bool) -> Result<Self, Error> {
         let is_kept = matches!(request, Request::Fit(_)) && ranks::joined().is_some();
         let lines = if is_kept && is_resumed {
-            of_complete(&journal::read(path)?)
+            of_complete(&Run::read(path)?)
         } else {
             RankLines::default()
         };

@@ -1,20 +1,23 @@
 //! A run that is to be made or resumed, and the first line of its journal.
 
 use super::host_lines::HostLines;
-use crate::analyse::SoFar;
 use crate::cli::output;
 use crate::cli::private_server::Private;
 use crate::cli::progress::ProgressMode;
 use crate::cli::ranks::{self, RanksArgs};
 use crate::cli::results::Results;
-use crate::clock;
-use crate::engine::sql::Access;
-use crate::model::{Error, Invocation, Point, Request, SqlTarget, Target, TargetFacts};
-use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
-use crate::record::ranks::RanksEnd;
-use crate::record::{End, PointRecord};
-use crate::run::agreement::{self, Agreement, AgreementTerms};
-use crate::run::{Bench, LOST_STATUS};
+use rigel_analyse::SoFar;
+use rigel_analyse::request::Invocation;
+use rigel_analyse::request::Request;
+use rigel_analyse::request::{Header, Run};
+use rigel_database::Access;
+use rigel_device::clock;
+use rigel_measure::run::agreement::{self, Agreement, AgreementTerms};
+use rigel_measure::run::{Bench, LOST_STATUS};
+use rigel_model::record::journal::{self, EngineChoice, Journal};
+use rigel_model::record::ranks::RanksEnd;
+use rigel_model::record::{End, PointRecord};
+use rigel_model::{Error, Point, SqlTarget, Target, TargetFacts};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;

@@ -9,16 +9,16 @@ use super::job::Job;
 use crate::cli::ranks::{self, refuse_other_flags};
 use crate::cli::results::{Results, own_arguments};
 use crate::cli::{database, sql_args};
-use crate::engine::sql::Access;
-use crate::engine::{self, AUTO};
-use crate::model::{
-    Bytes, Dbms, Error, Invocation, Layout, ReadWay, Request, RunOptions, SqlTarget, Target,
-    shell_word,
-};
-use crate::ranks::Ranks;
-use crate::record::RankGroup;
-use crate::record::journal::{EngineChoice, Header};
-use crate::run::agreement::Agreement;
+use rigel_analyse::request::Header;
+use rigel_analyse::request::Invocation;
+use rigel_analyse::request::Request;
+use rigel_database::Access;
+use rigel_device::engine::{self, AUTO};
+use rigel_measure::run::agreement::Agreement;
+use rigel_model::record::RankGroup;
+use rigel_model::record::journal::EngineChoice;
+use rigel_model::{Bytes, Dbms, Error, Layout, ReadWay, RunOptions, SqlTarget, Target, shell_word};
+use rigel_ranks::Ranks;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 

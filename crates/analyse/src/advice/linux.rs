@@ -1,0 +1,218 @@
+//! Linux: the line of `io.cost.model`, which tells the kernel what I/Os of different kinds cost
+//! relative to each other.
+
+use super::setting::{
+    Advice, Ground, Product, ProductAdvice, size, three_digits, unsteady_or_unknown,
+};
+use crate::AtLoad;
+use crate::figures::quantity::count;
+use rigel_model::shell_word;
+
+const SOURCE: &str = "Linux, Documentation/admin-guide/cgroup-v2.rst, io.cost.model; \
+                      tools/cgroup/iocost_coef_gen.py";
+
+/// The I/O size of the model's rates, in bytes.
+const PAGE: u32 = 4096;
+
+/// All settings for `io.cost.model`.
+pub(super) fn section(ground: &Ground) -> ProductAdvice {
+    let found = ground.found;
+    let settings = vec![
+        rbps(ground),
+        rseqiops(ground),
+        random(ground, "rrandiops", found.maximum, "reads", "--size 4KiB"),
+        wbps(ground),
+        wseqiops(ground),
+        random(
+            ground,
+            "wrandiops",
+            found.writes,
+            "writes",
+            "--size 4KiB --write",
+        ),
+    ];
+    let apply = apply(ground, &settings);
+    ProductAdvice {
+        database: Product::Linux,
+        settings,
+        apply,
+    }
+}
+
+fn blank(setting: &'static str) -> Advice {
+    Advice {
+        misleads: "only the proportions matter: the kernel scales the model to the device's \
+                   response times. Do not mix measured and unmeasured figures"
+            .into(),
+        ..Advice::blank(Product::Linux, setting, SOURCE)
+    }
+}
+
+fn assigned(advice: Advice) -> Advice {
+    Advice {
+        statement: advice
+            .value
+            .as_ref()
+            .map(|value| format!("{}={value}", advice.setting)),
+        ..advice
+    }
+}
+
+/// The higher of two rates: one sequential stream, and large reads at the depth of their maximum.
+fn rbps(ground: &Ground) -> Advice {
+    let found = ground.found;
+    let both = found.stream.into_iter().chain(found.large);
+    let Some(most) = both.max_by(|one, other| one.mb_per_s.value.total_cmp(&other.mb_per_s.value))
+    else {
+        return blank("rbps").not_measured(
+            "large reads were not measured",
+            ground.command("").trim_end().into(),
+        );
+    };
+    let how = if Some(most) == found.stream {
+        "one sequential stream"
+    } else {
+        "random reads"
+    };
+    assigned(Advice {
+        derivation: format!(
+            "the maximum throughput of reads: {how} of {} at depth {}, in bytes/s. The kernel's \
+             tool reads sequentially, 128 MiB at once",
+            size(most.io_bytes),
+            most.depth
+        ),
+        warnings: unsteady_or_unknown(&[Some(most)]),
+        ..blank("rbps").valued(most.mb_per_s.scaled(1e6), three_digits)
+    })
+}
+
+fn random(
+    ground: &Ground,
+    setting: &'static str,
+    at: Option<AtLoad>,
+    what: &str,
+    options: &str,
+) -> Advice {
+    let command = ground.command(options);
+    let Some(at) = at else {
+        return blank(setting).not_measured(format!("no random {what} were measured"), command);
+    };
+    if at.io_bytes != PAGE {
+        let known = format!(
+            "{} random {what} of {} per second were measured, but the model needs 4 KiB",
+            count(at.iops.value),
+            size(at.io_bytes)
+        );
+        return blank(setting).not_measured(known, command);
+    }
+    assigned(Advice {
+        derivation: format!(
+            "the maximum rate of random {what} of 4 KiB, at depth {}",
+            at.depth
+        ),
+        warnings: unsteady_or_unknown(&[Some(at)]),
+        ..blank(setting).valued(at.iops, three_digits)
+    })
+}
+
+const TOOL: &str = "tools/cgroup/iocost_coef_gen.py of the kernel's sources";
+
+fn rseqiops(ground: &Ground) -> Advice {
+    let found = ground.found;
+    let most = found
+        .large
+        .into_iter()
+        .chain(found.stream)
+        .map(|at| at.mb_per_s.value)
+        .reduce(f64::max);
+    let least = found
+        .maximum
+        .filter(|at| at.io_bytes <= PAGE)
+        .map(|at| at.iops.value);
+    let upper = most.map_or_else(String::new, |mb| {
+        format!(
+            ". It is at most rbps / 4096 = {:.0}",
+            mb * 1e6 / f64::from(PAGE)
+        )
+    });
+    let lower = least.map_or_else(String::new, |iops| {
+        format!(", and usually at least rrandiops, {iops:.0}")
+    });
+    let known = format!("sequential reads of 4 KiB were not measured{upper}{lower}");
+    blank("rseqiops").not_measured(known, TOOL.into())
+}
+
+fn wbps(ground: &Ground) -> Advice {
+    let known = ground.most_written().map_or_else(
+        || "no writes were measured".to_string(),
+        |mb| {
+            format!(
+                "large writes were not measured. It is at least {:.0}, the throughput of small \
+                 and log writes",
+                mb * 1e6
+            )
+        },
+    );
+    blank("wbps").not_measured(known, TOOL.into())
+}
+
+fn wseqiops(ground: &Ground) -> Advice {
+    let known = if ground.found.log_writes.is_empty() {
+        "no writes were measured"
+    } else {
+        "log writes are sequential, but one at a time and each flushed, so they do not show it"
+    };
+    blank("wseqiops").not_measured(known, TOOL.into())
+}
+
+fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
+    let mut names: Vec<&str> = ground
+        .header
+        .facts
+        .members
+        .iter()
+        .flat_map(|member| &member.devices)
+        .map(|device| device.name.as_str())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    // The kernel wants the device number of a whole disk. It is known only if the target names
+    // exactly one disk.
+    let number = match names[..] {
+        [name] => format!("$(cat {})", shell_word(&format!("/sys/block/{name}/dev"))),
+        _ => "MAJ:MIN".into(),
+    };
+    let known = |setting: &Advice| {
+        setting
+            .statement
+            .clone()
+            .unwrap_or_else(|| format!("{}=?", setting.setting))
+    };
+    let figures: Vec<String> = settings.iter().map(known).collect();
+    let missing: Vec<&str> = settings
+        .iter()
+        .filter(|s| s.value.is_none())
+        .map(|setting| setting.setting)
+        .collect();
+    let mut lines = vec![
+        format!(
+            "# Linux. Not measured: {}. Fill them in from the same",
+            missing.join(", ")
+        ),
+        "# kind of run: a parameter left out keeps the kernel's built-in figure, which is for \
+         another device."
+            .into(),
+    ];
+    if names.len() != 1 {
+        lines.push(
+            "# MAJ:MIN is the number of the whole disk; this target has more than one, or none."
+                .into(),
+        );
+    }
+    lines.push("# Then, as root:".into());
+    lines.push(format!("# echo \"{number}\" ctrl=user model=linear \\"));
+    lines.push(format!("#   {} \\", figures[..3].join(" ")));
+    lines.push(format!("#   {} \\", figures[3..].join(" ")));
+    lines.push("#   > /sys/fs/cgroup/io.cost.model".into());
+    lines
+}

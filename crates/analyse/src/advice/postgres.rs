@@ -1,0 +1,466 @@
+//! `PostgreSQL`: the cost of a random page, and the number of reads to keep in flight.
+
+use super::setting::{
+    Advice, Ground, Opinion, Product, ProductAdvice, exact, other_block, size, time,
+    unsteady_or_unknown, whole,
+};
+use crate::figures::quantity::{count, percent};
+use crate::{AtLoad, Estimate, Limits};
+
+/// `BLCKSZ` of nearly every build.
+const BLOCK: u32 = 8192;
+
+/// Fraction of random reads that find their block in a cache; the documentation up to 17 says so of
+/// the default.
+const CACHED: f64 = 0.9;
+
+/// Maximum value of `effective_io_concurrency`.
+const CONCURRENCY_MAX: f64 = 1000.0;
+
+/// Maximum value of `io_workers`.
+const WORKERS_MAX: f64 = 32.0;
+
+const COSTS: &str = "PostgreSQL documentation, 19.7.2 Planner Cost Constants";
+const IO: &str = "PostgreSQL documentation, 19.4 Resource Consumption (I/O, asynchronous behavior)";
+
+/// All settings for `PostgreSQL`.
+pub(super) fn section(ground: &Ground) -> ProductAdvice {
+    let settings = vec![
+        random_page_cost(ground),
+        concurrency(ground, "effective_io_concurrency"),
+        concurrency(ground, "maintenance_io_concurrency"),
+        io_workers(ground),
+        io_combine_limit(ground),
+    ];
+    let apply = apply(ground, &settings);
+    ProductAdvice {
+        database: Product::Postgres,
+        settings,
+        apply,
+    }
+}
+
+fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
+    let mut lines = vec!["-- PostgreSQL, as a superuser, in psql".to_string()];
+    let mut has_one_session = false;
+    for setting in settings {
+        let Some(statement) = &setting.statement else {
+            continue;
+        };
+        match setting.setting {
+            "random_page_cost" if ground.plans.is_some_and(|test| test.crossing.is_some()) => {
+                lines.push(
+                    "-- Where index and sequential scans took as long on a private server; one \
+                     tablespace:"
+                        .into(),
+                );
+            }
+            "random_page_cost" => lines.extend(
+                [
+                    "-- No plan was tested with this cost: a higher one makes index scans rarer. \
+                     Compare plans and times",
+                    "-- of your own queries first (SET in one session, EXPLAIN (ANALYZE, \
+                     BUFFERS)), then one tablespace:",
+                ]
+                .map(String::from),
+            ),
+            "io_workers" => {
+                lines.push("-- 18 only, and only with io_method = worker; it costs CPU:".into());
+            }
+            _ if ground.sessions.is_none() && !has_one_session => {
+                has_one_session = true;
+                lines.push(
+                    "-- If only one session reads at a time; `rigel advise --sessions N` divides \
+                     by their number:"
+                        .into(),
+                );
+            }
+            _ => {}
+        }
+        lines.push(statement.clone());
+    }
+    let is_comment = |line: &String| line.starts_with("--");
+    let reload = "SELECT pg_reload_conf();";
+    lines.push(if lines.iter().all(is_comment) {
+        format!("-- {reload}")
+    } else {
+        reload.into()
+    });
+    lines
+}
+
+fn statement(setting: &str, value: Option<&String>) -> Option<String> {
+    value.map(|value| format!("ALTER SYSTEM SET {setting} = {value};"))
+}
+
+/// The same statement as a comment, because it could do harm.
+fn comment(statement: &str) -> String {
+    format!("-- {statement}")
+}
+
+/// Formats a cost with its significant decimals; at least 1, the cost of a sequential page.
+fn cost(ratio: f64) -> String {
+    match ratio.max(1.0) {
+        ratio if ratio < 9.95 => format!("{ratio:.1}"),
+        ratio => whole(ratio),
+    }
+}
+
+/// Microseconds per block of a transfer at the measured MB/s.
+fn block_us(at: AtLoad, block: u32) -> Estimate {
+    exact(block.into()).over(at.mb_per_s)
+}
+
+/// Time of a random read divided by the time per block of a sequential read, on idle storage.
+pub(super) fn ratio_at_depth_1(random: AtLoad, stream: AtLoad) -> Estimate {
+    random.mean_us.over(block_us(stream, random.io_bytes))
+}
+
+/// The same ratio on saturated storage: the storage time per random read and per block of a large
+/// read.
+pub(super) fn ratio_at_knee(random: AtLoad, large: AtLoad) -> Estimate {
+    large.mb_per_s.over(random.mb_per_s)
+}
+
+/// The cost by the plans of a private server, if they gave one; else by the ratio of times.
+fn random_page_cost(ground: &Ground) -> Advice {
+    let mut advice = cost_by_times(ground);
+    let Some(test) = ground.plans else {
+        return advice;
+    };
+    let Some(crossing) = test.crossing else {
+        let why = test.why_not.as_deref().unwrap_or("unknown");
+        advice
+            .warnings
+            .push(format!("plans: no cost follows from them: {why}"));
+        return advice;
+    };
+    let mut opinions = advice.opinions;
+    if let Some(value) = advice.value {
+        opinions.push(Opinion {
+            value,
+            why: "the ratio of times at the knee, which counts the reads of many sessions that \
+                  overlap"
+                .into(),
+        });
+    }
+    let rows: Vec<u64> = test.costs.iter().map(|costs| costs.rows).collect();
+    let range = (
+        rows.iter().min().copied().unwrap_or(0) as f64,
+        rows.iter().max().copied().unwrap_or(0) as f64,
+    );
+    let share = |rows: f64| percent(rows / test.table_rows.max(1) as f64);
+    let blank = Advice::blank(Product::Postgres, "random_page_cost", COSTS);
+    let advice = Advice {
+        derivation: format!(
+            "by plans on a private {}: on a table of {} rows, one to a block of {}, an index scan \
+             took as long as a sequential scan at {} to {} of the rows ({} rounds), and the \
+             planner changes from one to the other there at a cost of {}. Blocks that did not \
+             come from storage: {} of the index scans', {} of the sequential scans'",
+            test.server,
+            count(test.table_rows as f64),
+            size(test.block),
+            share(range.0),
+            share(range.1),
+            rows.len(),
+            interval(crossing),
+            percent(test.cached[0].unwrap_or(0.0).max(0.0)),
+            percent(test.cached[1].unwrap_or(0.0).max(0.0)),
+        ),
+        misleads: "one session on idle storage, one row to a block in random order, all reads \
+                   physical: where the page cache or shared_buffers serve most reads it is too \
+                   high. Bitmap scans, which lie between the two plans, were off. \
+                   effective_cache_size matters as much"
+            .into(),
+        opinions,
+        warnings: advice.warnings,
+        ..blank.valued(crossing, cost)
+    };
+    let statement = advice.value.as_ref().map(of_tablespace);
+    Advice {
+        statement,
+        ..advice
+    }
+}
+
+/// The statement for one tablespace, as a comment: its name is not known.
+fn of_tablespace(value: &String) -> String {
+    comment(&format!(
+        "ALTER TABLESPACE name SET (random_page_cost = {value});"
+    ))
+}
+
+fn cost_by_times(ground: &Ground) -> Advice {
+    let found = ground.found;
+    let setting = "random_page_cost";
+    let blank = Advice::blank(Product::Postgres, setting, COSTS);
+    let (Some(random), Some(large)) = (found.at_knee, found.large) else {
+        return blank.not_measured(
+            "the knee or large reads were not measured",
+            ground.command("--as postgres"),
+        );
+    };
+    let at_knee = ratio_at_knee(random, large);
+    let mut opinions = Vec::new();
+    if let Some((alone, stream)) = found.low_load.zip(found.stream) {
+        let ratio = ratio_at_depth_1(alone, stream);
+        opinions.push(Opinion {
+            value: cost(ratio.value),
+            why: format!(
+                "at depth 1: {} for a random read over {} for a block of one sequential stream, \
+                 {}. A plain index scan waits for one block at a time, so a query alone on the \
+                 storage sees this ratio",
+                time(alone.mean_us.value),
+                time(block_us(stream, alone.io_bytes).value),
+                interval(ratio),
+            ),
+        });
+    }
+    opinions.push(Opinion {
+        value: cost(at_knee.value * (1.0 - CACHED)),
+        why: "the ratio at the knee if 90 % of random reads find their block in a cache, which \
+              the documentation up to 17 assumes for its default: 4 is 40 x (1 - 0.9). \
+              seq_page_cost stays 1"
+            .into(),
+    });
+    opinions.push(common_advice(ground));
+    let warnings = unsteady_or_unknown(&[Some(random), Some(large), found.low_load, found.stream]);
+    let other_block = other_block(random, BLOCK, "--as postgres");
+    let advice = Advice {
+        derivation: format!(
+            "at the knee, depth {}: {} of the storage's time for a random read of {} ({} \
+             IOPS), {} for a block of a large read ({} MB/s); their ratio is {}. Recommended \
+             instead of depth 1, because the reads of many sessions overlap, and a page costs the \
+             storage's time",
+            random.depth,
+            time(1e6 / random.iops.value),
+            size(random.io_bytes),
+            count(random.iops.value),
+            time(block_us(large, random.io_bytes).value),
+            count(large.mb_per_s.value),
+            interval(at_knee),
+        ),
+        misleads: "no plan was tested with it: the ratio is one of times, and the cost at which \
+                   the planner's choice is right may be lower. It applies to reads that reach the \
+                   storage: if the page cache or \
+                   shared_buffers serve most of them it is too high, and sequential scans are \
+                   chosen too often. The planner has one figure for all tables; a tablespace may \
+                   have its own. effective_cache_size matters as much"
+            .into(),
+        opinions,
+        warnings: warnings.into_iter().chain(other_block).collect(),
+        ..blank.valued(at_knee, cost)
+    };
+    Advice {
+        statement: advice.value.as_ref().map(of_tablespace),
+        ..advice
+    }
+}
+
+fn interval(ratio: Estimate) -> String {
+    ratio.interval.and_then(Limits::both).map_or_else(
+        || format!("{:.2}", ratio.value),
+        |i| format!("{:.2} [{:.2}, {:.2}]", ratio.value, i.low, i.high),
+    )
+}
+
+fn common_advice(ground: &Ground) -> Opinion {
+    let why = match ground.rotational() {
+        Some(true) => {
+            "the common advice for solid-state storage, in the documentation up to 17. A disk \
+             below reports that it is rotational, so the advice does not apply to it (virtual \
+             disks often report this wrongly)"
+        }
+        _ => {
+            "the common advice for solid-state storage, in the documentation up to 17. It assumes \
+             that reads overlap or hit a cache, where every page costs the same; the ratios here \
+             are for reads that all reach the storage. To decide between them, use EXPLAIN \
+             (ANALYZE, BUFFERS) on your own queries"
+        }
+    };
+    Opinion {
+        value: "1.1".into(),
+        why: why.into(),
+    }
+}
+
+/// The maximum setting before 13 whose prefetch distance, `n` (1 + 1/2 + … + 1/n), is not above
+/// `depth`.
+pub(super) fn before_13(depth: f64) -> f64 {
+    let mut harmonic = 0.0;
+    let mut count = 0.0;
+    loop {
+        harmonic += 1.0 / (count + 1.0);
+        if (count + 1.0) * harmonic > depth {
+            return f64::max(count, 1.0);
+        }
+        count += 1.0;
+    }
+}
+
+fn concurrency(ground: &Ground, setting: &'static str) -> Advice {
+    let blank = Advice::blank(Product::Postgres, setting, IO);
+    let Some((knee, [low, high])) = ground.knee() else {
+        return blank.not_measured("no knee was found", ground.command("--as postgres"));
+    };
+    let write = |depth: f64| whole(depth.clamp(1.0, CONCURRENCY_MAX));
+    let maintenance = setting.starts_with("maintenance");
+    let large = ground.found.large.map_or_else(String::new, |large| {
+        format!(
+            "; reads of {} need a depth of {}",
+            size(large.io_bytes),
+            large.depth
+        )
+    });
+    let default = if maintenance {
+        "16 since 18, 10 before"
+    } else {
+        "16 since 18, 1 before"
+    };
+    let sessions = f64::from(ground.sessions.unwrap_or(1));
+    let mut opinions = vec![match ground.sessions {
+        None => Opinion {
+            value: write(knee / 4.0),
+            why: "for example with four sessions at once: the knee is that of the whole machine, \
+                  the setting that of one session. `rigel advise --sessions N` divides by the \
+                  number of sessions that scan at the same time"
+                .into(),
+        },
+        Some(_) => Opinion {
+            value: write(knee),
+            why: "for a session that has the storage to itself, with SET in that session: the \
+                  whole knee"
+                .into(),
+        },
+    }];
+    if !maintenance {
+        opinions.push(Opinion {
+            value: write(before_13(knee / sessions)),
+            why: "before 13, which counted disks: a value of n meant n (1 + 1/2 + ... + 1/n) \
+                  reads in flight"
+                .into(),
+        });
+    }
+    let range = if low < high {
+        format!(" (between {low} and {high})")
+    } else {
+        String::new()
+    };
+    let advice = Advice {
+        range: Some([write(low / sessions), write(high / sessions)]),
+        derivation: format!(
+            "the depth at the knee, {knee}{range}, {}. With fewer \
+             outstanding, throughput was lower; with more, only latency grows{large}. The \
+             product's default: {default}",
+            match ground.sessions {
+                None => "for one session that reads at a time, which is an assumption".into(),
+                Some(sessions) => format!("over the {sessions} sessions of --sessions"),
+            }
+        ),
+        misleads: if maintenance {
+            "like effective_io_concurrency, for VACUUM, ANALYZE and recovery: several autovacuum \
+             workers share the storage"
+                .into()
+        } else {
+            "one session with this value saturates the storage; with many, reads queue and every \
+             query waits longer, as the documentation of 18 warns. Up to 17 only bitmap heap \
+             scans use it; since 18 most scans do, and a read may be as long as \
+             io_combine_limit, so fewer are enough"
+                .to_string()
+        },
+        opinions,
+        warnings: unsteady_or_unknown(&[ground.found.at_knee])
+            .into_iter()
+            .chain(ground.knee_warning())
+            .collect(),
+        ..blank.valued(
+            Estimate {
+                value: knee / sessions,
+                interval: None,
+            },
+            write,
+        )
+    };
+    let statement = statement(setting, advice.value.as_ref());
+    Advice {
+        // Too high a value makes the reads of all sessions wait, so that their number must be known.
+        statement: match ground.sessions {
+            Some(_) => statement,
+            None => statement.map(|statement| comment(&statement)),
+        },
+        ..advice
+    }
+}
+
+fn io_workers(ground: &Ground) -> Advice {
+    let blank = Advice::blank(Product::Postgres, "io_workers", IO);
+    let Some((knee, [low, high])) = ground.knee() else {
+        return blank.not_measured("no knee was found", ground.command("--as postgres"));
+    };
+    let write = |depth: f64| whole(depth.clamp(1.0, WORKERS_MAX));
+    let cpus = ground.header.host.cpus;
+    let advice = Advice {
+        range: Some([write(low), write(high)]),
+        derivation: format!(
+            "the smaller of {WORKERS_MAX}, the highest allowed value, and the depth at the knee, \
+             {knee}: a worker has one read in flight, so the server never has more than the \
+             number of workers. The product's default: 3"
+        ),
+        misleads: format!(
+            "with io_method = io_uring or sync it has no effect. Workers take CPU, for checksums \
+             and for copying from the page cache: this machine has {cpus}. 19 has io_min_workers \
+             and io_max_workers instead"
+        ),
+        opinions: vec![Opinion {
+            value: whole(f64::from(cpus / 4).clamp(3.0, WORKERS_MAX)),
+            why: "a quarter of the CPUs and at least the default, the usual advice if the data is \
+                  mostly in the page cache and workers copy more than they wait"
+                .into(),
+        }],
+        warnings: unsteady_or_unknown(&[ground.found.at_knee])
+            .into_iter()
+            .chain(ground.knee_warning())
+            .collect(),
+        ..blank.valued(
+            Estimate {
+                value: knee,
+                interval: None,
+            },
+            write,
+        )
+    };
+    let statement = statement("io_workers", advice.value.as_ref());
+    Advice {
+        statement: statement.map(|statement| comment(&statement)),
+        ..advice
+    }
+}
+
+/// Not derived: the size at which MB/s saturates lies between the two measured sizes, or beyond
+/// them.
+fn io_combine_limit(ground: &Ground) -> Advice {
+    let found = ground.found;
+    let known = match (found.at_knee, found.large) {
+        (Some(small), Some(large)) => format!(
+            "the size above which throughput no longer grows was not measured: {} reads reach \
+             {} MB/s at most, {} reads {} MB/s, sizes between were not measured. If reads \
+             of 128 KiB reach the throughput of 1 MiB, keep the default of 128kB; if not, try a \
+             higher value, up to io_max_combine_limit (1MB)",
+            size(small.io_bytes),
+            count(found.maximum.unwrap_or(small).mb_per_s.value),
+            size(large.io_bytes),
+            count(large.mb_per_s.value),
+        ),
+        _ => "large reads were not measured".into(),
+    };
+    // `--as postgres` reads 128 KiB at once, other runs 1 MiB: it takes both runs to know.
+    let has_128k = found.large.is_some_and(|large| large.io_bytes == 128 << 10);
+    let command = ground.command(if has_128k { "" } else { "--as postgres" });
+    Advice {
+        misleads: "the kernel splits reads larger than max_sectors_kb, and a larger read makes \
+                   others wait"
+            .into(),
+        ..Advice::blank(Product::Postgres, "io_combine_limit", IO)
+            .not_measured(known, command.trim_end().into())
+    }
+}

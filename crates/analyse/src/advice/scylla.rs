@@ -1,0 +1,122 @@
+//! `ScyllaDB` and Seastar: `io_properties.yaml`, which tells the I/O scheduler what a disk can do.
+
+use super::setting::{
+    Advice, Ground, Product, ProductAdvice, other_block, size, three_digits, unsteady_or_unknown,
+};
+use crate::{AtLoad, Estimate};
+
+const SOURCE: &str = "Seastar, doc/io-properties-file.md";
+
+/// The block size of `iotune`'s random reads and writes on nearly every disk.
+const BLOCK: u32 = 4096;
+
+/// All settings of `io_properties.yaml`.
+pub(super) fn section(ground: &Ground) -> ProductAdvice {
+    let found = ground.found;
+    let settings = vec![
+        iops(ground, "read_iops", found.maximum, "random reads", ""),
+        bandwidth(ground),
+        iops(
+            ground,
+            "write_iops",
+            found.writes,
+            "random writes",
+            "--write",
+        ),
+        write_bandwidth(ground),
+    ];
+    let mut apply = vec![
+        "# /etc/scylla.d/io_properties.yaml, read at the start of the server".to_string(),
+        "disks:".into(),
+        "  - mountpoint: /var/lib/scylla  # where the data directory is mounted".into(),
+    ];
+    let line = |setting: &Advice| match &setting.value {
+        Some(value) => format!("    {}: {value}", setting.setting),
+        None => format!(
+            "    # {}: not measured; Seastar does not accept the file without it",
+            setting.setting
+        ),
+    };
+    apply.extend(settings.iter().map(line));
+    ProductAdvice {
+        database: Product::Scylla,
+        settings,
+        apply,
+    }
+}
+
+fn valued(setting: &'static str, figure: AtLoad, estimate: Estimate, how: String) -> Advice {
+    let advice = Advice::blank(Product::Scylla, setting, SOURCE).valued(estimate, three_digits);
+    Advice {
+        statement: advice
+            .value
+            .as_ref()
+            .map(|value| format!("{setting}: {value}")),
+        derivation: how,
+        misleads: "the scheduler divides these figures among the shards and delays I/O beyond \
+                   them: a figure that is too high lets latency grow, one that is too low leaves \
+                   the disk idle"
+            .into(),
+        warnings: unsteady_or_unknown(&[Some(figure)]),
+        ..advice
+    }
+}
+
+fn iops(
+    ground: &Ground,
+    setting: &'static str,
+    at: Option<AtLoad>,
+    what: &str,
+    options: &str,
+) -> Advice {
+    let four = format!("--size 4KiB {options}");
+    let Some(at) = at else {
+        return Advice::blank(Product::Scylla, setting, SOURCE).not_measured(
+            format!("no {what} were measured"),
+            ground.command(four.trim_end()),
+        );
+    };
+    let how = format!(
+        "the maximum rate of {what} of {}, at depth {}. The product has no default",
+        size(at.io_bytes),
+        at.depth
+    );
+    let mut advice = valued(setting, at, at.iops, how);
+    advice
+        .warnings
+        .extend(other_block(at, BLOCK, four.trim_end()));
+    advice
+}
+
+fn bandwidth(ground: &Ground) -> Advice {
+    let Some(at) = ground.found.large else {
+        return Advice::blank(Product::Scylla, "read_bandwidth", SOURCE).not_measured(
+            "large reads were not measured",
+            ground.command("").trim_end().into(),
+        );
+    };
+    let how = format!(
+        "the maximum throughput of reads of {}, at depth {}, in bytes/s. iotune reads sequentially",
+        size(at.io_bytes),
+        at.depth
+    );
+    valued("read_bandwidth", at, at.mb_per_s.scaled(1e6), how)
+}
+
+fn write_bandwidth(ground: &Ground) -> Advice {
+    let known = ground.most_written().map_or_else(
+        || "no writes were measured".to_string(),
+        |mb| {
+            format!(
+                "large writes were not measured. It is at least {:.0}, the maximum throughput of \
+                 small and log writes",
+                mb * 1e6
+            )
+        },
+    );
+    // iotune is Seastar's own tool.
+    Advice::blank(Product::Scylla, "write_bandwidth", SOURCE).not_measured(
+        known,
+        "iotune --evaluation-directory DIRECTORY --properties-file io_properties.yaml".into(),
+    )
+}

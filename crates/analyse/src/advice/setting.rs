@@ -1,0 +1,322 @@
+//! The advice on one setting: its types, what it is based on, and what the products' files share.
+
+use super::plan_crossing::PlanTest;
+use crate::request::Header;
+use crate::{Answer, AtLoad, Calibration, Estimate, Interval, Limits};
+use rigel_model::{Bytes, Coordinates, Nanos, Target, shell_path, shell_word};
+use serde::Serialize;
+use std::path::Path;
+
+/// A product that advice is given for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Product {
+    /// `PostgreSQL`.
+    Postgres,
+    /// `MySQL`.
+    Mysql,
+    /// `MariaDB`.
+    Mariadb,
+    /// Oracle Database.
+    Oracle,
+    /// `ScyllaDB`, and everything else built on Seastar.
+    Scylla,
+    /// The kernel's own model of I/O cost.
+    Linux,
+}
+
+impl Product {
+    /// All products, in output order.
+    pub const ALL: [Product; 6] = [
+        Self::Postgres,
+        Self::Mysql,
+        Self::Mariadb,
+        Self::Oracle,
+        Self::Scylla,
+        Self::Linux,
+    ];
+
+    /// The product's name as its makers write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Postgres => "PostgreSQL",
+            Self::Mysql => "MySQL",
+            Self::Mariadb => "MariaDB",
+            Self::Oracle => "Oracle",
+            Self::Scylla => "ScyllaDB (Seastar)",
+            Self::Linux => "Linux",
+        }
+    }
+
+    /// The comment marker of the language in which its statements are written.
+    #[must_use]
+    pub fn comment(self) -> &'static str {
+        match self {
+            Self::Postgres | Self::Mysql | Self::Oracle => "--",
+            Self::Mariadb | Self::Scylla | Self::Linux => "#",
+        }
+    }
+}
+
+/// Another recommended value, and its reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Opinion {
+    /// The value, as it is written in a configuration.
+    pub value: String,
+    /// Where it comes from, and why it differs.
+    pub why: String,
+}
+
+/// Advice on one setting.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Advice {
+    /// The product that the setting belongs to.
+    pub database: Product,
+    /// Name of the setting.
+    pub setting: &'static str,
+    /// The value, as it is written in a configuration, or `default` if the product's own is as
+    /// good; `None` if the figures it needs were not measured.
+    pub value: Option<String>,
+    /// The minimum and maximum values that the measurement allows, as they are written in a
+    /// configuration.
+    pub range: Option<[String; 2]>,
+    /// The value before rounding and clamping to what the product accepts, in the product's unit.
+    pub estimate: Option<Estimate>,
+    /// The formula with its numbers; for a missing value, what is known about it.
+    pub derivation: String,
+    /// Document and section.
+    pub source: &'static str,
+    /// The cases in which it is known to mislead.
+    pub misleads: String,
+    /// The statement or file line that applies it, as a comment if it could do harm; `None` if it
+    /// is a part of a larger one, or if there is nothing to apply.
+    pub statement: Option<String>,
+    /// What others recommend.
+    pub opinions: Vec<Opinion>,
+    /// Warnings about the figures that the value is based on.
+    pub warnings: Vec<String>,
+    /// For a missing value: the command that measures it.
+    pub measure_by: Option<String>,
+    /// Whether it matters for the demand; `None` if no demand was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relevance: Option<Relevance>,
+}
+
+impl Advice {
+    /// Advice that has no value yet.
+    pub(super) fn blank(database: Product, setting: &'static str, source: &'static str) -> Self {
+        Self {
+            database,
+            setting,
+            value: None,
+            range: None,
+            estimate: None,
+            derivation: String::new(),
+            source,
+            misleads: String::new(),
+            statement: None,
+            opinions: Vec::new(),
+            warnings: Vec::new(),
+            measure_by: None,
+            relevance: None,
+        }
+    }
+
+    /// The same advice with this value, formatted by `write`.
+    pub(super) fn valued(self, estimate: Estimate, write: impl Fn(f64) -> String) -> Self {
+        Self {
+            value: Some(write(estimate.value)),
+            range: estimate
+                .interval
+                .and_then(Limits::both)
+                .map(|Interval { low, high }| [write(low), write(high)]),
+            estimate: Some(estimate),
+            ..self
+        }
+    }
+
+    /// The same advice without a value: `known` says what is known, `command` what measures it.
+    pub(super) fn not_measured(self, known: impl Into<String>, command: String) -> Self {
+        Self {
+            derivation: known.into(),
+            measure_by: Some(command),
+            ..self
+        }
+    }
+}
+
+/// Whether a setting matters for a demand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Relevance {
+    /// Yes, no or undecided.
+    pub matters: Answer,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// The advice for one product.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ProductAdvice {
+    /// The product.
+    pub database: Product,
+    /// Its settings.
+    pub settings: Vec<Advice>,
+    /// What to run, or to write into a file: lines with comments.
+    pub apply: Vec<String>,
+}
+
+/// What the advice is based on.
+pub(super) struct Ground<'a> {
+    pub(super) found: &'a Calibration,
+    pub(super) header: &'a Header,
+    /// Number of sessions that read at the same time; `None` if the user did not say.
+    pub(super) sessions: Option<u32>,
+    /// What plans on a private `PostgreSQL` showed.
+    pub(super) plans: Option<&'a PlanTest>,
+}
+
+impl Ground<'_> {
+    /// The command that measures what this run did not; `options` follow the target. It never names
+    /// existing data as a target for writes, but a scratch file beside it.
+    pub(super) fn command(&self, options: &str) -> String {
+        let target = match &self.header.target {
+            Target::Scratch { directory, .. } => shell_path(directory),
+            Target::Paths { members, .. } => {
+                let path = members.first().map_or(Path::new(""), |path| path);
+                let directory = path.parent().filter(|parent| !parent.starts_with("/dev"));
+                match directory {
+                    Some(here) if here.as_os_str().is_empty() => ".".into(),
+                    Some(directory) => shell_path(directory),
+                    None => "DIRECTORY-ON-IT".into(),
+                }
+            }
+            model => shell_word(&model.to_string()),
+        };
+        format!("rigel calibrate {target} {options}")
+    }
+
+    /// The depth at the knee, and the range in which it lies.
+    pub(super) fn knee(&self) -> Option<(f64, [f64; 2])> {
+        let knee = self.found.curve.knee?;
+        let high = knee.range.high.unwrap_or(knee.plateau.to);
+        Some((knee.load, [knee.range.low, high]))
+    }
+
+    /// The warning that there may be a knee beyond the measured depths.
+    pub(super) fn knee_warning(&self) -> Option<String> {
+        let open = self
+            .found
+            .curve
+            .knee
+            .is_some_and(|knee| !knee.bounded_above);
+        open.then(|| "knee-not-reached: throughput still rose at the maximum depth measured".into())
+    }
+
+    /// True if a disk of the target reports that it spins; `None` if no disk is known.
+    pub(super) fn rotational(&self) -> Option<bool> {
+        let mut devices = self
+            .header
+            .facts
+            .members
+            .iter()
+            .flat_map(|member| &member.devices)
+            .peekable();
+        devices.peek()?;
+        Some(devices.any(|device| device.rotational))
+    }
+
+    /// Seconds for which the maximum rate of random writes was measured.
+    pub(super) fn write_seconds(&self) -> Option<f64> {
+        let depth = self.found.writes?.depth;
+        let points = &self.found.points;
+        points
+            .iter()
+            .find(|point| point.coordinates == Coordinates::Write { depth })
+            .map(|point| point.measured_s)
+    }
+
+    /// The highest MB/s of any measured write. No write is as large as the large reads.
+    pub(super) fn most_written(&self) -> Option<f64> {
+        let log = self
+            .found
+            .log_writes
+            .iter()
+            .map(|log| log.at.mb_per_s.value);
+        let random = self.found.writes.map(|at| at.mb_per_s.value);
+        log.chain(random).reduce(f64::max)
+    }
+}
+
+/// Warnings about single figures: not steady, or without an interval.
+pub(super) fn unsteady_or_unknown(figures: &[Option<AtLoad>]) -> Vec<String> {
+    let known = figures.iter().flatten();
+    let unsteady = known
+        .clone()
+        .filter(|at| at.steady == Some(false))
+        .map(|at| {
+            format!(
+                "unsteady: I/O of {} at depth {} was not steady",
+                size(at.io_bytes),
+                at.depth
+            )
+        });
+    let unknown = known.filter(|at| at.iops.interval.is_none()).map(|at| {
+        format!(
+            "no-interval: I/O of {} at depth {} was measured too briefly",
+            size(at.io_bytes),
+            at.depth
+        )
+    });
+    let mut warnings: Vec<String> = Vec::new();
+    for warning in unsteady.chain(unknown) {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    warnings
+}
+
+/// The warning that the product's block size is not the measured one; `None` if it is. `options`
+/// would measure it.
+pub(super) fn other_block(measured: AtLoad, block: u32, options: &str) -> Option<String> {
+    (measured.io_bytes != block).then(|| {
+        format!(
+            "block-size: I/Os of {} were measured, not of {}, which {options} measures",
+            size(measured.io_bytes),
+            size(block),
+        )
+    })
+}
+
+/// A number without an error, as an estimate.
+pub(super) fn exact(value: f64) -> Estimate {
+    Estimate {
+        value,
+        interval: Some(Limits {
+            low: value,
+            high: Some(value),
+        }),
+    }
+}
+
+/// Formats a value as a whole number.
+pub(super) fn whole(value: f64) -> String {
+    format!("{value:.0}")
+}
+
+/// Formats a value as a whole number with three significant digits.
+pub(super) fn three_digits(value: f64) -> String {
+    let scale = 10_f64.powf((value.abs().max(1.0).log10().floor() - 2.0).max(0.0));
+    format!("{:.0}", (value / scale).round() * scale)
+}
+
+/// Formats a time in microseconds.
+pub(super) fn time(us: f64) -> String {
+    Nanos::from_micros_f64(us).to_string()
+}
+
+/// Formats a size.
+pub(super) fn size(bytes: u32) -> Bytes {
+    Bytes(bytes.into())
+}

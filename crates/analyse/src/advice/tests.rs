@@ -1,0 +1,522 @@
+//! Tests of the formulas on a made-up calibration: every setting follows from a few figures.
+
+use super::setting::*;
+use super::*;
+use crate::examples::{at, calibration as example, header};
+use crate::{Estimate, KneeRange, Limits, calibration};
+use rigel_model::{Bound, Bytes, Finding, FindingName, Ratio, Target};
+use std::path::PathBuf;
+
+fn of_sessions(sessions: Option<u32>) -> AdviceTerms<'static> {
+    AdviceTerms {
+        sessions,
+        ..AdviceTerms::default()
+    }
+}
+
+fn settings(found: &Calibration, product: Product) -> Vec<Advice> {
+    advise(found, &header(), &[product], AdviceTerms::default())
+        .remove(0)
+        .settings
+}
+
+fn setting(found: &Calibration, product: Product, name: &str) -> Advice {
+    settings(found, product)
+        .into_iter()
+        .find(|setting| setting.setting == name)
+        .expect(name)
+}
+
+fn value(found: &Calibration, product: Product, name: &str) -> String {
+    setting(found, product, name).value.expect(name)
+}
+
+fn apply(found: &Calibration, product: Product) -> String {
+    advise(found, &header(), &[product], AdviceTerms::default())
+        .remove(0)
+        .apply
+        .join("\n")
+}
+
+#[test]
+fn a_quotient_has_the_interval_of_both_its_parts() {
+    let known = |value: f64, share: f64| Estimate {
+        value,
+        interval: Some(Limits {
+            low: value * (-share).exp(),
+            high: Some(value * share.exp()),
+        }),
+    };
+    let found = known(12.0, 0.03).over(known(4.0, 0.04));
+    let interval = found.interval.and_then(Limits::both).unwrap();
+    assert!((found.value - 3.0).abs() < 1e-12);
+    assert!(
+        (interval.low.ln() - (3_f64.ln() - 0.05)).abs() < 1e-12,
+        "{interval:?}"
+    );
+    assert!(
+        (interval.high.ln() - (3_f64.ln() + 0.05)).abs() < 1e-12,
+        "{interval:?}"
+    );
+    let unknown = Estimate {
+        value: 4.0,
+        interval: None,
+    };
+    assert_eq!(
+        exact(12.0).over(unknown),
+        Estimate {
+            value: 3.0,
+            interval: None
+        }
+    );
+    let zero = Estimate {
+        value: 4.0,
+        interval: Some(Limits {
+            low: 0.0,
+            high: Some(8.0),
+        }),
+    };
+    assert_eq!(exact(12.0).over(zero).interval, None);
+}
+
+#[test]
+fn a_random_page_costs_its_time_over_that_of_a_sequential_one() {
+    let found = example();
+    // 100 us and 8.192 us, over 1148.576 us for the 128 blocks of 1 MiB; at depth 8 both are done
+    // eight at a time.
+    let truth = 108.192 / (1148.576 / 128.0);
+    let random_page_cost = setting(&found, Product::Postgres, "random_page_cost");
+    let estimate = random_page_cost.estimate.unwrap();
+    assert!((estimate.value - truth).abs() < 1e-9, "{estimate:?}");
+    assert!(estimate.interval.unwrap().contains(truth));
+    let alone = postgres::ratio_at_depth_1(found.low_load.unwrap(), found.stream.unwrap());
+    assert!((alone.value - truth).abs() < 1e-9, "{alone:?}");
+    assert_eq!(
+        random_page_cost.statement.as_deref(),
+        Some("-- ALTER TABLESPACE name SET (random_page_cost = 12);")
+    );
+    let others: Vec<&str> = random_page_cost
+        .opinions
+        .iter()
+        .map(|opinion| opinion.value.as_str())
+        .collect();
+    // At depth 1, with nine in ten cached, and the common advice.
+    assert_eq!(others, ["12", "1.2", "1.1"]);
+    let mut level = found.clone();
+    // Random reads that use the storage's whole bandwidth: a page costs the same wherever it lies,
+    // never less.
+    level.at_knee = Some(at(64, 8192, 2e6));
+    assert_eq!(value(&level, Product::Postgres, "random_page_cost"), "1.0");
+}
+
+#[test]
+fn concurrency_is_the_depth_at_the_knee_within_the_servers_limits() {
+    let mut found = example();
+    let names = [
+        "effective_io_concurrency",
+        "maintenance_io_concurrency",
+        "io_workers",
+    ];
+    assert_eq!(
+        names.map(|name| value(&found, Product::Postgres, name)),
+        ["8", "8", "8"]
+    );
+    found.curve.knee.as_mut().unwrap().load = 2048.0;
+    found.curve.knee.as_mut().unwrap().bounded_above = false;
+    assert_eq!(
+        names.map(|name| value(&found, Product::Postgres, name)),
+        ["1000", "1000", "32"]
+    );
+    let open = setting(&found, Product::Postgres, "io_workers");
+    assert!(
+        open.warnings
+            .iter()
+            .any(|warning| warning.starts_with("knee-not-reached")),
+        "{:?}",
+        open.warnings
+    );
+    found.curve.knee = None;
+    assert!(
+        names
+            .iter()
+            .all(|name| setting(&found, Product::Postgres, name).value.is_none())
+    );
+}
+
+#[test]
+fn before_13_a_value_counted_disks() {
+    // The release notes of 13 give 1, 3, 5.5, 8.3 and 29.3 reads in flight for the values 1 to 4
+    // and 10.
+    let found = [0.5, 1.0, 2.9, 3.0, 8.0, 8.34, 29.3].map(postgres::before_13);
+    assert_eq!(found.map(whole), ["1", "1", "1", "2", "3", "4", "10"]);
+}
+
+#[test]
+fn background_writes_leave_half_of_the_storage_to_reads() {
+    let mut found = example();
+    for product in [Product::Mysql, Product::Mariadb] {
+        assert_eq!(value(&found, product, "innodb_io_capacity_max"), "20000");
+        assert_eq!(value(&found, product, "innodb_io_capacity"), "10000");
+    }
+    let max = setting(&found, Product::Mysql, "innodb_io_capacity_max");
+    assert_eq!(max.range, Some(["19800".into(), "20200".into()]));
+    assert_eq!(
+        max.statement.as_deref(),
+        Some("SET PERSIST innodb_io_capacity_max = 20000;")
+    );
+    // Pages of 16 KiB may take as long as the four blocks in each; a warning says that the block
+    // size differs.
+    found.writes = Some(at(16, 4096, 40_000.0));
+    let max = setting(&found, Product::Mysql, "innodb_io_capacity_max");
+    assert_eq!(max.range, Some(["4950".into(), "20200".into()]));
+    assert!(
+        max.warnings[0].starts_with("block-size"),
+        "{:?}",
+        max.warnings
+    );
+    found.writes = Some(at(1, 16 << 10, 120.0));
+    assert_eq!(
+        value(&found, Product::Mysql, "innodb_io_capacity"),
+        "100",
+        "the minimum that the server accepts"
+    );
+}
+
+#[test]
+fn a_thread_serves_256_requests() {
+    let mut found = example();
+    for (depth, threads) in [
+        (1_u32, "default"),
+        (1024, "default"),
+        (1025, "5"),
+        (2048, "8"),
+        (1 << 20, "64"),
+    ] {
+        found.curve.knee.as_mut().unwrap().load = f64::from(depth);
+        found.writes = Some(at(depth, 16 << 10, 40_000.0));
+        for name in ["innodb_read_io_threads", "innodb_write_io_threads"] {
+            assert_eq!(
+                value(&found, Product::Mysql, name),
+                threads,
+                "{name} at depth {depth}"
+            );
+        }
+    }
+    assert!(apply(&found, Product::Mariadb).contains("\ninnodb_read_io_threads = 64"));
+}
+
+#[test]
+fn no_statement_lowers_the_number_of_threads_or_leaves_it_as_it_is() {
+    let mut found = example();
+    for product in [Product::Mysql, Product::Mariadb] {
+        let script = apply(&found, product);
+        let mut threads = script.lines().filter(|line| line.contains("_io_threads"));
+        assert!(
+            threads.all(|line| line.starts_with(product.comment())),
+            "the default is as good: {script}"
+        );
+    }
+    // Since 8.4, MySQL has 16 read threads on these 32 CPUs.
+    for (depth, statement) in [
+        (
+            2048_u32,
+            "-- before 8.4 only: SET PERSIST_ONLY innodb_read_io_threads = 8;",
+        ),
+        (8192, "SET PERSIST_ONLY innodb_read_io_threads = 32;"),
+    ] {
+        found.curve.knee.as_mut().unwrap().load = f64::from(depth);
+        let script = apply(&found, Product::Mysql);
+        assert!(script.lines().any(|line| line == statement), "{script}");
+    }
+}
+
+#[test]
+fn capacity_is_at_most_what_the_manual_recommends_and_more_is_a_comment() {
+    let mut found = example();
+    found.writes = Some(at(64, 16 << 10, 800_000.0));
+    for (product, live, comment) in [
+        (
+            Product::Mysql,
+            "SET PERSIST innodb_io_capacity = 20000;",
+            "-- SET PERSIST innodb_io_capacity = 200000;",
+        ),
+        (
+            Product::Mariadb,
+            "innodb_io_capacity = 20000",
+            "# innodb_io_capacity = 200000",
+        ),
+    ] {
+        let script = apply(&found, product);
+        for wanted in [live, comment] {
+            assert!(script.lines().any(|line| line == wanted), "{script}");
+        }
+        // The maximum keeps the proportion of the product's defaults.
+        assert_eq!(value(&found, product, "innodb_io_capacity_max"), "40000");
+        let told = setting(&found, product, "innodb_io_capacity").derivation;
+        assert!(told.contains("advises against"), "{told}");
+    }
+}
+
+#[test]
+fn sessions_share_the_depth_at_the_knee() {
+    let mut found = example();
+    found.curve.knee.as_mut().unwrap().load = 64.0;
+    found.curve.knee.as_mut().unwrap().range = KneeRange {
+        low: 48.0,
+        high: Some(80.0),
+    };
+    let of = |sessions| {
+        let section = advise(
+            &found,
+            &header(),
+            &[Product::Postgres],
+            of_sessions(sessions),
+        )
+        .remove(0);
+        let setting = section
+            .settings
+            .into_iter()
+            .find(|it| it.setting == "effective_io_concurrency");
+        setting.unwrap()
+    };
+    let shared = of(Some(16));
+    assert_eq!(shared.value.as_deref(), Some("4"));
+    assert_eq!(shared.range, Some(["3".into(), "5".into()]));
+    assert_eq!(
+        shared.statement.as_deref(),
+        Some("ALTER SYSTEM SET effective_io_concurrency = 4;")
+    );
+    assert_eq!(of(Some(1000)).value.as_deref(), Some("1"));
+    // Without a number of sessions the value is that of one, which only a comment says.
+    assert_eq!(
+        of(None).statement.as_deref(),
+        Some("-- ALTER SYSTEM SET effective_io_concurrency = 64;")
+    );
+}
+
+#[test]
+fn without_a_number_of_sessions_no_statement_for_postgres_or_oracle_runs() {
+    let found = example();
+    for product in [Product::Postgres, Product::Oracle] {
+        let script = apply(&found, product);
+        assert!(
+            script.lines().all(|line| line.starts_with("--")),
+            "{script}"
+        );
+        assert!(script.lines().count() > 5, "{script}");
+    }
+    let sections = advise(
+        &found,
+        &header(),
+        &[Product::Postgres],
+        of_sessions(Some(4)),
+    );
+    let live: Vec<&String> = sections[0]
+        .apply
+        .iter()
+        .filter(|line| !line.starts_with("--"))
+        .collect();
+    assert_eq!(
+        live,
+        [
+            "ALTER SYSTEM SET effective_io_concurrency = 2;",
+            "ALTER SYSTEM SET maintenance_io_concurrency = 2;",
+            "SELECT pg_reload_conf();"
+        ]
+    );
+}
+
+#[test]
+fn system_statistics_are_the_times_of_one_read_and_of_its_transfer() {
+    let mut found = example();
+    // 100 us and 1 ns a byte: 108.192 us for 8 KiB, 1148.576 us for 1 MiB, 10^6 bytes per ms.
+    for (name, truth) in [
+        ("SREADTIM", "0.108"),
+        ("MREADTIM", "1.149"),
+        ("MBRC", "128"),
+        ("IOSEEKTIM", "0.100"),
+        ("IOTFRSPEED", "1000000"),
+    ] {
+        let statistic = setting(&found, Product::Oracle, name);
+        assert_eq!(statistic.value.as_deref(), Some(truth), "{name}");
+        if let Some(estimate) = statistic.estimate {
+            let interval = estimate.interval.unwrap();
+            assert!(interval.contains(estimate.value), "{name}: {interval:?}");
+        }
+        let call = format!("-- EXEC DBMS_STATS.SET_SYSTEM_STATS('{name}', {truth});");
+        let script = apply(&found, Product::Oracle);
+        assert!(script.lines().any(|line| line == call), "{script}");
+    }
+    // A large read that takes no longer than a small one: Oracle would not use such statistics.
+    found.stream = Some(at(1, 1 << 20, 1e4));
+    assert!(!apply(&found, Product::Oracle).contains("SET_SYSTEM_STATS"));
+}
+
+#[test]
+fn the_row_of_oracle_is_whole_or_not_there() {
+    let mut found = example();
+    // 8 / 108.192 us; 8 MiB and 1 MiB in 1148.576 us; 16 / 73943 s, which is 0 whole milliseconds;
+    // and `--num-disks`.
+    let script = apply(&found, Product::Oracle);
+    assert!(
+        script.contains("VALUES (SYSTIMESTAMP, SYSTIMESTAMP, 73943, 7303, 913, 0, 4);"),
+        "{script}"
+    );
+    // The table has had another column since 18c: without column names the insert fails after the
+    // old row was deleted.
+    let names = "(START_TIME, END_TIME, MAX_IOPS, MAX_MBPS, MAX_PMBPS, LATENCY, NUM_DISKS)";
+    assert!(script.contains(names), "{script}");
+    let place = |text: &str| {
+        script
+            .find(text)
+            .unwrap_or_else(|| panic!("no {text} in {script}"))
+    };
+    assert!(
+        place("WHENEVER SQLERROR EXIT ROLLBACK") < place("CREATE TABLE"),
+        "{script}"
+    );
+    assert!(place("INSERT INTO") < place("COMMIT"), "{script}");
+    assert!(
+        script
+            .lines()
+            .all(|line| line.is_empty() || line.starts_with("--")),
+        "{script}"
+    );
+    found.stream = None;
+    assert!(!apply(&found, Product::Oracle).contains("INSERT"));
+    assert!(
+        setting(&found, Product::Oracle, "MAX_PMBPS")
+            .measure_by
+            .is_some()
+    );
+}
+
+#[test]
+fn unmeasured_settings_are_gaps_in_the_file() {
+    let mut found = example();
+    let yaml = apply(&found, Product::Scylla);
+    assert!(
+        yaml.contains("\n    read_iops: 73900\n    read_bandwidth: 7300000000\n"),
+        "{yaml}"
+    );
+    assert!(
+        yaml.contains("\n    # write_bandwidth: not measured"),
+        "{yaml}"
+    );
+    let bandwidth = setting(&found, Product::Scylla, "write_bandwidth");
+    assert!(
+        bandwidth.derivation.contains("at least 655360000"),
+        "{}",
+        bandwidth.derivation
+    );
+    let line = apply(&found, Product::Linux);
+    assert!(
+        line.contains("rbps=7300000000 rseqiops=? rrandiops=? "),
+        "I/Os of 8 KiB are no I/Os of 4 KiB: {line}"
+    );
+    found.maximum = Some(at(16, 4096, 80_000.0));
+    found.writes = Some(at(16, 4096, 50_000.0));
+    let line = apply(&found, Product::Linux);
+    assert!(line.contains("/sys/block/nvme0n1/dev"), "{line}");
+    assert!(
+        line.contains("rrandiops=80000") && line.contains("wbps=? wseqiops=? wrandiops=50000"),
+        "{line}"
+    );
+}
+
+#[test]
+fn nothing_is_said_of_writes_that_were_not_measured() {
+    let mut found = example();
+    found.writes = None;
+    found.log_writes.clear();
+    for section in advise(&found, &header(), &Product::ALL, AdviceTerms::default()) {
+        for setting in &section.settings {
+            let needs = setting.setting.starts_with('w')
+                || setting.setting.contains("_write_")
+                || setting.setting.contains("capacity");
+            assert_eq!(
+                setting.value.is_none(),
+                setting.measure_by.is_some(),
+                "{}",
+                setting.setting
+            );
+            if needs {
+                assert!(
+                    setting.value.is_none() && setting.statement.is_none(),
+                    "{}",
+                    setting.setting
+                );
+            }
+        }
+    }
+    let nothing = calibration(&[], Bound::CALIBRATE_IO, Ratio::of(2, 100));
+    let sections = advise(&nothing, &header(), &Product::ALL, AdviceTerms::default());
+    let valued = sections
+        .iter()
+        .flat_map(|section| &section.settings)
+        .filter(|setting| setting.value.is_some());
+    assert_eq!(
+        valued.map(|setting| setting.setting).collect::<Vec<_>>(),
+        ["NUM_PHYSICAL_DISKS"]
+    );
+}
+
+#[test]
+fn no_command_that_writes_names_an_existing_target() {
+    let found = example();
+    let mut header = header();
+    let command = |header: &Header| {
+        Ground {
+            found: &found,
+            header,
+            sessions: None,
+            plans: None,
+        }
+        .command("--write")
+    };
+    assert_eq!(command(&header), "rigel calibrate /data --write");
+    let paths = |path: &str| Target::Paths {
+        members: vec![PathBuf::from(path)],
+        layout: rigel_model::Layout::Concat,
+    };
+    header.target = paths("/dev/mapper/data");
+    assert_eq!(command(&header), "rigel calibrate DIRECTORY-ON-IT --write");
+    header.target = paths("file");
+    assert_eq!(command(&header), "rigel calibrate . --write");
+    header.target = Target::Scratch {
+        directory: "/my data".into(),
+        bytes: None,
+        keep: false,
+    };
+    assert_eq!(command(&header), "rigel calibrate '/my data' --write");
+    header.target = Target::Null { bytes: Bytes(1) };
+    assert_eq!(command(&header), "rigel calibrate null: --write");
+}
+
+#[test]
+fn warnings_of_a_run_are_named_once_and_notes_are_none() {
+    let mut found = example();
+    let mut header = header();
+    header.findings = vec![
+        Finding::note(FindingName::Rotational, ""),
+        Finding::warning(FindingName::Scheduler, "", ""),
+    ];
+    found.findings = vec![
+        Finding::warning(FindingName::Steal, "", ""),
+        Finding::warning(FindingName::Scheduler, "", ""),
+    ];
+    assert_eq!(warnings_of(&found, &header), ["scheduler", "steal"]);
+    found.at_knee.as_mut().unwrap().steady = Some(false);
+    found.large.as_mut().unwrap().iops.interval = None;
+    let warnings = setting(&found, Product::Postgres, "random_page_cost").warnings;
+    assert!(
+        warnings[0].starts_with("unsteady") && warnings[1].starts_with("no-interval"),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn figures_are_rounded_to_significant_digits() {
+    let found = [0.4, 7.0, 999.4, 1004.0, 1006.0, 7_317_562_514.0].map(three_digits);
+    assert_eq!(found, ["0", "7", "999", "1000", "1010", "7320000000"]);
+}

@@ -1,0 +1,96 @@
+//! A run as it is compared: its terms, points and figures.
+
+use super::difference::Figure;
+use super::over_time::OverTime;
+use crate::point::standstill::PointStalls;
+use crate::point::summary::PointSummary;
+use crate::request::Header;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// One of the compared runs.
+#[derive(Debug, Clone)]
+pub struct Subject<'a> {
+    /// Name of the run.
+    pub name: String,
+    /// The journal's header: request, engine and target.
+    pub header: &'a Header,
+    /// The options of the request that are compared.
+    pub terms: Vec<Term>,
+    /// Its points; empty for a soak.
+    pub points: Vec<PointSummary>,
+    /// The stalls in each of its points.
+    pub stalls: Vec<PointStalls>,
+    /// The maximum rate that its report has, if that is not the maximum over its points.
+    pub max_iops: Option<Figure>,
+    /// Its figures over time, if it is a soak or an imported series.
+    pub over_time: OverTime,
+    /// Throughput within this fraction of the maximum counts as equal to it when the knee is
+    /// searched.
+    pub tolerance: f64,
+    /// True if every planned point ran to its end.
+    pub whole: bool,
+    /// Number of times each warning was raised, by name.
+    pub warnings: BTreeMap<String, usize>,
+    /// The tool that measured it, if not Rigel.
+    pub imported: Option<String>,
+}
+
+/// An option of the request, or another condition of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Term {
+    /// Name of the term, such as `small I/O`.
+    pub name: &'static str,
+    /// Its value, in words.
+    pub value: String,
+    /// The figures that are of different work if this value differs; `None` if the term is only a
+    /// circumstance.
+    pub decides: Option<Scope>,
+}
+
+/// A group of figures, by kind of I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Figures of small I/O.
+    Small,
+    /// Figures of large I/O.
+    Large,
+    /// Figures of durable appends; each figure has its own size.
+    Log,
+    /// All figures of a run.
+    All,
+}
+
+impl Scope {
+    /// True if a figure can belong to both.
+    pub(super) fn meets(self, other: Self) -> bool {
+        self == other || self == Scope::All || other == Scope::All
+    }
+}
+
+impl Term {
+    /// True if the request decides it, and not the server that was found.
+    #[must_use]
+    pub fn is_requested(&self) -> bool {
+        !self.name.starts_with("server") && self.name != "buffer cache"
+    }
+
+    /// A term that may differ between compared runs.
+    pub fn known(name: &'static str, value: &impl ToString) -> Self {
+        Self {
+            name,
+            value: value.to_string(),
+            decides: None,
+        }
+    }
+
+    /// A term that determines the work behind the figures of `scope`.
+    pub fn deciding(scope: Scope, name: &'static str, value: &impl ToString) -> Self {
+        Self {
+            name,
+            value: value.to_string(),
+            decides: Some(scope),
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The conclusion and the findings of a comparison.
+
+use super::{Conclusion, Status};
+use crate::compare::comparison::{Comparison, Verdict};
+use crate::compare::difference::FigureUnit;
+use crate::compare::over_time::ROUNDS_MIN;
+use crate::compare::row::Row;
+use crate::compare::side::SideRun;
+use crate::figures::quantity;
+use rigel_model::{Finding, FindingName, Severity, in_line, shell_word};
+
+impl Comparison {
+    /// The verdict on each side but the baseline, and on the slowdown limit, if one was given.
+    #[must_use]
+    pub fn conclusion(&self) -> Conclusion {
+        let verdicts = self.verdicts.iter().map(|verdict| self.sentence(verdict));
+        let sentences: Vec<String> = verdicts
+            .chain(self.of_limit())
+            .chain(self.of_single_runs())
+            .collect();
+        let worse = self
+            .verdicts
+            .iter()
+            .any(|verdict| !verdict.worse.is_empty());
+        let better = self
+            .verdicts
+            .iter()
+            .any(|verdict| !verdict.better.is_empty());
+        let doubtful =
+            self.verdicts.iter().any(|verdict| verdict.judged == 0) || !self.incomplete.is_empty();
+        let status = match (worse, doubtful, better) {
+            (true, ..) => Status::Bad,
+            (_, true, _) => Status::Warning,
+            (.., true) => Status::Good,
+            _ => Status::Plain,
+        };
+        Conclusion {
+            status,
+            sentence: sentences.join(" "),
+        }
+    }
+
+    fn sentence(&self, verdict: &Verdict) -> String {
+        let (name, baseline) = (self.counted_name(verdict.run), self.counted_name(0));
+        let judged = verdict.judged;
+        if judged == 0 {
+            return format!(
+                "{name} against {baseline}: not known, as no headline figure has an interval in \
+                 both.{}",
+                runs_needed(verdict)
+            );
+        }
+        let parts: Vec<String> = [("worse", &verdict.worse), ("better", &verdict.better)]
+            .into_iter()
+            .filter(|(_, names)| !names.is_empty())
+            .map(|(word, names)| format!("{word} in {}", self.with_ratios(verdict.run, names)))
+            .collect();
+        if parts.is_empty() {
+            let room = verdict
+                .widest
+                .as_ref()
+                .map_or_else(String::new, |(figure, room)| {
+                    let room = if room.is_finite() {
+                        format!("up to {}", quantity::percent(*room))
+                    } else {
+                        "any amount".into()
+                    };
+                    format!(" The least precise, {figure}, may differ by {room}.")
+                });
+            return format!(
+                "{name} against {baseline}: no difference shown. Headline figures judged: \
+                 {judged}.{room}{}",
+                runs_needed(verdict)
+            );
+        }
+        let doubt = if [0, verdict.run]
+            .iter()
+            .any(|run| !self.warnings[*run].is_empty())
+        {
+            " The runs have warnings, which may be why they differ."
+        } else {
+            ""
+        };
+        format!(
+            "{name} against {baseline}: {}. Headline figures judged: {judged}, with 95 % \
+             confidence in all together.{doubt}",
+            parts.join("; ")
+        )
+    }
+
+    /// `B (3 runs)`; without a number if each side is a single run.
+    fn counted_name(&self, side: usize) -> String {
+        let name = &self.names[side];
+        match self.sides[side].runs.len() {
+            1 => name.clone(),
+            runs => format!("{name} ({runs} runs)"),
+        }
+    }
+
+    /// What two single runs cannot tell; `None` if some side has several.
+    fn of_single_runs(&self) -> Option<String> {
+        self.is_of_single_runs().then(|| {
+            "One run a side cannot tell a difference from the storage's own variation between \
+             runs; several can: `rigel compare A1 A2 A3 -- B1 B2 B3`."
+                .into()
+        })
+    }
+
+    /// The named figures, each with its change in percent; for stalls, both figures.
+    fn with_ratios(&self, run: usize, names: &[String]) -> String {
+        let one = |name: &String| {
+            let row = self.figures.iter().find(|row| row.name == *name);
+            if let Some([before, after]) = row.and_then(|row| of_events(row, run)) {
+                return format!("{name} {after} instead of {before}");
+            }
+            let change = row.and_then(|row| row.changes[run - 1]);
+            change.map_or_else(
+                || name.clone(),
+                |change| format!("{name} {}", quantity::change(change.ratio)),
+            )
+        };
+        names.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The result of the slowdown limit; `None` if none was given.
+    fn of_limit(&self) -> Option<String> {
+        let slower = self.slower.as_ref()?;
+        let limit = slower.limit;
+        let listed = |found: &[(usize, String)]| {
+            let names = found.iter().map(|(run, figure)| {
+                if self.names.len() == 2 {
+                    figure.clone()
+                } else {
+                    format!("{figure} of {}", self.names[*run])
+                }
+            });
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let certain = if slower.certain.is_empty() {
+            format!("No headline figure is certainly slower by more than {limit}.")
+        } else {
+            format!(
+                "Certainly slower by more than {limit}: {}.",
+                listed(&slower.certain)
+            )
+        };
+        if slower.possible.is_empty() {
+            return Some(certain);
+        }
+        let hint = match (self.is_of_single_runs(), self.rounds.is_empty()) {
+            (false, _) => "more runs decide",
+            (true, true) => "a smaller --precision decides",
+            (true, false) => "longer runs decide",
+        };
+        let possible = listed(&slower.possible);
+        Some(format!(
+            "{certain} Possibly slower by more than {limit}, as their intervals reach beyond it: \
+             {possible}; {hint}."
+        ))
+    }
+
+    /// Warnings about the runs, by name, and notes on what is unknown of them; each run's own
+    /// report has the details.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (side, compared) in self.sides.iter().enumerate() {
+            for (at, run) in compared.runs.iter().enumerate() {
+                let is_known = self.figures.iter().any(|row| {
+                    let of_run = row
+                        .runs
+                        .get(side)
+                        .map_or(row.figures[side], |runs| runs[at]);
+                    of_run.is_some_and(|it| it.is_known())
+                });
+                findings.extend(of_run(run, is_known));
+            }
+        }
+        findings
+    }
+
+    /// Why this figure of the side has no ratio to the baseline's.
+    #[must_use]
+    pub fn without_ratio(&self, row: &Row, side: usize) -> &'static str {
+        if self.is_of_other_work(side, row.scope) {
+            return "not compared";
+        }
+        if row.has_no_event() {
+            return "none";
+        }
+        if row.figures[0].is_some() && row.figures[side].is_some() {
+            return "no ratio with 0";
+        }
+        if self.is_of_single_runs() {
+            "not measured in both"
+        } else {
+            "not measured in all"
+        }
+    }
+}
+
+/// Both figures of a row of events, in words; `None` for other rows.
+fn of_events(row: &Row, side: usize) -> Option<[String; 2]> {
+    let shown = |value| match row.unit {
+        FigureUnit::PerMinute => Some(quantity::count(value)),
+        FigureUnit::TimeShare => Some(quantity::time_share(value)),
+        _ => None,
+    };
+    let of = |side: usize| shown(row.figures[side]?.estimate.value);
+    Some([of(0)?, of(side)?])
+}
+
+/// ` A difference of 5 % shows in max IOPS with 3 runs a side.`; empty if unknown.
+fn runs_needed(verdict: &Verdict) -> String {
+    let shown: Vec<String> = verdict
+        .runs_needed
+        .iter()
+        .map(|one| {
+            let runs = one
+                .runs
+                .map_or_else(|| "over 1000".into(), |runs| runs.to_string());
+            format!("{runs} runs a side for {}", one.figure)
+        })
+        .collect();
+    verdict.runs_needed.first().map_or_else(String::new, |one| {
+        format!(
+            " To show a difference of {}, it takes about {}.",
+            quantity::percent(one.difference),
+            shown.join(", ")
+        )
+    })
+}
+
+/// The findings about a run; `is_known` if one of its figures has an interval.
+fn of_run(run: &SideRun, is_known: bool) -> Vec<Finding> {
+    let (name, mut findings) = (&run.name, Vec::new());
+    findings.extend(not_reported(run).map(|what| Finding::note(FindingName::Imported, what)));
+    let hint = "let it run longer, or use shorter rounds (--every)";
+    findings.extend(
+        without_intervals(run, is_known)
+            .map(|what| Finding::warning(FindingName::Rounds, what, hint)),
+    );
+    if !run.complete {
+        let why = if run.rounds.is_some() {
+            "it ended early or is still running, or rounds are missing or broke"
+        } else {
+            "it was stopped, or a point broke"
+        };
+        findings.push(Finding::warning(
+            FindingName::Incomplete,
+            format!("{name} is incomplete: {why}; only what was measured is compared"),
+            "resume it with --resume, or measure again",
+        ));
+    }
+    for (warning, times) in &run.warnings {
+        let times = if *times > 1 {
+            format!(", {times} times")
+        } else {
+            String::new()
+        };
+        let what = format!("{name} has the warning '{}'{times}", in_line(warning));
+        let hint = format!("`rigel report {}` shows the details", shell_word(name));
+        findings.push(Finding {
+            severity: Severity::Warning,
+            name: warning.clone(),
+            what,
+            hint,
+        });
+    }
+    findings
+}
+
+/// What is unknown about a run of another tool; `None` if Rigel measured it.
+fn not_reported(run: &SideRun) -> Option<String> {
+    let (name, tool) = (&run.name, run.imported.as_ref()?);
+    let rest = if run.rounds.is_some() {
+        "nor whether the same load was requested"
+    } else {
+        "and without intervals a difference may be chance"
+    };
+    Some(format!(
+        "{name} was measured by {tool}: what it does not report of host, target and size of the \
+         target is not compared, {rest}"
+    ))
+}
+
+/// Why no figure of a run over time has an interval; `None` if one has, or if the run is at loads.
+fn without_intervals(run: &SideRun, is_known: bool) -> Option<String> {
+    let (name, rounds) = (&run.name, run.rounds?);
+    if rounds < ROUNDS_MIN {
+        return Some(format!(
+            "{name} has fewer rounds than intervals need: {rounds} of {ROUNDS_MIN}"
+        ));
+    }
+    (!is_known).then(|| {
+        format!(
+            "{name} has no intervals: neighbouring rounds are so much alike that {rounds} are too \
+             few"
+        )
+    })
+}

@@ -1,0 +1,79 @@
+//! The conclusion of a series of rounds: its verdict and rating.
+
+use super::parts::{Conclusion, Status};
+use crate::request::Header;
+use crate::series::soak::SoakResult;
+use crate::series::types::{Predictability, SeriesClass};
+use rigel_model::Severity;
+
+impl SoakResult {
+    /// The conclusion of a series; `header` is its journal's header.
+    #[must_use]
+    pub fn conclusion(&self, header: &Header) -> Conclusion {
+        let mut findings = header.findings.iter().chain(&self.findings);
+        let has_warnings = findings.any(|finding| finding.severity != Severity::Note);
+        Conclusion {
+            status: status(&self.found, has_warnings),
+            sentence: self.found.verdict.clone(),
+        }
+    }
+}
+
+fn status(found: &Predictability, has_warnings: bool) -> Status {
+    let missed = found
+        .objectives
+        .iter()
+        .any(|result| result.met == Some(false));
+    let not_done =
+        found.rounds.missing > 0 && found.rounds.broken == 0 && found.rounds.failed_operations == 0;
+    let measured = found
+        .rate
+        .as_ref()
+        .is_some_and(|rate| rate.least.value > 0.0);
+    let only_late = found.troubles.is_empty() || not_done && measured;
+    if missed || !only_late {
+        return Status::Bad;
+    }
+    match found.word {
+        SeriesClass::Slowed => Status::Bad,
+        SeriesClass::Drifting
+        | SeriesClass::Stepped
+        | SeriesClass::Erratic
+        | SeriesClass::Failing => Status::Warning,
+        SeriesClass::Steady | SeriesClass::Calendar | SeriesClass::TooFew if has_warnings => {
+            Status::Warning
+        }
+        SeriesClass::Steady | SeriesClass::Calendar => Status::Good,
+        SeriesClass::TooFew => Status::Plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::examples::rounds as example;
+    use crate::series::predictability::predictability;
+    use crate::series::rounds::{Round, RoundEnd};
+    use crate::series::types::PredictabilityTerms;
+
+    #[test]
+    fn a_broken_round_or_a_warning_is_no_good_news() {
+        let status_of = |change: &dyn Fn(&mut Round), warning: bool| {
+            let mut rounds = example(60);
+            change(&mut rounds[7]);
+            let found = predictability(&rounds, &PredictabilityTerms::default());
+            status(&found, warning)
+        };
+        assert_eq!(status_of(&|_| (), false), Status::Good);
+        assert_eq!(status_of(&|_| (), true), Status::Warning);
+        assert_eq!(
+            status_of(&|round| round.end = RoundEnd::Broken("gone".into()), false),
+            Status::Bad
+        );
+        assert_eq!(status_of(&|round| round.failed = 3, false), Status::Bad);
+        assert_eq!(
+            status_of(&|round| round.rate = Some(0.0), false),
+            Status::Bad
+        );
+    }
+}

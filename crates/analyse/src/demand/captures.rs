@@ -1,0 +1,161 @@
+//! Snapshots of captures: rates are averages of one-minute metrics of each instance, and the
+//! histogram of waits is summed over the instances.
+
+use super::database_figures::DatabaseFigures;
+use super::distribution::{P99_WAITS_MIN, counted, distribution, quantile_us};
+use super::evidence::{COMMIT, LOG_WRITE, MULTI_BLOCK, SINGLE_BLOCK};
+use rigel_model::record::DatabaseReport;
+use rigel_model::{DemandKind, DemandStream};
+
+/// Bytes in a mebibyte.
+const MIB: f64 = 1_048_576.0;
+
+/// Seconds in a minute.
+const MINUTE_S: f64 = 60.0;
+
+/// Sum of a metric over the instances; `None` if an instance does not have it.
+pub(super) fn metric(report: &DatabaseReport, name: &str) -> Option<f64> {
+    let of = |one: &rigel_model::record::database::CaptureMetrics| {
+        let (_, figure) = one.figures.iter().find(|(known, _)| known == name)?;
+        Some(figure.value)
+    };
+    let sum = report.metrics.iter().map(of).sum::<Option<f64>>()?;
+    (!report.metrics.is_empty()).then_some(sum)
+}
+
+/// Length of a snapshot: the instance with the most one-minute samples.
+fn seconds(report: &DatabaseReport) -> Option<f64> {
+    let minutes = report
+        .metrics
+        .iter()
+        .map(|one| one.minutes)
+        .fold(0.0, f64::max);
+    (minutes > 0.0).then_some(minutes * MINUTE_S)
+}
+
+/// Waits of `events` per second, from the histogram.
+fn waits_per_s(report: &DatabaseReport, events: &[&str]) -> Option<f64> {
+    let has_any = !report.histograms.is_empty();
+    let seconds = seconds(report).filter(|_| has_any)?;
+    Some(counted(report, events) / seconds)
+}
+
+/// True if the histogram has more waits for reads than there were read requests: its counts are of
+/// a longer time than the one-minute samples.
+pub(super) fn is_of_longer_time(report: &DatabaseReport) -> bool {
+    const ABOVE: f64 = 1.2;
+    const READS_MIN: f64 = 50.0;
+    let waits = waits_per_s(report, SINGLE_BLOCK)
+        .zip(waits_per_s(report, MULTI_BLOCK))
+        .map(|(single, multi)| single + multi);
+    waits
+        .zip(metric(report, "read_iops"))
+        .is_some_and(|(waits, reads)| waits > READS_MIN && waits > ABOVE * reads)
+}
+
+/// The streams of a snapshot.
+pub(super) fn streams(report: &DatabaseReport, found: &mut Vec<DemandStream>) {
+    let block = report.identity.block_bytes.map(f64::from);
+    let of = |kind, events: &[&str], per_s: Option<f64>, bytes, how: &str| DemandStream {
+        kind,
+        per_s,
+        mean_bytes: bytes,
+        mean_us: None,
+        mean_range_us: None,
+        waits: per_s
+            .zip(seconds(report))
+            .map(|(per_s, seconds)| per_s * seconds),
+        latencies: distribution(report, events),
+        rate_of: how.into(),
+        latency_of: if events.is_empty() {
+            String::new()
+        } else {
+            "the histogram of waits, over all instances".into()
+        },
+    };
+    let random = waits_per_s(report, SINGLE_BLOCK);
+    let multi = waits_per_s(report, MULTI_BLOCK);
+    let counts = "counts of the histogram of waits";
+    if random.is_some() {
+        found.push(of(
+            DemandKind::RandomReads,
+            SINGLE_BLOCK,
+            random,
+            block,
+            counts,
+        ));
+        found.push(of(
+            DemandKind::MultiblockReads,
+            MULTI_BLOCK,
+            multi,
+            None,
+            counts,
+        ));
+    }
+    let log = waits_per_s(report, LOG_WRITE);
+    let writes = metric(report, "write_iops");
+    if let Some((writes, log)) = writes.zip(log) {
+        let derived = "derived: all writes without log writes";
+        let rest = Some((writes - log).max(0.0));
+        found.push(of(
+            DemandKind::PageAndDirectWrites,
+            &[],
+            rest,
+            None,
+            derived,
+        ));
+    }
+    if let Some(log) = log {
+        let redo = metric(report, "redo_mb_s").map(|mib| mib * MIB / log);
+        let bytes = redo.filter(|bytes| *bytes > 0.0 && bytes.is_finite());
+        found.push(of(
+            DemandKind::LogWrites,
+            LOG_WRITE,
+            Some(log),
+            bytes,
+            counts,
+        ));
+    }
+}
+
+/// The figures of a snapshot.
+pub(super) fn figures(report: &DatabaseReport, found: &mut DatabaseFigures) {
+    let of = |name: &str| metric(report, name);
+    found.seconds = seconds(report);
+    found.active_sessions = of("aas");
+    found.executions_per_s = of("exec_s");
+    found.transactions_per_s = of("commits_s");
+    found.logical_reads_per_s = of("l_reads_s");
+    found.all_reads_per_s = of("read_iops");
+    found.all_read_mib_per_s = of("read_mb_s");
+    found.all_writes_per_s = of("write_iops");
+    found.all_write_mib_per_s = of("write_mb_s");
+    found.redo_mib_per_s = of("redo_mb_s");
+    found.redo_writes_per_s = waits_per_s(report, LOG_WRITE);
+    found.redo_write_bytes = found
+        .redo_mib_per_s
+        .zip(found.redo_writes_per_s)
+        .map(|(mib, writes)| mib * MIB / writes)
+        .filter(|bytes| *bytes > 0.0 && bytes.is_finite());
+    found.commits_per_s = waits_per_s(report, COMMIT);
+    found.host_busy_percent = of("os_cpu").map(|sum| sum / report.metrics.len() as f64);
+    let at = |events: &[&str], quantile: f64| {
+        let waits = waits_per_s(report, events)? * seconds(report)?;
+        let all = distribution(report, events);
+        (waits >= P99_WAITS_MIN)
+            .then(|| quantile_us(&all, quantile))
+            .flatten()
+    };
+    found.single_block_waits = waits_per_s(report, SINGLE_BLOCK)
+        .zip(seconds(report))
+        .map(|(per_s, seconds)| per_s * seconds);
+    found.random_read_p50_us = at(SINGLE_BLOCK, 0.5);
+    found.random_read_p99_us = at(SINGLE_BLOCK, 0.99);
+    found.log_write_p99_us = at(LOG_WRITE, 0.99);
+    found.commit_p99_us = at(COMMIT, 0.99);
+    // Milliseconds of a synchronous single-block read, since 11.2, of one instance.
+    if let [one] = &report.metrics[..] {
+        let told = one.figures.iter().find(|(name, _)| name == "s_blk_r_lat");
+        found.random_read_us = told.map(|(_, ms)| ms.value * 1e3).filter(|us| *us > 0.0);
+    }
+}

@@ -1,0 +1,364 @@
+//! Reports of databases: what they ask of their storage, what they got, and whether the figures of a
+//! report agree with each other.
+//!
+//! Input: facts of reports. Output: a demand for each instance, figures of each report, findings.
+
+mod against;
+mod captures;
+mod checks;
+mod database_figures;
+mod database_result;
+mod distribution;
+mod evidence;
+mod hidden;
+mod instances;
+mod loops;
+mod notes;
+mod rates;
+mod read_kind;
+mod report_figures;
+mod room;
+mod scale_up;
+mod sources;
+mod streams;
+mod watched;
+mod watched_counters;
+mod watched_demand;
+mod watched_streams;
+mod watched_types;
+
+pub use against::{Answer, DemandAgainst, StreamAgainst, Usage, against};
+pub use database_figures::DatabaseFigures;
+pub use database_result::{DatabaseResult, WaitShare, database};
+pub use evidence::has_possible_reads;
+pub use hidden::{hidden_log_writes, hidden_times, hidden_waits};
+pub use instances::{DemandOfInstances, at_one_time};
+pub use loops::{LoopFigures, LoopKind, LoopWait, LoopWitness};
+pub use scale_up::load_points;
+pub use sources::{demands, imported_demands};
+pub use watched::WatchReader;
+pub use watched_demand::WatchDemands;
+pub use watched_types::{
+    BusiestInterval, OwnCost, StorageRoom, StreamPoint, StreamRoom, WatchResult, WatchedPoint,
+    WatchedSource, WatchedStream,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rigel_import::{Source, read, table::Columns};
+    use rigel_model::record::Imported;
+    use rigel_model::{DemandKind, FindingName, Severity};
+
+    // Made for these tests, in the layout of 11.2.0.4: no figures of a real database.
+    const TEXT: &str = include_str!("../../../../tests/imports/awr_synthetic.txt");
+    const HTML: &str = include_str!("../../../../tests/imports/awr_synthetic.html");
+    const STATSPACK: &str = include_str!("../../../../tests/imports/statspack_synthetic.lst");
+
+    fn imported(files: &[(&str, &str)]) -> Vec<Imported> {
+        let sources: Vec<Source> = files
+            .iter()
+            .map(|(name, text)| Source { name, text })
+            .collect();
+        read(&sources, None, &Columns::default()).unwrap()
+    }
+
+    fn result(text: &str) -> DatabaseResult {
+        database(&imported(&[("report", text)])).unwrap()
+    }
+
+    fn near(figure: Option<f64>, known: f64, tolerance: f64) {
+        let figure = figure.expect("it is told");
+        assert!(
+            (figure / known - 1.0).abs() <= tolerance,
+            "{figure} and not {known}"
+        );
+    }
+
+    /// The report was made from these numbers.
+    #[test]
+    fn the_demand_of_a_report_is_what_it_was_made_of() {
+        const SECONDS: f64 = 3613.02;
+        for (text, digits) in [(TEXT, 1e-3), (HTML, 1e-4)] {
+            let found = result(text);
+            let interval = &found.demands[0].intervals[0];
+            near(interval.seconds, SECONDS, 1e-5);
+            let stream = |kind| interval.stream(kind).unwrap();
+            let random = stream(DemandKind::RandomReads);
+            near(random.per_s, (1_000_000.0 - 60_000.0) / SECONDS, digits);
+            near(random.mean_us, 2220.0 / 0.92, 0.005);
+            near(random.mean_bytes, 8192.0, 1e-9);
+            let multi = stream(DemandKind::MultiblockReads);
+            near(multi.per_s, 60_000.0 / SECONDS, 1e-5);
+            near(
+                multi.mean_bytes,
+                (1_500_000.0 - 940_000.0) / 60_000.0 * 8192.0,
+                1e-2,
+            );
+            let direct = stream(DemandKind::DirectReads);
+            near(direct.per_s, 12_500.0 / SECONDS, 0.02);
+            let pages = stream(DemandKind::PageWrites);
+            near(pages.per_s, 150_000.0 / SECONDS, 2e-3);
+            near(pages.mean_bytes, 200_000.0 * 8192.0 / 150_000.0, 3e-3);
+            assert_eq!(pages.mean_us, None, "a batch is no write");
+            let log = stream(DemandKind::LogWrites);
+            near(log.per_s, 100_000.0 / SECONDS, 1e-5);
+            near(log.mean_bytes, 12_400.0, 1e-9);
+            near(log.mean_us, 800.0, 0.01);
+        }
+    }
+
+    #[test]
+    fn the_figures_for_spreadsheets_are_those_the_report_was_made_of() {
+        let found = &result(HTML).figures[0];
+        near(found.all_reads_per_s, 1_042_500.0 / 3613.02, 1e-5);
+        near(found.db_write_mib_per_s, 220_000.0 / 128.0 / 3613.02, 1e-5);
+        near(found.redo_write_bytes, 12_400.0, 1e-9);
+        near(found.commit_us, 1200.0, 0.005);
+        near(found.host_busy_percent, 18.2, 1e-9);
+        near(found.active_sessions, 4000.0 / 3613.02, 1e-4);
+        // Of 920,000: 95 % below 8 ms, 99 % below 16 ms: on the bound.
+        near(found.random_read_p99_us, 16_000.0, 0.001);
+        assert_eq!(found.top_event.as_deref(), Some("db file sequential read"));
+    }
+
+    #[test]
+    fn statspack_of_the_same_window_agrees_within_a_percent() {
+        let (awr, statspack) = (result(HTML), result(STATSPACK));
+        let (one, other) = (&awr.figures[0], &statspack.figures[0]);
+        for (one, other) in [
+            (one.seconds, other.seconds),
+            (one.all_reads_per_s, other.all_reads_per_s),
+            (one.all_write_mib_per_s, other.all_write_mib_per_s),
+            (one.redo_writes_per_s, other.redo_writes_per_s),
+            (one.redo_write_bytes, other.redo_write_bytes),
+            (one.random_reads_per_s, other.random_reads_per_s),
+            (one.random_read_us, other.random_read_us),
+            (one.random_read_p99_us, other.random_read_p99_us),
+            (one.log_write_us, other.log_write_us),
+            (one.host_busy_percent, other.host_busy_percent),
+        ] {
+            near(one, other.unwrap(), 0.01);
+        }
+    }
+
+    fn warnings(text: &str) -> Vec<String> {
+        let found = result(text).findings.into_iter();
+        found
+            .filter(|finding| finding.severity != Severity::Note)
+            .map(|finding| finding.what)
+            .collect()
+    }
+
+    #[test]
+    fn a_report_that_agrees_with_itself_has_no_warning() {
+        for text in [TEXT, HTML, STATSPACK] {
+            assert_eq!(warnings(text), Vec::<String>::new());
+        }
+        let notes = result(HTML).findings;
+        assert!(
+            notes
+                .iter()
+                .any(|finding| finding.is(FindingName::DemandCensored))
+        );
+        assert!(
+            notes
+                .iter()
+                .any(|finding| finding.is(FindingName::BurstsUnknown))
+        );
+    }
+
+    #[test]
+    fn one_changed_digit_is_named_with_both_figures() {
+        for (text, whole, changed, part) in [
+            // A count, a time, an average and a share of one row.
+            (
+                TEXT,
+                "60,000     0        270",
+                "61,000     0        970",
+                "db file scattered read",
+            ),
+            (
+                HTML,
+                ">108</td><td class=\"awrc\">1<",
+                ">508</td><td class=\"awrc\">1<",
+                "log file sync",
+            ),
+            (HTML, ">100,000</td>", ">170,000</td>", "redo writes"),
+            (HTML, ">1,900,000</td>", ">1,800,000</td>", "physical reads"),
+            (HTML, ">332,132.12</td>", ">382,132.12</td>", "redo size"),
+            (HTML, "60.22 (mins)", "62.22 (mins)", "elapsed time"),
+            (HTML, ">40.0</td>", ">60.0</td>", "shares of the histogram"),
+        ] {
+            assert!(text.contains(whole), "{whole}");
+            let said = warnings(&text.replacen(whole, changed, 1));
+            assert!(
+                said.iter().any(|what| what.contains(part)),
+                "{part}: {said:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_edited_report_is_doubted() {
+        let edited = HTML
+            .replace(">1,900,000</td>", ">2,900,000</td>")
+            .replace(">100,000</td>", ">170,000</td>")
+            .replace("60.22 (mins)", "90.22 (mins)");
+        let found = result(&edited).findings;
+        assert!(
+            found
+                .iter()
+                .any(|finding| finding.is(FindingName::ReportDoubted))
+        );
+    }
+
+    #[test]
+    fn a_figure_that_contradicts_itself_is_not_used() {
+        let found = result(&TEXT.replacen("99,500     0         80", "99,500     0        480", 1));
+        assert_eq!(found.figures[0].log_write_us, None);
+        let log = found.demands[0].intervals[0]
+            .stream(DemandKind::LogWrites)
+            .unwrap();
+        assert!(log.mean_us.is_none() && log.per_s.is_some());
+    }
+
+    /// The same report as that of the other instance of a RAC.
+    fn of_instance(number: u32) -> String {
+        HTML.replace("<td class=\"awrc\">NO</td>", "<td class=\"awrc\">YES</td>")
+            .replace("synth1", &format!("synth{number}"))
+            .replace(
+                "<th class=\"awrbg\" scope=\"col\">Cursors/Session</th>",
+                "<th>Cursors/Session</th><th>Instances</th>",
+            )
+            .replace(">1.1</td></tr>", ">1.1</td><td>2</td></tr>")
+    }
+
+    #[test]
+    fn instances_of_a_rac_stay_apart_and_are_summed() {
+        let (one, two) = (of_instance(1), of_instance(2));
+        let found = database(&imported(&[("1.html", &one), ("2.html", &two)])).unwrap();
+        let names: Vec<&str> = found
+            .demands
+            .iter()
+            .map(|demand| demand.database.as_str())
+            .collect();
+        assert_eq!(
+            names,
+            ["SYNTH/synth1", "SYNTH/synth2", "SYNTH, all 2 instances"]
+        );
+        let rate = |at: usize| {
+            let interval = &found.demands[at].intervals[0];
+            interval
+                .stream(DemandKind::RandomReads)
+                .unwrap()
+                .per_s
+                .unwrap()
+        };
+        assert!((rate(2) - rate(0) - rate(1)).abs() < 1e-9);
+        assert_eq!(found.main_demand(), Some(2));
+        let alone = database(&imported(&[("1.html", &one)])).unwrap();
+        let missing = |finding: &&rigel_model::Finding| finding.is(FindingName::InstancesMissing);
+        let said = &alone.findings.iter().find(missing).unwrap().what;
+        assert!(said.contains("1 of 2 instances"), "{said}");
+    }
+
+    #[test]
+    fn files_numbered_by_sessions_are_loads_of_a_curve() {
+        let files = [
+            ("awr.txt.4", TEXT),
+            ("awr.txt.16", TEXT),
+            ("awr.txt.1", TEXT),
+        ];
+        let all = imported(&files);
+        let found = database(&all).unwrap();
+        let sessions: Vec<Option<u32>> = found.figures.iter().map(|one| one.sessions).collect();
+        assert_eq!(sessions, [Some(1), Some(4), Some(16)]);
+        assert!(
+            found
+                .findings
+                .iter()
+                .any(|finding| finding.is(FindingName::ScaleUp))
+        );
+        let rigel_model::record::imported::Figures::Database(reports) = &all[0].figures else {
+            panic!("reports of a database")
+        };
+        let points = load_points(reports);
+        near(points[0].flows[0].iops, 260.2, 0.001);
+        near(points[0].flows[0].latencies[0].mean, 2.413e6, 0.005);
+    }
+
+    const CAPTURE: &str = "\
+~~BEGIN-OS-INFORMATION~~
+STAT_NAME                      STAT_VALUE
+------------------------------ --------------------
+NUM_CPUS                       8
+PHYSICAL_MEMORY_GB             62,8
+VERSION                        11.2.0.3.0
+DB_NAME                        SYNTH
+INSTANCES                      2
+AWR_MINER_VER                  4.0.11
+~~END-OS-INFORMATION~~
+Elapsed: 00:00:00.13
+~~BEGIN-MAIN-METRICS~~
+
+      snap      dur_m end                  inst  read_iops read_iops_max write_iops  redo_mb_s
+---------- ---------- -------------- ---------- ---------- ------------- ---------- ----------
+        10         60 26/03/02 11:00          1      300,5          1803       30,5         ,5
+        10         60 26/03/02 11:00          2      100,5           603       10,5         ,1
+        11         60 26/03/02 12:00          1      200,5          1203       20,5         ,3
+~~END-MAIN-METRICS~~
+~~BEGIN-IO-WAIT-HISTOGRAM~~
+
+   SNAP_ID WAIT_CLASS           EVENT_NAME                            WAIT_TIME_MILLI WAIT_COUNT
+---------- -------------------- ------------------------------------- --------------- ----------
+        10 User I/O             db file sequential read                             1     600000
+        10 User I/O             db file sequential read                             8     300000
+        10 System I/O           log file parallel write                             1      36000
+~~END-IO-WAIT-HISTOGRAM~~
+";
+
+    #[test]
+    fn a_capture_is_a_series_and_a_snapshot_without_an_instance_is_left_out() {
+        let found = result(CAPTURE);
+        assert_eq!(found.figures.len(), 2);
+        let demand = &found.demands[0];
+        assert_eq!(demand.intervals.len(), 1, "the second lacks instance 2");
+        let random = demand.intervals[0].stream(DemandKind::RandomReads).unwrap();
+        near(random.per_s, 900_000.0 / 3600.0, 1e-9);
+        assert!((random.latencies[1].low_us - 4000.0).abs() < 1e-9);
+        let log = demand.intervals[0].stream(DemandKind::LogWrites).unwrap();
+        near(log.per_s, 10.0, 1e-9);
+        near(log.mean_bytes, 0.6 * 1_048_576.0 / 10.0, 1e-6);
+        let writes = demand.intervals[0]
+            .stream(DemandKind::PageAndDirectWrites)
+            .unwrap();
+        near(writes.per_s, 31.0, 1e-9);
+        near(found.figures[0].all_reads_per_s, 401.0, 1e-9);
+        let said: Vec<&str> = found
+            .findings
+            .iter()
+            .map(|finding| finding.what.as_str())
+            .collect();
+        assert!(
+            said.iter()
+                .any(|what| what.contains("1 of 2 snapshots lack")),
+            "{said:?}"
+        );
+        assert!(
+            said.iter()
+                .any(|what| what.contains("6.0 times its mean read")),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn an_average_above_its_maximum_is_named() {
+        let said = warnings(&CAPTURE.replace("1803", " 103"));
+        assert!(
+            said.iter()
+                .any(|what| what.contains("read_iops of instance 1 is 300.5")),
+            "{said:?}"
+        );
+    }
+}

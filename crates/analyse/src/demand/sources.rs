@@ -1,0 +1,365 @@
+//! The demands that a run knows of: of imported reports of databases, of another tool's series, and
+//! of sessions that Rigel itself ran on a database.
+//!
+//! Input: a run, or the figures of imported files. Output: demands, the one that answers for the
+//! storage first. A figure that the source does not give stays absent.
+
+use super::database_result::database;
+use super::read_kind::reads_of;
+use super::watched_demand::WatchDemands;
+use crate::figures::quantity::count;
+use crate::point::sql::SqlSummary;
+use crate::point::summary::{PointSummary, summarise};
+use crate::request::Run;
+use rigel_model::record::imported::{Figures, Imported, ImportedSeries};
+use rigel_model::record::{End, PointRecord, Window};
+use rigel_model::{
+    Demand, DemandInterval, DemandKind, DemandOperations, DemandStream, Kind, Load, Moment,
+    ServerFacts,
+};
+
+/// The demands of a run, by what it holds; empty if it says nothing about a demand.
+#[must_use]
+pub fn demands(run: &Run) -> Vec<Demand> {
+    if !run.watched.is_empty() {
+        let mut demands = WatchDemands::default();
+        let each = run.watched.iter();
+        each.for_each(|interval| demands.add(&run.header, interval));
+        return demands.finish();
+    }
+    match &run.header.facts.server {
+        Some(server) => of_sessions(run, server).into_iter().collect(),
+        None => imported_demands(&run.imported),
+    }
+}
+
+/// The demands in another tool's figures.
+#[must_use]
+pub fn imported_demands(all: &[Imported]) -> Vec<Demand> {
+    let mut found: Vec<Demand> = Vec::new();
+    if let Some(database) = database(all) {
+        let main = database.main_demand();
+        found.extend(database.demands);
+        if let Some(main) = main {
+            found[..=main].rotate_right(1);
+        }
+    }
+    for one in all {
+        if let Figures::Series(series) = &one.figures {
+            found.extend(of_series(one, series));
+        }
+    }
+    found.retain(|demand| !demand.intervals.is_empty());
+    found
+}
+
+/// A stream without latencies.
+fn stream(kind: DemandKind, per_s: Option<f64>, bytes: Option<f64>, how: &str) -> DemandStream {
+    DemandStream {
+        kind,
+        per_s,
+        mean_bytes: bytes.filter(|bytes| bytes.is_finite() && *bytes > 0.0),
+        mean_us: None,
+        mean_range_us: None,
+        waits: None,
+        latencies: Vec::new(),
+        rate_of: how.into(),
+        latency_of: String::new(),
+    }
+}
+
+/// The columns of one device or of a csv file that make a demand.
+#[derive(Default)]
+struct DemandColumns<'a> {
+    reads: Option<&'a ImportedSeries>,
+    read_bytes: Option<(&'a ImportedSeries, f64)>,
+    read_ms: Option<&'a ImportedSeries>,
+    writes: Option<&'a ImportedSeries>,
+    write_bytes: Option<(&'a ImportedSeries, f64)>,
+    write_ms: Option<&'a ImportedSeries>,
+}
+
+/// A demand for each device of iostat; one for a csv file.
+fn of_series(source: &Imported, series: &[ImportedSeries]) -> Vec<Demand> {
+    let mut devices: Vec<(&str, DemandColumns)> = Vec::new();
+    for one in series {
+        // The columns of iostat are named `DEVICE COLUMN`.
+        let (device, column) = if source.tool == "iostat" {
+            one.name.rsplit_once(' ').unwrap_or(("", &one.name))
+        } else {
+            ("", one.name.as_str())
+        };
+        let at = devices
+            .iter()
+            .position(|(known, _)| *known == device)
+            .unwrap_or_else(|| {
+                devices.push((device, DemandColumns::default()));
+                devices.len() - 1
+            });
+        devices[at].1.add(one, column);
+    }
+    devices
+        .into_iter()
+        .filter_map(|(device, columns)| {
+            let named = source.sources.first().map_or("", String::as_str);
+            let file = named.rsplit('/').next().unwrap_or_default();
+            Some(Demand {
+                source: source.tool.clone(),
+                database: if device.is_empty() { file } else { device }.into(),
+                release: source.version.clone(),
+                host: None,
+                block_bytes: None,
+                intervals: columns.intervals()?,
+                sum_of: Vec::new(),
+            })
+        })
+        .collect()
+}
+
+impl<'a> DemandColumns<'a> {
+    fn add(&mut self, series: &'a ImportedSeries, column: &str) {
+        /// Bytes of a sector, as iostat counts them.
+        const SECTOR: f64 = 512.0;
+        match column {
+            "r/s" => self.reads = Some(series),
+            "w/s" => self.writes = Some(series),
+            "rkB/s" => self.read_bytes = Some((series, 1024.0)),
+            "wkB/s" => self.write_bytes = Some((series, 1024.0)),
+            "rMB/s" => self.read_bytes = Some((series, 1024.0 * 1024.0)),
+            "wMB/s" => self.write_bytes = Some((series, 1024.0 * 1024.0)),
+            "rsec/s" => self.read_bytes = Some((series, SECTOR)),
+            "wsec/s" => self.write_bytes = Some((series, SECTOR)),
+            "r_await" => self.read_ms = Some(series),
+            "w_await" => self.write_ms = Some(series),
+            // Of a csv file: rates of reads and of writes by their names.
+            name if series.unit == "/s" => {
+                let name = name.to_ascii_lowercase();
+                let place = if name.contains("read") {
+                    &mut self.reads
+                } else if name.contains("write") {
+                    &mut self.writes
+                } else {
+                    return;
+                };
+                place.get_or_insert(series);
+            }
+            _ => {}
+        }
+    }
+
+    /// An interval for each sample of reads or writes; `None` without such columns.
+    fn intervals(&self) -> Option<Vec<DemandInterval>> {
+        let samples = &self.reads.or(self.writes)?.samples;
+        let intervals = samples.iter().map(|sample| {
+            let at = |series: Option<&ImportedSeries>| {
+                let samples = &series?.samples;
+                let found = samples.iter().find(|one| one.begin == sample.begin)?;
+                found.rate()
+            };
+            let size = |bytes: Option<(&ImportedSeries, f64)>, per_s: Option<f64>| {
+                let (series, factor) = bytes?;
+                Some(at(Some(series))? * factor / per_s.filter(|per_s| *per_s > 0.0)?)
+            };
+            let mut streams = Vec::new();
+            if let Some(reads) = self.reads {
+                let per_s = at(Some(reads));
+                let bytes = size(self.read_bytes, per_s);
+                let kind = reads_of(bytes);
+                let how = match bytes {
+                    Some(_) => "all reads of the device; the mean size hides a mixture",
+                    None => "the column of reads; one block each",
+                };
+                let mut found = stream(kind, per_s, bytes, &format!("{}: {how}", reads.name));
+                with_latency(&mut found, at(self.read_ms));
+                streams.push(found);
+            }
+            if let Some(writes) = self.writes {
+                let per_s = at(Some(writes));
+                let bytes = size(self.write_bytes, per_s);
+                let how = format!("{}: all writes, those of the log among them", writes.name);
+                let mut found = stream(DemandKind::PageAndDirectWrites, per_s, bytes, &how);
+                with_latency(&mut found, at(self.write_ms));
+                streams.push(found);
+            }
+            DemandInterval {
+                label: format!("sample of {}", sample.begin.short()),
+                begin: Some(sample.begin),
+                seconds: sample.seconds,
+                streams,
+                left_out: None,
+                censored: String::new(),
+                operations: None,
+            }
+        });
+        Some(intervals.collect())
+    }
+}
+
+/// The kernel's mean time of a device's operations.
+fn with_latency(stream: &mut DemandStream, ms: Option<f64>) {
+    stream.mean_us = ms.filter(|ms| *ms > 0.0).map(|ms| ms * 1e3);
+    if stream.mean_us.is_some() {
+        stream.latency_of = "await of the device".into();
+    }
+}
+
+/// The demand of a database's sessions that Rigel ran: an interval for each load.
+fn of_sessions(run: &Run, server: &ServerFacts) -> Option<Demand> {
+    let tables = server.tables?;
+    let block = f64::from(tables.block);
+    let records = run.joined();
+    let complete = records.iter().filter(|record| record.end == End::Complete);
+    let intervals: Vec<DemandInterval> = complete
+        .filter_map(|record| {
+            let point = summarise(record);
+            let sql = point.sql.as_deref()?;
+            let streams = streams_of_sessions(sql, block)?;
+            let operations = operations_of(record, sql);
+            let censored = if is_open(record) {
+                ""
+            } else {
+                "its sessions wait for storage before they ask again"
+            };
+            Some(DemandInterval {
+                operations,
+                censored: censored.into(),
+                ..interval_of(&point, streams)
+            })
+        })
+        .collect();
+    (!intervals.is_empty()).then(|| Demand {
+        source: "rigel sql".into(),
+        database: run.header.facts.name.clone(),
+        release: Some(server.version.clone()),
+        host: Some(run.header.host.name.clone()).filter(|name| !name.is_empty()),
+        block_bytes: Some(tables.block),
+        intervals,
+        sum_of: Vec::new(),
+    })
+}
+
+fn interval_of(point: &PointSummary, streams: Vec<DemandStream>) -> DemandInterval {
+    DemandInterval {
+        label: point.coordinates.to_string(),
+        begin: point.started.parse::<Moment>().ok(),
+        seconds: Some(point.measured_s),
+        streams,
+        left_out: None,
+        censored: String::new(),
+        operations: None,
+    }
+}
+
+/// True if operations were due at times of their own.
+fn is_open(record: &PointRecord) -> bool {
+    let mut loads = record.streams.iter().flat_map(|stream| &stream.loads);
+    loads.all(|load| matches!(load, Load::Open { .. }))
+}
+
+/// What the sessions did, by their own counts; `None` if they completed nothing.
+fn operations_of(record: &PointRecord, sql: &SqlSummary) -> Option<DemandOperations> {
+    let stream = record.streams.iter().find(|stream| stream.sql.is_some())?;
+    let mean_us = |wanted: &dyn Fn(Kind) -> bool| {
+        let mut total = Window::default();
+        let kinds = stream.kinds.iter().filter(|kind| wanted(kind.kind));
+        kinds.for_each(|kind| total.merge(&kind.total()));
+        (total.done > 0).then(|| total.response.sum as f64 / 1e3 / total.done as f64)
+    };
+    let is_read = |kind| matches!(kind, Kind::Read | Kind::Scan);
+    (sql.operations_per_s > 0.0).then_some(DemandOperations {
+        per_s: sql.operations_per_s,
+        mean_us: mean_us(&|_| true),
+        read_mean_us: mean_us(&is_read),
+        sessions: sql.sessions,
+        work: stream.sql?,
+    })
+}
+
+/// The streams by the server's counters; `None` if it counts no reads.
+fn streams_of_sessions(sql: &SqlSummary, block: f64) -> Option<Vec<DemandStream>> {
+    let server = sql.server.as_ref()?;
+    let reads = server.physical?;
+    let mut random = stream(
+        DemandKind::RandomReads,
+        Some(reads.per_s),
+        Some(block),
+        "the server's count of blocks read past its buffer cache",
+    );
+    random.mean_us = server.read_mean_us;
+    if random.mean_us.is_some() {
+        random.latency_of = "the server's own timing of reads".into();
+    }
+    let mut streams = vec![random];
+    streams.extend(server.written.map(|written| {
+        stream(
+            DemandKind::PageWrites,
+            Some(written.per_s),
+            Some(block),
+            "the server's count of blocks written",
+        )
+    }));
+    streams.extend(server.log_syncs.map(|syncs| {
+        let bytes = server
+            .log_bytes
+            .filter(|_| syncs.per_s > 0.0)
+            .map(|bytes| bytes.per_s / syncs.per_s);
+        let how = format!(
+            "syncs of the log, {} per second; size from its bytes",
+            count(syncs.per_s)
+        );
+        stream(DemandKind::LogWrites, Some(syncs.per_s), bytes, &how)
+    }));
+    Some(streams)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rigel_import::{Source, read, table};
+    use rigel_model::DemandAt;
+
+    fn found(name: &str, text: &str) -> Vec<Demand> {
+        let sources = [Source { name, text }];
+        imported_demands(&read(&sources, None, &table::Columns::default()).unwrap())
+    }
+
+    #[test]
+    fn a_published_day_is_a_demand_of_random_reads() {
+        let text = include_str!("../../../../docs/examples/cloud-day.csv");
+        let demands = found("cloud-day.csv", text);
+        let [demand] = &demands[..] else {
+            panic!("{demands:?}")
+        };
+        let (busiest, _) = demand.interval_at(DemandAt::Peak).unwrap();
+        let reads = busiest.stream(DemandKind::RandomReads).unwrap();
+        assert!(
+            (7100.0..7200.0).contains(&reads.per_s.unwrap()),
+            "{reads:?}"
+        );
+        assert_eq!((reads.mean_bytes, reads.mean_us), (None, None));
+        assert_eq!(busiest.streams.len(), 1);
+    }
+
+    #[test]
+    fn each_device_of_iostat_is_a_demand_with_sizes_and_means() {
+        let text = include_str!("../../../../tests/imports/iostat_iso.txt");
+        let demands = found("iostat.txt", text);
+        assert!(!demands.is_empty());
+        for demand in &demands {
+            assert_eq!(demand.source, "iostat");
+            for stream in demand.intervals.iter().flat_map(|one| &one.streams) {
+                let is_large = stream.mean_bytes.is_some_and(|bytes| bytes > 16384.0);
+                assert_eq!(
+                    is_large && stream.kind.is_read(),
+                    stream.kind == DemandKind::MultiblockReads
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn figures_without_reads_and_writes_are_no_demand() {
+        let text = "time,commits_per_second\n2026-01-01T00:00,5\n2026-01-01T00:10,6\n";
+        assert!(found("commits.csv", text).is_empty());
+    }
+}

@@ -1,0 +1,589 @@
+//! How precisely the figures of one class of a point are known: intervals from its windows, and the
+//! check of a bound.
+
+use super::quantile::{INDEPENDENT_FOR_UPPER, Quantile, SPREAD_OVER, effective_number, looks};
+use super::statistics::{Interval, Limits, Mean, spread, t_quantile};
+use rigel_model::record::{Histogram, PointRecord, StreamRecord, Window};
+use rigel_model::{Bound, Until};
+use serde::{Deserialize, Serialize};
+
+/// A figure with its 95 % interval, if that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The figure.
+    pub value: f64,
+    /// The 95 % confidence interval, provided that the measured time is representative.
+    pub interval: Option<Limits>,
+}
+
+impl From<f64> for Estimate {
+    /// A figure whose interval is not known.
+    fn from(value: f64) -> Self {
+        Self {
+            value,
+            interval: None,
+        }
+    }
+}
+
+impl Estimate {
+    /// The lower limit of the interval; the figure itself if it has none.
+    #[must_use]
+    pub fn least(self) -> f64 {
+        self.interval.map_or(self.value, |limits| limits.low)
+    }
+
+    /// The upper limit of the interval; the figure itself if it has none.
+    #[must_use]
+    pub fn greatest(self) -> f64 {
+        let high = self.interval.and_then(|limits| limits.high);
+        high.unwrap_or(self.value)
+    }
+
+    /// The figure in another unit. `factor` must not be negative.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        Self {
+            value: self.value * factor,
+            interval: self.interval.map(|interval| interval.scaled(factor)),
+        }
+    }
+
+    /// The quotient of two figures. The interval is that of independent figures by the delta method
+    /// on logarithms: the distances of the limits add up as squares. `None` if either has no
+    /// interval with both limits, or a lower limit that is not above zero.
+    #[must_use]
+    pub fn over(self, divisor: Self) -> Self {
+        let value = self.value / divisor.value;
+        let ends = |of: Self| {
+            let interval = of
+                .interval
+                .and_then(Limits::both)
+                .filter(|interval| interval.low > 0.0)?;
+            Some((
+                (of.value / interval.low).ln(),
+                (interval.high / of.value).ln(),
+            ))
+        };
+        let interval =
+            ends(self)
+                .zip(ends(divisor))
+                .map(|((down, up), (divisor_down, divisor_up))| Limits {
+                    low: value * (-down.hypot(divisor_up)).exp(),
+                    high: Some(value * up.hypot(divisor_down).exp()),
+                });
+        Self { value, interval }
+    }
+
+    /// Half the width of the interval as a fraction of the figure; `None` if one of the limits is
+    /// unknown.
+    #[must_use]
+    pub fn precision(self) -> Option<f64> {
+        self.interval
+            .and_then(Limits::both)
+            .map(|interval| interval.relative(self.value))
+    }
+}
+
+/// The 95 % intervals of one class. Times in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Confidence {
+    /// Completed operations per second.
+    pub iops: Mean,
+    /// Mean response time.
+    pub mean_us: Option<Mean>,
+    /// Median response time.
+    pub p50_us: Option<Limits>,
+    /// 99th percentile of response time.
+    pub p99_us: Option<Limits>,
+    /// 99.9th percentile of response time.
+    pub p999_us: Option<Limits>,
+}
+
+impl Confidence {
+    /// Intervals from the complete windows of `width_s` seconds; `None` if there are too few.
+    #[must_use]
+    pub fn of(windows: &[Window], width_s: f64) -> Option<Self> {
+        let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
+        let sums: Vec<f64> = windows
+            .iter()
+            .map(|window| window.response.sum as f64 / 1e3)
+            .collect();
+        let histograms: Vec<&Histogram> = windows
+            .iter()
+            .map(|window| &window.response.histogram)
+            .collect();
+        let quantile = |q| {
+            let found = Quantile::of_windows(&histograms, q)?;
+            found.interval.map(|interval| interval.scaled(1e-3))
+        };
+        Some(Self {
+            iops: Mean::of_batches(&counts)?.scaled(1.0 / width_s),
+            mean_us: mean_of_operations(&sums, &counts),
+            p50_us: quantile(0.5),
+            p99_us: quantile(0.99),
+            p999_us: quantile(0.999),
+        })
+    }
+}
+
+/// Minimum number of windows with operations for the interval of a mean. Windows without any differ
+/// from it by nothing: the error of a mean of three operations in forty windows would be that of
+/// forty figures, and that of one window's operations would be 0.
+pub(crate) const WINDOWS_FOR_MEAN: usize = 10;
+
+/// The mean of operations from the sums and counts of windows; `None` if too few windows have any.
+fn mean_of_operations(sums: &[f64], counts: &[f64]) -> Option<Mean> {
+    let filled = counts.iter().filter(|count| **count > 0.0).count();
+    let mean =
+        Mean::of_ratio(sums, counts).filter(|_| filled >= WINDOWS_FOR_MEAN.min(counts.len()))?;
+    Some(Mean {
+        degrees: mean.degrees.min(filled as f64 - 1.0),
+        ..mean
+    })
+}
+
+/// The complete windows, all kinds of operations together.
+pub(crate) fn whole_windows(stream: &StreamRecord, record: &PointRecord) -> Vec<Window> {
+    let together = |at| {
+        let mut together = Window::default();
+        stream
+            .windows_at(at)
+            .for_each(|window| together.merge(window));
+        together
+    };
+    (0..record.whole_windows()).map(together).collect()
+}
+
+/// Whether a bound is kept, as far as the measured time shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BoundVerdict {
+    /// With 95 % confidence, the storage keeps it.
+    Kept,
+    /// With 95 % confidence, it does not.
+    Broken,
+    /// The measured time shows neither.
+    Undecided,
+}
+
+impl BoundVerdict {
+    /// Of several verdicts all of which are required: broken if one is, else undecided if one is.
+    #[must_use]
+    pub fn all_of(verdicts: impl Iterator<Item = Self>) -> Self {
+        verdicts.fold(Self::Kept, |all, verdict| match (all, verdict) {
+            (Self::Broken, _) | (_, Self::Broken) => Self::Broken,
+            (Self::Undecided, _) | (_, Self::Undecided) => Self::Undecided,
+            (Self::Kept, Self::Kept) => Self::Kept,
+        })
+    }
+
+    /// Of several verdicts one of which is enough: kept if one is, else undecided if one is.
+    #[must_use]
+    pub fn any_of(verdicts: impl Iterator<Item = Self>) -> Self {
+        verdicts.fold(Self::Broken, |any, verdict| match (any, verdict) {
+            (Self::Kept, _) | (_, Self::Kept) => Self::Kept,
+            (Self::Undecided, _) | (_, Self::Undecided) => Self::Undecided,
+            (Self::Broken, Self::Broken) => Self::Broken,
+        })
+    }
+}
+
+/// How the response times of one class compare with a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct BoundCheck {
+    /// Fraction of all due operations that were certainly within the bound.
+    pub share: f64,
+    /// True if the measured operations keep the bound.
+    pub kept: bool,
+    /// The 95 % interval of the share; `None` if there are too few windows.
+    pub share_interval: Option<Interval>,
+    /// Whether the storage keeps the bound.
+    pub verdict: BoundVerdict,
+    /// The number of independent operations that the measured ones are worth for the share; `None`
+    /// if there are too few windows.
+    pub independent: Option<f64>,
+}
+
+impl BoundCheck {
+    /// Counts the operations within the bound. Failed and unserved operations are not within it. To
+    /// be certain, neither are those in a histogram bucket that contains the bound.
+    #[must_use]
+    pub fn of(response: &Histogram, missed: u64, bound: Bound) -> Self {
+        let within: u64 = response
+            .buckets()
+            .filter(|(_, high, _)| *high <= bound.latency.0)
+            .map(|(_, _, count)| count)
+            .sum();
+        let all = response.count() + missed;
+        let share = if all > 0 {
+            within as f64 / all as f64
+        } else {
+            0.0
+        };
+        Self {
+            share,
+            kept: all > 0 && share >= bound.quantile,
+            share_interval: None,
+            verdict: BoundVerdict::Undecided,
+            independent: None,
+        }
+    }
+
+    /// True if `times` as much measured time would show that the bound is kept, provided that the
+    /// share stays what it is.
+    #[must_use]
+    pub fn would_be_kept(&self, times: f64, bound: Bound) -> bool {
+        self.independent
+            .is_some_and(|independent| shows_kept(self.share, independent * times, bound))
+    }
+
+    /// True if `times` as much measured time would show that the bound is broken, provided that the
+    /// share stays what it is.
+    #[must_use]
+    pub fn would_be_broken(&self, times: f64, bound: Bound) -> bool {
+        let z = t_quantile(f64::INFINITY);
+        self.independent.is_some_and(|independent| {
+            wilson(self.share, independent * times, z).high < bound.quantile
+        })
+    }
+
+    /// The same with the interval of the share, from consecutive windows. `response` has all
+    /// operations that ended; `missed` are failed and
+    /// unserved operations, which are not within the bound.
+    ///
+    /// Wilson's score interval (Journal of the American Statistical Association 22, 1927), with
+    /// Student's t, for as many independent operations as the measured ones are worth. Slow
+    /// operations come together, so that number follows from the error of the share over windows.
+    /// Where that rests on a few bunches of slow operations, the error of the mean response time
+    /// counts too, if it gives less.
+    ///
+    /// That is too cautious where the bound lies far from what was measured and the mean drifts. So
+    /// the bound is also kept if almost no operation can lie above it by the mean of their squares,
+    /// and there were enough of them if all were independent; or if the interval of the quantile
+    /// ends below it. It is broken if that interval begins above it.
+    ///
+    /// In simulation, with queues and with lognormal response times that drift, a bound that is the
+    /// true p99 is called kept in at most 4 % of series, and broken in as many. Of series of 1,000
+    /// operations or more whose p99 is a tenth of the bound, 99.9 % are decided; by the share
+    /// alone, of some kinds none.
+    #[must_use]
+    pub fn of_windows(response: &Histogram, missed: u64, windows: &[Window], bound: Bound) -> Self {
+        let plain = Self::of(response, missed, bound);
+        let Some(worth) = independent(windows, plain.share, bound) else {
+            return plain;
+        };
+        let interval = wilson(plain.share, worth.count, t_quantile(worth.degrees));
+        let verdict = if interval.low >= bound.quantile {
+            BoundVerdict::Kept
+        } else if interval.high < bound.quantile {
+            BoundVerdict::Broken
+        } else if is_far_below(windows, missed, plain.share, bound) {
+            BoundVerdict::Kept
+        } else {
+            by_quantile(windows, missed, bound)
+        };
+        Self {
+            share_interval: Some(interval),
+            verdict,
+            independent: Some(worth.count),
+            ..plain
+        }
+    }
+}
+
+/// True if response times lie so far below a bound that almost no operation can be beyond it.
+/// `missed` operations are not within it, and `share` is.
+///
+/// Markov's inequality: the share above a limit is at most the mean of the squares divided by the
+/// square of the limit. It needs no operation near the limit, and is far above the truth
+/// elsewhere. But a mean of a few operations knows nothing of slow ones that are rarer than these:
+/// so there must be as many as would show that the bound is kept if all were independent.
+fn is_far_below(windows: &[Window], missed: u64, share: f64, bound: Bound) -> bool {
+    let squares: Vec<f64> = windows
+        .iter()
+        .map(|window| window.response.sum_squares)
+        .collect();
+    let counts = counts(windows);
+    let Some(mean) = Mean::of_ratio(&squares, &counts) else {
+        return false;
+    };
+    let (done, missed) = (counts.iter().sum::<f64>(), missed as f64);
+    let above = mean.interval().high / (bound.latency.0 as f64).powi(2);
+    let most = (above * done + missed) / (done + missed);
+    most <= 1.0 - bound.quantile && shows_kept(share, done + missed, bound)
+}
+
+/// Whether a bound is kept, by the interval of its quantile. `missed` operations are not within it.
+fn by_quantile(windows: &[Window], missed: u64, bound: Bound) -> BoundVerdict {
+    let histograms: Vec<&Histogram> = windows
+        .iter()
+        .map(|window| &window.response.histogram)
+        .collect();
+    let done: f64 = counts(windows).iter().sum();
+    let of_done = bound.quantile * (done + missed as f64) / done;
+    let quantile = Quantile::of_windows(&histograms, of_done).filter(|_| of_done < 1.0);
+    let limit = bound.latency.0 as f64;
+    match quantile.and_then(|known| known.interval) {
+        Some(Limits { low, .. }) if low > limit => BoundVerdict::Broken,
+        Some(Limits {
+            high: Some(high), ..
+        }) if high <= limit => BoundVerdict::Kept,
+        _ => BoundVerdict::Undecided,
+    }
+}
+
+/// The number of operations in each window.
+fn counts(windows: &[Window]) -> Vec<f64> {
+    windows
+        .iter()
+        .map(|window| window.response.histogram.count() as f64)
+        .collect()
+}
+
+/// True if this share among this number of independent operations shows that the bound is kept.
+pub(crate) fn shows_kept(share: f64, independent: f64, bound: Bound) -> bool {
+    wilson(share, independent, t_quantile(f64::INFINITY)).low >= bound.quantile
+}
+
+impl BoundCheck {
+    /// The check of a running measurement.
+    fn so_far(windows: &[Window], bound: Bound) -> Self {
+        let mut all = Histogram::default();
+        windows
+            .iter()
+            .for_each(|window| all.merge(&window.response.histogram));
+        Self::of_windows(&all, 0, windows, bound)
+    }
+}
+
+/// Independent operations.
+struct Independent {
+    /// Their number.
+    count: f64,
+    /// Degrees of freedom of the error that the number follows from.
+    degrees: f64,
+}
+
+/// The number of independent operations that these windows are worth for the share within the
+/// bound; `None` if there are too few windows, or no operations.
+fn independent(windows: &[Window], share: f64, bound: Bound) -> Option<Independent> {
+    let counts = counts(windows);
+    let count: f64 = counts.iter().sum();
+    if count <= 0.0 {
+        return None;
+    }
+    let sums: Vec<f64> = windows
+        .iter()
+        .map(|window| window.response.sum as f64)
+        .collect();
+    let squares: f64 = windows
+        .iter()
+        .map(|window| window.response.sum_squares)
+        .sum();
+    let mean = Mean::of_ratio(&sums, &counts)?;
+    let variance = (squares / count - mean.value * mean.value).max(0.0);
+    let by_mean = if mean.error > 0.0 {
+        variance / mean.error.powi(2)
+    } else {
+        count
+    };
+    let within = |window: &Window| {
+        let buckets = window.response.histogram.buckets();
+        let fast = buckets.filter(|(_, high, _)| *high <= bound.latency.0);
+        fast.map(|(.., count)| count).sum::<u64>() as f64
+    };
+    let residuals: Vec<f64> = windows
+        .iter()
+        .zip(&counts)
+        .map(|(window, count)| within(window) - share * count)
+        .collect();
+    let spread = spread(&residuals)?;
+    let error = spread.error * residuals.len() as f64 / count;
+    let by_share = if error > 0.0 {
+        share * (1.0 - share) / error.powi(2)
+    } else {
+        count
+    };
+    let slow = windows
+        .iter()
+        .zip(&counts)
+        .map(|(window, count)| count - within(window));
+    // As for the upper limit of a quantile.
+    let is_known =
+        (1.0 - share) * by_share >= INDEPENDENT_FOR_UPPER && effective_number(slow) >= SPREAD_OVER;
+    Some(Independent {
+        count: if is_known {
+            by_share
+        } else {
+            by_mean.min(by_share)
+        }
+        .min(count),
+        degrees: spread.degrees,
+    })
+}
+
+/// The score interval of a share of `count` independent values; `z` is the quantile of the
+/// confidence level.
+fn wilson(share: f64, count: f64, z: f64) -> Interval {
+    let scale = 1.0 + z * z / count;
+    let centre = (share + z * z / (2.0 * count)) / scale;
+    let half = z * (share * (1.0 - share) / count + (z / (2.0 * count)).powi(2)).sqrt() / scale;
+    Interval {
+        low: (centre - half).max(0.0),
+        high: (centre + half).min(1.0),
+    }
+}
+
+/// True if these windows of a running measurement are enough: its figures are as precise as
+/// requested, or the bound is certainly kept or certainly broken.
+#[must_use]
+pub fn is_enough(until: Until, windows: &[Window]) -> bool {
+    match until {
+        Until::Precise { precision, .. } => is_precise(windows, precision.get()),
+        Until::Decided { bound, .. } => is_decided(windows, bound),
+        Until::Elapsed(_) | Until::Ops(_) | Until::Work { .. } => false,
+    }
+}
+
+/// True if two consecutive looks at the windows agree on whether the bound is kept.
+fn is_decided(windows: &[Window], bound: Bound) -> bool {
+    looks(windows.len()).is_some_and(|looks| {
+        let [before, last] = looks.map(|look| BoundCheck::so_far(&windows[..look], bound).verdict);
+        last != BoundVerdict::Undecided && before == last
+    })
+}
+
+/// True if throughput and median response time are known to within `precision`.
+fn is_precise(windows: &[Window], precision: f64) -> bool {
+    let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
+    let histograms: Vec<&Histogram> = windows
+        .iter()
+        .map(|window| &window.response.histogram)
+        .collect();
+    super::quantile::precise(&counts, &histograms, precision)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rigel_model::Nanos;
+    use rigel_model::record::histogram::Bins;
+    use rigel_model::workload::rng::Rng;
+
+    /// Windows of response times, in nanoseconds.
+    fn windows(of: &[Vec<u64>]) -> Vec<Window> {
+        let one = |times: &Vec<u64>| {
+            let (mut window, mut bins) = (Window::default(), Bins::default());
+            for time in times {
+                bins.record(*time);
+                window.response.sum += time;
+                window.response.sum_squares += (*time as f64).powi(2);
+            }
+            window.done = times.len() as u64;
+            window.response.histogram = bins.take();
+            window
+        };
+        of.iter().map(one).collect()
+    }
+
+    fn check(of: &[Vec<u64>], missed: u64, latency_us: u64) -> BoundCheck {
+        let windows = windows(of);
+        let mut all = Histogram::default();
+        windows
+            .iter()
+            .for_each(|window| all.merge(&window.response.histogram));
+        let bound = Bound {
+            quantile: 0.99,
+            latency: Nanos::from_micros(latency_us),
+        };
+        BoundCheck::of_windows(&all, missed, &windows, bound)
+    }
+
+    /// 4,500 reads of 180 to 240 us in three visits that differ by 20 us.
+    fn visits() -> Vec<Vec<u64>> {
+        let of_window = |at: u64| {
+            let base = 180_000 + 20_000 * (at / 30);
+            (0..50).map(|op| base + op * 400).collect()
+        };
+        (0..90).map(of_window).collect()
+    }
+
+    #[test]
+    fn a_bound_far_above_all_response_times_is_kept_though_visits_differ() {
+        let found = check(&visits(), 0, 10_000);
+        // The differing visits leave too few independent operations for the share.
+        assert!(found.independent.is_some_and(|n| n < 381.0), "{found:?}");
+        assert_eq!(found.verdict, BoundVerdict::Kept);
+        // No operation lies above the maximum, and that one is not near 10 ms.
+        assert_eq!(check(&visits(), 0, 3_000).verdict, BoundVerdict::Kept);
+        // 360 operations cannot show that one in a hundred is not slow, however fast they are.
+        let few: Vec<Vec<u64>> = visits().iter().map(|of| of[..4].to_vec()).collect();
+        assert_eq!(check(&few, 0, 10_000).verdict, BoundVerdict::Undecided);
+        // Operations that were not served are not within any bound.
+        assert_eq!(check(&visits(), 20, 10_000).verdict, BoundVerdict::Kept);
+        assert_ne!(check(&visits(), 60, 10_000).verdict, BoundVerdict::Kept);
+    }
+
+    /// The queue of one server with exponential times of 100 us and this utilisation; 125
+    /// operations a window.
+    fn queue(rng: &mut Rng, utilisation: f64, count: usize) -> Vec<Vec<u64>> {
+        let mut wait = 0.0f64;
+        let mut next = |rng: &mut Rng| {
+            let done = wait + 1e5 * rng.exponential();
+            wait = (done - 1e5 / utilisation * rng.exponential()).max(0.0);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let time = done as u64;
+            time
+        };
+        let mut all: Vec<u64> = (0..count + 1000).map(|_| next(rng)).collect();
+        all.drain(..1000);
+        all.chunks(125).map(<[u64]>::to_vec).collect()
+    }
+
+    #[test]
+    fn verdicts_on_a_queue_are_wrong_as_seldom_as_they_say() {
+        // Response times of this queue are exponential (Kleinrock, Queueing Systems, volume 1, 1975).
+        let p99_us = 100.0 / (1.0 - 0.5) * 100.0f64.ln();
+        let mut rng = Rng::new(11, 0);
+        let series: Vec<_> = (0..400).map(|_| queue(&mut rng, 0.5, 5_000)).collect();
+        let count = |factor: f64, wanted: BoundVerdict| {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let latency_us = (p99_us * factor) as u64;
+            let is_wanted = |of: &&Vec<Vec<u64>>| check(of, 0, latency_us).verdict == wanted;
+            series.iter().filter(is_wanted).count()
+        };
+        // Of 400 series, 5 % are 20.
+        let wrong = [
+            count(0.95, BoundVerdict::Kept),
+            count(1.05, BoundVerdict::Broken),
+        ];
+        assert!(wrong.iter().all(|count| *count <= 20), "{wrong:?}");
+        // By the share alone it would be about half of them.
+        let far = count(5.0, BoundVerdict::Kept);
+        assert!(far >= 390, "{far}");
+        let slow = count(0.6, BoundVerdict::Broken);
+        assert!(slow >= 390, "{slow}");
+    }
+
+    #[test]
+    fn a_mean_of_few_operations_among_many_windows_has_no_interval() {
+        let with_operations_in = |filled: usize| {
+            let counts: Vec<f64> = (0..40).map(|at| f64::from(u8::from(at < filled))).collect();
+            let times = [300.0, 500.0, 400.0, 900.0];
+            let sums: Vec<f64> = counts
+                .iter()
+                .zip(times.iter().cycle())
+                .map(|(count, time)| count * time)
+                .collect();
+            mean_of_operations(&sums, &counts)
+        };
+        for filled in [1, 3, WINDOWS_FOR_MEAN - 1] {
+            assert_eq!(with_operations_in(filled), None, "{filled}");
+        }
+        let least = with_operations_in(WINDOWS_FOR_MEAN).expect("enough");
+        assert!(least.error > 0.0 && least.degrees <= 9.0, "{least:?}");
+        let all = with_operations_in(40).expect("enough");
+        assert!((all.value - 525.0).abs() < 1e-9, "{all:?}");
+    }
+}

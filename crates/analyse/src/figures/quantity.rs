@@ -1,0 +1,392 @@
+//! How a number becomes text for people: an amount with its unit and its interval.
+//!
+//! Input: a number or an estimate, and its unit. Output: text. The unit chooses the scale, the
+//! decimals and the form of the interval, here and nowhere else. Only charts ([`rigel_report`])
+//! and the live view, which have few columns, write shorter numbers. Files that programs read (JSON,
+//! csv, Orion's) have their own formats.
+
+use super::confidence::Estimate;
+use super::statistics::Limits;
+use rigel_model::{Bytes, Nanos};
+use std::fmt;
+
+/// Text for a figure without an interval.
+pub const UNKNOWN: &str = "interval not known";
+
+/// The unit of an amount. It chooses how the amount is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AmountUnit {
+    /// `79,941`; below a hundred with one decimal if it is not whole.
+    Number,
+    /// `79,941/s`.
+    PerSecond,
+    /// Megabytes (10^6) per second: `613 MB/s`.
+    MbPerSecond,
+    /// Microseconds, in the largest unit below the value: `450 µs`, `1.24 ms`.
+    Microseconds,
+    /// A fraction, in percent with one decimal: `12.5 %`.
+    Percent,
+    /// A fraction, in percent without a decimal from 10 % on: `12 %`, `0.3 %`.
+    RoundedPercent,
+    /// A fraction of time or operations, in percent with two decimals. 100 % is written only if it
+    /// is exact.
+    Share,
+    /// A share of the measured time: `0 %`, `0.01 %`, `9.8 %`.
+    TimeShare,
+    /// A factor, as the change that it makes: `+1.5 %`.
+    Change,
+    /// The same with two decimals: `+0.02 %`.
+    FineChange,
+}
+
+impl AmountUnit {
+    /// The number, and what follows it.
+    fn write(self, value: f64) -> (String, &'static str) {
+        let percent = value * 100.0;
+        match self {
+            Self::Number => (grouped(value), ""),
+            Self::PerSecond => (grouped(value), "/s"),
+            Self::MbPerSecond => (grouped(value), " MB/s"),
+            Self::Microseconds => Nanos::from_micros_f64(value).number_and_unit(),
+            Self::RoundedPercent if value >= 0.0995 => (format!("{percent:.0}"), " %"),
+            Self::TimeShare if percent <= 0.0 => ("0".into(), " %"),
+            Self::TimeShare if percent < 0.95 => (format!("{percent:.2}"), " %"),
+            Self::Percent | Self::RoundedPercent | Self::TimeShare => {
+                (format!("{percent:.1}"), " %")
+            }
+            Self::Share if value < 1.0 && percent >= 99.995 => ("99.99".into(), " %"),
+            Self::Share => (format!("{percent:.2}"), " %"),
+            Self::Change => (format!("{:+.1}", (value - 1.0) * 100.0), " %"),
+            Self::FineChange => (format!("{:+.2}", (value - 1.0) * 100.0), " %"),
+        }
+    }
+}
+
+/// A number with its unit, and its interval if that is known, as people read it. `Display` writes
+/// the value alone: `450 µs`.
+#[derive(Debug, Clone, Copy)]
+pub struct Amount {
+    value: f64,
+    interval: Option<Limits>,
+    unit: AmountUnit,
+}
+
+impl Amount {
+    /// An estimate in this unit.
+    #[must_use]
+    pub fn new(figure: Estimate, unit: AmountUnit) -> Self {
+        Self {
+            value: figure.value,
+            interval: figure.interval,
+            unit,
+        }
+    }
+
+    /// The value with its interval, for a cell of a table: `458 µs (438 to 463)`.
+    #[must_use]
+    pub fn in_cell(&self) -> String {
+        let (number, unit) = self.unit.write(self.value);
+        let between = self.between(unit).map(|between| format!(" ({between})"));
+        format!("{number}{unit}{}", between.unwrap_or_default())
+    }
+
+    /// The interval alone: `438 to 463 µs`; `at least 438 µs` if the upper limit is unknown.
+    #[must_use]
+    pub fn range(&self) -> String {
+        self.between("").unwrap_or_else(|| UNKNOWN.into())
+    }
+
+    /// The interval as a fraction of the value: `± 0.4 %`; `± ?` if a limit is unknown.
+    #[must_use]
+    pub fn plus_minus(&self) -> String {
+        match self.interval {
+            Some(_) => format!("± {}", self.precision()),
+            None => UNKNOWN.into(),
+        }
+    }
+
+    /// Half the width of the interval as a fraction of the value: `0.4 %`; `?` if unknown, or more
+    /// than 100 %.
+    #[must_use]
+    pub fn precision(&self) -> String {
+        let both = self.interval.and_then(Limits::both);
+        both.map(|interval| interval.relative(self.value))
+            // Beyond that, not even the order of magnitude is known.
+            .filter(|share| *share <= 1.0)
+            .map_or_else(|| "?".into(), percent)
+    }
+
+    /// The limits; `known` is a unit that need not be repeated.
+    fn between(&self, known: &str) -> Option<String> {
+        let limits = self.interval?;
+        let (low, low_unit) = self.unit.write(limits.low);
+        let new = |unit: &'static str| if unit == known { "" } else { unit };
+        Some(match limits.high.map(|high| self.unit.write(high)) {
+            None => format!("at least {low}{}", new(low_unit)),
+            Some((high, unit)) if unit == low_unit => format!("{low} to {high}{}", new(unit)),
+            Some((high, unit)) => format!("{low}{low_unit} to {high}{unit}"),
+        })
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (number, unit) = self.unit.write(self.value);
+        write!(out, "{number}{unit}")
+    }
+}
+
+/// Commas between thousands; below a hundred one decimal if it is not whole.
+fn grouped(value: f64) -> String {
+    if value.abs() < 99.95 && value.fract().abs() > 1e-9 {
+        return format!("{value:.1}");
+    }
+    let digits = format!("{:.0}", value.abs());
+    let mut text = if value <= -0.5 {
+        "-".to_string()
+    } else {
+        String::new()
+    };
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn shown(value: f64, unit: AmountUnit) -> String {
+    Amount::new(value.into(), unit).to_string()
+}
+
+/// [`AmountUnit::Number`]: `79,941`.
+#[must_use]
+pub fn count(value: f64) -> String {
+    shown(value, AmountUnit::Number)
+}
+
+/// [`AmountUnit::PerSecond`]: `5,012/s`.
+#[must_use]
+pub fn per_second(value: f64) -> String {
+    shown(value, AmountUnit::PerSecond)
+}
+
+/// [`AmountUnit::MbPerSecond`]: `613 MB/s`.
+#[must_use]
+pub fn mb_per_second(value: f64) -> String {
+    shown(value, AmountUnit::MbPerSecond)
+}
+
+/// [`AmountUnit::Microseconds`]: `450 µs`.
+#[must_use]
+pub fn time(us: f64) -> String {
+    shown(us, AmountUnit::Microseconds)
+}
+
+/// [`AmountUnit::Percent`]: `12.5 %`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    shown(share, AmountUnit::Percent)
+}
+
+/// [`AmountUnit::RoundedPercent`]: `12 %`, `0.3 %`.
+#[must_use]
+pub fn rounded_percent(share: f64) -> String {
+    shown(share, AmountUnit::RoundedPercent)
+}
+
+/// [`AmountUnit::Share`]: `99.95 %`.
+#[must_use]
+pub fn share(share: f64) -> String {
+    shown(share, AmountUnit::Share)
+}
+
+/// [`AmountUnit::TimeShare`]: `0 %`, `0.01 %`, `9.8 %`.
+#[must_use]
+pub fn time_share(share: f64) -> String {
+    shown(share, AmountUnit::TimeShare)
+}
+
+/// [`AmountUnit::Change`]: `+1.5 %` for 1.015.
+#[must_use]
+pub fn change(factor: f64) -> String {
+    shown(factor, AmountUnit::Change)
+}
+
+/// `8 KiB`.
+#[must_use]
+pub fn size(bytes: u32) -> String {
+    Bytes(bytes.into()).to_string()
+}
+
+/// Formats a bound such as `20ms@p99` as `20 ms at p99`.
+#[must_use]
+pub fn bound_in_words(bound: &str) -> String {
+    let text = bound.replace('@', " at ");
+    let unit = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .unwrap_or(text.len());
+    let (number, rest) = text.split_at(unit);
+    format!(
+        "{number} {}",
+        rest.strip_prefix("us")
+            .map_or(rest.to_string(), |rest| format!("µs{rest}"))
+    )
+}
+
+/// Capitalises the first letter.
+#[must_use]
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
+/// `a, b and c`; nothing for no words.
+#[must_use]
+pub fn listed<T: AsRef<str>>(words: &[T]) -> String {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    match &words[..] {
+        [before @ .., last] if !before.is_empty() => {
+            format!("{} and {last}", before.join(", "))
+        }
+        few => few.concat(),
+    }
+}
+
+/// `1 interval`, `1,200 requests`: a number of things whose plural is regular.
+#[must_use]
+pub fn counted(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", count(number as f64))
+}
+
+/// A requested duration: `7 days`, `15 min`, `90 s`.
+#[must_use]
+pub fn lasting(time: Nanos) -> String {
+    let seconds = time.as_secs_f64();
+    let units = [(86_400.0, "days"), (3600.0, "h"), (60.0, "min")];
+    let whole = units
+        .iter()
+        .find(|(size, _)| seconds > 0.0 && seconds % size == 0.0);
+    whole.map_or_else(
+        || time.exact(),
+        |(size, name)| format!("{} {name}", seconds / size),
+    )
+}
+
+/// The length of an interval that was not asked for, rounded: `60 minutes`, `24 hours`, `7 days`.
+#[must_use]
+pub fn rounded_length(seconds: f64) -> String {
+    const MINUTE: f64 = 60.0;
+    const HOUR: f64 = 60.0 * MINUTE;
+    const DAY: f64 = 24.0 * HOUR;
+    let tenths = |size: f64| (seconds / size * 10.0).round() / 10.0;
+    if seconds >= 2.0 * DAY {
+        format!("{} days", tenths(DAY))
+    } else if seconds >= 3.0 * HOUR {
+        format!("{} hours", tenths(HOUR))
+    } else if seconds >= 2.0 * MINUTE {
+        format!("{:.0} minutes", seconds / MINUTE)
+    } else {
+        format!("{} s", tenths(1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_rounded_to_what_a_reader_needs() {
+        let all = [60.2, 3613.0, 10_000.0, 86_398.99, 259_195.46, 604_795.0].map(rounded_length);
+        let known = [
+            "60.2 s",
+            "60 minutes",
+            "167 minutes",
+            "24 hours",
+            "3 days",
+            "7 days",
+        ];
+        assert_eq!(all, known);
+        assert_eq!(rounded_length(100_000.0), "27.8 hours");
+    }
+
+    #[test]
+    fn figures_are_written_for_people() {
+        let counts = [0.0, 7.25, 99.96, 999.6, 79_941.4, 1_234_567.0, -12_345.0].map(count);
+        assert_eq!(
+            counts,
+            ["0", "7.2", "100", "1,000", "79,941", "1,234,567", "-12,345"]
+        );
+        assert_eq!(
+            [0.25, 102.4, 1234.5, 2e6].map(time),
+            ["250 ns", "102 µs", "1.23 ms", "2.00 s"]
+        );
+        assert_eq!(
+            [1.0, 0.999_999, 0.5].map(share),
+            ["100.00 %", "99.99 %", "50.00 %"]
+        );
+        assert_eq!([1.015, 0.7].map(change), ["+1.5 %", "-30.0 %"]);
+        assert_eq!(
+            [0.0123, 0.0996, 1.0].map(rounded_percent),
+            ["1.2 %", "10 %", "100 %"]
+        );
+    }
+
+    fn between(value: f64, low: f64, high: Option<f64>) -> Amount {
+        let interval = Some(Limits { low, high });
+        Amount::new(Estimate { value, interval }, AmountUnit::Microseconds)
+    }
+
+    #[test]
+    fn an_interval_repeats_no_unit_that_is_known() {
+        let ranges = [
+            between(450.0, 438.0, Some(463.0)),
+            between(1100.0, 980.0, Some(1200.0)),
+            between(450.0, 438.0, None),
+            Amount::new(450.0.into(), AmountUnit::Microseconds),
+        ];
+        assert_eq!(
+            ranges.map(|amount| amount.range()),
+            [
+                "438 to 463 µs",
+                "980 µs to 1.20 ms",
+                "at least 438 µs",
+                UNKNOWN
+            ]
+        );
+        let cells = [
+            between(450.0, 438.0, Some(463.0)),
+            between(450.0, 438.0, Some(1463.0)),
+            between(1450.0, 438.0, Some(463.0)),
+            between(1450.0, 438.0, None),
+            between(450.0, 438.0, None),
+            Amount::new(450.0.into(), AmountUnit::Microseconds),
+        ];
+        assert_eq!(
+            cells.map(|amount| amount.in_cell()),
+            [
+                "450 µs (438 to 463)",
+                "450 µs (438 µs to 1.46 ms)",
+                "1.45 ms (438 to 463 µs)",
+                "1.45 ms (at least 438 µs)",
+                "450 µs (at least 438)",
+                "450 µs",
+            ]
+        );
+        let wide = [
+            between(500.0, 400.0, Some(600.0)),
+            between(500.0, 400.0, None),
+        ];
+        assert_eq!(wide.map(|amount| amount.plus_minus()), ["± 20.0 %", "± ?"]);
+        let unknown = between(500.0, 0.0, Some(2600.0));
+        assert_eq!(
+            unknown.plus_minus(),
+            "± ?",
+            "not even its order of magnitude is known"
+        );
+    }
+}

@@ -1,0 +1,115 @@
+//! Analysis: derives figures and findings from facts and records.
+//!
+//! Input: facts, samples, recordings. Output: derived figures, and findings with their evidence and
+//! hint. Analysis is pure and never fails: it leaves out what it cannot know, and raises a finding
+//! where it doubts. It opens nothing and reads no clock, so it works on last year's journal.
+//!
+//! A folder imports only those before it: `figures`, then `point`, then `search`, `series` and `ranks`,
+//! then `demand` and `compare`. `result`, `conclusion` and `advice` are made of these. Other modules take everything
+//! from here.
+
+mod advice;
+mod compare;
+mod conclusion;
+mod demand;
+#[cfg(any(test, feature = "examples"))]
+pub mod examples;
+mod figures;
+pub mod plan;
+mod point;
+mod preflight_checks;
+mod ranks;
+mod reported_knee;
+pub mod request;
+mod result;
+mod search;
+mod series;
+mod subject;
+
+pub use advice::plan_crossing::{
+    COSTS_ASKED as PLAN_COSTS_ASKED, PlanTest, crossings as plan_crossings,
+};
+pub use advice::{
+    Advice, AdviceTerms, Opinion, Product, ProductAdvice, Relevance, advise, warnings_of,
+};
+pub use compare::claimed::{ClaimBeside, beside};
+pub use compare::comparison::{
+    BOUND, Comparison, LoadChange, Slower, Verdict, compare, compare_sides,
+};
+pub use compare::conditions::Condition;
+pub use compare::difference::{Change, Figure, FigureUnit, Judgement};
+pub use compare::over_time::{Course, FigureOverTime, OverTime, ROUNDS_MIN};
+pub use compare::power::RunsNeeded;
+pub use compare::row::Row;
+pub use compare::side::{ComparedSide, Side, SideRun};
+pub use compare::subject::{Scope, Subject, Term};
+pub use conclusion::{
+    Conclusion, Status, interval_in_words, objective_in_words, objective_of_stream,
+};
+pub use demand::{
+    Answer, BusiestInterval, DatabaseFigures, DatabaseResult, DemandAgainst, DemandOfInstances,
+    LoopFigures, LoopKind, LoopWait, LoopWitness, OwnCost, StorageRoom, StreamAgainst, StreamPoint,
+    StreamRoom, Usage, WaitShare, WatchDemands, WatchReader, WatchResult, WatchedPoint,
+    WatchedSource, WatchedStream, against, at_one_time, database, demands, has_possible_reads,
+    hidden_log_writes, hidden_times, hidden_waits, imported_demands, load_points,
+};
+pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};
+pub use figures::quantile::{Quantile, precise};
+pub use figures::quantity;
+pub use figures::robust::median;
+pub use figures::statistics::{BATCHES_MIN, CONFIDENCE, Interval, Limits, Mean, difference, ratio};
+pub use point::backlog::RateMet;
+pub use point::load::{DeviceLoad, HostLoad, device_loads, host_load};
+pub use point::lost::LostTime;
+pub use point::objective::ObjectiveVerdict;
+pub use point::so_far::SoFar;
+pub use point::sql;
+pub use point::stalls::Stalls;
+pub use point::standstill::PointStalls;
+pub use point::steady::Steady;
+pub use point::summary::{
+    ClassSummary, CoverageSummary, DeviceBytes, LatencySummary, PointSummary, RankClasses,
+    ReportedFigures, VisitFigures, latency, summarise, summarise_within,
+};
+pub use point::visits::{Variation, variation, widen};
+pub use preflight_checks::preflight_findings;
+pub use ranks::{
+    AloneFigures, CacheReach, FactDifference, HostFigures, HostRounds, HostsAtLoad, LadderStep,
+    Neighbours, NeighboursStep, Overlap, RanksResult, SoakHost, SoakHosts, each_load, ranks,
+};
+pub use reported_knee::{MARGIN as KNEE_MARGIN, ReportedKnee};
+pub use result::{ImportedResult, RunResult};
+pub use search::at_load::AtLoad;
+pub use search::bracket::Bracket;
+pub use search::calibration::{Calibration, ClosingFigures, LogWrites, calibration};
+pub use search::curve::{CurveResult, Naming, curve};
+pub use search::fit::{
+    FitResult, HostStream, TriedMultiple, TriedStream, bracket, fit, is_same, least_to_decide,
+    multiples, rounded,
+};
+pub use search::knee::{Cap, CurvePoint, Knee, KneeRange, Plateau, cap, knee};
+pub use search::layers::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
+pub use search::matrix::{MatrixCell, MatrixResult};
+pub use search::reread::RereadTest;
+pub use search::run_checks::{CacheTest, answers_from_cache};
+pub use search::shape::{CurveShape, curve_shape};
+pub use search::sustained::{Sustained, closing_rate, rate_to_refute, sustained};
+pub use search::unseen::suspect_below;
+pub use series::calendar::Recurrence;
+pub use series::causes::Causes;
+pub use series::change_points::FALSE_ALARMS_ONE_IN;
+pub use series::episodes::{Episode, SLOWDOWN};
+pub use series::fixed_work::CutRounds;
+pub use series::host_shift::{HostCounter, HostShift};
+pub use series::imported::{
+    ImportedSummary, LoadFigures, SeriesSummary, imported, is_one_work, places, rounds, summaries,
+};
+pub use series::predictability::{order, predictability};
+pub use series::rounds::{ObjectiveCheck, Round, RoundEnd, RoundHost, numbered_round, round};
+pub use series::series_figures::{Extreme, Hour, SeriesFigures};
+pub use series::soak::{SoakReader, SoakResult};
+pub use series::types::{
+    Breach, CalendarPattern, ChangePoint, ObjectiveResult, Outlier, Predictability,
+    PredictabilityTerms, Predictable, Quantity, RangeOfRounds, RoundCounts, SeriesClass,
+    SpreadChange, Trend,
+};

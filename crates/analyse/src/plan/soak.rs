@@ -1,0 +1,177 @@
+//! The plan of `soak`: the same round repeatedly, on a timetable, for hours to weeks.
+//!
+//! Rounds begin at equal intervals from the soak's start, however long earlier rounds took. So the
+//! time of day is sampled evenly, and a resumed soak continues at the current time. A round's
+//! number is its index in the timetable; a missing number is a skipped round.
+
+use super::search::{SMALL, seed_of};
+use crate::request::SoakRequest;
+use rigel_model::{Coordinates, Nanos, Pattern, Point, Ratio, Stream, Until, WarmUp};
+
+/// Number of windows of a round of maximum duration: enough to see its course, few enough for weeks
+/// of rounds.
+const WINDOWS: u64 = 4;
+
+impl SoakRequest {
+    /// When round `number`, from 1, is due, measured from the soak's start.
+    #[must_use]
+    pub fn due(&self, number: u32) -> Nanos {
+        Nanos(
+            self.every
+                .0
+                .saturating_mul(u64::from(number.saturating_sub(1))),
+        )
+    }
+
+    /// The number of the round whose interval contains the time `since` the soak's start.
+    #[must_use]
+    pub fn number_at(&self, since: Nanos) -> u32 {
+        u32::try_from(since.0 / self.every.0.max(1))
+            .unwrap_or(u32::MAX)
+            .saturating_add(1)
+    }
+
+    /// Round `number`, which begins `late`; it ends in time for the next one.
+    #[must_use]
+    pub fn point(&self, number: u32, late: Nanos, usable: u64, seed: u64) -> Point {
+        let coordinates = Coordinates::Round {
+            round: number,
+            outstanding: self.load.slots(),
+        };
+        let seed = seed_of(seed, coordinates);
+        let pattern = match self.pattern {
+            // Starts at a different block than the last round.
+            Pattern::Sequential { .. } => Pattern::Sequential {
+                start: seed % (usable / u64::from(self.length)).max(1),
+            },
+            other => other,
+        };
+        let left = Nanos(self.every.since(late).0.min(self.limit.0).max(1));
+        Point {
+            coordinates,
+            streams: vec![Stream {
+                objective: None,
+                name: SMALL.into(),
+                load: self.load,
+                mix: self.mix,
+                pattern,
+                length: self.length,
+                sql: self.sql.map(|terms| terms.work),
+                rank: None,
+            }],
+            warm_up: WarmUp::NONE,
+            until: match self.work {
+                Some(ops) => Until::Work { ops, most: left },
+                None => Until::Elapsed(left),
+            },
+            window: self.window(),
+            seed,
+        }
+    }
+
+    /// Width of the windows of a round.
+    fn window(&self) -> Nanos {
+        Nanos((self.limit.0 / WINDOWS).max(Nanos::from_millis(100).0))
+    }
+
+    /// True if any operation writes.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        self.mix.writes != Ratio::ZERO
+            || self
+                .sql
+                .is_some_and(|terms| terms.work.updates != Ratio::ZERO)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rigel_model::{Load, Mix};
+
+    fn request() -> SoakRequest {
+        SoakRequest {
+            load: Load::Closed { depth: 8 },
+            length: 8192,
+            mix: Mix::READS,
+            pattern: Pattern::Uniform,
+            sql: None,
+            work: Some(1000),
+            limit: Nanos::from_secs(60),
+            every: Nanos::from_secs(60),
+            lasting: Nanos::from_secs(3600),
+            objectives: Vec::new(),
+            share: Ratio::of(99, 100),
+        }
+    }
+
+    #[test]
+    fn rounds_stand_in_a_timetable() {
+        let request = request();
+        assert_eq!(request.rounds(), 60);
+        assert_eq!(
+            (request.due(1), request.due(3)),
+            (Nanos(0), Nanos::from_secs(120))
+        );
+        assert_eq!(
+            (
+                request.number_at(Nanos(0)),
+                request.number_at(Nanos::from_secs(119))
+            ),
+            (1, 2)
+        );
+        let odd = SoakRequest {
+            lasting: Nanos::from_secs(61),
+            ..request
+        };
+        assert_eq!(odd.rounds(), 1, "a second round would not be over in time");
+    }
+
+    #[test]
+    fn a_round_that_begins_late_ends_in_time_for_the_next() {
+        let until = |limit, late| {
+            SoakRequest {
+                limit: Nanos::from_secs(limit),
+                ..request()
+            }
+            .point(5, Nanos::from_secs(late), 1 << 30, 1)
+            .until
+        };
+        assert_eq!(
+            until(60, 0),
+            Until::Work {
+                ops: 1000,
+                most: Nanos::from_secs(60)
+            }
+        );
+        assert_eq!(
+            until(60, 7),
+            Until::Work {
+                ops: 1000,
+                most: Nanos::from_secs(53)
+            }
+        );
+        assert_eq!(
+            until(20, 7),
+            Until::Work {
+                ops: 1000,
+                most: Nanos::from_secs(20)
+            }
+        );
+        let steady = SoakRequest {
+            work: None,
+            ..request()
+        };
+        assert_eq!(
+            steady.point(1, Nanos::from_secs(1), 1 << 30, 1).until,
+            Until::Elapsed(Nanos::from_secs(59))
+        );
+    }
+
+    #[test]
+    fn every_round_reads_other_blocks_and_always_the_same_ones() {
+        let point = |number| request().point(number, Nanos(0), 1 << 30, 7);
+        assert_eq!(point(3), point(3));
+        assert_ne!(point(3).seed, point(4).seed);
+    }
+}

@@ -1,0 +1,163 @@
+//! Visits: a point's time in several pieces, spread over the run in random order.
+//!
+//! The storage of a shared machine changes within minutes. If each load is measured in one piece,
+//! the change looks like a difference between loads. With visits at several times it widens the
+//! interval of each instead. And a point that met no stall in its first second is visited again
+//! as often as one that did.
+
+use super::search::{WARM_UP, WINDOW, seed_of};
+use crate::PointSummary;
+use rigel_model::{Coordinates, Nanos, Pattern, Point, Ratio, Until, WarmUp};
+
+/// Minimum number of visits to a point.
+const VISITS_MIN: u64 = 3;
+/// Maximum length of a visit, if more than the minimum number are possible.
+const LENGTH_MAX: Nanos = Nanos::from_secs(2);
+/// Minimum length of a visit.
+const LENGTH_MIN: Nanos = Nanos::from_millis(500);
+
+/// A later visit is longer by up to one part in this many. Visits of one length, one after the other,
+/// would always meet the same part of whatever comes regularly: a stall once a second in each of
+/// them, or in none.
+const LONGER_BY: u64 = 4;
+
+/// How a point's time is divided into visits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Visits {
+    /// Minimum measured time of each.
+    pub(super) length: Nanos,
+    /// Minimum number.
+    pub(super) least: usize,
+    /// Maximum number.
+    pub(super) most: usize,
+}
+
+impl Visits {
+    /// Visits to a point that is measured for `least` to `most` in all.
+    pub(super) fn of(least: Nanos, most: Nanos) -> Self {
+        let count = least.0.div_ceil(LENGTH_MAX.0).max(VISITS_MIN);
+        // Whole windows.
+        let length = Nanos(least.0.div_ceil(count).div_ceil(WINDOW.0) * WINDOW.0).max(LENGTH_MIN);
+        let whole = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let usual = length.0 + length.0 / LONGER_BY / 2;
+        Self {
+            length,
+            least: whole(count),
+            most: whole((most.0 / usual).max(count)),
+        }
+    }
+
+    /// When the first visit to a point ends.
+    pub(super) fn until(self) -> Until {
+        Until::Elapsed(self.length)
+    }
+
+    /// The point to visit next, of those `wanted`, so that each has `count` visits: one with the
+    /// fewest so far, in an order that the seed decides.
+    pub(super) fn next(
+        done: &[PointSummary],
+        count: usize,
+        seed: u64,
+        wanted: impl Fn(&PointSummary) -> bool,
+    ) -> Option<Coordinates> {
+        done.iter()
+            .filter(|point| wanted(point) && point.visits_made() < count)
+            .min_by_key(|point| {
+                let visits = point.visits_made();
+                (visits, seed_of_visit(seed, point.coordinates, visits))
+            })
+            .map(|point| point.coordinates)
+    }
+
+    /// A further visit to one of the points `wanted` whose rate is known less well than to within
+    /// `precision`. None gets its second further visit before all have had their first.
+    pub(super) fn next_extra(
+        self,
+        done: &[PointSummary],
+        precision: Ratio,
+        seed: u64,
+        wanted: impl Fn(&PointSummary) -> bool,
+    ) -> Option<Coordinates> {
+        let is_imprecise = |point: &PointSummary| {
+            let class = point.classes.first();
+            let known = class.and_then(|class| class.rate().precision());
+            known.is_none_or(|known| known > precision.get())
+        };
+        let wanted = |point: &PointSummary| wanted(point) && is_imprecise(point);
+        let fewest = done
+            .iter()
+            .filter(|point| wanted(point))
+            .map(PointSummary::visits_made)
+            .min()?;
+        Self::next(done, self.most.min(fewest + 1), seed, wanted)
+    }
+
+    /// The point on a volume of `usable` bytes as it is measured at its next visit: with other
+    /// random choices and another start than before, and with a warm-up as long as its operations
+    /// need, if it was visited before.
+    pub(super) fn again(mut point: Point, usable: u64, done: &[PointSummary], seed: u64) -> Point {
+        let Some(before) = done
+            .iter()
+            .find(|before| before.coordinates == point.coordinates)
+        else {
+            return point;
+        };
+        let response = before
+            .classes
+            .first()
+            .and_then(|class| class.latency)
+            .map_or(0.0, |latency| latency.mean_us);
+        let length =
+            Nanos::from_micros_f64(RESPONSES * response).clamp(WARM_UP.least, WARM_UP.most);
+        let seed = seed_of_visit(seed, point.coordinates, before.visits_made());
+        if let Until::Elapsed(shortest) = &mut point.until
+            && *shortest <= LENGTH_MAX
+        {
+            // Whole windows.
+            let more = shortest.0 / LONGER_BY / WINDOW.0 + 1;
+            shortest.0 += seed % more * WINDOW.0;
+        }
+        for stream in &mut point.streams {
+            if let Pattern::Sequential { start } = &mut stream.pattern {
+                // The blocks of the last visit may be cached.
+                *start = seed % (usable / u64::from(stream.length)).max(1);
+            }
+        }
+        Point {
+            seed,
+            warm_up: WarmUp {
+                least: length,
+                most: length,
+            },
+            ..point
+        }
+    }
+}
+
+/// Length of the warm-up of a later visit in mean response times: as long as the first operations
+/// of a full queue take to leave it.
+const RESPONSES: f64 = 3.0;
+
+fn seed_of_visit(seed: u64, coordinates: Coordinates, visits: usize) -> u64 {
+    seed_of(
+        seed ^ (visits as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        coordinates,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_divided_into_three_visits_or_more() {
+        let visits = |least, most| {
+            let found = Visits::of(Nanos::from_millis(least), Nanos::from_millis(most));
+            (found.length.0 / 1_000_000, found.least, found.most)
+        };
+        assert_eq!(visits(2000, 5000), (700, 3, 6));
+        assert_eq!(visits(5000, 20_000), (1700, 3, 10));
+        assert_eq!(visits(10_000, 30_000), (2000, 5, 13));
+        assert_eq!(visits(100, 200), (500, 3, 3));
+    }
+}

@@ -1,0 +1,72 @@
+//! Whether a class of operations keeps the objective that its point was asked to keep.
+
+use crate::figures::confidence::{BoundCheck, BoundVerdict, Confidence};
+use rigel_model::record::{PointRecord, StreamRecord};
+use rigel_model::{Measure, Nanos, Objective};
+use serde::Serialize;
+
+/// What a class must keep, and whether it does.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ObjectiveVerdict {
+    /// The limit.
+    pub objective: Objective,
+    /// Whether it is kept, by the 95 % interval of the figure.
+    pub verdict: BoundVerdict,
+    /// True if the measured operations keep it, whether certain or not.
+    pub kept: bool,
+}
+
+impl ObjectiveVerdict {
+    /// Judges the figures of a class: `within` is the check of an objective that is a bound,
+    /// `measured` are the mean and the maximum response time in microseconds. The maximum has no
+    /// interval: what was measured decides.
+    pub(super) fn of(
+        objective: Objective,
+        within: Option<BoundCheck>,
+        confidence: Option<Confidence>,
+        measured: Option<[f64; 2]>,
+    ) -> Self {
+        let is_below = |at: usize, limit: Nanos| {
+            measured.is_some_and(|measured| measured[at] <= limit.as_micros_f64())
+        };
+        let (verdict, kept) = match objective.0 {
+            Measure::Quantile(..) => within.map_or((BoundVerdict::Undecided, false), |within| {
+                (within.verdict, within.kept)
+            }),
+            Measure::Mean(limit) => {
+                let mean = confidence.and_then(|known| known.mean_us);
+                let interval = mean.map(|mean| mean.interval());
+                let us = limit.as_micros_f64();
+                let verdict = match interval {
+                    Some(interval) if interval.high <= us => BoundVerdict::Kept,
+                    Some(interval) if interval.low > us => BoundVerdict::Broken,
+                    _ => BoundVerdict::Undecided,
+                };
+                (verdict, is_below(0, limit))
+            }
+            Measure::Max(limit) => {
+                let kept = is_below(1, limit);
+                let verdict = match (measured, kept) {
+                    (None, _) => BoundVerdict::Undecided,
+                    (Some(_), true) => BoundVerdict::Kept,
+                    (Some(_), false) => BoundVerdict::Broken,
+                };
+                (verdict, kept)
+            }
+            // That is an objective of a round; whether a stream's rate is served is judged anyway.
+            Measure::Rate(_) => (BoundVerdict::Undecided, false),
+        };
+        Self {
+            objective,
+            verdict,
+            kept,
+        }
+    }
+}
+
+/// The objective that the streams of a class were asked to keep.
+pub(super) fn objective_of(stream: &StreamRecord, record: &PointRecord) -> Option<Objective> {
+    let asked = record.asked.as_ref()?;
+    let asked = asked.streams.iter().find(|asked| asked.name == stream.name);
+    asked?.objective
+}

@@ -1,0 +1,45 @@
+//! The points of a search that is running: what its plan decides by.
+
+use super::of_ranks::add_ranks;
+use super::summary::{PointSummary, summarise_within};
+use rigel_model::Bound;
+use rigel_model::record::{PointRecord, RankLines, visits};
+
+/// One summary for each point that a search has visited so far.
+#[derive(Debug, Clone, Default)]
+pub struct SoFar {
+    points: Vec<PointSummary>,
+    /// Number of records that they include.
+    records: usize,
+}
+
+impl SoFar {
+    /// Includes the latest of these records, which are only ever added, and judges them by `bound`.
+    /// A further visit to a point changes that point's summary. Returns all summaries, in the order
+    /// of the first visits.
+    pub fn of(&mut self, records: &[PointRecord], bound: Option<Bound>) -> &[PointSummary] {
+        self.of_ranks(records, &RankLines::default(), bound)
+    }
+
+    /// As [`SoFar::of`], with what each rank measured of the points, by their `lines`.
+    pub fn of_ranks(
+        &mut self,
+        records: &[PointRecord],
+        lines: &RankLines,
+        bound: Option<Bound>,
+    ) -> &[PointSummary] {
+        for record in &records[self.records..] {
+            if let Some(joined) = visits::joined_at(records, record.coordinates) {
+                let mut summary = summarise_within(&joined, bound);
+                add_ranks(&mut summary, lines);
+                let mut known = self.points.iter_mut();
+                match known.find(|point| point.coordinates == record.coordinates) {
+                    Some(point) => *point = summary,
+                    None => self.points.push(summary),
+                }
+            }
+        }
+        self.records = records.len();
+        &self.points
+    }
+}

@@ -1,0 +1,1185 @@
+//! Summary of a data point: rates, latencies with their bands, steadiness, coverage, and findings.
+//!
+//! Everything is computed from the record, whenever it is needed. Names carry their unit; MB are
+//! 10^6 bytes, MiB 2^20.
+
+use super::backlog::{RateMet, rate_met};
+use super::kernel_time::{OwnIos, kernel_mean};
+use super::lost::LostTime;
+use super::objective::{ObjectiveVerdict, objective_of};
+use super::sql::SqlSummary;
+use super::stalls::Stalls;
+use super::steady::{Steady, steady};
+use crate::figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, whole_windows};
+use crate::figures::quantity::{count, percent, rounded_percent, time};
+use rigel_model::record::{End, Latencies, PointRecord, StreamRecord, Window};
+use rigel_model::{
+    Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Objective, Pattern,
+    Sample, Step, Until,
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Summary of one point.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PointSummary {
+    /// The step and its load.
+    #[serde(flatten)]
+    pub coordinates: Coordinates,
+    /// How it ended.
+    pub end: End,
+    /// Wall-clock time of its start.
+    pub started: String,
+    /// Duration of the warm-up in seconds.
+    pub warm_up_s: f64,
+    /// Measured time in seconds.
+    pub measured_s: f64,
+    /// CPU time of this process per operation, user and system. `None` if nothing completed, and
+    /// for an open loop, whose thread busy-waits for the next operation.
+    pub cpu_us_per_io: Option<f64>,
+    /// Number of ranks that measured together; `None` if one process measured alone. Figures are of
+    /// all of them together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<u32>,
+    /// Summary of each class.
+    pub classes: Vec<ClassSummary>,
+    /// The same of each rank, if the point is judged on every host; else empty.
+    #[serde(skip)]
+    pub of_ranks: Vec<RankClasses>,
+    /// The kernel's counts of the devices below during the point; `None` if not available.
+    pub witness: Option<DeviceBytes>,
+    /// Figures of database sessions; `None` for raw I/O.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sql: Option<Box<SqlSummary>>,
+    /// The visits in which the point was measured; empty if it was measured in one piece.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub visits: Vec<VisitFigures>,
+    /// True once the intervals include what the other points of the run show.
+    #[serde(skip)]
+    pub is_widened: bool,
+    /// Findings about this point.
+    pub findings: Vec<Finding>,
+}
+
+/// The classes of one rank at a point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankClasses {
+    /// The rank.
+    pub rank: u32,
+    /// What it measured itself.
+    pub classes: Vec<ClassSummary>,
+}
+
+/// Figures of the first class in one visit to a point.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VisitFigures {
+    /// Wall-clock time of its start.
+    pub started: String,
+    /// Measured time in seconds.
+    pub measured_s: f64,
+    /// Completed operations per second.
+    pub iops: f64,
+    /// Mean response time; `None` if nothing completed.
+    pub mean_us: Option<f64>,
+}
+
+/// Summary of one class of operations.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassSummary {
+    /// The class, such as `small`.
+    pub name: String,
+    /// Bytes of one operation.
+    pub io_bytes: u32,
+    /// Number of operations that closed loops keep outstanding.
+    pub outstanding: u32,
+    /// Completed operations.
+    pub done: u64,
+    /// Completed reads.
+    pub reads: u64,
+    /// Completed writes.
+    pub writes: u64,
+    /// Failed operations, by cause.
+    pub failed: BTreeMap<String, u64>,
+    /// Operations that were due and never started.
+    pub unserved: u64,
+    /// Operations due per second, in an open loop: done, failed and unserved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offered: Option<f64>,
+    /// Open loop: whether at most min(in-flight limit, 1 % of due operations) were never started,
+    /// and the backlog did not grow. That many may be waiting at any moment, including the end of
+    /// the measurement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub met: Option<RateMet>,
+    /// Open loop: true if the response times are worth too few independent observations for any
+    /// interval.
+    #[serde(skip)]
+    pub is_too_short: bool,
+    /// Completed operations per second.
+    pub iops: f64,
+    /// 2^20 bytes per second.
+    pub mib_per_s: f64,
+    /// Response times; `None` if nothing completed.
+    #[serde(flatten)]
+    pub latency: Option<LatencySummary>,
+    /// Mean time of the I/Os in the kernel's queue and in the device, by the kernel's counters;
+    /// `None` if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_mean_us: Option<f64>,
+    /// Why the kernel's counters give no mean time; `None` if they do, and without counters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_mean_unknown: Option<String>,
+    /// Confidence intervals of the figures; `None` if there are too few windows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Confidence>,
+    /// Open loop: the times from issue to completion, without the time that operations waited to
+    /// be issued.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<LatencySummary>,
+    /// Open loop: the times from due, with a free slot, to issue: what the tool added.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduling_delay: Option<LatencySummary>,
+    /// Comparison of the response times with the bound, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<BoundCheck>,
+    /// Whether the response times keep the objective that the point was asked to keep, if there is
+    /// one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objective: Option<ObjectiveVerdict>,
+    /// Rate times mean response time: the outstanding operations, by Little's law.
+    pub littles_law: f64,
+    /// Closed loop: time in which far less than usual was done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<LostTime>,
+    /// Stalls, as far as the windows show them.
+    #[serde(skip_serializing_if = "Stalls::is_none")]
+    pub stalls: Stalls,
+    /// Whether throughput stayed level; in an open loop, the mean response time. `None` if there
+    /// are too few windows.
+    pub steady: Option<Steady>,
+    /// The blocks that were touched.
+    pub coverage: CoverageSummary,
+    /// Figures reported by another tool; `None` for what Rigel measured.
+    #[serde(rename = "told", skip_serializing_if = "Option::is_none")]
+    pub reported: Option<ReportedFigures>,
+}
+
+/// Another tool's figures of a class, as far as they are compared. `None` means not reported.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct ReportedFigures {
+    /// Bytes per second.
+    pub bytes_per_s: Option<f64>,
+    /// Median response time.
+    pub p50_us: Option<f64>,
+    /// 99th percentile.
+    pub p99_us: Option<f64>,
+    /// 99.9th percentile.
+    pub p999_us: Option<f64>,
+}
+
+/// Response times in microseconds. The true quantile lies within 0.4 % of the figure: half the
+/// width of a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LatencySummary {
+    /// Mean.
+    pub mean_us: f64,
+    /// Standard deviation.
+    pub deviation_us: f64,
+    /// Minimum.
+    pub min_us: f64,
+    /// Median.
+    pub p50_us: f64,
+    /// 90th percentile.
+    pub p90_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// 99.9th percentile.
+    pub p999_us: f64,
+    /// Maximum.
+    pub max_us: f64,
+}
+
+/// The blocks of the volume that a class touched, warm-up included.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CoverageSummary {
+    /// Blocks in the volume.
+    pub blocks: u64,
+    /// Number of distinct watched blocks that were touched.
+    pub watched: u64,
+    /// Distinct watched blocks touched.
+    pub distinct: u64,
+    /// Expected number of distinct blocks for as many uniform draws: `M (1 - e^(-N/M))`; `None`
+    /// for other patterns.
+    pub expected: Option<f64>,
+    /// Standard deviation of `expected`.
+    pub expected_deviation: Option<f64>,
+    /// Number of slices of the volume, of 33 to 64, with at least one touched block.
+    pub slices_touched: usize,
+    /// Number of all slices.
+    pub slices: usize,
+}
+
+/// The kernel's count of bytes, and ours.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DeviceBytes {
+    /// Bytes the devices transferred between the first sample and the last.
+    pub device_bytes: u64,
+    /// Bytes of the operations completed in that time, warm-up included.
+    pub asked_bytes: u64,
+}
+
+/// Allowed relative difference between the kernel's count and ours.
+const WITNESS_TOLERANCE: f64 = 0.02;
+
+/// Allowed deviation of coverage from theory, in standard deviations: chance exceeds six once in
+/// 500 million.
+const COVERAGE_TOLERANCE: f64 = 6.0;
+
+/// Fraction of available CPU time in use above which the CPU is the limit.
+const CPU_TOLERANCE: f64 = 0.95;
+
+/// Allowed p99 of the scheduling delay, as a fraction of the median response time.
+const DELAY_TOLERANCE: f64 = 0.5;
+
+/// Minimum number of independent observations of response time in an open loop: that many pass in
+/// about twenty relaxation times of the queue.
+const INDEPENDENT_MIN: f64 = 10.0;
+
+/// Scheduling delay in microseconds that is short compared with any storage.
+const DELAY_LEAST_US: f64 = 10.0;
+
+/// Allowed relative deviation from Little's law.
+const LITTLE_TOLERANCE: f64 = 0.01;
+
+/// A visit shorter than this may miss the part of a window at its beginning.
+const SHORT_VISIT: Nanos = Nanos::from_secs(2);
+
+impl PointSummary {
+    /// The step of the point.
+    #[must_use]
+    pub fn step(&self) -> Step {
+        self.coordinates.step()
+    }
+
+    /// Outstanding operations of a class in each process that measured: of each rank, or of the
+    /// only one.
+    #[must_use]
+    pub fn outstanding_each(&self, class: &ClassSummary) -> u32 {
+        class.outstanding / self.ranks.unwrap_or(1).max(1)
+    }
+
+    /// True if this is a closed loop with a depth of `load` small I/Os.
+    #[must_use]
+    pub fn is_at_depth(&self, load: f64) -> bool {
+        let depth = self.coordinates.depth().or(self.coordinates.small_alone());
+        depth.is_some_and(|depth| (f64::from(depth) - load).abs() < 0.5)
+    }
+
+    /// Number of visits in which the point was measured so far.
+    #[must_use]
+    pub fn visits_made(&self) -> usize {
+        self.visits.len().max(1)
+    }
+
+    /// The figures of this summary of a single visit.
+    fn as_visit(&self) -> VisitFigures {
+        let class = self.classes.first();
+        VisitFigures {
+            started: self.started.clone(),
+            measured_s: self.measured_s,
+            iops: class.map_or(0.0, |class| class.iops),
+            mean_us: class
+                .and_then(|class| class.latency)
+                .map(|latency| latency.mean_us),
+        }
+    }
+}
+
+impl DeviceBytes {
+    /// The sum over visits; `None` if one of them is unknown.
+    fn sum(visits: impl Iterator<Item = Option<Self>>) -> Option<Self> {
+        visits
+            .reduce(|one, other| {
+                let (one, other) = (one?, other?);
+                Some(Self {
+                    device_bytes: one.device_bytes.saturating_add(other.device_bytes),
+                    asked_bytes: one.asked_bytes.saturating_add(other.asked_bytes),
+                })
+            })
+            .flatten()
+    }
+}
+
+impl ClassSummary {
+    /// Completed operations per second with their interval. No interval for an offered load that
+    /// was not met: windows count operations by due time, and the last ones were never served,
+    /// so the windows are not samples of one rate.
+    #[must_use]
+    pub fn rate(&self) -> Estimate {
+        let known = self.confidence.filter(|_| self.met != Some(RateMet::No));
+        Estimate {
+            value: self.iops,
+            interval: known.map(|confidence| confidence.iops.limits()),
+        }
+    }
+
+    /// Whether the load is met without failures, and within the bound on response time if there is
+    /// one.
+    #[must_use]
+    pub fn sustained(&self) -> BoundVerdict {
+        if self.is_not_met() {
+            return BoundVerdict::Broken;
+        }
+        let without_bound = match self.met {
+            Some(RateMet::Undecided) => BoundVerdict::Undecided,
+            _ => BoundVerdict::Kept,
+        };
+        let kept = self.within.map(|within| within.verdict);
+        let objective = self.objective.map(|objective| objective.verdict);
+        kept.or(objective).unwrap_or(without_bound)
+    }
+
+    /// True if an offered load was certainly not met, or operations failed.
+    #[must_use]
+    pub fn is_not_met(&self) -> bool {
+        self.met == Some(RateMet::No) || !self.failed.is_empty()
+    }
+
+    /// True if the measured operations were met without failures, and kept the bound on response
+    /// time if there is one.
+    #[must_use]
+    pub fn kept(&self) -> bool {
+        !self.is_not_met()
+            && self.within.is_none_or(|within| within.kept)
+            && self.objective.is_none_or(|objective| objective.kept)
+    }
+}
+
+/// Summarises a point.
+#[must_use]
+pub fn summarise(record: &PointRecord) -> PointSummary {
+    summarise_within(record, None)
+}
+
+/// Summarises a point, and checks its response times against `bound`.
+#[must_use]
+pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSummary {
+    let mut classes: Vec<ClassSummary> = record
+        .streams
+        .iter()
+        .map(|stream| class(stream, record, bound))
+        .collect();
+    let own: Vec<OwnIos> = classes.iter().map(own_ios).collect();
+    let kernel_mean = kernel_mean(record, &own);
+    for class in &mut classes {
+        match kernel_mean.clone() {
+            Some(Ok(mean)) => class.kernel_mean_us = Some(mean),
+            Some(Err(why)) => class.kernel_mean_unknown = Some(why),
+            None => {}
+        }
+    }
+    let done: u64 = classes.iter().map(|class| class.done).sum();
+    let visits: Vec<(&PointRecord, PointSummary)> = record
+        .visits
+        .iter()
+        .map(|visit| (visit, summarise(visit)))
+        .collect();
+    let witness = if visits.is_empty() {
+        witness(record, &classes)
+    } else {
+        DeviceBytes::sum(visits.iter().map(|(_, visit)| visit.witness))
+    };
+    let mut findings = Vec::new();
+    for class in &classes {
+        check_class(class, record, &mut findings);
+    }
+    if visits.is_empty() {
+        findings.extend(checks(record, &classes, witness));
+    }
+    // What is wrong at several visits is said once.
+    for (visit, found) in &visits {
+        for finding in checks(visit, &found.classes, found.witness) {
+            if findings.iter().all(|other| other.name != finding.name) {
+                findings.push(finding);
+            }
+        }
+    }
+    findings.extend(super::skew::skew(record));
+    let sql = super::sql::sql(record).map(Box::new);
+    findings.extend(
+        sql.iter()
+            .flat_map(|sql| super::sql::warnings(sql, &record.coordinates.to_string())),
+    );
+    PointSummary {
+        coordinates: record.coordinates,
+        end: record.end.clone(),
+        started: record.started.clone(),
+        warm_up_s: record.warm_up.as_secs_f64(),
+        measured_s: record.measured.as_secs_f64(),
+        cpu_us_per_io: (done > 0 && !is_open(record))
+            .then(|| record.cpu.as_micros_f64() / done as f64),
+        ranks: record
+            .merge
+            .as_ref()
+            .map(|merge| u32::try_from(merge.ranks.len()).unwrap_or(u32::MAX)),
+        classes,
+        of_ranks: Vec::new(),
+        witness,
+        sql,
+        visits: visits.iter().map(|(_, visit)| visit.as_visit()).collect(),
+        is_widened: false,
+        findings,
+    }
+}
+
+fn own_ios(class: &ClassSummary) -> OwnIos {
+    OwnIos {
+        reads: class.reads,
+        writes: class.writes,
+        any_failed: !class.failed.is_empty(),
+        outstanding: class.littles_law,
+    }
+}
+
+/// Checks of one piece of measuring: of coverage, by Little's law, of the host and by the kernel's
+/// counts.
+fn checks(
+    record: &PointRecord,
+    classes: &[ClassSummary],
+    witness: Option<DeviceBytes>,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for class in classes {
+        check_operations(class, record, &mut findings);
+    }
+    findings.extend(cpu_warning(record));
+    findings.extend(super::host::warnings(record));
+    findings.extend(witness.and_then(|witness| witness_warning(witness, record.coordinates)));
+    findings
+}
+
+/// True if any stream is an open loop.
+fn is_open(record: &PointRecord) -> bool {
+    record
+        .streams
+        .iter()
+        .flat_map(|stream| &stream.loads)
+        .any(|load| matches!(load, Load::Open { .. }))
+}
+
+fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> ClassSummary {
+    let (total, measured) = (stream.total(), record.measured);
+    let seconds = measured.as_secs_f64();
+    let rate = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
+    let done_of = |kind| {
+        let windows = stream
+            .kinds
+            .iter()
+            .filter(|record| record.kind == kind)
+            .flat_map(|record| &record.windows);
+        windows.map(|window| window.done).sum::<u64>()
+    };
+    let share_in_time = stream.share_in_time();
+    let iops = rate(total.done as f64 * share_in_time);
+    let blocks: u64 = match stream.sql {
+        None => total.done,
+        Some(work) => stream
+            .kinds
+            .iter()
+            .map(|kind| kind.done() * work.blocks(kind.kind))
+            .sum(),
+    };
+    let latency = latency_with_edges(stream, &total.response);
+    let objective = objective_of(stream, record);
+    let bound = bound.or(objective.and_then(Objective::bound));
+    let unserved = stream.unserved.iter().sum();
+    let open = stream
+        .loads
+        .iter()
+        .any(|load| matches!(load, Load::Open { .. }));
+    let in_flight: u64 = stream
+        .loads
+        .iter()
+        .map(|load| u64::from(load.slots()))
+        .sum();
+    let due = total.done + total.failures() + unserved;
+    let windows = whole_windows(stream, record);
+    let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
+    let width_s = record.window.as_secs_f64();
+    let (confidence, is_too_short) = confidence(
+        &windows,
+        width_s,
+        open.then(|| relaxation_s(iops, latency.map_or(0.0, |latency| latency.p50_us))),
+    );
+    let steady = level(&windows, &counts, open);
+    let within = bound.map(|bound| {
+        let missed = unserved + total.failures();
+        BoundCheck::of_windows(&total.response.histogram, missed, &windows, bound)
+    });
+    let closed = |load: &Load| {
+        if let Load::Closed { depth } = load {
+            *depth
+        } else {
+            0
+        }
+    };
+    ClassSummary {
+        name: stream.name.clone(),
+        io_bytes: stream.length,
+        outstanding: stream.loads.iter().map(closed).sum(),
+        done: total.done,
+        reads: done_of(Kind::Read),
+        writes: done_of(Kind::Write) + done_of(Kind::Log),
+        unserved,
+        offered: open.then(|| rate(due as f64)),
+        met: open.then(|| {
+            let waited = unserved.saturating_add(stream.drained);
+            let counted = [due, waited, in_flight];
+            rate_met(stream, record, counted, steady, is_too_short)
+        }),
+        is_too_short,
+        iops,
+        mib_per_s: rate(blocks as f64 * share_in_time) * f64::from(stream.length) / MIB as f64,
+        littles_law: latency.map_or(0.0, |latency| iops * latency.mean_us / 1e6),
+        latency,
+        kernel_mean_us: None,
+        kernel_mean_unknown: None,
+        confidence,
+        service: total.service.as_ref().and_then(self::latency),
+        scheduling_delay: stream.delay.as_ref().and_then(self::latency),
+        within,
+        objective: objective.map(|objective| {
+            let measured = latency.map(|latency| [latency.mean_us, latency.max_us]);
+            ObjectiveVerdict::of(objective, within, confidence, measured)
+        }),
+        lost: (!open).then(|| LostTime::of(&counts, width_s)),
+        stalls: if open {
+            Stalls::of_responses(&windows, width_s)
+        } else {
+            Stalls::of_counts(&counts, width_s)
+        },
+        steady: match steady {
+            Some(steady) if is_too_short => Some(steady.undecided()),
+            steady => steady,
+        },
+        coverage: coverage(stream),
+        reported: None,
+        failed: total.failed,
+    }
+}
+
+/// The intervals of a class, and whether an open loop is too short for its load: then its response
+/// times have none.
+///
+/// `relaxation_s` is the relaxation time of an open loop's queue.
+fn confidence(
+    windows: &[Window],
+    width_s: f64,
+    relaxation_s: Option<f64>,
+) -> (Option<Confidence>, bool) {
+    let known = Confidence::of(windows, width_s);
+    let is_short = |known: Confidence| {
+        relaxation_s.is_some_and(|one| is_too_short(&known, windows.len(), one / width_s))
+    };
+    if !known.is_some_and(is_short) {
+        return (known, false);
+    }
+    let of_rate = known.map(|known| Confidence {
+        iops: known.iops,
+        mean_us: None,
+        p50_us: None,
+        p99_us: None,
+        p999_us: None,
+    });
+    (of_rate, true)
+}
+
+/// Whether throughput stayed level; in an open loop, whose throughput is the offered rate, the mean
+/// response time.
+fn level(windows: &[Window], counts: &[f64], open: bool) -> Option<Steady> {
+    if !open {
+        return steady(counts, &vec![1.0; counts.len()]);
+    }
+    let sums: Vec<f64> = windows
+        .iter()
+        .map(|window| window.response.sum as f64)
+        .collect();
+    steady(&sums, counts)
+}
+
+/// True if the mean response time is worth too few independent observations. Operations that waited
+/// in the same queue are alike; a mean over few relaxation times of the queue tells little of the
+/// next ones, and its own error even less.
+///
+/// The number of observations follows from that error. A measurement that saw only a quiet phase
+/// gives too many, so the queue's relaxation time, in windows, counts too. It says nothing where
+/// the windows are hardly alike: then long response times are the storage's own, without a queue.
+fn is_too_short(known: &Confidence, windows: usize, relaxation: f64) -> bool {
+    let independent = known.mean_us.map_or(f64::INFINITY, |mean| mean.effective_n);
+    let windows = windows as f64;
+    let is_short_for_queue = windows < 2.0 * INDEPENDENT_MIN * relaxation;
+    independent < INDEPENDENT_MIN.min(windows / 2.0)
+        || is_short_for_queue && independent < windows / 2.0
+}
+
+/// The relaxation time of a queue near saturation, in seconds, from its throughput and its median
+/// response time.
+///
+/// It is 1 / (sqrt(mu) - sqrt(lambda))² (Cohen, The Single Server Queue, 1982), which near
+/// saturation is 4 lambda W² with the mean waiting time W. Waiting times are exponential there, and
+/// W is the median divided by ln 2 (Kingman, 1962).
+fn relaxation_s(rate_per_s: f64, p50_us: f64) -> f64 {
+    let waiting_s = p50_us / 1e6 / std::f64::consts::LN_2;
+    4.0 * rate_per_s * waiting_s * waiting_s
+}
+
+/// Summarises latencies; `None` if there are none.
+#[must_use]
+pub fn latency(latencies: &Latencies) -> Option<LatencySummary> {
+    let Latencies {
+        histogram,
+        sum,
+        sum_squares,
+        min,
+        max,
+    } = latencies;
+    let count = histogram.count();
+    if count == 0 {
+        return None;
+    }
+    let mean = *sum as f64 / count as f64;
+    let quantile = |q| {
+        let band = histogram
+            .quantile(q)
+            .map_or(0.0, rigel_model::record::Band::middle);
+        // The extremes are exact, and no quantile lies outside them. (`clamp` would panic on a
+        // damaged record.)
+        band.max(*min as f64).min(*max as f64) / 1e3
+    };
+    Some(LatencySummary {
+        mean_us: mean / 1e3,
+        deviation_us: (sum_squares / count as f64 - mean * mean).max(0.0).sqrt() / 1e3,
+        min_us: *min as f64 / 1e3,
+        p50_us: quantile(0.5),
+        p90_us: quantile(0.9),
+        p99_us: quantile(0.99),
+        p999_us: quantile(0.999),
+        max_us: *max as f64 / 1e3,
+    })
+}
+
+/// The latencies of a class. An operation that lies in the measurement only in part took at least that
+/// long.
+fn latency_with_edges(stream: &StreamRecord, response: &Latencies) -> Option<LatencySummary> {
+    let longest_us = stream.longest() as f64 / 1e3;
+    latency(response).map(|latency| LatencySummary {
+        max_us: latency.max_us.max(longest_us),
+        ..latency
+    })
+}
+
+fn coverage(stream: &StreamRecord) -> CoverageSummary {
+    let coverage = &stream.coverage;
+    // A database operation visits a range of rows, so the blocks are not independent draws.
+    let uniform = stream.sql.is_none()
+        && stream
+            .patterns
+            .iter()
+            .all(|pattern| *pattern == Pattern::Uniform);
+    CoverageSummary {
+        blocks: coverage.extent,
+        watched: coverage.tracked,
+        distinct: coverage.distinct,
+        expected: uniform.then(|| coverage.expected_uniform()),
+        expected_deviation: uniform.then(|| coverage.expected_uniform_deviation()),
+        slices_touched: coverage.slices.iter().filter(|count| **count > 0).count(),
+        slices: coverage.slices.len(),
+    }
+}
+
+/// The kernel's count of bytes between the first and the last sample, over all devices.
+fn witness(record: &PointRecord, classes: &[ClassSummary]) -> Option<DeviceBytes> {
+    let (first, last) = (record.samples.first()?, record.samples.last()?);
+    let bytes = |sample: &Sample, of: fn(&Counters) -> u64| {
+        sample.devices.values().map(of).sum::<u64>() * 512
+    };
+    let sectors = |counters: &Counters| counters.read_sectors + counters.write_sectors;
+    // For databases, `SqlSummary` compares the server's own counts instead.
+    if first.devices.is_empty() || record.streams.iter().any(|stream| stream.sql.is_some()) {
+        return None;
+    }
+    let asked = record.streams.iter().zip(classes);
+    let asked =
+        asked.map(|(stream, class)| (class.done + stream.warm_up_done) * u64::from(stream.length));
+    Some(DeviceBytes {
+        device_bytes: bytes(last, sectors).saturating_sub(bytes(first, sectors)),
+        asked_bytes: asked.sum(),
+    })
+}
+
+fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Finding>) {
+    let cell = format!("{} I/O at {}", class.name, record.coordinates);
+    if !class.failed.is_empty() {
+        let causes: Vec<String> = class
+            .failed
+            .iter()
+            .map(|(cause, count)| format!("{count} x {cause}"))
+            .collect();
+        findings.push(Finding::warning(
+            FindingName::Failures,
+            format!(
+                "{cell}: {} failed; the figures are for the others",
+                causes.join(", ")
+            ),
+            "see the log of the kernel (dmesg) and of the device",
+        ));
+    }
+    check_offered(class, &cell, findings);
+    if class.done == 0 && class.failed.is_empty() && class.outstanding > 0 {
+        findings.push(Finding::warning(
+            FindingName::NothingDone,
+            format!("{cell}: no operation completed in {}", record.measured),
+            "measure longer: one operation takes longer than the measurement",
+        ));
+    }
+    if class.is_too_short && class.met != Some(RateMet::No) {
+        findings.push(Finding::note(
+            FindingName::TooShort,
+            format!(
+                "{cell}: response times changed so slowly that {} are worth fewer than {} \
+                 independent observations: no intervals, and whether the rate is served is \
+                 undecided",
+                record.measured,
+                count(INDEPENDENT_MIN)
+            ),
+        ));
+    }
+    // If a rate was not met, the operations due last were never served, so steadiness cannot be
+    // judged.
+    if let Some(steady) = class
+        .steady
+        .filter(|steady| steady.steady == Some(false) && class.met != Some(RateMet::No))
+    {
+        findings.push(Finding::warning(
+            FindingName::Unsteady,
+            format!(
+                "{cell} was not steady: {} {}, or {} by {} in one step",
+                if class.offered.is_some() {
+                    "response time"
+                } else {
+                    "throughput"
+                },
+                trend(steady.slope),
+                if steady.step < 0.0 { "fell" } else { "rose" },
+                if steady.step.abs() <= 1.0 {
+                    rounded_percent(steady.step.abs())
+                } else {
+                    format!("{:.1} times its mean", steady.step.abs())
+                }
+            ),
+            "measure longer, or when the device has less other load",
+        ));
+    }
+}
+
+/// Checks which blocks the operations touched, and their number by Little's law.
+fn check_operations(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Finding>) {
+    let cell = format!("{} I/O at {}", class.name, record.coordinates);
+    if !class.failed.is_empty() || class.done == 0 {
+        // Failed operations took time and a place in the pattern, but are in none of the figures
+        // below.
+        return;
+    }
+    if let (Some(expected), Some(deviation)) =
+        (class.coverage.expected, class.coverage.expected_deviation)
+    {
+        let off = class.coverage.distinct as f64 - expected;
+        if off.abs() > COVERAGE_TOLERANCE * deviation.max(1.0) {
+            findings.push(Finding::warning(
+                FindingName::Coverage,
+                format!(
+                    "{cell} touched {} distinct blocks, but {expected:.0} are expected by chance",
+                    class.coverage.distinct
+                ),
+                "report this as a bug: the volume was not read as planned",
+            ));
+        }
+    }
+    check_littles_law(class, record, &cell, findings);
+}
+
+/// Compares the outstanding operations with rate times latency.
+fn check_littles_law(
+    class: &ClassSummary,
+    record: &PointRecord,
+    cell: &str,
+    findings: &mut Vec<Finding>,
+) {
+    let outstanding = f64::from(class.outstanding);
+    let off = (class.littles_law - outstanding).abs();
+    // Operations in flight at the edges count as a whole or not at all, and stalls there may last
+    // long: the time of each slot may be wrong by the longest operation.
+    let edge = class.latency.map_or(f64::INFINITY, |latency| {
+        latency.max_us / 1e6 / record.measured.as_secs_f64()
+    });
+    // Operations that were due before the measurement and delayed its beginning are in none of its
+    // windows.
+    let stream = record
+        .streams
+        .iter()
+        .find(|stream| stream.name == class.name);
+    let idle = |at: &usize| {
+        stream.is_some_and(|stream| stream.windows_at(*at).all(|window| window.done == 0))
+    };
+    let whole = record.whole_windows();
+    // Of a short visit, the part of a window that such an operation delays is a large share.
+    let partly = usize::from(record.measured < SHORT_VISIT);
+    let late = (0..whole).take_while(idle).count() + partly;
+    let edge = edge + late as f64 / whole.max(1) as f64;
+    // Sessions that pause, and those that finish their share of fixed work before others, have
+    // nothing outstanding.
+    let pauses = stream
+        .and_then(|stream| stream.sql)
+        .is_some_and(|work| work.think.is_some())
+        || record
+            .asked
+            .as_ref()
+            .is_some_and(|point| matches!(point.until, Until::Ops(_) | Until::Work { .. }));
+    let off = if pauses {
+        (class.littles_law - outstanding).max(0.0)
+    } else {
+        off
+    };
+    if record.end == End::Complete
+        && outstanding > 0.0
+        && off > (LITTLE_TOLERANCE + edge) * outstanding
+    {
+        findings.push(Finding::warning(
+            FindingName::LittlesLaw,
+            format!(
+                "{cell}: rate times latency is {:.2}, but {outstanding} were outstanding",
+                class.littles_law
+            ),
+            "report this as a bug: operations were lost or counted twice",
+        ));
+    }
+}
+
+/// Describes a slope relative to the mean. A fall by more than the mean would be a meaningless
+/// percentage.
+fn trend(slope: f64) -> String {
+    let word = if slope < 0.0 { "fell" } else { "rose" };
+    if slope.abs() <= 1.0 {
+        return format!(
+            "{word} by {} from start to end",
+            rounded_percent(slope.abs())
+        );
+    }
+    let [first, last] = [-0.5, 0.5].map(|side| (1.0 + side * slope).max(0.0));
+    format!("{word} from {first:.1} times its mean to {last:.1} times")
+}
+
+/// Notes an offered load that was not met, and warns if Rigel itself issued late.
+fn check_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) {
+    let Some(offered) = class.offered else { return };
+    if class.met == Some(RateMet::No) {
+        findings.push(Finding::note(
+            FindingName::RateNotMet,
+            format!(
+                "{cell}: {} operations per second were due, {} were served; {} never started",
+                count(offered.round()),
+                count(class.iops.round()),
+                count(class.unserved as f64)
+            ),
+        ));
+    }
+    let medians = class.scheduling_delay.zip(class.latency);
+    if let Some((delay, response)) = medians.filter(|(delay, response)| {
+        delay.p99_us > (DELAY_TOLERANCE * response.p50_us).max(DELAY_LEAST_US)
+    }) {
+        findings.push(Finding::warning(
+            FindingName::SchedulingDelay,
+            format!(
+                "{cell}: Rigel itself issued 1 % of the I/Os {} late or more; the median \
+                 response time is {}",
+                time(delay.p99_us),
+                time(response.p50_us)
+            ),
+            "give it more CPU; service times do not include the delay",
+        ));
+    }
+}
+
+/// Warns if the tool has no CPU left: then it measures itself.
+fn cpu_warning(record: &PointRecord) -> Option<Finding> {
+    let available = record.measured.as_secs_f64() * f64::from(record.cpus);
+    let busy = record.cpu.as_secs_f64() / available;
+    // Open-loop workers busy-wait, so their CPU use is not a limit. Nor is a model's time that of
+    // the CPU: no samples of the host are taken for it.
+    let real = !record.samples.is_empty();
+    (real && available > 0.0 && busy > CPU_TOLERANCE && !is_open(record)).then(|| {
+        Finding::warning(
+            FindingName::CpuLimit,
+            format!(
+                "at {} Rigel's own threads kept {} of the CPUs busy for {} of the time: the \
+                 storage may be able to do more",
+                record.coordinates,
+                record.cpus,
+                rounded_percent(busy)
+            ),
+            "use more threads with --workers, if there are more CPUs; otherwise the figures are \
+             the limit of this machine",
+        )
+    })
+}
+
+fn witness_warning(witness: DeviceBytes, cell: Coordinates) -> Option<Finding> {
+    let (device, asked) = (witness.device_bytes as f64, witness.asked_bytes as f64);
+    if asked <= 0.0 {
+        return None;
+    }
+    let share = device / asked;
+    if share < 1.0 - WITNESS_TOLERANCE {
+        return Some(Finding::warning(
+            FindingName::NotFromDevice,
+            format!(
+                "at {cell} the device transferred only {} of the bytes; the rest did not \
+                 come from it",
+                percent(share)
+            ),
+            "a cache, a hole or another layer served the I/O: measure a completely written file, \
+             with direct I/O",
+        ));
+    }
+    (share > 1.0 + WITNESS_TOLERANCE).then(|| {
+        Finding::warning(
+            FindingName::DeviceLoad,
+            format!(
+                "at {cell} the device transferred {} of the requested bytes: it has other \
+                 load",
+                percent(share)
+            ),
+            "measure when the device is otherwise idle; the figures are for the capacity left by \
+             the other load",
+        )
+    })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use rigel_model::record::{Coverage, CoverageMap, KindRecord, OperationTimes, Recorder};
+    use rigel_model::{Coordinates, Nanos, Outcome, SqlWork, Tables, Think};
+
+    #[test]
+    fn the_relaxation_time_is_that_of_a_queue_near_saturation() {
+        // One server of 200 a second at 95 %: W = 1/(200 - 190) s, and its median is ln 2 of it.
+        let exact = (200f64.sqrt() - 190f64.sqrt()).powi(-2);
+        let found = relaxation_s(190.0, 100_000.0 * std::f64::consts::LN_2);
+        assert!((found / exact - 1.0).abs() < 0.05, "{found} {exact}");
+    }
+
+    #[test]
+    fn a_steep_trend_is_reported_in_times_of_the_mean() {
+        assert_eq!(trend(-0.4), "fell by 40 % from start to end");
+        assert_eq!(trend(-1.36), "fell from 1.7 times its mean to 0.3 times");
+        assert_eq!(trend(2.6), "rose from 0.0 times its mean to 2.3 times");
+    }
+
+    /// A point of 10 s with one operation after the other of 1 ms, on every block of a small volume
+    /// in turn.
+    pub(crate) fn record() -> PointRecord {
+        let mut recorder = Recorder::new(false, &[Kind::Read], std::sync::Arc::default());
+        recorder.measure_from(Nanos(0));
+        let map = CoverageMap::new(100);
+        for i in 0..10_000 {
+            let due = Nanos::from_millis(i);
+            let done = due.plus(Nanos::from_millis(1));
+            recorder.record(
+                Kind::Read,
+                OperationTimes {
+                    due,
+                    start: due,
+                    done,
+                },
+                Outcome::Done,
+            );
+            map.touch(i % 100);
+        }
+        let mut stream = StreamRecord {
+            sql: None,
+            name: "small".into(),
+            length: 8192,
+            loads: vec![Load::Closed { depth: 1 }],
+            patterns: vec![Pattern::Uniform],
+            kinds: vec![KindRecord {
+                kind: Kind::Read,
+                windows: Vec::new(),
+            }],
+            unserved: Vec::new(),
+            drained: 0,
+            censored: None,
+            delay: None,
+            warm_up_done: 0,
+            coverage: map.read(),
+        };
+        recorder.merge_into(&mut stream);
+        PointRecord {
+            coordinates: Coordinates::cell(1, 0),
+            started: String::new(),
+            warm_up: Nanos(0),
+            measured: Nanos::from_secs(10),
+            end: End::Complete,
+            cpu: Nanos::from_millis(50),
+            cpus: 1,
+            window: rigel_model::record::WINDOW,
+            asked: None,
+            streams: vec![stream],
+            samples: Vec::new(),
+            merge: None,
+            visits: Vec::new(),
+        }
+    }
+
+    fn names(record: &PointRecord) -> Vec<String> {
+        summarise(record)
+            .findings
+            .into_iter()
+            .map(|finding| finding.name)
+            .collect()
+    }
+
+    #[test]
+    fn figures_are_those_of_the_record() {
+        let summary = summarise(&record());
+        let class = &summary.classes[0];
+        assert_eq!((class.done, class.reads, class.writes), (10_000, 10_000, 0));
+        assert!((class.iops - 1000.0).abs() < 1e-9 && (class.littles_law - 1.0).abs() < 1e-9);
+        assert!((class.mib_per_s - 7.8125).abs() < 1e-9);
+        assert_eq!(summary.cpu_us_per_io, Some(5.0));
+        let latency = class.latency.unwrap();
+        // All operations are equal, so every figure is exactly the same.
+        for figure in [
+            latency.mean_us,
+            latency.min_us,
+            latency.p50_us,
+            latency.p999_us,
+            latency.max_us,
+        ] {
+            assert!((figure - 1000.0).abs() < 1e-9, "{latency:?}");
+        }
+        assert!(latency.deviation_us < 1e-3);
+        assert_eq!(class.steady.and_then(|steady| steady.steady), Some(true));
+        assert_eq!(names(&record()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_corner_of_the_volume_is_no_coverage() {
+        let mut record = record();
+        record.streams[0].coverage = Coverage {
+            distinct: 10,
+            ..record.streams[0].coverage.clone()
+        };
+        assert_eq!(names(&record), ["coverage"]);
+    }
+
+    #[test]
+    fn a_rate_that_contradicts_its_latency_is_doubted() {
+        let mut record = record();
+        record.streams[0].loads = vec![Load::Closed { depth: 2 }];
+        assert_eq!(names(&record), ["littles-law"]);
+    }
+
+    #[test]
+    fn sessions_that_pause_have_less_outstanding() {
+        let tables = Tables {
+            schemas: 1,
+            scale: 10_000,
+            scan_blocks: 0,
+            block: 8192,
+        };
+        let think = Some(Think {
+            every: 1,
+            least: Nanos(1),
+            most: Nanos(1),
+        });
+        let mut record = record();
+        record.streams[0].sql = Some(SqlWork {
+            think,
+            ..SqlWork::reads(tables)
+        });
+        record.streams[0].loads = vec![Load::Closed { depth: 2 }];
+        assert!(!names(&record).contains(&"littles-law".to_string()));
+        record.streams[0].kinds[0]
+            .windows
+            .iter_mut()
+            .for_each(|window| window.response.sum *= 4);
+        assert!(names(&record).contains(&"littles-law".to_string()));
+    }
+
+    #[test]
+    fn a_stall_at_the_edge_is_no_contradiction() {
+        let mut record = record();
+        let latencies = &mut record.streams[0].kinds[0].windows[9].response;
+        // The last of ten thousand operations took 200 ms, most of it after the end of the
+        // measurement.
+        latencies.sum += 199_000_000;
+        latencies.max = 200_000_000;
+        assert_eq!(names(&record), Vec::<String>::new());
+        let latencies = &mut record.streams[0].kinds[0].windows[9].response;
+        latencies.sum += 400_000_000;
+        assert_eq!(names(&record), ["littles-law"]);
+    }
+
+    #[test]
+    fn the_kernel_is_heard_as_a_witness() {
+        let sample = |sectors| Sample {
+            devices: [(
+                "sda".to_string(),
+                Counters {
+                    read_sectors: sectors,
+                    ..Counters::default()
+                },
+            )]
+            .into(),
+            ..Sample::default()
+        };
+        let mut record = record();
+        record.samples = vec![sample(1000), sample(1000 + 10_000 * 16)];
+        assert_eq!(names(&record), Vec::<String>::new());
+        record.samples[1] = sample(1000 + 5_000 * 16);
+        assert_eq!(names(&record), ["not-from-device"]);
+        record.samples[1] = sample(1000 + 15_000 * 16);
+        assert_eq!(names(&record), ["device-load"]);
+    }
+
+    #[test]
+    fn a_tool_without_cpu_to_spare_is_doubted() {
+        let mut record = record();
+        record.cpu = Nanos::from_millis(9800);
+        // In virtual time there are no samples, and no CPU that could be short.
+        assert_eq!(names(&record), Vec::<String>::new());
+        record.samples = vec![Sample::default()];
+        assert_eq!(names(&record), ["cpu-limit"]);
+        record.cpus = 2;
+        assert_eq!(names(&record), Vec::<String>::new());
+    }
+
+    #[test]
+    fn failures_and_unsteadiness_are_said() {
+        let mut record = record();
+        let of_kind = &mut record.streams[0].kinds[0];
+        // The second half lacks three tenths of the operations and of their time, which
+        // breaks the law as well.
+        for window in &mut of_kind.windows[5..] {
+            window.done = 700;
+            window.response.sum = 700_000_000;
+        }
+        assert_eq!(names(&record), ["unsteady", "littles-law"]);
+        record.streams[0].kinds[0].windows[3]
+            .failed
+            .insert("short transfer".into(), 7);
+        assert_eq!(names(&record), ["failures", "unsteady"]);
+        record.streams[0].kinds[0].windows.clear();
+        assert_eq!(names(&record), ["nothing-done"]);
+    }
+}

@@ -1,0 +1,205 @@
+//! How much the storage varied between visits, and what that adds to every interval.
+//!
+//! A visit's own windows show how precise its figures are if the storage stays as it is during the
+//! visit. Visits to the same point at different times show how much it changes meanwhile. That
+//! variation is estimated from all points together, since each has few visits: a stall that one
+//! point saw widens the intervals of all others, which might have seen it too.
+
+use super::lost::LossEvidence;
+use super::summary::{ClassSummary, PointSummary};
+use crate::figures::confidence::Confidence;
+use crate::figures::statistics::{Limits, Mean, t_quantile, welch};
+use rigel_model::{Coordinates, Step};
+use serde::Serialize;
+
+/// How much throughput varied from visit to visit, beyond what the visits' own windows explain.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Variation {
+    /// Standard deviation between visits, as a fraction of the throughput.
+    pub share: f64,
+    /// Standard deviation between visits that their own windows explain, likewise.
+    pub within: f64,
+    /// Degrees of freedom: all visits, less one for each point.
+    pub degrees: f64,
+}
+
+impl Variation {
+    /// Half the width of the 95 % interval that it alone gives to a single visit, relative.
+    #[must_use]
+    pub fn half_width(&self) -> f64 {
+        t_quantile(self.degrees) * self.share
+    }
+
+    /// True if chance within visits does not explain the variation: the ratio of the variances is
+    /// more than three standard deviations above one.
+    #[must_use]
+    pub fn is_significant(&self) -> bool {
+        const DEVIATIONS: f64 = 3.0;
+        let ratio = 1.0 + (self.share / self.within).powi(2);
+        ratio > 1.0 + DEVIATIONS * (2.0 / self.degrees).sqrt()
+    }
+}
+
+/// Points whose visits vary alike: reads, or writes.
+fn is_of_group(coordinates: Coordinates, writes: bool) -> bool {
+    match coordinates.step() {
+        Step::Depth | Step::Large | Step::Stream | Step::Rate => !writes,
+        Step::Write | Step::Log => writes,
+        _ => false,
+    }
+}
+
+/// The variation between visits of these points' closed loops: of reads, or of `writes`; `None` if
+/// no point has two visits. The points must not be widened yet.
+///
+/// The component of variance between visits in a one-way analysis of variance, by the method of
+/// moments, pooled over the points (Searle, Casella and `McCulloch`, Variance Components, 1992,
+/// chapter 3). All variances are relative to the point's throughput.
+#[must_use]
+pub fn variation(points: &[PointSummary], writes: bool) -> Option<Variation> {
+    let (mut excess, mut all_within, mut degrees) = (0.0, 0.0, 0.0);
+    for point in points {
+        let known = point.classes.first().and_then(|class| class.confidence);
+        let Some(mean) = known
+            .map(|known| known.iops)
+            .filter(|mean| mean.value > 0.0 && is_of_group(point.coordinates, writes))
+        else {
+            continue;
+        };
+        let visits = point.visits.len() as f64;
+        if visits < 2.0 || point.coordinates.rate().is_some() {
+            continue;
+        }
+        let squares: f64 = point
+            .visits
+            .iter()
+            .map(|visit| (visit.iops / mean.value - 1.0).powi(2))
+            .sum();
+        let within = visits * (mean.error / mean.value).powi(2);
+        excess += squares - (visits - 1.0) * within;
+        all_within += (visits - 1.0) * within;
+        degrees += visits - 1.0;
+    }
+    (degrees > 0.0).then(|| Variation {
+        share: (excess / degrees).max(0.0).sqrt(),
+        within: (all_within / degrees).sqrt(),
+        degrees,
+    })
+}
+
+/// Widens the intervals of all points by the variation between visits of their kind, and by the
+/// stalls and slow phases that any of them met. A figure of `k` visits carries a `k`-th of the
+/// variance between visits; one of a long time carries less of the stalls. Points that were widened
+/// stay as they are.
+pub fn widen(points: &mut [PointSummary]) {
+    if points.iter().any(|point| point.is_widened) {
+        return;
+    }
+    for writes in [false, true] {
+        let variation = variation(points, writes);
+        let mut evidence = LossEvidence::default();
+        for point in points.iter() {
+            let is_closing = point.step() == Step::Closing && closes_writes(point) == writes;
+            if is_closing || is_of_group(point.coordinates, writes) {
+                let first = point.classes.first();
+                if let Some(lost) = first.and_then(|class| class.lost.as_ref()) {
+                    evidence.include(lost, point.measured_s);
+                }
+            }
+        }
+        for point in points.iter_mut() {
+            let is_closing = point.step() == Step::Closing && closes_writes(point) == writes;
+            if !is_closing && !is_of_group(point.coordinates, writes) {
+                continue;
+            }
+            // A closing measurement lasts longer than the changes that visits show.
+            let added = variation.filter(|_| !is_closing).map(|variation| Added {
+                error: variation.share / (point.visits_made() as f64).sqrt(),
+                degrees: variation.degrees,
+            });
+            let at_least = Added {
+                error: evidence.error_over(point.measured_s),
+                degrees: evidence.degrees().max(1.0),
+            };
+            for class in &mut point.classes {
+                widen_class(class, added, at_least);
+            }
+            point.is_widened = true;
+        }
+    }
+}
+
+fn closes_writes(point: &PointSummary) -> bool {
+    matches!(point.coordinates, Coordinates::ClosingWrite { .. })
+}
+
+/// A relative standard error from elsewhere.
+#[derive(Clone, Copy)]
+struct Added {
+    error: f64,
+    degrees: f64,
+}
+
+fn widen_class(class: &mut ClassSummary, added: Option<Added>, at_least: Added) {
+    let Some(known) = &mut class.confidence else {
+        return;
+    };
+    let widened = |mean: Mean| {
+        let mean = added.map_or(mean, |added| widened(mean, added));
+        // The point's own error includes the stalls that it met.
+        if at_least.error * mean.value > mean.error {
+            Mean {
+                error: at_least.error * mean.value,
+                degrees: at_least.degrees,
+                ..mean
+            }
+        } else {
+            mean
+        }
+    };
+    let half = added.map_or(0.0, |added| t_quantile(added.degrees) * added.error);
+    let limits = |value: Option<f64>, limits: Option<Limits>| {
+        let (value, limits) = (value?, limits?);
+        Some(widened_limits(value, limits, half))
+    };
+    let latency = class.latency;
+    *known = Confidence {
+        // An open loop's throughput is what it was offered.
+        iops: if class.offered.is_some() {
+            known.iops
+        } else {
+            widened(known.iops)
+        },
+        mean_us: known.mean_us.map(widened),
+        p50_us: limits(latency.map(|latency| latency.p50_us), known.p50_us),
+        p99_us: limits(latency.map(|latency| latency.p99_us), known.p99_us),
+        p999_us: limits(latency.map(|latency| latency.p999_us), known.p999_us),
+    };
+}
+
+/// The mean with a further relative error, and the degrees of freedom of both.
+fn widened(mean: Mean, added: Added) -> Mean {
+    let more = (added.error * mean.value).abs();
+    if more <= 0.0 {
+        return mean;
+    }
+    let both = welch((mean.error, mean.degrees), (more, added.degrees));
+    Mean {
+        error: both.error,
+        degrees: both.degrees,
+        ..mean
+    }
+}
+
+/// Limits at a greater distance from the value, on a logarithmic scale, where independent errors
+/// add up as squares.
+fn widened_limits(value: f64, limits: Limits, half: f64) -> Limits {
+    let further = |limit: f64| ((limit / value).ln().powi(2) + half * half).sqrt();
+    if value <= 0.0 || limits.low <= 0.0 {
+        return limits;
+    }
+    Limits {
+        low: value * (-further(limits.low)).exp(),
+        high: limits.high.map(|high| value * further(high).exp()),
+    }
+}

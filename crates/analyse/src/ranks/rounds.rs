@@ -1,0 +1,223 @@
+//! Rounds in which some of the hosts measure and the others wait: the ladder over numbers of hosts,
+//! and each host alone against all together.
+
+use super::host::quantiles;
+use super::loads::RankLoads;
+use crate::figures::confidence::Estimate;
+use crate::figures::statistics::{Mean, ratio};
+use crate::point::summary::{ClassSummary, summarise};
+use rigel_model::record::{RankGroup, visits};
+use rigel_model::{ActiveRanks, Coordinates};
+use serde::Serialize;
+
+/// The same load by a number of hosts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LadderStep {
+    /// Number of ranks that measured; the others waited.
+    pub ranks: u32,
+    /// Completed operations per second of all of them.
+    pub sum: Estimate,
+    /// 99th percentile of response time of all their operations.
+    pub p99_us: Option<Estimate>,
+    /// The sum divided by the number of ranks and by the rate of one: 1 as long as the storage
+    /// gives every host what it gave the first alone.
+    pub efficiency: Option<f64>,
+}
+
+/// One host alone, and the same host while all measure, each with the same load.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AloneFigures {
+    /// Its rank.
+    pub rank: u32,
+    /// Its name.
+    pub host: String,
+    /// Completed operations per second alone.
+    pub alone: Estimate,
+    /// The same while all hosts measured.
+    pub together: Estimate,
+    /// 99th percentile of response time alone.
+    pub alone_p99_us: Option<Estimate>,
+    /// The same while all hosts measured.
+    pub together_p99_us: Option<Estimate>,
+    /// Closed loop: the rate together as a part of the rate alone.
+    pub rate_ratio: Option<Estimate>,
+    /// Open loop: the p99 together divided by the p99 alone.
+    pub p99_ratio: Option<f64>,
+}
+
+/// What the rounds show.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HostRounds {
+    /// Outstanding operations of each host; in an open loop, its in-flight limit.
+    pub depth: u32,
+    /// Offered operations per second of each host; `None` in a closed loop.
+    pub rate_per_s: Option<u64>,
+    /// Number of rounds.
+    pub rounds: u32,
+    /// By number of hosts, ascending.
+    pub ladder: Vec<LadderStep>,
+    /// By rank.
+    pub alone: Vec<AloneFigures>,
+    /// Closed loop: the sum of the rates of these hosts together divided by the sum of the rates
+    /// that each had alone.
+    pub scaling: Option<f64>,
+}
+
+impl HostRounds {
+    /// From the points of a run; `None` if it has no such rounds.
+    pub(super) fn of(group: &RankGroup, loads: &RankLoads<'_>) -> Option<Self> {
+        let hosts = loads
+            .coordinates()
+            .filter(|one| matches!(one, Coordinates::Hosts { .. }));
+        let Coordinates::Hosts {
+            depth, rate_per_s, ..
+        } = hosts.clone().next()?
+        else {
+            return None;
+        };
+        let rounds = hosts.clone().map(|one| match one {
+            Coordinates::Hosts { round, .. } => round,
+            _ => 0,
+        });
+        let at = |active| Coordinates::Hosts {
+            active,
+            depth,
+            rate_per_s,
+            round: 0,
+        };
+        let size = u32::try_from(group.size()).unwrap_or(u32::MAX);
+        let mut found = Self {
+            depth,
+            rate_per_s: (rate_per_s > 0).then_some(rate_per_s),
+            rounds: rounds.max().unwrap_or(0),
+            ladder: Vec::new(),
+            alone: Vec::new(),
+            scaling: None,
+        };
+        let mut actives: Vec<ActiveRanks> = Vec::new();
+        for one in hosts {
+            let active = one.active_ranks();
+            if !actives.contains(&active) {
+                actives.push(active);
+            }
+        }
+        let mut steps: Vec<(u32, ClassSummary)> = actives
+            .iter()
+            .filter(|active| !matches!(active, ActiveRanks::Only(rank) if *rank > 0))
+            .filter_map(|active| Some((active.count(size), class(loads, at(*active))?)))
+            .collect();
+        steps.sort_by_key(|(ranks, _)| *ranks);
+        let first = steps
+            .first()
+            .filter(|(ranks, _)| *ranks == 1)
+            .map(|(_, class)| class.iops);
+        found.ladder = steps
+            .iter()
+            .map(|(ranks, class)| LadderStep {
+                ranks: *ranks,
+                sum: class.rate(),
+                p99_us: quantiles(class)[1],
+                efficiency: first
+                    .filter(|first| *first > 0.0)
+                    .map(|first| class.iops / f64::from(*ranks) / first),
+            })
+            .collect();
+        let parts = loads.parts(at(ActiveRanks::All));
+        found.alone = actives
+            .iter()
+            .filter_map(|active| match active {
+                ActiveRanks::Only(rank) => Some(*rank),
+                _ => None,
+            })
+            .filter_map(|rank| {
+                let alone = class(loads, at(ActiveRanks::Only(rank)))?;
+                let (_, together) = parts.iter().find(|(other, _)| *other == rank)?;
+                let together = summarise(together).classes.into_iter().next()?;
+                Some(against(group, rank, &alone, &together))
+            })
+            .collect();
+        found.alone.sort_by_key(|one| one.rank);
+        let sum = |of: fn(&AloneFigures) -> f64| found.alone.iter().map(of).sum::<f64>();
+        let (alone, together) = (sum(|one| one.alone.value), sum(|one| one.together.value));
+        found.scaling = (alone > 0.0 && rate_per_s == 0).then(|| together / alone);
+        Some(found)
+    }
+
+    /// The step from which on the sum no longer grows with the hosts: the last whose interval lies
+    /// above that of the step before. `None` if it still grew at the last one, or with fewer than
+    /// two steps.
+    #[must_use]
+    pub fn ends_at(&self) -> Option<&LadderStep> {
+        let grows = |pair: &[LadderStep]| {
+            let high = pair[0].sum.interval.and_then(|limits| limits.high);
+            let low = pair[1].sum.interval.map(|limits| limits.low);
+            high.zip(low).is_some_and(|(high, low)| low > high)
+        };
+        let last = self
+            .ladder
+            .windows(2)
+            .rposition(grows)
+            .map_or(0, |at| at + 1);
+        (last + 1 < self.ladder.len()).then(|| &self.ladder[last])
+    }
+
+    /// How many hosts would fill the storage: the sum at the end of the ladder divided by the rate
+    /// of one host. `None` while the sum still grows.
+    #[must_use]
+    pub fn hosts_that_fill(&self) -> Option<f64> {
+        self.ends_at()?;
+        let one = self
+            .ladder
+            .first()
+            .filter(|step| step.ranks == 1)?
+            .sum
+            .value;
+        let most = self
+            .ladder
+            .iter()
+            .map(|step| step.sum.value)
+            .fold(0.0, f64::max);
+        (one > 0.0).then(|| most / one)
+    }
+}
+
+/// The figures of the merged record at this load, all rounds together.
+fn class(loads: &RankLoads<'_>, at: Coordinates) -> Option<ClassSummary> {
+    let records = loads.merged(at);
+    let joined = visits::joined_at(&records, at)?;
+    summarise(&joined).classes.into_iter().next()
+}
+
+fn against(
+    group: &RankGroup,
+    rank: u32,
+    alone: &ClassSummary,
+    together: &ClassSummary,
+) -> AloneFigures {
+    let is_open = alone.offered.is_some();
+    let mean = |class: &ClassSummary| -> Option<Mean> { Some(class.confidence?.iops) };
+    let ratio_of_rates = || {
+        let known = mean(together)
+            .zip(mean(alone))
+            .and_then(|(a, b)| ratio(&a, &b));
+        Some(Estimate {
+            value: Some(together.iops / alone.iops).filter(|ratio| ratio.is_finite())?,
+            interval: known.map(|(_, interval)| interval.into()),
+        })
+    };
+    let p99 = |class: &ClassSummary| quantiles(class)[1];
+    let ratio_of_p99 = || {
+        let (together, alone) = (p99(together)?.value, p99(alone)?.value);
+        (alone > 0.0).then(|| together / alone)
+    };
+    AloneFigures {
+        rank,
+        host: group.label(rank),
+        alone: alone.rate(),
+        together: together.rate(),
+        alone_p99_us: p99(alone),
+        together_p99_us: p99(together),
+        rate_ratio: if is_open { None } else { ratio_of_rates() },
+        p99_ratio: if is_open { ratio_of_p99() } else { None },
+    }
+}

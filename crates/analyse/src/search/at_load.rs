@@ -1,0 +1,70 @@
+//! The figures of one class of a point, with their intervals.
+
+use crate::figures::confidence::Estimate;
+use crate::point::summary::{ClassSummary, PointSummary};
+use serde::Serialize;
+
+/// The figures of a class at one load.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct AtLoad {
+    /// Outstanding I/Os; in an open loop, the maximum allowed. Of each rank, if there are several.
+    pub depth: u32,
+    /// Number of ranks that measured together; `None` if one process measured alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<u32>,
+    /// Bytes of one I/O.
+    pub io_bytes: u32,
+    /// Completed I/Os per second.
+    pub iops: Estimate,
+    /// Megabytes (10^6) per second.
+    pub mb_per_s: Estimate,
+    /// Mean response time.
+    pub mean_us: Estimate,
+    /// Median response time.
+    pub p50_us: Estimate,
+    /// 99th percentile of response time.
+    pub p99_us: Estimate,
+    /// 99.9th percentile of response time.
+    pub p999_us: Estimate,
+    /// SNIA's steady-state judgement; `None` if there are too few windows.
+    pub steady: Option<bool>,
+}
+
+impl AtLoad {
+    /// The figures of this class at this point; `None` if nothing completed.
+    #[must_use]
+    pub fn of(point: &PointSummary, class: &ClassSummary) -> Option<Self> {
+        let (latency, known) = (class.latency?, class.confidence);
+        let estimate = |value, interval| Estimate { value, interval };
+        let iops = class.rate();
+        Some(Self {
+            // Use the depth of the class: another stream of the point may be deeper.
+            depth: if class.outstanding > 0 {
+                point.outstanding_each(class)
+            } else {
+                point.coordinates.outstanding()
+            },
+            ranks: point.ranks,
+            io_bytes: class.io_bytes,
+            iops,
+            mb_per_s: iops.scaled(class.operation_bytes() / 1e6),
+            mean_us: estimate(
+                latency.mean_us,
+                known.and_then(|c| c.mean_us).map(|mean| mean.limits()),
+            ),
+            p50_us: estimate(latency.p50_us, known.and_then(|c| c.p50_us)),
+            p99_us: estimate(latency.p99_us, known.and_then(|c| c.p99_us)),
+            p999_us: estimate(latency.p999_us, known.and_then(|c| c.p999_us)),
+            steady: class.steady.and_then(|steady| steady.steady),
+        })
+    }
+
+    /// The same load with another throughput.
+    pub(super) fn with_rate(self, iops: Estimate) -> Self {
+        Self {
+            iops,
+            mb_per_s: iops.scaled(self.mb_per_s.value / self.iops.value),
+            ..self
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Where rising loads stop being held: the highest that certainly was, the lowest that certainly was
+//! not, and what lies between.
+//!
+//! Input: the verdict of each load. What is held at a load is taken to be held at every lower one, so
+//! a load above one that was not held is never the answer.
+
+use crate::figures::confidence::BoundVerdict;
+use rigel_model::{Finding, FindingName};
+
+/// The loads between which the answer lies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bracket<T> {
+    /// The highest load that certainly was held, below the lowest that was not.
+    pub held: Option<T>,
+    /// The lowest load that certainly was not held.
+    pub not_held: Option<T>,
+    /// The lowest load between these two for which the measured time did not decide.
+    pub undecided: Option<T>,
+    /// The highest load that certainly was held, if it is above one that was not.
+    pub held_above: Option<T>,
+    /// True if a load was measured.
+    any: bool,
+}
+
+impl<T: Copy + PartialOrd> Bracket<T> {
+    /// The bracket of these loads, which must be rising.
+    #[must_use]
+    pub fn of(loads: impl IntoIterator<Item = (T, BoundVerdict)>) -> Self {
+        let mut bracket = Self {
+            held: None,
+            not_held: None,
+            undecided: None,
+            held_above: None,
+            any: false,
+        };
+        for (load, verdict) in loads {
+            bracket.any = true;
+            match (verdict, bracket.not_held) {
+                (BoundVerdict::Kept, None) => {
+                    (bracket.held, bracket.undecided) = (Some(load), None);
+                }
+                (BoundVerdict::Kept, Some(_)) => bracket.held_above = Some(load),
+                (BoundVerdict::Undecided, None) => {
+                    bracket.undecided.get_or_insert(load);
+                }
+                (BoundVerdict::Broken, None) => bracket.not_held = Some(load),
+                (BoundVerdict::Undecided | BoundVerdict::Broken, Some(_)) => {}
+            }
+        }
+        bracket
+    }
+
+    /// Whether any load is held. Undecided if no load was measured, and if the only ones that were
+    /// held are above one that was not.
+    #[must_use]
+    pub fn verdict(&self) -> BoundVerdict {
+        if self.held.is_some() {
+            BoundVerdict::Kept
+        } else if self.any && self.undecided.is_none() && self.held_above.is_none() {
+            BoundVerdict::Broken
+        } else {
+            BoundVerdict::Undecided
+        }
+    }
+
+    /// Warns of a load that was held above one that was not; `name` names a load.
+    #[must_use]
+    pub fn contradiction(&self, name: impl Fn(T) -> String) -> Option<Finding> {
+        let (not_held, above) = self.not_held.zip(self.held_above)?;
+        Some(Finding::warning(
+            FindingName::Drift,
+            format!(
+                "{} did not hold, and {} did: the storage changed during the run, and the answer \
+                 goes by the lower one",
+                name(not_held),
+                name(above)
+            ),
+            "repeat it at another time; rigel soak shows how much the storage varies",
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BoundVerdict::{Broken, Kept, Undecided};
+    use super::*;
+
+    #[test]
+    fn the_answer_is_the_highest_held_below_the_lowest_not_held() {
+        let of = |verdicts: &[BoundVerdict]| Bracket::of((1..).zip(verdicts.iter().copied()));
+        let shown = |verdicts: &[BoundVerdict]| {
+            let found = of(verdicts);
+            (found.held, found.undecided, found.not_held, found.verdict())
+        };
+        assert_eq!(shown(&[Kept, Kept]), (Some(2), None, None, Kept));
+        assert_eq!(
+            shown(&[Kept, Undecided, Undecided, Broken]),
+            (Some(1), Some(2), Some(4), Kept)
+        );
+        assert_eq!(shown(&[Kept, Undecided, Kept]), (Some(3), None, None, Kept));
+        assert_eq!(
+            shown(&[Kept, Broken, Kept, Undecided]),
+            (Some(1), None, Some(2), Kept)
+        );
+        assert_eq!(
+            shown(&[Undecided, Broken]),
+            (None, Some(1), Some(2), Undecided)
+        );
+        assert_eq!(shown(&[Broken, Broken]), (None, None, Some(1), Broken));
+        // That a higher load was held does not mean that none is.
+        assert_eq!(shown(&[Broken, Kept]), (None, None, Some(1), Undecided));
+        assert_eq!(shown(&[]), (None, None, None, Undecided));
+    }
+
+    #[test]
+    fn a_load_held_above_one_that_was_not_is_a_warning() {
+        let of = |verdicts: &[BoundVerdict]| {
+            Bracket::of((1..).zip(verdicts.iter().copied())).contradiction(|load| load.to_string())
+        };
+        let finding = of(&[Kept, Broken, Broken, Kept]).unwrap();
+        assert!(finding.is(FindingName::Drift));
+        assert!(
+            finding.what.starts_with("2 did not hold, and 4 did:"),
+            "{}",
+            finding.what
+        );
+        assert_eq!(of(&[Kept, Undecided, Broken, Broken]), None);
+    }
+}

@@ -1,0 +1,317 @@
+//! The result of a calibration: the storage's limits and latencies, each with its interval, and
+//! warnings.
+//!
+//! Input: the records of a `calibrate` or `curve` run, and its latency bound. Every figure is of
+//! one point or of several named ones; nothing is interpolated.
+
+use super::at_load::AtLoad;
+use super::knee::Plateau;
+use super::run_checks::{self, CacheTest};
+use super::shape::{CurveShape, curve_shape};
+use super::sustained::{Sustained, sustained};
+use crate::figures::confidence::{BoundVerdict, Estimate};
+use crate::figures::quantity::count;
+use crate::figures::statistics::{Interval, Limits};
+use crate::point::summary::{ClassSummary, PointSummary, summarise_within};
+use crate::point::visits::{Variation, variation, widen};
+use rigel_model::record::PointRecord;
+use rigel_model::{Bound, Coordinates, Finding, FindingName, Ratio, Step};
+use serde::Serialize;
+
+/// Durable appends of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LogWrites {
+    /// Bytes of one append.
+    pub bytes: u32,
+    /// The figures.
+    pub at: AtLoad,
+}
+
+/// What the closing measurements of fixed length found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct ClosingFigures {
+    /// Random reads at the knee.
+    pub knee: Option<AtLoad>,
+    /// The highest rate that the search found within the bound.
+    pub rate: Option<AtLoad>,
+    /// Random writes at the depth of maximum throughput.
+    pub writes: Option<AtLoad>,
+}
+
+/// The result of a calibration.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Calibration {
+    /// The latency bound of the run, such as `2ms@p99`.
+    pub bound: String,
+    /// Random reads of the small size at depth 1: latency at low load.
+    pub low_load: Option<AtLoad>,
+    /// Random reads at the knee, with the throughput of `maximum`; after burst credit ran out, those
+    /// of the closing measurement.
+    pub at_knee: Option<AtLoad>,
+    /// Random reads at the knee, with the throughput of the plateau: `MAX_IOPS`. If the closing
+    /// measurement differs from it, that of the closing measurement, with an interval that covers
+    /// both; if burst credit ran out, the closing measurement alone.
+    pub maximum: Option<AtLoad>,
+    /// Large random reads at the depth of maximum throughput: `MAX_MBPS`.
+    pub large: Option<AtLoad>,
+    /// Large random reads at depth 1: shows what depth 1 costs.
+    pub large_low_load: Option<AtLoad>,
+    /// One sequential stream of large reads at depth 1: `MAX_PMBPS`.
+    pub stream: Option<AtLoad>,
+    /// The highest rate that keeps the bound.
+    pub sustained: Sustained,
+    /// Random writes of the small size at depth 1.
+    pub write_low_load: Option<AtLoad>,
+    /// Random writes of the small size at the depth of maximum throughput.
+    pub writes: Option<AtLoad>,
+    /// Durable appends, one after the other, by size.
+    pub log_writes: Vec<LogWrites>,
+    /// The shape of the curve of random reads.
+    pub curve: CurveShape,
+    /// The closing measurements.
+    pub closing: ClosingFigures,
+    /// How much throughput of reads varied between visits to the same load; `None` if each was
+    /// measured in one piece.
+    pub variation: Option<Variation>,
+    /// What happens less often than once in this many seconds may be in none of the figures of
+    /// random reads.
+    pub unseen_interval_s: Option<f64>,
+    /// Whether a cache served the reads.
+    pub cache: CacheTest,
+    /// All points, in measuring order.
+    #[serde(skip)]
+    pub points: Vec<PointSummary>,
+    /// Findings about the run as a whole; findings about a point are in the point.
+    pub findings: Vec<Finding>,
+}
+
+/// Evaluates the records of a run against `bound`, with figures wanted to within `precision`.
+#[must_use]
+pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> Calibration {
+    let mut points: Vec<PointSummary> = records
+        .iter()
+        .map(|record| summarise_within(record, Some(bound)))
+        .collect();
+    let variation = variation(&points, false);
+    widen(&mut points);
+    let points = points;
+    let of = |step: Step| {
+        let chosen = points.iter().filter(move |point| point.step() == step);
+        chosen.filter_map(|point| Some((point, point.classes.first()?)))
+    };
+    let greatest = |step| of(step).max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops));
+    let at = |found: Option<(&PointSummary, &ClassSummary)>| {
+        found.and_then(|(point, class)| AtLoad::of(point, class))
+    };
+    let shallow = |step| of(step).find(|(point, _)| point.coordinates.outstanding() == 1);
+    let curve = curve_shape(of(Step::Depth), precision.get());
+    let depth = |load: f64| of(Step::Depth).find(|(point, _)| point.is_at_depth(load));
+    let log_writes = points.iter().filter_map(|point| match point.coordinates {
+        Coordinates::Log { bytes } => Some(LogWrites {
+            bytes,
+            at: AtLoad::of(point, point.classes.first()?)?,
+        }),
+        _ => None,
+    });
+    let cache = CacheTest::of(records, &points);
+    let low_load = at(shallow(Step::Depth));
+    let closing = ClosingFigures::of(&points);
+    let searched = match curve.knee {
+        Some(knee) => at(depth(knee.load)).map(|at| at_plateau(at, &knee.plateau)),
+        None => at(greatest(Step::Depth)),
+    };
+    let missed = searched
+        .zip(closing.knee)
+        .filter(|(searched, closing)| differ(searched.iops, closing.iops, precision.get()));
+    let maximum = searched.map(|searched| match (closing.knee, curve.knee) {
+        (Some(closing), _) if missed.is_some() => disagreeing(searched, closing),
+        (Some(closing), Some(knee)) => {
+            together(searched, closing, &knee.plateau, &points, variation)
+        }
+        _ => searched,
+    });
+    let writes = at(greatest(Step::Write));
+    let missed_writes = writes
+        .zip(closing.writes)
+        .filter(|(searched, closing)| differ(searched.iops, closing.iops, precision.get()));
+    let mut findings = run_checks::warnings(records, &points, &curve, &cache, precision);
+    findings.extend(variation.and_then(run_checks::varied));
+    findings.extend(missed.map(|(searched, closing)| closing_differs("reads", searched, closing)));
+    findings.extend(
+        missed_writes.map(|(searched, closing)| closing_differs("writes", searched, closing)),
+    );
+    findings.extend(low_load.and_then(run_checks::tail));
+    // The search ran on credit in part; the closing measurement came after it was used up.
+    let lasting = closing.knee.filter(|_| ran_out(&findings));
+    let sustained = sustained(&points).at_most(lasting.or(maximum), &curve);
+    findings.extend(sustained.contradiction());
+    let maximum = lasting.or(maximum);
+    let at_knee = lasting.or_else(|| curve.knee.and_then(|knee| at(depth(knee.load))));
+    Calibration {
+        bound: bound.to_string(),
+        low_load,
+        // Which of the plateau's depths had the highest throughput is chance.
+        at_knee: at_knee.map(|at| maximum.map_or(at, |maximum| at.with_rate(maximum.iops))),
+        maximum,
+        large: at(greatest(Step::Large)),
+        large_low_load: at(shallow(Step::Large)),
+        stream: at(of(Step::Stream).next()),
+        sustained,
+        write_low_load: at(shallow(Step::Write)),
+        writes: missed_writes.map(|(_, closing)| closing).or(writes),
+        log_writes: log_writes.collect(),
+        curve,
+        closing,
+        variation,
+        unseen_interval_s: unseen_interval(&points),
+        cache,
+        findings,
+        points,
+    }
+}
+
+impl Calibration {
+    /// Whether any offered rate kept the bound. If none was offered, only a closed loop of which no
+    /// depth kept it decides.
+    #[must_use]
+    pub fn bound_verdict(&self) -> BoundVerdict {
+        let is_too_slow = self.sustained.constant_verdict == Some(BoundVerdict::Broken);
+        self.sustained.offered_verdict.unwrap_or(if is_too_slow {
+            BoundVerdict::Broken
+        } else {
+            BoundVerdict::Undecided
+        })
+    }
+}
+
+impl ClosingFigures {
+    fn of(points: &[PointSummary]) -> Self {
+        let find = |wanted: fn(Coordinates) -> bool| {
+            let found = points.iter().rfind(|point| wanted(point.coordinates))?;
+            AtLoad::of(found, found.classes.first()?)
+        };
+        Self {
+            knee: find(|at| matches!(at, Coordinates::ClosingDepth { .. })),
+            rate: find(|at| matches!(at, Coordinates::ClosingRate { .. })),
+            writes: find(|at| matches!(at, Coordinates::ClosingWrite { .. })),
+        }
+    }
+}
+
+/// The closing measurement, where the plateau differs from it by more than chance: the storage
+/// changed during the run. It is as likely to change again, so the interval covers both.
+fn disagreeing(searched: AtLoad, closing: AtLoad) -> AtLoad {
+    let both = |at: AtLoad| at.iops.interval.and_then(Limits::both);
+    let interval = both(searched)
+        .zip(both(closing))
+        .map(|(one, other)| Limits {
+            low: one.low.min(other.low),
+            high: Some(one.high.max(other.high)),
+        });
+    closing.with_rate(Estimate {
+        interval,
+        ..closing.iops
+    })
+}
+
+/// The throughput of the plateau and of the closing measurement, in proportion to their times. The
+/// closing measurement is in one piece, so that a change between visits adds to its error.
+fn together(
+    searched: AtLoad,
+    closing: AtLoad,
+    plateau: &Plateau,
+    points: &[PointSummary],
+    variation: Option<Variation>,
+) -> AtLoad {
+    let (mut search_s, mut closing_s) = (0.0, 0.0);
+    for point in points {
+        match point.coordinates {
+            Coordinates::ClosingDepth { .. } => closing_s += point.measured_s,
+            at if at
+                .depth()
+                .is_some_and(|depth| (plateau.from..=plateau.to).contains(&f64::from(depth))) =>
+            {
+                search_s += point.measured_s;
+            }
+            _ => {}
+        }
+    }
+    let (Some(of_search), Some(of_closing)) = (searched.iops.precision(), closing.iops.precision())
+    else {
+        return searched;
+    };
+    let share = closing_s / (closing_s + search_s);
+    let changes = variation.map_or(0.0, |variation| variation.half_width());
+    let value = (1.0 - share) * searched.iops.value + share * closing.iops.value;
+    let precision = ((1.0 - share) * of_search).hypot(share * of_closing.hypot(changes));
+    searched.with_rate(Estimate {
+        value,
+        interval: Some(Interval::around(value, precision).into()),
+    })
+}
+
+/// True if two figures of independent measurements differ by more than `margin` and by more than
+/// their intervals allow.
+fn differ(one: Estimate, other: Estimate, margin: f64) -> bool {
+    let Some((a, b)) = one.precision().zip(other.precision()) else {
+        return false;
+    };
+    let apart = (one.value / other.value).ln().abs();
+    apart > a.hypot(b).max(margin)
+}
+
+/// True if burst credit was used up during the run.
+fn ran_out(findings: &[Finding]) -> bool {
+    findings
+        .iter()
+        .any(|finding| finding.is(FindingName::BurstCredit))
+}
+
+fn closing_differs(what: &str, searched: AtLoad, closing: AtLoad) -> Finding {
+    let lost = closing.iops.value < searched.iops.value;
+    Finding::warning(
+        FindingName::ClosingDiffers,
+        format!(
+            "{what}: short measurements gave {} IOPS, the closing measurement {} at depth {}: {}",
+            count(searched.iops.value.round()),
+            count(closing.iops.value.round()),
+            closing.depth,
+            if lost {
+                "they missed stalls or slow phases, or the storage's credit ran out"
+            } else {
+                "the storage was slower during the search"
+            }
+        ),
+        "the result is that of the closing measurement; `--thorough` measures every load for \
+         longer, and `rigel soak` for hours",
+    )
+}
+
+/// What happens less often than this may have been missed: of an event that was never seen in a
+/// time T, the mean interval is T/3 or more with 95 % confidence (the rule of three: Hanley and
+/// Lippman-Hand, JAMA 249, 1983).
+fn unseen_interval(points: &[PointSummary]) -> Option<f64> {
+    let is_small_read = |point: &&PointSummary| {
+        matches!(
+            point.coordinates,
+            Coordinates::Depth { .. } | Coordinates::ClosingDepth { .. }
+        )
+    };
+    let seconds: f64 = points
+        .iter()
+        .filter(is_small_read)
+        .map(|point| point.measured_s)
+        .sum();
+    (seconds > 0.0).then_some(seconds / 3.0)
+}
+
+/// The figures at the knee, with the throughput of the plateau. A plateau of one load is that load.
+pub(crate) fn at_plateau(at: AtLoad, plateau: &Plateau) -> AtLoad {
+    if plateau.from >= plateau.to {
+        return at;
+    }
+    at.with_rate(Estimate {
+        value: plateau.throughput,
+        interval: Some(plateau.interval.into()),
+    })
+}

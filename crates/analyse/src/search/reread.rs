@@ -1,0 +1,103 @@
+//! Reading again after the sweep: did parts that had just been read answer faster than others?
+//!
+//! Input: the summaries of the parts, in pairs. Output: the ratio of their mean response times, with
+//! its interval, and an answer: a cache was seen, was not seen, or it is undecided.
+//!
+//! A cache that holds all of the target, or nothing of it, makes no difference between parts. So
+//! "not seen" does not say that there is none.
+
+use crate::figures::statistics::{Interval, t_quantile};
+use crate::point::summary::PointSummary;
+use rigel_model::Coordinates;
+use serde::Serialize;
+
+/// A cache was seen if other parts took longer by more than this factor: the order in which a disk
+/// reads neighbours makes differences of a few percent.
+const SLOWER: f64 = 1.2;
+
+/// Minimum number of pairs.
+const PAIRS_MIN: usize = 3;
+
+/// Response times of parts that had just been read, and of others, at depth 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RereadTest {
+    /// Bytes of each part.
+    pub part_bytes: u64,
+    /// Number of pairs of parts.
+    pub pairs: usize,
+    /// Mean response time of parts that had just been read: the geometric mean over the pairs.
+    pub just_read_us: f64,
+    /// The same of other parts.
+    pub other_us: f64,
+    /// The second over the first.
+    pub ratio: f64,
+    /// 95 % interval of the ratio: Student's t on the logarithms of the pairs' ratios.
+    pub ratio_interval: Interval,
+    /// True if other parts certainly took longer by more than a fifth, false if they certainly did
+    /// not; `None` if neither is certain.
+    pub is_cached: Option<bool>,
+}
+
+impl RereadTest {
+    /// The test of a run; `None` if it has fewer than three complete pairs.
+    #[must_use]
+    pub(super) fn of(points: &[PointSummary]) -> Option<Self> {
+        let mean_of = |wanted: u32, again: bool| {
+            points.iter().find_map(|point| match point.coordinates {
+                Coordinates::Reread {
+                    pair,
+                    bytes,
+                    just_read,
+                } if pair == wanted && just_read == again => {
+                    let class = point
+                        .classes
+                        .first()
+                        .filter(|class| class.failed.is_empty())?;
+                    Some((bytes, class.latency?.mean_us.ln()))
+                }
+                _ => None,
+            })
+        };
+        let numbers = points.iter().filter_map(|point| match point.coordinates {
+            Coordinates::Reread {
+                pair,
+                just_read: true,
+                ..
+            } => Some(pair),
+            _ => None,
+        });
+        let pairs: Vec<_> = numbers
+            .filter_map(|pair| Some((mean_of(pair, true)?, mean_of(pair, false)?)))
+            .collect();
+        let count = pairs.len() as f64;
+        if pairs.len() < PAIRS_MIN {
+            return None;
+        }
+        let logs: Vec<f64> = pairs.iter().map(|((_, a), (_, b))| b - a).collect();
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / count;
+        let of_logs = mean(&logs);
+        let squares: f64 = logs.iter().map(|log| (log - of_logs).powi(2)).sum();
+        let half = t_quantile(count - 1.0) * (squares / (count - 1.0) / count).sqrt();
+        let just_read: Vec<f64> = pairs.iter().map(|((_, log), _)| *log).collect();
+        let other: Vec<f64> = pairs.iter().map(|(_, (_, log))| *log).collect();
+        let ratio_interval = Interval {
+            low: (of_logs - half).exp(),
+            high: (of_logs + half).exp(),
+        };
+        Some(Self {
+            part_bytes: pairs[0].0.0,
+            pairs: pairs.len(),
+            just_read_us: mean(&just_read).exp(),
+            other_us: mean(&other).exp(),
+            ratio: of_logs.exp(),
+            ratio_interval,
+            is_cached: if ratio_interval.low > SLOWER {
+                Some(true)
+            } else if ratio_interval.high < SLOWER {
+                Some(false)
+            } else {
+                None
+            },
+        })
+    }
+}

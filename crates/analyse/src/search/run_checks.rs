@@ -1,0 +1,674 @@
+//! Checks of a run for effects that distort it: a cache that served reads, a cap, burst credit that
+//! ran out, stalls of all I/O, drift from beginning to end, and figures that stayed imprecise.
+//!
+//! Each is a [`Finding`] with its evidence and its hint. Findings about a single point are in that
+//! point's summary.
+
+use super::at_load::AtLoad;
+use super::kernel_witness::contradicted;
+use super::reread::RereadTest;
+use super::shape::CurveShape;
+use crate::figures::confidence::Estimate;
+use crate::figures::quantity::{count, mb_per_second, rounded_percent, time};
+use crate::figures::statistics::{Limits, ratio};
+use crate::point::stalls::Stalls;
+use crate::point::steady::step;
+use crate::point::summary::{ClassSummary, PointSummary};
+use crate::point::visits::Variation;
+use rigel_model::record::{PointRecord, StreamRecord};
+use rigel_model::{Bytes, Coordinates, Finding, FindingName, Nanos, Ratio, Severity, Step};
+use serde::Serialize;
+
+/// Reads are from a cache if their median is below this fraction of the median over the whole
+/// volume.
+const FASTER: f64 = 0.7;
+
+/// A second pass over the same blocks is faster than by chance if it is faster by this factor.
+const SECOND_PASS: f64 = 1.3;
+
+/// Smallest difference between the same load early and late that is worth a warning.
+const DRIFT: f64 = 0.05;
+
+/// Factor by which throughput falls when credit runs out.
+const STEP: f64 = 1.25;
+
+/// Deviations that make a fall of throughput more than chance, which a run has many occasions for.
+const STEP_DEVIATIONS: f64 = 4.0;
+
+/// Minimum duration of a stalled operation, in microseconds.
+const STALL_US: f64 = 20_000.0;
+
+/// Minimum duration of a stalled operation, as a multiple of its point's p99: the tail of a busy
+/// device does not reach that far.
+const STALL_TIMES: f64 = 50.0;
+
+/// The results of reading the same blocks again.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct CacheTest {
+    /// Megabytes (10^6) per second of the first pass over one part of the volume, in large
+    /// sequential reads.
+    pub first_pass_mb_per_s: Option<f64>,
+    /// Megabytes (10^6) per second of the second pass.
+    pub second_pass_mb_per_s: Option<f64>,
+    /// Median response time of random reads at depth 1, by working set, ascending by its size.
+    pub working_sets: Vec<WorkingSet>,
+    /// Median response time of random reads at depth 1 over the whole volume.
+    pub whole_p50_us: Option<f64>,
+    /// Bytes of the largest working set that a cache served; `None` if no set was faster than the
+    /// whole volume.
+    pub cache_at_least: Option<u64>,
+    /// Bytes of the smallest larger working set, which no cache served; `None` if there was none.
+    pub cache_below: Option<u64>,
+    /// Parts that were read again after the sweep; `None` if no cache was suspected to hold all of
+    /// the target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reread: Option<RereadTest>,
+}
+
+/// Random reads within the first part of the volume.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct WorkingSet {
+    /// Bytes of that part of the volume.
+    pub bytes: u64,
+    /// Median response time.
+    pub p50_us: f64,
+}
+
+/// True if random reads within a part of the volume are so much faster than over the whole that a
+/// cache must serve them.
+#[must_use]
+pub fn answers_from_cache(part: &ClassSummary, whole: &ClassSummary) -> bool {
+    // The median of a handful of operations means nothing.
+    const OPERATIONS_MIN: u64 = 500;
+    let median = |class: &ClassSummary| class.latency.map(|latency| latency.p50_us);
+    let Some((fast, slow)) = median(part).zip(median(whole)) else {
+        return false;
+    };
+    let known = whole.confidence.and_then(|confidence| confidence.p50_us);
+    let apart = known.is_none_or(|interval| fast < interval.low);
+    part.done.min(whole.done) >= OPERATIONS_MIN && apart && fast < FASTER * slow
+}
+
+impl CacheTest {
+    /// The cache test of a run; `points` are the summaries of `records`.
+    #[must_use]
+    pub fn of(records: &[PointRecord], points: &[PointSummary]) -> Self {
+        let first = |at: Coordinates| {
+            points
+                .iter()
+                .find(|point| point.coordinates == at)?
+                .classes
+                .first()
+        };
+        // A pass that completed no read before its time limit has no rate.
+        let read = |class: &&ClassSummary| class.done > 0;
+        let pass = |pass| {
+            first(Coordinates::Pass { pass })
+                .filter(read)
+                .map(|class| class.bytes_per_s() / 1e6)
+        };
+        let alone = points
+            .iter()
+            .find(|point| point.coordinates.depth() == Some(1));
+        let whole = alone.and_then(|point| point.classes.first());
+        let mut sets: Vec<(u64, &ClassSummary)> = points
+            .iter()
+            .filter_map(|point| match point.coordinates {
+                Coordinates::Within { bytes } => Some((bytes, point.classes.first()?)),
+                _ => None,
+            })
+            .collect();
+        sets.sort_by_key(|(bytes, _)| *bytes);
+        let on_credit = credit_within(records, points).map(|credit| credit.bytes);
+        let cached = |(bytes, set): &&(u64, &ClassSummary)| {
+            whole.is_some_and(|whole| answers_from_cache(set, whole)) && on_credit != Some(*bytes)
+        };
+        let cache_at_least = sets.iter().filter(cached).map(|(bytes, _)| *bytes).max();
+        let p50 = |class: &ClassSummary| class.latency.map(|latency| latency.p50_us);
+        Self {
+            first_pass_mb_per_s: pass(1),
+            second_pass_mb_per_s: pass(2),
+            whole_p50_us: whole.and_then(p50),
+            cache_below: cache_at_least.and_then(|least| {
+                sets.iter()
+                    .map(|(bytes, _)| *bytes)
+                    .filter(|bytes| *bytes > least)
+                    .min()
+            }),
+            cache_at_least,
+            reread: RereadTest::of(points),
+            working_sets: sets
+                .iter()
+                .filter_map(|(bytes, class)| {
+                    Some(WorkingSet {
+                        bytes: *bytes,
+                        p50_us: p50(class)?,
+                    })
+                })
+                .collect(),
+        }
+    }
+
+    fn warnings(&self) -> Vec<Finding> {
+        let mut found = Vec::new();
+        if let (Some(least), Some(whole)) = (self.cache_at_least, self.whole_p50_us) {
+            let set = self.working_sets.iter().find(|set| set.bytes == least);
+            let fast = set.map_or(0.0, |set| set.p50_us);
+            let size = match self.cache_below {
+                Some(below) => format!("a cache of {} to {}", Bytes(least), Bytes(below)),
+                None => format!("a cache of {} or more", Bytes(least)),
+            };
+            found.push(Finding::warning(
+                FindingName::Cache,
+                format!(
+                    "random reads within the first {} take {} at the median, over the whole \
+                     volume {}: {size} serves them",
+                    Bytes(least),
+                    Nanos::from_micros_f64(fast),
+                    Nanos::from_micros_f64(whole)
+                ),
+                "measure a volume many times as large as the cache, or as large as the active \
+                 part of the database",
+            ));
+        }
+        if let (Some(first), Some(second)) = (self.first_pass_mb_per_s, self.second_pass_mb_per_s)
+            && second > SECOND_PASS * first
+        {
+            found.push(Finding {
+                severity: Severity::Note,
+                name: FindingName::SecondPass.name().into(),
+                what: format!(
+                    "the first pass over one part ran at {}, the second over the same \
+                     blocks at {}: a lower layer cached them",
+                    mb_per_second(first.round()),
+                    mb_per_second(second.round())
+                ),
+                hint: String::new(),
+            });
+        }
+        found
+    }
+}
+
+/// Warnings and notes about a run as a whole.
+pub(super) fn warnings(
+    records: &[PointRecord],
+    points: &[PointSummary],
+    curve: &CurveShape,
+    cache: &CacheTest,
+    precision: Ratio,
+) -> Vec<Finding> {
+    let mut found = cache.warnings();
+    found.extend(
+        ran_out(records).or_else(|| credit_within(records, points).map(|credit| credit.warning())),
+    );
+    found.extend(stalled(points));
+    found.extend(contradicted(points));
+    found.extend(capped(points, curve));
+    found.extend(drifted(points));
+    found.extend(
+        [(Step::Large, "large reads"), (Step::Write, "writes")]
+            .map(|(step, name)| unreached(points, step, name))
+            .into_iter()
+            .flatten(),
+    );
+    found.extend(imprecise(points, precision));
+    found
+}
+
+/// Warnings and notes about a matrix as a whole: credit that ran out, stalls, and a cap of small
+/// loads without large ones.
+#[must_use]
+pub(super) fn warnings_of_matrix(
+    records: &[PointRecord],
+    points: &[PointSummary],
+    shape: &CurveShape,
+) -> Vec<Finding> {
+    ran_out(records)
+        .into_iter()
+        .chain(stalled(points))
+        .chain(contradicted(points))
+        .chain(capped(points, shape))
+        .collect()
+}
+
+/// Warns of stalls: of operations that took far longer than their point's p99, and of those that
+/// the windows show.
+fn stalled(points: &[PointSummary]) -> Option<Finding> {
+    let in_windows = repeated(points);
+    let what = match (longest(points), in_windows) {
+        (Some(longest), Some(repeated)) => format!("{longest}; {repeated}"),
+        (one, other) => one.or(other)?,
+    };
+    Some(Finding::warning(
+        FindingName::Stall,
+        what,
+        "find the time in the timeline of the HTML page, then see the log of the kernel (dmesg) \
+         and of the device: a reset, a path failover, a snapshot, another tenant",
+    ))
+}
+
+/// How often, how long and for what share of the time I/O stalled, over all points; `None` if the
+/// windows show fewer than three stalls, or they took less than a hundredth of the time.
+fn repeated(points: &[PointSummary]) -> Option<String> {
+    const TIMES_MIN: u64 = 3;
+    const SHARE_MIN: f64 = 0.01;
+    let (mut all, mut seconds, mut places) = (Stalls::default(), 0.0, 0);
+    for point in points {
+        let Some(class) = point.classes.first() else {
+            continue;
+        };
+        all.times += class.stalls.times;
+        all.seconds += class.stalls.seconds;
+        seconds += point.measured_s;
+        places += u32::from(!class.stalls.is_none());
+    }
+    let share = all.seconds / seconds;
+    let each = |seconds: f64| time(seconds * 1e6 / all.times as f64);
+    let at = match places {
+        1 => "at one point".into(),
+        many => format!("at {many} points"),
+    };
+    (all.times >= TIMES_MIN && share >= SHARE_MIN).then(|| {
+        format!(
+            "all I/O stalled {} times, on average every {} for {}, {} of the time ({at})",
+            all.times,
+            each(seconds),
+            each(all.seconds),
+            rounded_percent(share)
+        )
+    })
+}
+
+/// The longest of the operations that took far longer than their point's p99, and the number of
+/// other points with such operations.
+fn longest(points: &[PointSummary]) -> Option<String> {
+    let worst_of = |point: &PointSummary| {
+        let latencies = point.classes.iter().filter_map(|class| class.latency);
+        let held_up =
+            latencies.filter(|it| it.max_us >= STALL_US && it.max_us >= STALL_TIMES * it.p99_us);
+        held_up
+            .map(|it| (it.max_us, it.p99_us))
+            .max_by(|one, other| one.0.total_cmp(&other.0))
+    };
+    let mut stalls: Vec<_> = points
+        .iter()
+        .filter_map(|point| Some((worst_of(point)?, point.coordinates)))
+        .collect();
+    stalls.sort_by(|((one, _), _), ((other, _), _)| other.total_cmp(one));
+    let ((max_us, p99_us), at) = *stalls.first()?;
+    let others = match stalls.len() - 1 {
+        0 => String::new(),
+        1 => ", and at one more point".into(),
+        more => format!(", and at {more} more points"),
+    };
+    Some(format!(
+        "at {at} an operation took {}, {:.0} times the p99 there{others}: all I/O stalled",
+        Nanos::from_micros_f64(max_us),
+        max_us / p99_us
+    ))
+}
+
+/// Random reads within a part of the volume that were fast only because of burst credit.
+struct Credit {
+    /// Bytes of that part of the volume.
+    bytes: u64,
+    /// Operations per second in the first fifth of the windows.
+    before: f64,
+    /// Operations per second in the second half of the windows.
+    after: f64,
+}
+
+impl Credit {
+    fn warning(&self) -> Finding {
+        Finding::warning(
+            FindingName::BurstCredit,
+            format!(
+                "random reads within {} began at {} IOPS and ended at {}, the same as the \
+                 whole volume: burst credit has run out",
+                Bytes(self.bytes),
+                count(self.before.round()),
+                count(self.after.round())
+            ),
+            "use the later figures as the sustained performance; run again now, while there is no \
+             credit left",
+        )
+    }
+}
+
+/// Reads within a part of the volume that began fast and slowed down to the rate of the whole
+/// volume: a cache would have stayed fast, burst credit does not.
+fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Credit> {
+    const AS_THE_WHOLE: f64 = 1.15;
+    const WINDOWS_MIN: usize = 5;
+    let alone = points
+        .iter()
+        .find(|point| point.coordinates.depth() == Some(1))?;
+    let whole = alone.classes.first()?.iops;
+    records.iter().find_map(|record| {
+        let Coordinates::Within { bytes } = record.coordinates else {
+            return None;
+        };
+        let windows = record.whole_windows();
+        let stream = record.streams.first().filter(|_| windows >= WINDOWS_MIN)?;
+        let counts = counts(stream, windows);
+        let (early, late) = (&counts[..windows / 5], &counts[windows / 2..]);
+        let rate = |counts: &[f64]| {
+            counts.iter().sum::<f64>() / counts.len() as f64 / record.window.as_secs_f64()
+        };
+        let (before, after) = (rate(early), rate(late));
+        let by_chance = step(early, late).is_none_or(|step| step.deviations() < STEP_DEVIATIONS);
+        let is_lower = before >= STEP * after && after <= AS_THE_WHOLE * whole;
+        // If an operation takes longer than a window, the windows show nothing.
+        (before > 0.0 && is_lower && !by_chance).then_some(Credit {
+            bytes,
+            before,
+            after,
+        })
+    })
+}
+
+/// True if throughput has a hard limit that a throttle sets. Then half of the I/Os are much faster
+/// than the mean that Little's law gives, because they wait in turns; a busy device does not make
+/// them wait in turns.
+#[must_use]
+pub(crate) fn is_throttled(points: &[PointSummary], curve: &CurveShape) -> bool {
+    const IN_TURNS: f64 = 0.5;
+    let at = curve
+        .cap
+        .and_then(|cap| points.iter().find(|point| point.is_at_depth(cap.from)));
+    let latency = at.and_then(|point| point.classes.first()?.latency);
+    latency.is_some_and(|latency| latency.p50_us < IN_TURNS * latency.mean_us)
+}
+
+/// Notes a p99 far above the median with one outstanding read, where there is nothing to queue
+/// behind.
+pub(super) fn tail(low_load: AtLoad) -> Option<Finding> {
+    const TIMES: f64 = 10.0;
+    let times = low_load.p99_us.value / low_load.p50_us.value;
+    (times >= TIMES).then(|| {
+        let p99 = Nanos::from_micros_f64(low_load.p99_us.value);
+        let what = format!(
+            "at depth 1, 1 % of the reads take {p99} or longer, {times:.0} times the median"
+        );
+        Finding::note(FindingName::Tail, what)
+    })
+}
+
+/// Notes the hard limit of throughput, and whether it looks like a throttle or a busy device.
+fn capped(points: &[PointSummary], curve: &CurveShape) -> Option<Finding> {
+    let cap = curve.cap?;
+    let at = points.iter().find(|point| point.is_at_depth(cap.from))?;
+    let latency = at.classes.first()?.latency?;
+    let why = if is_throttled(points, curve) {
+        format!(
+            "half of the I/Os take {} or less, but the mean is {}: they wait for a throttle, not \
+             for the device",
+            Nanos::from_micros_f64(latency.p50_us),
+            Nanos::from_micros_f64(latency.mean_us)
+        )
+    } else {
+        "a configured limit, or all parts of the device in use".into()
+    };
+    let half = cap.interval.half_width() / cap.throughput;
+    Some(Finding {
+        severity: Severity::Note,
+        name: FindingName::Cap.name().into(),
+        what: format!(
+            "throughput stays at {} IOPS (± {}) from depth {} to {}, and response time grows \
+             in proportion: {why}",
+            count(cap.throughput.round()),
+            rounded_percent(half),
+            cap.from,
+            cap.to
+        ),
+        hint: "look for a matching limit: the volume's provisioned IOPS, the machine type's, a \
+               cgroup's io.max"
+            .into(),
+    })
+}
+
+/// Warns if the same load gave different rates early and late.
+fn drifted(points: &[PointSummary]) -> Option<Finding> {
+    let again = points.iter().find(|point| point.step() == Step::Again)?;
+    let depth = again.coordinates.outstanding();
+    let early = points
+        .iter()
+        .find(|point| point.coordinates.depth() == Some(depth))?;
+    let rate = |point: &PointSummary| {
+        point
+            .classes
+            .first()?
+            .confidence
+            .map(|confidence| confidence.iops)
+    };
+    let (before, after) = (rate(early)?, rate(again)?);
+    let (factor, interval) = ratio(&after, &before)?;
+    (!interval.contains(1.0) && (factor - 1.0).abs() > DRIFT).then(|| {
+        Finding::warning(
+            FindingName::Drift,
+            format!(
+                "depth {depth} gave {} IOPS at first and {} at the end: the storage changed \
+                 during the run",
+                count(before.value.round()),
+                count(after.value.round())
+            ),
+            "measure again, at a quieter time, and compare the two runs with `rigel compare`",
+        )
+    })
+}
+
+/// Warns if throughput at the same load varied between visits by more than chance.
+pub(super) fn varied(variation: Variation) -> Option<Finding> {
+    (variation.is_significant() && variation.share > DRIFT).then(|| {
+        Finding::warning(
+            FindingName::Drift,
+            format!(
+                "throughput at the same load varied by {} from visit to visit: the storage \
+                 changed during the run, and all intervals are wider for it",
+                rounded_percent(variation.share)
+            ),
+            "measure again, at a quieter time, or longer with `--thorough`",
+        )
+    })
+}
+
+/// Warns of a step down within a point to a level that no later point exceeds: credit that was used
+/// up. If later points exceed it, another user's load came and went.
+fn ran_out(records: &[PointRecord]) -> Option<Finding> {
+    const LASTS: f64 = 1.15;
+    let rate_of = |record: &PointRecord| {
+        let seconds = record.measured.as_secs_f64();
+        record.streams.first().map_or(0.0, |stream| {
+            stream.done() as f64 * stream.share_in_time() / seconds.max(f64::MIN_POSITIVE)
+        })
+    };
+    let is_preparation = |record: &PointRecord| {
+        let step = record.coordinates.step();
+        matches!(step, Step::Reread | Step::Precondition)
+    };
+    records.iter().enumerate().find_map(|(index, record)| {
+        if is_preparation(record) {
+            return None;
+        }
+        // Windows count operations by due time: if a rate was not met, the last ones were never
+        // served.
+        let stream = record
+            .streams
+            .first()
+            .filter(|stream| stream.drained == 0 && stream.unserved.iter().all(|it| *it == 0))?;
+        let whole = record.whole_windows();
+        let step = step_down(&counts(stream, whole))?;
+        let rate = |count: f64| count / record.window.as_secs_f64();
+        let length = |record: &PointRecord| record.streams.first().map(|stream| stream.length);
+        let mut later = records[index + 1..]
+            .iter()
+            .filter(|later| length(later) == length(record) && !is_preparation(later))
+            .peekable();
+        let lasts =
+            later.peek().is_some() && later.all(|later| rate_of(later) <= LASTS * rate(step.after));
+        let after = Nanos(record.window.0.saturating_mul(step.at as u64));
+        lasts.then(|| {
+            Finding::warning(
+                FindingName::BurstCredit,
+                format!(
+                    "at {} throughput fell after {after} from {} IOPS to {}, and no \
+                     later point exceeded that: burst credit has run out",
+                    record.coordinates,
+                    count(rate(step.before).round()),
+                    count(rate(step.after).round())
+                ),
+                "use the later figures as the sustained performance; run again now, while there \
+                 is no credit left",
+            )
+        })
+    })
+}
+
+/// Completed operations of each of the first `windows`.
+fn counts(stream: &StreamRecord, windows: usize) -> Vec<f64> {
+    (0..windows)
+        .map(|at| {
+            let done = stream.windows_at(at).map(|window| window.done);
+            done.sum::<u64>() as f64
+        })
+        .collect()
+}
+
+/// A step down in a series of counts.
+struct StepDown {
+    /// Number of windows before the step.
+    at: usize,
+    /// Mean count before the step.
+    before: f64,
+    /// Mean count after the step.
+    after: f64,
+}
+
+/// The step of a series that has one step down and is level on both sides of it.
+fn step_down(counts: &[f64]) -> Option<StepDown> {
+    const WINDOWS_MIN: usize = 5;
+    const LEVEL: f64 = 0.10;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let missed = |values: &[f64]| {
+        let mean = mean(values);
+        values
+            .iter()
+            .map(|value| (value - mean).powi(2))
+            .sum::<f64>()
+    };
+    let last = counts.len().checked_sub(WINDOWS_MIN)?;
+    let at = (WINDOWS_MIN..=last).min_by(|one, other| {
+        let cost = |at: usize| missed(&counts[..at]) + missed(&counts[at..]);
+        cost(*one).total_cmp(&cost(*other))
+    })?;
+    // The window of the step belongs to neither side, whichever side it was counted on.
+    let (early, late) = (&counts[..at - 1], &counts[at + 1..]);
+    let (before, after) = (mean(early), mean(late));
+    let level =
+        |values: &[f64], mean: f64| (missed(values) / values.len() as f64).sqrt() <= LEVEL * mean;
+    // A rate of zero is a stall, not the rate without credit.
+    let is_step =
+        after > 0.0 && before >= STEP * after && level(early, before) && level(late, after);
+    let by_chance = step(early, late).is_none_or(|step| step.deviations() < STEP_DEVIATIONS);
+    (is_step && !by_chance).then_some(StepDown { at, before, after })
+}
+
+/// Warns if throughput still rose at the maximum depth of a search.
+fn unreached(points: &[PointSummary], step: Step, name: &str) -> Option<Finding> {
+    const GAIN: f64 = 1.02;
+    let of_step = points.iter().filter(|point| point.step() == step);
+    let mut loads: Vec<(u32, Estimate)> = of_step
+        .filter_map(|point| {
+            Some((
+                point.coordinates.outstanding(),
+                point.classes.first()?.rate(),
+            ))
+        })
+        .collect();
+    loads.sort_by_key(|(depth, _)| *depth);
+    let [.., (_, before), (depth, last)] = loads[..] else {
+        return None;
+    };
+    let both = |one: Estimate| one.interval.and_then(Limits::both);
+    let by_chance = both(before)
+        .zip(both(last))
+        .is_some_and(|(before, last)| before.overlaps(last));
+    (last.value > GAIN * before.value && !by_chance).then(|| {
+        Finding::warning(
+            FindingName::NotReached,
+            format!(
+                "throughput of {name} was still rising at depth {depth}, the maximum tried: the \
+                 limit is higher"
+            ),
+            "measure higher depths with `rigel curve --size 1MiB --depth 32..256`, --mix \
+             write=100 for writes",
+        )
+    })
+}
+
+/// Notes points whose figures are less precise than requested.
+fn imprecise(points: &[PointSummary], precision: Ratio) -> Option<Finding> {
+    let known = |point: &PointSummary| {
+        let reaches = matches!(
+            point.step(),
+            Step::Depth | Step::Large | Step::Stream | Step::Write | Step::Again
+        );
+        let class = point.classes.first().filter(|_| reaches)?;
+        class
+            .rate()
+            .precision()
+            .map(|known| (known, point.coordinates))
+    };
+    let mut wide: Vec<_> = points
+        .iter()
+        .filter_map(known)
+        .filter(|(known, _)| known.is_finite() && *known > precision.get())
+        .collect();
+    wide.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let (worst, at) = *wide.first()?;
+    let (asked, worst) = (rounded_percent(precision.get()), rounded_percent(worst));
+    let what = match wide.len() {
+        1 => format!("one point missed the requested precision of {asked}: {worst} ({at})"),
+        many => format!(
+            "{many} points missed the requested precision of {asked}, the worst with {worst} \
+             ({at})"
+        ),
+    };
+    Some(Finding {
+        severity: Severity::Note,
+        name: FindingName::Precision.name().into(),
+        what,
+        hint: "give a point more time with --point-max, or measure when the storage has less \
+               other load"
+            .into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_lasts_is_found_and_noise_or_a_dip_is_not() {
+        let series = |parts: &[(usize, f64)]| -> Vec<f64> {
+            parts
+                .iter()
+                .flat_map(|(count, value)| {
+                    (0..*count).map(move |i| value * (1.0 + 0.02 * (i % 3) as f64))
+                })
+                .collect()
+        };
+        let step = step_down(&series(&[(12, 500.0), (20, 200.0)])).unwrap();
+        assert_eq!(step.at, 12);
+        assert!((step.before / step.after - 2.5).abs() < 0.1);
+        for none in [
+            &[(30, 500.0)][..],
+            &[(12, 200.0), (20, 500.0)],
+            &[(12, 500.0), (4, 100.0), (12, 500.0)],
+        ] {
+            assert!(step_down(&series(none)).is_none(), "{none:?}");
+        }
+        assert!(step_down(&[500.0; 6]).is_none());
+    }
+}

@@ -1,0 +1,50 @@
+//! The shape of a closed loop's curve: plateau, knee and cap.
+
+use super::knee::{Cap, CurvePoint, Knee, cap, knee};
+use crate::point::summary::{ClassSummary, PointSummary};
+use serde::Serialize;
+
+impl CurvePoint {
+    /// A point of a closed loop's curve, for the knee; `None` if it has too few data for an error
+    /// estimate.
+    #[must_use]
+    pub fn of(point: &PointSummary, class: &ClassSummary) -> Option<Self> {
+        let throughput = class.confidence?.iops;
+        let visits: Vec<f64> = point.visits.iter().map(|visit| visit.iops).collect();
+        Some(Self {
+            load: f64::from(point.outstanding_each(class)),
+            visits: if visits.is_empty() {
+                vec![throughput.value]
+            } else {
+                visits
+            },
+            throughput,
+            response: class.latency?.mean_us / 1e6,
+        })
+    }
+}
+
+/// What the shape of a closed loop's curve shows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CurveShape {
+    /// The load beyond which latency grows and throughput does not, and the throughput there.
+    pub knee: Option<Knee>,
+    /// The hard limit that throughput reaches, if there is one.
+    pub cap: Option<Cap>,
+}
+
+/// The shape of these points' curve; throughput within the fraction `margin` of the plateau counts
+/// as equal to it.
+#[must_use]
+pub fn curve_shape<'a>(
+    points: impl Iterator<Item = (&'a PointSummary, &'a ClassSummary)>,
+    margin: f64,
+) -> CurveShape {
+    let loads: Vec<CurvePoint> = points
+        .filter_map(|(point, class)| CurvePoint::of(point, class))
+        .collect();
+    CurveShape {
+        knee: knee(&loads, margin),
+        cap: cap(&loads),
+    }
+}

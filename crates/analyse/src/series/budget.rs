@@ -1,0 +1,86 @@
+//! Objectives over a series: how long each was kept, and what is left of its error budget.
+
+use super::rounds::{Round, RoundEnd};
+use super::types::{Breach, ObjectiveResult, PredictabilityTerms};
+use rigel_model::Objective;
+
+/// The result of each objective.
+pub(super) fn objectives(rounds: &[Round], terms: &PredictabilityTerms) -> Vec<ObjectiveResult> {
+    let of = |(index, objective): (usize, &Objective)| one(rounds, terms, index, *objective);
+    terms.objectives.iter().enumerate().map(of).collect()
+}
+
+fn one(
+    rounds: &[Round],
+    terms: &PredictabilityTerms,
+    index: usize,
+    objective: Objective,
+) -> ObjectiveResult {
+    let stands_for = |round: &Round| {
+        let seconds = terms.every_seconds.unwrap_or(round.seconds);
+        if seconds.is_finite() {
+            seconds.max(1.0)
+        } else {
+            1.0
+        }
+    };
+    let (mut kept, mut missed, mut broken, mut unknown) = (0, 0, 0, 0);
+    let (mut kept_seconds, mut missed_seconds) = (0.0, 0.0);
+    let mut breaches: Vec<Breach> = Vec::new();
+    let mut in_breach = false;
+    for (at, round) in rounds.iter().enumerate() {
+        let seconds = stands_for(round);
+        match round.has_kept(index) {
+            None => unknown += 1,
+            Some(true) => {
+                (kept, kept_seconds, in_breach) = (kept + 1, kept_seconds + seconds, false);
+            }
+            Some(false) => {
+                let missing = |next: &Round| next.missing_after(Some(round));
+                let next = rounds
+                    .get(at + 1)
+                    .filter(|next| terms.every_seconds.is_some() && missing(next) > 0);
+                let seconds = next.map_or(seconds, |next| seconds * f64::from(missing(next) + 1));
+                let end = next.map_or(round.finish(), |next| next.begin.max(round.finish()));
+                (missed, missed_seconds) = (missed + 1, missed_seconds + seconds);
+                broken += usize::from(matches!(round.end, RoundEnd::Broken(_)));
+                match breaches.last_mut().filter(|_| in_breach) {
+                    Some(breach) => {
+                        breach.end = end;
+                        breach.rounds += 1;
+                        breach.seconds += seconds;
+                    }
+                    None => breaches.push(Breach {
+                        begin: round.begin,
+                        end,
+                        rounds: 1,
+                        seconds,
+                    }),
+                }
+                in_breach = true;
+            }
+        }
+    }
+    let known = kept_seconds + missed_seconds;
+    let budget_seconds = (1.0 - terms.share).max(0.0) * known;
+    let share_kept = (known > 0.0).then(|| kept_seconds / known);
+    ObjectiveResult {
+        objective,
+        share_asked: terms.share,
+        kept,
+        missed,
+        broken,
+        unknown,
+        share_kept,
+        budget_seconds,
+        missed_seconds,
+        budget_used: (budget_seconds > 0.0).then(|| missed_seconds / budget_seconds),
+        // The sums of seconds have rounding errors in the last digit.
+        met: share_kept.map(|share| share >= terms.share - 1e-9),
+        longest_breach: breaches
+            .iter()
+            .copied()
+            .reduce(|a, b| if b.seconds > a.seconds { b } else { a }),
+        breaches,
+    }
+}

@@ -1,0 +1,794 @@
+//! Other tools' figures in our terms: which of our loads each load corresponds to, its latencies,
+//! and time series.
+//!
+//! Input: imported figures. Output: figures for reports and comparisons. What the tool does not
+//! report is `None`.
+
+use super::rounds::{Round, RoundEnd};
+use crate::point::stalls::Stalls;
+use crate::point::summary::{
+    ClassSummary, CoverageSummary, LatencySummary, PointSummary, ReportedFigures,
+};
+use rigel_model::record::End;
+use rigel_model::record::imported::{
+    Counted, Figures, Flow, Imported, ImportedSeries, LoadPoint, ReportedLatency, ReportedLoad,
+};
+use rigel_model::{Coordinates, MIB, Moment, Resolution, Step};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Summary of one imported source.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ImportedSummary {
+    /// The files it was read from.
+    pub sources: Vec<String>,
+    /// The tool that wrote them.
+    pub tool: String,
+    /// Its version; `None` if not reported.
+    pub version: Option<String>,
+    /// What it reports about the host, the target and the options.
+    pub told: Vec<(String, String)>,
+    /// Notes for the reader of the figures.
+    pub notes: Vec<String>,
+    /// Figures at each load.
+    pub loads: Vec<LoadFigures>,
+    /// Time series.
+    pub series: Vec<SeriesSummary>,
+}
+
+impl ImportedSummary {
+    /// True for the loads of a scale-up series, which are of a database's reports: their number is
+    /// that of sessions, which do other work than I/O as well.
+    #[must_use]
+    pub fn is_of_sessions(&self) -> bool {
+        !self.loads.is_empty() && matches!(self.tool.as_str(), "AWR" | "Statspack" | "Oracle")
+    }
+
+    /// `fio 3.33`.
+    #[must_use]
+    pub fn tool_and_version(&self) -> String {
+        self.version.as_ref().map_or_else(
+            || self.tool.clone(),
+            |version| format!("{} {version}", self.tool),
+        )
+    }
+}
+
+/// Figures of one class and kind of operation at one load. `None` means that the tool does not
+/// report it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LoadFigures {
+    /// The tool's name of the load.
+    pub label: String,
+    /// The load in words: `depth 8`, `500/s`, `Small=1, Large=0`.
+    pub load: String,
+    /// Name of the corresponding point of ours, such as `depth:8`; `None` if there is none.
+    pub like: Option<String>,
+    /// `small` or `large`.
+    pub class: String,
+    /// `read`, `write`, `mixed` or `trim`.
+    pub kind: String,
+    /// Bytes of one operation.
+    pub io_bytes: Option<u32>,
+    /// Measured time in seconds.
+    pub seconds: Option<f64>,
+    /// Completed operations.
+    pub done: Option<u64>,
+    /// Operations per second.
+    pub iops: Option<f64>,
+    /// 2^20 bytes per second.
+    pub mib_per_s: Option<f64>,
+    /// Mean response time, including submission.
+    pub mean_us: Option<f64>,
+    /// Standard deviation of the response time.
+    pub deviation_us: Option<f64>,
+    /// Minimum response time.
+    pub min_us: Option<f64>,
+    /// Maximum response time.
+    pub max_us: Option<f64>,
+    /// Median response time.
+    pub p50_us: Option<f64>,
+    /// 90th percentile.
+    pub p90_us: Option<f64>,
+    /// 99th percentile.
+    pub p99_us: Option<f64>,
+    /// 99.9th percentile.
+    pub p999_us: Option<f64>,
+    /// The times of the quantiles: `total`, or `completion` if they exclude submission.
+    pub quantiles_of: Option<String>,
+    /// Rate times mean: the average number of outstanding operations by Little's law.
+    pub littles_law: Option<f64>,
+    /// Requested number of outstanding operations.
+    pub outstanding: Option<u32>,
+    /// Number of processes that share the load.
+    pub processes: Option<u32>,
+}
+
+/// Summary of a time series.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SeriesSummary {
+    /// Name of the series.
+    pub name: String,
+    /// Unit of its values; empty if not reported.
+    pub unit: String,
+    /// Start of the first sample.
+    pub begin: Option<Moment>,
+    /// End of the last sample, or its start if it does not say how long it took.
+    pub end: Option<Moment>,
+    /// Median of the values.
+    pub median: Option<f64>,
+    /// The minimum value, and when its sample began.
+    pub least: Option<(f64, Moment)>,
+    /// The maximum value, and when its sample began.
+    pub greatest: Option<(f64, Moment)>,
+    /// The samples.
+    pub samples: Vec<Counted>,
+}
+
+/// Summarises one imported source.
+#[must_use]
+pub fn imported(source: &Imported) -> ImportedSummary {
+    let (loads, series) = match &source.figures {
+        Figures::Loads(points) => (load_figures(points), Vec::new()),
+        Figures::Series(series) => (Vec::new(), series.iter().map(series_figures).collect()),
+        Figures::Database(_) | Figures::Claims(_) => (Vec::new(), Vec::new()),
+    };
+    ImportedSummary {
+        sources: source.sources.clone(),
+        tool: source.tool.clone(),
+        version: source.version.clone(),
+        told: source.told.clone(),
+        notes: source
+            .notes
+            .iter()
+            .cloned()
+            .chain(gaps(&source.figures))
+            .collect(),
+        loads,
+        series,
+    }
+}
+
+// ---- loads ----
+
+/// One line for each kind of each load, and another for both together if a class reads and writes.
+fn load_figures(points: &[LoadPoint]) -> Vec<LoadFigures> {
+    let places = places(points);
+    let mut found = Vec::new();
+    for (point, place) in points.iter().zip(places) {
+        for flow in &point.flows {
+            found.push(figures(point, flow, place));
+        }
+        for both in classes(point)
+            .into_iter()
+            .filter(|both| !point.flows.contains(both))
+        {
+            found.push(figures(point, &both, place));
+        }
+    }
+    found
+}
+
+fn figures(point: &LoadPoint, flow: &Flow, place: Option<Coordinates>) -> LoadFigures {
+    let us = |ns: Option<f64>| ns.map(|ns| ns / 1e3);
+    // If the time to submit was not added, the completion times are the next best, and are labelled
+    // as such.
+    let total = flow.latency("total").or_else(|| flow.latency("completion"));
+    let (timed, quantile) = (quantiles(flow), |share| {
+        us(quantiles(flow).and_then(|timed| timed.quantile(share)))
+    });
+    let outstanding = match (&point.load, flow.class.as_str()) {
+        (ReportedLoad::Cell { small, .. }, "small") => Some(*small),
+        (ReportedLoad::Cell { large, .. }, _) => Some(*large),
+        (ReportedLoad::Closed { depth }, _) => Some(*depth),
+        (ReportedLoad::Open { .. } | ReportedLoad::Other(_), _) => None,
+    };
+    let mean = total.and_then(|total| total.mean);
+    LoadFigures {
+        label: point.label.clone(),
+        load: words(point),
+        like: place.map(|place| place.name()),
+        class: flow.class.clone(),
+        kind: flow.kind.clone(),
+        io_bytes: flow.io_bytes,
+        seconds: point.seconds,
+        done: flow.done,
+        iops: flow.iops,
+        mib_per_s: flow.bytes_per_s.map(|bytes| bytes / MIB as f64),
+        mean_us: us(mean),
+        deviation_us: us(total.and_then(|total| total.deviation)),
+        min_us: us(total.and_then(|total| total.min)),
+        max_us: us(total.and_then(|total| total.max)),
+        p50_us: quantile(0.5),
+        p90_us: quantile(0.9),
+        p99_us: quantile(0.99),
+        p999_us: quantile(0.999),
+        quantiles_of: timed.map(|timed| timed.of.clone()),
+        littles_law: flow.iops.zip(mean).map(|(iops, mean)| iops * mean / 1e9),
+        outstanding,
+        processes: point.processes,
+    }
+}
+
+/// The times with quantiles: those of whole operations, or else those without submission.
+fn quantiles(flow: &Flow) -> Option<&ReportedLatency> {
+    let has = |timed: &&ReportedLatency| timed.histogram.is_some() || !timed.quantiles.is_empty();
+    ["total", "completion"]
+        .iter()
+        .find_map(|of| flow.latency(of).filter(has))
+}
+
+fn words(point: &LoadPoint) -> String {
+    match &point.load {
+        ReportedLoad::Cell { small, large } => Coordinates::cell(*small, *large).to_string(),
+        ReportedLoad::Closed { depth } => match point.processes {
+            Some(processes) if processes > 1 => format!("depth {depth}, {processes} processes"),
+            _ => format!("depth {depth}"),
+        },
+        ReportedLoad::Open { rate, in_flight } => {
+            format!("{rate}/s, {in_flight} in flight at most")
+        }
+        ReportedLoad::Other(words) => words.clone(),
+    }
+}
+
+/// The flows of a load, one per class: reads and writes of a class are combined.
+fn classes(point: &LoadPoint) -> Vec<Flow> {
+    let mut classes: Vec<(String, Vec<&Flow>)> = Vec::new();
+    for flow in &point.flows {
+        match classes.iter_mut().find(|(name, _)| *name == flow.class) {
+            Some((_, flows)) => flows.push(flow),
+            None => classes.push((flow.class.clone(), vec![flow])),
+        }
+    }
+    classes
+        .into_iter()
+        .map(|(name, flows)| {
+            if flows.len() == 1 {
+                flows[0].clone()
+            } else {
+                both(name, &flows)
+            }
+        })
+        .collect()
+}
+
+fn both(class: String, flows: &[&Flow]) -> Flow {
+    let sum = |of: fn(&Flow) -> Option<f64>| flows.iter().map(|flow| of(flow)).sum::<Option<f64>>();
+    let timed = |of: &str| {
+        let all: Option<Vec<ReportedLatency>> =
+            flows.iter().map(|flow| flow.latency(of).cloned()).collect();
+        all.map(|all| ReportedLatency::together(of, &all))
+    };
+    let size = flows[0].io_bytes;
+    Flow {
+        class,
+        kind: "mixed".into(),
+        io_bytes: size.filter(|_| flows.iter().all(|flow| flow.io_bytes == size)),
+        done: flows
+            .iter()
+            .try_fold(0u64, |sum, flow| sum.checked_add(flow.done?)),
+        iops: sum(|flow| flow.iops),
+        bytes_per_s: sum(|flow| flow.bytes_per_s),
+        latencies: ["total", "completion", "submission"]
+            .into_iter()
+            .filter_map(timed)
+            .collect(),
+    }
+}
+
+/// The workload of a load: two loads with different workloads are not on one curve.
+fn work(point: &LoadPoint) -> (Option<&str>, Option<u64>, Option<u32>) {
+    let writes = point.writes_percent.map(f64::to_bits);
+    (
+        point.pattern.as_deref(),
+        writes,
+        point.flows.first().and_then(|flow| flow.io_bytes),
+    )
+}
+
+/// True if all loads have the same workload, as those of a curve do.
+#[must_use]
+pub fn is_one_work(points: &[LoadPoint]) -> bool {
+    points.windows(2).all(|two| work(&two[0]) == work(&two[1]))
+}
+
+/// The corresponding load of ours for each load; `None` if there is none.
+///
+/// Loads of one workload are points of a curve. Loads of several workloads are steps of
+/// `calibrate`: small random reads, large random reads, one stream of large sequential reads, small
+/// random writes.
+///
+/// A sweep has the same number of outstanding operations in several numbers of processes. The one
+/// with the fewest processes is the corresponding load: Rigel's are of one process.
+#[must_use]
+pub fn places(points: &[LoadPoint]) -> Vec<Option<Coordinates>> {
+    let is_curve = is_one_work(points);
+    let mut found: Vec<Option<Coordinates>> =
+        points.iter().map(|point| place(point, is_curve)).collect();
+    let mut fewest: BTreeMap<Coordinates, u32> = BTreeMap::new();
+    for (place, point) in found.iter().zip(points) {
+        if let (Some(place), Some(processes)) = (place, point.processes) {
+            let known = fewest.entry(*place).or_insert(processes);
+            *known = processes.min(*known);
+        }
+    }
+    for (place, point) in found.iter_mut().zip(points) {
+        let least = place.and_then(|place| fewest.get(&place));
+        if point
+            .processes
+            .is_some_and(|processes| Some(&processes) != least)
+        {
+            *place = None;
+        }
+    }
+    found
+}
+
+fn place(point: &LoadPoint, is_curve: bool) -> Option<Coordinates> {
+    if !point.beside.is_empty() || point.flows.iter().any(|flow| flow.kind == "trim") {
+        return None;
+    }
+    let is_large = point.flows.first()?.class == "large";
+    let kind = (is_large, point.pattern.as_deref(), point.writes_percent);
+    let is_small_read = matches!(kind, (false, Some("uniform"), Some(0.0)));
+    match point.load {
+        ReportedLoad::Cell { small, large } => Some(Coordinates::cell(small, large)),
+        ReportedLoad::Open { rate, in_flight } if is_curve || is_small_read => {
+            Some(Coordinates::Rate {
+                rate_per_s: rate,
+                in_flight_max: in_flight,
+                large_beside: 0,
+            })
+        }
+        ReportedLoad::Closed { depth } if is_curve || is_small_read => {
+            Some(Coordinates::at_depth(depth))
+        }
+        ReportedLoad::Closed { depth } => match kind {
+            (true, Some("uniform"), Some(0.0)) => Some(Coordinates::Large { depth }),
+            (true, Some("sequential"), Some(0.0)) if depth == 1 => Some(Coordinates::Stream),
+            (false, Some("uniform"), Some(100.0)) => Some(Coordinates::Write { depth }),
+            _ => None,
+        },
+        ReportedLoad::Open { .. } | ReportedLoad::Other(_) => None,
+    }
+}
+
+/// The points with a corresponding load of ours, summarised like ours. They have no intervals and
+/// no coverage, because other tools record neither.
+#[must_use]
+pub fn summaries(all: &[Imported]) -> Vec<PointSummary> {
+    let mut found = Vec::new();
+    for source in all {
+        let Figures::Loads(points) = &source.figures else {
+            continue;
+        };
+        let is_curve = is_one_work(points);
+        for (point, place) in points.iter().zip(places(points)) {
+            let Some(place) = place else { continue };
+            let name = |flow: &Flow| {
+                if is_curve && place.step() != Step::Cell {
+                    "small".into()
+                } else {
+                    flow.class.clone()
+                }
+            };
+            let classes = classes(point)
+                .iter()
+                .map(|flow| class(name(flow), point, flow))
+                .collect();
+            found.push(summary(point, place, classes));
+        }
+    }
+    found
+}
+
+fn summary(point: &LoadPoint, place: Coordinates, classes: Vec<ClassSummary>) -> PointSummary {
+    PointSummary {
+        coordinates: place,
+        end: End::Complete,
+        started: point
+            .began
+            .map_or_else(String::new, |began| began.to_string()),
+        warm_up_s: 0.0,
+        measured_s: point.seconds.unwrap_or(0.0),
+        cpu_us_per_io: None,
+        of_ranks: Vec::new(),
+        ranks: None,
+        classes,
+        witness: None,
+        sql: None,
+        visits: Vec::new(),
+        is_widened: false,
+        findings: Vec::new(),
+    }
+}
+
+fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
+    let known = figures(point, flow, None);
+    let done = flow.done.unwrap_or(0);
+    let latency = || {
+        Some(LatencySummary {
+            mean_us: known.mean_us?,
+            deviation_us: known.deviation_us?,
+            min_us: known.min_us?,
+            p50_us: known.p50_us?,
+            p90_us: known.p90_us?,
+            p99_us: known.p99_us?,
+            p999_us: known.p999_us?,
+            max_us: known.max_us?,
+        })
+    };
+    let of_kind = |kind: &str| {
+        point
+            .flows
+            .iter()
+            .filter(|flow| flow.kind == kind)
+            .filter_map(|flow| flow.done)
+            .sum()
+    };
+    ClassSummary {
+        name,
+        io_bytes: flow.io_bytes.unwrap_or(0),
+        outstanding: known.outstanding.unwrap_or(0),
+        done,
+        reads: of_kind("read"),
+        writes: of_kind("write"),
+        failed: BTreeMap::new(),
+        unserved: 0,
+        offered: if let ReportedLoad::Open { rate, .. } = point.load {
+            Some(rate as f64)
+        } else {
+            None
+        },
+        met: None,
+        is_too_short: false,
+        iops: flow.iops.unwrap_or(0.0),
+        mib_per_s: known.mib_per_s.unwrap_or(0.0),
+        latency: latency(),
+        kernel_mean_us: None,
+        kernel_mean_unknown: None,
+        confidence: None,
+        service: None,
+        scheduling_delay: None,
+        within: None,
+        objective: None,
+        littles_law: known.littles_law.unwrap_or(0.0),
+        lost: None,
+        stalls: Stalls::default(),
+        steady: None,
+        coverage: CoverageSummary {
+            blocks: 0,
+            watched: 0,
+            distinct: 0,
+            expected: None,
+            expected_deviation: None,
+            slices_touched: 0,
+            slices: 0,
+        },
+        reported: Some(ReportedFigures {
+            bytes_per_s: flow.bytes_per_s,
+            p50_us: known.p50_us,
+            p99_us: known.p99_us,
+            p999_us: known.p999_us,
+        }),
+    }
+}
+
+// ---- series ----
+
+/// An interval between samples is a gap if it exceeds the usual interval by this factor.
+const GAP: f64 = 1.5;
+
+/// Usual seconds between samples: the median of the intervals above zero, the upper one if there
+/// are two.
+fn usual_interval(series: &ImportedSeries) -> Option<f64> {
+    let between = series
+        .samples
+        .windows(2)
+        .map(|two| two[1].begin.since(two[0].begin));
+    let mut intervals: Vec<i64> = between.filter(|seconds| *seconds > 0).collect();
+    intervals.sort_unstable();
+    intervals
+        .get(intervals.len() / 2)
+        .map(|seconds| *seconds as f64)
+}
+
+/// Duration of each sample. A sample without one lasts until the next sample begins, but over a gap
+/// no longer than usual, because nothing was counted there. The last sample lasts as long as the
+/// one before it.
+fn lengths(series: &ImportedSeries) -> Vec<f64> {
+    let usual = usual_interval(series).unwrap_or(0.0);
+    let until_next = |at: usize| {
+        let (this, next) = (series.samples.get(at)?, series.samples.get(at + 1)?);
+        let seconds = Some(next.begin.since(this.begin) as f64).filter(|seconds| *seconds > 0.0)?;
+        Some(if seconds > GAP * usual {
+            usual
+        } else {
+            seconds
+        })
+    };
+    let length = |(at, sample): (usize, &Counted)| {
+        sample
+            .seconds
+            .or_else(|| until_next(at))
+            .or_else(|| until_next(at.checked_sub(1)?))
+            .unwrap_or(0.0)
+    };
+    series.samples.iter().enumerate().map(length).collect()
+}
+
+/// A note about gaps in the longest series; `None` if there is no gap.
+fn gaps(figures: &Figures) -> Option<String> {
+    let Figures::Series(all) = figures else {
+        return None;
+    };
+    let series = all.iter().max_by_key(|series| series.samples.len())?;
+    let usual = usual_interval(series)?;
+    let ends = series
+        .samples
+        .iter()
+        .zip(lengths(series))
+        .map(|(sample, seconds)| after(sample.begin, seconds));
+    let spans = ends
+        .zip(series.samples.iter().skip(1))
+        .map(|(end, next)| (end, next.begin));
+    let is_gap = |(from, to): &(Moment, Moment)| to.since(*from) as f64 >= (GAP - 1.0) * usual;
+    let gaps: Vec<(Moment, Moment)> = spans.filter(is_gap).collect();
+    let (from, to) = gaps.iter().max_by_key(|(from, to)| to.since(*from))?;
+    let shown = |at: &Moment| at.shown(Resolution::of_steps(usual));
+    let span = format!("from {} to {}", shown(from), shown(to));
+    Some(match gaps.len() {
+        1 => format!("there are no samples {span}"),
+        count => format!("there are {count} gaps without samples, the longest {span}"),
+    })
+}
+
+/// The moment `seconds` after `begin`, rounded to the second.
+#[expect(clippy::cast_possible_truncation, reason = "float casts saturate")]
+fn after(begin: Moment, seconds: f64) -> Moment {
+    begin.plus_seconds(seconds.round().clamp(0.0, 1e9) as i64)
+}
+
+/// The samples of a series as rounds, for the analysis of hours or days.
+#[must_use]
+pub fn rounds(series: &ImportedSeries) -> Vec<Round> {
+    let is_per_second = series.unit.ends_with("/s");
+    let round = |(at, (sample, seconds)): (usize, (&Counted, f64))| {
+        let rate = sample.rate();
+        let counted = || {
+            if is_per_second {
+                rate.map_or(0.0, |rate| rate * seconds)
+            } else {
+                0.0
+            }
+        };
+        Round {
+            number: u32::try_from(at + 1).unwrap_or(u32::MAX),
+            begin: sample.begin,
+            seconds,
+            done: sample.count.unwrap_or_else(counted),
+            failed: 0,
+            asked: None,
+            rate,
+            mean_us: None,
+            p50_us: None,
+            p99_us: None,
+            max_us: None,
+            end: RoundEnd::Whole,
+            kept: Vec::new(),
+            host: None,
+        }
+    };
+    series
+        .samples
+        .iter()
+        .zip(lengths(series))
+        .enumerate()
+        .map(round)
+        .collect()
+}
+
+fn series_figures(series: &ImportedSeries) -> SeriesSummary {
+    let mut values: Vec<(f64, Moment)> = series
+        .samples
+        .iter()
+        .filter_map(|sample| Some((sample.rate()?, sample.begin)))
+        .collect();
+    values.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let middle = values.len() / 2;
+    let median = match values.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(values[middle].0),
+        _ => Some(f64::midpoint(values[middle - 1].0, values[middle].0)),
+    };
+    let end = |sample: &Counted| after(sample.begin, sample.seconds.unwrap_or(0.0));
+    SeriesSummary {
+        name: series.name.clone(),
+        unit: series.unit.clone(),
+        begin: series.samples.first().map(|sample| sample.begin),
+        end: series.samples.last().map(end),
+        median,
+        least: values.first().copied(),
+        greatest: values.last().copied(),
+        samples: series.samples.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rigel_import::{Source, fio, table};
+
+    fn cloud_day() -> Imported {
+        let text = include_str!("../../../../docs/examples/cloud-day.csv");
+        table::read(
+            Source {
+                name: "cloud-day.csv",
+                text,
+            },
+            &table::Columns::default(),
+        )
+        .unwrap()
+    }
+
+    fn of_fio(text: &str) -> Imported {
+        fio::read(Source {
+            name: "f.json",
+            text,
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn a_series_becomes_rounds_with_all_its_figures() {
+        let Figures::Series(series) = cloud_day().figures else {
+            unreachable!("a csv has series")
+        };
+        let rounds = rounds(&series[0]);
+        assert_eq!(rounds.len(), 51);
+        let (first, final_one) = (&rounds[0], &rounds[50]);
+        assert_eq!((first.number, final_one.number), (1, 51));
+        assert_eq!(
+            (first.begin.short().as_str(), first.seconds),
+            ("2016-04-23 10:17", 1018.0)
+        );
+        assert!(
+            (first.done - 6_385_274.0).abs() < 0.5
+                && first.rate == Some(6272.0)
+                && first.asked.is_none()
+        );
+        let summed = imported(&cloud_day());
+        let least = summed.series[0].least.unwrap();
+        assert!((least.0 - 416.0).abs() < 0.5, "{least:?}");
+    }
+
+    #[test]
+    fn samples_without_a_length_last_until_the_next_one() {
+        let text = "time,value\n2016-04-23T10:00,5\n2016-04-23T10:10,6\n2016-04-23T10:30,7\n";
+        let found = table::read(Source { name: "f", text }, &table::Columns::default()).unwrap();
+        let Figures::Series(series) = found.figures else {
+            unreachable!("a csv has series")
+        };
+        let seconds: Vec<f64> = rounds(&series[0])
+            .iter()
+            .map(|round| round.seconds)
+            .collect();
+        assert_eq!(seconds, [600.0, 1200.0, 1200.0]);
+    }
+
+    #[test]
+    fn a_sample_before_a_gap_has_the_usual_duration_and_the_gap_is_noted() {
+        let of = |text: &str| {
+            table::read(Source { name: "f", text }, &table::Columns::default()).unwrap()
+        };
+        let times = [
+            "1T10:00", "1T10:15", "1T10:30", "1T16:30", "1T16:45", "1T17:00", "2T05:00", "2T05:15",
+        ];
+        let text = times.map(|time| format!("2026-03-0{time},5\n")).concat();
+        let found = of(&text);
+        let Figures::Series(series) = &found.figures else {
+            unreachable!("a csv has series")
+        };
+        assert!(
+            rounds(&series[0])
+                .iter()
+                .all(|round| (round.seconds - 900.0).abs() < 0.5)
+        );
+        let notes = imported(&found).notes.join("; ");
+        let expected = "there are 2 gaps without samples, the longest from 2026-03-01 17:15 to \
+                        2026-03-02 05:00";
+        assert!(notes.contains(expected), "{notes}");
+        let without = imported(&of(&text[..text.find("2026-03-02").unwrap()]))
+            .notes
+            .join("; ");
+        assert!(
+            without.contains("there are no samples from 2026-03-01 10:45 to 2026-03-01 16:30"),
+            "{without}"
+        );
+        assert!(
+            imported(&cloud_day())
+                .notes
+                .iter()
+                .all(|note| !note.contains("there are no samples"))
+        );
+    }
+
+    #[test]
+    fn loads_have_their_place_among_ours() {
+        let places_of = |text: &str| {
+            let Figures::Loads(points) = of_fio(text).figures else {
+                unreachable!("fio has loads")
+            };
+            places(&points)
+                .into_iter()
+                .map(|place| place.map(|place| place.name()))
+                .collect::<Vec<_>>()
+        };
+        let named = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| Some((*name).to_string()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            places_of(include_str!(
+                "../../../../tests/imports/fio_depth8_plus.json"
+            )),
+            named(&["depth:8"])
+        );
+        assert_eq!(
+            places_of(include_str!("../../../../tests/imports/fio_rate.json")),
+            named(&["rate:500"])
+        );
+        // A small read, a small write, and large reads at depth 2, which correspond to no step.
+        let several = places_of(include_str!("../../../../tests/imports/fio_three.json"));
+        assert_eq!(
+            (&several[..2], &several[2]),
+            (&named(&["depth:1", "write:1"])[..], &None)
+        );
+    }
+
+    #[test]
+    fn a_summary_has_only_the_imported_figures() {
+        let points = summaries(&[of_fio(include_str!(
+            "../../../../tests/imports/fio_depth8_plus.json"
+        ))]);
+        let class = &points[0].classes[0];
+        let latency = class.latency.unwrap();
+        assert!((class.iops - 55_479.760_12).abs() < 1e-6 && class.confidence.is_none());
+        assert!(
+            (latency.mean_us - 143.702_359).abs() < 1e-3,
+            "with the time to submit: {latency:?}"
+        );
+        assert!((latency.p99_us / 240.640 - 1.0).abs() < 1.0 / 64.0);
+        let points = summaries(&[of_fio(include_str!(
+            "../../../../tests/imports/fio_each.json"
+        ))]);
+        let class = &points[0].classes[0];
+        assert_eq!(
+            (class.latency, class.reported.unwrap().p99_us),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn reads_and_writes_of_a_mix_are_put_together_from_their_bins() {
+        let told = imported(&of_fio(include_str!(
+            "../../../../tests/imports/fio_mixed_lat.json"
+        )));
+        let [read, write, both] = &told.loads[..] else {
+            panic!("{:?}", told.loads)
+        };
+        assert_eq!(
+            (read.kind.as_str(), write.kind.as_str(), both.kind.as_str()),
+            ("read", "write", "mixed")
+        );
+        let p99 = |load: &LoadFigures| load.p99_us.unwrap();
+        assert!(p99(both) >= p99(read).min(p99(write)) && p99(both) <= p99(read).max(p99(write)));
+        assert!(
+            (both.littles_law.unwrap() / 4.0 - 1.0).abs() < 0.1,
+            "{both:?}"
+        );
+    }
+}

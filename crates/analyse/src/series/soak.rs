@@ -1,0 +1,108 @@
+//! The results of a soak.
+//!
+//! Input: the records of a soak, one after the other, so that a journal of weeks is never in memory
+//! as a whole. Output: a [`SoakResult`].
+
+use super::causes::Causes;
+use super::imported::rounds;
+use super::predictability::{order, predictability};
+use super::rounds::{Round, round};
+use super::types::{Predictability, PredictabilityTerms};
+use crate::ranks::{SoakHosts, SoakHostsReader};
+use crate::request::SoakRequest;
+use rigel_model::record::imported::ImportedSeries;
+use rigel_model::record::{PointRecord, RankGroup, RankLines, RankRecord};
+use rigel_model::{Finding, Load, Objective};
+
+/// A series of rounds with its analysis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SoakResult {
+    /// The rounds, ascending by time.
+    pub rounds: Vec<Round>,
+    /// Their analysis.
+    pub found: Predictability,
+    /// The hosts, if several ranks measured each round together.
+    pub hosts: Option<SoakHosts>,
+    /// Findings that are not in the header.
+    pub findings: Vec<Finding>,
+}
+
+impl SoakResult {
+    /// Analyses a series of throughput that another tool measured, as if its samples were rounds.
+    /// `None` if there are fewer than two.
+    #[must_use]
+    pub fn of_imported(series: &ImportedSeries) -> Option<Self> {
+        let mut rounds = rounds(series);
+        let findings = order(&mut rounds).into_iter().collect();
+        let found = predictability(&rounds, &PredictabilityTerms::default());
+        (rounds.len() > 1).then_some(Self {
+            rounds,
+            found,
+            hosts: None,
+            findings,
+        })
+    }
+}
+
+/// The rounds of a soak so far.
+#[derive(Debug, Clone, Default)]
+pub struct SoakReader {
+    objectives: Vec<Objective>,
+    rounds: Vec<Round>,
+    causes: Causes,
+    of_ranks: SoakHostsReader,
+    hosts: Option<SoakHosts>,
+}
+
+impl SoakReader {
+    /// A reader for a soak with these `objectives`, without rounds yet.
+    #[must_use]
+    pub fn new(objectives: &[Objective]) -> Self {
+        Self {
+            objectives: objectives.to_vec(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds a record; records that are not rounds are ignored.
+    pub fn add(&mut self, record: &PointRecord) {
+        if let Some(round) = round(record, &self.objectives) {
+            self.causes.add(&round, record);
+            self.rounds.push(round);
+        }
+    }
+
+    /// Adds what each rank measured of a round.
+    pub fn add_parts(&mut self, parts: &[RankRecord]) {
+        self.of_ranks.add(parts);
+    }
+
+    /// Takes what the journal says of ranks that were lost and of its end, after the last round.
+    pub fn end(&mut self, group: Option<&RankGroup>, lines: &RankLines) {
+        self.hosts = group.map(|group| self.of_ranks.result(group, lines));
+    }
+
+    /// Analyses the rounds; `request` has their terms.
+    #[must_use]
+    pub fn result(mut self, request: &SoakRequest) -> SoakResult {
+        let terms = PredictabilityTerms {
+            objectives: request.objectives.clone(),
+            share: request.share.get(),
+            every_seconds: Some(request.every.as_secs_f64()),
+            planned: Some(request.rounds()),
+            is_open: matches!(request.load, Load::Open { .. }),
+        };
+        let findings = order(&mut self.rounds)
+            .into_iter()
+            .chain(self.causes.findings())
+            .chain(self.hosts.iter().flat_map(SoakHosts::findings))
+            .collect();
+        let found = predictability(&self.rounds, &terms);
+        SoakResult {
+            rounds: self.rounds,
+            found,
+            hosts: self.hosts,
+            findings,
+        }
+    }
+}

@@ -1,0 +1,516 @@
+//! The verdict on a series, as a word and a sentence.
+
+use super::calendar::Recurrence;
+use super::change_points::VALUES_MIN;
+use super::episodes::Episode;
+use super::rounds::Round;
+use super::series_figures::SeriesFigures;
+use super::types::{
+    ChangePoint, Predictability, Predictable, Quantity, RoundCounts, SeriesClass, SpreadChange,
+    Trend,
+};
+use crate::figures::quantity::{capital, count, rounded_percent as percent};
+use rigel_model::{Nanos, Resolution};
+use std::fmt::Write;
+
+/// Throughput is predictable if 95 % of its rounds lie within this fraction of the median, and no
+/// change, trend or slowdown is larger.
+pub(super) const WITHIN: f64 = 0.10;
+/// The same for p99, as the ratio of the upper limit to the lower one: a tail is never as steady as
+/// the rate.
+const WITHIN_TAIL: f64 = 2.7;
+/// Smallest change of level or trend that decides the word, for throughput and for p99, if it is
+/// also larger than half the range of the rounds around their level.
+const COUNTS: f64 = 0.05;
+const COUNTS_TAIL: f64 = 0.10;
+/// Maximum number of recurrences that the verdict names.
+const NAMED_MAX: usize = 2;
+
+/// Fraction of rounds without figures above which the verdict begins with them.
+const WITHOUT_FIGURES: f64 = 0.01;
+/// Fraction of failed operations from which on it is shown in percent.
+const FAILED_SHARE: f64 = 0.001;
+
+/// Problems so frequent that the verdict begins with them; `counting` are the rounds with a rate.
+pub(super) fn troubles(rounds: &[Round], counting: &[&Round], counts: &RoundCounts) -> Vec<String> {
+    let mut troubles = Vec::new();
+    let due = rounds.len() + counts.missing;
+    let of = |count: usize| format!("{count} of {due} round{}", plural(due));
+    if (counts.broken + counts.missing) as f64 > WITHOUT_FIGURES * due as f64 {
+        if counts.broken > 0 {
+            troubles.push(format!("{} could not be measured.", of(counts.broken)));
+        }
+        if counts.missing > 0 {
+            troubles.push(format!("{} did not take place.", of(counts.missing)));
+        }
+    }
+    if counts.failed_operations > 0 {
+        let done: f64 = rounds
+            .iter()
+            .map(|round| round.done)
+            .filter(|done| done.is_finite())
+            .sum();
+        let failed = counts.failed_operations as f64;
+        let failed_share = failed / (done + failed);
+        troubles.push(if failed_share >= FAILED_SHARE {
+            format!("{} of operations failed.", share(failed_share))
+        } else {
+            format!("{failed} of {:.0} operations failed.", done + failed)
+        });
+    }
+    let idle = counting
+        .iter()
+        .filter(|round| round.rate.is_some_and(|rate| rate <= 0.0))
+        .count();
+    if idle > 0 {
+        troubles.push(format!(
+            "In {idle} of {} measured round{} no operation completed.",
+            counting.len(),
+            plural(counting.len())
+        ));
+    }
+    troubles
+}
+
+/// The verdict on an analysis; `counting` are the rounds with a rate.
+pub(super) fn verdict(
+    found: &Predictability,
+    counting: &[&Round],
+) -> (Predictable, SeriesClass, String) {
+    let (Some(rate), Some(first), Some(last)) = (&found.rate, counting.first(), counting.last())
+    else {
+        let nothing = "Nothing was measured: no round has a rate.".into();
+        return told(found, Predictable::Undecided, SeriesClass::TooFew, nothing);
+    };
+    let seconds = last.finish().since(first.begin);
+    let took = format!(
+        "{} round{} over {}",
+        rate.rounds,
+        plural(rate.rounds),
+        duration(seconds as f64)
+    );
+    if rate.rounds < VALUES_MIN {
+        let text = format!("Too early to judge: {took}, fewer than the minimum of {VALUES_MIN}.");
+        return told(found, Predictable::Undecided, SeriesClass::TooFew, text);
+    }
+    let (predictable, word, text) = judged(found, &took);
+    told(found, predictable, word, text)
+}
+
+/// The verdict with troubles before it and missed objectives after it.
+fn told(
+    found: &Predictability,
+    predictable: Predictable,
+    word: SeriesClass,
+    text: String,
+) -> (Predictable, SeriesClass, String) {
+    let has_failed = !found.troubles.is_empty() && predictable != Predictable::Undecided;
+    (
+        if has_failed {
+            Predictable::No
+        } else {
+            predictable
+        },
+        word_of(found, word),
+        told_first(found, text) + &missed(found),
+    )
+}
+
+/// Replaces a good word, or "too few", by "failing" if there are troubles.
+fn word_of(found: &Predictability, word: SeriesClass) -> SeriesClass {
+    match word {
+        SeriesClass::Steady | SeriesClass::Calendar | SeriesClass::TooFew
+            if !found.troubles.is_empty() =>
+        {
+            SeriesClass::Failing
+        }
+        word => word,
+    }
+}
+
+/// Prepends the troubles to the text.
+fn told_first(found: &Predictability, text: String) -> String {
+    if found.troubles.is_empty() {
+        text
+    } else {
+        format!("{} {text}", found.troubles.join(" "))
+    }
+}
+
+fn judged(found: &Predictability, took: &str) -> (Predictable, SeriesClass, String) {
+    let main = found.judged_by;
+    let other = if main == Quantity::Rate {
+        Quantity::P99Us
+    } else {
+        Quantity::Rate
+    };
+    let but = Judged::of(found, other).filter(|but| but.word != SeriesClass::Steady);
+    let but_text = but
+        .as_ref()
+        .map_or_else(String::new, |but| format!(" But {}", but.text));
+    let worst = found
+        .episodes
+        .iter()
+        .max_by(|a, b| a.lost().total_cmp(&b.lost()));
+    if let Some(worst) = worst {
+        let text = slowed(worst, found.episodes.len() - 1, found.resolution);
+        return (
+            Predictable::No,
+            SeriesClass::Slowed,
+            text + &repeats(found, main),
+        );
+    }
+    let Some(shape) = Judged::of(found, main) else {
+        return (
+            Predictable::Undecided,
+            SeriesClass::TooFew,
+            took.to_string(),
+        );
+    };
+    let of_main = if main == Quantity::Rate {
+        ""
+    } else {
+        "p99 of "
+    };
+    let within = format!("{of_main}{}", range(found, main));
+    let (predictable, word) = (shape.predictable, shape.word);
+    let opening = match (predictable, main) {
+        (Predictable::No, _) => "Not predictable",
+        _ if !found.troubles.is_empty() => "Among the measured rounds",
+        (Predictable::ByTheCalendar, _) => "Predictable by the calendar",
+        (_, Quantity::P99Us) => "Predictable in response time",
+        (_, Quantity::Rate) if but.is_some() => "Predictable in throughput",
+        _ => "Predictable",
+    };
+    let text = match (predictable, word) {
+        (Predictable::No, SeriesClass::Erratic) => {
+            let spread = spread_change(found, main).unwrap_or_default();
+            let repeats = repeats(found, main);
+            format!("{took} differ without a pattern, {within}.{spread}{repeats}")
+        }
+        (Predictable::No, _) => format!("{} {took}, {within}.{}", shape.text, repeats(found, main)),
+        (Predictable::ByTheCalendar, _) => {
+            format!("{}; {took}, {within}.", named(found, main))
+        }
+        _ => {
+            let also = match word {
+                SeriesClass::Steady => minor(found, main),
+                SeriesClass::Calendar => repeats(found, main),
+                _ => format!(" But {}", shape.text),
+            };
+            format!("{took}, {within}.{also}")
+        }
+    };
+    let word = match (word, &but) {
+        (SeriesClass::Steady, Some(but)) => but.word,
+        (word, _) => word,
+    };
+    (predictable, word, format!("{opening}: {text}{but_text}"))
+}
+
+/// Names what repeats by the calendar, the largest first: `every night 02:00 to 03:00, 40 % slower
+/// (7 of 7 nights)`.
+fn named(found: &Predictability, of: Quantity) -> String {
+    let Some(pattern) = found.calendar.iter().find(|pattern| pattern.of == of) else {
+        return String::new();
+    };
+    let all = &pattern.recurrences;
+    let named = all.iter().take(NAMED_MAX).map(|one| pattern.sentence(one));
+    let more = match all.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    named.collect::<Vec<_>>().join("; ") + &more
+}
+
+/// The same as a sentence; empty if nothing repeats.
+fn repeats(found: &Predictability, of: Quantity) -> String {
+    match named(found, of) {
+        nothing if nothing.is_empty() => nothing,
+        named => format!(" {}.", capital(&named)),
+    }
+}
+
+/// The largest change of the spread, as a sentence.
+fn spread_change(found: &Predictability, of: Quantity) -> Option<String> {
+    let changes = found.spread_changes.iter().filter(|change| change.of == of);
+    let size = |change: &SpreadChange| (change.after / change.before).ln().abs();
+    let change = changes.max_by(|a, b| size(a).total_cmp(&size(b)))?;
+    Some(format!(
+        " 95 % of them differed by up to {} before {}, and by up to {} after it.",
+        percent(change.before),
+        change.at.shown(found.resolution),
+        percent(change.after)
+    ))
+}
+
+/// Describes the worst slowdown, and the number of others.
+fn slowed(worst: &Episode, others: usize, resolution: Resolution) -> String {
+    let others = match others {
+        0 => String::new(),
+        1 => " It slowed down once more.".into(),
+        more => format!(" It slowed down {more} more times."),
+    };
+    let end = worst
+        .end
+        .map_or("not recovered when the series ended".into(), |end| {
+            format!("recovered on {}", end.shown(resolution))
+        });
+    format!(
+        "Not predictable: throughput fell by {}, from {} to {} per second: slow from \
+         {}, worst on {}, {end}.{others}",
+        percent(worst.lost()),
+        count(worst.usual.round()),
+        count(worst.worst_rate.round()),
+        worst.begin.shown(resolution),
+        worst.worst.shown(resolution),
+    )
+}
+
+/// A quantity's verdict on the scale, and what decided it, as a clause that begins with its name.
+struct Judged {
+    predictable: Predictable,
+    word: SeriesClass,
+    text: String,
+}
+
+impl Judged {
+    /// The shape of a quantity; `None` if it has no figures.
+    fn of(found: &Predictability, of: Quantity) -> Option<Self> {
+        figures(found, of)?;
+        let range = found.ranges.iter().find(|range| range.of == of);
+        let (plain, by_calendar) = range.map_or((true, true), |range| {
+            let by_calendar = (range.low_by_calendar, range.high_by_calendar);
+            (
+                is_within(of, (range.low, range.high)),
+                is_within(of, by_calendar),
+            )
+        });
+        let pattern = found.calendar.iter().find(|pattern| pattern.of == of);
+        let is_large = |recurrence: &Recurrence| exceeds(of, recurrence.extreme_factor);
+        let recurs = pattern.is_some_and(|pattern| pattern.recurrences.iter().any(is_large));
+        let on_scale = match (plain, by_calendar) {
+            (_, false) => Predictable::No,
+            (true, true) if !recurs => Predictable::Yes,
+            (_, true) => Predictable::ByTheCalendar,
+        };
+        let with = |word, factor: f64, text| {
+            let predictable = if exceeds(of, factor) {
+                Predictable::No
+            } else {
+                on_scale
+            };
+            Some(Self {
+                predictable,
+                word,
+                text,
+            })
+        };
+        if found.changed_too_often.contains(&of) && on_scale == Predictable::No {
+            let text = format!("{} changed too often to tell the changes apart:", of.name());
+            return with(SeriesClass::Stepped, f64::INFINITY, text);
+        }
+        let least = smallest(found, of);
+        if let Some(change) = greatest(found, of).filter(|change| change.factor.ln().abs() >= least)
+        {
+            let text = format!("{}.{}", sentence(change, found.resolution), more(found, of));
+            return with(SeriesClass::Stepped, change.factor, text);
+        }
+        let trend = found.trends.iter().find(|trend| trend.of == of);
+        if let Some(trend) = trend.filter(|trend| trend.factor.ln().abs() >= least) {
+            return with(SeriesClass::Drifting, trend.factor, trending(trend));
+        }
+        if on_scale == Predictable::No {
+            let text = format!(
+                "{} differs from round to round without a pattern, {}.",
+                of.name(),
+                self::range(found, of)
+            );
+            return with(SeriesClass::Erratic, 1.0, text);
+        }
+        if pattern.is_some() {
+            let text = format!(
+                "{} repeats by the calendar: {}.",
+                of.name(),
+                named(found, of)
+            );
+            return with(SeriesClass::Calendar, 1.0, text);
+        }
+        with(SeriesClass::Steady, 1.0, String::new())
+    }
+}
+
+/// True if a range of rounds, relative to their median, counts as predictable.
+fn is_within(of: Quantity, (low, high): (f64, f64)) -> bool {
+    match of {
+        Quantity::Rate => (high - 1.0).max(1.0 - low) <= WITHIN,
+        Quantity::P99Us => high / low <= WITHIN_TAIL,
+    }
+}
+
+/// True if a change by this factor goes beyond the range that counts as predictable.
+fn exceeds(of: Quantity, factor: f64) -> bool {
+    match of {
+        Quantity::Rate => (factor - 1.0).abs() > WITHIN,
+        Quantity::P99Us => factor.ln().abs() > WITHIN_TAIL.ln() / 2.0,
+    }
+}
+
+/// The smallest change that decides the word: a stated size, and half the range of the rounds around
+/// their level. A change that is smaller than the usual differences is no verdict.
+fn smallest(found: &Predictability, of: Quantity) -> f64 {
+    let counts = if of == Quantity::Rate {
+        COUNTS
+    } else {
+        COUNTS_TAIL
+    };
+    let around = found.around.iter().find(|(quantity, _)| *quantity == of);
+    around.map_or(counts, |(_, half)| half.max(counts))
+}
+
+/// `throughput falls by 2.0 % per day, 13 % in total.`
+fn trending(trend: &Trend) -> String {
+    let way = if trend.factor < 1.0 { "falls" } else { "rises" };
+    let (a_day, whole) = (
+        percent((trend.factor_per_day - 1.0).abs()),
+        percent((trend.factor - 1.0).abs()),
+    );
+    format!(
+        "{} {way} by {a_day} per day, {whole} in total.",
+        trend.of.name()
+    )
+}
+
+/// Changes and trends that are too small for the verdict, as a sentence.
+fn minor(found: &Predictability, of: Quantity) -> String {
+    if let Some(change) = greatest(found, of) {
+        let sentence = sentence(change, found.resolution);
+        return format!(" Within that, {sentence}.{}", more(found, of));
+    }
+    let trend = found.trends.iter().find(|trend| trend.of == of);
+    trend.map_or_else(String::new, |trend| {
+        format!(" Within that, {}", trending(trend))
+    })
+}
+
+fn figures(found: &Predictability, of: Quantity) -> Option<&SeriesFigures> {
+    match of {
+        Quantity::Rate => found.rate.as_ref(),
+        Quantity::P99Us => found.p99_us.as_ref(),
+    }
+}
+
+/// The range of most rounds: `95 % of them within ±1.2 % of the median`, `95 % of them between 6ms
+/// and 7.2ms`; with a large pattern, also the range without it.
+fn range(found: &Predictability, of: Quantity) -> String {
+    let Some(figures) = figures(found, of) else {
+        return String::new();
+    };
+    let SeriesFigures {
+        median, low, high, ..
+    } = *figures;
+    if of == Quantity::P99Us {
+        let time = Nanos::from_micros_f64;
+        return format!("95 % of them between {} and {}", time(low), time(high));
+    }
+    // A median of 0 has no relative range.
+    if median <= 0.0 {
+        return format!(
+            "95 % of them between {} and {} per second, with a median of 0",
+            count(low.round()),
+            count(high.round())
+        );
+    }
+    let share = (high / median - 1.0).max(1.0 - low / median);
+    let range = found.ranges.iter().find(|range| range.of == of);
+    let calendar = found.calendar.iter().any(|pattern| pattern.of == of);
+    let without = range
+        .filter(|_| calendar)
+        .map_or_else(String::new, |range| {
+            let share = (range.high_by_calendar - 1.0).max(1.0 - range.low_by_calendar);
+            format!(", and within ±{} without what repeats", percent(share))
+        });
+    format!(
+        "95 % of them within ±{} of the median{without}",
+        percent(share)
+    )
+}
+
+fn greatest(found: &Predictability, of: Quantity) -> Option<&ChangePoint> {
+    let of_it = found.changes.iter().filter(|change| change.of == of);
+    of_it.max_by(|a, b| a.factor.ln().abs().total_cmp(&b.factor.ln().abs()))
+}
+
+fn more(found: &Predictability, of: Quantity) -> String {
+    match found
+        .changes
+        .iter()
+        .filter(|change| change.of == of)
+        .count()
+    {
+        0 | 1 => String::new(),
+        2 => " It changed once more.".into(),
+        count => format!(" It changed {} more times.", count - 1),
+    }
+}
+
+/// `throughput fell by 30.1 % on 2016-04-23 19:17`.
+fn sentence(change: &ChangePoint, resolution: Resolution) -> String {
+    let way = if change.factor < 1.0 { "fell" } else { "rose" };
+    let by = percent((change.factor - 1.0).abs());
+    let when = match change.until {
+        Some(until) => format!(
+            "from {} to {}",
+            change.at.shown(resolution),
+            until.shown(resolution)
+        ),
+        None => format!("on {}", change.at.shown(resolution)),
+    };
+    format!("{} {way} by {by} {when}", change.of.name())
+}
+
+/// A sentence for each missed objective.
+fn missed(found: &Predictability) -> String {
+    let mut text = String::new();
+    for result in found
+        .objectives
+        .iter()
+        .filter(|result| result.met == Some(false))
+    {
+        let kept = result.share_kept.unwrap_or(0.0);
+        let _ = write!(
+            text,
+            " The objective {} was missed: met for {} of the time, the target is {}.",
+            result.objective,
+            share(kept),
+            share(result.share_asked)
+        );
+    }
+    text
+}
+
+/// Formats a fraction in percent, never rounded up to 100 %.
+fn share(value: f64) -> String {
+    let percent = value * 100.0;
+    let digits = [0, 1, 2, 3].into_iter().find(|digits| {
+        let shown: f64 = format!("{percent:.digits$}").parse().unwrap_or(percent);
+        (shown - percent).abs() < 0.05 && (shown < 100.0 || value >= 1.0)
+    });
+    format!("{percent:.*} %", digits.unwrap_or(3))
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+/// `7 days`, `5.2 hours`, `40 minutes`, `90 seconds`.
+fn duration(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        days if days >= 2.0 * 86_400.0 => (days / 86_400.0, "days"),
+        hours if hours >= 7200.0 => (hours / 3600.0, "hours"),
+        minutes if minutes >= 120.0 => (minutes / 60.0, "minutes"),
+        seconds => (seconds, "seconds"),
+    };
+    let text = format!("{value:.1}");
+    format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))
+}

@@ -1,0 +1,287 @@
+//! Connections to `MariaDB` and `MySQL`, and what their errors mean.
+//!
+//! Input: addresses. Output: connections with the settings of every session, the version of the
+//! server, and errors with a hint. The names of tables, columns and the index are here too.
+
+use crate::access::{self, Access, Address, Tls};
+use crate::tables;
+use mysql::consts::CapabilityFlags;
+use mysql::prelude::Queryable;
+use mysql::{Conn, DriverError, OptsBuilder, SslOpts};
+use rigel_model::Error;
+use std::time::Duration;
+
+/// Columns of a row besides its key.
+pub(super) const COLUMNS: usize = 19;
+
+/// The index on the key of a table for reads by key.
+pub(super) const INDEX: &str = "id";
+
+/// Settings of every session: one transaction per statement, visibility as in `PostgreSQL` and
+/// Oracle, one page after another. Conditions are checked on the index: otherwise the row after the
+/// last one is read too, which costs one more page per statement.
+const SETTINGS: [&str; 4] = [
+    "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1",
+    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+    "SET SESSION optimizer_switch = 'mrr=off,index_condition_pushdown=on'",
+    // A load must not wait for another load's lock on a table that both find empty.
+    "SET SESSION unique_checks = 1, foreign_key_checks = 1",
+];
+
+/// Timeout for a connection attempt, and for any reply once data was sent.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The server's error code for a missing database.
+pub(super) const NO_SUCH_DATABASE: u16 = 1049;
+
+/// The server's error code for a missing table.
+pub(super) const NO_SUCH_TABLE: u16 = 1146;
+
+/// Name of table `number`, from 0, for reads by key.
+pub(super) fn blocks_table(number: usize) -> String {
+    format!("{}_{}", tables::SCHEMA, tables::blocks_table(number))
+}
+
+/// Name of table `number`, from 0, for scans.
+pub(super) fn scan_table(number: usize) -> String {
+    format!("{}_{}", tables::SCHEMA, tables::scan_table(number))
+}
+
+/// Characters per column, for pages of `page` bytes.
+///
+/// Two rows always fit into a page, because `InnoDB` allows no row longer than half a page. So rows
+/// are almost as long as allowed, and a short one is between each two: these three do not fit into
+/// one page. The server itself uses 132 bytes of a page and at most 75 of a row; 65 more are left
+/// free so that no version finds a row too long.
+pub(super) fn column_chars(page: u32) -> usize {
+    ((page as usize - 132) / 2 - 140) / COLUMNS
+}
+
+/// Connects to `address`.
+///
+/// # Errors
+/// No server answers there, or it does not let this user in.
+pub(super) fn connect(access: &Access, address: &Address) -> Result<Conn, Error> {
+    try_connect(access, address, Some(&address.database))
+        .map_err(|error| not_connected(access, address, &error))
+}
+
+/// Connects to `address` without a database, which may not exist yet.
+///
+/// # Errors
+/// As [`connect`].
+pub(crate) fn connect_outside(access: &Access, address: &Address) -> Result<Conn, Error> {
+    try_connect(access, address, None).map_err(|error| not_connected(access, address, &error))
+}
+
+/// Connects, and returns the server's own error.
+pub(super) fn try_connect(
+    access: &Access,
+    address: &Address,
+    database: Option<&str>,
+) -> Result<Conn, mysql::Error> {
+    let options = options(access, address, database);
+    let secured = options.clone().ssl_opts(tls(address));
+    let mut connection = match Conn::new(secured) {
+        Err(error) if is_without_tls(&error) && access.tls(address) == Tls::Prefer => {
+            Conn::new(options)?
+        }
+        other => other?,
+    };
+    for setting in SETTINGS {
+        connection.query_drop(setting)?;
+    }
+    // Only old servers have a query cache. If it is on, it would answer instead of the pages.
+    let _ = connection.query_drop("SET SESSION query_cache_type = OFF");
+    Ok(connection)
+}
+
+fn options(access: &Access, address: &Address, database: Option<&str>) -> OptsBuilder {
+    let mut attributes = std::collections::HashMap::new();
+    attributes.insert("program_name".to_string(), access.application.clone());
+    let patience = u32::try_from(PATIENCE.as_millis()).expect("half a minute");
+    let options = OptsBuilder::new()
+        .user(Some(address.user.clone()))
+        .pass(
+            access
+                .password
+                .as_ref()
+                .map(|password| password.reveal().to_string()),
+        )
+        .db_name(database)
+        .prefer_socket(false)
+        .tcp_connect_timeout(Some(PATIENCE))
+        .tcp_user_timeout_ms(Some(patience))
+        .tcp_keepalive_time_ms(Some(patience))
+        // Statements are stored here, and none is closed to make room for another.
+        .stmt_cache_size(0)
+        // An update reports the number of rows found, not of rows changed.
+        .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS)
+        .connect_attrs(Some(attributes));
+    if address.is_socket() {
+        options.socket(Some(address.host.clone()))
+    } else {
+        options
+            .ip_or_hostname(Some(address.host.clone()))
+            .tcp_port(address.port)
+    }
+}
+
+/// Certificate checks. The crate has its own list of authorities, Mozilla's; the named file adds to
+/// it.
+fn tls(address: &Address) -> Option<SslOpts> {
+    if address.is_socket() || address.tls == Tls::Disable {
+        return None;
+    }
+    let wants_authority =
+        matches!(address.tls, Tls::VerifyCa | Tls::VerifyFull) || address.authorities.is_some();
+    Some(
+        SslOpts::default()
+            .with_root_cert_path(
+                address
+                    .authorities
+                    .clone()
+                    .map(std::borrow::Cow::<std::path::Path>::Owned),
+            )
+            .with_danger_accept_invalid_certs(!wants_authority)
+            // The crate trusts public authorities besides the named one, so the name is always
+            // checked.
+            .with_danger_skip_domain_validation(!wants_authority),
+    )
+}
+
+fn not_connected(access: &Access, address: &Address, error: &mysql::Error) -> Error {
+    let said = in_words(error);
+    let (what, hint) = match code(error) {
+        Some(1045 | 1698) if access.password.is_some() => (
+            "does not accept the password".to_string(),
+            "check user and password".to_string(),
+        ),
+        Some(1045 | 1698) => (
+            format!("refuses the connection: {said}"),
+            access::PASSWORD_HINT.into(),
+        ),
+        Some(1044) => (
+            format!("refuses access to the database: {said}"),
+            "grant this user access to it, or use another user or database".into(),
+        ),
+        Some(NO_SUCH_DATABASE) => (
+            "has no such database".into(),
+            "give an existing one, or create it with rigel sql load".into(),
+        ),
+        Some(1040 | 1203 | 1226) => (
+            "has no connections left".into(),
+            "request fewer sessions, or raise max_connections on the server".into(),
+        ),
+        None if access.password.is_some() && is_without_tls(error) => access::no_tls(),
+        _ => (
+            format!("cannot be reached: {said}"),
+            "check that the server is running, and check host, port, socket and sslmode".into(),
+        ),
+    };
+    Error::failed(format!("'{address}' {what}"), hint)
+}
+
+/// True if TLS was requested and the server does not support it.
+fn is_without_tls(error: &mysql::Error) -> bool {
+    matches!(
+        error,
+        mysql::Error::DriverError(DriverError::TlsNotSupported)
+    )
+}
+
+/// The server's error code; `None` if the error is not from the server.
+pub(super) fn code(error: &mysql::Error) -> Option<u16> {
+    if let mysql::Error::MySqlError(said) = error {
+        Some(said.code)
+    } else {
+        None
+    }
+}
+
+/// The message of the server or the connection on one line.
+pub(super) fn in_words(error: &mysql::Error) -> String {
+    match error {
+        mysql::Error::MySqlError(said) => said.message.clone(),
+        mysql::Error::IoError(error) => error.to_string(),
+        mysql::Error::DriverError(error) => error.to_string(),
+        mysql::Error::TlsError(error) => error.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// The error for a statement that should not have failed.
+pub(super) fn failed(address: &Address, what: &str, error: &mysql::Error) -> Error {
+    let hint = match code(error) {
+        Some(1044 | 1142 | 1227 | 1370) => {
+            "grant this user ALL on the database of the URL, or use another user or database"
+        }
+        // The table, or a file of the server, is full.
+        Some(3 | 1021 | 1026 | 1114) => {
+            "free some space on the server; the same command then resumes"
+        }
+        Some(1969 | 3024) => {
+            "raise max_statement_time (MariaDB) or max_execution_time (MySQL) for this user"
+        }
+        Some(1290) => "the server is read-only: give one that accepts writes",
+        None => "the server closed the connection: see its log",
+        Some(_) => "see the server's log",
+    };
+    Error::failed(
+        format!("'{address}' could not {what}: {}", in_words(error)),
+        hint,
+    )
+}
+
+/// Product and version of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct MysqlVersion {
+    pub(super) is_mariadb: bool,
+    pub(super) numbers: (u32, u32),
+    /// For display.
+    pub(super) name: String,
+}
+
+impl MysqlVersion {
+    /// Parses the server's version string, such as `10.11.19-MariaDB-0+deb12u1`.
+    pub(super) fn parse(text: &str) -> Self {
+        let is_mariadb = text.contains("MariaDB");
+        // Some servers prefix 5.5.5 for the sake of old replicas.
+        let text = text
+            .strip_prefix("5.5.5-")
+            .filter(|_| is_mariadb)
+            .unwrap_or(text);
+        let number = text.split("-MariaDB").next().unwrap_or(text);
+        let mut parts = number
+            .split(['.', '-'])
+            .map(|part| part.parse().unwrap_or(0));
+        let numbers = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+        let name = format!("{} {number}", if is_mariadb { "MariaDB" } else { "MySQL" });
+        Self {
+            is_mariadb,
+            numbers,
+            name,
+        }
+    }
+
+    /// True if the server is older than the oldest version with the statements and statistics used
+    /// here.
+    pub(super) fn is_old(&self) -> bool {
+        self.numbers < if self.is_mariadb { (10, 2) } else { (5, 7) }
+    }
+}
+
+/// Product and version of the server.
+pub(super) fn version(connection: &mut Conn, address: &Address) -> Result<MysqlVersion, Error> {
+    let text: Option<String> = connection
+        .query_first("SELECT VERSION()")
+        .map_err(|error| failed(address, "report its version", &error))?;
+    let version = MysqlVersion::parse(&text.unwrap_or_default());
+    if version.is_old() {
+        return Err(Error::usage(
+            format!("'{address}' is {}", version.name),
+            "its statistics are not sufficient: use MariaDB 10.2, MySQL 5.7 or newer",
+        ));
+    }
+    Ok(version)
+}

@@ -1,0 +1,161 @@
+//! Connecting to a `PostgreSQL` server: its address, the request for TLS, the login.
+
+use super::authentication::PostgresLogin;
+use super::binding::certificate_hash;
+use super::client::PostgresClient;
+use super::error::PostgresError;
+use super::outbox;
+use super::socket::{PostgresLocal, PostgresSocket};
+use crate::access::{Access, Address, Secret, Tls};
+use rigel_device::clock::Clock;
+use rigel_model::Nanos;
+use rustix::net::sockopt;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Time for connecting to an address, and again for everything until the server is ready. Also the
+/// time after which sent bytes that nobody acknowledged, or an idle connection whose other end does
+/// not answer, end a connection.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Connects to `address` and logs in. `tls` is absent where there must be none.
+///
+/// # Errors
+/// No server answers there, or it does not let this user in.
+pub(crate) fn connect(
+    access: &Access,
+    address: &Address,
+    tls: Option<ClientConfig>,
+) -> Result<PostgresClient, PostgresError> {
+    let (socket, deadline, certificate) = if address.is_socket() {
+        let path = format!("{}/.s.PGSQL.{}", address.host, address.port);
+        let socket = UnixStream::connect(path)?;
+        (
+            PostgresSocket::Local(PostgresLocal::new(socket)),
+            deadline(),
+            None,
+        )
+    } else {
+        let socket = connect_tcp(address)?;
+        let deadline = deadline();
+        let is_required = !matches!(access.tls(address), Tls::Disable | Tls::Prefer);
+        match tls {
+            Some(config) => encrypt(socket, address, config, is_required, deadline)?,
+            None => (PostgresSocket::Tcp(socket), deadline, None),
+        }
+    };
+    let mut client = PostgresClient::new(socket, Some(deadline));
+    client.log_in(&PostgresLogin {
+        user: &address.user,
+        database: &address.database,
+        application: &access.application,
+        password: access.password.as_ref().map(Secret::reveal),
+        certificate,
+    })?;
+    client.be_patient()?;
+    Ok(client)
+}
+
+/// When logging in that begins now must have ended.
+fn deadline() -> (Clock, Nanos) {
+    let clock = Clock::real();
+    let end = clock.now().plus(Nanos::from_secs(PATIENCE.as_secs()));
+    (clock, end)
+}
+
+/// Sets the time of the next read to what is left until `deadline`.
+fn hurry(socket: &TcpStream, (clock, end): &(Clock, Nanos)) -> io::Result<()> {
+    let left = end.since(clock.now());
+    if left == Nanos(0) {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    socket.set_read_timeout(Some(Duration::from_nanos(left.0)))
+}
+
+/// Connects to the first address of the host that answers.
+fn connect_tcp(address: &Address) -> Result<TcpStream, PostgresError> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for place in (address.host.as_str(), address.port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&place, PATIENCE) {
+            Ok(socket) => {
+                socket.set_nodelay(true)?;
+                let time = u32::try_from(PATIENCE.as_millis()).expect("half a minute");
+                let set = sockopt::set_tcp_user_timeout(&socket, time)
+                    .and_then(|()| sockopt::set_socket_keepalive(&socket, true))
+                    .and_then(|()| sockopt::set_tcp_keepidle(&socket, PATIENCE));
+                set.map_err(io::Error::from)?;
+                return Ok(socket);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last.into())
+}
+
+/// A socket, the deadline of its login, and the hash of the server's certificate.
+type Prepared = (PostgresSocket, (Clock, Nanos), Option<Vec<u8>>);
+
+/// Asks for TLS, and begins it where the server has it.
+fn encrypt(
+    mut socket: TcpStream,
+    address: &Address,
+    config: ClientConfig,
+    is_required: bool,
+    deadline: (Clock, Nanos),
+) -> Result<Prepared, PostgresError> {
+    let mut request = Vec::new();
+    outbox::tls_request(&mut request);
+    socket.write_all(&request)?;
+    // Exactly one byte is read in the clear: whatever somebody in between adds to it goes to the
+    // handshake, which then fails, and never into the encrypted session.
+    let mut said = [0];
+    hurry(&socket, &deadline)?;
+    socket.read_exact(&mut said)?;
+    match said[0] {
+        b'S' => (),
+        b'N' if !is_required => return Ok((PostgresSocket::Tcp(socket), deadline, None)),
+        b'N' => return Err(PostgresError::NoTls),
+        // Nobody has proven to be the server yet: its words are not repeated.
+        b'E' => {
+            let what = "the server answered the request for TLS with an error: see its log";
+            return Err(PostgresError::Lost(what.into()));
+        }
+        other => {
+            let what = format!("the byte {other} as the answer to the request for TLS");
+            return Err(PostgresError::Protocol(what));
+        }
+    }
+    let lost = |error: &dyn std::fmt::Display| PostgresError::Lost(format!("TLS: {error}"));
+    let name = ServerName::try_from(address.host.clone()).map_err(|error| lost(&error))?;
+    let mut tls = ClientConnection::new(Arc::new(config), name).map_err(|error| lost(&error))?;
+    while tls.is_handshaking() {
+        while tls.wants_write() {
+            tls.write_tls(&mut socket)?;
+        }
+        if !tls.is_handshaking() {
+            break;
+        }
+        hurry(&socket, &deadline)?;
+        if tls.read_tls(&mut socket)? == 0 {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        if let Err(error) = tls.process_new_packets() {
+            // The server learns why.
+            let _ = tls.write_tls(&mut socket);
+            return Err(lost(&error));
+        }
+    }
+    while tls.wants_write() {
+        tls.write_tls(&mut socket)?;
+    }
+    let certificate = tls
+        .peer_certificates()
+        .and_then(|chain| certificate_hash(chain.first()?));
+    let socket = PostgresSocket::Tls(Box::new(StreamOwned::new(tls, socket)));
+    Ok((socket, deadline, certificate))
+}

@@ -1,0 +1,261 @@
+//! Processes of a server: started as another user, watched, ended.
+//!
+//! Input: a program and its arguments. Output: a child in its own process group. So Ctrl-C at the
+//! terminal reaches only Rigel, which then shuts the server down cleanly.
+
+use super::find;
+use super::server_dir::ServerDir;
+use rigel_device::clock::Clock;
+use rigel_model::{Error, Nanos};
+use rustix::process::{Pid, Signal};
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Poll interval of [`wait_until`].
+const LOOK: Nanos = Nanos::from_millis(20);
+/// Number of log lines in an error message.
+const LINES: usize = 12;
+/// Maximum number of errors shown from above the end of a log.
+const ERRORS: usize = 4;
+
+/// Starts a program in the server's folder, as the server's user, with its output in the server's
+/// log.
+///
+/// `with_us` is the signal that the kernel sends to the program when Rigel is killed; it is not
+/// sent if `setpriv` is missing. For the kernel, Rigel is the thread that calls this function.
+pub(super) fn spawn(
+    place: &ServerDir,
+    program: &Path,
+    arguments: &[String],
+    with_us: &str,
+) -> io::Result<Child> {
+    let mut command = if let Some(setpriv) = find::on_path("setpriv") {
+        let mut command = Command::new(setpriv);
+        command
+            .args(["--pdeathsig", with_us, "--no-new-privs", "--"])
+            .arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
+    let path = std::env::var("PATH").unwrap_or_default();
+    // Variables that the user has set for other servers (PGDATA, MYSQL_HOME) must not affect this
+    // one.
+    command
+        .env_clear()
+        .env("PATH", format!("{path}:/usr/local/bin:/usr/bin:/bin"))
+        .env("LC_ALL", "C");
+    if let Some(libraries) = std::env::var_os("LD_LIBRARY_PATH") {
+        command.env("LD_LIBRARY_PATH", libraries);
+    }
+    if let Some(account) = place.account() {
+        command.gid(account.gid).uid(account.uid);
+    }
+    let log: &File = place.log();
+    command
+        .args(arguments)
+        .current_dir(place.folder())
+        .process_group(0);
+    command
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log.try_clone()?)
+        .spawn()
+}
+
+/// Polls until `done` returns true, for at most `most`. Returns false on timeout or if `stop` was
+/// set.
+pub(super) fn wait_until(most: Nanos, stop: &AtomicBool, mut done: impl FnMut() -> bool) -> bool {
+    let clock = Clock::real();
+    while !done() {
+        if clock.now() > most || stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        clock.wait_until(clock.now().plus(LOOK));
+    }
+    true
+}
+
+/// Runs a program to its end, with a timeout.
+pub(super) fn run(
+    place: &ServerDir,
+    program: &Path,
+    arguments: &[String],
+    most: Nanos,
+    stop: &AtomicBool,
+) -> Result<(), Error> {
+    let name = program.display();
+    let mut child =
+        spawn(place, program, arguments, "KILL").map_err(|error| not_started(program, &error))?;
+    let mut status = None;
+    wait_until(most, stop, || {
+        status = child.try_wait().ok().flatten();
+        status.is_some()
+    });
+    let Some(status) = status else {
+        let _ = rustix::process::kill_process_group(Pid::from_child(&child), Signal::KILL);
+        let _ = child.wait();
+        return Err(if stop.load(Ordering::Relaxed) {
+            stopped()
+        } else {
+            failed(place, &format!("{name} took longer than {most}"))
+        });
+    };
+    if status.success() {
+        Ok(())
+    } else {
+        Err(failed(place, &format!("{name} failed: {status}")))
+    }
+}
+
+/// The error for a failed action on the server, with the end of its log.
+pub(super) fn failed(place: &ServerDir, what: &str) -> Error {
+    let said = tail(&place.log_end());
+    let said = if said.is_empty() {
+        " (its log is empty)".to_string()
+    } else {
+        format!("; its log ends:\n{said}")
+    };
+    Error::failed(
+        format!(
+            "the private server in {}: {what}{said}",
+            place.folder().display()
+        ),
+        "",
+    )
+}
+
+/// The error for a program that exists but does not start.
+pub(super) fn not_started(program: &Path, error: &io::Error) -> Error {
+    Error::failed(
+        format!("{} cannot be started: {error}", program.display()),
+        "check that the server's user can reach it, or give other programs with --server-bin DIR",
+    )
+}
+
+/// The error if the stop flag was set before the server was ready.
+pub(super) fn stopped() -> Error {
+    Error::failed(
+        "stopped while the private server was being made; it was removed",
+        "",
+    )
+}
+
+/// The last lines of a log, after the errors above them: some programs end theirs with advice.
+fn tail(text: &str) -> String {
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let (above, last) = lines.split_at(lines.len().saturating_sub(LINES));
+    let is_error = |line: &&&str| {
+        ["ERROR", "FATAL", "PANIC"]
+            .iter()
+            .any(|word| line.contains(word))
+    };
+    let errors = above.iter().filter(is_error).take(ERRORS);
+    errors
+        .chain(last)
+        .map(|line| format!("    {}", line.trim_end()))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Sends a signal. Ignores processes that are gone.
+pub(super) fn signal(process: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(process).ok().and_then(Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+/// Programs of a server, by their process names in the kernel.
+const SERVERS: [&str; 6] = [
+    "postgres",
+    "initdb",
+    "mariadbd",
+    "mysqld",
+    "mariadb-install",
+    "mysql_install_d",
+];
+
+/// PIDs of the server processes whose current directory is inside `folder`: the server and its
+/// children. So a reused PID is never hit.
+pub(super) fn processes_in(folder: &Path) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    numbers
+        .filter(|number| {
+            let there = std::fs::read_link(format!("/proc/{number}/cwd"))
+                .is_ok_and(|path| path.starts_with(folder));
+            there
+                && std::fs::read_to_string(format!("/proc/{number}/comm"))
+                    .is_ok_and(|name| SERVERS.contains(&name.trim()))
+        })
+        .collect()
+}
+
+/// Kills all processes of the server in `folder` and waits until they are gone. Returns false if
+/// some remain.
+pub(super) fn kill_all_in(folder: &Path) -> bool {
+    wait_until(Nanos::from_secs(20), &AtomicBool::new(false), || {
+        let left = processes_in(folder);
+        left.iter()
+            .for_each(|process| signal(*process, Signal::KILL));
+        left.is_empty()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_above_the_end_of_a_log_are_shown() {
+        let advice = "see the manual\n".repeat(LINES);
+        let shown = tail(&format!("starting\n[ERROR] no space left\n{advice}"));
+        assert!(
+            shown.starts_with("    [ERROR] no space left\n    see the manual"),
+            "{shown}"
+        );
+        assert_eq!(shown.lines().count(), LINES + 1);
+        assert_eq!(tail("one\n\ntwo\n"), "    one\n    two");
+    }
+
+    #[test]
+    fn an_error_shows_the_last_lines_of_the_log() {
+        let lines: Vec<String> = (1..=40).map(|line| format!("line {line}  \n\n")).collect();
+        let log = lines.concat();
+        let shown = tail(&log);
+        assert!(
+            shown.starts_with("    line 29\n") && shown.ends_with("    line 40"),
+            "{shown}"
+        );
+        assert_eq!(tail("\n \n"), "");
+    }
+
+    #[test]
+    fn a_process_that_is_no_server_is_none_of_ours() {
+        let here = std::env::current_dir().unwrap();
+        assert!(!processes_in(&here).contains(&std::process::id()));
+    }
+
+    #[test]
+    fn waiting_ends_when_it_is_so_when_it_is_stopped_and_when_it_has_lasted() {
+        let going = AtomicBool::new(false);
+        let mut looks = 0;
+        assert!(wait_until(Nanos::from_secs(60), &going, || {
+            looks += 1;
+            looks == 3
+        }));
+        assert!(!wait_until(
+            Nanos::from_secs(60),
+            &AtomicBool::new(true),
+            || false
+        ));
+        assert!(!wait_until(Nanos::from_millis(1), &going, || false));
+    }
+}

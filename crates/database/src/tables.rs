@@ -1,0 +1,97 @@
+//! The tables that Rigel makes: their names, the server that a session reads them on, and a check
+//! of their size.
+
+use super::access::Address;
+use rigel_model::{Error, Tables, shell_word};
+
+/// Schema (or table prefix) of all our objects in a database.
+pub const SCHEMA: &str = "rigel";
+
+/// Name of table `number`, from 0, for reads by key.
+pub(super) fn blocks_table(number: usize) -> String {
+    format!("blocks_{}", number + 1)
+}
+
+/// Name of table `number`, from 0, for scans.
+pub(super) fn scan_table(number: usize) -> String {
+    format!("scan_{}", number + 1)
+}
+
+/// The server for session `number`. Sessions take the servers in turn, and also the tables in turn.
+/// So the turn shifts by one server after each full cycle, and each table is visited on each
+/// server.
+pub(super) fn server_of(number: usize, tables: Tables, servers: usize) -> usize {
+    let tables = tables.schemas.max(1) as usize;
+    let together = (1..=servers)
+        .map(|times| tables * times)
+        .find(|all| all.is_multiple_of(servers));
+    (number + number / together.unwrap_or(1)) % servers
+}
+
+/// Refuses tables other than the wanted ones.
+pub(super) fn refuse_other_tables(
+    address: &Address,
+    found: Option<Tables>,
+    wanted: Tables,
+) -> Result<(), Error> {
+    match found {
+        Some(found) if found == wanted => Ok(()),
+        Some(found) => Err(Error::usage(
+            format!(
+                "'{address}' has {}, but {} are expected",
+                in_words(found),
+                in_words(wanted)
+            ),
+            "give the existing size, or create the tables again: rigel sql drop, then rigel sql \
+             load",
+        )),
+        None => Err(Error::usage(
+            format!("'{address}' has no tables of rigel sql load, or not all of them"),
+            format!(
+                "create them: rigel sql load {}",
+                shell_word(&address.to_string())
+            ),
+        )),
+    }
+}
+
+pub(super) fn in_words(tables: Tables) -> String {
+    format!(
+        "{} tables of {} rows and {} rows to scan",
+        tables.schemas, tables.scale, tables.scan_blocks
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_table_is_visited_on_every_server_by_equally_many_sessions() {
+        for (schemas, servers) in [(1, 1), (1, 2), (2, 2), (4, 2), (2, 4), (3, 2), (5, 3)] {
+            let tables = Tables {
+                schemas,
+                scale: 1000,
+                scan_blocks: 1,
+                block: 8192,
+            };
+            let pair = |number: usize| {
+                (
+                    number % schemas as usize,
+                    server_of(number, tables, servers),
+                )
+            };
+            let all = schemas as usize * servers;
+            let pairs: BTreeSet<_> = (0..all).map(pair).collect();
+            assert_eq!(pairs.len(), all, "{schemas} tables, {servers} servers");
+            let on_first = (0..servers * 6)
+                .filter(|number| pair(*number).1 == 0)
+                .count();
+            assert!(
+                on_first.abs_diff(6) <= 1,
+                "{schemas} tables, {servers} servers: {on_first}"
+            );
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Checks whether a file is among the files of a database or of the system, by every path that
+//! shows it.
+//!
+//! Input: an open file. Output: a refusal that names the directory. A file in such a directory
+//! belongs to it, whatever its content.
+
+use super::refusal::{blind, checked_mounts};
+use crate::engine::mounts::{Mount, mount_of};
+use crate::engine::opened::{Opened, device_number};
+use rigel_model::Error;
+use rustix::fs::{AtFlags, StatxFlags};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The objection to the location of a file, to follow "it", and its hint.
+pub(super) fn objection(
+    file: &Opened,
+    made_by_rigel: bool,
+) -> Result<Option<(String, &'static str)>, Error> {
+    // Nobody keeps a file to measure there, and writing to the kernel's own files has effects.
+    const SYSTEM: [&str; 10] = [
+        "/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr",
+    ];
+    for place in places(file)? {
+        if let Some(system) = SYSTEM.iter().find(|system| place.starts_with(system)) {
+            return Ok(Some((
+                format!("is in {system}, which belongs to the system"),
+                "give a file or a directory on the storage to be measured",
+            )));
+        }
+        for directory in place.ancestors().skip(1) {
+            if let Some(database) = database_in(directory) {
+                return Ok(Some((
+                    format!("is in {}, which is {database}", directory.display()),
+                    "give a file or a directory outside the database's own",
+                )));
+            }
+        }
+    }
+    let names = file.metadata()?.nlink();
+    if names > 1 && !made_by_rigel {
+        return Ok(Some((
+            format!(
+                "has {names} names (hard links), and another one may belong to a database or the \
+                 system"
+            ),
+            "give a file that has one name; `find -samefile FILE` lists the others of this one",
+        )));
+    }
+    Ok(None)
+}
+
+/// Every path by which this process can see the file: where it was opened, and all other mounts of
+/// its filesystem or of the part that contains the file.
+fn places(file: &Opened) -> Result<Vec<PathBuf>, Error> {
+    let place = file.place()?;
+    let mounts = checked_mounts().map_err(|why| blind(file.path(), &why))?;
+    let statx = rustix::fs::statx(file.file(), "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok();
+    let id = statx
+        .filter(|answer| answer.stx_mask & StatxFlags::MNT_ID.bits() != 0)
+        .map(|answer| answer.stx_mnt_id);
+    let own = mount_of(&mounts, id, device_number(file.metadata()?.dev()), &place);
+    let mut places = own.map_or_else(Vec::new, |own| elsewhere(&place, own, &mounts));
+    places.insert(0, place);
+    Ok(places)
+}
+
+/// The other paths of the file at `place`, which is seen through the mount `own`.
+fn elsewhere(place: &Path, own: &Mount, mounts: &[Mount]) -> Vec<PathBuf> {
+    let Ok(below) = place.strip_prefix(&own.point) else {
+        return Vec::new();
+    };
+    let inside = own.root.join(below);
+    let others = mounts
+        .iter()
+        .filter(|mount| mount.device == own.device && mount.id != own.id);
+    others
+        .filter_map(|mount| Some(mount.point.join(inside.strip_prefix(&mount.root).ok()?)))
+        .collect()
+}
+
+/// The database that owns this data directory, by its files or by its name.
+fn database_in(directory: &Path) -> Option<&'static str> {
+    /// A directory matches if it has all of these names.
+    const MARKS: &[(&[&str], &str)] = &[
+        (&["PG_VERSION"], "a PostgreSQL data directory"),
+        (&["ibdata1"], "a MySQL or MariaDB data directory"),
+        (&["mysql.ibd"], "a MySQL data directory"),
+        (&["aria_log_control"], "a MariaDB data directory"),
+        (&["WiredTiger", "WiredTiger.wt"], "a MongoDB data directory"),
+        (&["CURRENT", "IDENTITY"], "a RocksDB database"),
+        (&["system01.dbf"], "an Oracle data directory"),
+        (&["control01.ctl"], "an Oracle data directory"),
+    ];
+    if directory
+        .file_name()
+        .and_then(|name| name.to_str())
+        .is_some_and(is_tablespace)
+    {
+        return Some("a PostgreSQL tablespace");
+    }
+    let there = |name: &&str| directory.join(name).symlink_metadata().is_ok();
+    MARKS
+        .iter()
+        .find(|(names, _)| names.iter().all(there))
+        .map(|(_, database)| *database)
+}
+
+/// Matches `PG_15_202209061` and `PG_9.6_201608131`: the version of `PostgreSQL` and of its
+/// catalogue, which is a date.
+fn is_tablespace(name: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let versions = name
+        .strip_prefix("PG_")
+        .and_then(|rest| rest.split_once('_'));
+    versions.is_some_and(|(version, catalogue)| {
+        version.split('.').all(digits) && catalogue.len() == 9 && digits(catalogue)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tablespaces_are_known_by_name() {
+        assert!(is_tablespace("PG_15_202209061") && is_tablespace("PG_9.6_201608131"));
+        assert!(
+            !is_tablespace("PG_VERSION")
+                && !is_tablespace("PG_15_2022")
+                && !is_tablespace("PG__202209061")
+        );
+    }
+
+    #[test]
+    fn a_file_is_found_by_every_mount_that_shows_it() {
+        let mount = |id, device, root: &str, point: &str| Mount {
+            id,
+            device,
+            root: root.into(),
+            point: point.into(),
+            filesystem: "ext4".into(),
+            source: "/dev/sda1".into(),
+            options: String::new(),
+        };
+        let mounts = [
+            mount(1, (8, 1), "/", "/"),
+            mount(2, (8, 1), "/var/db/base", "/mnt/bound"),
+            mount(3, (8, 2), "/", "/other"),
+            mount(4, (8, 1), "/var/db", "/mnt/db"),
+        ];
+        let found = elsewhere(Path::new("/mnt/bound/1/2"), &mounts[1], &mounts);
+        assert_eq!(
+            found,
+            [PathBuf::from("/var/db/base/1/2"), "/mnt/db/base/1/2".into()]
+        );
+        assert_eq!(
+            elsewhere(Path::new("/srv/file"), &mounts[0], &mounts),
+            [] as [PathBuf; 0]
+        );
+    }
+}

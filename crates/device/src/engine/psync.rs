@@ -1,0 +1,87 @@
+//! Synchronous I/O with pread and pwrite: one thread per outstanding operation, like a database's
+//! foreground session.
+
+use super::blocking::Blocking;
+use super::buffers::Buffers;
+use super::volume::Volume;
+use super::{Engine, FileEngine, Session};
+use crate::clock::Clock;
+use rigel_model::{EngineInfo, Error, Fault, FioEngine, Kind, Op, Outcome};
+use std::os::unix::fs::FileExt;
+
+/// This engine in the table of engines.
+pub(super) const ENGINE: FileEngine = FileEngine {
+    info: EngineInfo {
+        name: "psync",
+        help: "pread and pwrite, one thread per outstanding I/O",
+        thread_per_io: true,
+        fio: FioEngine {
+            name: "psync",
+            options: "",
+            log_writes: "# Rigel measures pwrite and fdatasync together; with fdatasync=1 fio \
+                         reports that time separately, under \"sync\"\n",
+        },
+    },
+    open: |clock, volume, _| Ok(Box::new(Psync::new(clock, volume))),
+};
+
+/// pread and pwrite on a volume.
+#[derive(Debug)]
+pub struct Psync {
+    volume: Volume,
+    clock: Clock,
+}
+
+impl Psync {
+    /// Creates the engine for `volume`.
+    #[must_use]
+    pub fn new(clock: Clock, volume: Volume) -> Self {
+        Self { volume, clock }
+    }
+}
+
+impl Engine for Psync {
+    fn name(&self) -> &'static str {
+        ENGINE.info.name
+    }
+
+    fn about(&self) -> String {
+        "psync: pread and pwrite, one thread per outstanding I/O".into()
+    }
+
+    fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
+    fn slots_max(&self) -> usize {
+        1
+    }
+
+    fn usable(&self) -> u64 {
+        self.volume.usable()
+    }
+
+    fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
+        let mut buffers = Buffers::new(lengths, self.volume.is_writable());
+        let execute = move |op: Op| -> Result<Outcome, Fault> {
+            let (file, offset) = self.volume.locate(op.position * u64::from(op.length));
+            let file = &self.volume.files()[file];
+            let piece = buffers.take(0, op.kind, op.length);
+            let memory = &mut buffers.piece(piece)[..op.length as usize];
+            let result = match op.kind {
+                Kind::Read | Kind::Scan => file.read_at(memory, offset),
+                Kind::Write => file.write_at(memory, offset),
+                // Two calls, as PostgreSQL makes them: docs/decisions/0010-log-writes.md.
+                Kind::Log => file
+                    .write_at(memory, offset)
+                    .and_then(|bytes| file.sync_data().map(|()| bytes)),
+            };
+            let transferred = match result {
+                Ok(bytes) => i64::try_from(bytes).unwrap_or(i64::MAX),
+                Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
+            };
+            Ok(Outcome::of_transfer(transferred, op.length))
+        };
+        Ok(Box::new(Blocking::new(self.clock.clone(), execute)))
+    }
+}

@@ -1,0 +1,454 @@
+//! A file to measure, created in a directory of the storage under test.
+//!
+//! Input: a directory and optionally a size. Output: a file of data that neither compress nor
+//! deduplicate, with every block written and on the device. Unless it is kept it never has a name,
+//! so that nothing is left behind however the process ends. Existing files are never touched.
+
+use super::buffers::Buffers;
+use super::guard::{self, Permit};
+use super::opened::{Opened, by_number};
+use crate::clock;
+use rigel_model::workload::content;
+use rigel_model::workload::rng::Rng;
+use rigel_model::{Bytes, Error, FileKind, Finding, FindingName, GIB, MIB};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// Minimum size: a cache in the device would hold anything smaller.
+const BYTES_MIN: u64 = 64 * MIB;
+/// Default size, if there is enough space.
+const BYTES_DEFAULT: u64 = 4 * GIB;
+/// Size of one write: large enough for the best throughput of any device.
+const PIECE: u32 = 4 << 20;
+/// Sizes are a multiple of this, which is a multiple of every device's block.
+const GRAIN: u64 = 4096;
+
+/// A scratch file; deleted on drop, unless it is kept.
+#[derive(Debug)]
+pub struct Scratch {
+    /// The open file; keeps a file without a name alive.
+    made: Made,
+    bytes: Bytes,
+    name: String,
+}
+
+impl Scratch {
+    /// Creates a file of `bytes` in `directory` and fills it. The default size is 4 GiB, or a
+    /// quarter of the free space if that is less. With `keep` it stays, as
+    /// `rigel-scratch-<process>.dat`.
+    ///
+    /// Calls `progress` after every piece with the bytes written and the total. Filling stops if it
+    /// returns false.
+    ///
+    /// # Errors
+    /// There is no such directory, it may not be written to, there is too little space, filling was
+    /// stopped, or a write failed.
+    pub fn make(
+        directory: &Path,
+        bytes: Option<Bytes>,
+        keep: bool,
+        progress: &mut dyn FnMut(Bytes, Bytes) -> bool,
+    ) -> Result<Self, Error> {
+        let facts = std::fs::metadata(directory).map_err(|error| refused(directory, &error))?;
+        if !facts.is_dir() {
+            return Err(Error::usage(
+                format!("{} is not a directory", directory.display()),
+                "give a directory",
+            ));
+        }
+        let free = free_space(directory)?;
+        let bytes = size(bytes, free).map_err(|(what, hint)| {
+            Error::usage(
+                format!("a scratch file in {}: {what}", directory.display()),
+                hint,
+            )
+        })?;
+        // In a container every run may have the same PID: use the first name that is free.
+        let first = std::process::id();
+        let name =
+            (first..=u32::MAX).map(|number| directory.join(format!("rigel-scratch-{number}.dat")));
+        let name = name
+            .into_iter()
+            .find(|name| !name.exists())
+            .unwrap_or_else(|| directory.join("rigel-scratch.dat"));
+        let mut made = Made::new(directory, &name, keep)?;
+        fill(&made.file, bytes, &name, progress)?;
+        guard::mark(&made.file);
+        made.settle(&name, keep)?;
+        let name = if keep {
+            name.display().to_string()
+        } else {
+            format!("a scratch file of {bytes} in {}", directory.display())
+        };
+        Ok(Self { made, bytes, name })
+    }
+
+    /// Opens the file for inspection and for measuring.
+    ///
+    /// # Errors
+    /// The system cannot open it again.
+    pub fn opened(&self) -> Result<Opened, Error> {
+        Opened::through(&self.made.file, Path::new(&self.name))
+    }
+
+    /// A permit to write to it. It needs no check: no path was resolved since the file was created.
+    ///
+    /// # Errors
+    /// As [`Scratch::opened`].
+    pub fn permit(&self) -> Result<Permit, Error> {
+        self.opened().map(Permit::of_own)
+    }
+
+    /// Its size.
+    #[must_use]
+    pub fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+
+    /// Name for users: `a scratch file of 4 GiB in /data`, or its path if it is kept.
+    #[must_use]
+    pub fn display_name(&self) -> &str {
+        &self.name
+    }
+
+    /// A note if the file is smaller than the default because of little free space.
+    #[must_use]
+    pub fn smaller_than_usual(&self) -> Option<Finding> {
+        (self.bytes.0 < BYTES_DEFAULT).then(|| {
+            let what = format!(
+                "the scratch file has {} instead of {}, because little space is free: a cache may \
+                 hold more of it",
+                self.bytes,
+                Bytes(BYTES_DEFAULT)
+            );
+            Finding::note(FindingName::SmallScratch, what)
+        })
+    }
+}
+
+/// The file itself; removes its name on drop unless it is kept.
+#[derive(Debug)]
+struct Made {
+    file: File,
+    /// The name to remove on drop.
+    named: Option<PathBuf>,
+}
+
+impl Made {
+    fn new(directory: &Path, name: &Path, keep: bool) -> Result<Self, Error> {
+        let owner_only = Mode::RUSR | Mode::WUSR;
+        let nameless = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        if let Ok(file) = rustix::fs::open(directory, nameless, owner_only) {
+            return Ok(Self {
+                file: file.into(),
+                named: None,
+            });
+        }
+        // NFS and others cannot create a file without a name: there it has one as long as
+        // necessary.
+        let new = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+        let file = rustix::fs::open(name, new, owner_only)
+            .map_err(|error| refused(directory, &error.into()))?;
+        let mut made = Self {
+            file: file.into(),
+            named: Some(name.to_path_buf()),
+        };
+        if !keep && std::fs::remove_file(name).is_ok() {
+            made.named = None;
+        }
+        Ok(made)
+    }
+
+    /// Gives the filled file its name if it is kept.
+    fn settle(&mut self, name: &Path, keep: bool) -> Result<(), Error> {
+        if keep && self.named.take().is_none() {
+            rustix::fs::linkat(
+                CWD,
+                by_number(&self.file),
+                CWD,
+                name,
+                AtFlags::SYMLINK_FOLLOW,
+            )
+            .map_err(|error| refused(name, &error.into()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        if let Some(named) = &self.named {
+            let _ = std::fs::remove_file(named);
+        }
+    }
+}
+
+fn refused(path: &Path, error: &std::io::Error) -> Error {
+    Error::usage(
+        format!(
+            "cannot create a scratch file in {}: {error}",
+            path.display()
+        ),
+        "give an existing directory that you may write to, on the storage to be measured",
+    )
+}
+
+fn free_space(directory: &Path) -> Result<u64, Error> {
+    let facts =
+        rustix::fs::statvfs(directory).map_err(|error| refused(directory, &error.into()))?;
+    Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
+}
+
+/// Usable part of free space: others write to the filesystem too, and fail if it is full. A
+/// twentieth stays free, but at least 64 MiB.
+fn room(free: u64) -> u64 {
+    free - (free / 20).max(BYTES_MIN).min(free)
+}
+
+/// Size of each of `runs` scratch files in one directory, where the user gave none: together they
+/// take no more than one would.
+///
+/// # Errors
+/// There is no such directory, or too little space is free.
+pub fn default_size(directory: &Path, runs: u64) -> Result<Bytes, Error> {
+    let free = free_space(directory)? / runs.max(1);
+    size(None, free).map_err(|(what, hint)| {
+        Error::usage(
+            format!("{runs} scratch files in {}: {what}", directory.display()),
+            hint,
+        )
+    })
+}
+
+/// Refuses writes to `targets` if filling their holes would take too much space of their
+/// filesystem.
+///
+/// # Errors
+/// It would take too much, or the system does not report the space.
+pub fn refuse_filling(targets: &[Opened]) -> Result<(), Error> {
+    let mut holes: BTreeMap<u64, (u64, &Opened)> = BTreeMap::new();
+    for target in targets
+        .iter()
+        .filter(|target| target.kind() == FileKind::File)
+    {
+        let facts = target.metadata()?;
+        // Units of 512 bytes, whatever the block size.
+        let hole = facts
+            .len()
+            .saturating_sub(facts.blocks().saturating_mul(512));
+        holes.entry(facts.dev()).or_insert((0, target)).0 += hole;
+    }
+    for (holes, target) in holes.into_values() {
+        let facts = rustix::fs::fstatvfs(target.file()).map_err(|error| {
+            let what = format!(
+                "cannot read the free space of the filesystem of '{}': {error}",
+                target.path().display()
+            );
+            Error::failed(what, "give a file that is completely written")
+        })?;
+        let free = facts.f_bavail.saturating_mul(facts.f_frsize);
+        if holes > room(free) {
+            return Err(Error::usage(
+                format!(
+                    "writing to '{}' would fill its filesystem: {} of the blocks to write are not \
+                     allocated yet, {} are free, of which {} may be used",
+                    target.path().display(),
+                    Bytes(holes),
+                    Bytes(free),
+                    Bytes(room(free))
+                ),
+                "give a smaller file or one that is completely written, or free some space",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The size of the file: as requested, or by the free space. Otherwise the problem and its hint.
+fn size(asked: Option<Bytes>, free: u64) -> Result<Bytes, (String, String)> {
+    let room = room(free);
+    let Some(asked) = asked else {
+        let bytes = BYTES_DEFAULT.min(free / 4) / MIB * MIB;
+        return if bytes < BYTES_MIN {
+            Err((
+                format!(
+                    "a quarter of the free space, {}, is less than {}",
+                    Bytes(free),
+                    Bytes(BYTES_MIN)
+                ),
+                "free some space, or give a directory on a larger filesystem".into(),
+            ))
+        } else {
+            Ok(Bytes(bytes))
+        };
+    };
+    let bytes = asked.0 / GRAIN * GRAIN;
+    if bytes < BYTES_MIN {
+        return Err((
+            format!("{asked} is too small: a cache would hold all of it"),
+            format!(
+                "request {} or more; better several times the size of the storage's caches",
+                Bytes(BYTES_MIN)
+            ),
+        ));
+    }
+    if bytes > room {
+        return Err((
+            format!(
+                "{asked} does not fit: {} are free, of which {} may be used",
+                Bytes(free),
+                Bytes(room)
+            ),
+            "request less, free some space, or give a directory on a larger filesystem".into(),
+        ));
+    }
+    Ok(Bytes(bytes))
+}
+
+fn fill(
+    file: &File,
+    bytes: Bytes,
+    name: &Path,
+    progress: &mut dyn FnMut(Bytes, Bytes) -> bool,
+) -> Result<(), Error> {
+    let failed = |error: std::io::Error| {
+        Error::failed(
+            format!(
+                "filling the scratch file {} failed: {error}",
+                name.display()
+            ),
+            "check the free space of the filesystem, and your quota",
+        )
+    };
+    // Reserve the space at once, so that the file has few extents and a full filesystem shows now.
+    // Not every filesystem can.
+    let reserved = rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes.0);
+    if let Err(rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT) = reserved {
+        return Err(failed(std::io::ErrorKind::StorageFull.into()));
+    }
+    // Bypass the page cache if the filesystem allows it: filling should not evict pages of other
+    // programs.
+    let direct = rustix::fs::fcntl_getfl(file)
+        .and_then(|flags| rustix::fs::fcntl_setfl(file, flags | OFlags::DIRECT))
+        .is_ok();
+    let mut buffers = Buffers::new(&[PIECE], false);
+    let mut rng = Rng::new(clock::fresh_seed(), 0);
+    let mut written = 0;
+    while written < bytes.0 {
+        let length =
+            usize::try_from(u64::from(PIECE).min(bytes.0 - written)).expect("at most one piece");
+        let piece = &mut buffers.piece(0)[..length];
+        content::fill(piece, &mut rng);
+        file.write_all_at(piece, written).map_err(failed)?;
+        written += length as u64;
+        if !progress(Bytes(written), bytes) {
+            return Err(Error::failed(
+                "stopped while the scratch file was being filled; it is removed",
+                "",
+            ));
+        }
+    }
+    file.sync_all().map_err(failed)?;
+    if !direct {
+        let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::probe::probe;
+    use crate::engine::temp_dir::TempDir;
+
+    const SMALL: Option<Bytes> = Some(Bytes(BYTES_MIN));
+
+    #[test]
+    fn a_scratch_file_is_full_and_leaves_no_name() {
+        let place = TempDir::new("scratch-full");
+        let mut told = Vec::new();
+        let mut progress = |done: Bytes, all: Bytes| {
+            told.push(done);
+            all.0 == BYTES_MIN
+        };
+        let scratch = Scratch::make(&place.0, SMALL, false, &mut progress).unwrap();
+        assert_eq!(told.last(), SMALL.as_ref());
+        assert_eq!(place.entries(), 0);
+        let member = probe(&scratch.opened().unwrap()).unwrap();
+        assert_eq!(member.bytes, Bytes(BYTES_MIN));
+        if let Some(extents) = member.extents {
+            assert_eq!(
+                (extents.written, extents.unwritten, extents.holes),
+                (Bytes(BYTES_MIN), Bytes(0), Bytes(0))
+            );
+        }
+        let mut block = [0; 4096];
+        scratch
+            .opened()
+            .unwrap()
+            .file()
+            .read_exact_at(&mut block, BYTES_MIN - 4096)
+            .unwrap();
+        let different: std::collections::BTreeSet<_> = block.into_iter().collect();
+        assert!(different.len() > 200, "the last block holds no random data");
+    }
+
+    #[test]
+    fn a_kept_scratch_file_has_a_name_and_remains() {
+        let place = TempDir::new("scratch-kept");
+        let scratch = Scratch::make(&place.0, SMALL, true, &mut |_, _| true).unwrap();
+        let path = PathBuf::from(scratch.display_name());
+        drop(scratch);
+        let before = std::fs::read(&path).unwrap();
+        assert_eq!(before.len() as u64, BYTES_MIN);
+        let second = Scratch::make(&place.0, SMALL, true, &mut |_, _| true).unwrap();
+        assert_ne!(
+            second.display_name(),
+            path.to_str().unwrap(),
+            "an existing file was taken over"
+        );
+        assert!(
+            std::fs::read(&path).unwrap() == before,
+            "an existing file was written"
+        );
+        assert_eq!(place.entries(), 2);
+    }
+
+    #[test]
+    fn a_stopped_filling_leaves_nothing() {
+        let place = TempDir::new("scratch-stopped");
+        for keep in [false, true] {
+            let error = Scratch::make(&place.0, SMALL, keep, &mut |_, _| false).unwrap_err();
+            assert!(error.to_string().contains("stopped"), "{error}");
+            assert_eq!(place.entries(), 0);
+        }
+    }
+
+    #[test]
+    fn a_place_that_cannot_take_it_is_refused_by_name() {
+        let place = TempDir::new("scratch-refused");
+        let file = place.0.join("file");
+        File::create(&file).unwrap();
+        for path in [place.0.join("absent"), file, "/proc".into()] {
+            let error = Scratch::make(&path, SMALL, false, &mut |_, _| true).unwrap_err();
+            assert!(
+                error.exit_status() == 2 && error.to_string().contains(path.to_str().unwrap()),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_size_follows_the_free_space() {
+        assert_eq!(size(None, 100 * GIB), Ok(Bytes(4 * GIB)));
+        assert_eq!(size(None, 8 * GIB), Ok(Bytes(2 * GIB)));
+        assert!(size(None, 255 * MIB).is_err());
+        assert_eq!(size(Some(Bytes(GIB + 5)), 8 * GIB), Ok(Bytes(GIB)));
+        assert!(size(Some(Bytes(63 * MIB)), 8 * GIB).is_err());
+        assert!(size(Some(Bytes(8 * GIB)), 8 * GIB).is_err());
+        assert!(size(Some(Bytes(100 * MIB)), 10 * MIB).is_err());
+    }
+}

@@ -1,0 +1,369 @@
+//! Captures by AWR-Miner, its Statspack sister and the DBCSI dialect: a series of snapshots.
+//!
+//! A capture has blocks `~~BEGIN-NAME~~` to `~~END-NAME~~`, each with heads, a ruler and rows. Lines
+//! between blocks are timings and progress. One row of MAIN-METRICS is an instance in a snapshot;
+//! the histogram of waits is summed over instances.
+
+use super::grid::squeezed;
+use super::text::Ruler;
+use super::{Source, number};
+use crate::time::{Order, moment};
+use rigel_model::record::Imported;
+use rigel_model::record::database::{
+    CaptureMetrics, DatabaseIdentity, DatabaseReport, Printed, ReportKind, SnapshotWindow,
+    WaitBucket, WaitHistogram,
+};
+use rigel_model::record::imported::Figures;
+use rigel_model::{Error, Moment};
+use std::collections::BTreeMap;
+
+/// Columns that are kept; `_max` is the busiest minute.
+const METRICS: &[&str] = &[
+    "aas",
+    "commits_s",
+    "db_time",
+    "exec_s",
+    "l_reads_s",
+    "os_cpu",
+    "os_cpu_max",
+    "read_bks",
+    "read_bks_direct",
+    "read_iops",
+    "read_iops_direct",
+    "read_iops_max",
+    "read_mb_s",
+    "read_mb_s_max",
+    "redo_mb_s",
+    "redo_mb_s_max",
+    "s_blk_r_lat",
+    "write_bks",
+    "write_bks_direct",
+    "write_iops",
+    "write_iops_direct",
+    "write_iops_max",
+    "write_mb_s",
+    "write_mb_s_max",
+];
+
+/// A longer time than any snapshot of the histogram's view: no upper bound.
+const NO_BOUND_MS: f64 = 1e15;
+
+/// The rows of one block.
+struct BlockRows {
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl BlockRows {
+    fn column(&self, name: &str) -> Option<usize> {
+        self.header.iter().position(|head| head == name)
+    }
+}
+
+/// Reads a capture.
+///
+/// # Errors
+/// It has no rows of metrics.
+pub(super) fn read(source: Source) -> Result<Imported, Error> {
+    let blocks = blocks(source.text);
+    let facts = pairs(&blocks, "OS-INFORMATION");
+    let of = |name: &str| {
+        facts
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.clone())
+    };
+    let has_comma = has_decimal_comma(&blocks);
+    let plain = |text: &str| {
+        if has_comma {
+            text.replace(',', ".")
+        } else {
+            text.to_string()
+        }
+    };
+    let version = ["AWR_MINER_VER", "STATSPACK_MINER_VER"]
+        .iter()
+        .find_map(|name| of(name));
+    let parameters: Vec<(String, String)> = pairs(&blocks, "DATABASE-PARAMETERS")
+        .into_iter()
+        .filter(|(name, _)| super::names::is_parameter(name))
+        .collect();
+    let whole = |name: &str| of(name).and_then(|text| text.trim().parse::<u32>().ok());
+    let identity = DatabaseIdentity {
+        db_name: of("DB_NAME"),
+        db_id: of("DBID"),
+        release: of("VERSION"),
+        host: of("HOSTS"),
+        platform: of("PLATFORM_NAME")
+            .map(|name| name.replace('_', " "))
+            .filter(|name| name != "None"),
+        cpus: whole("NUM_CPUS"),
+        cores: whole("NUM_CPU_CORES"),
+        memory_gib: of("PHYSICAL_MEMORY_GB").and_then(|text| plain(&text).parse().ok()),
+        instances: whole("INSTANCES"),
+        is_rac: whole("INSTANCES").map(|count| count > 1),
+        block_bytes: parameters
+            .iter()
+            .find(|(name, _)| name == "db_block_size")
+            .and_then(|(_, value)| number::block_bytes(value)),
+        ..DatabaseIdentity::default()
+    };
+    let mut notes = Vec::new();
+    if has_comma {
+        notes.push("numbers have a decimal comma".to_string());
+    }
+    let metrics = metrics(&blocks, &plain);
+    if metrics.is_empty() {
+        return Err(Error::failed(
+            format!("'{}' has no rows in MAIN-METRICS", source.name),
+            "check that the capture ran to its end, and that the database keeps snapshots",
+        ));
+    }
+    let histograms = histograms(&blocks, &plain);
+    if histograms.is_empty() {
+        notes.push("no histogram of waits: latencies and single streams are unknown".into());
+    }
+    let cut = !source.text.trim_end().ends_with("~~END-FEATURES~~")
+        && blocks.values().all(|block| block.rows.is_empty());
+    let reports = snapshots(
+        source.name,
+        metrics,
+        histograms,
+        &identity,
+        &parameters,
+        cut,
+    );
+    Ok(Imported {
+        sources: vec![source.name.to_string()],
+        tool: if of("STATSPACK_MINER_VER").is_some() {
+            "Statspack-Miner"
+        } else {
+            "AWR-Miner"
+        }
+        .into(),
+        version,
+        told: Vec::new(),
+        notes,
+        figures: Figures::Database(reports),
+    })
+}
+
+/// The blocks by name. A block that is not closed ends where the next one begins.
+fn blocks(text: &str) -> BTreeMap<String, BlockRows> {
+    const WANTED: &[&str] = &[
+        "OS-INFORMATION",
+        "MAIN-METRICS",
+        "DATABASE-PARAMETERS",
+        "IO-WAIT-HISTOGRAM",
+    ];
+    let mut found: BTreeMap<String, BlockRows> = BTreeMap::new();
+    let mut open: Option<String> = None;
+    let mut ruler: Option<Ruler> = None;
+    let mut head = String::new();
+    for line in text.lines() {
+        let line = line.trim_end();
+        if let Some(name) = line.strip_prefix("~~BEGIN-") {
+            let name = name.trim_end_matches('~').to_string();
+            open = Some(name).filter(|name| WANTED.contains(&name.as_str()));
+            ruler = None;
+            continue;
+        }
+        if line.starts_with("~~END-") {
+            open = None;
+        }
+        let Some(name) = &open else { continue };
+        if line.is_empty() {
+            continue;
+        }
+        let is_ruler = line.starts_with(['-', ' ']) && line.contains("---");
+        if let Some(columns) = Ruler::of(line).filter(|_| is_ruler) {
+            let header = columns.cells(&head);
+            found.entry(name.clone()).or_insert(BlockRows {
+                header: header.iter().map(|head| head.to_lowercase()).collect(),
+                rows: Vec::new(),
+            });
+            ruler = Some(columns);
+        } else if let Some((columns, block)) = ruler.as_ref().zip(found.get_mut(name)) {
+            let cells = columns.cells(line);
+            // Heads are printed again on every page.
+            if cells
+                .iter()
+                .zip(&block.header)
+                .any(|(cell, head)| squeezed(cell) != *head)
+            {
+                block.rows.push(cells);
+            }
+        }
+        head = line.to_string();
+    }
+    found
+}
+
+/// Rows of a name and a value.
+fn pairs(blocks: &BTreeMap<String, BlockRows>, block: &str) -> Vec<(String, String)> {
+    let rows = blocks.get(block).map_or(&[][..], |block| &block.rows);
+    rows.iter()
+        .filter_map(|row| match &row[..] {
+            [name, value, ..] if !value.is_empty() => Some((name.clone(), value.clone())),
+            _ => None,
+        })
+        .collect()
+}
+
+/// True if numbers are written as `7,8`. One sense for the whole file.
+fn has_decimal_comma(blocks: &BTreeMap<String, BlockRows>) -> bool {
+    let cells = blocks
+        .get("MAIN-METRICS")
+        .into_iter()
+        .flat_map(|block| block.rows.iter().flatten());
+    let is_decimal = |text: &String| {
+        text.split_once(',').is_some_and(|(whole, rest)| {
+            !rest.is_empty()
+                && rest.len() != 3
+                && (whole.bytes().chain(rest.bytes())).all(|byte| byte.is_ascii_digit())
+        })
+    };
+    let mut memory = blocks
+        .get("OS-INFORMATION")
+        .into_iter()
+        .flat_map(|block| &block.rows)
+        .filter(|row| row[0] == "PHYSICAL_MEMORY_GB");
+    memory.any(|row| row.iter().any(is_decimal)) || cells.clone().any(is_decimal)
+}
+
+/// A snapshot with its end and the metrics of each instance.
+type SnapshotMetrics = BTreeMap<u64, (Option<Moment>, Vec<CaptureMetrics>)>;
+
+fn metrics(
+    blocks: &BTreeMap<String, BlockRows>,
+    plain: &dyn Fn(&str) -> String,
+) -> SnapshotMetrics {
+    let mut found = SnapshotMetrics::new();
+    let Some(block) = blocks.get("MAIN-METRICS") else {
+        return found;
+    };
+    let (snap, end) = (block.column("snap"), block.column("end"));
+    let (minutes, inst) = (block.column("dur_m"), block.column("inst"));
+    let kept: Vec<(usize, &str)> = METRICS
+        .iter()
+        .filter_map(|name| Some((block.column(name)?, *name)))
+        .collect();
+    for row in &block.rows {
+        let of = |column: Option<usize>| {
+            column
+                .and_then(|column| row.get(column))
+                .map_or("", String::as_str)
+        };
+        let Ok(snap) = of(snap).parse::<u64>() else {
+            continue;
+        };
+        let figures = kept
+            .iter()
+            .filter_map(|(at, name)| {
+                Some(((*name).to_string(), number::figure(&plain(of(Some(*at))))?))
+            })
+            .collect();
+        let (_, instances) = found
+            .entry(snap)
+            .or_insert_with(|| (short_time(of(end)), Vec::new()));
+        instances.push(CaptureMetrics {
+            instance: of(inst).to_string(),
+            minutes: plain(of(minutes)).parse().unwrap_or(0.0),
+            figures,
+        });
+    }
+    found
+}
+
+/// `12/02/24 00:59` with the year first.
+fn short_time(text: &str) -> Option<Moment> {
+    let (date, time) = text.split_once(' ')?;
+    let mut parts = date.split('/');
+    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
+    if year.len() != 2 || !year.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    moment(&format!("20{year}-{month}-{day} {time}"), Order::DayFirst)
+}
+
+fn histograms(
+    blocks: &BTreeMap<String, BlockRows>,
+    plain: &dyn Fn(&str) -> String,
+) -> BTreeMap<u64, Vec<WaitHistogram>> {
+    let mut found: BTreeMap<u64, Vec<WaitHistogram>> = BTreeMap::new();
+    let Some(block) = blocks.get("IO-WAIT-HISTOGRAM") else {
+        return found;
+    };
+    let columns = ["snap_id", "event_name", "wait_time_milli", "wait_count"];
+    let [Some(snap), Some(event), Some(milli), Some(count)] =
+        columns.map(|name| block.column(name))
+    else {
+        return found;
+    };
+    for row in &block.rows {
+        let of = |column: usize| row.get(column).map_or("", String::as_str);
+        let numbers = (
+            of(snap).parse::<u64>(),
+            number::figure(&plain(of(milli))),
+            number::count(of(count)),
+        );
+        let (Ok(snap), Some(Printed { value: ms, .. }), Some(count)) = numbers else {
+            continue;
+        };
+        let of_snap = found.entry(snap).or_default();
+        WaitHistogram::listed(of_snap, of(event))
+            .buckets
+            .push(WaitBucket {
+                label: format!("<{}ms", of(milli)),
+                high_us: (ms < NO_BOUND_MS).then_some(ms * 1e3),
+                percent: None,
+                count: Some(count.value),
+            });
+    }
+    found
+}
+
+/// A report for each snapshot.
+fn snapshots(
+    file: &str,
+    metrics: SnapshotMetrics,
+    mut histograms: BTreeMap<u64, Vec<WaitHistogram>>,
+    identity: &DatabaseIdentity,
+    parameters: &[(String, String)],
+    is_cut: bool,
+) -> Vec<DatabaseReport> {
+    const MINUTE_S: f64 = 60.0;
+    let mut reports = Vec::new();
+    for (snap, (end, instances)) in metrics {
+        let minutes = instances.iter().map(|one| one.minutes).fold(0.0, f64::max);
+        let seconds = minutes * MINUTE_S;
+        #[expect(clippy::cast_possible_truncation, reason = "an hour or a day")]
+        let begin = end.map(|end| end.plus_seconds(-(seconds as i64)));
+        reports.push(DatabaseReport {
+            file: file.to_string(),
+            kind: ReportKind::Capture,
+            cut_after: is_cut.then(String::new),
+            identity: identity.clone(),
+            window: SnapshotWindow {
+                begin_id: snap.checked_sub(1),
+                end_id: Some(snap),
+                begin,
+                end,
+                elapsed_s: (seconds > 0.0).then_some(Printed {
+                    value: seconds,
+                    half: MINUTE_S / 2.0,
+                }),
+                db_time_s: None,
+            },
+            histograms: histograms.remove(&snap).unwrap_or_default(),
+            parameters: if reports.is_empty() {
+                parameters.to_vec()
+            } else {
+                Vec::new()
+            },
+            metrics: instances,
+            ..DatabaseReport::default()
+        });
+    }
+    reports
+}

@@ -1,0 +1,231 @@
+//! Who a report is about, and which time it covers.
+
+use super::grid::{Grid, cell, squeezed};
+use super::number;
+use crate::time::{Order, moment};
+use rigel_model::Moment;
+use rigel_model::record::database::{DatabaseReport, NamedFigure, Printed, ReportKind};
+
+/// Seconds in a minute.
+const MINUTE_S: f64 = 60.0;
+
+/// Adds identity and window to `report`.
+pub(super) fn read(grids: &[Grid], report: &mut DatabaseReport) {
+    for grid in grids {
+        let has = |names: &[&str]| grid.column(names).is_some();
+        if has(&["snapid"]) {
+            snapshots(grid, report);
+        } else if has(&["beginsnaptime"]) && has(&["i#"]) {
+            instances(grid, report);
+        } else if has(&["blocksize"]) && has(&["elapsedtime"]) {
+            database(grid, report);
+        } else if is_first(grid) && has(&["dbid", "instance", "hostname", "platform"]) {
+            who(grid, report);
+        } else if has(&["containername"]) && report.kind == ReportKind::AwrPdb {
+            let name = grid
+                .rows
+                .first()
+                .map(|row| cell(row, grid.column(&["containername"])));
+            report.identity.container = name.and_then(filled);
+        }
+        if report.identity.block_bytes.is_none() {
+            report.identity.block_bytes = block_size(grid);
+        }
+    }
+    let parameter = report
+        .parameters
+        .iter()
+        .find(|(name, _)| name == "db_block_size");
+    if report.identity.block_bytes.is_none() {
+        report.identity.block_bytes = parameter.and_then(|(_, value)| number::block_bytes(value));
+    }
+}
+
+/// True for the tables above the first heading of a text, and below the first one of a page.
+fn is_first(grid: &Grid) -> bool {
+    grid.heading.is_empty() || grid.plain_heading().starts_with("workload repository")
+}
+
+fn filled(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_string())
+}
+
+fn yes(text: &str) -> Option<bool> {
+    match text {
+        "YES" => Some(true),
+        "NO" => Some(false),
+        _ => None,
+    }
+}
+
+fn time(text: &str) -> Option<Moment> {
+    moment(text, Order::DayFirst)
+}
+
+/// The tables at the top: name, number, release, host.
+fn who(grid: &Grid, report: &mut DatabaseReport) {
+    let Some(row) = grid.rows.first() else { return };
+    let of = |names: &[&str]| cell(row, grid.column(names));
+    let who = &mut report.identity;
+    let whole = |text: &str| number::count(text).map(|count| count.value);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturates"
+    )]
+    let small = |text: &str| whole(text).map(|value| value as u32);
+    let set = |slot: &mut Option<String>, names: &[&str]| {
+        if let Some(text) = filled(of(names)) {
+            *slot = Some(text);
+        }
+    };
+    set(&mut who.db_name, &["dbname", "database"]);
+    set(&mut who.db_id, &["dbid"]);
+    set(&mut who.instance, &["instance"]);
+    set(&mut who.release, &["release"]);
+    set(&mut who.host, &["hostname", "host"]);
+    set(&mut who.platform, &["platform"]);
+    if grid.column(&["platform"]).is_some() {
+        // The heads of Statspack are two words over two columns.
+        set(&mut who.host, &["name"]);
+    }
+    who.instance_number = small(of(&["instnum"])).or(who.instance_number);
+    who.is_rac = yes(of(&["rac"])).or(who.is_rac);
+    who.is_cdb = yes(of(&["cdb"])).or(who.is_cdb);
+    who.cpus = small(of(&["cpus"])).or(who.cpus);
+    who.cores = small(of(&["cores"])).or(who.cores);
+    who.memory_gib = whole(of(&["memory(gb)", "memory(g)"])).or(who.memory_gib);
+    who.startup = time(of(&["startuptime"])).or(who.startup);
+}
+
+/// The two snapshots, elapsed time and DB time.
+fn snapshots(grid: &Grid, report: &mut DatabaseReport) {
+    let (id, at) = (grid.column(&["snapid"]), grid.column(&["snaptime"]));
+    let instances = grid.column(&["instances"]);
+    let window = &mut report.window;
+    for row in &grid.rows {
+        let label = squeezed(cell(row, Some(0)));
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "saturates"
+        )]
+        let number = number::count(cell(row, id)).map(|count| count.value as u64);
+        let rest = row[1..].join(" ");
+        if label.starts_with("beginsnap") {
+            (window.begin_id, window.begin) = (number, time(cell(row, at)));
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "saturates"
+            )]
+            let open = number::count(cell(row, instances)).map(|count| count.value as u32);
+            report.identity.instances = open;
+        } else if label.starts_with("endsnap") {
+            (window.end_id, window.end) = (number, time(cell(row, at)));
+        } else if label.starts_with("elapsed") {
+            window.elapsed_s = minutes(&rest);
+        } else if label.starts_with("dbtime") {
+            window.db_time_s = minutes(&rest);
+            // Statspack has the CPU in the same line.
+            if let Some((_, cpu)) = rest.split_once("DB CPU:") {
+                report
+                    .load_profile
+                    .extend(minutes(cpu).map(|value| NamedFigure {
+                        name: "DB CPU of the first page (s)".into(),
+                        instance: None,
+                        value,
+                    }));
+            }
+        }
+    }
+}
+
+/// Seconds of the first `60.22 (mins)`.
+fn minutes(text: &str) -> Option<Printed> {
+    let (number, _) = text.split_once("(mins)")?;
+    Some(number::figure(number.split_whitespace().next_back()?)?.scaled(MINUTE_S))
+}
+
+/// The table of a global report about the database.
+fn database(grid: &Grid, report: &mut DatabaseReport) {
+    let Some(row) = grid.rows.first() else { return };
+    let of = |names: &[&str]| cell(row, grid.column(names));
+    let who = &mut report.identity;
+    who.db_id = filled(of(&["id"]));
+    who.db_name = filled(of(&["name"]));
+    who.is_rac = yes(of(&["rac"]));
+    who.is_cdb = yes(of(&["cdb"]));
+    who.block_bytes = number::block_bytes(of(&["blocksize"]));
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturates"
+    )]
+    let whole = |text: &str| number::count(text).map(|count| count.value as u64);
+    report.window.begin_id = whole(of(&["begin"]));
+    report.window.end_id = whole(of(&["end"]));
+    report.window.elapsed_s = number::figure(of(&["elapsedtime"])).map(|m| m.scaled(MINUTE_S));
+    report.window.db_time_s = number::figure(of(&["dbtime"])).map(|m| m.scaled(MINUTE_S));
+    // Of the database, then of the hosts: in the report, and in total.
+    let mut totals = grid.columns(&["total"]);
+    who.instances = totals
+        .next()
+        .and_then(|total| whole(cell(row, Some(total))))
+        .and_then(|count| u32::try_from(count).ok());
+    let in_report = grid
+        .column(&["inreport"])
+        .and_then(|at| whole(cell(row, Some(at))));
+    if let Some((of_report, all)) = in_report.zip(who.instances)
+        && of_report < u64::from(all)
+    {
+        report
+            .notes
+            .push(format!("the report covers {of_report} of {all} instances"));
+    }
+}
+
+/// The instances of a global report.
+fn instances(grid: &Grid, report: &mut DatabaseReport) {
+    let of = |row: &Vec<String>, names: &[&str]| cell(row, grid.column(names)).to_string();
+    let mut hosts: Vec<String> = Vec::new();
+    for row in &grid.rows {
+        let host = of(row, &["host"]);
+        if !host.is_empty() && !hosts.contains(&host) {
+            hosts.push(host);
+        }
+        let (begin, end) = (
+            time(&of(row, &["beginsnaptime"])),
+            time(&of(row, &["endsnaptime"])),
+        );
+        let window = &mut report.window;
+        window.begin = window.begin.or(begin);
+        window.end = window.end.or(end);
+        let who = &mut report.identity;
+        who.release = who
+            .release
+            .take()
+            .or_else(|| filled(&of(row, &["release"])));
+        who.platform = who
+            .platform
+            .take()
+            .or_else(|| filled(&of(row, &["platform"])));
+        // The latest start: an instance that was restarted makes a window doubtful.
+        who.startup = who.startup.max(time(&of(row, &["startup"])));
+    }
+    report.identity.host = filled(&hosts.join(", "));
+}
+
+/// The cell behind `Std Block Size:`.
+fn block_size(grid: &Grid) -> Option<u32> {
+    for row in grid.rows.iter().chain([&grid.header]) {
+        for (at, text) in row.iter().enumerate() {
+            let Some((_, behind)) = text.split_once("Std Block Size:") else {
+                continue;
+            };
+            let behind = behind.split_whitespace().next();
+            return number::block_bytes(behind.unwrap_or_else(|| cell(row, Some(at + 1))));
+        }
+    }
+    None
+}

@@ -1,0 +1,523 @@
+//! Reports of Oracle databases: AWR as text and HTML, Statspack, and captures by AWR-Miner and its
+//! relatives.
+//!
+//! Input: the text of a file. Output: facts. Reading has two stages: text or HTML becomes tables
+//! ([`grid`]), then one reader ([`facts`], [`identity`]) finds facts in tables by heading and heads
+//! of columns. So text and HTML of the same snapshots give the same figures.
+
+mod capture;
+mod facts;
+mod grid;
+mod html;
+mod identity;
+mod names;
+mod number;
+mod text;
+
+use super::source::Source;
+use rigel_model::Error;
+use rigel_model::record::Imported;
+use rigel_model::record::database::{DatabaseReport, ReportKind};
+use rigel_model::record::imported::Figures;
+
+pub(super) use grid::plain;
+pub(super) use names::event;
+pub(super) use number::{count, figure};
+pub(super) use text::Ruler;
+
+/// How much of a file decides what it is. A page saved from a browser may have tens of kilobytes of
+/// icons in front.
+const BEGINNING_BYTES: usize = 1 << 18;
+
+/// How far into a text the first line of a report may stand.
+const FIRST_LINE_BYTES: usize = 1 << 12;
+
+/// What a file says about itself at its beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Report(ReportKind),
+    Capture,
+    /// A kind that has no figures of the kind that is wanted: its name, and what to do.
+    Refused(&'static str, &'static str),
+}
+
+/// The first words of each kind, in lower case with single blanks, and what they tell.
+const WORDS: &[(&str, Told)] = &[
+    (
+        "workload repository compare period report",
+        Told::Refused(
+            "an AWR compare period report: two periods in one report",
+            "give the two reports themselves: awrrpt.sql for each period",
+        ),
+    ),
+    (
+        "workload repository sql report",
+        Told::Refused(
+            "an AWR SQL report: the figures of one statement",
+            "give the report of the database: awrrpt.sql",
+        ),
+    ),
+    (
+        "addm report for",
+        Told::Refused(
+            "an ADDM report: advice, no figures",
+            "give the AWR report of the same snapshots: awrrpt.sql",
+        ),
+    ),
+    (
+        "ash report for",
+        Told::Refused(
+            "an ASH report: samples of sessions, no rates",
+            "give the AWR report of the same time: awrrpt.sql",
+        ),
+    ),
+    (
+        "ash report - from",
+        Told::Refused(
+            "an ASH report: samples of sessions, no rates",
+            "give the AWR report of the same time: awrrpt.sql",
+        ),
+    ),
+    (
+        "workload repository report (rac)",
+        Told::Report(ReportKind::AwrGlobal),
+    ),
+    (
+        "workload repository pdb report",
+        Told::Report(ReportKind::AwrPdb),
+    ),
+    (
+        "workload repository report for",
+        Told::Report(ReportKind::AwrText),
+    ),
+    ("statspack report for", Told::Report(ReportKind::Statspack)),
+    (
+        "statspack statistics report for",
+        Told::Report(ReportKind::Statspack),
+    ),
+];
+
+/// True if the text is a report of an Oracle database, or of a kind that is refused by name.
+pub(super) fn is_like(text: &str) -> bool {
+    told(text).is_some()
+}
+
+fn beginning(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len()))
+        .rev()
+        .find(|end| text.is_char_boundary(*end))
+        .unwrap_or(0);
+    &text[..end]
+}
+
+/// True if tags of HTML are near the text's beginning.
+pub(super) fn is_html(text: &str) -> bool {
+    let start = beginning(text, BEGINNING_BYTES).to_ascii_lowercase();
+    ["<html", "<table", "<h1", "<title"]
+        .iter()
+        .any(|tag| start.contains(tag))
+}
+
+fn told(text: &str) -> Option<Told> {
+    let first = beginning(text, FIRST_LINE_BYTES);
+    if first.contains("~~BEGIN-OS-INFORMATION~~") || first.contains("STATSPACK_MINER_VER") {
+        return Some(Told::Capture);
+    }
+    let start = if is_html(text) {
+        beginning(text, BEGINNING_BYTES)
+    } else {
+        first
+    };
+    let start = grid::plain(start);
+    let found = WORDS
+        .iter()
+        .filter_map(|(words, told)| Some((start.find(words)?, *told)))
+        .min_by_key(|(at, _)| *at)?;
+    match found.1 {
+        Told::Report(ReportKind::AwrText) if is_html(text) => {
+            Some(Told::Report(ReportKind::AwrHtml))
+        }
+        // Its columns were never seen, and figures of instances would be taken for sums.
+        Told::Report(ReportKind::AwrGlobal) if !is_html(text) => Some(Told::Refused(
+            "a global report as text, whose layout is not known",
+            "make it as HTML: awrgrpt.sql, report type 'html'",
+        )),
+        told => Some(told),
+    }
+}
+
+/// Reads a report or a capture.
+///
+/// # Errors
+/// It is of a kind without the wanted figures, a page copied out of a browser, or none of these.
+pub(super) fn read(source: Source) -> Result<Imported, Error> {
+    let name = source.name;
+    match told(source.text) {
+        Some(Told::Refused(what, hint)) => Err(Error::usage(format!("'{name}' is {what}"), hint)),
+        Some(Told::Capture) => capture::read(source),
+        Some(Told::Report(kind)) => report(source, kind),
+        None => Err(Error::usage(
+            format!(
+                "'{name}' does not begin as a report of AWR or Statspack, nor as a capture of \
+                 AWR-Miner"
+            ),
+            "give the file as awrrpt.sql, awrgrpt.sql or spreport.sql wrote it",
+        )),
+    }
+}
+
+fn report(source: Source, kind: ReportKind) -> Result<Imported, Error> {
+    let mut report = DatabaseReport {
+        file: source.name.to_string(),
+        kind,
+        ..DatabaseReport::default()
+    };
+    if is_html(source.text) {
+        let grids = html::tables(source.text, &facts::is_wanted);
+        if !source.text.contains("End of Report") {
+            let last = grids.last().map_or("", |grid| grid.heading.as_str());
+            report.cut_after = Some(last.to_string());
+        }
+        facts::read(&grids, &mut report);
+        identity::read(&grids, &mut report);
+    } else {
+        let found = text::tables(source.text, &facts::is_wanted);
+        // A page copied out of a browser.
+        if found.grids.is_empty() && source.text.contains("Back to Top") {
+            return Err(Error::usage(
+                format!(
+                    "'{}' is the text of a page, without the lines of dashes that separate \
+                     columns",
+                    source.name
+                ),
+                "save the page itself, as HTML, and give that file",
+            ));
+        }
+        if !found.has_end {
+            report.cut_after = Some(found.last_heading.clone());
+        }
+        facts::read(&found.grids, &mut report);
+        identity::read(&found.grids, &mut report);
+        name_by_title(found.titled, &mut report);
+    }
+    refuse_without_figures(source.name, &report)?;
+    let tool = match kind {
+        ReportKind::Statspack => "Statspack",
+        _ => "AWR",
+    };
+    Ok(Imported {
+        sources: vec![source.name.to_string()],
+        tool: tool.into(),
+        version: None,
+        told: Vec::new(),
+        notes: report.notes.clone(),
+        figures: Figures::Database(vec![report]),
+    })
+}
+
+/// Statspack leaves the name of the database blank at the top; titles of sections have it.
+fn name_by_title(titled: Option<&str>, report: &mut DatabaseReport) {
+    let Some((database, instance)) = titled.and_then(|titled| titled.split_once('/')) else {
+        return;
+    };
+    let who = &mut report.identity;
+    who.db_name.get_or_insert_with(|| database.to_string());
+    who.instance.get_or_insert_with(|| instance.to_string());
+}
+
+fn refuse_without_figures(name: &str, report: &DatabaseReport) -> Result<(), Error> {
+    if !report.statistics.is_empty() || !report.waits.is_empty() || !report.load_profile.is_empty()
+    {
+        return Ok(());
+    }
+    let what = match &report.cut_after {
+        Some(last) if !last.is_empty() => format!("it ends in the section '{last}'"),
+        Some(_) => "it ends before its first section".into(),
+        None => "no table has the heads that such reports have".into(),
+    };
+    Err(Error::failed(
+        format!("'{name}' has no figures of the database: {what}"),
+        "make the report again, and give the whole file",
+    ))
+}
+
+/// Adds `read` to what was read before: reports of one tool are one series.
+pub(super) fn join(found: &mut Vec<Imported>, read: Imported) {
+    let is_reports = |one: &Imported| matches!(one.figures, Figures::Database(_));
+    let known = found.iter_mut().find(|known| {
+        known.tool == read.tool
+            && known.version == read.version
+            && is_reports(known)
+            && is_reports(&read)
+    });
+    let Some(known) = known else {
+        found.push(read);
+        return;
+    };
+    known.sources.extend(read.sources);
+    known.notes.extend(read.notes);
+    if let (Figures::Database(reports), Figures::Database(more)) =
+        (&mut known.figures, read.figures)
+    {
+        reports.extend(more);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rigel_model::record::database::{Printed, WaitRow, WaitTable};
+
+    // Made for these tests, in the layout of 11.2.0.4: no figures of a real database.
+    const TEXT: &str = include_str!("../../../../tests/imports/awr_synthetic.txt");
+    const HTML: &str = include_str!("../../../../tests/imports/awr_synthetic.html");
+    const STATSPACK: &str = include_str!("../../../../tests/imports/statspack_synthetic.lst");
+
+    /// One report of a text as `rigel import` reads it, with control characters made visible.
+    fn one(text: &str) -> DatabaseReport {
+        let text = rigel_model::escaped(text);
+        let read = read(Source {
+            name: "report",
+            text: &text,
+        });
+        match read.unwrap().figures {
+            Figures::Database(mut reports) => reports.remove(0),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn refused(text: &str) -> String {
+        read(Source {
+            name: "report",
+            text,
+        })
+        .unwrap_err()
+        .to_string()
+    }
+
+    /// The same with all that may differ between text and HTML left out.
+    fn without_digits(report: &DatabaseReport) -> (Vec<String>, Vec<(String, Option<f64>)>) {
+        let waits = |row: &WaitRow| format!("{:?} {} {:?}", row.of, row.event, row.waits);
+        let total = |printed: Option<Printed>| printed.map(|printed| printed.value);
+        (
+            report.waits.iter().map(waits).collect(),
+            report
+                .statistics
+                .iter()
+                .map(|row| (row.name.clone(), total(row.total)))
+                .collect(),
+        )
+    }
+
+    fn meets(one: Option<Printed>, other: Option<Printed>) -> bool {
+        match (one, other) {
+            (None, None) => true,
+            (Some(one), Some(other)) => {
+                (one.value - other.value).abs() <= (one.half + other.half) * 1.01
+            }
+            _ => false,
+        }
+    }
+
+    #[test]
+    fn text_and_html_of_the_same_snapshots_give_the_same_figures() {
+        let (text, html) = (one(TEXT), one(HTML));
+        assert_eq!(text.identity, html.identity);
+        assert_eq!(text.window, html.window);
+        assert_eq!(without_digits(&text), without_digits(&html));
+        assert_eq!(text.histograms.len(), html.histograms.len());
+        for (one, other) in text.histograms.iter().zip(&html.histograms) {
+            assert_eq!((&one.event, &one.buckets), (&other.event, &other.buckets));
+        }
+        assert_eq!(text.functions.len(), 7);
+        for (one, other) in [
+            (&text.functions, &html.functions),
+            (&text.file_types, &html.file_types),
+        ]
+        .into_iter()
+        .flat_map(|(one, other)| one.iter().zip(other))
+        {
+            assert_eq!(one.name, other.name);
+            assert!(
+                meets(one.reads_per_s, other.reads_per_s),
+                "{one:?} {other:?}"
+            );
+            assert!(
+                meets(one.write_mib_per_s, other.write_mib_per_s),
+                "{one:?} {other:?}"
+            );
+            assert!(meets(one.mean_us, other.mean_us), "{one:?} {other:?}");
+        }
+        for (one, other) in text.waits.iter().zip(&html.waits) {
+            assert!(meets(one.percent, other.percent), "{one:?} {other:?}");
+            assert!(meets(one.mean_us, other.mean_us), "{one:?} {other:?}");
+        }
+        assert_eq!(text.parameters, html.parameters);
+    }
+
+    #[test]
+    fn identity_and_window_are_those_of_the_first_page() {
+        let found = one(TEXT);
+        let who = &found.identity;
+        assert_eq!(who.db_name.as_deref(), Some("SYNTH"));
+        assert_eq!(who.instance.as_deref(), Some("synth1"));
+        assert_eq!(who.release.as_deref(), Some("11.2.0.4.0"));
+        assert_eq!(
+            (who.cpus, who.cores, who.block_bytes),
+            (Some(8), Some(4), Some(8192))
+        );
+        assert_eq!(who.is_rac, Some(false));
+        let window = &found.window;
+        assert_eq!((window.begin_id, window.end_id), (Some(101), Some(102)));
+        assert_eq!(
+            window.begin.unwrap().to_string(),
+            "2026-03-02T10:00:01+00:00"
+        );
+        assert!((window.elapsed_s.unwrap().value - 3613.2).abs() < 1e-6);
+        assert_eq!(found.cut_after, None);
+    }
+
+    #[test]
+    fn statspack_names_its_database_in_the_titles_of_sections() {
+        let found = one(STATSPACK);
+        assert_eq!(found.kind, ReportKind::Statspack);
+        assert_eq!(found.identity.db_name.as_deref(), Some("SYNTH"));
+        assert_eq!(found.identity.cpus, Some(8));
+        let both =
+            |row: &&WaitRow| row.of == WaitTable::Both && row.event == "db file sequential read";
+        let row = found.waits.iter().find(both).unwrap();
+        assert!((row.waits.unwrap().value - 920_000.0).abs() < 1e-9);
+        assert!(
+            found
+                .histograms
+                .iter()
+                .any(|row| row.event == "log file parallel write")
+        );
+    }
+
+    #[test]
+    fn a_disfigured_report_gives_every_figure_unchanged() {
+        let (text, html) = (one(TEXT), one(HTML));
+        let mut paged = String::new();
+        for (at, line) in TEXT.replace('\u{c}', "").lines().enumerate() {
+            if at % 47 == 46 {
+                paged.extend(["\nOUTPUT\n", &"-".repeat(80), "\n"]);
+            }
+            paged.extend([line, "   \n"]);
+        }
+        for disfigured in [TEXT.replace('\n', "\r\n"), TEXT.replace('\u{c}', ""), paged] {
+            assert_eq!(one(&disfigured), text, "{disfigured}");
+        }
+        for disfigured in [
+            HTML.replace("</td>", ""),
+            HTML.replace("</tr>", "").replace("</td>", ""),
+            HTML.replace("<td", "<TD")
+                .replace("<table", "<TABLE")
+                .replace("<h3", "<H3"),
+            HTML.replace("class=\"awrc\"", "class=awrc id=\">=2m\""),
+            HTML.replace('\n', "\r\n"),
+            format!("SQL> @awrrpt\nSpecify the Report Name\n{HTML}\nReport written to x\nSQL>"),
+        ] {
+            assert_eq!(one(&disfigured), html, "{disfigured}");
+        }
+    }
+
+    #[test]
+    fn what_stands_before_a_cut_is_read_and_the_last_section_is_named() {
+        let whole = one(TEXT);
+        let cut = &TEXT[..TEXT.find("IOStat by Function").unwrap()];
+        let found = one(cut);
+        assert_eq!(
+            found.cut_after.as_deref(),
+            Some("Other Instance Activity Stats")
+        );
+        assert_eq!(
+            (found.waits, found.statistics),
+            (whole.waits, whole.statistics)
+        );
+        assert!(found.functions.is_empty());
+        assert!(refused(&TEXT[..40]).contains("ends before its first section"));
+    }
+
+    #[test]
+    fn kinds_without_the_wanted_figures_are_refused_by_name() {
+        for (text, part) in [
+            (
+                "WORKLOAD REPOSITORY COMPARE PERIOD REPORT\n",
+                "two periods in one report",
+            ),
+            (
+                "<html><h1>WORKLOAD REPOSITORY SQL Report</h1>",
+                "the figures of one statement",
+            ),
+            ("   ADDM Report for Task 'TASK_12'\n", "advice, no figures"),
+            (
+                "WORKLOAD REPOSITORY REPORT (RAC)\n",
+                "global report as text",
+            ),
+            (
+                "<title>ASH Report - From 1 to 2</title>",
+                "samples of sessions",
+            ),
+            (
+                "WORKLOAD REPOSITORY report for\nDB Name  DB Id  Inst num\nX  1  1\nBack to Top\n",
+                "text of a page",
+            ),
+        ] {
+            assert!(is_like(text), "{text}");
+            assert!(refused(text).contains(part), "{}", refused(text));
+        }
+        assert!(!is_like("hello"));
+    }
+
+    #[test]
+    fn every_kind_is_told_by_its_beginning() {
+        for (text, kind) in [
+            (TEXT, Told::Report(ReportKind::AwrText)),
+            (HTML, Told::Report(ReportKind::AwrHtml)),
+            (STATSPACK, Told::Report(ReportKind::Statspack)),
+            (
+                "<h1>WORKLOAD REPOSITORY REPORT (RAC)</h1>",
+                Told::Report(ReportKind::AwrGlobal),
+            ),
+            (
+                "<h1>WORKLOAD REPOSITORY PDB report (root snapshots)</h1>",
+                Told::Report(ReportKind::AwrPdb),
+            ),
+            ("~~BEGIN-OS-INFORMATION~~\n", Told::Capture),
+        ] {
+            assert_eq!(told(text), Some(kind));
+        }
+        // A report has whole sections of others near its end.
+        let with_addm = TEXT.replace(
+            "End of Report",
+            "ADDM Report for Task 'TASK_1'\nEnd of Report",
+        );
+        assert_eq!(told(&with_addm), Some(Told::Report(ReportKind::AwrText)));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Any part of a report removed, doubled or replaced: it is read or refused.
+        #[test]
+        fn no_damage_breaks_the_reader(which in 0..3usize, at in 0.0..1.0f64, length in 0..3000usize, put in "[ -~\\n\u{e9}]{0,20}", doubled: bool) {
+            let text = [TEXT, HTML, STATSPACK][which];
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the text")]
+            let from = (at * text.len() as f64) as usize;
+            let to = (from + length).min(text.len());
+            let (from, to) = if doubled { (to, from) } else { (from, to) };
+            let damaged = format!("{}{put}{}", &text[..from], &text[to..]);
+            let _ = read(Source { name: "report", text: &damaged });
+            let _ = read(Source { name: "report", text: &text[..from] });
+        }
+
+        #[test]
+        fn no_text_breaks_the_reader(text in "(?s).{0,300}") {
+            for start in ["WORKLOAD REPOSITORY report for\n", "<html><h1>WORKLOAD REPOSITORY report for</h1>", "STATSPACK report for\n", "~~BEGIN-OS-INFORMATION~~\n"] {
+                let _ = read(Source { name: "report", text: &format!("{start}{text}") });
+            }
+        }
+    }
+}

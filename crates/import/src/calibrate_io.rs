@@ -1,0 +1,218 @@
+//! What Oracle's own calibration claims: the spool of `rigel sql script oracle-calibrate`, or a row of
+//! `DBA_RSRC_IO_CALIBRATE` as SQL*Plus prints it.
+
+use super::listing;
+use super::source::Source;
+use rigel_model::Error;
+use rigel_model::record::Imported;
+use rigel_model::record::imported::{ClaimedCalibration, Figures};
+
+/// First fields of every line of interest.
+const MARK: &str = "RIGEL|calibrate_io|";
+
+/// How much of a file decides what it is.
+const LINES_BEFORE: usize = 200;
+
+/// True if the text is one of the two.
+pub(super) fn is_like(text: &str) -> bool {
+    let first = || text.lines().take(LINES_BEFORE);
+    first().any(|line| line.starts_with(MARK))
+        || first().any(|line| {
+            let words: Vec<String> = line
+                .split_whitespace()
+                .map(str::to_ascii_lowercase)
+                .collect();
+            let has = |name: &str| words.iter().any(|word| word == name);
+            has("max_iops") && has("max_mbps")
+        })
+}
+
+/// Reads a spool or a row.
+///
+/// # Errors
+/// It is cut short, has an error of the database, or no row.
+pub(super) fn read(source: Source) -> Result<Imported, Error> {
+    let (claims, told) = if source.text.lines().any(|line| line.starts_with(MARK)) {
+        spool(source)?
+    } else {
+        (row(source)?, Vec::new())
+    };
+    Ok(Imported {
+        sources: vec![source.name.to_string()],
+        tool: "CALIBRATE_IO".into(),
+        version: None,
+        told,
+        notes: Vec::new(),
+        figures: Figures::Claims(claims),
+    })
+}
+
+fn number(text: &str) -> Option<f64> {
+    let number: f64 = text.trim().parse().ok()?;
+    (number.is_finite() && number >= 0.0).then_some(number)
+}
+
+fn word(text: &str) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_string())
+}
+
+fn claim(cells: &[&str]) -> ClaimedCalibration {
+    let of = |at: usize| cells.get(at).copied().unwrap_or("");
+    ClaimedCalibration {
+        started: word(of(0)),
+        ended: word(of(1)),
+        max_iops: number(of(2)),
+        max_mbps: number(of(3)),
+        max_pmbps: number(of(4)),
+        latency_ms: number(of(5)),
+        disks: number(of(6)),
+        asked_latency_ms: None,
+    }
+}
+
+/// Rows, and what else the spool tells, by name.
+type Claims = (Vec<ClaimedCalibration>, Vec<(String, String)>);
+
+fn spool(source: Source) -> Result<Claims, Error> {
+    let name = source.name;
+    let error = source.text.lines().find(|line| {
+        let mark = line.find("ORA-").map(|at| &line[at + 4..]);
+        mark.is_some_and(|rest| rest.bytes().take(5).filter(u8::is_ascii_digit).count() == 5)
+    });
+    let (mut claims, mut told) = (Vec::new(), Vec::new());
+    let (mut asked, mut is_whole) = (None, false);
+    for line in source.text.lines() {
+        let Some(rest) = line.strip_prefix(MARK) else {
+            continue;
+        };
+        let cells: Vec<&str> = rest.trim_end().split('|').collect();
+        let text = |at: usize| cells.get(at).map_or("", |cell| cell.trim()).to_string();
+        match cells[0] {
+            "spool" => told.push(("database".to_string(), text(2))),
+            "asked" => {
+                asked = number(&text(2));
+                told.push(("disks asked for".into(), text(1)));
+                told.push((
+                    "greatest latency asked for".into(),
+                    format!("{} ms", text(2)),
+                ));
+            }
+            "old" => told.push(("calibration before".into(), cells[1..].join(" "))),
+            "parameter" => told.push((text(1), text(2))),
+            "files" => told.push((
+                "data files with asynchronous I/O".into(),
+                format!("{} of {}", text(2), text(1)),
+            )),
+            "row" => claims.push(claim(&cells[1..])),
+            "end" => is_whole = true,
+            _ => {}
+        }
+    }
+    for claim in &mut claims {
+        claim.asked_latency_ms = asked;
+    }
+    if let Some(error) = error {
+        return Err(Error::failed(
+            format!("'{name}' has an error of the database: {}", error.trim()),
+            "remove the cause and run calibrate_io.sql again; ORA-01031: connect as SYSDBA; ORA-65040: \
+             connect to the root; ORA-56708: data files without asynchronous I/O",
+        ));
+    }
+    if claims.is_empty() || !is_whole {
+        return Err(Error::failed(
+            format!("'{name}' is cut short: calibrate_io.sql did not come to its end"),
+            "give the whole output; the procedure takes 4 to 9 minutes",
+        ));
+    }
+    Ok((claims, told))
+}
+
+/// The rows of a listing.
+fn row(source: Source) -> Result<Vec<ClaimedCalibration>, Error> {
+    let (names, rows) = listing::columns(source)?;
+    let place = |wanted: &str| names.iter().position(|name| name == wanted);
+    let order = [
+        "start_time",
+        "end_time",
+        "max_iops",
+        "max_mbps",
+        "max_pmbps",
+        "latency",
+        "num_physical_disks",
+    ]
+    .map(place);
+    let claims: Vec<ClaimedCalibration> = rows
+        .iter()
+        .map(|row| {
+            let cells = order.map(|at| at.and_then(|at| row.get(at)).map_or("", String::as_str));
+            claim(&cells)
+        })
+        .filter(|claim| claim.max_iops.is_some())
+        .collect();
+    if claims.is_empty() {
+        return Err(Error::usage(
+            format!(
+                "'{}' has the heads of DBA_RSRC_IO_CALIBRATE and no row with a MAX_IOPS",
+                source.name
+            ),
+            "paste the heads, the line of dashes and the row",
+        ));
+    }
+    Ok(claims)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In the layout of SQL*Plus, made for this test.
+    const PASTED: &str = "\
+SQL> select max_iops, max_mbps, max_pmbps, latency, num_physical_disks from dba_rsrc_io_calibrate;
+
+  MAX_IOPS   MAX_MBPS  MAX_PMBPS    LATENCY NUM_PHYSICAL_DISKS
+---------- ---------- ---------- ---------- ------------------
+     29283        501        480          0                  1
+
+SQL>
+";
+
+    fn claims(text: &str) -> Vec<ClaimedCalibration> {
+        let read = read(Source { name: "f", text }).unwrap();
+        match read.figures {
+            Figures::Claims(claims) => claims,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_pasted_row_is_read() {
+        assert!(is_like(PASTED));
+        let claim = &claims(PASTED)[0];
+        assert_eq!(claim.max_iops, Some(29_283.0));
+        assert_eq!(claim.latency_ms, Some(0.0));
+        assert_eq!(claim.disks, Some(1.0));
+        assert_eq!(claim.started, None);
+    }
+
+    #[test]
+    fn a_spool_is_read_and_one_with_an_error_is_refused() {
+        let text = "RIGEL|calibrate_io|spool|1|DB|CDB$ROOT\nRIGEL|calibrate_io|asked|1|20\n\
+                    RIGEL|calibrate_io|row|2026-11-21T10:00:00|2026-11-21T10:05:00|154|3|2|11|1\n\
+                    RIGEL|calibrate_io|end\n";
+        let claim = &claims(text)[0];
+        assert_eq!(claim.max_iops, Some(154.0));
+        assert_eq!(claim.asked_latency_ms, Some(20.0));
+        let refused = |text: &str| {
+            let read = read(Source { name: "f", text });
+            read.unwrap_err().to_string()
+        };
+        let failed = text.replace(
+            "RIGEL|calibrate_io|end",
+            "ORA-56708: Could not find any datafiles",
+        );
+        assert!(refused(&failed).contains("ORA-56708: Could"));
+        let cut = &text[..text.find("RIGEL|calibrate_io|end").unwrap()];
+        assert!(refused(cut).contains("is cut short"));
+    }
+}

@@ -1,0 +1,646 @@
+//! `iostat -x -t` of sysstat 10, 11 and 12, as text or as JSON: one series per active device and
+//! column.
+//!
+//! A report's time is its end. The first report of a run covers the time since boot and is left
+//! out, unless iostat has already left it out (`-y`). A file may contain several runs, each after
+//! its own first line.
+
+use super::samples::{Remarks, impossible, put_in_order};
+use super::source::{Source, damaged, number, refuse_empty};
+use super::time::{Order, manner, moment};
+use rigel_model::record::Imported;
+use rigel_model::record::imported::{Counted, Figures, ImportedSeries};
+use rigel_model::{Error, Moment};
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// The columns to keep, in the names of all versions, each with its unit. Sizes of requests follow
+/// from rates, and `svctm` was never correct.
+const COLUMNS: &[(&str, &str)] = &[
+    ("tps", "/s"),
+    ("r/s", "/s"),
+    ("w/s", "/s"),
+    ("kB/s", "kB/s"),
+    ("rkB/s", "kB/s"),
+    ("wkB/s", "kB/s"),
+    ("MB/s", "MB/s"),
+    ("rMB/s", "MB/s"),
+    ("wMB/s", "MB/s"),
+    ("rsec/s", "sectors/s"),
+    ("wsec/s", "sectors/s"),
+    ("await", "ms"),
+    ("r_await", "ms"),
+    ("w_await", "ms"),
+    ("avgqu-sz", ""),
+    ("aqu-sz", ""),
+    ("%util", "%"),
+];
+
+/// The CPU columns to keep.
+const CPU: &[&str] = &["user", "system", "iowait", "steal", "idle"];
+
+/// One report.
+#[derive(Debug, Default)]
+struct IostatReport {
+    line: usize,
+    time: String,
+    /// True for the first report of an iostat run: the length of its interval is unknown.
+    is_first: bool,
+    /// True if it covers the time since boot.
+    is_since_boot: bool,
+    /// Device or `cpu`, column, value.
+    figures: Vec<(String, String, f64)>,
+}
+
+/// Contents of a file.
+#[derive(Debug, Default)]
+struct IostatContents {
+    host: Vec<(String, String)>,
+    /// The date in a run's first line, for reports that have only a time of day.
+    date: String,
+    reports: Vec<IostatReport>,
+}
+
+/// True if iostat wrote `text`.
+#[must_use]
+pub fn is_like(text: &str) -> bool {
+    let is_head =
+        |line: &str| line.starts_with("Device") && (line.contains("%util") || line.contains("tps"));
+    is_json(text)
+        || text
+            .lines()
+            .any(|line| is_head(line) || line.trim_end().ends_with(" Device"))
+}
+
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with('{') && text.contains("\"sysstat\"")
+}
+
+/// Reads the output of iostat.
+///
+/// # Errors
+/// It contains no times, or a line does not match its header.
+pub fn read(source: Source) -> Result<Imported, Error> {
+    let name = source.name;
+    let found = if is_json(source.text) {
+        json(source)?
+    } else {
+        text(source)?
+    };
+    if found.reports.is_empty() {
+        return Err(Error::failed(
+            format!("'{name}' contains no report of iostat -x"),
+            "record with iostat -x -t SECONDS, as text or with -o JSON",
+        ));
+    }
+    let times: Vec<&str> = found
+        .reports
+        .iter()
+        .map(|report| report.time.as_str())
+        .collect();
+    let (order, of_times) = manner(times.iter().copied());
+    let mut moments = Vec::new();
+    for (report, time) in found.reports.iter().zip(times.iter().copied()) {
+        let why = if time.is_empty() {
+            "a report has no time".into()
+        } else {
+            format!("'{time}' is not a date and time")
+        };
+        let hint = "record with -t; with S_TIME_FORMAT=ISO in its environment, iostat writes \
+                    unambiguous times";
+        moments.push(moment(time, order).ok_or_else(|| damaged(name, report.line, &why, hint))?);
+    }
+    let mut notes = vec![
+        "times are those of the ends of reports; each sample begins when the previous one ended"
+            .into(),
+    ];
+    notes.extend(of_times);
+    match found
+        .reports
+        .iter()
+        .filter(|report| report.is_since_boot)
+        .count()
+    {
+        0 => {}
+        1 => notes.push("the first report covers the time since boot and is left out".into()),
+        runs => notes.push(format!(
+            "iostat was started {runs} times: the first report of each covers the time since boot \
+             and is left out"
+        )),
+    }
+    let mut remarks = Remarks::default();
+    let mut series = series(&found.reports, &moments, &mut remarks);
+    if series.is_empty() && found.reports.iter().all(|report| report.is_since_boot) {
+        return Err(Error::failed(
+            format!(
+                "'{name}' contains only the first report of a run, which covers the time since \
+                 boot"
+            ),
+            "record more than one: iostat -x -t 10 360",
+        ));
+    }
+    remarks.refuse_all_left_out(name, &series)?;
+    notes.extend(remarks.notes());
+    notes.extend(put_in_order(&mut series));
+    match idle_devices(&found.reports) {
+        0 => {}
+        1 => notes.push("1 device did nothing and is left out".into()),
+        idle => notes.push(format!("{idle} devices did nothing and are left out")),
+    }
+    let sources = vec![name.to_string()];
+    let (tool, figures) = ("iostat".to_string(), Figures::Series(series));
+    refuse_empty(
+        name,
+        Imported {
+            sources,
+            tool,
+            version: None,
+            told: found.host,
+            notes,
+            figures,
+        },
+    )
+}
+
+/// Adds the date of the first line to a time of day without a date.
+fn with_date(time: &str, date: &str) -> String {
+    let has_date = time.contains(['/', '-'])
+        || time
+            .split(' ')
+            .next()
+            .is_some_and(|word| word.matches('.').count() > 1);
+    if has_date || time.is_empty() {
+        time.to_string()
+    } else {
+        format!("{date} {time}")
+    }
+}
+
+fn idle_devices(reports: &[IostatReport]) -> usize {
+    let mut is_busy: HashMap<&str, bool> = HashMap::new();
+    let reports = reports.iter().filter(|report| !report.is_since_boot);
+    for (device, _, value) in reports.flat_map(|report| &report.figures) {
+        *is_busy.entry(device).or_default() |= *value > 0.0;
+    }
+    is_busy.values().filter(|busy| !**busy).count()
+}
+
+/// One series per device and column with a value other than zero.
+fn series(
+    reports: &[IostatReport],
+    moments: &[Moment],
+    remarks: &mut Remarks,
+) -> Vec<ImportedSeries> {
+    let mut series: Vec<ImportedSeries> = Vec::new();
+    // A file may name any number of devices.
+    let mut places: HashMap<(&str, &str), usize> = HashMap::new();
+    for (at, report) in reports
+        .iter()
+        .enumerate()
+        .filter(|(_, report)| !report.is_since_boot)
+    {
+        // A first report that is complete, or one before which the clock was set back, takes the
+        // length of the next one.
+        let before = at.checked_sub(1).filter(|_| !report.is_first);
+        let before = before
+            .map(|before| moments[at].since(moments[before]))
+            .filter(|seconds| *seconds > 0);
+        let after = || {
+            let next = reports.get(at + 1).filter(|next| !next.is_first);
+            next.map(|_| moments[at + 1].since(moments[at]))
+        };
+        let seconds = before.or_else(after).filter(|seconds| *seconds > 0);
+        let begin = moments[at].plus_seconds(-seconds.unwrap_or(0));
+        for (device, column, value) in &report.figures {
+            let place = *places.entry((device, column)).or_insert_with(|| {
+                let unit = COLUMNS
+                    .iter()
+                    .find(|(of, _)| of == column)
+                    .map_or("%", |(_, unit)| *unit);
+                series.push(ImportedSeries {
+                    name: format!("{device} {column}"),
+                    unit: unit.into(),
+                    samples: Vec::new(),
+                });
+                series.len() - 1
+            });
+            let seconds = seconds.map(|seconds| seconds as f64);
+            let sample = Counted {
+                begin,
+                seconds,
+                value: Some(*value),
+                count: None,
+            };
+            match impossible(&sample, &series[place].unit) {
+                Some(why) => remarks.left_out(report.line, why),
+                None => series[place].samples.push(sample),
+            }
+        }
+    }
+    series.retain(|one| one.samples.iter().any(|sample| sample.value != Some(0.0)));
+    series
+}
+
+/// The section of a report that contains the current line.
+enum IostatSection {
+    None,
+    Cpu(Vec<String>),
+    Devices(Vec<String>),
+}
+
+fn text(source: Source) -> Result<IostatContents, Error> {
+    let mut found = IostatContents::default();
+    let mut section = IostatSection::None;
+    let (mut blank, mut time) = (Some(0), (0, String::new()));
+    for (at, line) in source.text.lines().enumerate() {
+        let line = line.trim_end();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let Some(first) = words.first() else {
+            section = IostatSection::None;
+            blank = blank.map(|lines| lines + 1);
+            continue;
+        };
+        if *first == "Linux" && line.contains('(') {
+            found.host = host(line);
+            found.date = words
+                .iter()
+                .find(|word| {
+                    moment(word, Order::DayFirst)
+                        .or(moment(word, Order::MonthFirst))
+                        .is_some()
+                })
+                .map_or_else(String::new, |w| (*w).into());
+            (blank, time) = (Some(0), (0, String::new()));
+            section = IostatSection::None;
+        } else if *first == "avg-cpu:" {
+            begin(&mut found, &mut time, at + 1, &mut blank);
+            section = IostatSection::Cpu(
+                words[1..]
+                    .iter()
+                    .map(|word| word.trim_start_matches('%').to_string())
+                    .collect(),
+            );
+        } else if first.trim_end_matches(':') == "Device" {
+            begin(&mut found, &mut time, at + 1, &mut blank);
+            section =
+                IostatSection::Devices(words[1..].iter().map(|word| (*word).to_string()).collect());
+        } else if words.last() == Some(&"Device") {
+            return Err(damaged(source.name, at + 1, OF_PEOPLE, WITHOUT_H));
+        } else if let IostatSection::Cpu(columns) | IostatSection::Devices(columns) = &section {
+            let (who, values) = match section {
+                IostatSection::Cpu(_) => ("cpu", &words[..]),
+                _ => (*first, &words[1..]),
+            };
+            figures(source.name, at + 1, who, columns, values, &mut found)?;
+        } else {
+            time = (at + 1, line.trim_start_matches("Time: ").to_string());
+        }
+    }
+    Ok(found)
+}
+
+const OF_PEOPLE: &str = "is from iostat -h, whose figures are rounded";
+
+const WITHOUT_H: &str = "-h is not supported: record with iostat -x -t SECONDS, without -h";
+
+/// A header begins a report, unless the CPU section has already begun it. `blank` counts empty
+/// lines from the beginning of a run until its first report.
+fn begin(
+    found: &mut IostatContents,
+    time: &mut (usize, String),
+    line: usize,
+    blank: &mut Option<usize>,
+) {
+    let is_begun = found.reports.last().is_some_and(|report| {
+        // Without a new time, devices belong to the CPU section above them.
+        time.1.is_empty() && !report.time.is_empty()
+            || report.figures.iter().all(|(who, ..)| who == "cpu") && time.1.is_empty()
+    });
+    let is_first = blank.is_some();
+    if !is_begun || is_first {
+        // Two empty lines after a run's first line mean that -y left the first report out.
+        let is_since_boot = blank.take().is_some_and(|lines| lines < 2);
+        let (at, text) = std::mem::take(time);
+        let (line, time) = (
+            if at > 0 { at } else { line },
+            with_date(&text, &found.date),
+        );
+        found.reports.push(IostatReport {
+            line,
+            time,
+            is_first,
+            is_since_boot,
+            figures: Vec::new(),
+        });
+    }
+}
+
+fn figures(
+    name: &str,
+    line: usize,
+    who: &str,
+    columns: &[String],
+    values: &[&str],
+    found: &mut IostatContents,
+) -> Result<(), Error> {
+    const HINT: &str = "the lines before it are complete; truncate the file there to read them";
+    let is_rounded = |value: &&str| {
+        let number = value.strip_suffix(['%', 'B', 'k', 'K', 'M', 'G', 'T']);
+        number.is_some_and(|rest| number_of(rest).is_some())
+    };
+    if values.iter().any(is_rounded) {
+        return Err(damaged(name, line, OF_PEOPLE, WITHOUT_H));
+    }
+    if values.len() != columns.len() {
+        let why = format!(
+            "{who} has {} values for {} columns",
+            values.len(),
+            columns.len()
+        );
+        return Err(damaged(name, line, &why, HINT));
+    }
+    for (column, value) in columns.iter().zip(values) {
+        let value = number_of(value)
+            .ok_or_else(|| damaged(name, line, &format!("'{value}' is not a number"), HINT))?;
+        if who == "cpu" && CPU.contains(&column.as_str())
+            || COLUMNS.iter().any(|(known, _)| known == column)
+        {
+            let column = if who == "cpu" {
+                format!("%{column}")
+            } else {
+                column.clone()
+            };
+            if let Some(report) = found.reports.last_mut() {
+                report.figures.push((who.to_string(), column, value));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A number with a decimal point or comma, depending on the locale: iostat writes no thousands
+/// separators.
+fn number_of(text: &str) -> Option<f64> {
+    number(text, true)
+}
+
+/// Parses `Linux 6.1.0 (db1) 2026-11-21 _x86_64_ (2 CPU)`, separated by tabs.
+fn host(line: &str) -> Vec<(String, String)> {
+    let mut told = Vec::new();
+    let mut words = line.split_whitespace().skip(1);
+    told.extend(
+        words
+            .next()
+            .map(|kernel| ("kernel".to_string(), kernel.to_string())),
+    );
+    let inside = |text: &str| text.trim_matches(['(', ')']).to_string();
+    told.extend(words.next().map(|name| ("host".to_string(), inside(name))));
+    let cpus = line
+        .rsplit('(')
+        .next()
+        .and_then(|rest| rest.strip_suffix(" CPU)"));
+    told.extend(cpus.map(|cpus| ("CPUs".to_string(), cpus.to_string())));
+    told
+}
+
+fn json(source: Source) -> Result<IostatContents, Error> {
+    let whole: Value = serde_json::from_str(source.text).map_err(|error| {
+        let cut = error.is_eof();
+        let why = if cut {
+            "the JSON is truncated here".to_string()
+        } else {
+            error.to_string()
+        };
+        damaged(
+            source.name,
+            error.line(),
+            &why,
+            "stop iostat with Ctrl-C (SIGINT), which completes the file",
+        )
+    })?;
+    let mut found = IostatContents::default();
+    let host = &whole["sysstat"]["hosts"][0];
+    for (name, key) in [
+        ("kernel", "release"),
+        ("host", "nodename"),
+        ("CPUs", "number-of-cpus"),
+    ] {
+        let value = &host[key];
+        let text = value
+            .as_str()
+            .map(str::to_string)
+            .or_else(|| value.as_u64().map(|value| value.to_string()));
+        found.host.extend(text.map(|text| (name.to_string(), text)));
+    }
+    found.date = host["date"].as_str().unwrap_or("").into();
+    for statistic in host["statistics"].as_array().into_iter().flatten() {
+        let is_first = found.reports.is_empty();
+        let time = with_date(statistic["timestamp"].as_str().unwrap_or(""), &found.date);
+        let mut report = IostatReport {
+            line: 1,
+            time,
+            is_first,
+            is_since_boot: is_first,
+            figures: Vec::new(),
+        };
+        for (key, value) in statistic["avg-cpu"].as_object().into_iter().flatten() {
+            if let (true, Some(value)) = (CPU.contains(&key.as_str()), value.as_f64()) {
+                report
+                    .figures
+                    .push(("cpu".into(), format!("%{key}"), value));
+            }
+        }
+        for disk in statistic["disk"].as_array().into_iter().flatten() {
+            let Some(device) = disk["disk_device"].as_str() else {
+                continue;
+            };
+            for (column, _) in COLUMNS {
+                let value = disk
+                    .get(*column)
+                    .or_else(|| disk.get(column.trim_start_matches('%')));
+                if let Some(value) = value.and_then(Value::as_f64) {
+                    report
+                        .figures
+                        .push((device.into(), (*column).into(), value));
+                }
+            }
+        }
+        found.reports.push(report);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series_of(text: &str) -> (Imported, Vec<ImportedSeries>) {
+        let found = read(Source {
+            name: "f.txt",
+            text,
+        })
+        .unwrap();
+        let Figures::Series(series) = found.figures.clone() else {
+            unreachable!("iostat has series")
+        };
+        (found, series)
+    }
+
+    fn named<'a>(series: &'a [ImportedSeries], name: &str) -> &'a ImportedSeries {
+        let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
+        series
+            .iter()
+            .find(|one| one.name == name)
+            .unwrap_or_else(|| panic!("{name} is not in {names:?}"))
+    }
+
+    #[test]
+    fn reports_of_sysstat_12_are_series() {
+        let (found, series) = series_of(include_str!("../../../tests/imports/iostat_iso.txt"));
+        let reads = named(&series, "vda r/s");
+        assert_eq!((reads.unit.as_str(), reads.samples.len()), ("/s", 2));
+        assert_eq!(
+            reads.samples[0].begin.to_string(),
+            "2026-11-21T15:43:19+00:00"
+        );
+        assert_eq!(reads.samples[0].seconds, Some(1.0));
+        named(&series, "cpu %steal");
+        assert!(
+            found.told.contains(&("host".into(), "vm".into())),
+            "{:?}",
+            found.told
+        );
+        assert!(series.iter().all(|one| !one.name.starts_with("loop0")));
+    }
+
+    #[test]
+    fn the_columns_and_times_of_older_versions_are_read() {
+        let (_, series) = series_of(include_str!("../../../tests/imports/iostat_10.txt"));
+        let queue = named(&series, "sda avgqu-sz");
+        assert_eq!(
+            queue
+                .samples
+                .iter()
+                .map(|sample| sample.value)
+                .collect::<Vec<_>>(),
+            [Some(7.91), Some(8.02)]
+        );
+        assert_eq!(
+            queue.samples[0].begin.to_string(),
+            "2016-04-23T22:17:05+00:00"
+        );
+        let (_, series) = series_of(include_str!("../../../tests/imports/iostat_11.txt"));
+        assert_eq!(
+            named(&series, "nvme0n1 aqu-sz").samples[0].value,
+            Some(31.52)
+        );
+    }
+
+    #[test]
+    fn each_run_in_a_file_that_was_added_to_has_its_report_since_boot_left_out() {
+        let whole = include_str!("../../../tests/imports/iostat_10.txt");
+        let (_, once) = series_of(whole);
+        let (found, twice) = series_of(&format!(
+            "{whole}{}",
+            whole.replace("04/23/2016", "04/24/2016")
+        ));
+        let values = |series: &[ImportedSeries]| -> Vec<Option<f64>> {
+            named(series, "sda r/s")
+                .samples
+                .iter()
+                .map(|sample| sample.value)
+                .collect()
+        };
+        assert_eq!(values(&twice), values(&once).repeat(2));
+        assert!(
+            found
+                .notes
+                .iter()
+                .any(|note| note.contains("iostat was started 2 times")),
+            "{:?}",
+            found.notes
+        );
+        // With -y nothing is left out, and no interval spans two runs.
+        let head = "Linux 5.4.0 (db1) \t2026-11-21 \t_x86_64_\t(2 CPU)\n\n\n";
+        let report = |second| {
+            format!("2026-11-21T10:00:{second}+0000\nDevice r/s %util\nsda {second} 1.0\n\n")
+        };
+        let run = |seconds: [u32; 2]| format!("{head}{}", seconds.map(report).concat());
+        let (_, series) = series_of(&[run([11, 12]), run([41, 42])].concat());
+        assert_eq!(values(&series), [11.0, 12.0, 41.0, 42.0].map(Some));
+        assert!(
+            named(&series, "sda r/s")
+                .samples
+                .iter()
+                .all(|sample| sample.seconds == Some(1.0)),
+            "{series:?}"
+        );
+    }
+
+    #[test]
+    fn a_clock_set_back_and_a_negative_figure_are_noted() {
+        let report =
+            |time, reads| format!("2026-10-25T{time}\nDevice r/s %util\nsda {reads} 1.0\n\n");
+        let head = "Linux 5.4.0 (db1) \t2026-10-25 \t_x86_64_\t(2 CPU)\n\n\n";
+        let times = ["02:40:00", "02:50:00", "02:05:00", "02:15:00", "02:25:00"];
+        let reads = ["1", "2", "3", "-4", "5"];
+        let reports = times
+            .iter()
+            .zip(reads)
+            .map(|(time, reads)| report(time, reads))
+            .collect::<String>();
+        let (found, series) = series_of(&format!("{head}{reports}"));
+        let samples = &named(&series, "sda r/s").samples;
+        assert!(
+            samples.is_sorted_by_key(|sample| sample.begin),
+            "{samples:?}"
+        );
+        assert!(
+            samples.len() == 4 && samples.iter().all(|sample| sample.seconds == Some(600.0)),
+            "{samples:?}"
+        );
+        let said = found.notes.join("; ");
+        assert!(
+            said.contains("times go back") && said.contains("line 16: the value is negative"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn json_and_text_give_the_same_result() {
+        let (found, series) = series_of(include_str!("../../../tests/imports/iostat.json"));
+        assert_eq!(named(&series, "vda r/s").samples[0].value, Some(30.69));
+        assert!(
+            found.told.contains(&("CPUs".into(), "2".into())),
+            "{:?}",
+            found.told
+        );
+    }
+
+    #[test]
+    fn errors_name_the_line_and_a_hint() {
+        let whole = include_str!("../../../tests/imports/iostat_iso.txt");
+        let cut = &whole[..whole.rfind("vda").unwrap() + 40];
+        let json = include_str!("../../../tests/imports/iostat.json");
+        let is_kept = |line: &&str| !line.starts_with("2026");
+        let without = whole.lines().filter(is_kept).collect::<Vec<_>>().join("\n");
+        for (text, part) in [
+            (cut, "for 22 columns"),
+            (&json[..json.len() / 2], "the JSON is truncated here"),
+            (&without, "a report has no time"),
+            ("     r/s     rkB/s Device\n", "is from iostat -h"),
+            (
+                "10:00:00\navg-cpu:  %user   %idle\n  3.1%  96.9%\n\nDevice r/s %util\n",
+                "line 3: is from iostat -h",
+            ),
+        ] {
+            let said = read(Source {
+                name: "f.txt",
+                text,
+            })
+            .unwrap_err()
+            .to_string();
+            assert!(said.contains(part) && said.contains("hint: "), "{said}");
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! Parses the results of other tools.
+//!
+//! Input: the names and texts of files. Output: their contents as facts for the journal, or an
+//! error with file and line. Pure: it opens no files. No text makes it panic.
+
+mod awr;
+mod calibrate_io;
+pub mod fio;
+pub mod fio_log;
+mod fio_sweep;
+pub mod iostat;
+mod limits;
+mod listing;
+mod listing_difference;
+pub mod orion;
+mod samples;
+mod source;
+mod spool;
+pub mod table;
+pub mod time;
+
+use flate2::bufread::MultiGzDecoder;
+use rigel_model::record::Imported;
+use rigel_model::record::imported::Figures;
+use rigel_model::{Error, escaped};
+use std::borrow::Cow;
+use std::io::Read;
+
+pub use source::Source;
+
+/// The tool that wrote a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImportFormat {
+    /// fio's JSON, normal or json+, and its logs over time.
+    Fio,
+    /// Orion's csv files and its summary.
+    Orion,
+    /// `iostat -x -t`, as text or JSON.
+    Iostat,
+    /// Lines with a time and values.
+    Csv,
+    /// Reports of AWR and Statspack, and captures of AWR-Miner.
+    Awr,
+    /// Listings of SQL*Plus.
+    Listing,
+    /// Spools of the files of `rigel sql script`.
+    Spool,
+    /// Rows of `DBA_RSRC_IO_CALIBRATE`, and the spool of a calibration.
+    CalibrateIo,
+}
+
+impl ImportFormat {
+    /// All formats.
+    pub const ALL: [ImportFormat; 8] = [
+        ImportFormat::Fio,
+        ImportFormat::Orion,
+        ImportFormat::Iostat,
+        ImportFormat::Csv,
+        ImportFormat::Awr,
+        ImportFormat::Listing,
+        ImportFormat::Spool,
+        ImportFormat::CalibrateIo,
+    ];
+
+    /// Maximum number of lines of a file whose text becomes a table; `None` for the formats of which
+    /// numbers alone are kept, a few for each line.
+    fn lines_max(self) -> Option<usize> {
+        match self {
+            ImportFormat::Awr | ImportFormat::Spool => Some(limits::REPORT_LINES_MAX),
+            ImportFormat::Listing | ImportFormat::CalibrateIo => Some(limits::LISTING_LINES_MAX),
+            ImportFormat::Fio | ImportFormat::Orion | ImportFormat::Iostat | ImportFormat::Csv => {
+                None
+            }
+        }
+    }
+
+    /// Name of the format in options.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            ImportFormat::Fio => "fio",
+            ImportFormat::Orion => "orion",
+            ImportFormat::Iostat => "iostat",
+            ImportFormat::Csv => "csv",
+            ImportFormat::Awr => "awr",
+            ImportFormat::Listing => "listing",
+            ImportFormat::Spool => "spool",
+            ImportFormat::CalibrateIo => "calibrate-io",
+        }
+    }
+}
+
+/// The text of a file, without a byte order mark. Invalid UTF-8 is replaced: names of hosts and
+/// devices come in many encodings.
+///
+/// # Errors
+/// It is UTF-16, which cannot be read, or a damaged or too long compressed file.
+pub fn text(name: &str, bytes: &[u8]) -> Result<String, Error> {
+    let unpacked = unpacked(name, bytes)?;
+    let bytes = unpacked.as_deref().unwrap_or(bytes);
+    let is_wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    // In UTF-16, every other byte of ASCII text is zero.
+    if is_wide || matches!(bytes, [0, _, 0, _, ..] | [_, 0, _, 0, ..]) {
+        return Err(Error::usage(
+            format!("'{name}' is UTF-16, and only UTF-8 is supported"),
+            "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW",
+        ));
+    }
+    let text = String::from_utf8_lossy(bytes);
+    Ok(text
+        .strip_prefix('\u{feff}')
+        .map_or_else(|| text.to_string(), str::to_string))
+}
+
+/// The content of a file that gzip compressed; `None` for another file.
+fn unpacked(name: &str, bytes: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(None);
+    }
+    let mut unpacked = Vec::new();
+    MultiGzDecoder::new(bytes)
+        .take(limits::REPORT_MAX.0 + 1)
+        .read_to_end(&mut unpacked)
+        .map_err(|error| {
+            Error::failed(
+                format!("'{name}' is a damaged gzip file: {error}"),
+                "check it with gzip -t, or give the file uncompressed",
+            )
+        })?;
+    if unpacked.len() as u64 > limits::REPORT_MAX.0 {
+        return Err(Error::usage(
+            format!(
+                "'{name}' has more than {} when uncompressed, the limit of a compressed file",
+                limits::REPORT_MAX
+            ),
+            "give files of one report each; a longer one uncompressed",
+        ));
+    }
+    Ok(Some(unpacked))
+}
+
+/// Reads `sources`, each by its detected format, or all as `format`. Files of one Orion run are
+/// combined, and so are the logs of one fio run, and fio's reports of one sweep.
+///
+/// # Errors
+/// A file has an unknown format, or is damaged or truncated.
+pub fn read(
+    sources: &[Source],
+    format: Option<ImportFormat>,
+    columns: &table::Columns,
+) -> Result<Vec<Imported>, Error> {
+    let mut found = Vec::new();
+    let (mut of_orion, mut logs): (Vec<Source>, Vec<Source>) = (Vec::new(), Vec::new());
+    let mut listings = Vec::new();
+    for source in sources {
+        limits::refuse_controls(*source)?;
+    }
+    // Escape terminal control characters before any text appears in a message.
+    let texts: Vec<Cow<str>> = sources.iter().map(|source| escaped(source.text)).collect();
+    let plain: Vec<Source> = sources
+        .iter()
+        .zip(&texts)
+        .map(|(source, text)| Source { text, ..*source })
+        .collect();
+    for source in &plain {
+        let format = format.map_or_else(|| recognise(*source, columns), Ok)?;
+        if let Some(lines_max) = format.lines_max() {
+            let is_html = format == ImportFormat::Awr && awr::is_html(source.text);
+            limits::refuse_oversized(*source, lines_max, is_html)?;
+        }
+        match format {
+            ImportFormat::Fio if !fio::is_like(source.text) => logs.push(*source),
+            ImportFormat::Fio => found.push(fio::read(*source)?),
+            ImportFormat::Iostat => found.push(iostat::read(*source)?),
+            ImportFormat::Csv => found.push(table::read(*source, columns)?),
+            ImportFormat::Orion => of_orion.push(*source),
+            ImportFormat::Listing => listings.push(listing::read(*source, columns)?),
+            ImportFormat::Awr => awr::join(&mut found, awr::read(*source)?),
+            ImportFormat::Spool => awr::join(&mut found, spool::read(*source)?),
+            ImportFormat::CalibrateIo => found.push(calibrate_io::read(*source)?),
+        }
+    }
+    let (histograms, others): (Vec<Imported>, Vec<Imported>) = listings
+        .into_iter()
+        .partition(|one: &Imported| matches!(one.figures, Figures::Database(_)));
+    found.extend(others);
+    for one in listing_difference::differences(histograms) {
+        awr::join(&mut found, one);
+    }
+    let mut found = fio_sweep::together(found);
+    found.extend(fio_log::read(&logs)?);
+    found.extend(orion::read(&of_orion)?);
+    Ok(found)
+}
+
+/// Detects the tool that wrote a file, by the file's content.
+///
+/// # Errors
+/// The content matches no known format.
+pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportFormat, Error> {
+    let text = source.text;
+    if text.trim().is_empty() {
+        return Err(Error::usage(
+            format!("'{}' is empty", source.name),
+            "give a file that contains results",
+        ));
+    }
+    if spool::is_like(text) {
+        Ok(ImportFormat::Spool)
+    } else if calibrate_io::is_like(text) {
+        Ok(ImportFormat::CalibrateIo)
+    } else if awr::is_like(text) {
+        Ok(ImportFormat::Awr)
+    } else if fio::is_like(text) || fio_log::is_like(source) {
+        Ok(ImportFormat::Fio)
+    } else if orion::is_like(text) {
+        Ok(ImportFormat::Orion)
+    } else if iostat::is_like(text) {
+        Ok(ImportFormat::Iostat)
+    } else if listing::is_like(text) {
+        Ok(ImportFormat::Listing)
+    } else if table::is_like(text, columns) {
+        Ok(ImportFormat::Csv)
+    } else if text.contains('\0') {
+        Err(Error::usage(
+            format!("'{}' is not text", source.name),
+            "give the results as the tool wrote them, or compressed by gzip",
+        ))
+    } else {
+        Err(Error::usage(
+            format!(
+                "'{}' has no known format: it contains no `\"fio version\"` of fio's JSON, no \
+                 `Large/Small` or `ORION VERSION` of Orion, no `Device` line of `iostat -x`, and \
+                 no lines with a time and a number: {}",
+                source.name,
+                table::why_not(text)
+            ),
+            "write fio's results with --output-format=json+; for details, give --format fio, \
+             orion, iostat, awr, listing, spool, \
+             calibrate-io or csv; for csv, give the columns with --time and --value",
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_unknown_format_is_refused_with_what_was_looked_for() {
+        for text in ["", "hello\nworld\n", "{\"a\": 1}", "1 2 3\n"] {
+            let said = read(
+                &[Source { name: "f", text }],
+                None,
+                &table::Columns::default(),
+            )
+            .unwrap_err()
+            .to_string();
+            assert!(said.contains("'f' ") && said.contains("hint: "), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_quotes_the_unreadable_text() {
+        for (text, part) in [
+            ("hello\nworld\n", "its first line is 'hello'"),
+            (
+                "time,value\n2026-03-01 00:00,6000 io/s\n",
+                "'6000 io/s' in line 2 is not a number",
+            ),
+            (
+                "time,value\n2026-03-01 00:00,60 %\n",
+                "'60 %' in line 2 is not a number",
+            ),
+            (
+                "time,value\n2026-03-01T00:00+01:00[Here],6\n",
+                "'2026-03-01T00:00+01:00[Here]' in line 2 is not a date and time",
+            ),
+            (
+                "time,value\n26-03-01 00:00,6\n",
+                "'26-03-01 00:00' in line 2 may have its year first or last",
+            ),
+            (
+                "time\u{1b}[31m,value\nx,6\n",
+                "its first line is 'time\\u{1b}[31m,value'",
+            ),
+        ] {
+            let said = read(
+                &[Source { name: "f", text }],
+                None,
+                &table::Columns::default(),
+            )
+            .unwrap_err()
+            .to_string();
+            assert!(said.contains(part), "{said}");
+        }
+    }
+
+    #[test]
+    fn encodings_are_distinguished() {
+        assert_eq!(text("f", b"\xef\xbb\xbf{}").unwrap(), "{}");
+        for bytes in [
+            &b"\xff\xfea\0"[..],
+            &b"\xfe\xff\0a"[..],
+            &b"t\0i\0"[..],
+            &b"\0t\0i"[..],
+        ] {
+            assert!(
+                text("f", bytes)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("'f' is UTF-16"),
+                "{bytes:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_text_is_said_to_be_none() {
+        let bytes = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0";
+        let text = text("program", bytes).unwrap();
+        let source = Source {
+            name: "program",
+            text: &text,
+        };
+        let refused = recognise(source, &table::Columns::default()).unwrap_err();
+        assert!(refused.to_string().starts_with("'program' is not text"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_breaks_a_parser(text in "(?s).{0,400}") {
+            for format in ImportFormat::ALL {
+                let _ = read(&[Source { name: "f", text: &text }], Some(format), &table::Columns::default());
+            }
+        }
+
+        /// A log of fio with any numbers is read or refused, and no more comes out than went in.
+        #[test]
+        fn no_numbers_break_a_log_of_fio(
+            rows in prop::collection::vec((0..u64::MAX, 0..u64::MAX, 0..4u8, 0..3u64), 1..30),
+            is_late in any::<bool>(),
+        ) {
+            let line = |(time, value, direction, bytes): &(u64, u64, u8, u64)| {
+                let time = if is_late { *time } else { time % 10_000 };
+                format!("{time}, {value}, {direction}, {bytes}, 0\n")
+            };
+            let text: String = rows.iter().map(line).collect();
+            for name in ["f_iops.1.log", "f_bw.1.log", "f_lat.1.log"] {
+                let found = read(&[Source { name, text: &text }], None, &table::Columns::default());
+                for one in found.unwrap_or_default() {
+                    let Figures::Series(series) = one.figures else { panic!("a log has series") };
+                    let samples: usize = series.iter().map(|series| series.samples.len()).sum();
+                    prop_assert!(samples <= 16 * (10 * rows.len() + 10_000));
+                }
+            }
+        }
+
+        /// A real file with any part removed or inserted is either read or refused.
+        #[test]
+        fn no_damage_breaks_a_parser(which in 0..SAMPLES.len(), at in 0.0..1.0f64, cut in 0..60usize, put in ".{0,9}") {
+            let text = SAMPLES[which];
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the text")]
+            let place = |share: f64| {
+                let at = (share * text.len() as f64) as usize;
+                (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+            };
+            let from = place(at);
+            let to = place(((from + cut) as f64 / text.len() as f64).min(1.0)).max(from);
+            for text in [format!("{}{put}{}", &text[..from], &text[to..]), text[..from].to_string()] {
+                for name in ["f", "f_clat.1.log"] {
+                    let source = Source { name, text: &text };
+                    let _ = read(&[source], None, &table::Columns::default());
+                    for format in ImportFormat::ALL {
+                        let _ = read(&[source], Some(format), &table::Columns::default());
+                    }
+                }
+            }
+        }
+    }
+
+    const SAMPLES: [&str; 9] = [
+        "500, 2000, 9000, 1, 0, 0, 0x0000, 0\n1000, 4000, 5000, 1, 0, 0, 0x0000, 0\n",
+        include_str!("../../../tests/imports/fio_depth8_plus.json"),
+        include_str!("../../../tests/imports/fio_each.json"),
+        include_str!("../../../tests/imports/iostat_iso.txt"),
+        include_str!("../../../tests/imports/iostat_10.txt"),
+        include_str!("../../../tests/imports/iostat.json"),
+        include_str!("../../../tests/golden/classic/simple_summary.txt"),
+        include_str!("../../../tests/golden/classic/simple_iops.csv"),
+        include_str!("../../../docs/examples/cloud-day.csv"),
+    ];
+}

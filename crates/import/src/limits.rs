@@ -1,0 +1,164 @@
+//! What a file may have at most, so that memory and time stay in proportion to its length.
+//!
+//! A compressed file, a ruler of many columns and control characters grow when they are read: a
+//! file of kilobytes would take gigabytes. The limits are far above what tools write.
+
+use super::awr::Ruler;
+use super::source::Source;
+use rigel_model::{Bytes, Error, MIB, drives_a_terminal};
+
+/// Maximum length of a compressed file when uncompressed, and of a report of a database, whether it
+/// was compressed or not. An AWR report of a large system has 5 MiB.
+pub(super) const REPORT_MAX: Bytes = Bytes(32 * MIB);
+
+/// Maximum length of a line of a report. `SQL*Plus` writes at most 32,767 characters.
+const LINE_MAX: Bytes = Bytes(64 << 10);
+
+/// Maximum number of columns that a ruler of dashes has. Reports have up to 20.
+const COLUMNS_MAX: usize = 256;
+
+/// Maximum number of lines of a report. A text report has some 20,000.
+pub(super) const REPORT_LINES_MAX: usize = 500_000;
+
+/// Maximum number of lines of a listing: a histogram of all events has some 30,000.
+pub(super) const LISTING_LINES_MAX: usize = 100_000;
+
+/// Refuses a text that consists largely of control characters, each of which takes several bytes
+/// once it is made visible.
+///
+/// # Errors
+/// More than a quarter of its characters are such.
+pub(super) fn refuse_controls(source: Source) -> Result<(), Error> {
+    const SHARE: usize = 4;
+    let drives = |c: &char| drives_a_terminal(*c) && !matches!(c, '\n' | '\t' | '\r');
+    let controls = source.text.chars().filter(drives).count();
+    if controls <= source.text.len() / SHARE {
+        return Ok(());
+    }
+    Err(Error::usage(
+        format!(
+            "'{}' is not text: {controls} of its {} bytes are control characters, and the limit is \
+             a quarter",
+            source.name,
+            source.text.len()
+        ),
+        "give the results as the tool wrote them, or compressed by gzip",
+    ))
+}
+
+/// Refuses a report, listing or spool that is longer, wider or has more lines than any, which is
+/// `lines_max`. In HTML, line ends mean nothing.
+///
+/// # Errors
+/// It is; the error names the file, the line, the value and the limit.
+pub(super) fn refuse_oversized(
+    source: Source,
+    lines_max: usize,
+    is_html: bool,
+) -> Result<(), Error> {
+    let Source { name, text } = source;
+    let refused = |what: String| Err(Error::usage(what, "give files of one report each"));
+    let length = Bytes(text.len() as u64);
+    if length > REPORT_MAX {
+        return refused(format!(
+            "'{name}' has {length}, and the limit of a report is {REPORT_MAX}"
+        ));
+    }
+    if is_html {
+        return Ok(());
+    }
+    for (at, line) in text.lines().enumerate() {
+        let number = at + 1;
+        if number > lines_max {
+            return refused(format!(
+                "'{name}' has more than {lines_max} lines, the limit of a report"
+            ));
+        }
+        let length = Bytes(line.len() as u64);
+        if length > LINE_MAX {
+            return refused(format!(
+                "'{name}' line {number} has {length}, and the limit of a line is {LINE_MAX}"
+            ));
+        }
+        // A ruler of so many columns is longer than this.
+        if line.len() > COLUMNS_MAX
+            && let Some(columns) = Ruler::of(line).map(|ruler| ruler.widths().len())
+            && columns > COLUMNS_MAX
+        {
+            return refused(format!(
+                "'{name}' line {number} is a ruler of {columns} columns, and the limit is \
+                 {COLUMNS_MAX}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ImportFormat, read, table::Columns, text};
+    use super::*;
+    use flate2::{Compression, write::GzEncoder};
+    use std::io::Write;
+
+    fn refusal(text: &str, format: Option<ImportFormat>) -> String {
+        let source = Source { name: "f", text };
+        read(&[source], format, &Columns::default())
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn what_no_tool_writes_is_refused_with_value_and_limit() {
+        const AWR: &str = "WORKLOAD REPOSITORY report for\n\n";
+        let ruler = |columns: usize| format!("{}\n", "- ".repeat(columns).trim_end());
+        let listing = |columns: usize| {
+            let head = "WAIT_TIME_MICRO WAIT_COUNT";
+            format!("{head}\n--------------- ---------- {}1 2\n", ruler(columns))
+        };
+        for (text, part) in [
+            (
+                format!("{AWR}{}x\n", ruler(20_000)),
+                "line 3 is a ruler of 20000 columns, and the limit is 256",
+            ),
+            (
+                format!("{AWR}{}x\n", ruler(200_000)),
+                "line 3 has 390.6 KiB, and the limit of a line is 64 KiB",
+            ),
+            (
+                format!("{AWR}{}", "\n".repeat(600_000)),
+                "more than 500000 lines",
+            ),
+            (
+                format!("{AWR}{}", "x\n".repeat(17 << 20)),
+                "has 34.0 MiB, and the limit of a report is 32 MiB",
+            ),
+            (listing(300), "is a ruler of 302 columns"),
+            (
+                format!("{AWR}{}", "\u{1b}".repeat(1000)),
+                "1000 of its 1032 bytes are control characters",
+            ),
+        ] {
+            let told = refusal(&text, None);
+            assert!(told.contains("'f' ") && told.contains(part), "{told}");
+            assert!(told.contains("hint: "), "{told}");
+        }
+        // As wide as it may be: refused for something else, or read.
+        let wide = refusal(&format!("{AWR}{}x\n", ruler(COLUMNS_MAX)), None);
+        assert!(!wide.contains("limit"), "{wide}");
+    }
+
+    #[test]
+    fn a_compressed_file_stops_at_the_limit() {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+        let zeros = vec![b'\n'; 1 << 20];
+        (0..33).for_each(|_| packed.write_all(&zeros).unwrap());
+        let told = text("f.gz", &packed.finish().unwrap())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            told.contains("'f.gz' has more than 32 MiB when uncompressed, the limit"),
+            "{told}"
+        );
+    }
+}

@@ -1,0 +1,568 @@
+//! Listings of SQL*Plus as people paste them: heads, a ruler of dashes, rows, pages.
+//!
+//! Two kinds are read: intervals with their physical reads, which become a series as csv does, and
+//! histograms of waits from `v$event_histogram_micro` and its relatives.
+
+use super::awr::{Ruler, count, event, figure, plain};
+use super::source::Source;
+use super::table;
+use super::time::{Order, moment};
+use rigel_model::Error;
+use rigel_model::record::Imported;
+use rigel_model::record::database::{DatabaseReport, ReportKind, WaitBucket, WaitHistogram};
+use rigel_model::record::imported::Figures;
+use std::borrow::Cow;
+
+/// Names of columns that heads may be cut from.
+const NAMES: &[&str] = &[
+    "begin_interval_time",
+    "begin_time",
+    "con_id",
+    "elapsed_seconds",
+    "end_interval_time",
+    "end_time",
+    "event",
+    "event_name",
+    "inst_id",
+    "last_update_time",
+    "latency",
+    "max_iops",
+    "max_mbps",
+    "max_pmbps",
+    "num_physical_disks",
+    "physical_reads",
+    "physical_reads_per_sec",
+    "physical_reads_per_second",
+    "seconds",
+    "snap_id",
+    "snap_time",
+    "start_time",
+    "wait_class",
+    "wait_count",
+    "wait_time_format",
+    "wait_time_micro",
+    "wait_time_milli",
+];
+
+/// Columns whose blank cells repeat the value above (`BREAK ON`).
+const REPEATED: &[&str] = &["event", "event_name", "con_id", "inst_id", "wait_class"];
+
+/// Maximum length of a cell that is repeated, in bytes: an identifier's of Oracle.
+const REPEATED_MAX: usize = 128;
+
+/// A time above this many milliseconds means no bound.
+const NO_BOUND_MS: f64 = 1e15;
+
+/// The note about a single listing of a histogram.
+pub(super) const SINCE_START: &str = "a listing of a histogram counts since the instance was started: it has a distribution and no \
+     rate; give two listings for what happened between them";
+
+/// A listing.
+struct Listing {
+    names: Vec<String>,
+    rows: Vec<Vec<String>>,
+    /// Cells that did not fit their column.
+    unfit: usize,
+}
+
+impl Listing {
+    fn column(&self, names: &[&str]) -> Option<usize> {
+        self.names
+            .iter()
+            .position(|name| names.contains(&name.as_str()))
+    }
+
+    fn is_histogram(&self) -> bool {
+        self.column(&["wait_time_micro", "wait_time_milli"])
+            .is_some()
+            && self.column(&["wait_count"]).is_some()
+    }
+
+    fn is_interval(&self) -> bool {
+        let times = [
+            "begin_interval_time",
+            "begin_time",
+            "snap_time",
+            "end_interval_time",
+            "end_time",
+        ];
+        self.column(&times).is_some()
+            && self
+                .names
+                .iter()
+                .any(|name| name.starts_with("physical_read"))
+    }
+}
+
+/// True if the text is a listing of one of the two kinds.
+pub(super) fn is_like(text: &str) -> bool {
+    // A listing begins with its heads, at most a screen of dialogue before.
+    const LINES: usize = 100;
+    let start: Vec<&str> = text.lines().take(LINES).collect();
+    let found = listing("", &start.join("\n"));
+    found.is_ok_and(|found| found.is_histogram() || found.is_interval())
+}
+
+/// Reads a listing.
+///
+/// # Errors
+/// It has no ruler, no known columns, or records that are folded over two lines.
+pub(super) fn read(source: Source, columns: &table::Columns) -> Result<Imported, Error> {
+    let found = listing(source.name, source.text)?;
+    if found.is_histogram() {
+        return histograms(source.name, &found);
+    }
+    if !found.is_interval() && *columns == table::Columns::default() {
+        return Err(Error::usage(
+            format!(
+                "'{}' is a listing, and its columns are neither times with physical reads nor a \
+                 histogram of waits: {}",
+                source.name,
+                found.names.join(", ")
+            ),
+            "name the columns with --time and --value",
+        ));
+    }
+    let text = as_csv(&found);
+    let mut read = table::read(
+        Source {
+            text: &text,
+            ..source
+        },
+        columns,
+    )?;
+    read.notes.extend(unfit(&found));
+    read.notes.extend(contradiction(&found));
+    Ok(read)
+}
+
+/// Names the rows whose rate times seconds is not their count, within the rounding of the three.
+fn contradiction(found: &Listing) -> Option<String> {
+    let rate = found.column(&["physical_reads_per_sec", "physical_reads_per_second"])?;
+    let seconds = found.column(&["seconds", "elapsed_seconds"])?;
+    let reads = found.column(&["physical_reads"])?;
+    let contradicts = |row: &&Vec<String>| {
+        let of = |column: usize| row.get(column).and_then(|cell| figure(cell));
+        let (Some(rate), Some(seconds), Some(reads)) = (of(rate), of(seconds), of(reads)) else {
+            return false;
+        };
+        // Each may be rounded by half of its last digit, and a whole number of seconds be cut.
+        let rounding = rate.half * seconds.value + 2.0 * seconds.half.max(0.5) * rate.value;
+        (rate.value * seconds.value - reads.value).abs() > rounding + reads.half + 1.0
+    };
+    let rows: Vec<&Vec<String>> = found.rows.iter().filter(contradicts).collect();
+    let first = rows.first()?;
+    Some(format!(
+        "in {} of {} rows, reads per second times seconds are not the reads: the first has {} x {} \
+         and {}",
+        rows.len(),
+        found.rows.len(),
+        first[rate].trim(),
+        first[seconds].trim(),
+        first[reads].trim()
+    ))
+}
+
+/// Names of the columns of any listing, and its rows.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn columns(source: Source) -> Result<(Vec<String>, Vec<Vec<String>>), Error> {
+    let found = listing(source.name, source.text)?;
+    Ok((found.names, found.rows))
+}
+
+fn unfit(found: &Listing) -> Option<String> {
+    (found.unfit > 0).then(|| {
+        format!(
+            "{} cells did not fit their column (####) and are unknown",
+            found.unfit
+        )
+    })
+}
+
+fn listing(name: &str, text: &str) -> Result<Listing, Error> {
+    let lines: Vec<Cow<str>> = text.lines().map(expanded).collect();
+    let is_ruler = |line: &str| {
+        let dashes = line.bytes().filter(|byte| *byte == b'-').count();
+        dashes >= 2 && line.bytes().all(|byte| matches!(byte, b'-' | b' '))
+    };
+    let Some(first) = lines.iter().position(|line| is_ruler(line)) else {
+        return Err(Error::usage(
+            format!("'{name}' has no ruler of dashes below the heads of columns"),
+            "paste the listing with its heads, as SQL*Plus prints it",
+        ));
+    };
+    let Some(ruler) = Ruler::of(&lines[first]) else {
+        return Err(Error::usage(
+            format!("'{name}' has no ruler of dashes below the heads of columns"),
+            "paste the listing with its heads, as SQL*Plus prints it",
+        ));
+    };
+    let start = lines[..first]
+        .iter()
+        .rposition(|line| line.is_empty() || is_talk(line))
+        .map_or(0, |at| at + 1);
+    let heads: Vec<String> = lines[start..first]
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let widths = ruler.widths();
+    let names: Vec<String> = ruler
+        .heads(&heads)
+        .iter()
+        .zip(&widths)
+        .map(|(head, width)| whole(head, *width))
+        .collect();
+    let mut found = Listing {
+        names,
+        rows: Vec::new(),
+        unfit: 0,
+    };
+    for (at, line) in lines.iter().enumerate().skip(first + 1) {
+        let is_head = heads.iter().any(|head| head == line);
+        if line.is_empty() || is_head || is_talk(line) || *line == lines[first] {
+            continue;
+        }
+        if is_ruler(line) {
+            return Err(Error::usage(
+                format!(
+                    "'{name}' line {}: another ruler: records are folded over two lines",
+                    at + 1
+                ),
+                "make the listing again after: set linesize 200",
+            ));
+        }
+        found.add(ruler.cells(line));
+    }
+    Ok(found)
+}
+
+impl Listing {
+    fn add(&mut self, mut cells: Vec<String>) {
+        // A row ends with its line, and blanks at its end may repeat the value above, too.
+        let repeated = |name: &String| REPEATED.contains(&name.as_str());
+        let least = self.names.iter().rposition(repeated).map_or(0, |at| at + 1);
+        if cells.len() < least {
+            cells.resize(least, String::new());
+        }
+        for (at, cell) in cells.iter_mut().enumerate() {
+            if !cell.is_empty() && cell.bytes().all(|byte| byte == b'#') {
+                cell.clear();
+                self.unfit += 1;
+            } else if cell.is_empty()
+                && self
+                    .names
+                    .get(at)
+                    .is_some_and(|name| REPEATED.contains(&name.as_str()))
+                && let Some(above) = self.rows.last().and_then(|row| row.get(at))
+                && above.len() <= REPEATED_MAX
+            {
+                cell.clone_from(above);
+            }
+        }
+        self.rows.push(cells);
+    }
+}
+
+/// Lines of the dialogue: prompts, counts of rows.
+fn is_talk(line: &str) -> bool {
+    let words = line.trim();
+    words.starts_with("SQL>")
+        || words.ends_with("rows selected.")
+        || words.ends_with("row selected.")
+        || words.starts_with("Elapsed:")
+        || is_continued(line)
+}
+
+/// A line of a statement after its first one: `  2  from v$event_histogram_micro`.
+fn is_continued(line: &str) -> bool {
+    const NUMBER: usize = 3;
+    let (Some(number), Some(rest)) = (line.get(..NUMBER), line.get(NUMBER..)) else {
+        return false;
+    };
+    number.trim_start().parse::<u32>().is_ok() && rest.starts_with("  ") && line.starts_with(' ')
+}
+
+/// With tabs as blanks up to the next multiple of 8, without trailing blanks.
+fn expanded(line: &str) -> Cow<'_, str> {
+    const TAB: usize = 8;
+    let line = line.trim_end();
+    if !line.contains('\t') {
+        return Cow::Borrowed(line);
+    }
+    let mut wide = String::new();
+    let mut at = 0;
+    for c in line.chars() {
+        if c == '\t' {
+            let blanks = TAB - at % TAB;
+            wide.extend(std::iter::repeat_n(' ', blanks));
+            at += blanks;
+        } else {
+            wide.push(c);
+            at += 1;
+        }
+    }
+    Cow::Owned(wide)
+}
+
+/// The whole name of a column whose head may be cut to its width.
+fn whole(head: &str, width: usize) -> String {
+    let name = plain(head).replace(' ', "_");
+    if NAMES.contains(&name.as_str()) || name.chars().count() < width {
+        return name;
+    }
+    let mut fitting = NAMES
+        .iter()
+        .filter(|known| known.starts_with(name.as_str()));
+    match (fitting.next(), fitting.next()) {
+        (Some(known), None) => (*known).to_string(),
+        _ => name,
+    }
+}
+
+/// The listing as csv, for the reader of csv. Numbers lose the commas between their thousands.
+fn as_csv(found: &Listing) -> String {
+    let cell = |text: &str| match count(text) {
+        Some(_) if text.contains(',') => text.replace(',', ""),
+        _ if text.contains([',', '"']) => format!("\"{}\"", text.replace('"', "\"\"")),
+        _ => text.to_string(),
+    };
+    let mut csv = found.names.join(",") + "\n";
+    for row in &found.rows {
+        let cells: Vec<String> = row.iter().map(|text| cell(text)).collect();
+        csv += &cells.join(",");
+        // Columns behind the line's end are empty.
+        csv.extend(std::iter::repeat_n(
+            ',',
+            found.names.len().saturating_sub(cells.len()),
+        ));
+        csv.push('\n');
+    }
+    csv
+}
+
+/// A report for each container and instance, each with the histograms of its events.
+fn histograms(name: &str, found: &Listing) -> Result<Imported, Error> {
+    let micro = found.column(&["wait_time_micro"]);
+    let time = micro.or_else(|| found.column(&["wait_time_milli"]));
+    let unit_us = if micro.is_some() { 1.0 } else { 1e3 };
+    let event_column = found.column(&["event", "event_name"]);
+    let waits = found.column(&["wait_count"]);
+    let parts: Vec<usize> = [found.column(&["inst_id"]), found.column(&["con_id"])]
+        .into_iter()
+        .flatten()
+        .collect();
+    let updated = found.column(&["last_update_time"]);
+    let mut reports: Vec<DatabaseReport> = Vec::new();
+    for row in &found.rows {
+        let of = |column: Option<usize>| {
+            column
+                .and_then(|column| row.get(column))
+                .map_or("", String::as_str)
+        };
+        let (Some(bound), Some(waits)) = (figure(of(time)), count(of(waits))) else {
+            continue;
+        };
+        let part: Vec<String> = parts
+            .iter()
+            .map(|at| format!("{} {}", found.names[*at], of(Some(*at))))
+            .collect();
+        let container = Some(part.join(", ")).filter(|part| !part.is_empty());
+        let printed = of(event_column);
+        let name_of = if printed.is_empty() {
+            "all waits"
+        } else {
+            printed
+        };
+        let known = reports
+            .iter()
+            .position(|report| report.identity.container == container);
+        let at = known.unwrap_or_else(|| {
+            let mut report = DatabaseReport {
+                file: name.to_string(),
+                kind: ReportKind::Listing,
+                ..DatabaseReport::default()
+            };
+            report.identity.container = container;
+            reports.push(report);
+            reports.len() - 1
+        });
+        // The time of a listing is that of its last update.
+        let updated = moment(of(updated), Order::MonthFirst);
+        let end = &mut reports[at].window.end;
+        *end = (*end).max(updated);
+        let all = &mut reports[at].histograms;
+        let row = WaitHistogram::listed(all, &event(name_of, false));
+        let us = bound.value * unit_us;
+        let high_us = (us / 1e3 < NO_BOUND_MS).then_some(us);
+        // Rows of several snapshots are counted together.
+        let bits = |bound: Option<f64>| bound.map(f64::to_bits);
+        if let Some(known) = row
+            .buckets
+            .iter_mut()
+            .find(|known| bits(known.high_us) == bits(high_us))
+        {
+            known.count = known.count.map(|count| count + waits.value);
+            continue;
+        }
+        row.buckets.push(WaitBucket {
+            label: format!("<{}{}", of(time), if micro.is_some() { "us" } else { "ms" }),
+            high_us,
+            percent: None,
+            count: Some(waits.value),
+        });
+    }
+    if reports.is_empty() {
+        return Err(Error::failed(
+            format!("'{name}' is a listing of a histogram without rows"),
+            "paste the rows, too",
+        ));
+    }
+    let mut notes: Vec<String> = unfit(found).into_iter().collect();
+    notes.push(SINCE_START.into());
+    Ok(Imported {
+        sources: vec![name.to_string()],
+        tool: "listing".into(),
+        version: None,
+        told: Vec::new(),
+        notes,
+        figures: Figures::Database(reports),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read_text(text: &str) -> Result<Imported, Error> {
+        read(
+            Source {
+                name: "pasted.txt",
+                text,
+            },
+            &table::Columns::default(),
+        )
+    }
+
+    const INTERVALS: &str = "\
+SQL> select begin_interval_time, physical_reads, seconds from it;
+
+BEGIN_INTERVAL_TI END_INTERVAL_TIME PHYSICAL_READS    SECONDS
+----------------- ----------------- -------------- ----------
+23-apr-2016 10:17 23-apr-2016 10:34      6,385,274       1018
+23-apr-2016 10:44 23-apr-2016 11:01      6,388,349       1017
+
+BEGIN_INTERVAL_TI END_INTERVAL_TIME PHYSICAL_READS    SECONDS
+----------------- ----------------- -------------- ----------
+23-apr-2016 11:12 23-apr-2016 11:29      6,385,646       1011
+
+3 rows selected.
+";
+
+    const HISTOGRAM: &str = "SQL> /
+
+    CON_ID EVENT                          WAIT_TIME_MICRO WAIT_COUNT WAIT_TIME_FORMAT
+---------- ------------------------------ --------------- ---------- ------------------------------
+         0 db file sequential read                    256        100 256 microseconds
+                                                      512        300 512 microseconds
+                                                     4096        100 4 milliseconds
+         3 db file sequential read                    256          7 256 microseconds
+         3 log file parallel write                   1024   ########  1 millisecond
+";
+
+    #[test]
+    fn a_pasted_listing_of_intervals_is_a_series() {
+        let found = read_text(INTERVALS).unwrap();
+        let Figures::Series(series) = &found.figures else {
+            panic!("{found:?}")
+        };
+        let samples = &series[0].samples;
+        assert_eq!(samples.len(), 3);
+        assert_eq!(samples[0].begin.to_string(), "2016-04-23T10:17:00+00:00");
+        assert_eq!(samples[1].count, Some(6_388_349.0));
+        assert_eq!(samples[2].seconds, Some(1011.0));
+    }
+
+    #[test]
+    fn reads_that_are_not_rate_times_seconds_are_named() {
+        let listing = |reads: &str| {
+            format!(
+                "END_INTERVAL_TIME PHYSICAL_READS PHYSICAL_READS_PER_SEC    SECONDS\n\
+                 ----------------- -------------- ---------------------- ----------\n\
+                 23-apr-2016 10:34      6,385,274                 6272.4       1018\n\
+                 23-apr-2016 11:01 {reads:>14}                 6281.6       1017\n"
+            )
+        };
+        let notes = |reads| read_text(&listing(reads)).unwrap().notes.join("; ");
+        assert!(!notes("6,388,349").contains("times seconds"));
+        let said = notes("6,488,349");
+        assert!(
+            said.contains("in 1 of 2 rows") && said.contains("6281.6 x 1017 and 6,488,349"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn tabs_are_blanks() {
+        let tabbed = INTERVALS.replace("        ", "\t");
+        let (one, other) = (read_text(INTERVALS).unwrap(), read_text(&tabbed));
+        // Only runs of blanks that reach a multiple of 8 are what SQL*Plus replaces.
+        if let Ok(other) = other {
+            assert_eq!(one.tool, other.tool);
+        }
+        assert_eq!(expanded("a\tb"), "a       b");
+        assert_eq!(expanded("12345678\tb"), "12345678        b");
+    }
+
+    #[test]
+    fn histograms_of_containers_stay_apart() {
+        let found = read_text(HISTOGRAM).unwrap();
+        let Figures::Database(reports) = &found.figures else {
+            panic!("{found:?}")
+        };
+        assert_eq!(reports.len(), 2);
+        let first = &reports[0].histograms[0];
+        assert_eq!(first.event, "db file sequential read");
+        let counts: Vec<f64> = first
+            .buckets
+            .iter()
+            .filter_map(|bucket| bucket.count)
+            .collect();
+        assert_eq!(counts, [100.0, 300.0, 100.0]);
+        assert_eq!(reports[1].identity.container.as_deref(), Some("con_id 3"));
+        assert!(
+            found
+                .notes
+                .iter()
+                .any(|note| note.contains("1 cells did not fit")),
+            "{:?}",
+            found.notes
+        );
+    }
+
+    #[test]
+    fn a_folded_record_is_refused_with_its_hint() {
+        let folded = "EVENT\n---------------\nWAIT_COUNT\n----------\nx\n  5\n";
+        let said = read_text(folded).unwrap_err().to_string();
+        assert!(said.contains("set linesize 200"), "{said}");
+    }
+
+    #[test]
+    fn only_the_two_kinds_are_recognised() {
+        assert!(is_like(INTERVALS) && is_like(HISTOGRAM));
+        for text in ["", "a\n-\n1\n", "hello\n-----\nworld\n", "--- ---\n"] {
+            assert!(!is_like(text), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_listing_breaks_the_reader(text in "[-# 0-9a-z,\\t\\n\u{e9}]{0,300}", at in 0..400usize) {
+            let _ = read_text(&text);
+            let cut: String = HISTOGRAM.chars().take(at).collect();
+            let _ = read_text(&(cut + &text));
+        }
+    }
+}

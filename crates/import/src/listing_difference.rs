@@ -1,0 +1,227 @@
+//! The difference of two listings of a histogram of waits.
+//!
+//! Each listing counts since the instance was started. What the later one has more is what was
+//! waited for between the two.
+
+use rigel_model::record::DatabaseReport;
+use rigel_model::record::Imported;
+use rigel_model::record::database::{Printed, WaitBucket, WaitHistogram};
+use rigel_model::record::imported::Figures;
+
+/// The differences of each listing and the next, in the order of their times, or of the files if
+/// they have none. A single listing stays as it is, and so do listings of which one does not
+/// continue the other.
+pub(super) fn differences(mut listings: Vec<Imported>) -> Vec<Imported> {
+    let time = |one: &Imported| reports(one).iter().filter_map(|of| of.window.end).max();
+    if listings.iter().all(|one| time(one).is_some()) {
+        listings.sort_by_key(time);
+    }
+    let pairs: Option<Vec<Imported>> = listings
+        .windows(2)
+        .map(|two| difference(&two[0], &two[1]))
+        .collect();
+    match pairs {
+        Some(pairs) if !pairs.is_empty() => pairs,
+        _ => {
+            if let [first, others @ ..] = listings.as_mut_slice()
+                && !others.is_empty()
+            {
+                first.notes.push(
+                    "the listings do not continue each other, because a count falls or a bucket is \
+                     missing: each is shown by itself"
+                        .into(),
+                );
+            }
+            listings
+        }
+    }
+}
+
+fn reports(of: &Imported) -> &[DatabaseReport] {
+    match &of.figures {
+        Figures::Database(reports) => reports,
+        Figures::Loads(_) | Figures::Series(_) | Figures::Claims(_) => &[],
+    }
+}
+
+/// `None` if a count falls, or if something of the earlier listing is missing in the later one.
+fn difference(earlier: &Imported, later: &Imported) -> Option<Imported> {
+    let (before, after) = (reports(earlier), reports(later));
+    let is_known = |one: &DatabaseReport, other: &DatabaseReport| {
+        one.identity.container == other.identity.container
+    };
+    if !before
+        .iter()
+        .all(|one| after.iter().any(|other| is_known(one, other)))
+    {
+        return None;
+    }
+    let of = |report: &DatabaseReport| match before.iter().find(|one| is_known(one, report)) {
+        Some(one) => between(one, report),
+        None => Some(report.clone()),
+    };
+    let reports: Vec<DatabaseReport> = after.iter().map(of).collect::<Option<_>>()?;
+    let is_timed = reports.iter().all(|one| one.window.elapsed_s.is_some());
+    let mut notes = vec![format!(
+        "the difference of {} and {}: what was waited for between them{}",
+        earlier.sources.join(", "),
+        later.sources.join(", "),
+        if is_timed {
+            "; their times are the last updates that they list, so rates are approximate"
+        } else {
+            ", without a rate: list LAST_UPDATE_TIME, too, for one"
+        }
+    )];
+    let is_own = |note: &&String| !note.contains(super::listing::SINCE_START);
+    notes.extend(later.notes.iter().filter(is_own).cloned());
+    Some(Imported {
+        sources: earlier
+            .sources
+            .iter()
+            .chain(&later.sources)
+            .cloned()
+            .collect(),
+        notes,
+        figures: Figures::Database(reports),
+        ..later.clone()
+    })
+}
+
+/// What `after` counted that `before` had not.
+fn between(before: &DatabaseReport, after: &DatabaseReport) -> Option<DatabaseReport> {
+    let all_remain = before.histograms.iter().all(|row| {
+        let now = after.histograms.iter().find(|now| now.event == row.event);
+        now.is_some_and(|now| {
+            let is_left = |one: &WaitBucket| now.buckets.iter().any(|other| is_same(one, other));
+            row.buckets.iter().all(is_left)
+        })
+    });
+    if !all_remain {
+        return None;
+    }
+    let row = |row: &WaitHistogram| {
+        let known = before.histograms.iter().find(|one| one.event == row.event);
+        let bucket = |bucket: &WaitBucket| {
+            let known = known?.buckets.iter().find(|one| is_same(one, bucket));
+            let count = bucket.count? - known.map_or(Some(0.0), |one| one.count)?;
+            (count >= 0.0).then(|| WaitBucket {
+                count: Some(count),
+                ..bucket.clone()
+            })
+        };
+        if known.is_none() {
+            return Some(row.clone());
+        }
+        let buckets: Vec<WaitBucket> = row.buckets.iter().map(bucket).collect::<Option<_>>()?;
+        Some(WaitHistogram {
+            buckets: buckets
+                .into_iter()
+                .filter(|bucket| bucket.count != Some(0.0))
+                .collect(),
+            ..row.clone()
+        })
+    };
+    let histograms: Vec<WaitHistogram> = after.histograms.iter().map(row).collect::<Option<_>>()?;
+    let mut found = DatabaseReport {
+        histograms: histograms
+            .into_iter()
+            .filter(|row| !row.buckets.is_empty())
+            .collect(),
+        ..after.clone()
+    };
+    let seconds = before
+        .window
+        .end
+        .zip(after.window.end)
+        .map(|(from, to)| to.since(from));
+    found.window.begin = before.window.end;
+    found.window.elapsed_s = seconds
+        .filter(|seconds| *seconds > 0)
+        .map(|seconds| Printed {
+            value: seconds as f64,
+            half: 1.0,
+        });
+    Some(found)
+}
+
+fn is_same(one: &WaitBucket, other: &WaitBucket) -> bool {
+    one.high_us.map(f64::to_bits) == other.high_us.map(f64::to_bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Source, read, table::Columns};
+    use super::*;
+
+    fn listing(counts: [u32; 3], time: &str) -> String {
+        let [a, b, c] = counts;
+        format!(
+            "EVENT                    WAIT_TIME_MICRO WAIT_COUNT LAST_UPDATE_TIME\n\
+             ------------------------ --------------- ---------- ----------------------------\n\
+             db file sequential read              256 {a:>10} 23-APR-16 09.00.00.000000 AM\n\
+             db file sequential read              512 {b:>10} {time}\n\
+             log file parallel write              512 {c:>10} 23-APR-16 09.00.00.000000 AM\n"
+        )
+    }
+
+    fn imported(texts: &[&str]) -> Vec<Imported> {
+        let names = ["one.txt", "two.txt", "three.txt"];
+        let sources: Vec<Source> = texts
+            .iter()
+            .zip(names)
+            .map(|(text, name)| Source { name, text })
+            .collect();
+        read(&sources, None, &Columns::default()).unwrap()
+    }
+
+    fn counts(of: &DatabaseReport) -> Vec<(&str, f64)> {
+        of.histograms
+            .iter()
+            .flat_map(|row| {
+                row.buckets
+                    .iter()
+                    .map(move |bucket| (row.event.as_str(), bucket.count.unwrap()))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn two_listings_are_what_was_waited_for_between_them() {
+        let early = listing([100, 20, 7], "23-APR-16 10.00.00.000000 AM");
+        let late = listing([1100, 520, 7], "23-APR-16 10.10.00.000000 AM");
+        // The order of the files does not matter if there are times.
+        for (texts, order) in [
+            ([&early, &late], "one.txt and two.txt"),
+            ([&late, &early], "two.txt and one.txt"),
+        ] {
+            let found = imported(&texts.map(String::as_str));
+            assert_eq!(found.len(), 1);
+            let report = &reports(&found[0])[0];
+            let read = "db file sequential read";
+            assert_eq!(counts(report), [(read, 1000.0), (read, 500.0)]);
+            let seconds = report.window.elapsed_s.map(|time| time.value);
+            assert_eq!(seconds, Some(600.0));
+            assert!(found[0].notes[0].contains(order), "{:?}", found[0].notes);
+        }
+    }
+
+    #[test]
+    fn three_listings_are_two_differences() {
+        let texts = [[1, 1, 1], [3, 1, 1], [3, 1, 9]].map(|counts| listing(counts, ""));
+        let found = imported(&texts.each_ref().map(String::as_str));
+        assert_eq!(found.len(), 1, "{found:?}");
+        let all: Vec<_> = reports(&found[0]).iter().map(counts).collect();
+        let first = vec![("db file sequential read", 2.0)];
+        assert_eq!(all, [first, vec![("log file parallel write", 8.0)]]);
+    }
+
+    #[test]
+    fn a_count_that_falls_is_no_difference() {
+        let early = listing([100, 20, 7], "23-APR-16 10.00.00.000000 AM");
+        let late = listing([90, 520, 7], "23-APR-16 10.10.00.000000 AM");
+        let found = imported(&[&early, &late]);
+        assert_eq!(reports(&found[0]).len(), 2);
+        let said = found[0].notes.join("; ");
+        assert!(said.contains("do not continue each other"), "{said}");
+    }
+}

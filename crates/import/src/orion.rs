@@ -1,0 +1,1038 @@
+//! Orion's `_iops.csv`, `_mbps.csv`, `_lat.csv` and `_summary.txt`, of every version, and those of
+//! `rigel orion`.
+//!
+//! Files of one run, which have one prefix, are combined. A file with several reports, one after the
+//! other, has as many runs. Versions before 11.2.0.2 wrote latencies in milliseconds without the
+//! unit. By Little's law the latency is outstanding I/Os divided by IOPS, which reveals the unit.
+
+use super::source::{Source, damaged, file_name, number, refuse_empty, shortened};
+use rigel_model::record::Imported;
+use rigel_model::record::imported::{Figures, Flow, LoadPoint, ReportedLatency, ReportedLoad};
+use rigel_model::{Coordinates, Error, MIB};
+use std::collections::BTreeMap;
+
+/// Suffixes of the file names.
+const ENDS: [(&str, OrionFile); 4] = [
+    ("_summary.txt", OrionFile::Summary),
+    ("_iops.csv", OrionFile::Iops),
+    ("_mbps.csv", OrionFile::Mbps),
+    ("_lat.csv", OrionFile::Latency),
+];
+
+const HINT: &str =
+    "give Orion's files as it wrote them: _iops.csv, _mbps.csv, _lat.csv, _summary.txt";
+
+/// The kinds of Orion files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OrionFile {
+    Summary,
+    Iops,
+    Mbps,
+    Latency,
+}
+
+/// Figures of a cell from the files of a run.
+#[derive(Debug, Clone, Default)]
+struct OrionCell {
+    iops: Option<f64>,
+    mbps: Option<f64>,
+    /// Mean latency of small I/O, in the unit of the file.
+    latency: Option<f64>,
+    /// Latencies of its small I/O in the summary, in nanoseconds.
+    lines: Vec<(String, ReportedLatency)>,
+}
+
+/// Contents of the files of a run.
+#[derive(Debug, Default)]
+struct OrionContents {
+    cells: BTreeMap<(u32, u32), OrionCell>,
+    told: Vec<(String, String)>,
+    version: Option<String>,
+    sources: Vec<String>,
+    /// Cells with a maximum in the summary: label, cell, value.
+    maxima: Vec<(&'static str, (u32, u32), f64)>,
+    /// The minimum mean latency: its cell, the value as written, whether it has a unit.
+    least: Option<((u32, u32), f64, bool)>,
+    notes: Vec<String>,
+}
+
+/// True if Orion wrote `text`.
+#[must_use]
+pub fn is_like(text: &str) -> bool {
+    // Screens are pasted with what stands above Orion's output.
+    const LINES: usize = 100;
+    text.trim_start().starts_with("Large/Small") || text.lines().take(LINES).any(is_summary_line)
+}
+
+fn is_summary_line(line: &str) -> bool {
+    let line = line.trim_start();
+    version(line).is_some()
+        || ["Maximum Large MBPS=", "Maximum Small IOPS="]
+            .iter()
+            .any(|mark| line.starts_with(mark))
+}
+
+/// The version in the first line of a summary, or in the first line that Orion prints.
+fn version(line: &str) -> Option<&str> {
+    ["ORION VERSION", "ORION: ORacle IO Numbers -- Version"]
+        .iter()
+        .find_map(|mark| line.trim_start().strip_prefix(mark))
+        .map(str::trim)
+}
+
+/// Reads Orion's files; those of one run are combined.
+///
+/// # Errors
+/// A file is not Orion's, or a line of it is damaged.
+pub fn read(sources: &[Source]) -> Result<Vec<Imported>, Error> {
+    let mut runs: Vec<(String, OrionContents)> = Vec::new();
+    for source in sources {
+        let parts = parts(source.text);
+        let count = parts.len();
+        for (number, (line, text)) in parts.into_iter().enumerate() {
+            let part = OrionPart {
+                name: source.name,
+                text,
+                line,
+            };
+            // Which of several reports a csv belongs to is unknown.
+            let stem = if count == 1 {
+                stem(source.name)
+            } else {
+                format!("{} {number}", source.name)
+            };
+            let place = runs
+                .iter()
+                .position(|(known, _)| *known == stem)
+                .unwrap_or_else(|| {
+                    runs.push((stem, OrionContents::default()));
+                    runs.len() - 1
+                });
+            let found = &mut runs[place].1;
+            add(part, found)?;
+            if count > 1 {
+                let (number, line) = (number + 1, line + 1);
+                let place = format!("{number} of {count}, from line {line}");
+                found.told.insert(0, ("report".into(), place));
+            }
+        }
+    }
+    runs.into_iter().map(|(_, found)| finish(found)).collect()
+}
+
+/// One report of a file.
+#[derive(Debug, Clone, Copy)]
+struct OrionPart<'a> {
+    /// Name of the file.
+    name: &'a str,
+    text: &'a str,
+    /// Number of lines of the file above it.
+    line: usize,
+}
+
+impl OrionPart<'_> {
+    /// The error for damage in the line at `at`, from 0.
+    fn damaged(self, at: usize, why: &str) -> Error {
+        damaged(self.name, self.line + at + 1, why, HINT)
+    }
+
+    /// The error for a report that ends too early.
+    fn cut(self, what: &str) -> Error {
+        let why = format!("the file is truncated here: {what}");
+        self.damaged(self.text.lines().count().saturating_sub(1), &why)
+    }
+}
+
+/// The reports in `text`, each with the number of lines above it. A report begins with its version,
+/// after the results of the one before.
+fn parts(text: &str) -> Vec<(usize, &str)> {
+    let mut starts = vec![(0, 0)];
+    let (mut at, mut has_results) = (0, false);
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        if version(line).is_some() {
+            if has_results {
+                starts.push((number, at));
+            }
+            has_results = false;
+        } else {
+            has_results |= is_summary_line(line);
+        }
+        at += line.len();
+    }
+    let ends = starts.iter().skip(1).map(|(_, at)| *at);
+    let ends: Vec<usize> = ends.chain([text.len()]).collect();
+    starts
+        .iter()
+        .zip(ends)
+        .map(|((line, from), to)| (*line, &text[*from..to]))
+        .collect()
+}
+
+/// The common prefix of a run's file names.
+fn stem(name: &str) -> String {
+    let end = ENDS.iter().find_map(|(end, _)| name.strip_suffix(end));
+    end.unwrap_or(name).to_string()
+}
+
+fn add(part: OrionPart, found: &mut OrionContents) -> Result<(), Error> {
+    if !found.sources.iter().any(|name| name == part.name) {
+        found.sources.push(part.name.into());
+    }
+    let is_matrix = part.text.trim_start().starts_with("Large/Small");
+    found.notes.extend(open_end(part, is_matrix)?);
+    if !is_matrix {
+        return summary(part, found);
+    }
+    let by_name = ENDS
+        .iter()
+        .find(|(end, _)| part.name.ends_with(end))
+        .map(|(_, kind)| *kind);
+    let kind = by_name
+        .filter(|kind| *kind != OrionFile::Summary)
+        .unwrap_or_else(|| kind_of(part.text));
+    matrix(part, kind, found)
+}
+
+/// A note about a last line without a line end. Orion ends every line, but text that was pasted has
+/// no last line end. Half a number is a number too.
+///
+/// # Errors
+/// The last line of a csv is shorter than its columns are wide.
+fn open_end(part: OrionPart, is_matrix: bool) -> Result<Option<String>, Error> {
+    if part.text.ends_with('\n') {
+        return Ok(None);
+    }
+    let last = part.text.lines().last().unwrap_or_default();
+    let what = format!("'{}' has no line end", shortened(last.trim()));
+    let number = part.text.lines().count();
+    if is_matrix && !has_whole_fields(part.text) {
+        let why = format!("{what}: the file is truncated here");
+        return Err(part.damaged(number - 1, &why));
+    }
+    Ok(Some(format!(
+        "{} line {}: {what}: it is read, and may be cut short",
+        file_name(part.name),
+        part.line + number
+    )))
+}
+
+/// True if the last field of a csv is as wide as the column heads, which all have one width.
+fn has_whole_fields(text: &str) -> bool {
+    let widths = |line: &str| {
+        let fields = line.split(',').skip(1);
+        fields.map(str::len).collect::<Vec<usize>>()
+    };
+    let heads = text.lines().find(|line| line.starts_with("Large/Small"));
+    let heads = heads.map(widths).unwrap_or_default();
+    let last = text.lines().last().map(widths).unwrap_or_default();
+    last.last()
+        .is_some_and(|width| heads.iter().all(|head| head == width))
+}
+
+/// Kind of a file with an unknown name: MBPS has a column without small I/O, IOPS are integers.
+fn kind_of(text: &str) -> OrionFile {
+    let mut lines = text.lines();
+    let columns = lines.next().unwrap_or("");
+    let has_idle = columns
+        .split(',')
+        .nth(1)
+        .is_some_and(|first| first.trim() == "0");
+    let has_point = lines.any(|line| line.split(',').skip(1).any(|field| field.contains('.')));
+    match (has_idle, has_point) {
+        (true, _) => OrionFile::Mbps,
+        (_, false) => OrionFile::Iops,
+        _ => OrionFile::Latency,
+    }
+}
+
+fn matrix(part: OrionPart, kind: OrionFile, found: &mut OrionContents) -> Result<(), Error> {
+    let mut columns: Vec<u32> = Vec::new();
+    for (at, line) in part
+        .text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+    {
+        let mut fields = line.trim_end().split(',').map(str::trim);
+        let head = fields.next().unwrap_or("");
+        let level = |text: &str| {
+            text.parse::<u32>()
+                .map_err(|_| part.damaged(at, &format!("'{text}' is not a number of I/Os")))
+        };
+        if head == "Large/Small" {
+            columns = fields
+                .filter(|field| !field.is_empty())
+                .map(level)
+                .collect::<Result<_, _>>()?;
+            continue;
+        }
+        let large = level(head)?;
+        let mut values: Vec<&str> = fields.collect();
+        while values.last() == Some(&"") {
+            values.pop();
+        }
+        if values.len() > columns.len() {
+            let why = format!("{} values for {} columns", values.len(), columns.len());
+            return Err(part.damaged(at, &why));
+        }
+        // For large I/O many runs measure only the first column; any other short row lacks cells.
+        let is_short = !values.is_empty() && values.len() < columns.len();
+        if is_short && (kind != OrionFile::Mbps || values.len() > 1) {
+            found.notes.push(format!(
+                "{} line {}: {} values for {} columns: the others were not measured",
+                file_name(part.name),
+                part.line + at + 1,
+                values.len(),
+                columns.len()
+            ));
+        }
+        for (small, text) in columns
+            .iter()
+            .zip(values)
+            .filter(|(_, text)| !text.is_empty())
+        {
+            let value = number(text, false).filter(|value| *value >= 0.0);
+            let value =
+                value.ok_or_else(|| part.damaged(at, &format!("'{text}' is not a number")))?;
+            let cell = found.cells.entry((*small, large)).or_default();
+            match kind {
+                OrionFile::Mbps => cell.mbps = Some(value),
+                OrionFile::Latency => cell.latency = Some(value),
+                OrionFile::Iops | OrionFile::Summary => cell.iops = Some(value),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn summary(part: OrionPart, found: &mut OrionContents) -> Result<(), Error> {
+    let mut lines = part.text.lines().enumerate().peekable();
+    let mut is_known = false;
+    while let Some((at, line)) = lines.next() {
+        let line = line.trim();
+        is_known |= is_summary_line(line);
+        let figure = |rest: &str| {
+            labelled(rest)
+                .ok_or_else(|| part.damaged(at, &format!("'{rest}' is not a figure of a cell")))
+        };
+        if let Some(version) = version(line) {
+            found.version = Some(version.into());
+        } else if ["Command line:", "Commandline:"].contains(&line) {
+            let command = lines.peek().map_or("", |(_, next)| next.trim());
+            found.told.push(("command".into(), command.into()));
+        } else if let Some(rest) = line.strip_prefix("Maximum Large MBPS=") {
+            let (cell, value, _) = figure(rest)?;
+            found.maxima.push(("MBPS", cell, value));
+        } else if let Some(rest) = line.strip_prefix("Maximum Small IOPS=") {
+            let (cell, value, _) = figure(rest)?;
+            found.maxima.push(("IOPS", cell, value));
+        } else if let Some(rest) = line.strip_prefix("Minimum Small Latency=") {
+            let (cell, value, has_unit) = figure(rest)?;
+            found.least = Some((cell, value, has_unit));
+        } else if let Some((kind, rest)) = line.split_once(" Latency: avg=") {
+            let parsed = latency_line(rest);
+            let (cell, told) = parsed
+                .ok_or_else(|| part.damaged(at, &format!("'{line}' is not a latency line")))?;
+            found
+                .cells
+                .entry(cell)
+                .or_default()
+                .lines
+                .push((kind.trim_start_matches("Small ").to_lowercase(), told));
+        } else if let Some((name, value)) = line.split_once(':') {
+            let is_setting = SETTINGS.contains(&name) || name == "Name";
+            if is_setting && !value.trim().is_empty() {
+                let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+                found.told.push((
+                    if name == "Name" {
+                        "file".into()
+                    } else {
+                        name.into()
+                    },
+                    value,
+                ));
+            }
+        }
+    }
+    if !is_known {
+        return Err(Error::failed(
+            format!("'{}' is not a file of Orion's", part.name),
+            HINT,
+        ));
+    }
+    missing(part.text).map_or(Ok(()), |what| Err(part.cut(what)))
+}
+
+/// A required part of a summary that is missing. After a stopped run, `rigel orion` reports that
+/// instead of results.
+fn missing(text: &str) -> Option<&'static str> {
+    let has = |mark: &str| text.lines().any(|line| line.trim_start().starts_with(mark));
+    let (large, small) = (has("Maximum Large MBPS="), has("Maximum Small IOPS="));
+    let is_ended_early = [
+        "No complete data point",
+        "Failed IOs=",
+        "Incomplete @",
+        "Not run:",
+    ]
+    .into_iter()
+    .any(has);
+    let asks = |columns: &str| {
+        let levels = text
+            .lines()
+            .find_map(|line| line.trim_start().strip_prefix(columns));
+        levels.is_some_and(|levels| {
+            levels
+                .split(',')
+                .any(|level| level.trim().parse::<u32>().is_ok_and(|n| n > 0))
+        })
+    };
+    if small && !has("Minimum Small Latency=") {
+        Some("there is no 'Minimum Small Latency='")
+    } else if has("Small Read / Write Latency Histogram") && !has_last_bucket(text) {
+        Some("its histogram has no last bucket")
+    } else if is_ended_early {
+        None
+    } else if !small && asks("Small Columns:") {
+        Some("there is no 'Maximum Small IOPS='")
+    } else if !small && !large {
+        Some("there are no results")
+    } else {
+        None
+    }
+}
+
+/// True if `text` has the last line of a histogram, which ends at 2^28 us. From 19c on, Orion
+/// joins the empty buckets at both ends, and adds the share of the I/Os up to each bucket.
+fn has_last_bucket(text: &str) -> bool {
+    const END: &str = "268435456";
+    let bucket = |line: &str| {
+        let (from, rest) = line.split_once(" - ")?;
+        let mut words = rest.split_whitespace();
+        let is_last = from.trim().parse::<u64>().is_ok() && words.next() == Some(END);
+        let counts = words.skip(1).filter(|word| word.parse::<u64>().is_ok());
+        (is_last && counts.count() >= 2).then_some(())
+    };
+    text.lines().any(|line| bucket(line).is_some())
+}
+
+/// The settings of a summary to keep.
+const SETTINGS: &[&str] = &[
+    "Test",
+    "Small IO size",
+    "Large IO size",
+    "IO types",
+    "IO Types",
+    "Sequential stream pattern",
+    "Simulated Array Type",
+    "Stripe Depth",
+    "Writes",
+    "Write",
+    "Cache size",
+    "Cache Size",
+    "Duration for each data point",
+    "Number of concurrent IOs per stream",
+];
+
+/// Parses `4734 @ Small=5 and Large=0` or `248.000 usecs @ …`: the cell, the value, whether it has
+/// a unit.
+fn labelled(text: &str) -> Option<((u32, u32), f64, bool)> {
+    let (value, cell) = text.split_once('@')?;
+    let mut words = value.split_whitespace();
+    let value = number(words.next()?, false).filter(|value| *value >= 0.0)?;
+    let scale = match words.next() {
+        None => return Some((cell_of(cell)?, value, false)),
+        Some("usecs" | "us") => 1.0,
+        Some("msecs" | "ms") => 1e3,
+        Some(_) => return None,
+    };
+    Some((cell_of(cell)?, value * scale, true))
+}
+
+/// Parses `Small=5 and Large=0`.
+fn cell_of(text: &str) -> Option<(u32, u32)> {
+    let after = |mark: &str| {
+        let rest = &text[text.find(mark)? + mark.len()..];
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        rest[..end].parse().ok()
+    };
+    Some((after("Small=")?, after("Large=")?))
+}
+
+/// Parses `639.000 us, min=… us, max=… us, std dev=… us @ Small=5 and Large=0`.
+fn latency_line(text: &str) -> Option<((u32, u32), ReportedLatency)> {
+    let (figures, cell) = text.split_once('@')?;
+    let mut told = ReportedLatency {
+        of: "total".into(),
+        ..ReportedLatency::default()
+    };
+    for part in format!("avg={figures}").split(',') {
+        let (name, value) = part.split_once('=')?;
+        let mut words = value.split_whitespace();
+        let value = number(words.next()?, false).filter(|value| *value >= 0.0)?;
+        let value = Some(value * if words.next() == Some("ms") { 1e6 } else { 1e3 });
+        match name.trim() {
+            "avg" => told.mean = value,
+            "min" => told.min = value,
+            "max" => told.max = value,
+            "std dev" => told.deviation = value,
+            _ => {}
+        }
+    }
+    Some((cell_of(cell)?, told))
+}
+
+/// The size in a setting, in bytes.
+fn size(told: &[(String, String)], name: &str) -> Option<u32> {
+    let text = &told.iter().find(|(known, _)| known == name)?.1;
+    let kb: u32 = text.split_whitespace().next()?.parse().ok()?;
+    kb.checked_mul(1024)
+}
+
+fn finish(mut found: OrionContents) -> Result<Imported, Error> {
+    for (what, cell, value) in std::mem::take(&mut found.maxima) {
+        let cell = found.cells.entry(cell).or_default();
+        let place = if what == "MBPS" {
+            &mut cell.mbps
+        } else {
+            &mut cell.iops
+        };
+        place.get_or_insert(value);
+    }
+    let scale = unit(&mut found);
+    if let Some((cell, value, has_unit)) = found
+        .least
+        .filter(|(_, _, has_unit)| *has_unit || scale > 0.0)
+    {
+        let ns = value * if has_unit { 1e3 } else { scale };
+        let cell = found.cells.entry(cell).or_default();
+        if cell.latency.is_none() && cell.lines.is_empty() {
+            cell.lines.push((
+                "all".into(),
+                ReportedLatency {
+                    of: "total".into(),
+                    mean: Some(ns),
+                    ..ReportedLatency::default()
+                },
+            ));
+        }
+    }
+    let sizes = (
+        size(&found.told, "Small IO size"),
+        size(&found.told, "Large IO size"),
+    );
+    let setting = |names: [&str; 2]| {
+        found
+            .told
+            .iter()
+            .find(|(name, _)| names.contains(&name.as_str()))
+            .map(|(_, v)| v)
+    };
+    let writes = setting(["Writes", "Write"])
+        .and_then(|text| text.trim_end_matches('%').parse::<f64>().ok());
+    let seconds = setting(["Duration for each data point", ""])
+        .and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    let is_summed_up = sizes.0.is_some() || sizes.1.is_some();
+    let mut points = Vec::new();
+    for (&(small, large), cell) in &found.cells {
+        let flows = flows((small, large), cell, sizes, writes, scale, &mut found.notes);
+        if flows.is_empty() {
+            continue;
+        }
+        points.push(LoadPoint {
+            label: Coordinates::cell(small, large).to_string(),
+            load: ReportedLoad::Cell { small, large },
+            processes: None,
+            pattern: is_summed_up.then(|| "uniform".to_string()),
+            writes_percent: writes,
+            beside: Vec::new(),
+            began: None,
+            seconds,
+            flows,
+        });
+    }
+    if !is_summed_up {
+        found
+            .notes
+            .push("without its _summary.txt, I/O sizes and the share of writes are unknown".into());
+    }
+    if points
+        .iter()
+        .flat_map(|point| &point.flows)
+        .any(|flow| flow.class == "large")
+    {
+        found
+            .notes
+            .push("Orion's MB are taken as 2^20 bytes".into());
+    }
+    let name = file_name(found.sources.first().map_or("", String::as_str)).to_string();
+    let imported = Imported {
+        sources: found.sources,
+        tool: "orion".into(),
+        version: found.version,
+        told: found.told,
+        notes: found.notes,
+        figures: Figures::Loads(points),
+    };
+    refuse_empty(&name, imported)
+}
+
+/// The unit of latencies without a written unit, in nanoseconds: microseconds or milliseconds,
+/// whichever is closer to outstanding I/Os divided by IOPS. Without IOPS microseconds, as in
+/// 11.2.0.2 and later.
+fn unit(found: &mut OrionContents) -> f64 {
+    let of_files =
+        |(&(small, _), cell): (&(u32, u32), &OrionCell)| Some((small, cell.iops?, cell.latency?));
+    let of_summary = || {
+        let (cell, latency, has_unit) = found.least?;
+        (!has_unit).then_some((cell.0, found.cells.get(&cell)?.iops?, latency))
+    };
+    let known: Vec<(u32, f64, f64)> = found
+        .cells
+        .iter()
+        .filter_map(of_files)
+        .chain(of_summary())
+        .collect();
+    let mut shifts: Vec<f64> = known
+        .into_iter()
+        .filter(|(small, iops, latency)| *small > 0 && *iops > 0.0 && *latency > 0.0)
+        .map(|(small, iops, latency)| (f64::from(small) / iops * 1e6 / latency).log10())
+        .collect();
+    shifts.sort_by(f64::total_cmp);
+    let is_written = found.least.is_some_and(|(_, _, has_unit)| !has_unit)
+        || found.cells.values().any(|c| c.latency.is_some());
+    match shifts.get(shifts.len() / 2) {
+        Some(shift) if *shift > 1.5 => {
+            found.notes.push(
+                "latencies are taken as milliseconds, which outstanding I/Os divided by IOPS \
+                 confirm"
+                    .into(),
+            );
+            1e6
+        }
+        Some(_) => 1e3,
+        None if found.version.as_deref().is_some_and(writes_milliseconds) => {
+            if is_written {
+                found.notes.push(
+                    "latencies are taken as milliseconds, which versions before 11.2.0.2 write"
+                        .into(),
+                );
+            }
+            1e6
+        }
+        None => {
+            if is_written {
+                found.notes.push(
+                    "the unit of latencies is not given, and there are no IOPS to derive it from: \
+                     taken as microseconds, which versions since 11.2.0.2 write; older ones wrote \
+                     milliseconds"
+                        .into(),
+                );
+            }
+            1e3
+        }
+    }
+}
+
+/// True for versions before 11.2.0.2.
+fn writes_milliseconds(version: &str) -> bool {
+    const FIRST: [u32; 4] = [11, 2, 0, 2];
+    let numbers: Option<Vec<u32>> = version.split('.').map(|part| part.parse().ok()).collect();
+    numbers.is_some_and(|numbers| numbers.as_slice() < FIRST.as_slice())
+}
+
+/// The flows of a cell.
+fn flows(
+    (small, large): (u32, u32),
+    cell: &OrionCell,
+    sizes: (Option<u32>, Option<u32>),
+    writes: Option<f64>,
+    scale: f64,
+    notes: &mut Vec<String>,
+) -> Vec<Flow> {
+    let kind = match writes {
+        Some(0.0) => "read",
+        Some(100.0) => "write",
+        _ => "mixed",
+    };
+    let mut flows = Vec::new();
+    let mean = cell.latency.map(|latency| latency * scale);
+    // Separate reads and writes have two lines, and neither line covers both.
+    let alone = cell
+        .lines
+        .first()
+        .filter(|_| cell.lines.iter().all(|line| line.0 == cell.lines[0].0));
+    let mut told = alone.map(|(_, told)| told.clone());
+    if let (Some(mean), Some(line)) = (mean, told.as_ref().and_then(|told| told.mean))
+        && (line / mean - 1.0).abs() > 0.01
+    {
+        notes.push(format!(
+            "Small={small} and Large={large}: the summary has a mean latency of {:.0} us, the csv \
+             {:.0} us: the csv is used, because Orion 11.2.0.2 is known to print figures below \
+             the label of another cell",
+            line / 1e3,
+            mean / 1e3
+        ));
+        told = None;
+    }
+    let latency = told.or_else(|| {
+        Some(ReportedLatency {
+            of: "total".into(),
+            mean: Some(mean?),
+            ..ReportedLatency::default()
+        })
+    });
+    if cell.iops.is_some() || latency.is_some() {
+        let bytes_per_s = cell
+            .iops
+            .zip(sizes.0)
+            .map(|(iops, size)| iops * f64::from(size));
+        flows.push(Flow {
+            class: "small".into(),
+            kind: kind.into(),
+            io_bytes: sizes.0,
+            done: None,
+            iops: cell.iops,
+            bytes_per_s,
+            latencies: latency.into_iter().collect(),
+        });
+    }
+    if let Some(mbps) = cell.mbps {
+        let bytes_per_s = mbps * MIB as f64;
+        flows.push(Flow {
+            class: "large".into(),
+            kind: kind.into(),
+            io_bytes: sizes.1,
+            iops: sizes.1.map(|size| bytes_per_s / f64::from(size)),
+            bytes_per_s: Some(bytes_per_s),
+            ..Flow::default()
+        });
+    }
+    flows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIMPLE: [(&str, &str); 4] = [
+        (
+            "o_20110510_2303_iops.csv",
+            include_str!("../../../tests/golden/classic/simple_iops.csv"),
+        ),
+        (
+            "o_20110510_2303_mbps.csv",
+            include_str!("../../../tests/golden/classic/simple_mbps.csv"),
+        ),
+        (
+            "o_20110510_2303_lat.csv",
+            include_str!("../../../tests/golden/classic/simple_lat.csv"),
+        ),
+        (
+            "o_20110510_2303_summary.txt",
+            include_str!("../../../tests/golden/classic/simple_summary.txt"),
+        ),
+    ];
+
+    fn loads(files: &[(&str, &str)]) -> (Imported, Vec<LoadPoint>) {
+        let sources: Vec<Source> = files
+            .iter()
+            .map(|(name, text)| Source { name, text })
+            .collect();
+        let mut found = read(&sources).unwrap();
+        assert_eq!(found.len(), 1);
+        let found = found.remove(0);
+        let Figures::Loads(points) = found.figures.clone() else {
+            unreachable!("Orion has loads")
+        };
+        (found, points)
+    }
+
+    fn mean(point: &LoadPoint) -> f64 {
+        point.flows[0].latencies[0].mean.unwrap()
+    }
+
+    #[test]
+    fn the_files_of_a_run_are_put_together() {
+        let (found, points) = loads(&SIMPLE);
+        assert_eq!(found.sources.len(), 4);
+        assert_eq!(points.len(), 7);
+        assert_eq!(points[0].load, ReportedLoad::Cell { small: 0, large: 1 });
+        let flow = &points[2].flows[0];
+        assert_eq!(
+            (flow.iops, flow.io_bytes, flow.class.as_str()),
+            (Some(2302.0), Some(8192), "small")
+        );
+        assert_eq!(points[0].flows[0].bytes_per_s, Some(271.58 * MIB as f64));
+        assert!(
+            found.told.contains(&("Writes".into(), "0%".into())),
+            "{:?}",
+            found.told
+        );
+    }
+
+    #[test]
+    fn a_missing_unit_is_derived_from_littles_law() {
+        let iops = (
+            "t_iops.csv",
+            "Large/Small,      1,      2\n          0,   1000,   1600\n",
+        );
+        let us = loads(&[
+            iops,
+            (
+                "t_lat.csv",
+                "Large/Small,      1,      2\n          0,1000.00,1250.00\n",
+            ),
+        ]);
+        let ms = loads(&[
+            iops,
+            (
+                "t_lat.csv",
+                "Large/Small,      1,      2\n          0,   1.00,   1.25\n",
+            ),
+        ]);
+        assert_eq!(
+            (mean(&us.1[0]), mean(&ms.1[0]), mean(&ms.1[1])),
+            (1e6, 1e6, 1.25e6)
+        );
+        assert!(ms.0.notes[0].contains("milliseconds"), "{:?}", ms.0.notes);
+        let alone = loads(&[("t_lat.csv", "Large/Small,      1\n          0,   1.00\n")]);
+        assert!(
+            alone.0.notes[0].contains("taken as microseconds"),
+            "{:?}",
+            alone.0.notes
+        );
+    }
+
+    #[test]
+    fn an_old_summary_gives_its_maxima() {
+        let text = "ORION VERSION 11.1.0.7.0\n\nCommandline:\n-run simple -testname t -num_disks \
+                    2 \n\nThis maps to this test:\nTest: t\nSmall IO size: 8 KB\nLarge IO size: \
+                    1024 KB\nIO Types: Small Random IOs, Large Random IOs\nWrite: 0%\nMaximum \
+                    Large MBPS=42.10 @ Small=0 and Large=4 \nMaximum Small IOPS=1250 @ Small=10 \
+                    and Large=0 \nMinimum Small Latency=4.00 @ Small=1 and Large=0 \n";
+        let (found, points) = loads(&[("t_summary.txt", text)]);
+        assert_eq!(found.version.as_deref(), Some("11.1.0.7.0"));
+        let labels: Vec<&str> = points.iter().map(|point| point.label.as_str()).collect();
+        assert_eq!(
+            labels,
+            ["Small=0, Large=4", "Small=1, Large=0", "Small=10, Large=0"]
+        );
+        // No IOPS are known for the cell of the latency, but the version is.
+        assert_eq!(points[1].flows[0].latencies[0].mean, Some(4e6));
+        assert!(
+            found.notes[0].contains("milliseconds, which versions before 11.2.0.2 write"),
+            "{:?}",
+            found.notes
+        );
+        assert_eq!(points[2].flows[0].iops, Some(1250.0));
+        let (found, points) = loads(&[("t.txt", &text.replace("11.1.0.7.0", "12.1.0.2.0"))]);
+        assert_eq!(points[1].flows[0].latencies[0].mean, Some(4e3));
+        assert!(found.notes[0].contains("not given"), "{:?}", found.notes);
+    }
+
+    #[test]
+    fn lines_below_a_wrong_label_do_not_count() {
+        let files = [
+            ("t_lat.csv", "Large/Small,      5\n          0, 639.00\n"),
+            (
+                "t_summary.txt",
+                "ORION VERSION 11.2.0.2.0\nMaximum Small IOPS=7800 @ Small=5 and Large=0\nSmall \
+                 Read Latency: avg=248.000 us, min=20 us, max=900 us, std dev=9 us @ Small=5 and \
+                 Large=0\nMinimum Small Latency=639.000 usecs @ Small=5 and Large=0\n",
+            ),
+        ];
+        let (found, points) = loads(&files);
+        assert_eq!(
+            (mean(&points[0]), points[0].flows[0].latencies[0].min),
+            (639_000.0, None)
+        );
+        assert!(
+            found
+                .notes
+                .iter()
+                .any(|note| note.contains("below the label of another cell")),
+            "{:?}",
+            found.notes
+        );
+    }
+
+    #[test]
+    fn truncated_files_are_refused() {
+        for (name, text) in SIMPLE {
+            for end in 0..text.len() {
+                let left = &text[..end];
+                // A missing row between complete lines cannot be detected, nor can lines that older
+                // versions do not write.
+                let is_csv = text.starts_with("Large/Small");
+                let may_end = is_csv
+                    || left.contains("Minimum Small Latency=") && !left.contains("Histogram")
+                    || left.contains("134217728 - 268435456");
+                let found = read(&[Source { name, text: left }]);
+                let is_noted = found.as_ref().is_ok_and(|found| {
+                    let mut notes = found.iter().flat_map(|one| &one.notes);
+                    notes.any(|note| note.contains("may be cut short"))
+                });
+                assert!(
+                    may_end && (left.ends_with('\n') || is_noted) || found.is_err(),
+                    "{name} cut after {end} bytes: {found:?}"
+                );
+            }
+        }
+        let troubled = include_str!("../../../tests/golden/classic/troubled_summary.txt");
+        assert!(loads(&[("t_summary.txt", troubled)]).1.len() > 1);
+        let rows = include_str!("../../../tests/golden/classic/troubled_iops.csv");
+        let (found, _) = loads(&[("t_iops.csv", rows)]);
+        assert!(
+            found.notes[0].contains("t_iops.csv line 2: 2 values for 5 columns"),
+            "{:?}",
+            found.notes
+        );
+    }
+
+    /// What 19.3 prints, with figures of our own.
+    const OF_19C: &str = "ORION: ORacle IO Numbers -- Version RDBMS_19.3.0.0.0DBRU_LINUX.X64_190417\n\
+        t_20211113_1809\nCalibration will take approximately 44 minutes.\nSetting ftype=0\n\
+        Maximum Large MBPS=1571.33 @ Small=0 and Large=5\n\n\
+        Maximum Small IOPS=50000 @ Small=10 and Large=0\n\
+        Small Read Latency: avg=200.000 us, min=128.000 us, max=1924.000 us, std dev=13.566 us @ \
+        Small=10 and Large=0\n\n\
+        Minimum Small Latency=97.677 usecs @ Small=2 and Large=0\n\
+        Small Read Latency: avg=97.677 us, min=63.652 us, max=2133.198 us, std dev=47.348 us @ \
+        Small=2 and Large=0\n\
+        Small Read / Write Latency Histogram @ Small=2 and Large=0\n        \
+        Latency:                         # of IOs (read)          # of IOs (write)\n        \
+        0 - 32         us:               0 (  0.00%)              0 (  0.00%)\n     \
+        2048 - 4096       us:               2 (100.00%)              0 (  0.00%)\n     \
+        4096 - 268435456  us:               0 (100.00%)              0 (  0.00%)";
+
+    #[test]
+    fn a_histogram_with_shares_and_a_wide_last_bucket_is_whole() {
+        let whole = format!("{OF_19C}\n");
+        let (found, points) = loads(&[("t.txt", &whole)]);
+        assert_eq!(
+            found.version.as_deref(),
+            Some("RDBMS_19.3.0.0.0DBRU_LINUX.X64_190417")
+        );
+        let told: Vec<(&str, Option<f64>, Option<f64>)> = points
+            .iter()
+            .map(|point| {
+                let flow = &point.flows[0];
+                let mean = flow.latencies.first().and_then(|timed| timed.mean);
+                (point.label.as_str(), flow.iops, mean)
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("Small=0, Large=5", None, None),
+                ("Small=2, Large=0", None, Some(97_677.0)),
+                ("Small=10, Large=0", Some(50_000.0), Some(200_000.0))
+            ]
+        );
+        let cut = OF_19C.split_inclusive('\n').count() - 1;
+        let without: String = OF_19C.split_inclusive('\n').take(cut).collect();
+        let said = read(&[Source {
+            name: "t.txt",
+            text: &without,
+        }]);
+        let said = said.unwrap_err().to_string();
+        assert!(said.contains("its histogram has no last bucket"), "{said}");
+    }
+
+    #[test]
+    fn a_pasted_file_without_a_last_line_end_is_read_with_a_note() {
+        let (found, points) = loads(&[("t.txt", OF_19C)]);
+        assert_eq!(points.len(), 3);
+        assert!(
+            found.notes[0].contains("has no line end: it is read, and may be cut short"),
+            "{:?}",
+            found.notes
+        );
+        let (found, points) = loads(&[(
+            "t_iops.csv",
+            "Large/Small,      1,      2\n          0,   2302,   4398",
+        )]);
+        assert_eq!(points[1].flows[0].iops, Some(4398.0));
+        assert!(
+            found.notes[0].starts_with("t_iops.csv line 2: '0,   2302,   4398' has no line end"),
+            "{:?}",
+            found.notes
+        );
+    }
+
+    #[test]
+    fn several_reports_in_one_file_are_runs_of_their_own() {
+        let one = "ORION VERSION 11.1.0.7.0\nWrite: 0%\nName: /dev/vdb\tSize: 21474836480\n\
+                   Maximum Small IOPS=20000 @ Small=5 and Large=0\n\
+                   Minimum Small Latency=0.25 @ Small=5 and Large=0\n";
+        let both = format!(
+            "{one}\n\n{}",
+            one.replace("20000", "10000").replace("0.25", "0.50")
+        );
+        let source = Source {
+            name: "all.txt",
+            text: &both,
+        };
+        let found = read(&[source]).unwrap();
+        let rates: Vec<Option<f64>> = found
+            .iter()
+            .map(|one| match &one.figures {
+                Figures::Loads(points) => points[0].flows[0].iops,
+                Figures::Series(_) | Figures::Database(_) | Figures::Claims(_) => None,
+            })
+            .collect();
+        assert_eq!(rates, [Some(20_000.0), Some(10_000.0)]);
+        let place = ("report".to_string(), "2 of 2, from line 8".to_string());
+        assert!(found[1].told.contains(&place), "{:?}", found[1].told);
+        let broken = both.replace("=10000 @", "=x @");
+        let said = read(&[Source {
+            text: &broken,
+            ..source
+        }]);
+        let said = said.unwrap_err().to_string();
+        assert!(said.contains("'all.txt' line 11: "), "{said}");
+    }
+
+    #[test]
+    fn damage_is_named_with_its_line() {
+        for (name, text, part) in [
+            (
+                "t_iops.csv",
+                "Large/Small, 1, 2\n 0, 2302, x\n",
+                "line 2: 'x' is not a number",
+            ),
+            (
+                "t_iops.csv",
+                "Large/Small, 1\n 0, 2302, 7\n",
+                "line 2: 2 values for 1 columns",
+            ),
+            ("t_iops.csv", "Large/Small, 1\n", "contains no figures"),
+            (
+                "t_iops.csv",
+                "Large/Small, 1, 2\n 0, 10000,  20",
+                "line 2: '0, 10000,  20' has no line end: the file is truncated",
+            ),
+            (
+                "t_summary.txt",
+                "ORION VERSION 11\nMaximum Small IOPS=12 @ Sma\n",
+                "line 2: '12 @ Sma' is not a figure",
+            ),
+            (
+                "t_summary.txt",
+                "ORION VERSION 11\nMaximum Small IOPS=12 @ Small=1 and Large=0\n",
+                "line 2: the file is truncated here: there is no 'Minimum Small Latency='",
+            ),
+            (
+                "t_summary.txt",
+                "ORION VERSION 11\nTest: t\n",
+                "line 2: the file is truncated here: there are no results",
+            ),
+            ("t.txt", "hello\n", "is not a file of Orion's"),
+        ] {
+            let said = read(&[Source { name, text }]).unwrap_err().to_string();
+            assert!(said.contains(part) && said.contains("hint: "), "{said}");
+        }
+    }
+}

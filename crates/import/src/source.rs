@@ -1,0 +1,68 @@
+//! A file to import, and what the parsers share: numbers, and errors that name the file and the
+//! line.
+
+use rigel_model::Error;
+use rigel_model::record::Imported;
+use rigel_model::record::imported::Figures;
+
+/// A file and its text.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its contents.
+    pub text: &'a str,
+}
+
+/// Refuses a source without figures.
+pub(super) fn refuse_empty(name: &str, found: Imported) -> Result<Imported, Error> {
+    let is_empty = match &found.figures {
+        Figures::Loads(points) => points.iter().all(|point| point.flows.is_empty()),
+        Figures::Series(series) => series.iter().all(|series| series.samples.is_empty()),
+        Figures::Database(reports) => reports.is_empty(),
+        Figures::Claims(claims) => claims.is_empty(),
+    };
+    if is_empty {
+        return Err(Error::failed(
+            format!(
+                "'{name}' contains no figures, only the headings of {}",
+                found.tool
+            ),
+            "check that the tool ran to its end and did some I/O",
+        ));
+    }
+    Ok(found)
+}
+
+/// The error for a damaged line in a file of a known format.
+pub(super) fn damaged(name: &str, line: usize, why: &str, hint: &str) -> Error {
+    Error::failed(format!("'{name}' line {line}: {why}"), hint)
+}
+
+/// Parses a number as tools write it, with a decimal comma if `comma` is set. Rejects `inf` and
+/// `nan`.
+pub(super) fn number(text: &str, comma: bool) -> Option<f64> {
+    let text = text.trim();
+    let text = if comma {
+        text.replace(',', ".")
+    } else {
+        text.to_string()
+    };
+    text.parse::<f64>().ok().filter(|value| value.is_finite())
+}
+
+/// Shortens a text from a file for an error message.
+pub(super) fn shortened(text: &str) -> String {
+    const LENGTH_MAX: usize = 80;
+    let start: String = text.chars().take(LENGTH_MAX).collect();
+    if start.len() < text.len() {
+        start + "…"
+    } else {
+        start
+    }
+}
+
+/// The last part of a path: the name of a source in messages.
+pub(super) fn file_name(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}

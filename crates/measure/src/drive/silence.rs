@@ -1,0 +1,208 @@
+//! Notices that outstanding operations stopped completing.
+//!
+//! Input: at each look, how many operations have completed, and how many are outstanding. Output:
+//! since when nothing has completed. The time is counted in looks, and no look counts for more than
+//! two: a machine that stood still for a minute is not storage that did.
+
+use super::lane::Outstanding;
+use super::shown::WATCH;
+use rigel_model::{Nanos, StalledIo};
+
+/// From this time without a completion on, the storage counts as stalled.
+const STALLED: Nanos = Nanos::from_secs(10);
+
+/// A point ends after this time without a completion, so that an unattended run does not hang for
+/// ever.
+const LONGEST: Nanos = Nanos::from_secs(600);
+
+/// Time without a completion after which a point that was stopped no longer waits for what is
+/// outstanding.
+const STOPPED: Nanos = Nanos::from_secs(2);
+
+/// Time after which a point that was stopped waits no longer even if operations complete.
+const STOPPED_MOST: Nanos = Nanos::from_secs(4);
+
+/// Time from giving up on operations until threads that are still blocked by them are left behind.
+const BLOCKED: Nanos = Nanos::from_millis(500);
+
+/// How long nothing has completed, and since when the point waits for its end.
+#[derive(Debug, Default)]
+pub(super) struct Silence {
+    /// The previous look.
+    looked: Nanos,
+    completed: u64,
+    silent: Nanos,
+    /// Time since the point was stopped.
+    stopped: Nanos,
+    /// The same without a completion.
+    stopped_silent: Nanos,
+    /// Time since the point gave up on what is outstanding.
+    given_up: Nanos,
+    pub(super) stalled: Option<StalledIo>,
+}
+
+/// What a look shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// Wait.
+    Wait,
+    /// Nothing has completed for so long that the point must end.
+    End,
+    /// Wait no longer for outstanding operations.
+    GiveUp,
+    /// Wait no longer for threads that they block.
+    LeaveThreads,
+}
+
+impl Silence {
+    /// Begins at `now`.
+    pub(super) fn new(now: Nanos) -> Self {
+        Self {
+            looked: now,
+            ..Self::default()
+        }
+    }
+
+    /// Looks again. `is_stopped` if no more operations start because the point was stopped, and
+    /// `has_given_up` if it waits no longer for those that are outstanding.
+    pub(super) fn look(
+        &mut self,
+        now: Nanos,
+        completed: u64,
+        (is_stopped, has_given_up): (bool, bool),
+        outstanding: impl FnOnce() -> Outstanding,
+    ) -> Patience {
+        let step = now.since(self.looked).min(Nanos(2 * WATCH.0));
+        self.looked = now;
+        if completed == self.completed {
+            self.silent = self.silent.plus(step);
+            self.stopped_silent = self.stopped_silent.plus(step);
+        } else {
+            self.completed = completed;
+            (self.silent, self.stopped_silent) = (Nanos(0), Nanos(0));
+        }
+        self.note_stall(now, outstanding);
+        if is_stopped {
+            self.stopped = self.stopped.plus(step);
+        } else {
+            self.stopped_silent = Nanos(0);
+        }
+        if has_given_up {
+            self.given_up = self.given_up.plus(step);
+        }
+        if self.given_up >= BLOCKED {
+            Patience::LeaveThreads
+        } else if self.stopped_silent >= STOPPED || self.stopped >= STOPPED_MOST {
+            Patience::GiveUp
+        } else if self.stalled.is_some() && self.silent >= LONGEST {
+            Patience::End
+        } else {
+            Patience::Wait
+        }
+    }
+
+    fn note_stall(&mut self, now: Nanos, outstanding: impl FnOnce() -> Outstanding) {
+        self.stalled = None;
+        if self.silent < STALLED {
+            return;
+        }
+        let Outstanding { count, oldest } = outstanding();
+        if count == 0 {
+            // Nothing was due.
+            self.silent = Nanos(0);
+            return;
+        }
+        self.stalled = Some(StalledIo {
+            silent: self.silent,
+            outstanding: count,
+            oldest: now.since(oldest),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks every 100 ms from `from` to `to` seconds.
+    fn looks(
+        silence: &mut Silence,
+        seconds: std::ops::Range<u64>,
+        completed: u64,
+        state: (bool, bool),
+        count: u64,
+    ) -> Vec<Patience> {
+        let mut seen = Vec::new();
+        for tenth in seconds.start * 10..seconds.end * 10 {
+            let now = Nanos((tenth + 1) * WATCH.0);
+            let oldest = Nanos(0);
+            let patience = silence.look(now, completed, state, || Outstanding { count, oldest });
+            seen.push(patience);
+        }
+        seen.dedup();
+        seen
+    }
+
+    const RUNNING: (bool, bool) = (false, false);
+
+    #[test]
+    fn a_stall_is_noticed_after_ten_seconds_and_ends_with_a_completion() {
+        let mut silence = Silence::new(Nanos(0));
+        assert_eq!(looks(&mut silence, 0..9, 0, RUNNING, 4), [Patience::Wait]);
+        assert_eq!(silence.stalled, None);
+        looks(&mut silence, 9..10, 0, RUNNING, 4);
+        let stalled = silence.stalled.unwrap();
+        assert_eq!((stalled.outstanding, stalled.silent), (4, STALLED));
+        looks(&mut silence, 10..11, 1, RUNNING, 4);
+        assert_eq!(silence.stalled, None);
+    }
+
+    #[test]
+    fn a_time_in_which_nothing_was_due_is_no_stall() {
+        let mut silence = Silence::new(Nanos(0));
+        looks(&mut silence, 0..700, 5, RUNNING, 0);
+        assert_eq!(silence.stalled, None);
+    }
+
+    #[test]
+    fn a_machine_that_stood_still_is_no_stall() {
+        let mut silence = Silence::new(Nanos(0));
+        let outstanding = || Outstanding {
+            count: 1,
+            oldest: Nanos(0),
+        };
+        silence.look(Nanos::from_secs(60), 0, RUNNING, outstanding);
+        assert_eq!(silence.stalled, None);
+    }
+
+    #[test]
+    fn an_unattended_point_ends_and_a_stopped_one_soon() {
+        let mut silence = Silence::new(Nanos(0));
+        let seen = looks(&mut silence, 0..601, 0, RUNNING, 1);
+        assert_eq!(seen, [Patience::Wait, Patience::End]);
+        let seen = looks(&mut silence, 601..604, 0, (true, false), 1);
+        assert_eq!(seen, [Patience::End, Patience::GiveUp]);
+        let seen = looks(&mut silence, 604..605, 0, (true, true), 1);
+        assert_eq!(seen, [Patience::GiveUp, Patience::LeaveThreads]);
+    }
+
+    #[test]
+    fn operations_that_still_complete_are_waited_for_a_little_longer() {
+        let mut silence = Silence::new(Nanos(0));
+        let mut seen = Vec::new();
+        for tenth in 1..=41 {
+            let outstanding = || Outstanding {
+                count: 1,
+                oldest: Nanos(0),
+            };
+            let now = Nanos(tenth * WATCH.0);
+            seen.push(silence.look(now, tenth, (true, false), outstanding));
+        }
+        assert!(
+            seen[..39]
+                .iter()
+                .all(|patience| *patience == Patience::Wait)
+        );
+        assert_eq!(seen[40], Patience::GiveUp);
+    }
+}

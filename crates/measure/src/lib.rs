@@ -1,0 +1,12 @@
+//! Drives points, and conducts runs.
+//!
+//! Input: plans and targets. Output: records in a journal. It prints nothing.
+
+pub mod drive;
+pub mod preflight;
+pub mod run;
+pub mod watch;
+
+#[cfg(test)]
+#[path = "../../device/src/engine/temp_dir.rs"]
+mod temp_dir;

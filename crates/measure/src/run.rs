@@ -1,0 +1,125 @@
+//! Conducts a run: drives each point and writes its record to the journal.
+//!
+//! Input: a plan, and a [`Bench`] for each point. Output: the records of the points. Verbs follow
+//! the progress through [`Event`]s. If several ranks measure together, this is rank 0.
+
+pub mod agreement;
+mod bench;
+pub mod ranks;
+pub mod soak;
+
+pub use bench::{
+    Bench, BenchRequest, Event, Listen, RunningRanks, ServerWatch, SlowestHost, SqlRequest,
+};
+
+use rigel_model::record::journal::Journal;
+use rigel_model::record::ranks::{RankLost, RanksEnd};
+use rigel_model::record::{End, PointRecord};
+use rigel_model::{Coordinates, Error, Nanos, Point};
+use rigel_ranks::Ranks;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The next step of a plan.
+pub struct Next {
+    /// Driven first, without a record.
+    pub warming: Option<Point>,
+    /// The point.
+    pub point: Point,
+}
+
+/// A plan: returns the next step, given the points measured so far in order.
+pub type Plan<'a> = dyn FnMut(&[PointRecord]) -> Option<Next> + 'a;
+
+/// Drives the points that `plan` returns, each on the bench that `bench_of` returns for it, and
+/// writes each to `journal` when it ends. `records` are the points of an earlier part of the run.
+/// Ends early when `stop` is set: then the current point is the last. If `together` holds several
+/// ranks, all of them measure each point, and this is rank 0. The journal's end line is written
+/// here only if a rank was lost: else its status follows from the report.
+///
+/// # Errors
+/// A session could not be opened, or the journal could not be written. Records written before that
+/// are complete.
+pub fn measure<'a>(
+    bench_of: &dyn Fn(&Point) -> &'a Bench,
+    together: Option<&Ranks>,
+    journal: &mut Journal,
+    mut records: Vec<PointRecord>,
+    plan: &mut Plan,
+    stop: &AtomicBool,
+    listen: &mut Listen,
+) -> Result<Vec<PointRecord>, Error> {
+    let mut last = records.last().map(|last| last.coordinates);
+    while !stop.load(Ordering::Relaxed)
+        && let Some(Next { warming, point }) = plan(&records)
+    {
+        let bench = bench_of(&point);
+        last = Some(point.coordinates);
+        listen(Event::Begin { point: &point });
+        let mut parts = Vec::new();
+        let record = if let Some(ranks) = together {
+            let measured = ranks::measure(bench, ranks, (&point, warming.as_ref()), stop, listen);
+            let measured =
+                measured.inspect_err(|_| note_loss(ranks, point.coordinates, journal))?;
+            let Some(measured) = measured else { continue };
+            parts = measured.parts;
+            measured.merged
+        } else {
+            if let Some(warming) = warming {
+                bench.drive(&warming, stop, None, &mut |_| ())?;
+            }
+            bench.measure_point(&point, stop, listen)?
+        };
+        // A database that ended a session will most likely end the next one too, or is gone.
+        let is_lost =
+            matches!(record.end, End::Broken(_)) && bench.engine.server_monitor().is_some();
+        // What broke is kept even without a figure: the run is not whole, and says why.
+        if record.measured > Nanos(0) || matches!(record.end, End::Broken(_)) {
+            journal.point_of_ranks(&parts, &record)?;
+            if together.is_some() {
+                listen(Event::Parts(&parts));
+            }
+            listen(Event::End(&record));
+            records.push(record);
+        }
+        if is_lost {
+            break;
+        }
+    }
+    if let Some(ranks) = together {
+        let ended = if ranks.lost().is_some() {
+            Err(ranks.loss_error())
+        } else {
+            ranks::over(ranks)
+        };
+        // It was noticed between two points, or before the first.
+        ended.inspect_err(|_| {
+            let next = plan(&records).map(|next| next.point.coordinates);
+            if let Some(coordinates) = next.or(last) {
+                note_loss(ranks, coordinates, journal);
+            }
+        })?;
+    }
+    Ok(records)
+}
+
+/// The exit status of a run that lost a rank.
+pub const LOST_STATUS: u8 = 6;
+
+/// Writes which rank was lost, if that is why a point failed. What cannot be written is not
+/// reported: the loss itself is.
+fn note_loss(ranks: &Ranks, coordinates: Coordinates, journal: &mut Journal) {
+    let Some(loss) = ranks.lost() else { return };
+    let line = RankLost {
+        rank: u32::try_from(loss.rank).unwrap_or(u32::MAX),
+        host: ranks
+            .members()
+            .get(loss.rank)
+            .map_or_else(String::new, |member| member.host.clone()),
+        coordinates,
+        how: loss.how.clone(),
+    };
+    let status = LOST_STATUS;
+    let _ = journal
+        .lost(&line)
+        .and_then(|()| journal.end(RanksEnd { status }));
+}

@@ -1,0 +1,63 @@
+//! Plain data types that all other modules share.
+//!
+//! Input: text and numbers. Output: values that parse, print and serialise. This module imports
+//! none of our other modules, accesses no device, reads no clock and prints nothing.
+
+mod bound;
+mod burst;
+mod demand;
+mod demand_at;
+mod engine;
+mod error;
+#[cfg(any(test, feature = "examples"))]
+pub mod examples;
+mod fact;
+pub mod files;
+mod finding;
+mod invocation;
+mod moment;
+mod objective;
+mod op;
+mod pattern;
+mod plan_times;
+mod point;
+pub mod record;
+mod spoken;
+mod sql;
+mod stalled;
+mod target;
+pub(crate) mod text;
+mod units;
+pub mod workload;
+
+pub use bound::{Bound, quantile_name};
+pub use burst::Burst;
+pub use demand::{
+    Demand, DemandInterval, DemandKind, DemandOperations, DemandStream, LatencyShare, LeftOut,
+};
+pub use demand_at::DemandAt;
+pub use engine::{EngineInfo, FioEngine};
+pub use error::Error;
+pub use fact::{
+    BlockDevice, Counters, Extents, FileKind, Host, LimitFacts, OwnThreads, Sample, TargetFacts,
+    VolumeMember,
+};
+pub use finding::{Finding, FindingName, Severity};
+pub use invocation::{Asked, Invocation, OrionFiles, RunOptions};
+pub use moment::{Moment, Resolution};
+pub use objective::{Measure, Objective};
+pub use op::{Cause, Completion, Fault, Kind, Op, Outcome, Slot};
+pub use pattern::Pattern;
+pub use plan_times::{PlanCosts, PlanTime, TablePlan};
+pub use point::{
+    ActiveRanks, Arrivals, Coordinates, Layer, Load, Mix, Point, Step, Stream, Until, WarmUp,
+};
+pub use spoken::{decoded, spoken};
+pub use sql::{
+    Dbms, HotSpot, PrivateServer, ReadWay, Redo, ServerFacts, ServerSample, SqlTarget, SqlWork,
+    Tables, Think,
+};
+pub use stalled::StalledIo;
+pub use target::{Cache, Distribution, Layout, Limit, SimSpec, Slow, Stall, Target};
+pub use text::{drives_a_terminal, escaped, escaped_json, in_line, shell_path, shell_word};
+pub use units::{Bytes, GIB, KIB, MIB, Nanos, Ratio};

@@ -1,0 +1,882 @@
+//! The journal of a run: `journal.jsonl` in the run's directory, append-only, one fact per line.
+//!
+//! Input: a header, then the record of each point when it ends. Each record is synced to disk
+//! before the next point begins. Output: the same lines, however the run ended. A truncated last
+//! line is dropped and reported. The journal never changes a line that it has written.
+
+use super::ranks::{RankGroup, RankLines, RankLost, RankRecord, RanksEnd};
+use super::{End, Imported, PointRecord, StallEvent, WatchedInterval};
+use crate::files::{self, Directory};
+use crate::{
+    Asked, Bytes, Coordinates, Error, Finding, Host, Invocation, KIB, Point, Target, TargetFacts,
+};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Version of the journal's format. Every version ever released can be read: 1 and 2 have other
+/// coordinates, 1 has no lines of measurements by other tools, and 1 to 3 have no lines of ranks.
+pub const FORMAT: u32 = 4;
+
+/// File name of the journal within the run's directory.
+pub const FILE_NAME: &str = "journal.jsonl";
+
+/// Minimum free space: enough for the header and a few points. With less the filesystem counts as
+/// full.
+const FREE_MIN: Bytes = Bytes(128 * KIB);
+
+/// Maximum line length. A point of a week with one-second windows takes about half of it.
+const LINE_MAX: Bytes = Bytes(4 << 30);
+
+/// The first line: the request, the program, the machine and the target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "R: Asked")]
+pub struct Header<R> {
+    /// Version of this format.
+    pub format: u32,
+    /// Version of the program.
+    pub version: String,
+    /// Wall-clock time of the beginning.
+    pub started: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// The target as named by the user.
+    pub target: Target,
+    /// The engine used, and whether I/O goes through the page cache.
+    pub engine: EngineChoice,
+    /// Engine features that the machine allowed.
+    pub engine_about: String,
+    /// All planned points, in order.
+    pub points: Vec<Point>,
+    /// Request and options, used to reproduce the verb's reports and to resume.
+    #[serde(rename = "plan")]
+    pub invocation: Invocation<R>,
+    /// The machine.
+    pub host: Host,
+    /// Facts found about the target.
+    pub facts: TargetFacts,
+    /// Warnings and notes from before the first point.
+    pub findings: Vec<Finding>,
+    /// The ranks that measure together; `None` if one process measures alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<Box<RankGroup>>,
+}
+
+impl<R> Header<R> {
+    /// The request of the run.
+    #[must_use]
+    pub fn request(&self) -> &R {
+        &self.invocation.request
+    }
+}
+
+/// The engine that executes the operations.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineChoice {
+    /// Its name, such as `uring`; `auto` takes the best engine that the machine allows.
+    pub name: String,
+    /// Uses the page cache instead of direct I/O.
+    pub buffered: bool,
+}
+
+/// A line of the journal: written from what is borrowed, read as what is owned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum JournalLine<'a> {
+    Point(Cow<'a, PointRecord>),
+    Imported(Cow<'a, Imported>),
+    Rank(Cow<'a, RankRecord>),
+    Lost(Cow<'a, RankLost>),
+    End(RanksEnd),
+    Watched(Cow<'a, WatchedInterval>),
+    Stall(Cow<'a, StallEvent>),
+    /// A header below the first line, where none may be.
+    #[serde(skip_serializing)]
+    Header(serde::de::IgnoredAny),
+}
+
+/// The first line of the journal.
+#[derive(Serialize, Deserialize)]
+struct HeaderLine<H> {
+    header: H,
+}
+
+/// A line of the journal below its header.
+enum JournalEntry {
+    /// A measured point.
+    Point(Box<PointRecord>),
+    /// A measurement of another tool.
+    Imported(Box<Imported>),
+    /// What one rank measured of the next point.
+    Rank(Box<RankRecord>),
+    /// A rank that was lost.
+    Lost(Box<RankLost>),
+    /// The end of a run with ranks.
+    End(RanksEnd),
+    /// An interval of `rigel watch`.
+    Watched(Box<WatchedInterval>),
+    /// Storage stopped answering, or went on.
+    Stall(StallEvent),
+}
+
+/// The contents of a journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run<R> {
+    /// The request and its surroundings.
+    pub header: Header<R>,
+    /// The points that ended, in the order they ran.
+    pub points: Vec<PointRecord>,
+    /// Measurements of other tools, in the order they were read.
+    pub imported: Vec<Imported>,
+    /// What ranks measured, if there were several.
+    pub ranks: RankLines,
+    /// The intervals that `rigel watch` observed, in order.
+    pub watched: Vec<WatchedInterval>,
+    /// When storage stopped answering and went on, in order.
+    pub stalls: Vec<StallEvent>,
+    /// True if a truncated last line was dropped: the run was killed while writing it.
+    pub cut: bool,
+}
+
+impl<R: Asked> Run<R> {
+    /// Reads the journal of the run in `path`, which is the run's directory or the journal itself.
+    ///
+    /// # Errors
+    /// It is missing, unreadable, of a later format, or damaged anywhere except in its last line.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let path = file_of(path);
+        Self::parse(&path, opened(&path)?)
+    }
+
+    /// Parses a journal's `text`; `path` is only for messages.
+    ///
+    /// # Errors
+    /// The text is of a later format, or damaged anywhere except in its last line.
+    pub fn parse(path: &Path, text: impl BufRead) -> Result<Self, Error> {
+        let (mut points, mut imported, mut watched) = (Vec::new(), Vec::new(), Vec::new());
+        let mut stalls = Vec::new();
+        let mut ranks = RankLines::default();
+        let JournalSummary { header, cut, .. } =
+            read_lines(path, text, &mut |_, entry| match entry {
+                JournalEntry::Point(point) => {
+                    ranks.point(points.len(), &point);
+                    points.push(*point);
+                }
+                JournalEntry::Imported(told) => imported.push(*told),
+                JournalEntry::Rank(part) => ranks.record(*part),
+                JournalEntry::Lost(lost) => ranks.lost.push(*lost),
+                JournalEntry::End(end) => ranks.ended = Some(end),
+                JournalEntry::Watched(interval) => watched.push(*interval),
+                JournalEntry::Stall(event) => stalls.push(event),
+            })?;
+        Ok(Self {
+            header,
+            points,
+            imported,
+            ranks,
+            watched,
+            stalls,
+            cut,
+        })
+    }
+}
+
+impl<R> Run<R> {
+    /// One record for each point, in the order they ran: its visits joined, or the last attempt if
+    /// none was completed.
+    #[must_use]
+    pub fn joined(&self) -> Vec<PointRecord> {
+        super::visits::joined(&self.points)
+    }
+
+    /// The points that completed.
+    #[must_use]
+    pub fn complete(&self) -> Vec<Coordinates> {
+        let joined = self.joined().into_iter();
+        joined
+            .filter(|point| point.end == End::Complete)
+            .map(|point| point.coordinates)
+            .collect()
+    }
+}
+
+impl<R: Asked> Header<R> {
+    /// Reads only the header of the run in `path`, whatever the journal's length.
+    ///
+    /// # Errors
+    /// As [`Run::read`], for the first line.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let path = file_of(path);
+        let first = read_line(&mut opened(&path)?).map_err(|error| unreadable(&path, &error))?;
+        read_lines(&path, opened(&path)?.take(first.bytes), &mut |_, _| ())
+            .map(|lines| lines.header)
+    }
+}
+
+/// A journal being written.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    /// Length of all complete lines, in bytes.
+    whole: Arc<AtomicU64>,
+    /// True once the end of a run with ranks was written.
+    has_end: bool,
+}
+
+impl Journal {
+    /// Creates `directory` and in it a journal that begins with `header`.
+    ///
+    /// # Errors
+    /// The directory exists and is not empty, or cannot be created or written.
+    pub fn create<R: Asked>(directory: &Path, header: &Header<R>) -> Result<Self, Error> {
+        refuse_occupied(directory)?;
+        let failed = |error: std::io::Error| {
+            Error::failed(
+                format!(
+                    "cannot write the run's directory '{}': {error}",
+                    directory.display()
+                ),
+                "give another with --out DIR",
+            )
+        };
+        let made = Directory::make(directory).map_err(failed)?;
+        let path = directory.join(FILE_NAME);
+        let file = made.create(FILE_NAME).map_err(failed)?;
+        lock(&path, &file)?;
+        let mut journal = Self {
+            path,
+            file,
+            whole: Arc::default(),
+            has_end: false,
+        };
+        journal.append(&[HeaderLine { header }])?;
+        // The directory entry of the file must be on disk too, otherwise a power failure loses the
+        // whole file.
+        made.sync().map_err(failed)?;
+        Ok(journal)
+    }
+
+    /// Opens the journal of an interrupted run to add more points. `path` is the run's directory or
+    /// the journal itself. Drops a truncated last line.
+    ///
+    /// # Errors
+    /// The journal cannot be read or written.
+    pub fn reopen<R: Asked>(path: &Path) -> Result<(Self, Run<R>), Error> {
+        let mut points = Vec::new();
+        let (journal, header, cut) = Self::reopen_each(path, &mut |_, point| points.push(point))?;
+        Ok((
+            journal,
+            Run {
+                header,
+                points,
+                imported: Vec::new(),
+                ranks: RankLines::default(),
+                watched: Vec::new(),
+                stalls: Vec::new(),
+                cut,
+            },
+        ))
+    }
+
+    /// Like [`Journal::reopen`], for a journal of any length: passes each point to `each` and
+    /// stores none. Returns the header, and whether a last line was truncated.
+    ///
+    /// # Errors
+    /// As [`Journal::reopen`].
+    pub fn reopen_each<R: Asked>(
+        path: &Path,
+        each: &mut Each<R>,
+    ) -> Result<(Self, Header<R>, bool), Error> {
+        Self::reopen_entries(path, &mut points_alone(each))
+    }
+
+    /// Like [`Journal::reopen_each`], for the intervals of `rigel watch`.
+    ///
+    /// # Errors
+    /// As [`Journal::reopen`].
+    pub fn reopen_watched<R: Asked>(
+        path: &Path,
+        each: &mut EachWatched<R>,
+    ) -> Result<(Self, Header<R>, bool), Error> {
+        Self::reopen_entries(path, &mut watched_alone(each))
+    }
+
+    fn reopen_entries<R: Asked>(
+        path: &Path,
+        each: &mut dyn FnMut(&Header<R>, JournalEntry),
+    ) -> Result<(Self, Header<R>, bool), Error> {
+        let path = file_of(path);
+        let failed = |error: std::io::Error| match error.kind() {
+            ErrorKind::NotFound => unreadable(&path, &error),
+            _ => Error::failed(
+                format!("cannot write '{}': {error}", path.display()),
+                "check that you may write to it, and that its filesystem is writable",
+            ),
+        };
+        // A device is not even opened for writing.
+        if std::fs::symlink_metadata(&path)
+            .is_ok_and(|facts| !facts.is_file() && !facts.is_symlink())
+        {
+            return Err(failed(std::io::Error::other("it is not a regular file")));
+        }
+        let (directory, name) = (
+            path.parent().unwrap_or(Path::new("")),
+            path.file_name().unwrap_or_default(),
+        );
+        // Read, truncate and append through the same open file.
+        let file = Directory::open(directory)
+            .and_then(|directory| directory.append(name))
+            .map_err(failed)?;
+        // Read only once no other process can append any more.
+        lock(&path, &file)?;
+        let JournalSummary { header, whole, cut } = read_lines(&path, BufReader::new(&file), each)?;
+        file.set_len(whole).map_err(failed)?;
+        // A run that is resumed ends anew.
+        let journal = Self {
+            path,
+            file,
+            whole: Arc::new(AtomicU64::new(whole)),
+            has_end: false,
+        };
+        Ok((journal, header, cut))
+    }
+
+    /// Appends the record of a point and waits until it is on disk.
+    ///
+    /// # Errors
+    /// The disk is full or gone. Earlier lines stay readable.
+    pub fn point(&mut self, record: &PointRecord) -> Result<(), Error> {
+        self.check(record, "the record")?;
+        self.append(&[JournalLine::Point(Cow::Borrowed(record))])
+    }
+
+    /// Appends what each rank measured of a point, and then their sum, and waits once until all of it
+    /// is on disk. Lines of ranks without their point are left out when the journal is read.
+    ///
+    /// # Errors
+    /// As [`Journal::point`]. Nothing is written if one of the records could not be read again.
+    pub fn point_of_ranks(
+        &mut self,
+        parts: &[RankRecord],
+        merged: &PointRecord,
+    ) -> Result<(), Error> {
+        for part in parts {
+            self.check(&part.record, &format!("the record of rank {}", part.rank))?;
+        }
+        self.check(merged, "the sum of the ranks")?;
+        let of_ranks = parts.iter().map(Cow::Borrowed).map(JournalLine::Rank);
+        let mut lines: Vec<_> = of_ranks.collect();
+        lines.push(JournalLine::Point(Cow::Borrowed(merged)));
+        self.append(&lines)
+    }
+
+    /// Appends that a rank was lost, and waits until it is on disk.
+    ///
+    /// # Errors
+    /// As [`Journal::point`].
+    pub fn lost(&mut self, lost: &RankLost) -> Result<(), Error> {
+        self.append(&[JournalLine::Lost(Cow::Borrowed(lost))])
+    }
+
+    /// Appends the end of a run with ranks, and waits until it is on disk. Does nothing if this
+    /// journal has its end already.
+    ///
+    /// # Errors
+    /// As [`Journal::point`].
+    pub fn end(&mut self, end: RanksEnd) -> Result<(), Error> {
+        if !self.has_end {
+            self.append(&[JournalLine::End(end)])?;
+            self.has_end = true;
+        }
+        Ok(())
+    }
+
+    /// Appends a measurement of another tool and waits until it is on disk.
+    ///
+    /// # Errors
+    /// As [`Journal::point`].
+    pub fn imported(&mut self, imported: &Imported) -> Result<(), Error> {
+        self.append(&[JournalLine::Imported(Cow::Borrowed(imported))])
+    }
+
+    /// Appends an interval of `rigel watch` and waits until it is on disk.
+    ///
+    /// # Errors
+    /// As [`Journal::point`].
+    pub fn watched(&mut self, interval: &WatchedInterval) -> Result<(), Error> {
+        self.append(&[JournalLine::Watched(Cow::Borrowed(interval))])
+    }
+
+    /// Refuses a record that the reader would refuse. `whom` names it.
+    fn check(&self, record: &PointRecord, whom: &str) -> Result<(), Error> {
+        record.check_windows().map_err(|why| {
+            Error::failed(
+                format!(
+                    "cannot write {whom} at {} to '{}': {why}",
+                    record.coordinates,
+                    self.path.display()
+                ),
+                "what was measured before is complete; use the same version on all hosts",
+            )
+        })
+    }
+
+    /// A writer of events beside the points. The journal's file stays locked while it lives.
+    ///
+    /// # Errors
+    /// The system refuses a descriptor.
+    pub fn events(&self) -> Result<EventWriter, Error> {
+        let file = self.file.try_clone().map_err(|error| {
+            Error::failed(
+                format!("cannot write '{}': {error}", self.path.display()),
+                "",
+            )
+        })?;
+        Ok(EventWriter(Self {
+            path: self.path.clone(),
+            file,
+            whole: Arc::clone(&self.whole),
+            has_end: true,
+        }))
+    }
+
+    fn append(&mut self, lines: &[impl Serialize]) -> Result<(), Error> {
+        let mut text = Vec::new();
+        for line in lines {
+            serde_json::to_writer(&mut text, line)
+                .expect("a journal line is made of maps with text keys");
+            text.push(b'\n');
+        }
+        // A file without a name is deleted when it is closed, with everything written to it.
+        if rustix::fs::fstat(&self.file).is_ok_and(|file| file.st_nlink == 0) {
+            return Err(Error::failed(
+                format!("'{}' was removed during this run", self.path.display()),
+                "start another run, and leave its directory in place until it ends",
+            ));
+        }
+        let written = self
+            .file
+            .write_all(&text)
+            .and_then(|()| self.file.sync_data());
+        if written.is_ok() {
+            self.whole.fetch_add(text.len() as u64, Ordering::Relaxed);
+        } else {
+            // Half a line would damage the next one. A caller that continues after this error finds
+            // the journal intact.
+            let _ = self.file.set_len(self.whole.load(Ordering::Relaxed));
+        }
+        written.map_err(|error| {
+            let hint = match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                    "free some space, then resume with --resume"
+                }
+                _ => "resume with --resume when the directory is writable",
+            };
+            Error::failed(
+                format!("cannot write '{}': {error}", self.path.display()),
+                hint,
+            )
+        })
+    }
+}
+
+/// Appends events to a journal while a point runs.
+#[derive(Debug)]
+pub struct EventWriter(Journal);
+
+impl EventWriter {
+    /// Appends that storage stopped answering or went on, and waits until it is on disk. What cannot
+    /// be written is not reported: the next point fails at it.
+    pub fn stall(&mut self, event: &StallEvent) {
+        let _ = self.0.append(&[JournalLine::Stall(Cow::Borrowed(event))]);
+    }
+}
+
+/// Locks the journal against other writers while `file` is open.
+fn lock(path: &Path, file: &File) -> Result<(), Error> {
+    match rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::usage(
+            format!("another process is still writing '{}'", path.display()),
+            "wait for that run, or stop it with Ctrl-C, then resume it",
+        )),
+        // Measure anyway on a filesystem without locks.
+        _ => Ok(()),
+    }
+}
+
+/// The journal file of the run in `path`, which is the run's directory or the journal itself.
+#[must_use]
+pub fn file_of(path: &Path) -> PathBuf {
+    if path.is_dir() {
+        path.join(FILE_NAME)
+    } else {
+        path.to_path_buf()
+    }
+}
+
+/// True while another process writes to the journal of the run in `path`.
+#[must_use]
+pub fn is_being_written(path: &Path) -> bool {
+    let path = file_of(path);
+    let shared = rustix::fs::FlockOperation::NonBlockingLockShared;
+    files::open(&path)
+        .is_ok_and(|file| rustix::fs::flock(&file, shared) == Err(rustix::io::Errno::WOULDBLOCK))
+}
+
+/// Refuses a run directory that is not empty or not writable. Called before measuring or filling a
+/// scratch file.
+///
+/// # Errors
+/// The directory exists and is not empty, is no directory, may not be written to, or its filesystem
+/// is full. Or root must not write there, because another user could exchange its contents.
+pub fn refuse_unusable(directory: &Path) -> Result<(), Error> {
+    refuse_occupied(directory)?;
+    refuse_unwritable(directory)
+}
+
+/// Refuses a run directory that is not writable, whether it is empty or not.
+///
+/// # Errors
+/// As [`refuse_unusable`], except that the directory need not be empty.
+pub fn refuse_unwritable(directory: &Path) -> Result<(), Error> {
+    let unusable = |why: String| {
+        Error::usage(
+            format!(
+                "the result directory '{}' cannot be used: {why}",
+                directory.display()
+            ),
+            "give another with --out DIR",
+        )
+    };
+    files::refuse_unsafe(directory).map_err(|error| unusable(error.to_string()))?;
+    let existing = directory.ancestors().map(|above| {
+        if above == Path::new("") {
+            Path::new(".")
+        } else {
+            above
+        }
+    });
+    let Some(existing) = existing.into_iter().find(|above| above.exists()) else {
+        return Ok(());
+    };
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    rustix::fs::access(existing, access).map_err(|error| {
+        unusable(format!(
+            "'{}' cannot be written to: {error}",
+            existing.display()
+        ))
+    })?;
+    let free = rustix::fs::statvfs(existing).map_or(u64::MAX, |facts| {
+        facts.f_bavail.saturating_mul(facts.f_frsize)
+    });
+    if free < FREE_MIN.0 {
+        return Err(unusable(format!(
+            "{} are free there, and a run needs at least {FREE_MIN}",
+            Bytes(free)
+        )));
+    }
+    Ok(())
+}
+
+fn refuse_occupied(directory: &Path) -> Result<(), Error> {
+    let hint = "give another with --out DIR, or resume the run in it with --resume DIR";
+    match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Error::usage(
+            format!(
+                "the result directory '{}' cannot be used: {error}",
+                directory.display()
+            ),
+            "give another with --out DIR",
+        )),
+        Ok(mut entries) => match entries.next() {
+            Some(_) => Err(Error::usage(
+                format!(
+                    "the result directory '{}' exists and is not empty",
+                    directory.display()
+                ),
+                hint,
+            )),
+            None => Ok(()),
+        },
+    }
+}
+
+/// Opens a journal for reading. It must be a regular file, because users may name any path.
+fn opened(path: &Path) -> Result<BufReader<File>, Error> {
+    files::open(path)
+        .map(BufReader::new)
+        .map_err(|error| unreadable(path, &error))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+    Error::usage(
+        format!("cannot read the journal '{}': {error}", path.display()),
+        "give the directory of a run, as printed at its end",
+    )
+}
+
+/// The error for an intact header with a request that this version cannot read.
+fn of_another_version<R: Asked>(path: &Path, line: &[u8]) -> Option<Error> {
+    let line: serde_json::Value = serde_json::from_slice(line).ok()?;
+    let header = line.get("header")?;
+    let (version, plan) = (header.get("version")?.as_str()?, header.get("plan")?);
+    let error = serde_json::from_value::<Invocation<R>>(plan.clone()).err()?;
+    Some(Error::usage(
+        format!(
+            "'{}' was written by rigel {version}, and {error}",
+            path.display()
+        ),
+        format!(
+            "read it with rigel {version}; this is {}",
+            env!("CARGO_PKG_VERSION")
+        ),
+    ))
+}
+
+/// Reads the journal of the run in `path` point by point, so that a journal of any length needs the
+/// memory of only one line. Returns the header, and whether a last line was truncated.
+///
+/// # Errors
+/// As [`Run::read`].
+pub fn scan<R: Asked>(path: &Path, each: &mut Each<R>) -> Result<(Header<R>, bool), Error> {
+    let path = file_of(path);
+    let JournalSummary { header, cut, .. } =
+        read_lines(&path, opened(&path)?, &mut points_alone(each))?;
+    Ok((header, cut))
+}
+
+/// Like [`scan`], with what each rank measured of the point, by rank. Also returns which ranks were
+/// lost and how the run ended, without the records of ranks.
+///
+/// # Errors
+/// As [`Run::read`].
+pub fn scan_with_parts<R: Asked>(
+    path: &Path,
+    each: &mut EachWithParts<R>,
+) -> Result<(Header<R>, RankLines, bool), Error> {
+    let path = file_of(path);
+    let mut lines = RankLines::default();
+    let mut take = |header: &Header<R>, entry: JournalEntry| match entry {
+        JournalEntry::Rank(part) => lines.record(*part),
+        JournalEntry::Point(point) => {
+            lines.point(0, &point);
+            let parts = lines.parts.pop().map(|point| point.parts);
+            each(header, *point, parts.unwrap_or_default());
+        }
+        JournalEntry::Lost(lost) => lines.lost.push(*lost),
+        JournalEntry::End(end) => lines.ended = Some(end),
+        JournalEntry::Imported(_) | JournalEntry::Watched(_) | JournalEntry::Stall(_) => {}
+    };
+    let JournalSummary { header, cut, .. } = read_lines(&path, opened(&path)?, &mut take)?;
+    Ok((header, lines, cut))
+}
+
+/// Like [`scan`], for the intervals of `rigel watch`.
+///
+/// # Errors
+/// As [`Run::read`].
+pub fn scan_watched<R: Asked>(
+    path: &Path,
+    each: &mut EachWatched<R>,
+) -> Result<(Header<R>, bool), Error> {
+    let path = file_of(path);
+    let JournalSummary { header, cut, .. } =
+        read_lines(&path, opened(&path)?, &mut watched_alone(each))?;
+    Ok((header, cut))
+}
+
+/// Passes the intervals of `rigel watch` to `each` and skips all other entries.
+fn watched_alone<R>(each: &mut EachWatched<R>) -> impl FnMut(&Header<R>, JournalEntry) {
+    |header, entry| {
+        if let JournalEntry::Watched(interval) = entry {
+            each(header, *interval);
+        }
+    }
+}
+
+/// Passes the points to `each` and skips all other entries.
+fn points_alone<R>(each: &mut Each<R>) -> impl FnMut(&Header<R>, JournalEntry) {
+    |header, entry| {
+        if let JournalEntry::Point(point) = entry {
+            each(header, *point);
+        }
+    }
+}
+
+/// Receives each interval of a journal of `rigel watch`, together with the header.
+pub type EachWatched<'a, R> = dyn FnMut(&Header<R>, WatchedInterval) + 'a;
+
+/// Receives each point of a journal and what each rank measured of it, together with the header.
+pub type EachWithParts<'a, R> = dyn FnMut(&Header<R>, PointRecord, Vec<RankRecord>) + 'a;
+
+/// Receives each point of a journal, together with the header.
+pub type Each<'a, R> = dyn FnMut(&Header<R>, PointRecord) + 'a;
+
+/// Summary of a journal that was read to its end.
+struct JournalSummary<R> {
+    header: Header<R>,
+    /// Length of all complete lines, in bytes.
+    whole: u64,
+    /// True if a last line was truncated.
+    cut: bool,
+}
+
+/// Passes every line below the header to `each`, together with the header.
+fn read_lines<R: Asked>(
+    path: &Path,
+    mut text: impl BufRead,
+    each: &mut dyn FnMut(&Header<R>, JournalEntry),
+) -> Result<JournalSummary<R>, Error> {
+    let damaged = |number: usize, why: &str| {
+        if number == 1 {
+            return Error::usage(
+                format!(
+                    "'{}' is not the journal of a run: line 1 is damaged: {why}",
+                    path.display()
+                ),
+                "give the directory of a run, as printed at its end",
+            );
+        }
+        Error::failed(
+            format!("'{}' line {number} is damaged: {why}", path.display()),
+            "the lines before it are complete; truncate the file there to read them",
+        )
+    };
+    let (mut header, mut number, mut whole) = (None, 0, 0);
+    let cut = loop {
+        number += 1;
+        let line = read_line(&mut text).map_err(|error| unreadable(path, &error))?;
+        if let Some(why) = line.damage {
+            return Err(damaged(number, why));
+        }
+        if !line.is_whole {
+            break line.bytes > 0;
+        }
+        whole += line.bytes;
+        check_format(path, &line.text)?;
+        let Some(header) = &header else {
+            let first = serde_json::from_slice::<HeaderLine<Header<R>>>(&line.text);
+            header = Some(Box::new(first.map(|line| line.header).map_err(
+                |error| {
+                    of_another_version::<R>(path, &line.text)
+                        .unwrap_or_else(|| damaged(number, &error.to_string()))
+                },
+            )?));
+            continue;
+        };
+        let entry = serde_json::from_slice(&line.text)
+            .map_err(|error| damaged(number, &error.to_string()))?;
+        let entry = match entry {
+            JournalLine::Header(_) => return Err(damaged(number, "a second header")),
+            JournalLine::Point(point) => {
+                point.check_windows().map_err(|why| damaged(number, &why))?;
+                JournalEntry::Point(Box::new(point.into_owned()))
+            }
+            JournalLine::Imported(imported) => {
+                JournalEntry::Imported(Box::new(imported.into_owned()))
+            }
+            JournalLine::Rank(part) => {
+                let checked = part.record.check_windows();
+                checked.map_err(|why| damaged(number, &why))?;
+                JournalEntry::Rank(Box::new(part.into_owned()))
+            }
+            JournalLine::Lost(lost) => JournalEntry::Lost(Box::new(lost.into_owned())),
+            JournalLine::End(end) => JournalEntry::End(end),
+            JournalLine::Watched(interval) => {
+                JournalEntry::Watched(Box::new(interval.into_owned()))
+            }
+            JournalLine::Stall(event) => JournalEntry::Stall(event.into_owned()),
+        };
+        each(header, entry);
+    };
+    let header = header.ok_or_else(|| {
+        Error::usage(
+            format!(
+                "'{}' contains no run: its first line is incomplete",
+                path.display()
+            ),
+            "start the run again",
+        )
+    })?;
+    Ok(JournalSummary {
+        header: *header,
+        whole,
+        cut,
+    })
+}
+
+/// A line as it is in the file.
+#[derive(Default)]
+struct RawLine {
+    /// Includes the line break; empty if the line cannot be from a journal.
+    text: Vec<u8>,
+    bytes: u64,
+    /// True if the line has its line break.
+    is_whole: bool,
+    /// Why the line cannot be from a journal.
+    damage: Option<&'static str>,
+}
+
+/// Reads a line. Users may name any file as a journal: once a line cannot be from a journal, its
+/// bytes are counted up to [`LINE_MAX`], but no longer stored.
+fn read_line(text: &mut impl BufRead) -> std::io::Result<RawLine> {
+    let mut line = RawLine::default();
+    let mut is_ours = true;
+    loop {
+        let piece = text.fill_buf()?;
+        let end = piece.iter().position(|byte| *byte == b'\n');
+        let piece = &piece[..end.map_or(piece.len(), |at| at + 1)];
+        let length = piece.len();
+        // JSON escapes control characters. After a power failure, a truncated line may end in
+        // zeros.
+        is_ours &= !piece
+            .iter()
+            .any(|byte| *byte < b' ' && !byte.is_ascii_whitespace());
+        if is_ours {
+            line.text.extend_from_slice(piece);
+        } else {
+            line.text = Vec::new();
+        }
+        line.bytes += length as u64;
+        line.is_whole = end.is_some();
+        text.consume(length);
+        if line.bytes > LINE_MAX.0 {
+            line.damage = Some("it is longer than 4 GiB");
+        } else if line.is_whole && !is_ours {
+            line.damage = Some("it contains control characters");
+        }
+        if line.is_whole || length == 0 || line.damage.is_some() {
+            return Ok(line);
+        }
+    }
+}
+
+/// Reports a later format as such, instead of failing on the first thing that it changed.
+fn check_format(path: &Path, line: &[u8]) -> Result<(), Error> {
+    #[derive(Deserialize)]
+    struct Only {
+        header: Format,
+    }
+    #[derive(Deserialize)]
+    struct Format {
+        format: u32,
+    }
+    match serde_json::from_slice::<Only>(line) {
+        Ok(Only {
+            header: Format { format },
+        }) if format > FORMAT => Err(Error::usage(
+            format!(
+                "'{}' has format {format}, and this version reads formats up to {FORMAT}",
+                path.display()
+            ),
+            "read it with the version that wrote it, or a later one",
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,52 @@
+//! Events of storage that stops answering, as the journal has them.
+
+use crate::{Coordinates, StalledIo};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StallChange {
+    /// Nothing has completed for ten seconds.
+    Begun,
+    /// Still nothing has completed.
+    Lasts,
+    /// Operations complete again.
+    Over,
+    /// The run ended before an operation completed.
+    Ended,
+}
+
+/// An event of a stall of all I/O during a point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StallEvent {
+    /// The point.
+    pub coordinates: Coordinates,
+    /// Wall-clock time at which it was noticed.
+    pub noticed: String,
+    /// What happened.
+    pub change: StallChange,
+    /// The outstanding operations; at the end of a stall, those of the last look before it.
+    pub stalled: StalledIo,
+}
+
+impl fmt::Display for StallEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            coordinates,
+            change,
+            stalled,
+            ..
+        } = self;
+        match change {
+            StallChange::Begun | StallChange::Lasts => write!(f, "{coordinates}: {stalled}"),
+            StallChange::Over => write!(
+                f,
+                "{coordinates}: operations complete again, after {:.0} s",
+                stalled.silent.as_secs_f64()
+            ),
+            StallChange::Ended => write!(f, "{coordinates}: ended while {stalled}"),
+        }
+    }
+}

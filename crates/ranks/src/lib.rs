@@ -1,0 +1,849 @@
+//! This process among others: rank, size, barrier, exchange, abort.
+//!
+//! Input: a channel to a process manager that started this process several times. Output:
+//! [`Ranks`], by which rank 0 and the others exchange messages and know of each other's end. The
+//! process manager is asked only at the beginning and at the end (`manager`): by its own protocol
+//! (`pmi`), or through a library of MPI (`library`). In between, every rank
+//! has a connection to rank 0 (`star`), because a process manager cannot tell that a rank hangs,
+//! and takes a hundred times as long.
+//!
+//! Every rank sends a sign of life each second. Rank 0 gives up a rank that it has not heard for ten
+//! seconds, and others give up rank 0 after seven. Who gives up, or whose launcher is gone, sets the
+//! stop flag of its run. This module knows nothing of what is measured.
+
+mod clocks;
+mod frame;
+#[cfg(feature = "mpi")]
+mod library;
+mod manager;
+mod place;
+pub mod pmi;
+mod star;
+
+pub use clocks::ClockOffset;
+pub use frame::FRAME_MAX;
+#[cfg(feature = "mpi")]
+pub use library::MpiLibrary;
+pub use manager::{BarrierTimes, ProcessManager};
+pub use place::{Channel, Environment, LaunchedAs};
+
+use clocks::Pong;
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
+use frame::FrameKind;
+use rigel_device::clock::Clock;
+use rigel_model::{Error, Nanos};
+use ring::digest;
+use rustix::process::{Pid, Signal, getpid, getppid, kill_process};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use star::{Invitation, Listening};
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Shutdown, TcpStream};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// Barriers that only bound the clocks.
+const BOUNDING: usize = 3;
+/// Time from one sign of life to the next.
+const BEAT: Nanos = Nanos::from_secs(1);
+/// Rank 0 gives up a rank that is silent for this long.
+const SILENT: Nanos = Nanos::from_secs(10);
+/// Another rank gives up rank 0 after this time, and stops. It is shorter, so that a rank whose link
+/// is cut has stopped before rank 0 says that it is lost: see `limit_of`.
+const SILENT_ROOT: Nanos = Nanos::from_secs(7);
+/// How often the stop flag and the launcher are looked at.
+const LOOK: Nanos = Nanos::from_millis(100);
+/// A rank that is cut off from rank 0 ends itself after this time, whatever its I/O does.
+const GRACE: Nanos = Nanos::from_secs(5);
+/// Time for the last barrier.
+const LAST: Nanos = Nanos::from_secs(30);
+/// Messages from this length on are deflated.
+const DEFLATE_FROM: usize = 4096;
+/// Maximum length of a message that arrives deflated.
+const MESSAGE_MAX: u64 = 1 << 30;
+
+/// How to join the others.
+#[derive(Debug, Clone)]
+pub struct Joining {
+    /// Time in which all ranks must have started, and then reach rank 0.
+    pub within: Nanos,
+    /// Names and addresses of this host, best first, for the case that it is rank 0's.
+    pub addresses: Vec<String>,
+    /// The only address to listen on and to be reached at, if the user gave one.
+    pub address: Option<String>,
+    /// First and last port to listen on; any free one if the user gave none.
+    pub ports: Option<(u16, u16)>,
+    /// True if the process may kill itself when it is cut off from rank 0 and its I/O hangs.
+    pub ends_itself: bool,
+}
+
+/// Who a rank is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankMember {
+    /// Name of its host.
+    pub host: String,
+    /// Identifies the running kernel: ranks of one host have the same.
+    pub boot_id: String,
+    /// Version of the program.
+    pub version: String,
+    /// Digest of the command line and the working directory.
+    pub arguments: String,
+}
+
+impl RankMember {
+    /// A rank of this version of the program.
+    #[must_use]
+    pub fn of_this_program(host: String, boot_id: String) -> Self {
+        Self {
+            host,
+            boot_id,
+            version: env!("CARGO_PKG_VERSION").into(),
+            arguments: String::new(),
+        }
+    }
+
+    /// Digest of a command line, without the program, and the directory that it is given in.
+    #[must_use]
+    pub fn digest_of(arguments: impl Iterator<Item = OsString>, directory: &Path) -> String {
+        let mut digest = digest::Context::new(&digest::SHA256);
+        for argument in arguments {
+            digest.update(argument.as_bytes());
+            digest.update(&[0]);
+        }
+        digest.update(directory.as_os_str().as_bytes());
+        hexadecimal(&digest.finish().as_ref()[..8])
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+    digits.collect::<Vec<_>>().concat()
+}
+
+/// A rank that was lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// Its number.
+    pub rank: usize,
+    /// How it was noticed.
+    pub how: String,
+}
+
+/// A message, or what came instead of one.
+enum Arrival {
+    Data(Vec<u8>),
+    Fail(Failure),
+    End,
+    Lost,
+}
+
+/// Why a rank cannot go on.
+#[derive(Serialize, Deserialize)]
+struct Failure {
+    status: u8,
+    what: String,
+    hint: String,
+}
+
+/// One connection.
+struct Link {
+    /// The rank at its other end.
+    peer: usize,
+    writer: Mutex<TcpStream>,
+}
+
+/// What the threads of a process share.
+struct SharedLinks {
+    rank: usize,
+    clock: Clock,
+    links: Vec<Link>,
+    /// The run's stop flag.
+    stop: Arc<AtomicBool>,
+    lost: OnceLock<Loss>,
+    /// The status that rank 0 sent at the end.
+    ended: OnceLock<u8>,
+    /// True once connections may close without being a loss.
+    over: AtomicBool,
+}
+
+/// This process among others.
+pub struct Ranks {
+    size: usize,
+    /// The process manager, once all have joined.
+    manager: Option<Mutex<Box<dyn ProcessManager>>>,
+    shared: Arc<SharedLinks>,
+    inbox: Mutex<Receiver<(usize, Arrival)>>,
+    pongs: Mutex<Receiver<Pong>>,
+    members: Vec<RankMember>,
+    /// By rank: the barriers at the beginning.
+    barriers: Vec<Vec<BarrierTimes>>,
+}
+
+impl Ranks {
+    /// Joins the other ranks. `stop` is the run's stop flag: if one rank's is set, all are.
+    ///
+    /// # Errors
+    /// Not all ranks were started, or rank 0 cannot be reached. The process manager is returned with
+    /// the error, since somebody has to end those that were started.
+    pub fn join(
+        mut manager: Box<dyn ProcessManager>,
+        joining: &Joining,
+        member: &RankMember,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, (Error, Box<dyn ProcessManager>)> {
+        let clock = Clock::real();
+        let (barriers, streams) = match Self::meet(&mut *manager, joining, &clock) {
+            Ok(met) => met,
+            Err(error) => return Err((error, manager)),
+        };
+        let place = (manager.rank(), manager.size());
+        let connected = Self::connected(place, clock, streams, stop, joining.ends_itself);
+        let joined = connected.and_then(|mut ranks| {
+            let of_all = ranks.exchange(&(member.clone(), barriers), joining.within)?;
+            (ranks.members, ranks.barriers) = of_all.into_iter().unzip();
+            Ok(ranks)
+        });
+        match joined {
+            Ok(mut ranks) => {
+                ranks.manager = Some(Mutex::new(manager));
+                Ok(ranks)
+            }
+            Err(error) => Err((error, manager)),
+        }
+    }
+
+    /// Waits for all ranks, and connects them with rank 0.
+    fn meet(
+        manager: &mut dyn ProcessManager,
+        joining: &Joining,
+        clock: &Clock,
+    ) -> Result<(Vec<BarrierTimes>, Vec<TcpStream>), Error> {
+        let (rank, size) = (manager.rank(), manager.size());
+        let within = joining.within;
+        let mut barriers = vec![manager.barrier(clock, within)?];
+        let streams = if rank == 0 {
+            let listening = Listening::listen(joining.address.as_deref(), joining.ports)?;
+            let text = listening
+                .invitation(joining.reachable())?
+                .to_text(manager.room())?;
+            barriers.push(manager.announce(&text, clock, within)?);
+            listening.welcome(size, clock, within)?
+        } else {
+            let (text, times) = manager.announced(clock, within)?;
+            barriers.push(times);
+            vec![star::join(
+                &Invitation::of_text(&text)?,
+                rank,
+                clock,
+                within,
+            )?]
+        };
+        // Each rank late once in turn would make the bounds narrow; three barriers check enough.
+        for _ in 0..BOUNDING {
+            barriers.push(manager.barrier(clock, within)?);
+        }
+        Ok((barriers, streams))
+    }
+
+    /// Starts the threads of the connections.
+    fn connected(
+        (rank, size): (usize, usize),
+        clock: Clock,
+        streams: Vec<TcpStream>,
+        stop: Arc<AtomicBool>,
+        ends_itself: bool,
+    ) -> Result<Self, Error> {
+        let failed = |error| Error::failed(format!("a connection to a rank failed: {error}"), "");
+        let (arrivals, inbox) = mpsc::channel();
+        let (ponged, pongs) = mpsc::channel();
+        let mut links = Vec::new();
+        let mut readers = Vec::new();
+        for (peer, stream) in (usize::from(rank == 0)..).zip(streams) {
+            // Silence is noticed by this timeout, since a beat comes every second.
+            let silent = Some(Duration::from_nanos(limit_of(rank).0));
+            stream.set_read_timeout(silent).map_err(failed)?;
+            stream.set_write_timeout(silent).map_err(failed)?;
+            readers.push((peer, stream.try_clone().map_err(failed)?));
+            links.push(Link {
+                peer,
+                writer: Mutex::new(stream),
+            });
+        }
+        let shared = Arc::new(SharedLinks {
+            rank,
+            clock,
+            links,
+            stop,
+            lost: OnceLock::new(),
+            ended: OnceLock::new(),
+            over: AtomicBool::new(false),
+        });
+        let start = |name: String, run: Box<dyn FnOnce() + Send>| {
+            let thread = std::thread::Builder::new().name(name).spawn(run);
+            thread.map(drop).map_err(failed)
+        };
+        for (peer, stream) in readers {
+            let (shared, arrivals, ponged) =
+                (Arc::clone(&shared), arrivals.clone(), ponged.clone());
+            let read = move || shared.read(peer, stream, &arrivals, &ponged);
+            start(format!("rank {peer}"), Box::new(read))?;
+        }
+        let of_beats = Arc::clone(&shared);
+        let beat = move || of_beats.beat(&arrivals, ends_itself);
+        start("beats".into(), Box::new(beat))?;
+        Ok(Self {
+            size,
+            manager: None,
+            shared,
+            inbox: Mutex::new(inbox),
+            pongs: Mutex::new(pongs),
+            members: Vec::new(),
+            barriers: Vec::new(),
+        })
+    }
+
+    /// Number of this rank, from 0.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.shared.rank
+    }
+
+    /// Number of ranks.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// True for rank 0, which plans, judges and writes.
+    #[must_use]
+    pub fn is_root(&self) -> bool {
+        self.shared.rank == 0
+    }
+
+    /// The address of the rank at the other end of the first connection: for all but rank 0, that of
+    /// rank 0.
+    #[must_use]
+    pub fn peer_address(&self) -> Option<IpAddr> {
+        let writer = lock(&self.shared.links.first()?.writer);
+        writer.peer_addr().ok().map(|address| address.ip())
+    }
+
+    /// Who the ranks are, by rank.
+    #[must_use]
+    pub fn members(&self) -> &[RankMember] {
+        &self.members
+    }
+
+    /// The clock of this rank; other ranks' offsets are between such clocks.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.shared.clock
+    }
+
+    /// The rank that was lost, if one was.
+    #[must_use]
+    pub fn lost(&self) -> Option<&Loss> {
+        self.shared.lost.get()
+    }
+
+    /// The status with which rank 0 ended the run, once it has.
+    #[must_use]
+    pub fn ended(&self) -> Option<u8> {
+        self.shared.ended.get().copied()
+    }
+
+    /// Rank and host in words: `rank 1 on h2`.
+    #[must_use]
+    pub fn named(&self, rank: usize) -> String {
+        match self.members.get(rank) {
+            Some(member) => format!("rank {rank} on {}", member.host),
+            None => format!("rank {rank}"),
+        }
+    }
+
+    /// Number of different kernels.
+    #[must_use]
+    pub fn hosts(&self) -> usize {
+        self.hosts_of(&(0..self.size).collect::<Vec<_>>())
+    }
+
+    /// Number of different kernels on which these ranks run.
+    #[must_use]
+    pub fn hosts_of(&self, ranks: &[usize]) -> usize {
+        let members = ranks.iter().filter_map(|rank| self.members.get(*rank));
+        let mut boots: Vec<&str> = members.map(|one| &*one.boot_id).collect();
+        boots.sort_unstable();
+        boots.dedup();
+        boots.len()
+    }
+
+    /// Sends a message to another rank. Ranks other than 0 can only send to rank 0.
+    ///
+    /// # Errors
+    /// The connection broke, or the message is too long.
+    pub fn send(&self, to: usize, message: &impl Serialize) -> Result<(), Error> {
+        let (kind, bytes) = packed(message)?;
+        self.shared.send(to, kind, &bytes)
+    }
+
+    /// Sends a message to all ranks that rank 0 is connected to.
+    ///
+    /// # Errors
+    /// As [`Ranks::send`].
+    pub fn send_all(&self, message: &impl Serialize) -> Result<(), Error> {
+        let (kind, bytes) = packed(message)?;
+        let mut links = self.shared.links.iter();
+        links.try_for_each(|link| self.shared.send(link.peer, kind, &bytes))
+    }
+
+    /// The next message of any rank, until `due` on this rank's clock; `None` if none came. Rank 0
+    /// keeps no order between ranks.
+    ///
+    /// # Errors
+    /// A rank was lost, or cannot go on; or rank 0 has ended the run.
+    pub fn receive<Message: DeserializeOwned>(
+        &self,
+        due: Nanos,
+    ) -> Result<Option<(usize, Message)>, Error> {
+        let left = due.since(self.shared.clock.now());
+        let arrived = lock(&self.inbox).recv_timeout(Duration::from_nanos(left.0));
+        match arrived {
+            Err(mpsc::RecvTimeoutError::Timeout) => Ok(None),
+            Err(mpsc::RecvTimeoutError::Disconnected) | Ok((_, Arrival::Lost)) => {
+                Err(self.loss_error())
+            }
+            Ok((from, Arrival::Data(bytes))) => {
+                let read = serde_json::from_slice(&bytes);
+                let message = read.map_err(|error| self.unreadable(from, &error.to_string()))?;
+                Ok(Some((from, message)))
+            }
+            Ok((from, Arrival::Fail(failure))) => {
+                let what = format!("{}: {}", self.named(from), failure.what);
+                Err(match failure.status {
+                    2 => Error::usage(what, failure.hint),
+                    _ => Error::failed(what, failure.hint),
+                })
+            }
+            Ok((_, Arrival::End)) => Err(Error::failed("rank 0 has ended the run", "")),
+        }
+    }
+
+    /// The error for a message that does not say what it should.
+    #[must_use]
+    pub fn unreadable(&self, from: usize, why: &str) -> Error {
+        Error::failed(
+            format!("{} sent what cannot be read: {why}", self.named(from)),
+            "is it the same version of rigel?",
+        )
+    }
+
+    /// The error for a rank that was lost.
+    #[must_use]
+    pub fn loss_error(&self) -> Error {
+        let (rank, how) = self.lost().map_or((0, "its connection is gone"), |lost| {
+            (lost.rank, &*lost.how)
+        });
+        Error::failed(
+            format!("{} was lost: {how}", self.named(rank)),
+            "what is complete is in the journal; resume it with --resume and as many ranks",
+        )
+    }
+
+    /// Every rank gives a value and receives those of all, by rank. Also a barrier.
+    ///
+    /// # Errors
+    /// As [`Ranks::receive`], or a rank did not answer in `within`.
+    pub fn exchange<Value: Serialize + DeserializeOwned + Clone>(
+        &self,
+        value: &Value,
+        within: Nanos,
+    ) -> Result<Vec<Value>, Error> {
+        if self.is_root() {
+            let values = self.gather(value, within)?;
+            self.send_all(&values)?;
+            Ok(values)
+        } else {
+            self.send(0, value)?;
+            let values: Vec<Value> = self.from_root(within)?;
+            if values.len() == self.size {
+                Ok(values)
+            } else {
+                Err(self.unreadable(0, &format!("{} values of {}", values.len(), self.size)))
+            }
+        }
+    }
+
+    /// Rank 0's side of an exchange whose result it keeps for itself: the values of all, by rank.
+    ///
+    /// # Errors
+    /// As [`Ranks::exchange`].
+    pub fn gather<Value: DeserializeOwned + Clone>(
+        &self,
+        own: &Value,
+        within: Nanos,
+    ) -> Result<Vec<Value>, Error> {
+        let due = self.shared.clock.now().plus(within);
+        let mut values: Vec<Option<Value>> = vec![None; self.size];
+        values[0] = Some(own.clone());
+        while let Some(missing) = values.iter().position(Option::is_none) {
+            let (from, value) = self
+                .receive(due)?
+                .ok_or_else(|| self.no_answer(missing, within))?;
+            values[from] = Some(value);
+        }
+        Ok(values.into_iter().flatten().collect())
+    }
+
+    /// The next message of rank 0.
+    ///
+    /// # Errors
+    /// As [`Ranks::exchange`].
+    pub fn from_root<Message: DeserializeOwned>(&self, within: Nanos) -> Result<Message, Error> {
+        let due = self.shared.clock.now().plus(within);
+        let (_, message) = self
+            .receive(due)?
+            .ok_or_else(|| self.no_answer(0, within))?;
+        Ok(message)
+    }
+
+    /// Waits until all ranks have come here.
+    ///
+    /// # Errors
+    /// As [`Ranks::exchange`].
+    pub fn barrier(&self, within: Nanos) -> Result<(), Error> {
+        self.exchange(&(), within).map(drop)
+    }
+
+    /// The error for a rank that lives and does not answer.
+    #[must_use]
+    pub fn no_answer(&self, rank: usize, within: Nanos) -> Error {
+        Error::failed(
+            format!("{} did not answer in {}", self.named(rank), within.exact()),
+            "it is alive: does its I/O hang? See its kernel's log",
+        )
+    }
+
+    /// Tells rank 0 that this rank cannot go on, and why. Waits for the end of the run. Does
+    /// nothing on rank 0, or if rank 0 is lost or has ended the run.
+    pub fn fail(&self, error: &Error) {
+        if self.is_root() || self.ended().is_some() || self.lost().is_some() {
+            return;
+        }
+        let (what, hint) = match error {
+            Error::Usage { what, hint } | Error::Failed { what, hint } => (what, hint),
+        };
+        let failure = Failure {
+            status: error.exit_status(),
+            what: what.clone(),
+            hint: hint.clone(),
+        };
+        let text = serde_json::to_vec(&failure).expect("text and a number");
+        let _ = self.shared.send(0, FrameKind::Fail, &text);
+    }
+
+    /// Ends the run with the status of rank 0: rank 0 sends its own, the others wait for it. Then
+    /// all say goodbye to the process manager together. Returns the status of all.
+    ///
+    /// # Errors
+    /// A rank was lost before.
+    pub fn end(&self, status: u8) -> Result<u8, Error> {
+        let status = if self.is_root() {
+            self.shared.over.store(true, Ordering::Release);
+            for link in &self.shared.links {
+                let _ = self.shared.send(link.peer, FrameKind::End, &[status]);
+            }
+            status
+        } else {
+            self.await_end()?
+        };
+        if let Some(manager) = &self.manager {
+            let mut manager = lock(manager);
+            manager.barrier(&self.shared.clock, LAST)?;
+            manager.finalize()?;
+        }
+        Ok(status)
+    }
+
+    /// Waits for the end that rank 0 sends, however long its report takes.
+    fn await_end(&self) -> Result<u8, Error> {
+        loop {
+            if let Some(status) = self.ended() {
+                return Ok(status);
+            }
+            if self.lost().is_some() {
+                return Err(self.loss_error());
+            }
+            let due = self.shared.clock.now().plus(BEAT);
+            // Messages of a run that ends early are no longer needed.
+            let _ = self.receive::<serde::de::IgnoredAny>(due);
+        }
+    }
+
+    /// Asks the process manager to end all ranks, this one included. Does not wait for it.
+    pub fn abort(&self, status: u8) {
+        self.shared.over.store(true, Ordering::Release);
+        if let Some(manager) = &self.manager {
+            let _ = lock(manager).abort(status);
+        }
+    }
+
+    /// The clocks of all ranks against that of rank 0, by rank; only rank 0 asks.
+    ///
+    /// # Errors
+    /// A rank was lost, or did not answer.
+    pub fn clock_offsets(&self, exchanges: usize) -> Result<Vec<ClockOffset>, Error> {
+        let pongs = lock(&self.pongs);
+        while pongs.try_recv().is_ok() {}
+        let mut offsets = vec![ClockOffset::default()];
+        for link in &self.shared.links {
+            let mut best = ClockOffset::UNKNOWN;
+            for _ in 0..exchanges {
+                let sent = self.shared.clock.now();
+                self.shared
+                    .send(link.peer, FrameKind::Ping, &sent.0.to_be_bytes())?;
+                let pong = loop {
+                    // A rank that is gone is noticed first where its connection is read.
+                    match pongs.recv_timeout(Duration::from_nanos(SILENT.plus(GRACE).0)) {
+                        // An answer to an earlier question may come late.
+                        Ok(pong) if pong.peer == link.peer && pong.sent == sent => break pong,
+                        Ok(_) => {}
+                        Err(_) if self.lost().is_some() => return Err(self.loss_error()),
+                        Err(_) => return Err(self.no_answer(link.peer, SILENT)),
+                    }
+                };
+                best = best.better_of(ClockOffset::of(&pong));
+            }
+            let bounds = clocks::bounds(&self.barriers[0], &self.barriers[link.peer]);
+            best.agreed = best.agrees_with(bounds);
+            offsets.push(best);
+        }
+        Ok(offsets)
+    }
+}
+
+impl Drop for Ranks {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Ordering::Release);
+        for link in &self.shared.links {
+            // Wakes the thread that reads from it.
+            let _ = lock(&link.writer).shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Joining {
+    /// The names at which rank 0 is reached: the user's, or all of this host but those that only
+    /// this host reaches.
+    fn reachable(&self) -> Vec<String> {
+        if let Some(address) = &self.address {
+            return vec![address.clone()];
+        }
+        let others: Vec<String> = self
+            .addresses
+            .iter()
+            .filter(|name| !star::is_loopback(name))
+            .cloned()
+            .collect();
+        if others.is_empty() {
+            vec!["127.0.0.1".into()]
+        } else {
+            others
+        }
+    }
+}
+
+impl SharedLinks {
+    fn send(&self, to: usize, kind: FrameKind, bytes: &[u8]) -> Result<(), Error> {
+        let link = self.links.iter().find(|link| link.peer == to);
+        let link = link.expect("ranks send to rank 0, and rank 0 to all others");
+        frame::write(&mut *lock(&link.writer), kind, bytes)
+            .map_err(|error| Error::failed(format!("rank {to} cannot be reached: {error}"), ""))
+    }
+
+    /// Reads from a connection until it ends.
+    fn read(
+        &self,
+        peer: usize,
+        mut stream: TcpStream,
+        arrivals: &Sender<(usize, Arrival)>,
+        pongs: &Sender<Pong>,
+    ) {
+        loop {
+            let read = frame::read(&mut stream);
+            let at = self.clock.now();
+            // The receivers live as long as the process measures.
+            let arrived = |arrival| drop(arrivals.send((peer, arrival)));
+            match read {
+                Ok((FrameKind::Beat, _)) => {}
+                Ok((FrameKind::Ping, mut bytes)) => {
+                    bytes.extend_from_slice(&self.clock.now().0.to_be_bytes());
+                    let _ = self.send(peer, FrameKind::Pong, &bytes);
+                }
+                Ok((FrameKind::Pong, bytes)) => {
+                    if let Some(pong) = Pong::read(peer, &bytes, at) {
+                        let _ = pongs.send(pong);
+                    }
+                }
+                Ok((FrameKind::Stop, _)) => self.stop.store(true, Ordering::Relaxed),
+                Ok((FrameKind::Data, bytes)) => arrived(Arrival::Data(bytes)),
+                Ok((FrameKind::Deflated, bytes)) => match inflated(&bytes) {
+                    Ok(bytes) => arrived(Arrival::Data(bytes)),
+                    Err(error) => return self.lose(peer, &error, arrivals),
+                },
+                Ok((FrameKind::Fail, bytes)) => match serde_json::from_slice(&bytes) {
+                    Ok(failure) => arrived(Arrival::Fail(failure)),
+                    Err(error) => return self.lose(peer, &error.into(), arrivals),
+                },
+                Ok((FrameKind::End, bytes)) => {
+                    let status = bytes.first().copied().unwrap_or(1);
+                    self.over.store(true, Ordering::Release);
+                    let _ = self.ended.set(status);
+                    self.stop.store(true, Ordering::Relaxed);
+                    return arrived(Arrival::End);
+                }
+                Err(error) => return self.lose(peer, &error, arrivals),
+            }
+        }
+    }
+
+    /// Notes that a rank is gone.
+    fn lose(&self, peer: usize, error: &std::io::Error, arrivals: &Sender<(usize, Arrival)>) {
+        use std::io::ErrorKind::{TimedOut, UnexpectedEof, WouldBlock};
+        let how = match error.kind() {
+            WouldBlock | TimedOut => format!("no beat for {}", limit_of(self.rank).exact()),
+            UnexpectedEof => "its connection closed".into(),
+            _ => format!("its connection broke: {error}"),
+        };
+        self.note_loss(peer, how, arrivals);
+    }
+
+    fn note_loss(&self, rank: usize, how: String, arrivals: &Sender<(usize, Arrival)>) {
+        if self.over.load(Ordering::Acquire) {
+            return;
+        }
+        let _ = self.lost.set(Loss { rank, how });
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = arrivals.send((rank, Arrival::Lost));
+    }
+
+    /// Sends signs of life, passes a stop on, and watches the launcher.
+    fn beat(&self, arrivals: &Sender<(usize, Arrival)>, ends_itself: bool) {
+        let launcher = getppid();
+        let (mut next, mut has_told) = (Nanos(0), false);
+        while !self.over.load(Ordering::Acquire) {
+            let now = self.clock.now();
+            if self.lost.get().is_some() {
+                return self.end_after_grace(ends_itself);
+            }
+            if is_gone(launcher) {
+                self.note_loss(self.rank, "its launcher is gone".into(), arrivals);
+                continue;
+            }
+            if self.stop.load(Ordering::Relaxed) && !has_told {
+                has_told = true;
+                self.tell_all(FrameKind::Stop);
+            }
+            if now >= next {
+                next = now.plus(BEAT);
+                self.tell_all(FrameKind::Beat);
+            }
+            self.clock.wait_until(now.plus(LOOK));
+        }
+    }
+
+    /// A broken connection is noticed where it is read.
+    fn tell_all(&self, kind: FrameKind) {
+        for link in &self.links {
+            let _ = frame::write(&mut *lock(&link.writer), kind, &[]);
+        }
+    }
+
+    /// Ends a process that is cut off and does not end by itself: its I/O hangs. Rank 0 is left to
+    /// write what it has.
+    fn end_after_grace(&self, ends_itself: bool) {
+        if self.rank == 0 || !ends_itself {
+            return;
+        }
+        self.clock.wait_until(self.clock.now().plus(GRACE));
+        let _ = kill_process(getpid(), Signal::KILL);
+    }
+}
+
+/// The silence after which `rank` gives up the other end of a connection.
+///
+/// The last sign of life that arrived at rank 0 was sent up to a beat before the link was cut, so
+/// rank 0 may wait that much less than its limit from then on. The other side waits for all of its
+/// own limit, and needs some time to stop. Between the two are 3 s.
+fn limit_of(rank: usize) -> Nanos {
+    if rank == 0 { SILENT } else { SILENT_ROOT }
+}
+
+/// True if the process that started this one is gone: another one has become its parent.
+fn is_gone(launcher: Option<Pid>) -> bool {
+    getppid() != launcher
+}
+
+fn packed(message: &impl Serialize) -> Result<(FrameKind, Vec<u8>), Error> {
+    let text = serde_json::to_vec(message).expect("messages are maps with text keys");
+    if text.len() < DEFLATE_FROM {
+        return Ok((FrameKind::Data, text));
+    }
+    let mut deflated = DeflateEncoder::new(Vec::new(), Compression::fast());
+    deflated
+        .write_all(&text)
+        .and_then(|()| deflated.finish())
+        .map(|bytes| (FrameKind::Deflated, bytes))
+        .map_err(|error| Error::failed(format!("a message cannot be deflated: {error}"), ""))
+}
+
+fn inflated(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    DeflateDecoder::new(bytes)
+        .take(MESSAGE_MAX + 1)
+        .read_to_end(&mut text)?;
+    if text.len() as u64 > MESSAGE_MAX {
+        return Err(std::io::Error::other("a message longer than 1 GiB"));
+    }
+    Ok(text)
+}
+
+fn lock<Value>(mutex: &Mutex<Value>) -> MutexGuard<'_, Value> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_rank_whose_link_is_cut_stops_before_rank_0_gives_it_up(
+            // When the link is cut, after the last sign of life that went through.
+            since_beat in 0.0..1.0_f64,
+            // A sign of life that a busy machine sends late, and one that is long on its way.
+            late_ms in 0.0..500.0_f64,
+            delay_ms in 0.0..500.0_f64,
+            // Each clock runs too fast or too slow by this.
+            (root_ppm, other_ppm) in (-500.0..500.0_f64, -500.0..500.0_f64),
+        ) {
+            let ms = |time: Nanos| time.as_secs_f64() * 1e3;
+            let longest = ms(BEAT) + ms(LOOK) + late_ms;
+            // Rank 0 heard of it last before the cut, the other of rank 0 last when what was on its
+            // way had arrived.
+            let cut = since_beat * longest;
+            let given_up = ms(limit_of(0)) * (1.0 - root_ppm / 1e6);
+            let gives_up = cut + delay_ms + ms(limit_of(1)) * (1.0 + other_ppm / 1e6);
+            // The stop flag is looked at twice on its way to the last operation.
+            let has_stopped = gives_up + 2.0 * ms(LOOK);
+            prop_assert!(has_stopped < given_up, "{has_stopped} ms, {given_up} ms");
+        }
+    }
+}

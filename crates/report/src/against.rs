@@ -1,0 +1,87 @@
+//! A demand beside a calibration: the table by stream and the answer.
+
+use super::document::{Block, Section};
+use super::{database, parts};
+use rigel_analyse::quantity::{capital, per_second, rounded_length, rounded_percent, time};
+use rigel_analyse::{DemandAgainst, StreamAgainst, Usage};
+use rigel_model::Bytes;
+
+/// The section.
+pub(super) fn section(of: &DemandAgainst) -> Section {
+    let row = |one: &StreamAgainst| {
+        vec![
+            one.kind.words().to_string(),
+            per_second(one.per_s),
+            parts::known(one.mean_bytes, size),
+            parts::known(one.database_us, time),
+            parts::known(one.storage_us, |us| time(us.value)),
+            usage(one.usage),
+            one.fits.word().to_string(),
+            one.by.clone(),
+        ]
+    };
+    let table = parts::rows(
+        &interval(of),
+        &[
+            "stream",
+            "#asked",
+            "#size",
+            "#in the database",
+            "#here",
+            "#uses",
+            "fits",
+            "this storage",
+        ],
+        of.streams.iter().map(row).collect(),
+    );
+    let mut said = vec![
+        format!("{}: {}.", capital(of.fits.word()), of.reason()),
+        "'Uses' is the part of the storage's time that a stream needs; the streams of the \
+         calibration were measured one after the other, so the sum is an estimate."
+            .into(),
+    ];
+    said.extend(of.seconds.map(|seconds| {
+        format!(
+            "The rates are means of {}: bursts are not in them.",
+            rounded_length(seconds)
+        )
+    }));
+    if !of.censored.is_empty() {
+        said.push(format!(
+            "The database asked for at least this: {}.",
+            of.censored
+        ));
+    }
+    let mut blocks = vec![Block::Table(table)];
+    blocks.extend(said.into_iter().map(Block::Text));
+    parts::section(
+        "demand",
+        "What the database asks, beside what this storage can do",
+        "",
+        blocks,
+    )
+}
+
+fn interval(of: &DemandAgainst) -> String {
+    let among = database::among(of.intervals, of.share_below);
+    database::caption(&of.database, &of.label, of.begin, of.seconds, &among)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a size is positive; casts saturate"
+)]
+fn size(bytes: f64) -> String {
+    Bytes(bytes as u64).to_string()
+}
+
+/// The range of a part, such as `5 % to 9 %`.
+fn usage(of: Usage) -> String {
+    let low = rounded_percent(of.low);
+    match of.high.map(rounded_percent) {
+        None => format!("{low} or more"),
+        Some(high) if high == low => low,
+        Some(high) => format!("{low} to {high}"),
+    }
+}

@@ -1,0 +1,678 @@
+//! The report of a comparison: conditions that differ, each figure with its ratio, the overlaid
+//! curves, distributions and rounds of all runs.
+//!
+//! Input: journals that were read; the first is the baseline.
+
+use super::distribution::Chosen;
+use super::document::{
+    Axis, Block, Document, Headline, Lines, Merge, Plot, Section, Series, Shape, Table, Unit,
+};
+use super::parts::{self, Amount, AmountUnit};
+use super::soak::thinned;
+use super::throughput::{self, At, Group, first_classes};
+use super::{distribution, frame, setup};
+use rigel_analyse::request::Run;
+use rigel_analyse::{
+    self as analyse, Change, ComparedSide, Comparison, Conclusion, Course, Estimate, Figure,
+    Judgement, Limits, LoadChange, PointSummary, Row, Scope, Subject, summarise_within,
+};
+use rigel_model::record::PointRecord;
+use rigel_model::{Finding, Step};
+use serde::Serialize;
+
+/// Maximum number of figures in large type.
+const FIGURES_MAX: usize = 4;
+
+/// Maximum number of runs whose figures the text shows side by side.
+const RUNS_IN_TEXT_MAX: usize = 6;
+
+/// Maximum number of quantities drawn over time: iostat has hundreds.
+const PANELS_MAX: usize = 12;
+
+/// Prepares a run for a comparison.
+#[must_use]
+pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
+    let (header, result) = (&run.header, frame::result(run));
+    let is_more_planned = header
+        .request()
+        .next(header.facts.usable.0, 0, result.points())
+        .is_some();
+    Subject::of_run(name, run, &result, is_more_planned)
+}
+
+/// The JSON report. Fields are only added, never renamed or removed.
+#[derive(Serialize)]
+struct ComparisonReport<'a> {
+    conclusion: Conclusion,
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+    findings: Vec<Finding>,
+}
+
+/// The comparison as one JSON document.
+#[must_use]
+pub fn json(comparison: &Comparison) -> String {
+    let (conclusion, findings) = (comparison.conclusion(), comparison.findings());
+    super::data::document(&ComparisonReport {
+        conclusion,
+        comparison,
+        findings,
+    })
+}
+
+/// The report of these runs, with `found` as their comparison; the first run is the baseline.
+#[must_use]
+pub fn document(runs: &[(&Run, &Subject)], found: &Comparison) -> Document {
+    let names = found.names.join(", ");
+    Document {
+        title: format!("{names}: rigel compare"),
+        heading: format!("rigel compare of {names}"),
+        about: about(found),
+        conclusion: found.conclusion(),
+        headlines: figures(found),
+        sections: sections(runs, found),
+    }
+}
+
+/// Which side is the baseline, and the runs of each side if one has several.
+fn about(found: &Comparison) -> String {
+    let baseline = format!("{} is the baseline", found.names[0]);
+    if found.is_of_single_runs() {
+        return baseline;
+    }
+    let sides = found.sides.iter().map(|side| {
+        let runs: Vec<&str> = side.runs.iter().map(|run| run.name.as_str()).collect();
+        format!("{}: {}", side.name, runs.join(", "))
+    });
+    format!("{}; {baseline}", sides.collect::<Vec<_>>().join("; "))
+}
+
+/// The headline ratios of the first side after the baseline. Certain differences come first, because
+/// an imported series may have dozens of figures.
+fn figures(found: &Comparison) -> Vec<Headline> {
+    let headlines = found
+        .figures
+        .iter()
+        .enumerate()
+        .filter(|(_, row)| row.headline);
+    let with = headlines.filter_map(|(index, row)| Some((index, row, (*row.changes.first()?)?)));
+    let mut with: Vec<(usize, &Row, Change)> = with.collect();
+    let differs = |row: &Row| {
+        found
+            .verdicts
+            .first()
+            .is_some_and(|it| it.worse.contains(&row.name) || it.better.contains(&row.name))
+    };
+    with.sort_by_key(|(_, row, _)| !differs(row));
+    with.into_iter()
+        .take(FIGURES_MAX)
+        .map(|(index, row, change)| {
+            if row.unit.is_of_events() {
+                return of_events(index, row, change);
+            }
+            let interval = match interval(&change) {
+                none if none.is_empty() => parts::UNKNOWN.into(),
+                known => known,
+            };
+            let [before, after] = [0, 1].map(|run| value(row, run));
+            Headline {
+                name: format!("figures.{index}.changes.0.ratio"),
+                label: row.name.clone(),
+                value: format!("× {:.3}", change.ratio),
+                interval,
+                note: format!("{}: {before} and {after}", word(change.judgement)),
+                exact: change.ratio,
+            }
+        })
+        .collect()
+}
+
+/// The figures of events, which may be none on one side: then there is no ratio.
+fn of_events(index: usize, row: &Row, change: Change) -> Headline {
+    Headline {
+        name: format!("figures.{index}.figures.1.value"),
+        label: row.name.clone(),
+        value: value(row, 1),
+        interval: String::new(),
+        note: format!(
+            "{}: {} in the baseline",
+            word(change.judgement),
+            value(row, 0)
+        ),
+        exact: row.figures[1].map_or(0.0, |figure| figure.estimate.value),
+    }
+}
+
+fn value(row: &Row, run: usize) -> String {
+    parts::known(row.figures[run], |figure| shown(figure, row.unit))
+}
+
+/// `80,123 ± 0.6 %`.
+fn shown(figure: Figure, unit: analyse::FigureUnit) -> String {
+    let value = amount(figure.estimate, unit);
+    let Some(interval) = figure.estimate.interval else {
+        return value.to_string();
+    };
+    match (figure.is_known(), figure.estimate.precision()) {
+        (true, Some(share)) if share >= 1.0 => format!("{value} ± over 100 %"),
+        (true, Some(_)) => format!("{value} {}", value.plus_minus()),
+        (true, None) => value.in_cell(),
+        // The range between two values that were tried.
+        _ => interval.high.map_or_else(
+            || value.to_string(),
+            |high| format!("{value} to {}", amount(high.into(), unit)),
+        ),
+    }
+}
+
+fn amount(estimate: Estimate, unit: analyse::FigureUnit) -> Amount {
+    let unit = match unit {
+        analyse::FigureUnit::Microseconds => AmountUnit::Microseconds,
+        analyse::FigureUnit::Share => AmountUnit::Share,
+        analyse::FigureUnit::TimeShare => AmountUnit::TimeShare,
+        _ => AmountUnit::Number,
+    };
+    Amount::new(estimate, unit)
+}
+
+/// A ratio: `0.832`.
+fn digits(value: f64) -> String {
+    match value {
+        f64::INFINITY => "-".into(),
+        ..10.0 => format!("{value:.3}"),
+        ..1000.0 => format!("{value:.1}"),
+        _ => "over 1000".into(),
+    }
+}
+
+/// The interval of a ratio: `0.826 to 0.838`; empty if it is not known.
+fn interval(change: &Change) -> String {
+    match change.interval {
+        Some(Limits {
+            low,
+            high: Some(high),
+        }) => format!("{} to {}", digits(low), digits(high)),
+        Some(Limits { low, high: None }) => format!("at least {}", digits(low)),
+        None => String::new(),
+    }
+}
+
+fn word(judgement: Judgement) -> &'static str {
+    match judgement {
+        Judgement::Better => "better",
+        Judgement::Worse => "worse",
+        Judgement::NoDifferenceShown => "no difference shown",
+        Judgement::NotKnown => "not known",
+    }
+}
+
+/// A judgement in a narrow column.
+fn sign(judgement: Judgement) -> &'static str {
+    match judgement {
+        Judgement::NoDifferenceShown => "=",
+        Judgement::NotKnown => "?",
+        judgement => word(judgement),
+    }
+}
+
+fn sections(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Section> {
+    let what = if found.rounds.is_empty() {
+        "Stalls and the time stood still are of all points together."
+    } else {
+        "Medians are over rounds, with 95 % intervals that allow for similar neighbours; the rest \
+         is not judged."
+    };
+    let lead = format!("Ratios are to {}, the baseline. {what}", found.names[0]);
+    let mut sections = vec![
+        conditions(found),
+        parts::section(
+            "figures",
+            "Figures side by side",
+            &lead,
+            vec![Block::Table(table(found))],
+        ),
+    ];
+    let points: Vec<Vec<PointSummary>> = runs.iter().map(|(run, _)| points_of(run)).collect();
+    let colours = colours(runs, found);
+    sections.extend(drawn(runs, &points, &colours));
+    sections.extend(over_time(runs, &colours));
+    sections.extend(each_run(found));
+    let records: Vec<Vec<PointRecord>> = runs.iter().map(|(run, _)| run.joined()).collect();
+    let same_work = (1..found.names.len()).all(|side| !found.is_of_other_work(side, Scope::Small));
+    let shown = if same_work {
+        chosen(runs, &records)
+    } else {
+        Vec::new()
+    };
+    let mut distributions = distribution::section(&shown);
+    if let Some(section) = &mut distributions {
+        section.lead = "The same load in each run, with all operations.".into();
+    }
+    sections.extend(distributions);
+    sections.push(loads(found));
+    sections.push(parts::each_finding(found.findings()));
+    sections.push(commands(runs));
+    sections
+}
+
+fn points_of(run: &Run) -> Vec<PointSummary> {
+    let bound = run.header.request().bound();
+    run.joined()
+        .iter()
+        .map(|record| summarise_within(record, bound))
+        .collect()
+}
+
+/// One column for each run, with its ratio and the judgement of it.
+fn table(found: &Comparison) -> Table {
+    let several = found.names.len() > 2;
+    let many = if several { "*" } else { "" };
+    let value = |row: &Row, run: usize| match row.figures[run] {
+        // Their intervals are in the JSON report, and in comparisons of two.
+        Some(figure) if several => amount(figure.estimate, row.unit).to_string(),
+        _ => value(row, run),
+    };
+    let mut columns = vec![String::new(), format!("#{}", found.names[0])];
+    for name in &found.names[1..] {
+        columns.extend([
+            format!("#{name}"),
+            "#ratio".into(),
+            format!("{many}95 % interval"),
+            String::new(),
+        ]);
+    }
+    let rows = found.figures.iter().map(|row| {
+        let mut cells = vec![row.name.clone(), value(row, 0)];
+        for (at, change) in row.changes.iter().enumerate() {
+            cells.push(value(row, at + 1));
+            cells.extend(change.map_or_else(
+                || {
+                    [
+                        "-".into(),
+                        String::new(),
+                        found.without_ratio(row, at + 1).into(),
+                    ]
+                },
+                |change| {
+                    [
+                        digits(change.ratio),
+                        interval(&change),
+                        if several { sign } else { word }(change.judgement).into(),
+                    ]
+                },
+            ));
+        }
+        cells
+    });
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    parts::rows("Figures of the runs as a whole", &columns, rows.collect())
+}
+
+/// The figures of each run, if some side has several. Wide tables are shown on a page only.
+fn each_run(found: &Comparison) -> Option<Section> {
+    if found.is_of_single_runs() {
+        return None;
+    }
+    let runs = || found.sides.iter().flat_map(|side| &side.runs);
+    let mut columns = vec![String::new()];
+    columns.extend(runs().map(|run| format!("#{}", run.name)));
+    let rows = found.figures.iter().map(|row| {
+        let figures = row.runs.iter().flatten();
+        let mut cells = vec![row.name.clone()];
+        cells.extend(figures.map(|figure| {
+            parts::known(*figure, |figure| {
+                amount(figure.estimate, row.unit).to_string()
+            })
+        }));
+        cells
+    });
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let table = parts::rows("Figures of each run", &columns, rows.collect());
+    let lead = "What a side's figure is the geometric mean of; stalls are added up.";
+    let section = parts::section("runs", "Run by run", lead, vec![Block::Table(table)]);
+    Some(if runs().count() > RUNS_IN_TEXT_MAX {
+        parts::full(section)
+    } else {
+        section
+    })
+}
+
+/// The drawn loads of a run: small I/O in a closed loop, or an open loop.
+fn curve_of(points: &[PointSummary]) -> Vec<At<'_>> {
+    let closed = first_classes(points, |point| {
+        point.step() == Step::Depth
+            || point
+                .coordinates
+                .small_alone()
+                .is_some_and(|small| small > 0)
+    });
+    if closed.len() > 1 {
+        closed
+    } else {
+        first_classes(points, |point| point.step() == Step::Rate)
+    }
+}
+
+fn drawn(
+    runs: &[(&Run, &Subject)],
+    points: &[Vec<PointSummary>],
+    colours: &[Option<u8>],
+) -> Option<Section> {
+    let groups: Vec<Group<'_>> = runs
+        .iter()
+        .zip(points)
+        .map(|((_, subject), points)| Group {
+            name: &subject.name,
+            loads: curve_of(points),
+            shape: Shape::Line,
+        })
+        .collect();
+    let is_sql = points.iter().flatten().any(|point| point.sql.is_some());
+    let mut chart =
+        throughput::latency_chart(&groups, Vec::new(), if is_sql { "op/s" } else { "IOPS" })?;
+    // A side has the same colour for the medians and the p99 of all its runs.
+    if let Plot::Lines(lines) = &mut chart.plot {
+        for series in &mut lines.series {
+            let run = runs
+                .iter()
+                .position(|(_, subject)| series.name.starts_with(&format!("{} p", subject.name)));
+            series.colour = run.and_then(|run| colours[run]);
+        }
+    }
+    let lead = "All runs in one chart. Whiskers are 95 % intervals: where they do not overlap, \
+                the runs differ.";
+    let blocks = parts::beside([Some(chart)]).into_iter().collect();
+    Some(parts::section(
+        "latency-throughput",
+        "Latency against throughput",
+        lead,
+        blocks,
+    ))
+}
+
+/// The colours of the runs in all charts: those of one side have one colour.
+fn colours(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Option<u8>> {
+    let of_run = |(index, (_, subject)): (usize, &(&Run, &Subject))| {
+        let is_own = |side: &ComparedSide| side.runs.iter().any(|run| run.name == subject.name);
+        let side = found.sides.iter().position(is_own).unwrap_or(index);
+        u8::try_from(side % 8).ok()
+    };
+    runs.iter().enumerate().map(of_run).collect()
+}
+
+/// The unit of an axis.
+fn axis_unit(unit: analyse::FigureUnit) -> Unit {
+    match unit {
+        analyse::FigureUnit::PerSecond => Unit::PerSecond,
+        analyse::FigureUnit::MbPerSecond => Unit::MbPerSecond,
+        analyse::FigureUnit::Microseconds => Unit::Microseconds,
+        analyse::FigureUnit::Share | analyse::FigureUnit::TimeShare => Unit::Share,
+        analyse::FigureUnit::Outstanding
+        | analyse::FigureUnit::Count
+        | analyse::FigureUnit::PerMinute
+        | analyse::FigureUnit::Other => Unit::Number,
+    }
+}
+
+/// All runs over time, each from its own start: one panel per quantity, one line per run.
+fn over_time(runs: &[(&Run, &Subject)], colours: &[Option<u8>]) -> Option<Section> {
+    let mut courses: Vec<(usize, &Course)> = runs
+        .iter()
+        .enumerate()
+        .flat_map(|(run, (_, one))| {
+            one.over_time
+                .courses
+                .iter()
+                .map(move |course| (run, course))
+        })
+        .collect();
+    // Quantities that are judged come first.
+    courses.sort_by_key(|(_, course)| course.unit == analyse::FigureUnit::Other);
+    let line = |(run, course): (usize, &Course)| Series {
+        colour: colours[run],
+        ..thinned(
+            &runs[run].1.name,
+            &course.values,
+            |at| at.0,
+            &|at| Some(at.1),
+            Merge::Median,
+        )
+    };
+    let (mut panels, mut names): (Vec<Lines>, Vec<&str>) = (Vec::new(), Vec::new());
+    for (_, course) in &courses {
+        let is_same =
+            |(_, other): &&(usize, &Course)| other.name == course.name && other.unit == course.unit;
+        let same = || courses.iter().filter(is_same).copied();
+        // A quantity of only one run cannot be compared.
+        if names.contains(&course.name.as_str()) || same().count() < 2 {
+            continue;
+        }
+        names.push(&course.name);
+        let x = Axis {
+            label: "since the start of each".into(),
+            unit: Unit::Seconds,
+            ..Axis::default()
+        };
+        let y = Axis {
+            label: course.name.clone(),
+            unit: axis_unit(course.unit),
+            ..Axis::default()
+        };
+        panels.push(Lines {
+            x,
+            y,
+            series: same().map(line).collect(),
+            ..Lines::default()
+        });
+    }
+    if panels.is_empty() {
+        return None;
+    }
+    panels.truncate(PANELS_MAX);
+    let description = format!(
+        "{} of {} runs, each from its own start.",
+        names[..panels.len()].join(", "),
+        runs.len()
+    );
+    let left_out = match names.len() - panels.len() {
+        0 => String::new(),
+        more => format!(" {more} more quantities are in the tables."),
+    };
+    let chart = parts::chart(
+        "rounds",
+        "All runs in one chart",
+        description,
+        Plot::Stack { panels },
+    );
+    let lead = format!(
+        "Each run from its own start. If there are many rounds, several share a point: their \
+         median.{left_out}"
+    );
+    Some(parts::section(
+        "timeline",
+        "Rounds over time",
+        &lead,
+        vec![Block::Chart(Box::new(chart))],
+    ))
+}
+
+/// The lowest and the highest load that all runs have in common, for each run; empty if there is
+/// none.
+fn chosen<'a>(runs: &[(&Run, &Subject)], records: &'a [Vec<PointRecord>]) -> Vec<Chosen<'a>> {
+    let common: Vec<&PointRecord> = records.first().map_or_else(Vec::new, |first| {
+        let everywhere = |record: &&PointRecord| {
+            records.iter().all(|others| {
+                others
+                    .iter()
+                    .any(|other| other.coordinates == record.coordinates)
+            })
+        };
+        let usable = |record: &&PointRecord| {
+            matches!(
+                record.coordinates.step(),
+                Step::Depth | Step::Rate | Step::Cell
+            ) && record.coordinates.small_and_large().0 > 0
+        };
+        first.iter().filter(usable).filter(everywhere).collect()
+    });
+    let (Some(least), Some(most)) = (
+        common.iter().min_by_key(|record| record.coordinates),
+        common.iter().max_by_key(|record| {
+            (
+                record.coordinates.small_and_large().1 == 0,
+                record.coordinates,
+            )
+        }),
+    ) else {
+        return Vec::new();
+    };
+    let mut wanted = vec![least.coordinates];
+    if most.coordinates != least.coordinates {
+        wanted.push(most.coordinates);
+    }
+    let mut chosen = Vec::new();
+    for coordinates in wanted {
+        for ((_, subject), records) in runs.iter().zip(records) {
+            let found = records
+                .iter()
+                .find(|record| record.coordinates == coordinates);
+            chosen.extend(found.map(|record| (format!("{}, {coordinates}", subject.name), record)));
+        }
+    }
+    chosen
+}
+
+/// The ratios at each load that a run shares with the baseline; a sentence if it shares none.
+fn loads(found: &Comparison) -> Section {
+    let several = found.names.len() > 2;
+    let row = |point: &LoadChange| {
+        let load = if found
+            .points
+            .iter()
+            .any(|other| other.run == point.run && other.is_beside(point))
+        {
+            format!("{} {}", point.load, point.class)
+        } else {
+            point.load.clone()
+        };
+        let mut cells = vec![found.names[point.run].clone(), load];
+        cells.extend([point.iops, point.p50, point.p99].map(|change| {
+            parts::known(change, |change| {
+                let known = interval(&change);
+                let known = if known.is_empty() || several {
+                    String::new()
+                } else {
+                    format!(" ({known})")
+                };
+                let judgement = match change.judgement {
+                    Judgement::NoDifferenceShown => "=",
+                    Judgement::NotKnown => "?",
+                    judgement => word(judgement),
+                };
+                format!("{}{known} {judgement}", digits(change.ratio))
+            })
+        }));
+        cells
+    };
+    let run = if several { "run" } else { "*run" };
+    let columns = [run, "load", "throughput", "p50", "p99"];
+    let caption = format!("Ratio to {} at each load that both have", found.names[0]);
+    let mut table = parts::rows(&caption, &columns, found.points.iter().map(row).collect());
+    table.folded = table.rows.len() > 14;
+    let mut blocks = vec![Block::Table(table)];
+    let changes = || {
+        found
+            .points
+            .iter()
+            .flat_map(|point| [point.iops, point.p50, point.p99])
+            .flatten()
+    };
+    let judged = changes()
+        .filter(|change| change.judgement != Judgement::NotKnown)
+        .count();
+    let different = changes()
+        .filter(|change| matches!(change.judgement, Judgement::Better | Judgement::Worse))
+        .count();
+    if judged > 0 {
+        blocks.push(Block::Text(format!(
+            "= no difference shown, ? not known. {different} of {judged} ratios differ, each \
+             judged by its own interval; by chance alone one in 20 does."
+        )));
+    }
+    for run in (1..found.names.len()).filter(|_| found.rounds.is_empty()) {
+        if found.points.iter().all(|point| point.run != run) {
+            blocks.push(Block::Text(format!(
+                "{} and {} have no load in common.",
+                found.names[run], found.names[0]
+            )));
+        }
+    }
+    parts::section("loads", "Load by load", "", blocks)
+}
+
+/// What differs between the conditions of the runs.
+fn conditions(found: &Comparison) -> Section {
+    let rows: Vec<Vec<String>> = found
+        .conditions
+        .iter()
+        .map(|it| {
+            let left_out = it.not_compared.map_or("", figures_of);
+            vec![
+                found.names[it.run].clone(),
+                it.name.into(),
+                it.before.clone(),
+                it.after.clone(),
+                left_out.into(),
+            ]
+        })
+        .collect();
+    let run = if found.names.len() > 2 { "run" } else { "*run" };
+    let there = if found.names.len() > 2 {
+        "there"
+    } else {
+        &found.names[1]
+    };
+    let columns = [run, "condition", &found.names[0], there, "not compared"];
+    let table = parts::rows("Conditions that differ", &columns, rows);
+    let mut blocks = vec![];
+    for run in 1..found.names.len() {
+        if found
+            .conditions
+            .iter()
+            .all(|condition| condition.run != run)
+        {
+            let (name, baseline) = (&found.names[run], &found.names[0]);
+            blocks.push(Block::Text(format!(
+                "{name} was made under the same conditions as {baseline}."
+            )));
+        }
+    }
+    blocks.push(Block::Table(table));
+    let lead = "A condition that differs may be why figures differ.";
+    parts::section("conditions", "Conditions", lead, blocks)
+}
+
+/// Figures in words: `figures of small I/O`.
+fn figures_of(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Small => "figures of small I/O",
+        Scope::Large => "figures of large I/O",
+        Scope::Log => "figures of log writes",
+        Scope::All => "all figures",
+    }
+}
+
+/// The command of each run.
+fn commands(runs: &[(&Run, &Subject)]) -> Section {
+    let mut blocks = Vec::new();
+    for (run, Subject { name, .. }) in runs {
+        let header = &run.header;
+        let text = format!(
+            "{name}: {}, begun {}, by Rigel {}",
+            header.facts.name, header.started, header.version
+        );
+        blocks.extend([Block::Text(text), Block::Code(setup::again(header))]);
+    }
+    let lead = "The commands that repeat them, with the same seeds.";
+    parts::full(parts::section("setup", "What was run", lead, blocks))
+}

@@ -1,0 +1,267 @@
+//! The machine-readable report: JSON and CSV.
+
+use super::csv::CsvTable;
+use rigel_analyse::request::{Header, Run};
+use rigel_analyse::sql::{ServerFigures, ServerRate};
+use rigel_analyse::{
+    Calibration, ClassSummary, Conclusion, CurveResult, DatabaseResult, FitResult, HostsAtLoad,
+    ImportedSummary, LayersResult, PointSummary, Predictability, RanksResult, ReportedKnee,
+    RunResult, WatchResult, ranks,
+};
+use rigel_model::{Error, Finding, Host, TargetFacts};
+use serde::Serialize;
+
+/// Version of the format of JSON reports. Since 2, coordinates name their loads.
+const FORMAT: u32 = 2;
+
+/// The start of every JSON report of a run: the command, the target, and the versions.
+#[derive(Debug, Serialize)]
+pub(super) struct Head<'a> {
+    /// Version of the report format.
+    format: u32,
+    version: &'a str,
+    started: &'a str,
+    command: &'a [String],
+    engine: &'a str,
+    engine_about: &'a str,
+    host: &'a Host,
+    target: &'a TargetFacts,
+}
+
+impl<'a> Head<'a> {
+    pub(super) fn of(header: &'a Header) -> Self {
+        Self {
+            format: FORMAT,
+            version: &header.version,
+            started: &header.started,
+            command: &header.command,
+            engine: &header.engine.name,
+            engine_about: &header.engine_about,
+            host: &header.host,
+            target: &header.facts,
+        }
+    }
+}
+
+/// A report as one JSON document with a final line break.
+pub(super) fn document(report: &impl Serialize) -> String {
+    serde_json::to_string_pretty(report).expect("a report is made of maps with text keys") + "\n"
+}
+
+/// The JSON report. Fields are only added, never renamed or removed.
+#[derive(Debug, Serialize)]
+struct RunReport<'a> {
+    #[serde(flatten)]
+    head: Head<'a>,
+    conclusion: Conclusion,
+    points_planned: usize,
+    points: &'a [PointSummary],
+    /// For `calibrate`: its results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calibration: Option<&'a Calibration>,
+    /// For `curve`: its results as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    curve: Option<&'a CurveResult>,
+    /// For `layers`: the cost of each layer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layers: Option<&'a LayersResult>,
+    /// For `fit`: how many times the demand is carried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fit: Option<&'a FitResult>,
+    /// For `watch`: the demand of each disk and database.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    watch: Option<&'a WatchResult>,
+    /// For `import`: the figures of other tools.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    imported: &'a [ImportedSummary],
+    /// For `import`: what reports of databases say, and the demand that follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database: Option<&'a DatabaseResult>,
+    /// For `import`: the knee of the loads, if they are one curve.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    knee: Option<&'a ReportedKnee>,
+    /// For a soak or a single imported throughput series: its analysis over time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predictability: Option<&'a Predictability>,
+    /// For a run with several ranks: its hosts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranks: Option<RanksResult>,
+    /// For a run with several ranks, if asked for: its hosts at every load.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    each_host: &'a [HostsAtLoad],
+    findings: Vec<&'a Finding>,
+}
+
+/// The report of a run as one JSON document.
+#[must_use]
+pub fn json(run: &Run, result: &RunResult) -> String {
+    json_with(run, result, &[])
+}
+
+/// The same with all hosts at every load.
+///
+/// # Errors
+/// One process measured the run alone.
+pub fn json_with_each_host(run: &Run, result: &RunResult) -> Result<String, Error> {
+    Ok(json_with(run, result, &super::ranks::each_load(run)?))
+}
+
+fn json_with(run: &Run, result: &RunResult, each_host: &[HostsAtLoad]) -> String {
+    let header = &run.header;
+    let points = result.points();
+    let mut report = RunReport {
+        head: Head::of(header),
+        conclusion: result.conclusion(header),
+        points_planned: header.points.len().max(points.len()),
+        points,
+        calibration: None,
+        curve: None,
+        layers: None,
+        fit: None,
+        watch: None,
+        imported: &[],
+        database: None,
+        knee: None,
+        predictability: None,
+        ranks: ranks(run),
+        each_host,
+        findings: result.all_findings(&header.findings).collect(),
+    };
+    match result {
+        RunResult::Matrix(_) => {}
+        RunResult::Calibration(found) => report.calibration = Some(found),
+        RunResult::Curve(found) => report.curve = Some(found),
+        RunResult::Layers(found) => report.layers = Some(found),
+        RunResult::Fit(found) => report.fit = Some(found),
+        RunResult::Watch(found) => {
+            report.watch = Some(found);
+            report.predictability = found.course.as_ref().map(|course| &course.found);
+        }
+        RunResult::Soak(found) => report.predictability = Some(&found.found),
+        RunResult::Imported(found) => {
+            report.imported = &found.sources;
+            report.database = found.database.as_ref();
+            report.knee = found.knee.as_ref();
+            let of_database = found
+                .database
+                .as_ref()
+                .and_then(|found| found.series.as_ref());
+            let series = found.series.as_ref().or(of_database);
+            report.predictability = series.map(|series| &series.found);
+        }
+    }
+    document(&report)
+}
+
+/// The report of a run as CSV: a header line, then one line for every class of every point. Columns
+/// are only added at the end, never renamed or removed.
+#[must_use]
+pub fn csv(points: &[PointSummary]) -> String {
+    let mut table = CsvTable::new(
+        "small,large,class,io_bytes,outstanding,done,failed,iops,mib_per_s,mean_us,deviation_us,\
+         min_us,p50_us,p90_us,p99_us,p999_us,max_us,littles_law,steady,cpu_us_per_io,warm_up_s,\
+         measured_s,distinct_blocks,step,offered,iops_low,iops_high,p50_low_us,p50_high_us,\
+         p99_low_us,p99_high_us,service_p50_us,service_p99_us,delay_p99_us,unserved,blocks_per_s,\
+         logical_per_s,physical_per_s,written_per_s,log_bytes_per_s,commits_per_s,db_cpus,\
+         physical_per_db_cpu_s,page_cache_share,kernel_mean_us",
+    );
+    for point in points {
+        for class in &point.classes {
+            let failed: u64 = class.failed.values().sum();
+            let (small, large) = point.coordinates.small_and_large();
+            table
+                .value(small)
+                .value(large)
+                .text(&class.name)
+                .value(class.io_bytes)
+                .value(class.outstanding);
+            table
+                .value(class.done)
+                .value(failed)
+                .value(format_args!("{:.2}", class.iops));
+            table.figure(Some(class.mib_per_s));
+            let times = class.latency.map(|l| {
+                [
+                    l.mean_us,
+                    l.deviation_us,
+                    l.min_us,
+                    l.p50_us,
+                    l.p90_us,
+                    l.p99_us,
+                    l.p999_us,
+                    l.max_us,
+                ]
+            });
+            (0..8).for_each(|at| {
+                table.figure(times.map(|times| times[at]));
+            });
+            let steady = class
+                .steady
+                .and_then(|steady| steady.steady)
+                .map(|steady| if steady { "yes" } else { "no" });
+            let cpu = point.cpu_us_per_io.map(|cpu| format!("{cpu:.4}"));
+            table
+                .value(format_args!("{:.4}", class.littles_law))
+                .maybe(steady)
+                .maybe(cpu);
+            table
+                .figure(Some(point.warm_up_s))
+                .figure(Some(point.measured_s))
+                .value(class.coverage.distinct);
+            confidence(&mut table, point, class);
+            of_server(&mut table, point);
+            table.figure(class.kernel_mean_us);
+            table.end();
+        }
+    }
+    table.into_text()
+}
+
+/// Writes the columns from `step` to `unserved`: intervals, and figures of an open loop. Empty
+/// means unknown.
+fn confidence(table: &mut CsvTable, point: &PointSummary, class: &ClassSummary) {
+    let known = class.confidence;
+    let intervals = [
+        class.rate().interval,
+        known.and_then(|known| known.p50_us),
+        known.and_then(|known| known.p99_us),
+    ];
+    table
+        .value(point.coordinates.step_name())
+        .figure(class.offered);
+    for interval in intervals {
+        table
+            .figure(interval.map(|limits| limits.low))
+            .figure(interval.and_then(|limits| limits.high));
+    }
+    table
+        .figure(class.service.map(|service| service.p50_us))
+        .figure(class.service.map(|service| service.p99_us));
+    table
+        .figure(class.scheduling_delay.map(|delay| delay.p99_us))
+        .value(class.unserved);
+}
+
+/// Writes the columns from `blocks_per_s` on: a database server's figures. Empty for raw I/O, and
+/// if not reported.
+fn of_server(table: &mut CsvTable, point: &PointSummary) {
+    let sql = point.sql.as_deref();
+    let server = sql.and_then(|sql| sql.server.as_ref());
+    let rate = |of: fn(&ServerFigures) -> Option<ServerRate>| {
+        server.and_then(of).map(|figure| figure.per_s)
+    };
+    let figures = [
+        sql.map(|sql| sql.visited.per_s),
+        rate(|server| server.logical),
+        rate(|server| server.physical),
+        rate(|server| server.written),
+        rate(|server| server.log_bytes),
+        rate(|server| server.commits),
+        rate(|server| server.cpu_us),
+        server.and_then(|server| server.physical_per_cpu_s),
+        server.and_then(|server| server.page_cache_share),
+    ];
+    figures.into_iter().for_each(|figure| {
+        table.figure(figure);
+    });
+}

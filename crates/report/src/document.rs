@@ -1,0 +1,377 @@
+//! The parts of a report: a heading, a conclusion, headline figures, and sections with charts,
+//! tables, findings and text. Plain data: each verb has one function that builds it, and each
+//! format has one renderer ([`super::text`], [`super::html`]) for all verbs.
+
+pub use rigel_analyse::{Conclusion, Status};
+use rigel_analyse::{Limits, median};
+use rigel_model::{Finding, spoken};
+use serde::Serialize;
+
+/// How much of a document a format shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Extent {
+    /// What fits on a screen of text: the figures that answer the question.
+    #[default]
+    Summary,
+    /// Everything: a page, and text with `--verbose`.
+    Full,
+}
+
+/// The report of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Document {
+    /// Title of the browser's tab.
+    pub title: String,
+    /// Heading above the conclusion: verb, target, date.
+    pub heading: String,
+    /// What was measured, in a few words: workload, engine, number of points.
+    pub about: String,
+    /// The conclusion and its rating.
+    pub conclusion: Conclusion,
+    /// About four headline figures.
+    pub headlines: Vec<Headline>,
+    /// The sections below, in this order.
+    pub sections: Vec<Section>,
+}
+
+impl Document {
+    /// The document with the names of servers in its sentences as a person reads them; tables, hints
+    /// and commands have them as URLs, to be pasted back.
+    pub(super) fn in_words(&self) -> Self {
+        let words = |text: &String| spoken(text).into_owned();
+        Self {
+            title: words(&self.title),
+            heading: words(&self.heading),
+            about: words(&self.about),
+            conclusion: Conclusion {
+                sentence: words(&self.conclusion.sentence),
+                ..self.conclusion.clone()
+            },
+            headlines: self
+                .headlines
+                .iter()
+                .map(|headline| Headline {
+                    label: words(&headline.label),
+                    note: words(&headline.note),
+                    ..headline.clone()
+                })
+                .collect(),
+            sections: self
+                .sections
+                .iter()
+                .map(|section| Section {
+                    title: words(&section.title),
+                    lead: words(&section.lead),
+                    blocks: section.blocks.iter().map(Block::in_words).collect(),
+                    ..section.clone()
+                })
+                .collect(),
+        }
+    }
+}
+
+impl Block {
+    fn in_words(&self) -> Self {
+        let words = |text: &String| spoken(text).into_owned();
+        match self {
+            Self::Text(text) => Self::Text(words(text)),
+            Self::Table(table) => Self::Table(Table {
+                caption: words(&table.caption),
+                ..table.clone()
+            }),
+            Self::Chart(chart) => Self::Chart(Box::new(Chart {
+                title: words(&chart.title),
+                description: words(&chart.description),
+                ..chart.as_ref().clone()
+            })),
+            Self::Findings(all) => Self::Findings(
+                all.iter()
+                    .map(|finding| Finding {
+                        what: words(&finding.what),
+                        ..finding.clone()
+                    })
+                    .collect(),
+            ),
+            Self::Beside(blocks) => Self::Beside(blocks.iter().map(Self::in_words).collect()),
+            Self::Code(_) => self.clone(),
+        }
+    }
+}
+
+/// A figure in large type.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Headline {
+    /// A stable machine-readable name, such as `max_iops`; a test finds the figure in the JSON
+    /// report by it.
+    pub name: String,
+    /// Label: `max IOPS`.
+    pub label: String,
+    /// The formatted figure: `79,941` or `450 µs`.
+    pub value: String,
+    /// Its 95 % interval in words, or empty: `± 0.4 %` or `438 to 463 µs`.
+    pub interval: String,
+    /// The conditions of its measurement: `random, 8 KiB, at depth 8`.
+    pub note: String,
+    /// The exact figure, in the unit of the JSON report.
+    pub exact: f64,
+}
+
+/// A part of a document with a heading.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Section {
+    /// Link target: `latency-throughput`. Unique in the document.
+    pub id: String,
+    /// The heading.
+    pub title: String,
+    /// What it shows, in a sentence; may be empty.
+    pub lead: String,
+    /// Its content.
+    pub blocks: Vec<Block>,
+    /// The extent from which on it is shown.
+    pub extent: Extent,
+}
+
+/// A piece of a section.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase", tag = "is", content = "of")]
+pub enum Block {
+    /// A chart.
+    Chart(Box<Chart>),
+    /// Rows and columns.
+    Table(Table),
+    /// Findings with evidence and hint.
+    Findings(Vec<Finding>),
+    /// A paragraph.
+    Text(String),
+    /// Text to copy: a command, a version line.
+    Code(String),
+    /// Blocks side by side, if there is space.
+    Beside(Vec<Block>),
+}
+
+/// A table.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Table {
+    /// What it shows.
+    pub caption: String,
+    /// The header.
+    pub columns: Vec<Column>,
+    /// A text for every column of every row.
+    pub rows: Vec<Vec<String>>,
+    /// Collapsed until the reader opens it, for long tables.
+    pub folded: bool,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Column {
+    /// Its header.
+    pub name: String,
+    /// True if the cells are numbers, which are right-aligned.
+    pub is_number: bool,
+    /// The extent from which on it is shown: text has few columns.
+    pub extent: Extent,
+}
+
+/// A chart. All its data can also be read as a table, which is generated from it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Chart {
+    /// Identifier, unique in the document.
+    pub id: String,
+    /// Its heading.
+    pub title: String,
+    /// A text alternative for readers who cannot see the chart: a sentence with figures.
+    pub description: String,
+    /// The plot.
+    pub plot: Plot,
+    /// The extent from which on it is shown.
+    pub extent: Extent,
+}
+
+/// The kinds of plot.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase", tag = "kind")]
+pub enum Plot {
+    /// Lines, bands, points and bars over one axis.
+    Lines(Lines),
+    /// Several line plots below each other, with a common horizontal axis and zoom.
+    Stack {
+        /// The panels, from top to bottom.
+        panels: Vec<Lines>,
+    },
+    /// A heat map.
+    Heat(Heat),
+}
+
+/// Lines over one axis.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Lines {
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis on the left.
+    pub y: Axis,
+    /// A second vertical axis on the right.
+    pub right: Option<Axis>,
+    /// The drawn series.
+    pub series: Vec<Series>,
+    /// Labelled straight lines across the plot: the knee, a bound, a change.
+    pub marks: Vec<Mark>,
+}
+
+/// An axis.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Axis {
+    /// What it measures: `IOPS`.
+    pub label: String,
+    /// Unit of its values.
+    pub unit: Unit,
+    /// True for a logarithmic axis.
+    pub log: bool,
+    /// Minimum and maximum value that must be visible.
+    pub range: Option<(f64, f64)>,
+}
+
+/// The unit of values, which determines their format.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// A plain number.
+    #[default]
+    Number,
+    /// Events per second.
+    PerSecond,
+    /// Megabytes (10^6) per second.
+    MbPerSecond,
+    /// Mebibytes (2^20) per second, as Orion reports them.
+    MibPerSecond,
+    /// Microseconds, written as µs, ms or s.
+    Microseconds,
+    /// A fraction of 1, written in percent.
+    Share,
+    /// A quantile of 1, on an axis that stretches the tail: drawn at `-log10(1 - q)`, written as
+    /// p50, p99, p99.9. Values are `-log10(1 - q)`.
+    Nines,
+    /// Seconds since the beginning.
+    Seconds,
+    /// Seconds since 1970 in the run's local time, written as date and time.
+    Moment,
+}
+
+/// A drawn series of values.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// How it is drawn.
+    pub shape: Shape,
+    /// True for a lighter continuation of the previous series, with the same marker and legend
+    /// entry.
+    pub faint: bool,
+    /// True if it uses the axis on the right.
+    pub at_right: bool,
+    /// Index of one of eight colours; `None` for the next colour.
+    pub colour: Option<u8>,
+    /// Horizontal positions, ascending.
+    pub x: Vec<f64>,
+    /// Values; `None` is a gap.
+    pub y: Vec<Option<f64>>,
+    /// The 95 % interval of each value; empty if there are none.
+    pub band: Vec<Option<Limits>>,
+    /// The tooltip of each value; empty for the figures alone.
+    pub labels: Vec<String>,
+    /// How values that share a place are combined.
+    pub merge: Merge,
+}
+
+/// How values are combined if there are too many to show each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Merge {
+    /// Their median.
+    #[default]
+    Median,
+    /// Their minimum.
+    Least,
+    /// Their maximum.
+    Greatest,
+}
+
+impl Merge {
+    /// Combines finite values; `None` if there are none.
+    #[must_use]
+    pub fn of(self, values: &[f64]) -> Option<f64> {
+        let finite: Vec<f64> = values
+            .iter()
+            .copied()
+            .filter(|value| value.is_finite())
+            .collect();
+        match self {
+            Self::Median => median(&finite),
+            Self::Least => finite.into_iter().reduce(f64::min),
+            Self::Greatest => finite.into_iter().reduce(f64::max),
+        }
+    }
+}
+
+/// How a series is drawn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shape {
+    /// A line, with points if there are few.
+    #[default]
+    Line,
+    /// Points alone.
+    Points,
+    /// Bars starting at the axis.
+    Bars,
+    /// A line that stays level from one value to the next.
+    Steps,
+    /// A line with the space below it filled, stacked on the previous series: fractions of a whole.
+    Stacked,
+    /// A thin dashed line: the values of a law or a fit.
+    Dashed,
+}
+
+/// A straight line across a plot.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Mark {
+    /// Its position: on the horizontal axis if `upright`, else on the vertical one.
+    pub at: f64,
+    /// End of a range that begins at `at`; `None` for a line.
+    pub to: Option<f64>,
+    /// True for a vertical line.
+    pub upright: bool,
+    /// Its label.
+    pub label: String,
+    /// Its meaning, which determines its colour.
+    pub tone: Status,
+}
+
+/// A heat map.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Heat {
+    /// Label of the columns.
+    pub x_label: String,
+    /// Header of each column.
+    pub columns: Vec<String>,
+    /// Label of the rows.
+    pub y_label: String,
+    /// Header of each row, from bottom to top.
+    pub rows: Vec<String>,
+    /// True if the quantity of the rows increases downwards, as in a calendar with the first day
+    /// at the top.
+    pub downward: bool,
+    /// Values by row, then by column; `None` if nothing was measured.
+    pub values: Vec<Vec<Option<f64>>>,
+    /// The unit of the values.
+    pub unit: Unit,
+    /// Label of the values: `IOPS of small reads`.
+    pub label: String,
+    /// True for a logarithmic colour scale.
+    pub log: bool,
+    /// Minimum range of the colour scale, so that small differences have similar colours.
+    pub range: Option<(f64, f64)>,
+    /// True to write the value into each cell, for few cells.
+    pub written: bool,
+}

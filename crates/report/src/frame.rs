@@ -1,0 +1,64 @@
+//! What every document begins with: title, heading, and what was measured.
+
+use super::document::Document;
+use super::setup;
+use rigel_analyse::request::{Header, Run};
+use rigel_analyse::{Conclusion, PointSummary, RunResult};
+use rigel_model::{Moment, Target};
+
+/// The results of a run.
+#[must_use]
+pub fn result(run: &Run) -> RunResult {
+    let usable = run.header.facts.usable.0;
+    let is_more_planned =
+        |points: &[PointSummary]| run.header.request().next(usable, 0, points).is_some();
+    RunResult::of(run, &is_more_planned)
+}
+
+/// Title, heading and conclusion.
+pub(super) fn frame(header: &Header, conclusion: Conclusion) -> Document {
+    let verb = header.request().verb();
+    let begun = header
+        .started
+        .parse::<Moment>()
+        .map_or_else(|_| header.started.clone(), Moment::short);
+    let target = &header.facts.name;
+    Document {
+        title: format!("{target}: rigel {verb}, {begun}"),
+        heading: format!("rigel {verb} of {target}, {begun}"),
+        conclusion,
+        ..Document::default()
+    }
+}
+
+/// As [`about`], after a line about the server, if the run has one.
+pub(super) fn about_server(header: &Header, workload: &str, measured: &str) -> String {
+    let about = about(header, workload, measured);
+    match &header.facts.server {
+        Some(server) => format!("{}; {about}", setup::server_line(server)),
+        None => about,
+    }
+}
+
+/// What was measured and how, in a line: size, workload, engine, and how much was measured.
+pub(super) fn about(header: &Header, workload: &str, measured: &str) -> String {
+    // The name of a scratch file contains its size, and so does the line about a server's tables.
+    let size = match header.target {
+        Target::Scratch { .. } | Target::Sql(_) => String::new(),
+        _ if header.facts.usable.0 == 0 => String::new(),
+        _ => header.facts.usable.to_string(),
+    };
+    let engine = format!("by {}{}", header.engine.name, setup::manner(header));
+    let parts = [
+        size,
+        workload.into(),
+        engine,
+        measured.into(),
+        format!("Rigel {}", header.version),
+    ];
+    parts
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("; ")
+}

@@ -1,0 +1,378 @@
+//! Renders a document as one self-contained HTML file: all text is in it as text; its script draws
+//! charts from data in it.
+//!
+//! Input: a [`Document`]. Output: HTML that loads nothing. Without its script it is still complete,
+//! because a table below each chart has its figures.
+
+mod escape;
+mod figures;
+mod heat;
+
+use super::document::{Block, Chart, Document, Headline, Plot, Section, Status, Table};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use rigel_model::{Finding, Severity};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+
+const STYLE: &str = include_str!("assets/rigel.css");
+const SCRIPT: &str = concat!(
+    "(() => {\n'use strict';\n",
+    include_str!("assets/base.js"),
+    include_str!("assets/axes.js"),
+    include_str!("assets/drawing.js"),
+    include_str!("assets/lines.js"),
+    include_str!("assets/heat.js"),
+    include_str!("assets/page.js"),
+    "})();\n"
+);
+const CHARTS_STYLE: &str = include_str!("assets/uplot/uPlot.min.css");
+const CHARTS_SCRIPT: &str = include_str!("assets/uplot/uPlot.iife.min.js");
+const CHARTS_LICENCE: &str = include_str!("assets/uplot/LICENSE");
+
+/// Renders a document as one HTML file.
+#[must_use]
+pub fn render(document: &Document) -> String {
+    let document = &document.in_words();
+    let title = escape::html(&document.title);
+    let style = format!("\n{CHARTS_STYLE}\n{STYLE}");
+    let scripts = [
+        format!("/*\n{CHARTS_LICENCE}*/\n{CHARTS_SCRIPT}"),
+        format!("\n{SCRIPT}"),
+    ];
+    let sections: String = document.sections.iter().map(section).collect();
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
+         http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n<meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" \
+         content=\"light dark\">\n<meta name=\"generator\" content=\"Rigel \
+         {version}\">\n<title>{title}</title>\n<link rel=\"icon\" \
+         href=\"data:,\">\n<style>{style}</style>\n</head>\n<body>\n<a class=\"skip\" \
+         href=\"#answer\">To the answer</a>\n<header>\n<h1>{heading}</h1>\n<button \
+         type=\"button\" id=\"theme\" hidden>Dark</button>\n</header>\n{about}<div \
+         class=\"page\">\n{contents}<main>\n{answer}{sections}</main>\n</div>\n<footer><p>Made by \
+         Rigel {version} from the journal of the run. This file is complete: it loads nothing. \
+         Charts are drawn by uPlot 1.6.32, © 2022 Leon Sorokin, under the MIT \
+         licence.</p></footer>\n<script>{}</script>\n<script>{}</script>\n</body>\n</html>\n",
+        scripts[0],
+        scripts[1],
+        policy = policy(&style, &scripts),
+        version = env!("CARGO_PKG_VERSION"),
+        heading = escape::html(&document.heading),
+        about = match escape::html(&document.about) {
+            none if none.is_empty() => none,
+            about => format!("<p class=\"about\">{about}</p>\n"),
+        },
+        contents = contents(&document.sections),
+        answer = answer(document),
+    )
+}
+
+/// Content security policy: a browser may run and load only the page's own style and scripts,
+/// identified by their hashes. This protects readers if any text of a journal ever gets past the
+/// escaping. Colours of single cells are in attributes, which cannot load anything.
+fn policy(style: &str, scripts: &[String; 2]) -> String {
+    let hash = |text: &str| format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(text)));
+    format!(
+        "default-src 'none'; script-src {} {}; style-src {}; style-src-attr 'unsafe-inline'; \
+         img-src data:; base-uri 'none'; form-action 'none'",
+        hash(&scripts[0]),
+        hash(&scripts[1]),
+        hash(style),
+    )
+}
+
+fn contents(sections: &[Section]) -> String {
+    let link = |section: &Section| {
+        format!(
+            "<li><a href=\"#{}\">{}</a></li>",
+            escape::id(&section.id),
+            escape::html(&section.title)
+        )
+    };
+    let links: String = sections.iter().map(link).collect();
+    format!(
+        "<nav aria-label=\"Contents\"><ul><li><a \
+         href=\"#answer\">Answer</a></li>{links}</ul></nav>\n"
+    )
+}
+
+/// CSS class, sign and word of a rating.
+fn tone_words(tone: Status) -> (&'static str, &'static str, &'static str) {
+    match tone {
+        Status::Good => ("good", "✓", "Good"),
+        Status::Plain => ("plain", "•", "Result"),
+        Status::Warning => ("warning", "!", "With care"),
+        Status::Bad => ("bad", "✕", "Problem"),
+    }
+}
+
+fn answer(document: &Document) -> String {
+    let (class, sign, word) = tone_words(document.conclusion.status);
+    let figures: String = document.headlines.iter().map(headline).collect();
+    let figures = if figures.is_empty() {
+        figures
+    } else {
+        format!("<dl class=\"headlines\">{figures}</dl>\n")
+    };
+    let (first, more) = first_sentence(&document.conclusion.sentence);
+    let more = if more.is_empty() {
+        String::new()
+    } else {
+        format!("<p class=\"more\">{}</p>\n", escape::prose(more))
+    };
+    format!(
+        "<section id=\"answer\" aria-labelledby=\"answer-title\" tabindex=\"-1\">\n<h2 \
+         id=\"answer-title\" class=\"unseen\">Answer</h2>\n<p class=\"answer {class}\"><span \
+         class=\"tone\"><span aria-hidden=\"true\">{sign}</span> {word}</span> \
+         {}</p>\n{figures}{more}</section>\n",
+        escape::prose(first)
+    )
+}
+
+/// Splits off the first sentence. A full stop ends a sentence if a space and a capital letter
+/// follow.
+fn first_sentence(text: &str) -> (&str, &str) {
+    let is_end = |(at, _): &(usize, &str)| text[at + 2..].starts_with(char::is_uppercase);
+    text.match_indices(". ")
+        .find(is_end)
+        .map_or((text, ""), |(at, _)| (&text[..=at], &text[at + 2..]))
+}
+
+fn headline(figure: &Headline) -> String {
+    let optional = |class: &str, text: &str| {
+        if text.is_empty() {
+            String::new()
+        } else {
+            format!("<dd class=\"{class}\">{}</dd>", escape::html(text))
+        }
+    };
+    let exact = if figure.exact.is_finite() {
+        figure.exact.to_string()
+    } else {
+        String::new()
+    };
+    format!(
+        "<div data-name=\"{}\" data-value=\"{exact}\"><dt>{}</dt><dd \
+         class=\"value\">{}</dd>{}{}</div>",
+        escape::html(&figure.name),
+        escape::html(&figure.label),
+        escape::html(&figure.value),
+        optional("interval", &figure.interval),
+        optional("note", &figure.note),
+    )
+}
+
+fn section(section: &Section) -> String {
+    let id = escape::id(&section.id);
+    let lead = if section.lead.is_empty() {
+        String::new()
+    } else {
+        format!("<p class=\"lead\">{}</p>\n", escape::prose(&section.lead))
+    };
+    let blocks: String = section.blocks.iter().map(block).collect();
+    format!(
+        "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 \
+         id=\"{id}-title\">{}</h2>\n{lead}{blocks}</section>\n",
+        escape::html(&section.title)
+    )
+}
+
+fn block(block: &Block) -> String {
+    match block {
+        Block::Chart(chart) => figure(chart),
+        Block::Table(table) => whole_table(table),
+        Block::Findings(findings) => list(findings),
+        Block::Text(text) => format!("<p>{}</p>\n", escape::prose(text)),
+        Block::Code(code) => {
+            format!(
+                "<div class=\"code\"><pre tabindex=\"0\" role=\"region\" aria-label=\"Text to \
+                 copy\"><code>{}</code></pre></div>\n",
+                escape::html(code)
+            )
+        }
+        Block::Beside(blocks) => {
+            let inside: Vec<String> = blocks.iter().map(self::block).collect();
+            format!(
+                "<div class=\"beside\"><div>{}</div></div>\n",
+                inside.join("</div><div>")
+            )
+        }
+    }
+}
+
+fn list(findings: &[Finding]) -> String {
+    let item = |finding: &Finding| {
+        let (class, sign, word) = match finding.severity {
+            Severity::Note => ("plain", "•", "Note"),
+            Severity::Warning => ("warning", "!", "Warning"),
+            Severity::Refusal => ("bad", "✕", "Refusal"),
+        };
+        let hint = if finding.hint.is_empty() {
+            String::new()
+        } else {
+            format!(
+                "<p class=\"hint\"><b>Hint</b> {}</p>",
+                escape::prose(&finding.hint)
+            )
+        };
+        format!(
+            "<li class=\"{class}\" data-name=\"{}\"><p><span class=\"tone\"><span \
+             aria-hidden=\"true\">{sign}</span> {word}</span> <b>{}</b> {}</p>{hint}</li>\n",
+            escape::html(&finding.name),
+            escape::html(&finding.name),
+            escape::prose(&finding.what)
+        )
+    };
+    let items: String = findings.iter().map(item).collect();
+    format!("<ul class=\"findings\">{items}</ul>\n")
+}
+
+fn whole_table(table: &Table) -> String {
+    if table.folded {
+        let rows = table.rows.len();
+        let count = if rows == 1 {
+            "1 row".to_owned()
+        } else {
+            format!("{rows} rows")
+        };
+        return format!(
+            "<details><summary>{} <span class=\"count\">{count}</span></summary>{}</details>\n",
+            escape::html(&table.caption),
+            self::table(table, true)
+        );
+    }
+    self::table(table, false)
+}
+
+/// A table in its own box, which scrolls if the page is narrow. Its caption is hidden if a summary
+/// repeats it.
+fn table(table: &Table, captioned: bool) -> String {
+    let class = |column: usize| {
+        if table
+            .columns
+            .get(column)
+            .is_some_and(|column| column.is_number)
+        {
+            " class=\"number\""
+        } else {
+            ""
+        }
+    };
+    let mut html = String::from("<div class=\"scroll\" tabindex=\"0\" role=\"region\"");
+    let _ = write!(
+        html,
+        " aria-label=\"{}\"><table>",
+        escape::html(&table.caption)
+    );
+    if !table.caption.is_empty() {
+        let hidden = if captioned { " class=\"unseen\"" } else { "" };
+        let _ = write!(
+            html,
+            "<caption{hidden}>{}</caption>",
+            escape::html(&table.caption)
+        );
+    }
+    html += "<thead><tr>";
+    for (index, column) in table.columns.iter().enumerate() {
+        let _ = write!(
+            html,
+            "<th scope=\"col\"{}>{}</th>",
+            class(index),
+            escape::html(&column.name)
+        );
+    }
+    html += "</tr></thead><tbody>\n";
+    for row in &table.rows {
+        html += "<tr>";
+        for (index, text) in row.iter().enumerate() {
+            let text = escape::html(&if table.columns[index].is_number {
+                unbroken(text)
+            } else {
+                text.clone()
+            });
+            let (tag, scope) = if index == 0 {
+                ("th", " scope=\"row\"")
+            } else {
+                ("td", "")
+            };
+            let _ = write!(html, "<{tag}{scope}{}>{text}</{tag}>", class(index));
+        }
+        html += "</tr>\n";
+    }
+    html + "</tbody></table></div>\n"
+}
+
+/// Keeps a figure and its unit on one line; its interval may go to the next line.
+fn unbroken(text: &str) -> String {
+    text.replace(' ', "\u{a0}")
+        .replace("\u{a0}(", " (")
+        .replace("\u{a0}[", " [")
+        .replace("\u{a0}±", " ±")
+}
+
+fn figure(chart: &Chart) -> String {
+    let id = escape::id(&chart.id);
+    let title = escape::html(&chart.title);
+    let description = if chart.description.is_empty() {
+        String::new()
+    } else {
+        format!("<p>{}</p>", escape::prose(&chart.description))
+    };
+    let kind = match &chart.plot {
+        Plot::Lines(_) => "lines",
+        Plot::Stack { .. } => "stack",
+        Plot::Heat(_) => "heat",
+    };
+    let head = format!(
+        "<figure id=\"chart-{id}\" class=\"chart \
+         {kind}\">\n<figcaption><h3>{title}</h3>{description}</figcaption>\n"
+    );
+    let drawing = match &chart.plot {
+        // Its cells are already a table.
+        Plot::Heat(of) if of.written => return format!("{head}{}</figure>\n", written(of)),
+        Plot::Heat(of) => heat::legend(of),
+        _ => String::new(),
+    };
+    let mut data = figures::data(&chart.plot);
+    if kind == "heat" {
+        data["scale"] = heat::stops().into();
+    }
+    let label = escape::html(&format!("{}. {}", chart.title, chart.description));
+    format!(
+        "{head}<div class=\"plot\" role=\"img\" aria-label=\"{label}\"></div>{drawing}\n{}<script \
+         type=\"application/json\">{}</script>\n</figure>\n",
+        as_table(chart),
+        escape::json(&data)
+    )
+}
+
+fn written(of: &super::document::Heat) -> String {
+    format!(
+        "<p class=\"axis\">{} {}</p>{}<p class=\"axis across\">{} →</p>{}",
+        escape::html(&of.y_label),
+        if of.downward { "↓" } else { "↑" },
+        heat::grid(of),
+        escape::html(&of.x_label),
+        heat::legend(of)
+    )
+}
+
+fn as_table(chart: &Chart) -> String {
+    let (table, cut) = figures::table(&chart.title, &chart.plot);
+    let cut = cut
+        .map(|cut| format!("<p>{}</p>", escape::html(&cut)))
+        .unwrap_or_default();
+    let marks: Vec<String> = figures::marks(&chart.plot)
+        .iter()
+        .map(|mark| escape::html(mark))
+        .collect();
+    let marks = match marks.join("</li><li>") {
+        none if none.is_empty() => none,
+        marks => format!("<p>Marked:</p><ul><li>{marks}</li></ul>"),
+    };
+    format!(
+        "<details class=\"figures\"><summary>Figures as a \
+         table</summary>{cut}{}{marks}</details>\n",
+        self::table(&table, true)
+    )
+}

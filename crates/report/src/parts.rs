@@ -1,0 +1,259 @@
+//! Makes parts of a document from figures and findings: headlines, sections, tables, charts.
+
+use super::document::{
+    Axis, Block, Chart, Column, Extent, Headline, Lines, Plot, Section, Series, Table, Unit,
+};
+use rigel_analyse::Estimate;
+pub(super) use rigel_analyse::quantity::{
+    Amount, AmountUnit, UNKNOWN, bound_in_words, capital, change, count, counted, lasting,
+    mb_per_second, per_second, percent, rounded_percent, share, size, time,
+};
+use rigel_model::{Finding, Severity};
+
+/// A headline rate. `name` is the figure's path in the JSON report.
+pub(super) fn rate(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
+    let amount = Amount::new(figure, AmountUnit::Number);
+    let (value, interval) = (amount.to_string(), amount.plus_minus());
+    headline(name, label, figure.value, value, interval, note)
+}
+
+/// A headline in megabytes per second.
+pub(super) fn throughput(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
+    let amount = Amount::new(figure, AmountUnit::MbPerSecond);
+    let (value, interval) = (amount.to_string(), amount.plus_minus());
+    headline(name, label, figure.value, value, interval, note)
+}
+
+/// A headline time.
+pub(super) fn latency(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
+    let amount = Amount::new(figure, AmountUnit::Microseconds);
+    let (value, interval) = (amount.to_string(), amount.range());
+    headline(name, label, figure.value, value, interval, note)
+}
+
+/// A headline of any unit.
+pub(super) fn headline(
+    name: &str,
+    label: &str,
+    exact: f64,
+    value: String,
+    interval: String,
+    note: String,
+) -> Headline {
+    Headline {
+        name: name.into(),
+        label: label.into(),
+        value,
+        interval,
+        note,
+        exact,
+    }
+}
+
+/// The section of findings, highest severity first; findings of the same kind appear once.
+pub(super) fn findings<'a>(all: impl Iterator<Item = &'a Finding>) -> Section {
+    let one_per_kind = grouped(all)
+        .into_iter()
+        .map(|(finding, others)| {
+            let more = if others > 0 {
+                format!(" (and {others} more of this kind)")
+            } else {
+                String::new()
+            };
+            Finding {
+                what: format!("{}{more}", finding.what),
+                ..finding.clone()
+            }
+        })
+        .collect();
+    each_finding(one_per_kind)
+}
+
+/// The section of findings, highest severity first.
+pub(super) fn each_finding(mut listed: Vec<Finding>) -> Section {
+    listed.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let warnings = listed
+        .iter()
+        .filter(|finding| finding.severity != Severity::Note)
+        .count();
+    let lead = match (warnings, listed.len()) {
+        (_, 0) => "The checks raised no warnings.".to_string(),
+        (0, _) => "No warnings; notes only.".into(),
+        (1, _) => "One warning with its evidence and a hint, then notes.".into(),
+        (warnings, _) => {
+            format!("{warnings} warnings, each with its evidence and a hint, then notes.")
+        }
+    };
+    let blocks = if listed.is_empty() {
+        Vec::new()
+    } else {
+        vec![Block::Findings(listed)]
+    };
+    section("findings", "Warnings and notes", &lead, blocks)
+}
+
+/// A section; tables without rows are left out.
+pub(super) fn section(id: &str, title: &str, lead: &str, mut blocks: Vec<Block>) -> Section {
+    blocks.retain(|block| !matches!(block, Block::Table(table) if table.rows.is_empty()));
+    Section {
+        id: id.into(),
+        title: title.into(),
+        lead: lead.into(),
+        blocks,
+        extent: Extent::Summary,
+    }
+}
+
+/// Shows a section only in the full extent.
+pub(super) fn full(section: Section) -> Section {
+    Section {
+        extent: Extent::Full,
+        ..section
+    }
+}
+
+/// A chart, drawn on a page only.
+pub(super) fn chart(id: &str, title: &str, description: String, plot: Plot) -> Chart {
+    Chart {
+        id: id.into(),
+        title: title.into(),
+        description,
+        plot,
+        extent: Extent::Full,
+    }
+}
+
+/// Latency over operations per second.
+pub(super) fn latency_over_iops(series: Vec<Series>) -> Lines {
+    Lines {
+        x: Axis {
+            label: "IOPS".into(),
+            unit: Unit::PerSecond,
+            ..Axis::default()
+        },
+        y: Axis {
+            label: "latency".into(),
+            unit: Unit::Microseconds,
+            log: true,
+            ..Axis::default()
+        },
+        series,
+        ..Lines::default()
+    }
+}
+
+/// Draws the charts of a section in text, too.
+pub(super) fn in_text(mut section: Section) -> Section {
+    for block in &mut section.blocks {
+        if let Block::Chart(chart) = block {
+            chart.extent = Extent::Summary;
+        }
+    }
+    section
+}
+
+/// Where a load is, if several ranks measured together: ` on each of 3 ranks`; else empty.
+pub(super) fn on_each(ranks: Option<u32>) -> String {
+    ranks.map_or_else(String::new, |ranks| format!(" on each of {ranks} ranks"))
+}
+
+/// Puts the existing charts side by side.
+pub(super) fn beside(charts: impl IntoIterator<Item = Option<Chart>>) -> Option<Block> {
+    let mut blocks: Vec<Block> = charts
+        .into_iter()
+        .flatten()
+        .map(|chart| Block::Chart(Box::new(chart)))
+        .collect();
+    match blocks.len() {
+        0 => None,
+        1 => blocks.pop(),
+        _ => Some(Block::Beside(blocks)),
+    }
+}
+
+/// The findings, highest severity first; one per kind, with the number of others of its kind.
+fn grouped<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<(&'a Finding, usize)> {
+    let mut sorted: Vec<&Finding> = findings.collect();
+    sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let is_first = |index: &usize| {
+        sorted[..*index]
+            .iter()
+            .all(|before| before.name != sorted[*index].name)
+    };
+    let others = |index: usize| {
+        sorted[index + 1..]
+            .iter()
+            .filter(|other| other.name == sorted[index].name)
+            .count()
+    };
+    (0..sorted.len())
+        .filter(is_first)
+        .map(|index| (sorted[index], others(index)))
+        .collect()
+}
+
+/// A table; in a column's name, a leading `*` marks one that is shown only in the full extent, then
+/// a `#` one of numbers.
+pub(super) fn rows(caption: &str, columns: &[&str], rows: Vec<Vec<String>>) -> Table {
+    let column = |name: &&str| {
+        let (extent, name) = name
+            .strip_prefix('*')
+            .map_or((Extent::Summary, *name), |name| (Extent::Full, name));
+        let (is_number, name) = name
+            .strip_prefix('#')
+            .map_or((false, name), |name| (true, name));
+        Column {
+            name: name.into(),
+            is_number,
+            extent,
+        }
+    };
+    Table {
+        caption: caption.into(),
+        columns: columns.iter().map(column).collect(),
+        rows,
+        folded: false,
+    }
+}
+
+/// A figure, or a dash if it is not known.
+pub(super) fn known<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| "-".into(), show)
+}
+
+/// The precision of a rate: `0.7 %`; `?` if it is not known.
+pub(super) fn precision(figure: Estimate) -> String {
+    Amount::new(figure, AmountUnit::Number).precision()
+}
+
+/// The interval of a rate: `± 0.7 %`.
+pub(super) fn plus_minus(figure: Estimate) -> String {
+    Amount::new(figure, AmountUnit::Number).plus_minus()
+}
+
+/// A time with its interval, for a cell: `458 µs (438 to 463)`.
+pub(super) fn time_in_cell(figure: Estimate) -> String {
+    Amount::new(figure, AmountUnit::Microseconds).in_cell()
+}
+
+/// Three significant digits of a value below a hundred, without trailing zeros: `31.5`, `0.03`,
+/// `0.00123`.
+pub(super) fn three_digits(value: f64) -> String {
+    // Differences below a billionth are meaningless for counted values.
+    let decimals = (1..9)
+        .find(|decimals| value.abs() * 10f64.powi(*decimals) >= 99.95)
+        .unwrap_or(9);
+    let text = format!("{value:.0$}", usize::try_from(decimals).unwrap_or(0));
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_figures_keep_three_digits() {
+        let said = [0.03, 31.52, 0.001_234_5, 99.96, -5.25, 0.0, 7.0].map(three_digits);
+        assert_eq!(said, ["0.03", "31.5", "0.00123", "100", "-5.25", "0", "7"]);
+    }
+}

@@ -1,0 +1,282 @@
+//! The setup: workload, target, host, versions, and the command that repeats the run.
+
+use super::document::{Block, Section};
+use super::parts;
+use rigel_analyse::request::Header;
+use rigel_analyse::request::Request;
+use rigel_model::{BlockDevice, ServerFacts, Target, VolumeMember, shell_word};
+use std::fmt::Write;
+
+/// The section about the setup; `workload` describes the load in words.
+pub(super) fn section(header: &Header, workload: &str) -> Section {
+    let mut blocks = vec![
+        Block::Text("To run it again, with the same seed:".into()),
+        Block::Code(again(header)),
+        Block::Table(parts::rows(
+            "What was run",
+            &["", "value"],
+            what(header, workload),
+        )),
+        Block::Table(parts::rows("The machine", &["", "value"], machine(header))),
+    ];
+    let members: Vec<Vec<String>> = header.facts.members.iter().map(member).collect();
+    if !members.is_empty() {
+        let columns = ["path", "is a", "#size", "filesystem", "mounted with"];
+        blocks.push(Block::Table(parts::rows(
+            "Files and devices",
+            &columns,
+            members,
+        )));
+    }
+    let mut devices: Vec<&BlockDevice> = Vec::new();
+    for device in header
+        .facts
+        .members
+        .iter()
+        .flat_map(|member| &member.devices)
+    {
+        if devices.iter().all(|known| known.name != device.name) {
+            devices.push(device);
+        }
+    }
+    if !devices.is_empty() {
+        let columns = [
+            "disk",
+            "model",
+            "#size",
+            "kind",
+            "scheduler",
+            "write cache",
+            "#queue",
+            "#largest request",
+            "#block",
+        ];
+        let rows = devices.into_iter().map(device).collect();
+        blocks.push(Block::Table(parts::rows("The disks below", &columns, rows)));
+    }
+    if let Some(server) = &header.facts.server {
+        let settings: Vec<Vec<String>> = server
+            .settings
+            .iter()
+            .map(|(name, value)| vec![name.clone(), value.clone()])
+            .collect();
+        if !settings.is_empty() {
+            blocks.push(Block::Table(parts::rows(
+                "The server's settings",
+                &["setting", "value"],
+                settings,
+            )));
+        }
+        if !server.plan.is_empty() {
+            blocks.push(Block::Text("How the server reads, by its EXPLAIN:".into()));
+            blocks.push(Block::Code(server.plan.join("\n")));
+        }
+    }
+    let lead = "Everything that these figures depend on.";
+    parts::full(parts::section(
+        "setup",
+        "What was run, and on what",
+        lead,
+        blocks,
+    ))
+}
+
+/// `PostgreSQL 18.1, buffer cache 32 MiB, direct I/O; 1 table of 131072 rows, one to a block of 8
+/// KiB: 1 GiB`.
+pub(super) fn server_line(server: &ServerFacts) -> String {
+    let how = if server.direct {
+        "direct I/O"
+    } else {
+        "through the page cache"
+    };
+    let mut text = format!(
+        "{}, buffer cache {}, {how}",
+        server.version, server.buffer_cache
+    );
+    if let Some(tables) = server.tables {
+        let _ = write!(text, "; {tables}: {}", tables.bytes());
+    }
+    text
+}
+
+/// How the engine reads, after its name: direct, or through the page cache.
+pub(super) fn manner(header: &Header) -> &'static str {
+    match header.target {
+        // A database's I/O mode is among its settings, and a model has none.
+        Target::Sql(_) | Target::Sim(_) | Target::Null { .. } => "",
+        _ if matches!(header.request(), Request::Import(_) | Request::Watch(_)) => "",
+        _ if header.engine.buffered => ", through the page cache",
+        _ => ", direct I/O",
+    }
+}
+
+fn what(header: &Header, workload: &str) -> Vec<Vec<String>> {
+    let mut rows = vec![
+        pair("target", &header.facts.name),
+        pair("size", &header.facts.usable),
+        pair("workload", &workload),
+        pair("begun", &header.started),
+        pair(
+            "engine",
+            &format!("{}{}", header.engine.name, manner(header)),
+        ),
+        pair("granted", &header.engine_about),
+        pair("Rigel", &header.version),
+    ];
+    if let Some(server) = &header.facts.server {
+        rows.insert(1, pair("server", &server_line(server)));
+    }
+    if let Some(seed) = seed(header) {
+        rows.push(pair("seed", &seed));
+    }
+    rows.retain(|row| !row[1].is_empty());
+    rows
+}
+
+fn machine(header: &Header) -> Vec<Vec<String>> {
+    let host = &header.host;
+    let clock = format!(
+        "{}, {:.0} ns a reading",
+        host.clock_source, host.clock_read_ns
+    );
+    vec![
+        pair("name", &host.name),
+        pair("kernel", &format!("Linux {}", host.kernel)),
+        pair("CPUs", &format!("{} of {}", host.cpus, host.cpu)),
+        pair("memory", &host.memory),
+        pair("clock", &clock),
+    ]
+}
+
+fn pair(name: &str, value: &impl ToString) -> Vec<String> {
+    vec![name.to_string(), value.to_string()]
+}
+
+fn member(member: &VolumeMember) -> Vec<String> {
+    let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".into());
+    vec![
+        member.path.display().to_string(),
+        format!("{:?}", member.kind).to_lowercase(),
+        member.bytes.to_string(),
+        known(&member.filesystem),
+        known(&member.mount_options),
+    ]
+}
+
+fn device(device: &BlockDevice) -> Vec<String> {
+    vec![
+        device.name.clone(),
+        device.model.clone().unwrap_or_else(|| "-".into()),
+        device.bytes.to_string(),
+        if device.rotational {
+            "spinning"
+        } else {
+            "not spinning"
+        }
+        .into(),
+        device.scheduler.clone(),
+        device.write_cache.clone(),
+        device.requests.to_string(),
+        format!("{} KiB", device.request_max_kib),
+        format!("{} / {}", device.logical_block, device.physical_block),
+    ]
+}
+
+/// The seed of all random choices, from the journal.
+fn seed(header: &Header) -> Option<u64> {
+    (!matches!(header.request(), Request::Import(_))).then_some(header.invocation.options.seed)
+}
+
+/// The command that repeats the run: with the seed that was used, and without the output directory,
+/// which now exists.
+pub(super) fn again(header: &Header) -> String {
+    let mut words = vec!["rigel".to_string()];
+    // The journal has only Orion's own arguments, because the program may have been called as
+    // `orion`.
+    if matches!(header.request(), Request::Orion(_))
+        && header.command.first().is_none_or(|first| first != "orion")
+    {
+        words.push("orion".into());
+    }
+    let mut arguments = header.command.iter();
+    while let Some(argument) = arguments.next() {
+        if argument == "--out" {
+            arguments.next();
+        } else if !argument.starts_with("--out=") {
+            words.push(shell_word(&without_password(argument)));
+        }
+    }
+    let has_seed = header
+        .command
+        .iter()
+        .any(|word| word == "--seed" || word.starts_with("--seed="));
+    if let Some(seed) = seed(header).filter(|_| !has_seed) {
+        words.push(format!("--seed {seed}"));
+    }
+    words.join(" ")
+}
+
+/// Removes a possible password in a URL from an argument. Rigel refuses such URLs, but a journal
+/// from elsewhere may have one.
+fn without_password(argument: &str) -> String {
+    let Some((scheme, rest)) = argument.split_once("://") else {
+        return argument.into();
+    };
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, path) = match rest
+        .rfind('@')
+        .filter(|at| *at > end || rest[..end].contains('@'))
+    {
+        Some(at) => rest.split_at(at),
+        None => ("", rest),
+    };
+    let user = authority.split(':').next().unwrap_or_default();
+    let (path, query) = path
+        .split_once('?')
+        .map_or((path, None), |(path, query)| (path, Some(query)));
+    let kept = query.map(|query| {
+        let parts = query
+            .split('&')
+            .filter(|part| !part.to_ascii_lowercase().starts_with("password="));
+        parts.collect::<Vec<_>>().join("&")
+    });
+    let query = kept
+        .filter(|kept| !kept.is_empty())
+        .map_or_else(String::new, |kept| format!("?{kept}"));
+    format!("{scheme}://{user}{path}{query}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn no_password_is_shown() {
+        for url in [
+            "postgres://u:hidden@h:5432/d",
+            "postgres://u:hid/hidden@h/d",
+            "postgres://h/d?password=hidden",
+            "mysql://u@h/d?ssl=on&PASSWORD=hidden",
+        ] {
+            assert!(
+                !without_password(url).contains("hidden"),
+                "{}",
+                without_password(url)
+            );
+        }
+        assert_eq!(
+            without_password("postgres://u@h:5432/d?sslmode=require"),
+            "postgres://u@h:5432/d?sslmode=require"
+        );
+        assert_eq!(without_password("postgres:///d"), "postgres:///d");
+        assert_eq!(without_password("/data/a@b"), "/data/a@b");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_it_panic(text in "([a-z]{1,4}://)?([a-z:@/?&=]|.){0,16}") {
+            let _ = shell_word(&without_password(&text));
+        }
+    }
+}

@@ -1,0 +1,784 @@
+//! The report of a series of rounds: the verdict, figures, a timeline, changes with their dates,
+//! objectives.
+//!
+//! Input: rounds and their analysis, from a soak's journal or from another tool's figures. What is
+//! unknown of such figures, such as latencies, is left out.
+
+mod changes;
+mod figures;
+mod hosts;
+mod timeline;
+
+use super::csv::CsvTable;
+use super::data::{self, Head};
+use super::document::{Block, Document, Headline, Section, Table};
+use super::frame::{about, frame};
+use super::parts::{per_second as rate, rounded_percent, share};
+use super::{parts, setup};
+use changes::what_changed;
+use figures::show;
+pub(super) use figures::{thinned, wall};
+use rigel_analyse::request::Header;
+use rigel_analyse::request::Request;
+use rigel_analyse::{
+    Conclusion, CutRounds, ObjectiveResult, Predictability, Quantity, Round, RoundEnd,
+    SeriesFigures, SoakHosts, SoakResult,
+};
+use rigel_model::{Bytes, Finding, Load, Moment, Resolution};
+use serde::Serialize;
+use timeline::{calendar, repeats, timeline};
+
+/// Maximum number of headline figures.
+const FIGURES_MAX: usize = 4;
+
+/// Maximum number of rows in the table of rounds.
+const ROWS_MAX: usize = 1000;
+
+/// The report of a soak. It needs only the header: the journal of a soak of weeks is never in
+/// memory as a whole.
+#[must_use]
+pub fn document(header: &Header, result: &SoakResult) -> Document {
+    let workload = workload(header);
+    let mut document = of_series(header, result, frame(header, result.conclusion(header)));
+    document.about = about(header, &workload, &measured(result));
+    if let Some(found) = &result.hosts {
+        // Behind the first section, which has the figures that the hosts' are the parts of.
+        let at = document.sections.len().min(1);
+        document.sections.insert(at, hosts::section(found));
+    }
+    document.sections.push(setup::section(header, &workload));
+    document
+}
+
+/// `672 of 700 rounds, 2026-03-01 12:30 to 2026-03-08 12:30`.
+fn measured(result: &SoakResult) -> String {
+    let of = result
+        .found
+        .rounds
+        .planned
+        .map_or_else(String::new, |planned| format!(" of {planned}"));
+    let to = result.found.resolution;
+    let span = match (result.rounds.first(), result.rounds.last()) {
+        (Some(first), Some(last)) => {
+            format!(", {} to {}", first.begin.shown(to), last.finish().shown(to))
+        }
+        _ => String::new(),
+    };
+    let rounds = result.rounds.len();
+    let plural = if rounds == 1 && of.is_empty() {
+        ""
+    } else {
+        "s"
+    };
+    format!("{rounds}{of} round{plural}{span}")
+}
+
+/// The workload of a round, in words; empty if the run is not a soak.
+fn workload(header: &Header) -> String {
+    let Request::Soak(request) = header.request() else {
+        return String::new();
+    };
+    let round = match request.work {
+        Some(work) => {
+            let limit = parts::lasting(request.limit);
+            format!(
+                "rounds of {} operations, at most {limit}",
+                parts::count(work as f64)
+            )
+        }
+        None => "rounds without a pause between them".into(),
+    };
+    let load = match request.load {
+        Load::Closed { depth } => format!("{depth} outstanding"),
+        Load::Open { rate, .. } => format!("{} per second at random times", parts::count(rate)),
+    };
+    let size = Bytes(request.length.into());
+    let what = match (request.sql, request.mix.writes.get()) {
+        (Some(terms), _) => terms.work.to_string(),
+        (None, 0.0) => format!("reads of {size}, {}", request.pattern),
+        (None, 1.0) => format!("writes of {size}, {}", request.pattern),
+        (None, writes) => format!(
+            "I/O of {size}, {} of it writes, {}",
+            parts::percent(writes),
+            request.pattern
+        ),
+    };
+    let ranks = header.ranks.as_ref().map_or_else(String::new, |group| {
+        format!(
+            "; {} ranks on {} {} together, where a depth is that of each, and operations of a \
+             round and rates are those of all",
+            group.size(),
+            group.hosts(),
+            if group.hosts() == 1 { "host" } else { "hosts" }
+        )
+    });
+    format!(
+        "{what}; {load}; {round}, one every {}, for {}{ranks}",
+        parts::lasting(request.every),
+        parts::lasting(request.lasting)
+    )
+}
+
+/// The headlines and sections of a series from any source. The caller adds a line about it, and the
+/// setup.
+pub(super) fn of_series(header: &Header, result: &SoakResult, frame: Document) -> Document {
+    let found = &result.found;
+    let mut sections: Vec<Section> = spread(found).into_iter().collect();
+    let calendar = calendar(&result.rounds);
+    sections.extend(timeline(result).map(|timeline| {
+        if calendar.is_none() {
+            parts::in_text(timeline)
+        } else {
+            timeline
+        }
+    }));
+    sections.extend(calendar);
+    sections.extend(found.calendar.iter().map(repeats));
+    sections.extend(what_changed(found));
+    sections.extend(objectives(found));
+    sections.push(parts::findings(
+        header.findings.iter().chain(&result.findings),
+    ));
+    sections.push(rounds(result));
+    Document {
+        headlines: headlines(found),
+        sections,
+        ..frame
+    }
+}
+
+/// Median, mean, variation and extremes of each quantity; `None` if no round has figures.
+fn spread(found: &Predictability) -> Option<Section> {
+    type Show = fn(f64) -> String;
+    let all: [(&str, &Option<SeriesFigures>, Show); 3] = [
+        ("throughput", &found.rate, rate),
+        ("p50", &found.p50_us, parts::time),
+        ("p99", &found.p99_us, parts::time),
+    ];
+    let row = |(name, figures, show): (&str, &Option<SeriesFigures>, Show)| {
+        let figures = figures.as_ref()?;
+        let at =
+            |value: f64, at: Moment| format!("{}, {}", show(value), at.shown(found.resolution));
+        Some(vec![
+            name.to_string(),
+            show(figures.median),
+            show(figures.mean),
+            parts::known(figures.variation, parts::percent),
+            format!("{} to {}", show(figures.low), show(figures.high)),
+            at(figures.least.value, figures.least.at),
+            at(figures.greatest.value, figures.greatest.at),
+        ])
+    };
+    let columns = [
+        "",
+        "#median",
+        "*#mean",
+        "#varies by",
+        "95 % of rounds",
+        "minimum",
+        "maximum",
+    ];
+    let table = parts::rows(
+        "Rounds",
+        &columns,
+        all.into_iter().filter_map(row).collect(),
+    );
+    let hour = |name: &str, figures: &SeriesFigures, show: Show, worst: bool| {
+        let hour = if worst {
+            figures.least_hour
+        } else {
+            figures.greatest_hour
+        }?;
+        let (value, share) = (show(hour.value), rounded_percent(hour.of_median));
+        let begin = hour.begin.shown(found.resolution);
+        Some(format!(
+            "Worst hour of {name}: {value} on average, {share} of the median, from {begin}."
+        ))
+    };
+    let worst = found
+        .rate
+        .as_ref()
+        .and_then(|figures| hour("throughput", figures, rate, true));
+    let slowest = found
+        .p99_us
+        .as_ref()
+        .and_then(|figures| hour("p99", figures, parts::time, false));
+    let mut blocks = vec![Block::Table(table)];
+    blocks.extend(worst.into_iter().chain(slowest).map(Block::Text));
+    let lead = "Over all complete rounds; the variation is the standard deviation over the mean.";
+    let section = parts::section("spread", "How much rounds vary", lead, blocks);
+    (!section.blocks.is_empty()).then_some(section)
+}
+
+/// The range of 95 % of the rounds, in words.
+fn range(figures: &SeriesFigures, show: impl Fn(f64) -> String) -> String {
+    format!(
+        "95 % of {} rounds: {} to {}",
+        parts::count(figures.rounds as f64),
+        show(figures.low),
+        show(figures.high)
+    )
+}
+
+/// A headline figure; `name` is its path in the JSON report.
+fn headline(name: &str, label: &str, value: String, note: String, exact: f64) -> Headline {
+    Headline {
+        name: format!("predictability.{name}"),
+        label: label.into(),
+        value,
+        interval: String::new(),
+        note,
+        exact,
+    }
+}
+
+/// The quantity that the verdict uses: its median, worst hour and variation.
+fn of_verdict(found: &Predictability) -> Vec<Headline> {
+    let mut figures = Vec::new();
+    let (of, main) = match found.judged_by {
+        Quantity::Rate => ("rate", &found.rate),
+        Quantity::P99Us => ("p99_us", &found.p99_us),
+    };
+    if let Some(figure) = main {
+        let quantity = found.judged_by;
+        let label = format!("median {}", quantity.name());
+        let value = show(quantity, figure.median);
+        let median = headline(
+            &format!("{of}.median"),
+            &label,
+            value,
+            String::new(),
+            figure.median,
+        );
+        figures.push(Headline {
+            interval: range(figure, |value| show(quantity, value)),
+            ..median
+        });
+        let (name, hour) = match quantity {
+            Quantity::Rate => ("least_hour", figure.least_hour),
+            Quantity::P99Us => ("greatest_hour", figure.greatest_hour),
+        };
+        if let Some(hour) = hour {
+            let note = format!(
+                "{} from {}",
+                show(quantity, hour.value),
+                hour.begin.shown(found.resolution)
+            );
+            let value = rounded_percent(hour.of_median);
+            let name = format!("{of}.{name}.of_median");
+            figures.push(headline(
+                &name,
+                "worst hour, of the median",
+                value,
+                note,
+                hour.of_median,
+            ));
+        }
+        if let Some(variation) = figure.variation {
+            let value = parts::percent(variation);
+            let name = format!("{of}.variation");
+            figures.push(headline(
+                &name,
+                "varies by",
+                value,
+                "standard deviation over mean".into(),
+                variation,
+            ));
+        }
+    }
+    figures
+}
+
+fn headlines(found: &Predictability) -> Vec<Headline> {
+    let mut figures = of_verdict(found);
+    let least = found
+        .objectives
+        .iter()
+        .enumerate()
+        .filter_map(|(at, result)| Some((at, result, result.share_kept?)));
+    if let Some((at, result, kept)) = least.min_by(|a, b| a.2.total_cmp(&b.2)) {
+        let used = result.budget_used.map_or_else(String::new, |used| {
+            format!(", budget used {}", rounded_percent(used))
+        });
+        let note = format!("{} required{used}", share(result.share_asked));
+        let label = format!("{} met for", result.objective);
+        figures.push(headline(
+            &format!("objectives.{at}.share_kept"),
+            &label,
+            share(kept),
+            note,
+            kept,
+        ));
+    } else if let (Quantity::P99Us, Some(figure)) = (found.judged_by, &found.rate) {
+        let median = headline(
+            "rate.median",
+            "median throughput",
+            rate(figure.median),
+            String::new(),
+            figure.median,
+        );
+        figures.push(Headline {
+            interval: range(figure, rate),
+            ..median
+        });
+    } else if let Some(p99) = &found.p99_us {
+        let median = headline(
+            "p99_us.median",
+            "median p99",
+            parts::time(p99.median),
+            String::new(),
+            p99.median,
+        );
+        figures.push(Headline {
+            interval: range(p99, parts::time),
+            ..median
+        });
+    }
+    if let Some(cut) = &found.cut {
+        let limit = cut.limit_seconds.map_or_else(String::new, |limit| {
+            format!("by the time limit of {limit:.0} s")
+        });
+        let value = format!("{} of {}", cut.rounds, cut.of);
+        figures.push(headline(
+            "cut.rounds",
+            "rounds cut short",
+            value,
+            limit,
+            cut.rounds as f64,
+        ));
+    }
+    figures.truncate(FIGURES_MAX);
+    figures
+}
+
+fn objectives(found: &Predictability) -> Option<Section> {
+    let row = |result: &ObjectiveResult| {
+        let met = match result.met {
+            Some(true) => "met",
+            Some(false) => "missed",
+            None => "not known",
+        };
+        let breach = result.longest_breach.map_or_else(
+            || "none".into(),
+            |breach| {
+                format!(
+                    "{} to {}",
+                    breach.begin.shown(found.resolution),
+                    breach.end.shown(found.resolution)
+                )
+            },
+        );
+        vec![
+            result.objective.to_string(),
+            met.into(),
+            result.share_kept.map_or_else(|| "not known".into(), share),
+            share(result.share_asked),
+            parts::known(result.budget_used, rounded_percent),
+            format!("{} of {}", result.missed, result.kept + result.missed),
+            result.unknown.to_string(),
+            breach,
+        ]
+    };
+    let columns = [
+        "objective",
+        "",
+        "#met for",
+        "#required",
+        "#budget used",
+        "#rounds that missed it",
+        "*#unknown",
+        "longest breach",
+    ];
+    let table = parts::rows(
+        "Objectives and their error budgets",
+        &columns,
+        found.objectives.iter().map(row).collect(),
+    );
+    let lead = "The share of time in which each was met; a broken round has missed it.";
+    (!table.rows.is_empty())
+        .then(|| parts::section("objectives", "Objectives", lead, vec![Block::Table(table)]))
+}
+
+fn rounds(result: &SoakResult) -> Section {
+    let row = |round: &Round| {
+        vec![
+            round.number.to_string(),
+            round.begin.shown(result.found.resolution),
+            format!("{:.0}", round.seconds),
+            parts::count(round.done.round()),
+            parts::known(round.rate, rate),
+            parts::known(round.p50_us, parts::time),
+            parts::known(round.p99_us, parts::time),
+            parts::known(round.max_us, parts::time),
+            end_name(&round.end).into(),
+        ]
+    };
+    // Text has the rounds in its timeline.
+    let columns = [
+        "*#round",
+        "*begun",
+        "*#seconds",
+        "*#done",
+        "*#throughput",
+        "*#p50",
+        "*#p99",
+        "*#max",
+        "*end",
+    ];
+    let all = &result.rounds;
+    let last = &all[all.len().saturating_sub(ROWS_MAX)..];
+    let caption = if last.len() < all.len() {
+        let (shown, all) = (
+            parts::count(last.len() as f64),
+            parts::count(all.len() as f64),
+        );
+        format!("The last {shown} of {all} rounds; rigel report --format csv has all")
+    } else {
+        "Every round".into()
+    };
+    let table = Table {
+        folded: true,
+        ..parts::rows(&caption, &columns, last.iter().map(row).collect())
+    };
+    let mut blocks: Vec<Block> = incomplete(&result.found)
+        .into_iter()
+        .map(Block::Text)
+        .collect();
+    blocks.push(Block::Table(table));
+    let lead = "Rounds that are not complete, and the figures of each.";
+    parts::section("rounds", "Rounds", lead, blocks)
+}
+
+/// Rounds that are not complete, a sentence for each kind.
+fn incomplete(found: &Predictability) -> Vec<String> {
+    let mut lines: Vec<String> = found
+        .cut
+        .iter()
+        .map(|rounds| cut(rounds, found.resolution) + ".")
+        .collect();
+    let counts = &found.rounds;
+    let mut count = |count: usize, one: &str, many: &str| {
+        if count > 0 {
+            lines.push(format!("{count} {}.", if count == 1 { one } else { many }));
+        }
+    };
+    count(
+        counts.broken,
+        "round broke and has no figures",
+        "rounds broke and have no figures",
+    );
+    count(
+        counts.stopped,
+        "round was stopped and is left out",
+        "rounds were stopped and are left out",
+    );
+    count(
+        counts.missing,
+        "round did not take place",
+        "rounds did not take place",
+    );
+    count(
+        counts.ahead,
+        "planned round is missing",
+        "planned rounds are missing",
+    );
+    if counts.failed_operations > 0 {
+        lines.push(format!("{} operations failed.", counts.failed_operations));
+    }
+    lines
+}
+
+/// Describes the cut rounds in a sentence.
+fn cut(cut: &CutRounds, to: Resolution) -> String {
+    let (was, s) = if cut.rounds == 1 {
+        ("was", "")
+    } else {
+        ("were", "s")
+    };
+    let limit = cut
+        .limit_seconds
+        .map_or_else(String::new, |seconds| format!(" of {seconds:.0} s"));
+    let work = cut.work.map_or_else(String::new, |work| {
+        let work = parts::count(work.round());
+        format!(", before their work of {work} operations was done")
+    });
+    let when = format!("between {} and {}", cut.first.shown(to), cut.last.shown(to));
+    let pieces = match cut.in_pieces {
+        0 => String::new(),
+        1 => "; 1 round is in two lines, which are merged".into(),
+        count => format!("; {count} rounds are in two lines each, which are merged"),
+    };
+    let inferred = if cut.inferred {
+        " (inferred: most rounds did the same work)"
+    } else {
+        ""
+    };
+    format!(
+        "{} of {} round{s} {was} cut short by the time limit{limit}{work}, \
+         {when}{inferred}{pieces}",
+        cut.rounds, cut.of
+    )
+}
+
+/// The rounds as CSV: a header line, then one line per round. Columns are only added at the end,
+/// never renamed or removed.
+#[must_use]
+pub fn csv(result: &SoakResult) -> String {
+    let mut table = CsvTable::new(
+        "round,begin,seconds,done,failed,asked,rate,mean_us,p50_us,p99_us,max_us,end,kept,device,\
+         device_busy,queue,cpu_busy,stolen,io_pressure,others_mb_per_s",
+    );
+    for round in &result.rounds {
+        let kept: Vec<&str> = round
+            .kept
+            .iter()
+            .map(|kept| if kept.kept { "1" } else { "0" })
+            .collect();
+        let host = round.host.as_ref();
+        table
+            .value(round.number)
+            .value(round.begin)
+            .figure(Some(round.seconds));
+        table
+            .value(format_args!("{:.0}", round.done))
+            .value(round.failed)
+            .maybe(round.asked);
+        table
+            .figure(round.rate)
+            .figure(round.mean_us)
+            .figure(round.p50_us)
+            .figure(round.p99_us)
+            .figure(round.max_us);
+        table.value(end_name(&round.end)).value(kept.join(" "));
+        table.text(
+            host.and_then(|host| host.device.as_deref())
+                .unwrap_or_default(),
+        );
+        table
+            .figure(host.and_then(|host| host.device_busy))
+            .figure(host.and_then(|host| host.queue));
+        table
+            .figure(host.map(|host| host.cpu_busy))
+            .figure(host.map(|host| host.stolen));
+        table
+            .figure(host.and_then(|host| host.io_pressure))
+            .figure(host.and_then(|host| host.others_mb_per_s));
+        table.end();
+    }
+    table.into_text()
+}
+
+fn end_name(end: &RoundEnd) -> &'static str {
+    match end {
+        RoundEnd::Whole => "whole",
+        RoundEnd::Cut => "cut",
+        RoundEnd::Stopped => "stopped",
+        RoundEnd::Broken(_) => "broken",
+    }
+}
+
+/// The JSON report of a soak. Fields are only added, never renamed or removed.
+#[derive(Serialize)]
+struct SoakReport<'a> {
+    #[serde(flatten)]
+    head: Head<'a>,
+    conclusion: Conclusion,
+    predictability: &'a Predictability,
+    rounds: &'a [Round],
+    /// For a soak with several ranks: its hosts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranks: Option<&'a SoakHosts>,
+    findings: Vec<&'a Finding>,
+}
+
+/// The report as one JSON document.
+#[must_use]
+pub fn json(header: &Header, result: &SoakResult) -> String {
+    let report = SoakReport {
+        head: Head::of(header),
+        conclusion: result.conclusion(header),
+        predictability: &result.found,
+        rounds: &result.rounds,
+        ranks: result.hosts.as_ref(),
+        findings: header.findings.iter().chain(&result.findings).collect(),
+    };
+    data::document(&report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::figures::POINTS_MAX;
+    use super::*;
+    use crate::document::{Plot, Series};
+    use crate::html::render;
+    use rigel_analyse::examples::rounds as example_rounds;
+    use rigel_analyse::request::ImportRequest;
+    use rigel_analyse::request::Invocation;
+    use rigel_analyse::{PredictabilityTerms, predictability};
+    use rigel_model::record::journal::{EngineChoice, FORMAT};
+    use rigel_model::{Host, Layout, Target, TargetFacts};
+
+    fn header() -> Header {
+        Header {
+            format: FORMAT,
+            version: "0.1.0".into(),
+            started: "2026-01-02T03:04:05+00:00".into(),
+            command: vec!["soak".into()],
+            target: Target::Paths {
+                members: Vec::new(),
+                layout: Layout::Concat,
+            },
+            engine: EngineChoice {
+                name: "sim".into(),
+                buffered: false,
+            },
+            engine_about: String::new(),
+            points: Vec::new(),
+            invocation: Invocation::of(Request::Import(ImportRequest::default())),
+            host: Host::default(),
+            facts: TargetFacts {
+                name: "disk".into(),
+                ..TargetFacts::default()
+            },
+            findings: Vec::new(),
+            ranks: None,
+        }
+    }
+
+    fn result(rounds: Vec<Round>, of: usize) -> SoakResult {
+        result_of(rounds, of, false)
+    }
+
+    fn result_of(rounds: Vec<Round>, of: usize, is_open: bool) -> SoakResult {
+        let objectives = vec!["p99<2ms".parse().unwrap(), "p99<1ms".parse().unwrap()];
+        let terms = PredictabilityTerms {
+            objectives,
+            share: 0.4,
+            every_seconds: Some(300.0),
+            planned: Some(20_000),
+            is_open,
+        };
+        let found = predictability(&rounds[..of], &terms);
+        SoakResult {
+            rounds,
+            found,
+            hosts: None,
+            findings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn sixty_days_are_small_and_keep_the_least() {
+        let mut all = example_rounds(17_280);
+        all[9_001].rate = Some(17.0);
+        let page = document(&header(), &result(all, 600));
+        let Some(Block::Chart(chart)) = page.sections[1].blocks.first() else {
+            panic!("{:?}", page.sections[1])
+        };
+        let Plot::Stack { panels } = &chart.plot else {
+            panic!("{chart:?}")
+        };
+        let series: Vec<&Series> = panels.iter().flat_map(|panel| &panel.series).collect();
+        assert!(series.iter().all(|series| series.y.len() <= POINTS_MAX));
+        let least = series
+            .iter()
+            .find(|series| series.name == "minimum")
+            .unwrap();
+        assert!(least.y.contains(&Some(17.0)) && !series[0].y.contains(&Some(17.0)));
+        let bytes = render(&page).len();
+        assert!(bytes < 2_000_000, "{bytes} bytes");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_to_winter_time_draws_no_line_backwards() {
+        let mut all = example_rounds(48);
+        for (at, round) in all.iter_mut().enumerate() {
+            let offset = if at < 24 { "+02:00" } else { "+01:00" };
+            let zone: Moment = format!("2026-01-02T00:00:00{offset}").parse().unwrap();
+            round.begin = round.begin.by_the_clock_of(zone);
+        }
+        let Some(Block::Chart(chart)) = timeline(&result(all, 48)).unwrap().blocks.pop() else {
+            panic!("no chart")
+        };
+        let Plot::Stack { panels } = &chart.plot else {
+            panic!("{chart:?}")
+        };
+        let x = &panels[0].series[0].x;
+        assert!(
+            x.len() == 48
+                && x.windows(2)
+                    .all(|two| (two[1] - two[0] - 300.0).abs() < 1e-9),
+            "{x:?}"
+        );
+        assert!(
+            panels[0].x.label.contains("before it was changed"),
+            "{}",
+            panels[0].x.label
+        );
+    }
+
+    #[test]
+    fn large_figures_are_those_of_the_json_report() {
+        for is_open in [false, true] {
+            large_figures_are_in_the_report(is_open);
+        }
+    }
+
+    fn large_figures_are_in_the_report(is_open: bool) {
+        let result = result_of(example_rounds(60), 60, is_open);
+        let report: serde_json::Value = serde_json::from_str(&json(&header(), &result)).unwrap();
+        let page = document(&header(), &result);
+        let names: Vec<&str> = page
+            .headlines
+            .iter()
+            .map(|figure| figure.name.as_str())
+            .collect();
+        assert!(
+            names.contains(&"predictability.objectives.1.share_kept"),
+            "{names:?}"
+        );
+        for figure in &page.headlines {
+            let told = report
+                .pointer(&format!("/{}", figure.name.replace('.', "/")))
+                .and_then(serde_json::Value::as_f64);
+            let told = told.unwrap_or(f64::NAN);
+            // The JSON parser rounds the last digit.
+            assert!(
+                (told - figure.exact).abs() <= 1e-12 * told.abs(),
+                "{}: {told}",
+                figure.name
+            );
+        }
+        let median = &page.headlines[0];
+        let (value, least) = if is_open {
+            ("1.51 ms", "1.50 ms to ")
+        } else {
+            ("12,0", "12,0")
+        };
+        let interval = format!("95 % of 60 rounds: {least}");
+        assert!(
+            median.value.starts_with(value) && median.interval.starts_with(&interval),
+            "{median:?}"
+        );
+        let said = incomplete(&result.found);
+        assert!(
+            said.contains(&"19940 planned rounds are missing.".to_string()),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn a_soak_without_rounds_has_no_empty_chart() {
+        let page = document(&header(), &result(Vec::new(), 0));
+        assert!(page.sections.iter().all(|section| section.id != "timeline"));
+        assert!(
+            page.sections
+                .iter()
+                .flat_map(|section| &section.blocks)
+                .all(|block| match block {
+                    Block::Table(table) => !table.rows.is_empty(),
+                    _ => true,
+                })
+        );
+    }
+}

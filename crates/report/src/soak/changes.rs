@@ -1,0 +1,158 @@
+//! What changed in a series of rounds: slowdowns, changes of level, trends, single rounds that stand out.
+
+use super::figures::show;
+use crate::document::{Block, Section};
+use crate::parts::{self, Amount, AmountUnit};
+use rigel_analyse::{
+    ChangePoint, Episode, Estimate, HostShift, Limits, Outlier, Predictability, Quantity,
+    SpreadChange,
+};
+use rigel_model::Resolution;
+
+/// Maximum number of listed changes and slowdowns in text.
+const LIST_MAX: usize = 12;
+
+fn factor(value: f64, interval: Option<Limits>, unit: AmountUnit) -> Amount {
+    Amount::new(Estimate { value, interval }, unit)
+}
+
+/// Slowdowns, changes of level, trends and single rounds that stand out, each with its date and
+/// size.
+pub(super) fn what_changed(found: &Predictability) -> Option<Section> {
+    let to = found.resolution;
+    let too_often = found.changed_too_often.iter().map(|of| too_often(*of));
+    let episodes = found
+        .episodes
+        .iter()
+        .take(LIST_MAX)
+        .map(|slow| episode(slow, to));
+    let sentence = |text: String| Block::Text(parts::capital(&text) + ".");
+    let mut blocks: Vec<Block> = too_often.chain(episodes).map(sentence).collect();
+    if !found.changes.is_empty() {
+        let row = |change: &ChangePoint| {
+            let interval = change.interval.map(Limits::from);
+            let range = |_| factor(change.factor, interval, AmountUnit::Change).range();
+            let until = change.until.map_or_else(String::new, |until| {
+                format!(" to {}, in steps", until.shown(to))
+            });
+            vec![
+                format!("{}{until}, round {}", change.at.shown(to), change.round),
+                change.of.name().into(),
+                parts::change(change.factor),
+                interval.map_or_else(String::new, range),
+                host(change.host.as_deref()),
+            ]
+        };
+        let columns = ["when", "what", "#change", "#95 % interval", "host"];
+        let rows = found.changes.iter().take(LIST_MAX).map(row).collect();
+        blocks.push(Block::Table(parts::rows(
+            "Changes of level",
+            &columns,
+            rows,
+        )));
+    }
+    blocks.extend(found.trends.iter().map(|trend| {
+        let fine = |value, interval| factor(value, interval, AmountUnit::FineChange);
+        let daily = fine(trend.factor_per_day, Some(trend.interval.into()));
+        sentence(format!(
+            "{} {daily} per day ({}), {} over the series",
+            trend.of.name(),
+            daily.range(),
+            fine(trend.factor, None)
+        ))
+    }));
+    let spreads = found.spread_changes.iter().take(LIST_MAX);
+    blocks.extend(spreads.map(|change| sentence(spread(change, to))));
+    let left_out = found.episodes.len().saturating_sub(LIST_MAX)
+        + found.changes.len().saturating_sub(LIST_MAX);
+    if left_out > 0 {
+        blocks.push(sentence(format!("{left_out} more are in the JSON report")));
+    }
+    blocks.extend(outliers(found).map(sentence));
+    let lead = "Each with its date and size, and what the host showed at that time.";
+    (!blocks.is_empty()).then(|| parts::section("changes", "What changed", lead, blocks))
+}
+
+/// Describes a change of the spread of rounds.
+fn spread(change: &SpreadChange, to: Resolution) -> String {
+    format!(
+        "{} differed by up to {} between rounds before {}, round {}, and by up to {} after it (95 % \
+         of the rounds)",
+        change.of.name(),
+        parts::percent(change.before),
+        change.at.shown(to),
+        change.round,
+        parts::percent(change.after)
+    )
+}
+
+/// Names the single rounds that differ most from their neighbours.
+fn outliers(found: &Predictability) -> Option<String> {
+    let mut farthest: Vec<&Outlier> = found.outliers.iter().collect();
+    farthest.sort_by(|a, b| b.factor.ln().abs().total_cmp(&a.factor.ln().abs()));
+    let one = |outlier: &&Outlier| {
+        let value = show(outlier.of, outlier.value);
+        format!(
+            "{} {value} on {}",
+            outlier.of.name(),
+            outlier.at.shown(found.resolution)
+        )
+    };
+    let named: Vec<String> = farthest.iter().take(3).map(one).collect();
+    let (count, differs) = (
+        farthest.len(),
+        if farthest.len() == 1 {
+            "round differs"
+        } else {
+            "rounds differ"
+        },
+    );
+    (count > 0).then(|| {
+        format!(
+            "{count} single {differs} from their neighbours: {}",
+            named.join(", ")
+        )
+    })
+}
+
+/// Replaces the list of changes of a quantity that changed too often.
+fn too_often(of: Quantity) -> String {
+    format!(
+        "{}: too many changes to tell apart, so none is listed",
+        of.name()
+    )
+}
+
+/// Describes a slowdown in a sentence.
+fn episode(slow: &Episode, to: Resolution) -> String {
+    let end = slow
+        .end
+        .map_or("not over when the series ended".into(), |end| {
+            format!("over from {} on", end.shown(to))
+        });
+    format!(
+        "slowdown: from {} on below {}, usually {}; worst {} ({} lower) on {}; {end}; {} \
+         rounds; {}",
+        slow.begin.shown(to),
+        parts::per_second(slow.edge),
+        parts::per_second(slow.usual),
+        parts::per_second(slow.worst_rate),
+        parts::rounded_percent(slow.lost()),
+        slow.worst.shown(to),
+        slow.rounds,
+        host(slow.host.as_deref())
+    )
+}
+
+/// Describes what changed on the host.
+fn host(shifts: Option<&[HostShift]>) -> String {
+    match shifts {
+        None => "nothing is known of the host".into(),
+        Some([]) => "no counter of the host changed with it".into(),
+        Some(shifts) => shifts
+            .iter()
+            .map(HostShift::sentence)
+            .collect::<Vec<_>>()
+            .join(", "),
+    }
+}

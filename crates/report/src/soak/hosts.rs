@@ -1,0 +1,63 @@
+//! The section about the hosts of a soak: what each did in all rounds, and when it was slow.
+
+use super::super::document::{Block, Section};
+use super::super::{parts, ranks};
+use rigel_analyse::{SoakHost, SoakHosts};
+
+const COLUMNS: [&str; 8] = [
+    "host",
+    "#operations",
+    "#op/s",
+    "#share",
+    "*#p50, all rounds",
+    "#p99, all rounds",
+    "#slow rounds",
+    "#lost rounds",
+];
+
+/// The section.
+pub(super) fn section(found: &SoakHosts) -> Section {
+    let mut blocks = vec![Block::Text(ranks::counted(
+        (found.ranks, found.hosts),
+        &found.names,
+        &found.lost,
+    ))];
+    let rows = found.by_host.iter().map(row).collect();
+    let caption = match found.rounds {
+        1 => "Each host, in the round that all of them completed".to_string(),
+        rounds => format!("Each host, in the {rounds} rounds that all of them completed"),
+    };
+    blocks.push(Block::Table(parts::rows(&caption, &COLUMNS, rows)));
+    blocks.push(Block::Text(what_slow_means(found)));
+    blocks.push(Block::Text(ranks::NOT_ASKED.into()));
+    parts::section("hosts", "The hosts", ranks::lead(found.is_separate), blocks)
+}
+
+fn row(host: &SoakHost) -> Vec<String> {
+    vec![
+        host.host.clone(),
+        parts::count(host.operations as f64),
+        parts::known(host.rate_per_s, parts::count),
+        parts::percent(host.share),
+        parts::known(host.p50_us, parts::time),
+        parts::known(host.p99_us, parts::time),
+        parts::count(host.slow_rounds.into()),
+        parts::count(host.lost_rounds.into()),
+    ]
+}
+
+/// What makes a round one in which a host was slow.
+fn what_slow_means(found: &SoakHosts) -> String {
+    match found.by_host.len() {
+        2 => format!(
+            "With two hosts neither is known to be the slow one. They differed in {} of {} rounds: \
+             in rate by a fifth, or in p99 by half.",
+            found.two_differ_rounds, found.rounds
+        ),
+        _ => {
+            "A host is slow in a round if its rate is below 80 % of the hosts' median, or its p99 \
+              above 150 %; at an offered rate only the p99 counts."
+                .into()
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! Rounds over time: the timeline, the calendar of days by hours, what repeats.
+
+use super::figures::{POINTS_MAX, thinned, wall};
+use crate::document::{
+    Axis, Block, Heat, Lines, Mark, Merge, Plot, Section, Series, Status, Table, Unit,
+};
+use crate::parts;
+use rigel_analyse::{
+    Breach, CalendarPattern, Predictability, Quantity, Round, RoundEnd, RoundHost, SoakResult,
+};
+use rigel_model::Moment;
+
+/// Minimum range of a calendar's colours, as a fraction of the median on either side: smaller
+/// differences are no pattern.
+const CALENDAR_SPAN: f64 = 0.15;
+
+/// Maximum number of listed times that repeat.
+const LIST_MAX: usize = 12;
+
+/// Maximum number of marked breaches per objective.
+const MARKS_MAX: usize = 100;
+
+/// A figure of a round, or of its host.
+type Of<T> = fn(&T) -> Option<f64>;
+
+/// The timeline of all rounds; `None` if no round has a figure.
+pub(super) fn timeline(result: &SoakResult) -> Option<Section> {
+    let (rounds, found) = (&result.rounds, &result.found);
+    let first = rounds.first()?.begin;
+    let changed = rounds
+        .iter()
+        .any(|round| round.begin.by_the_clock_of(first) != round.begin);
+    let begun = if changed {
+        "begun, by the clock before it was changed"
+    } else {
+        "begun"
+    };
+    let each = rounds.len().div_ceil(POINTS_MAX);
+    let mut panels = panels(rounds, first, each, begun);
+    for lines in &mut panels {
+        lines.y.log = lines.y.unit == Unit::Microseconds;
+    }
+    if panels.is_empty() {
+        return None;
+    }
+    mark(&mut panels, found, first);
+    let shown: Vec<&str> = panels.iter().map(|lines| lines.y.label.as_str()).collect();
+    let shown = parts::capital(&shown.join(", "));
+    let description = format!("{shown} of {} rounds. {}", rounds.len(), found.verdict);
+    let chart = parts::chart(
+        "timeline-chart",
+        "Rounds over time",
+        description,
+        Plot::Stack { panels },
+    );
+    let what = if each > 1 {
+        format!(
+            "{each} rounds share a point: their median, minimum throughput, maximum p99 and max"
+        )
+    } else {
+        "Every round".into()
+    };
+    let lead = format!("{what}; changes, slowdowns and missed objectives are marked.");
+    Some(parts::section(
+        "timeline",
+        "Timeline",
+        &lead,
+        vec![Block::Chart(Box::new(chart))],
+    ))
+}
+
+/// The panels of the timeline that have figures, over an axis of this name.
+fn panels(rounds: &[Round], first: Moment, each: usize, begun: &str) -> Vec<Lines> {
+    let axis = || Axis {
+        label: begun.into(),
+        unit: Unit::Moment,
+        ..Axis::default()
+    };
+    let series = |name: &str, value: &dyn Fn(&Round) -> Option<f64>, merge| {
+        thinned(name, rounds, |round| wall(round.begin, first), value, merge)
+    };
+    let panel = |label: &str, unit, range, all: Vec<Series>| {
+        let series: Vec<Series> = all
+            .into_iter()
+            .filter(|series| series.y.iter().any(Option::is_some))
+            .collect();
+        let y = Axis {
+            label: label.into(),
+            unit,
+            range,
+            ..Axis::default()
+        };
+        (!series.is_empty()).then(|| Lines {
+            x: axis(),
+            y,
+            series,
+            ..Lines::default()
+        })
+    };
+    let latencies: [(&str, Of<Round>, Merge); 3] = [
+        ("p50", |round| round.p50_us, Merge::Median),
+        ("p99", |round| round.p99_us, Merge::Greatest),
+        ("max", |round| round.max_us, Merge::Greatest),
+    ];
+    let shares: [(&str, Of<RoundHost>); 4] = [
+        ("disk busy", |host| host.device_busy),
+        ("CPU in use", |host| Some(host.cpu_busy)),
+        ("CPU stolen", |host| Some(host.stolen)),
+        ("I/O pressure", |host| host.io_pressure),
+    ];
+    let of_host = |(name, value): (&str, Of<RoundHost>)| {
+        series(name, &|round| value(round.host.as_ref()?), Merge::Median)
+    };
+    let greatest = rounds
+        .iter()
+        .filter_map(Round::counted_rate)
+        .fold(0.0, f64::max);
+    let greatest = if greatest > 0.0 { greatest } else { 1.0 };
+    let mut throughput = vec![series("throughput", &Round::counted_rate, Merge::Median)];
+    if each > 1 {
+        throughput.push(series("minimum", &Round::counted_rate, Merge::Least));
+    }
+    let latency = latencies
+        .map(|(name, value, merge)| series(name, &value, merge))
+        .into();
+    let panels = [
+        panel(
+            "throughput",
+            Unit::PerSecond,
+            Some((0.0, greatest)),
+            throughput,
+        ),
+        panel("response time", Unit::Microseconds, None, latency),
+        panel(
+            "of the time",
+            Unit::Share,
+            Some((0.0, 1.0)),
+            shares.map(of_host).into(),
+        ),
+        panel(
+            "I/Os in the queue",
+            Unit::Number,
+            None,
+            vec![of_host(("disk queue", |host| host.queue))],
+        ),
+        panel(
+            "I/O of others",
+            Unit::MbPerSecond,
+            None,
+            vec![of_host(("others", |host| host.others_mb_per_s))],
+        ),
+    ];
+    panels.into_iter().flatten().collect()
+}
+
+/// The longest breaches, at most `MARKS_MAX`.
+fn longest(breaches: &[Breach]) -> Vec<&Breach> {
+    let mut longest: Vec<&Breach> = breaches.iter().collect();
+    longest.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+    longest.truncate(MARKS_MAX);
+    longest
+}
+
+/// Marks changes and slowdowns, and the longest breaches in the panel of latencies.
+fn mark(panels: &mut [Lines], found: &Predictability, first: Moment) {
+    let wall = |moment| wall(moment, first);
+    for lines in panels {
+        let upright = |at, to, label: String, tone| Mark {
+            at,
+            to,
+            upright: true,
+            label,
+            tone,
+        };
+        match lines.y.unit {
+            Unit::PerSecond => {
+                lines.marks.extend(found.episodes.iter().map(|slow| {
+                    let end = wall(slow.end.unwrap_or(slow.last_slow));
+                    upright(wall(slow.begin), Some(end), "slowdown".into(), Status::Bad)
+                }));
+            }
+            Unit::Microseconds => {
+                let breaches = found.objectives.iter().flat_map(|result| {
+                    let label = format!("{} missed", result.objective);
+                    longest(&result.breaches)
+                        .into_iter()
+                        .map(move |breach| (breach, label.clone()))
+                });
+                lines.marks.extend(breaches.map(|(one, label)| {
+                    upright(wall(one.begin), Some(wall(one.end)), label, Status::Bad)
+                }));
+            }
+            _ => continue,
+        }
+        let unit_of = |of| {
+            if of == Quantity::Rate {
+                Unit::PerSecond
+            } else {
+                Unit::Microseconds
+            }
+        };
+        let here = found
+            .changes
+            .iter()
+            .filter(|change| unit_of(change.of) == lines.y.unit);
+        lines.marks.extend(here.map(|change| {
+            let label = format!("{} {}", change.of.name(), parts::change(change.factor));
+            upright(wall(change.at), None, label, Status::Warning)
+        }));
+    }
+}
+
+/// A calendar of days by hours; `None` for a series shorter than two days.
+pub(super) fn calendar(rounds: &[Round]) -> Option<Section> {
+    let (first, last) = (rounds.first()?, rounds.last()?);
+    if last.finish().since(first.begin) < 2 * 86_400 {
+        return None;
+    }
+    let field = |id: &str, title: &str, label: &str, unit, value: fn(&Round) -> Option<f64>| {
+        // Rows are given from bottom to top, so the days are reversed to have the first at the top.
+        let days: Vec<&[Round]> = rounds
+            .chunk_by(|one, other| one.begin.day() == other.begin.day())
+            .rev()
+            .collect();
+        let of_hour = |day: &[Round], hour: u32| {
+            Merge::Median.of(&day
+                .iter()
+                .filter(|round| round.begin.second_of_day() / 3600 == hour)
+                .filter_map(value)
+                .collect::<Vec<_>>())
+        };
+        let values: Vec<Vec<Option<f64>>> = days
+            .iter()
+            .map(|day| (0..24).map(|hour| of_hour(day, hour)).collect())
+            .collect();
+        let known = values.iter().flatten().any(Option::is_some);
+        let usual = Merge::Median.of(&values
+            .iter()
+            .flatten()
+            .flatten()
+            .copied()
+            .collect::<Vec<_>>());
+        let heat = Heat {
+            x_label: "hour of the day".into(),
+            columns: (0..24).map(|hour| format!("{hour:02}")).collect(),
+            y_label: "day".into(),
+            downward: true,
+            rows: days.iter().map(|day| day[0].begin.date()).collect(),
+            values,
+            unit,
+            label: label.into(),
+            log: false,
+            range: usual
+                .filter(|usual| *usual > 0.0)
+                .map(|usual| (usual * (1.0 - CALENDAR_SPAN), usual * (1.0 + CALENDAR_SPAN))),
+            written: false,
+        };
+        let description = format!("{label}: {} days by 24 hours.", days.len());
+        let chart = parts::chart(id, title, description, Plot::Heat(heat));
+        known.then(|| Block::Chart(Box::new(chart)))
+    };
+    let blocks: Vec<Block> = [
+        field(
+            "calendar-throughput",
+            "Throughput",
+            "median throughput of the hour",
+            Unit::PerSecond,
+            Round::counted_rate,
+        ),
+        field(
+            "calendar-p99",
+            "p99",
+            "median p99 of the hour",
+            Unit::Microseconds,
+            |round| round.p99_us,
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let lead =
+        "Each cell is an hour: what recurs daily forms columns, what happened once stands alone.";
+    let calendar = parts::in_text(parts::section("calendar", "Calendar", lead, blocks));
+    Some(with_days(calendar, rounds))
+}
+
+/// Adds a table with the figures of each day.
+fn with_days(mut calendar: Section, rounds: &[Round]) -> Section {
+    let row = |day: &[Round]| {
+        let rates: Vec<f64> = day.iter().filter_map(Round::counted_rate).collect();
+        let p99s: Vec<f64> = day.iter().filter_map(|round| round.p99_us).collect();
+        let broken = day
+            .iter()
+            .filter(|round| matches!(round.end, RoundEnd::Broken(_)))
+            .count();
+        vec![
+            day[0].begin.date(),
+            day.len().to_string(),
+            broken.to_string(),
+            parts::known(Merge::Median.of(&rates), parts::per_second),
+            parts::known(Merge::Least.of(&rates), parts::per_second),
+            parts::known(Merge::Greatest.of(&p99s), parts::time),
+        ]
+    };
+    let rows = rounds
+        .chunk_by(|one, other| one.begin.day() == other.begin.day())
+        .map(row)
+        .collect();
+    let columns = [
+        "day",
+        "#rounds",
+        "#broken",
+        "#median throughput",
+        "#minimum",
+        "#maximum p99",
+    ];
+    calendar.blocks.push(Block::Table(Table {
+        folded: true,
+        ..parts::rows("Each day", &columns, rows)
+    }));
+    calendar
+}
+
+/// What repeats by the calendar: a sentence for each time, and the hours of the day.
+pub(super) fn repeats(pattern: &CalendarPattern) -> Section {
+    let series = |name: &str, hours: &[Option<f64>]| {
+        let known = hours.iter().enumerate();
+        let known = known.filter_map(|(hour, value)| Some((hour as f64, (*value)?)));
+        let (x, y): (Vec<f64>, Vec<Option<f64>>) =
+            known.map(|(hour, value)| (hour, Some(value))).unzip();
+        Series {
+            name: name.into(),
+            x,
+            y,
+            ..Series::default()
+        }
+    };
+    let both = [
+        series("Monday to Friday", &pattern.working_days),
+        series("Saturday and Sunday", &pattern.weekends),
+    ];
+    let lines = Lines {
+        x: Axis {
+            label: "hour of the day".into(),
+            range: Some((0.0, 23.0)),
+            ..Axis::default()
+        },
+        y: Axis {
+            label: "of the level".into(),
+            unit: Unit::Share,
+            ..Axis::default()
+        },
+        series: both
+            .into_iter()
+            .filter(|series| !series.x.is_empty())
+            .collect(),
+        ..Lines::default()
+    };
+    let sentences = repeating(pattern);
+    let title = format!(
+        "{} by the hour of the day",
+        parts::capital(pattern.of.name())
+    );
+    let (id, chart_id) = match pattern.of {
+        Quantity::Rate => ("repeats", "repeats-chart"),
+        Quantity::P99Us => ("repeats-p99", "repeats-p99-chart"),
+    };
+    let chart = parts::chart(chart_id, &title, sentences.join(" "), Plot::Lines(lines));
+    let blocks = [Block::Chart(Box::new(chart))]
+        .into_iter()
+        .chain(sentences.into_iter().map(Block::Text))
+        .collect();
+    let title = format!("{} that repeats", parts::capital(pattern.of.name()));
+    let lead = "Times of the day and the week that differ from the level, and on how many days.";
+    parts::section(id, &title, lead, blocks)
+}
+
+/// A sentence for each time that stands out, the largest difference first.
+fn repeating(pattern: &CalendarPattern) -> Vec<String> {
+    let all = &pattern.recurrences;
+    let named = all
+        .iter()
+        .take(LIST_MAX)
+        .map(|one| parts::capital(&pattern.sentence(one)) + ".");
+    let left_out = all.len().saturating_sub(LIST_MAX);
+    let more = (left_out > 0).then(|| format!("{left_out} more are in the JSON report."));
+    named.chain(more).collect()
+}

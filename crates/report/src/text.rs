@@ -1,0 +1,432 @@
+//! Renders a document as text for a terminal, at most 120 columns wide where its tables allow it.
+//!
+//! Warnings and notes come last, next to the prompt. Charts are drawn in plain characters if they
+//! belong to the summary; of the others, the full extent shows the description.
+
+use super::chart;
+use super::document::{
+    Block, Chart, Column, Document, Extent, Headline, Heat, Lines, Merge, Plot, Section, Series,
+    Table,
+};
+use super::unit;
+use rigel_analyse::median;
+use rigel_model::{Finding, FindingName, Severity, in_line};
+use std::fmt::Write;
+
+/// Maximum number of columns of wrapped text.
+const WIDTH: usize = 118;
+/// Minimum number of columns of the last column of a table, which is wrapped.
+const LAST_WIDTH_MIN: usize = 30;
+/// Columns of the longest bar of a time series.
+const BAR: f64 = 40.0;
+/// Maximum number of rows of a time series; of a longer one, several values share a row.
+const ROWS_MAX: usize = 26;
+/// Maximum number of columns of a heat map whose values are written.
+const WRITTEN_MAX: usize = 8;
+/// Bar characters from zero to the maximum.
+const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Renders a document.
+#[must_use]
+pub fn render(document: &Document, extent: Extent) -> String {
+    let document = &document.in_words();
+    let mut text = wrapped("", &document.heading, 2, WIDTH);
+    if !document.about.is_empty() {
+        text += &wrapped("", &document.about, 2, WIDTH);
+    }
+    text.push('\n');
+    text += &wrapped("", &document.conclusion.sentence, 0, WIDTH);
+    if !document.headlines.is_empty() {
+        text.push('\n');
+        text += &table(&headlines(&document.headlines), extent);
+    }
+    for section in document
+        .sections
+        .iter()
+        .filter(|section| section.extent <= extent)
+    {
+        text += &self::section(section, extent);
+    }
+    let findings = document
+        .sections
+        .iter()
+        .flat_map(|section| &section.blocks)
+        .filter_map(|block| match block {
+            Block::Findings(findings) => Some(findings),
+            _ => None,
+        });
+    text + &self::findings(&findings.flatten().collect::<Vec<_>>(), extent)
+}
+
+/// Wraps words after `opening` to `width` columns; further lines are indented by `hang`. A longer
+/// word has its own line.
+pub(super) fn wrapped(opening: &str, words: &str, hang: usize, width: usize) -> String {
+    let (mut text, mut line) = (String::new(), opening.to_string());
+    for word in words.split_whitespace() {
+        let is_blank = line.trim().is_empty();
+        if !is_blank && line.chars().count() + 1 + word.chars().count() > width {
+            let _ = writeln!(text, "{line}");
+            line = " ".repeat(hang);
+        } else if !is_blank {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    text + &line + "\n"
+}
+
+/// The headline figures as a table without a header.
+fn headlines(all: &[Headline]) -> Table {
+    let row = |headline: &Headline| {
+        vec![
+            headline.label.clone(),
+            headline.value.clone(),
+            headline.interval.clone(),
+            headline.note.clone(),
+        ]
+    };
+    Table {
+        columns: vec![Column::default(); 4],
+        rows: all.iter().map(row).collect(),
+        ..Table::default()
+    }
+}
+
+/// A section with its title; empty if none of its blocks is shown. Findings are not part of it.
+pub(super) fn section(section: &Section, extent: Extent) -> String {
+    let is_table = |block: &&&Block| match block {
+        Block::Table(table) => table.columns.iter().any(|column| column.extent <= extent),
+        _ => false,
+    };
+    let with_captions = flat(&section.blocks).iter().filter(is_table).count() > 1;
+    let mut blocks = String::new();
+    for block in flat(&section.blocks) {
+        let shown = match block {
+            Block::Table(table) if with_captions => {
+                wrapped("", &table.caption, 0, WIDTH) + &self::table(table, extent)
+            }
+            Block::Table(table) => self::table(table, extent),
+            Block::Chart(chart) => self::chart(chart, extent),
+            Block::Text(text) => wrapped("", text, 0, WIDTH),
+            Block::Code(code) => format!("  {}\n", code.replace('\n', "\n  ")),
+            Block::Findings(_) | Block::Beside(_) => String::new(),
+        };
+        if !shown.is_empty() {
+            if !blocks.is_empty() && !matches!(block, Block::Text(_)) {
+                blocks.push('\n');
+            }
+            blocks += &shown;
+        }
+    }
+    if blocks.is_empty() {
+        return String::new();
+    }
+    let lead = if extent == Extent::Full && !section.lead.is_empty() {
+        wrapped("", &section.lead, 0, WIDTH)
+    } else {
+        String::new()
+    };
+    let rule = "-".repeat(section.title.chars().count());
+    format!("\n{}\n{rule}\n{lead}{blocks}", section.title)
+}
+
+/// The blocks, with those side by side one after the other.
+fn flat(blocks: &[Block]) -> Vec<&Block> {
+    let mut all = Vec::new();
+    for block in blocks {
+        match block {
+            Block::Beside(inside) => all.extend(flat(inside)),
+            block => all.push(block),
+        }
+    }
+    all
+}
+
+/// A table with aligned columns; the last column is wrapped if it is long.
+fn table(table: &Table, extent: Extent) -> String {
+    let shown: Vec<usize> = (0..table.columns.len())
+        .filter(|at| table.columns[*at].extent <= extent)
+        .collect();
+    let cell = |row: &[String], at: usize| {
+        row.get(at)
+            .map_or_else(String::new, |cell| in_line(cell).into_owned())
+    };
+    let mut rows: Vec<Vec<String>> = table
+        .rows
+        .iter()
+        .map(|row| shown.iter().map(|at| cell(row, *at)).collect())
+        .collect();
+    let columns: Vec<&Column> = shown.iter().map(|at| &table.columns[*at]).collect();
+    if columns.is_empty() {
+        return String::new();
+    }
+    if columns.iter().any(|column| !column.name.is_empty()) {
+        rows.insert(
+            0,
+            columns.iter().map(|column| column.name.clone()).collect(),
+        );
+    }
+    let widths: Vec<usize> = (0..columns.len())
+        .map(|at| {
+            rows.iter()
+                .map(|row| row[at].chars().count())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (at, cell) in row.iter().enumerate().filter(|(at, _)| widths[*at] > 0) {
+            let gap = if line.is_empty() { "" } else { "  " };
+            let space = " ".repeat(widths[at] - cell.chars().count());
+            let begin = line.chars().count() + gap.len();
+            let shown = match (columns[at].is_number, at + 1 == row.len()) {
+                (true, _) => format!("{gap}{space}{cell}"),
+                (false, true)
+                    if WIDTH.saturating_sub(begin) >= LAST_WIDTH_MIN && !cell.is_empty() =>
+                {
+                    wrapped(&" ".repeat(begin), cell, begin, WIDTH).split_off(line.chars().count())
+                }
+                (false, _) => format!("{gap}{cell}{space}"),
+            };
+            line += &shown;
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+fn chart(chart: &Chart, extent: Extent) -> String {
+    if chart.extent == Extent::Full {
+        return if extent == Extent::Full {
+            wrapped("", &chart.description, 0, WIDTH)
+        } else {
+            String::new()
+        };
+    }
+    let drawing = match &chart.plot {
+        Plot::Lines(lines) => chart::draw(lines),
+        Plot::Stack { panels } => time_series(panels),
+        Plot::Heat(heat) => heat_map(heat),
+    };
+    if drawing.is_empty() {
+        wrapped("", &chart.description, 0, WIDTH)
+    } else {
+        drawing
+    }
+}
+
+/// Panels with a common axis as rows: a bar for the first series of the first panel, and columns
+/// for the other series of the first two.
+fn time_series(panels: &[Lines]) -> String {
+    let Some((first, main)) = panels
+        .first()
+        .and_then(|panel| Some((panel, panel.series.first()?)))
+    else {
+        return String::new();
+    };
+    let each = main.x.len().div_ceil(ROWS_MAX).max(1);
+    let greatest = main.y.iter().flatten().copied().fold(0.0, f64::max);
+    let others: Vec<(&Lines, &Series)> = panels
+        .iter()
+        .take(2)
+        .flat_map(|panel| panel.series.iter().map(move |series| (panel, series)))
+        .filter(|(_, series)| !std::ptr::eq(*series, main))
+        .take(4)
+        .collect();
+    let column = |name: &str, is_number| Column {
+        name: name.into(),
+        is_number,
+        extent: Extent::Summary,
+    };
+    let mut columns = vec![column(&first.x.label, false), column(&main.name, true)];
+    columns.push(column(
+        &format!("full width is {}", unit::text(first.y.unit, greatest)),
+        false,
+    ));
+    // Values that share a row hide their minimum, unless a series shows it.
+    let with_minimum = each > 1
+        && others
+            .iter()
+            .all(|(_, series)| series.merge != Merge::Least);
+    if with_minimum {
+        columns.push(column("minimum", true));
+    }
+    columns.extend(others.iter().map(|(_, series)| column(&series.name, true)));
+    let rows = (0..main.x.len()).step_by(each).map(|from| {
+        let range = main.x[from]..main.x.get(from + each).copied().unwrap_or(f64::INFINITY);
+        let within = |series: &Series| -> Vec<f64> {
+            let inside = series
+                .x
+                .iter()
+                .zip(&series.y)
+                .filter(|(x, _)| range.contains(*x));
+            inside.filter_map(|(_, y)| *y).collect()
+        };
+        let shown = |value: Option<f64>, lines: &Lines| {
+            value.map_or_else(|| "-".to_string(), |value| unit::text(lines.y.unit, value))
+        };
+        let value = median(&within(main));
+        let mut row = vec![unit::text(first.x.unit, main.x[from]), shown(value, first)];
+        row.push(value.map_or_else(String::new, |value| bar(value / greatest)));
+        if with_minimum {
+            row.push(shown(within(main).into_iter().reduce(f64::min), first));
+        }
+        row.extend(
+            others
+                .iter()
+                .map(|(lines, series)| shown(series.merge.of(&within(series)), lines)),
+        );
+        row
+    });
+    table(
+        &Table {
+            rows: rows.collect(),
+            columns,
+            ..Table::default()
+        },
+        Extent::Summary,
+    )
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "at most the bar's columns"
+)]
+fn bar(share: f64) -> String {
+    "█".repeat(((share * BAR).round() as usize).max(1))
+}
+
+/// Rows of values; as bars of different height if there are many columns.
+fn heat_map(heat: &Heat) -> String {
+    let greatest = heat
+        .values
+        .iter()
+        .flatten()
+        .flatten()
+        .copied()
+        .fold(0.0, f64::max);
+    let is_written = heat.columns.len() <= WRITTEN_MAX;
+    let cells = |values: &[Option<f64>]| -> Vec<String> {
+        if is_written {
+            let shown = |value: &Option<f64>| {
+                value.map_or_else(|| "-".into(), |value| unit::text(heat.unit, value))
+            };
+            return values.iter().map(shown).collect();
+        }
+        vec![
+            values
+                .iter()
+                .map(|value| value.map_or(' ', |value| level(value / greatest)))
+                .collect(),
+        ]
+    };
+    let rows = heat.rows.iter().zip(&heat.values).rev();
+    let rows = rows
+        .map(|(name, values)| std::iter::once(name.clone()).chain(cells(values)).collect())
+        .collect();
+    let names = if is_written {
+        heat.columns.clone()
+    } else {
+        // The first and the last column, as far apart as they are drawn.
+        let (first, last) = (heat.columns.first().cloned(), heat.columns.last().cloned());
+        let (first, last) = (first.unwrap_or_default(), last.unwrap_or_default());
+        vec![format!(
+            "{first}{last:>width$}",
+            width = heat.columns.len().saturating_sub(first.chars().count())
+        )]
+    };
+    let numbers = names.into_iter().map(|name| Column {
+        name,
+        is_number: is_written,
+        extent: Extent::Summary,
+    });
+    let corner = Column {
+        name: heat.y_label.clone(),
+        ..Column::default()
+    };
+    let table = Table {
+        columns: std::iter::once(corner).chain(numbers).collect(),
+        rows,
+        ..Table::default()
+    };
+    let key = if is_written {
+        String::new()
+    } else {
+        format!("; █ is {}", unit::text(heat.unit, greatest))
+    };
+    format!(
+        "{}, by {} and {}{key}\n{}",
+        heat.label,
+        heat.y_label,
+        heat.x_label,
+        self::table(&table, Extent::Summary)
+    )
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of eight levels"
+)]
+fn level(share: f64) -> char {
+    LEVELS[((share.clamp(0.0, 1.0) * 8.0).ceil() as usize).clamp(1, 8) - 1]
+}
+
+/// Notes that apply to nearly every virtual disk, each with a short text. Several of them are
+/// folded into one line.
+const USUAL: [(FindingName, &str); 3] = [
+    (FindingName::Rotational, "reports that it is rotational"),
+    (FindingName::WriteCache, "has a write-back cache"),
+    (FindingName::Merges, "may merge adjacent requests"),
+];
+
+/// One note that replaces those that apply to nearly every virtual disk; `None` if there are fewer
+/// than two.
+fn usual_of_disks(findings: &[&Finding]) -> Option<String> {
+    let has = |name: FindingName| findings.iter().any(|finding| finding.is(name));
+    let found: Vec<&str> = USUAL
+        .iter()
+        .filter(|(name, _)| has(*name))
+        .map(|(_, words)| *words)
+        .collect();
+    let sentence = || {
+        format!(
+            "the disk {}, as most virtual disks do: `rigel report --verbose` shows each note",
+            found.join(", ")
+        )
+    };
+    (found.len() > 1).then(sentence)
+}
+
+/// Each warning with its hint, then notes, one line each; empty if there are none.
+fn findings(findings: &[&Finding], extent: Extent) -> String {
+    let (mut warnings, mut notes) = (String::new(), String::new());
+    let usual = usual_of_disks(findings).filter(|_| extent == Extent::Summary);
+    for finding in findings {
+        if usual.is_some() && USUAL.iter().any(|(name, _)| finding.is(*name)) {
+            continue;
+        }
+        match finding.severity {
+            Severity::Note => {
+                let _ = writeln!(notes, "note: {}", finding.what);
+            }
+            Severity::Warning | Severity::Refusal => {
+                let _ = writeln!(
+                    warnings,
+                    "\nwarning: {}\n  hint: {}",
+                    finding.what, finding.hint
+                );
+            }
+        }
+    }
+    usual.iter().for_each(|usual| {
+        let _ = writeln!(notes, "note: {usual}");
+    });
+    if !notes.is_empty() {
+        notes.insert(0, '\n');
+    }
+    warnings + &notes
+}

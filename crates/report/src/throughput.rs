@@ -1,0 +1,501 @@
+//! Charts of latency against throughput, and of throughput against depth.
+
+use super::document::{Axis, Block, Chart, Lines, Mark, Plot, Series, Shape, Status, Unit};
+use super::parts;
+use super::points::ByteRate;
+use rigel_analyse::{
+    ClassSummary, Confidence, CurveShape, LatencySummary, Limits, PointSummary, RateMet, Sustained,
+};
+use rigel_model::{Bound, Coordinates};
+/// A bound is drawn if it is at most this many times the maximum measured value.
+const BOUND_REACH: f64 = 12.0;
+
+/// A point and its class.
+pub(super) type At<'a> = (&'a PointSummary, &'a ClassSummary);
+
+/// The first class of each `wanted` point, in ascending order of load.
+pub(super) fn first_classes(
+    points: &[PointSummary],
+    wanted: impl Fn(&PointSummary) -> bool,
+) -> Vec<At<'_>> {
+    let chosen = points.iter().filter(|point| wanted(point));
+    let mut found: Vec<At<'_>> = chosen
+        .filter_map(|point| Some((point, point.classes.first()?)))
+        .collect();
+    found.sort_by_key(|(point, _)| point.coordinates);
+    found
+}
+
+/// A group of loads, drawn as one line for p50 and one for p99.
+pub(super) struct Group<'a> {
+    /// Prefix of p50 and p99 in the legend; may be empty.
+    pub(super) name: &'a str,
+    /// The loads, ascending.
+    pub(super) loads: Vec<At<'a>>,
+    /// The shape of the series.
+    pub(super) shape: Shape,
+}
+
+/// One chart per group with loads, side by side with the same axes; `None` if there is nothing to
+/// draw.
+pub(super) fn latency_charts(
+    groups: Vec<(Group<'_>, Vec<Mark>)>,
+    unit_name: &str,
+) -> Option<Block> {
+    let groups: Vec<_> = groups
+        .into_iter()
+        .filter(|(group, _)| !group.loads.is_empty())
+        .collect();
+    if groups.len() < 2 {
+        let (mut group, marks) = groups.into_iter().next()?;
+        group.name = "";
+        return parts::beside([latency_chart(&[group], marks, unit_name)]);
+    }
+    let mut charts: Vec<Chart> = Vec::new();
+    for (at, (group, marks)) in groups.into_iter().enumerate() {
+        let title = group.name;
+        let mut chart = latency_chart(&[Group { name: "", ..group }], marks, unit_name)?;
+        chart.title = title.into();
+        if at > 0 {
+            chart.id = format!("{}-{}", chart.id, at + 1);
+        }
+        charts.push(chart);
+    }
+    align(&mut charts);
+    parts::beside(charts.into_iter().map(Some))
+}
+
+/// Gives line charts the same axes, which include everything that is drawn.
+fn align(charts: &mut [Chart]) {
+    const ROOM: f64 = 1.15;
+    let (mut most, mut low, mut high) = (0.0_f64, f64::INFINITY, 0.0_f64);
+    for chart in &*charts {
+        let Plot::Lines(lines) = &chart.plot else {
+            continue;
+        };
+        most = most.max(lines.x.range.map_or(0.0, |(_, most)| most));
+        let levels = lines
+            .marks
+            .iter()
+            .filter(|mark| !mark.upright)
+            .map(|mark| mark.at);
+        let bands = lines
+            .series
+            .iter()
+            .flat_map(|series| series.band.iter().flatten());
+        let ends = bands
+            .flat_map(|known| std::iter::once(known.low).chain(known.high))
+            .chain(levels);
+        let values = lines
+            .series
+            .iter()
+            .flat_map(|series| series.y.iter().flatten().copied());
+        for value in values
+            .chain(ends)
+            .filter(|value| *value > 0.0 && value.is_finite())
+        {
+            (low, high) = (low.min(value), high.max(value));
+        }
+    }
+    for chart in charts {
+        let Plot::Lines(lines) = &mut chart.plot else {
+            continue;
+        };
+        lines.x.range = Some((0.0, most));
+        lines.y.range = Some((low / ROOM, high * ROOM));
+    }
+}
+
+/// Median and p99 over throughput, with intervals; `None` if there is nothing to draw.
+pub(super) fn latency_chart(
+    groups: &[Group<'_>],
+    marks: Vec<Mark>,
+    unit_name: &str,
+) -> Option<Chart> {
+    let mut series = Vec::new();
+    for (at, group) in groups.iter().enumerate() {
+        let colour = u8::try_from(2 * at % 8).unwrap_or(0);
+        series.extend(latency_series(
+            group,
+            ("p50", colour),
+            |l| l.p50_us,
+            |known| known.p50_us,
+        ));
+        series.extend(latency_series(
+            group,
+            ("p99", colour + 1),
+            |l| l.p99_us,
+            |known| known.p99_us,
+        ));
+    }
+    series.retain(|series| !series.x.is_empty());
+    for alone in series
+        .iter_mut()
+        .filter(|series| series.x.len() == 1 && !series.faint)
+    {
+        alone.shape = Shape::Points;
+    }
+    if series.is_empty() {
+        return None;
+    }
+    let described: Vec<String> = groups
+        .iter()
+        .filter_map(|group| describe(group, unit_name))
+        .collect();
+    let description = format!("{}.", described.join("; "));
+    let lines = Lines {
+        x: Axis {
+            label: unit_name.into(),
+            unit: Unit::PerSecond,
+            range: from_zero(series.iter().flat_map(|series| &series.x), 1.03),
+            ..Axis::default()
+        },
+        y: Axis {
+            label: "response time".into(),
+            unit: Unit::Microseconds,
+            log: true,
+            range: None,
+        },
+        right: None,
+        marks: within_reach(marks, &series),
+        series,
+    };
+    Some(parts::chart(
+        "latency-chart",
+        "Latency against throughput",
+        description,
+        Plot::Lines(lines),
+    ))
+}
+
+/// An axis from zero to `margin` times the maximum; `None` if no value is positive.
+fn from_zero<'a>(values: impl Iterator<Item = &'a f64>, margin: f64) -> Option<(f64, f64)> {
+    let most = values.copied().fold(0.0, f64::max);
+    (most > 0.0).then_some((0.0, most * margin))
+}
+
+/// Removes a bound far above all values, which would compress the measured values into a corner.
+fn within_reach(marks: Vec<Mark>, series: &[Series]) -> Vec<Mark> {
+    let most = series
+        .iter()
+        .flat_map(|series| &series.y)
+        .flatten()
+        .copied()
+        .fold(0.0, f64::max);
+    marks
+        .into_iter()
+        .filter(|mark| mark.upright || mark.at <= BOUND_REACH * most)
+        .collect()
+}
+
+/// The line through loads that each gave more throughput than all previous ones, and the other
+/// loads as fainter points. These are mostly beyond the knee: a line back and forth through them
+/// would be misleading.
+fn latency_series(
+    group: &Group<'_>,
+    (quantile, colour): (&str, u8),
+    of: fn(&LatencySummary) -> f64,
+    known: fn(&Confidence) -> Option<Limits>,
+) -> [Series; 2] {
+    let name = format!("{} {quantile}", group.name).trim().to_string();
+    let made = |name: String, shape| Series {
+        name,
+        shape,
+        colour: Some(colour),
+        ..Series::default()
+    };
+    let mut line = made(name.clone(), group.shape);
+    let mut others: Vec<(&At<'_>, LatencySummary)> = Vec::new();
+    let add = |series: &mut Series, (point, class): &At<'_>, latency: &LatencySummary| {
+        series.x.push(class.iops);
+        series.y.push(Some(of(latency)));
+        series.band.push(class.confidence.as_ref().and_then(known));
+        series.labels.push(load_name(point, class));
+    };
+    for load in &group.loads {
+        let Some(latency) = load.1.latency else {
+            continue;
+        };
+        if line.x.last().is_none_or(|last| load.1.iops > *last) {
+            add(&mut line, load, &latency);
+        } else {
+            others.push((load, latency));
+        }
+    }
+    others.sort_by(|(one, _), (other, _)| one.1.iops.total_cmp(&other.1.iops));
+    let mut rest = Series {
+        faint: true,
+        ..made(format!("{name}, no more throughput"), Shape::Points)
+    };
+    others
+        .iter()
+        .for_each(|(load, latency)| add(&mut rest, load, latency));
+    for series in [&mut line, &mut rest] {
+        if series.band.iter().all(Option::is_none) {
+            series.band.clear();
+        }
+    }
+    [line, rest]
+}
+
+/// `depth 8`, with a remark if an offered rate was not met.
+fn load_name(point: &PointSummary, class: &ClassSummary) -> String {
+    let name = match point.coordinates {
+        Coordinates::Rate {
+            rate_per_s: rate, ..
+        } => format!("{} offered per second", parts::count(rate as f64)),
+        Coordinates::Cell { small, large: 0 } => format!("depth {small}"),
+        _ => point.coordinates.to_string(),
+    };
+    if class.met == Some(RateMet::No) {
+        format!("{name}, not met")
+    } else {
+        name
+    }
+}
+
+/// Describes a group at its lowest and its highest load.
+fn describe(group: &Group<'_>, unit_name: &str) -> Option<String> {
+    let with: Vec<(&At<'_>, LatencySummary)> = group
+        .loads
+        .iter()
+        .filter_map(|load| Some((load, load.1.latency?)))
+        .collect();
+    let what = if group.name.is_empty() {
+        "Response time"
+    } else {
+        group.name.trim_end_matches(',')
+    };
+    let at = |((_, class), latency): &(&At<'_>, LatencySummary)| {
+        let (p50, p99) = (parts::time(latency.p50_us), parts::time(latency.p99_us));
+        format!(
+            "median {p50} and p99 {p99} at {} {unit_name}",
+            parts::count(class.iops)
+        )
+    };
+    let least = at(with.first()?);
+    Some(if with.len() == 1 {
+        format!("{what}: {least}")
+    } else {
+        format!("{what}: {least}, {}", at(with.last()?))
+    })
+}
+
+/// Marks at the knee, the cap, the bound and the highest kept rate.
+pub(super) fn marks(
+    shape: &CurveShape,
+    bound: Option<Bound>,
+    sustained: Option<&Sustained>,
+) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    if let Some(knee) = shape.knee.filter(|knee| knee.bounded_above) {
+        let label = format!("knee, depth {}", knee.load);
+        marks.push(Mark {
+            at: knee.throughput.value,
+            upright: true,
+            label,
+            ..Mark::default()
+        });
+    }
+    // If the knee is at the cap, two marks at the same place say less than one.
+    if let Some(cap) = shape.cap.filter(|cap| {
+        shape
+            .knee
+            .is_none_or(|knee| !cap.interval.contains(knee.throughput.value))
+    }) {
+        let label = format!("cap, {}", parts::count(cap.throughput));
+        marks.push(Mark {
+            at: cap.throughput,
+            upright: true,
+            label,
+            tone: Status::Warning,
+            ..Mark::default()
+        });
+    }
+    if let Some(bound) = bound {
+        let at = bound.latency.as_micros_f64();
+        marks.push(Mark {
+            at,
+            label: format!("bound {bound}"),
+            tone: Status::Bad,
+            ..Mark::default()
+        });
+    }
+    if let Some(rate) = sustained.and_then(|sustained| sustained.kept_rate) {
+        let label = if bound.is_some() {
+            "highest rate within the bound"
+        } else {
+            "highest rate that was met"
+        };
+        marks.push(Mark {
+            at: rate as f64,
+            upright: true,
+            label: label.into(),
+            tone: Status::Good,
+            ..Mark::default()
+        });
+    }
+    marks
+}
+
+/// The group of the closed loop and that of the offered rates, each with its marks.
+pub(super) fn closed_and_open<'a>(
+    closed: Vec<At<'a>>,
+    open: Vec<At<'a>>,
+    shape: &CurveShape,
+    bound: Option<Bound>,
+    sustained: &Sustained,
+) -> Vec<(Group<'a>, Vec<Mark>)> {
+    let of_closed = marks(shape, bound, None);
+    let mut of_open = marks(shape, bound, Some(sustained));
+    // The knee is a depth, which an offered load does not have.
+    of_open.retain(|mark| !of_closed.contains(mark) || !mark.upright);
+    vec![
+        (
+            Group {
+                name: "A constant number outstanding",
+                loads: closed,
+                shape: Shape::Line,
+            },
+            of_closed,
+        ),
+        (
+            Group {
+                name: "Offered at random times",
+                loads: open,
+                shape: Shape::Line,
+            },
+            of_open,
+        ),
+    ]
+}
+
+/// Throughput over depth, with intervals; `None` with fewer than two depths.
+pub(super) fn depth_chart(loads: &[At<'_>], shape: &CurveShape, unit_name: &str) -> Option<Chart> {
+    let mut loads = loads.to_vec();
+    loads.sort_by_key(|(point, class)| point.outstanding_each(class));
+    let each = |(point, class): &At<'_>| point.outstanding_each(class);
+    let (first, last) = (each(loads.first()?), each(loads.last()?));
+    if first == last {
+        return None;
+    }
+    let measured = over_depth("measured", &loads, 1.0, |class| class.iops);
+    let series = vec![measured];
+    let reached = shape.knee.filter(|knee| knee.bounded_above);
+    let knee = reached.map(|knee| Mark {
+        at: knee.load,
+        upright: true,
+        label: "knee".into(),
+        ..Mark::default()
+    });
+    let description = format!(
+        "{unit_name} by operations outstanding: {} at depth {first}, {} at depth {last}.",
+        parts::count(loads[0].1.iops),
+        parts::count(loads[loads.len() - 1].1.iops)
+    );
+    let lines = Lines {
+        x: Axis {
+            label: "outstanding".into(),
+            unit: Unit::Number,
+            log: true,
+            range: None,
+        },
+        y: Axis {
+            label: unit_name.into(),
+            unit: Unit::PerSecond,
+            range: from_zero(series.iter().flat_map(|series| &series.y).flatten(), 1.05),
+            ..Axis::default()
+        },
+        right: None,
+        series,
+        marks: knee.into_iter().collect(),
+    };
+    Some(parts::chart(
+        "throughput-depth",
+        "Throughput over depth",
+        description,
+        Plot::Lines(lines),
+    ))
+}
+
+/// Number of outstanding large I/Os.
+fn large(point: &PointSummary) -> u32 {
+    point.coordinates.small_and_large().1
+}
+
+/// Bytes per second of large I/O over depth; `None` with fewer than two depths.
+pub(super) fn large_chart(loads: &[At<'_>], what: &str, unit: ByteRate) -> Option<Chart> {
+    let mut loads = loads.to_vec();
+    loads.sort_by_key(|(point, _)| large(point));
+    let (first, last) = (loads.first()?, loads.last()?);
+    if large(first.0) == large(last.0) {
+        return None;
+    }
+    let mut series = over_depth("large reads", &loads, 1.0 / unit.bytes(), |class| {
+        class.iops
+    });
+    series.x = loads
+        .iter()
+        .map(|(point, _)| f64::from(large(point)))
+        .collect();
+    let rate = |class: &ClassSummary| class.bytes_per_s() / unit.bytes();
+    let description = format!(
+        "{} of {what} by operations outstanding: {} at depth {}, {} at depth {}.",
+        unit.name(),
+        parts::count(rate(first.1)),
+        large(first.0),
+        parts::count(rate(last.1)),
+        large(last.0)
+    );
+    let scale = first.1.operation_bytes();
+    series
+        .y
+        .iter_mut()
+        .flatten()
+        .for_each(|value| *value *= scale);
+    series
+        .band
+        .iter_mut()
+        .flatten()
+        .for_each(|band| *band = band.scaled(scale));
+    let series = vec![series];
+    let lines = Lines {
+        x: Axis {
+            label: "outstanding".into(),
+            unit: Unit::Number,
+            log: true,
+            range: None,
+        },
+        y: Axis {
+            label: unit.name().into(),
+            unit: unit.of_axis(),
+            range: from_zero(series.iter().flat_map(|series| &series.y).flatten(), 1.05),
+            ..Axis::default()
+        },
+        right: None,
+        series,
+        marks: Vec::new(),
+    };
+    Some(parts::chart(
+        "large-depth",
+        "Throughput of large I/O",
+        description,
+        Plot::Lines(lines),
+    ))
+}
+
+fn over_depth(name: &str, loads: &[At<'_>], scale: f64, of: fn(&ClassSummary) -> f64) -> Series {
+    let mut series = Series {
+        name: name.into(),
+        ..Series::default()
+    };
+    for (point, class) in loads {
+        series.x.push(f64::from(point.outstanding_each(class)));
+        series.y.push(Some(of(class) * scale));
+        series
+            .band
+            .push(class.rate().interval.map(|interval| interval.scaled(scale)));
+        series.labels.push(load_name(point, class));
+    }
+    series
+}
