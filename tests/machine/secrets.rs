@@ -1,9 +1,9 @@
 //! Passwords are never repeated, never sent to an unnamed server, and never sent in clear text
 //! without a warning. A terminal shows typed text again afterwards.
 
-use rigel_analyse::request::Header;
 use crate::common::{DEFAULT_SIGNALS, Missing, Place, header, need, rigel, test, text, wait_until};
 use proptest::prelude::*;
+use rigel_analyse::request::Header;
 use rigel_analyse::request::{CurveRequest, Request, SqlStop, SqlTerms};
 use rigel_model::record::journal::Journal;
 use rigel_model::{Dbms, RunOptions, SqlTarget, SqlWork, Tables, Target, WarmUp};
