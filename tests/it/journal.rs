@@ -208,7 +208,7 @@ fn a_damaged_line_and_a_later_format_are_named() {
     let error = read(&place, later.as_bytes()).unwrap_err();
     assert!(
         error.contains(&format!(
-            "has format {}, and this version reads formats up to {FORMAT}",
+            "has format {}, and this version reads format {FORMAT}",
             FORMAT + 1
         )),
         "{error}"

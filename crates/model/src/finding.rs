@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Severity {
     /// Worth knowing; the figures stand.
     Note,
-    /// The figures may mislead. Older journals have `doubt`.
-    #[serde(alias = "doubt")]
+    /// The figures may mislead.
     Warning,
     /// The run would be meaningless, or is not allowed.
     Refusal,
@@ -274,7 +273,7 @@ pub struct Finding {
     #[serde(deserialize_with = "read_in_line")]
     pub what: String,
     /// What to do about it; empty for a note that needs no action. Older journals have `cure`.
-    #[serde(alias = "cure", deserialize_with = "read_in_line")]
+    #[serde(deserialize_with = "read_in_line")]
     pub hint: String,
 }
 

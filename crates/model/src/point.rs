@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Identifies a point of a plan: its step and its load. No two points of a run have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(tag = "step", rename_all = "lowercase", remote = "Self")]
+#[serde(tag = "step", rename_all = "lowercase")]
 pub enum Coordinates {
     /// A cell of a matrix of small and large loads.
     Cell {
@@ -211,89 +211,6 @@ fn is_none_offered(number: &u64) -> bool {
 )]
 fn is_zero(number: &u32) -> bool {
     *number == 0
-}
-
-impl Serialize for Coordinates {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Self::serialize(self, serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Coordinates {
-    /// Also reads format 1: a pair of loads and a step.
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Either {
-            Now(#[serde(with = "Coordinates")] Coordinates),
-            Before(Before),
-        }
-        Ok(match Either::deserialize(deserializer)? {
-            Either::Now(coordinates) => coordinates,
-            Either::Before(before) => before.into(),
-        })
-    }
-}
-
-/// Coordinates of format 1.
-#[derive(Deserialize)]
-struct Before {
-    small: u32,
-    large: u32,
-    #[serde(default)]
-    step: StepBefore,
-}
-
-/// The step of a point of format 1.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum StepBefore {
-    #[default]
-    Cell,
-    Pass(u32),
-    Within(u64),
-    Depth,
-    Rate(u64),
-    Large,
-    Stream,
-    Write,
-    Log(u32),
-    Again,
-    Layer(Layer, u32),
-    Round(u32),
-}
-
-impl From<Before> for Coordinates {
-    fn from(Before { small, large, step }: Before) -> Self {
-        match step {
-            StepBefore::Cell => Self::Cell { small, large },
-            StepBefore::Pass(pass) => Self::Pass { pass },
-            StepBefore::Within(bytes) => Self::Within { bytes },
-            StepBefore::Depth => Self::Depth {
-                depth: small,
-                large_beside: large,
-            },
-            StepBefore::Rate(rate_per_s) => Self::Rate {
-                rate_per_s,
-                in_flight_max: small,
-                large_beside: large,
-            },
-            StepBefore::Large => Self::Large { depth: large },
-            StepBefore::Stream => Self::Stream,
-            StepBefore::Write => Self::Write { depth: small },
-            StepBefore::Log(bytes) => Self::Log { bytes },
-            StepBefore::Again => Self::Again { depth: small },
-            StepBefore::Layer(layer, round) => Self::Layer {
-                layer,
-                sessions: small,
-                round,
-            },
-            StepBefore::Round(round) => Self::Round {
-                round,
-                outstanding: small,
-            },
-        }
-    }
 }
 
 /// What a point measures, without its load.
@@ -940,7 +857,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn coordinates_say_what_they_are_and_those_of_format_1_are_read() {
+    fn coordinates_say_what_they_are() {
         let read = |value: &serde_json::Value| {
             serde_json::from_value::<Coordinates>(value.clone()).unwrap()
         };
@@ -958,31 +875,23 @@ mod tests {
             sessions: 4,
             round: 2,
         };
-        for (coordinates, now, before) in [
+        for (coordinates, text) in [
             (
                 Coordinates::cell(4, 1),
                 json!({"step": "cell", "small": 4, "large": 1}),
-                json!({"small": 4, "large": 1}),
             ),
             (
                 depth,
                 json!({"step": "depth", "depth": 8, "large_beside": 2}),
-                json!({"small": 8, "large": 2, "step": "depth"}),
             ),
             (
                 rate,
                 json!({"step": "rate", "rate_per_s": 900, "in_flight_max": 512}),
-                json!({"small": 512, "large": 0, "step": {"rate": 900}}),
             ),
-            (
-                Coordinates::Stream,
-                json!({"step": "stream"}),
-                json!({"small": 0, "large": 1, "step": "stream"}),
-            ),
+            (Coordinates::Stream, json!({"step": "stream"})),
             (
                 layer,
                 json!({"step": "layer", "layer": "row", "sessions": 4, "round": 2}),
-                json!({"small": 4, "large": 0, "step": {"layer": ["row", 2]}}),
             ),
             (
                 Coordinates::Round {
@@ -990,11 +899,10 @@ mod tests {
                     outstanding: 8,
                 },
                 json!({"step": "round", "round": 7, "outstanding": 8}),
-                json!({"small": 8, "large": 0, "step": {"round": 7}}),
             ),
         ] {
-            assert_eq!(serde_json::to_value(coordinates).unwrap(), now);
-            assert_eq!((read(&now), read(&before)), (coordinates, coordinates));
+            assert_eq!(serde_json::to_value(coordinates).unwrap(), text);
+            assert_eq!(read(&text), coordinates);
         }
     }
 }

@@ -12,7 +12,7 @@ use rigel_model::{Error, Finding, Host, TargetFacts};
 use serde::Serialize;
 
 /// Version of the format of JSON reports. Since 2, coordinates name their loads.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 1;
 
 /// The start of every JSON report of a run: the command, the target, and the versions.
 #[derive(Debug, Serialize)]

@@ -18,9 +18,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Version of the journal's format. Every version ever released can be read: 1 and 2 have other
-/// coordinates, 1 has no lines of measurements by other tools, and 1 to 3 have no lines of ranks.
-pub const FORMAT: u32 = 4;
+/// Version of the journal's format.
+pub const FORMAT: u32 = 1;
 
 /// File name of the journal within the run's directory.
 pub const FILE_NAME: &str = "journal.jsonl";
@@ -857,7 +856,7 @@ fn read_line(text: &mut impl BufRead) -> std::io::Result<RawLine> {
     }
 }
 
-/// Reports a later format as such, instead of failing on the first thing that it changed.
+/// Reports another format as such, instead of failing on the first thing that it changed.
 fn check_format(path: &Path, line: &[u8]) -> Result<(), Error> {
     #[derive(Deserialize)]
     struct Only {
@@ -870,12 +869,12 @@ fn check_format(path: &Path, line: &[u8]) -> Result<(), Error> {
     match serde_json::from_slice::<Only>(line) {
         Ok(Only {
             header: Format { format },
-        }) if format > FORMAT => Err(Error::usage(
+        }) if format != FORMAT => Err(Error::usage(
             format!(
-                "'{}' has format {format}, and this version reads formats up to {FORMAT}",
+                "'{}' has format {format}, and this version reads format {FORMAT}",
                 path.display()
             ),
-            "read it with the version that wrote it, or a later one",
+            "read it with the version that wrote it",
         )),
         _ => Ok(()),
     }
