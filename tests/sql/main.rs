@@ -19,6 +19,7 @@ mod private;
 mod ranks;
 mod reach;
 mod servers;
+mod trust;
 mod watch;
 
 use common::{Missing, Place, rigel};

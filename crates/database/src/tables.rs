@@ -17,6 +17,15 @@ pub(super) fn scan_table(number: usize) -> String {
     format!("scan_{}", number + 1)
 }
 
+/// True if a load makes a table of this name.
+pub(super) fn is_name_of_ours(name: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let numbered = ["blocks_", "scan_"]
+        .iter()
+        .find_map(|kind| name.strip_prefix(kind));
+    ["manifest", "chunks"].contains(&name) || numbered.is_some_and(is_number)
+}
+
 /// The server for session `number`. Sessions take the servers in turn, and also the tables in turn.
 /// So the turn shifts by one server after each full cycle, and each table is visited on each
 /// server.
@@ -66,6 +75,20 @@ pub(super) fn in_words(tables: Tables) -> String {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn the_tables_that_a_load_makes_are_told_from_others_by_name() {
+        let made = [
+            blocks_table(0),
+            scan_table(11),
+            "chunks".into(),
+            "manifest".into(),
+        ];
+        assert!(made.iter().all(|name| is_name_of_ours(name)), "{made:?}");
+        for other in ["mine", "blocks_", "blocks_1_id", "scan", "manifest_2", ""] {
+            assert!(!is_name_of_ours(other), "{other}");
+        }
+    }
 
     #[test]
     fn every_table_is_visited_on_every_server_by_equally_many_sessions() {

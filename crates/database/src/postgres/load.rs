@@ -6,6 +6,7 @@
 
 use super::client::{COLUMN_CHARS, COLUMNS, connect, failed};
 use super::protocol::{PostgresClient, PostgresError, PostgresRow, column, columns};
+use super::trust::refuse_foreign;
 use crate::access::{Access, Address};
 use crate::chunks::{self, Chunk, Loading, MAKER, ORDER};
 use crate::loading::{LoadEvent, LoadListen, LoadRequest, LoadResult};
@@ -31,12 +32,14 @@ pub(crate) fn find(
 }
 
 /// Contents of the manifest: the tables, and whether they are completely loaded; `None` without a
-/// manifest.
+/// manifest. Refuses tables that others could make run code: so nothing else here reads or writes
+/// them before this.
 fn manifest(
     client: &mut PostgresClient,
     address: &Address,
 ) -> Result<Option<(Tables, bool)>, Error> {
     let asked = |error: &PostgresError| failed(address, "list its tables", error);
+    refuse_foreign(client, address)?;
     let row = client
         .query_one(
             "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1), to_regclass($1 || \

@@ -11,6 +11,7 @@ mod plans;
 mod protocol;
 mod session;
 mod status;
+mod trust;
 mod watch;
 
 pub(super) use client::connect;

@@ -2,6 +2,7 @@
 
 use super::client::{connect, failed};
 use super::protocol::PostgresClient;
+use super::trust::refuse_foreign;
 use crate::access::{Access, Address};
 use crate::tables::{SCHEMA, blocks_table};
 use rigel_model::{Error, TablePlan};
@@ -26,10 +27,11 @@ impl PlanSession {
     /// Connects to the first server of `access`.
     ///
     /// # Errors
-    /// The server cannot be reached or refuses.
+    /// The server cannot be reached or refuses, or its tables could run code of somebody else.
     pub fn open(access: &Access) -> Result<Self, Error> {
         let address = access.servers[0].clone();
         let mut client = connect(access, &address)?;
+        refuse_foreign(&mut client, &address)?;
         // Only the two plans are compared, and the clock is not read for each row.
         let settings = "SET max_parallel_workers_per_gather = 0; SET jit = off; SET \
                         synchronize_seqscans = off; SET enable_bitmapscan = off; SET \

@@ -44,6 +44,10 @@ impl<L: PostgresLink> PostgresClient<L> {
             ("database", login.database),
             ("application_name", login.application),
             ("client_encoding", "UTF8"),
+            // Otherwise a user who may create functions could have his own run with our rights: an
+            // operator in a schema of the path is preferred if its types fit better. So all our
+            // objects are named with their schema.
+            ("search_path", "pg_catalog, pg_temp"),
         ];
         outbox::startup(&mut self.out, &settings);
         self.send_out()?;
