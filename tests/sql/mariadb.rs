@@ -411,6 +411,52 @@ fn a_killed_load_is_resumed() {
 }
 
 #[test]
+fn views_and_triggers_of_another_user_run_no_code() {
+    test("views_and_triggers_of_another_user_run_no_code", || {
+        let server = Server::start("code")?;
+        // Code of mallory that tells with whose rights it ran.
+        for statement in [
+            "CREATE TABLE ran (a INT)",
+            "CREATE FUNCTION lured() RETURNS BIGINT SQL SECURITY INVOKER BEGIN INSERT INTO ran \
+             VALUES (1); RETURN 0; END",
+            "CREATE TABLE rigel_manifest (maker VARCHAR(64) PRIMARY KEY, `schemas` BIGINT \
+             UNSIGNED, scale BIGINT UNSIGNED, scan_blocks BIGINT UNSIGNED, block BIGINT UNSIGNED, \
+             loaded BOOLEAN) ENGINE=InnoDB COMMENT='rigel sql load'",
+            "INSERT INTO rigel_manifest VALUES ('rigel sql load', 1, 2000, 1, 16384, FALSE)",
+            "CREATE SQL SECURITY INVOKER VIEW rigel_chunks AS SELECT 'x' AS name, lured() AS first",
+        ] {
+            server.execute(Some("shop"), statement);
+        }
+        let runs = || server.number("SELECT COUNT(*) FROM ran");
+        server.execute(Some("shop"), "DO (SELECT MAX(first) FROM rigel_chunks)");
+        let before = runs();
+        assert!(before > 0, "the view runs no code at all");
+        let size = "--scale 2000 --scan-table 1";
+        let is_refused = |words: &str| {
+            for (verb, arguments) in [("load", size), ("run", "--run-time 1s"), ("drop", "")] {
+                server.refused(verb, arguments, 2, words);
+                assert_eq!(runs(), before, "{verb} ran it");
+            }
+        };
+        is_refused("named rigel_chunks that is a view, which could run code");
+        server.execute(Some("shop"), "DROP VIEW rigel_chunks");
+        server.execute(
+            Some("shop"),
+            "CREATE TRIGGER lure BEFORE UPDATE ON rigel_manifest FOR EACH ROW INSERT INTO ran \
+             VALUES (2)",
+        );
+        is_refused("named rigel_manifest that has the trigger 'lure'");
+        server.execute(Some("shop"), "DROP TRIGGER lure");
+        server.execute(
+            Some("shop"),
+            "CREATE TABLE rigel_scan_1 (a INT) ENGINE=MyISAM",
+        );
+        is_refused("named rigel_scan_1 of the engine 'MyISAM'");
+        Ok(())
+    });
+}
+
+#[test]
 fn tables_of_others_are_left_alone_and_a_wrong_password_is_reported() {
     test(
         "tables_of_others_are_left_alone_and_a_wrong_password_is_reported",

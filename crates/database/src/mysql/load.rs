@@ -10,6 +10,7 @@ use super::client::{
     COLUMNS, INDEX, NO_SUCH_DATABASE, NO_SUCH_TABLE, blocks_table, code, column_chars, connect,
     connect_outside, failed, scan_table, try_connect, version,
 };
+use super::trust::refuse_foreign;
 use crate::access::{Access, Address};
 use crate::chunks::{self, Chunk, Loading, MAKER, ORDER};
 use crate::loading::{LoadEvent, LoadListen, LoadRequest, LoadResult};
@@ -62,8 +63,10 @@ fn connect_if_there(access: &Access, address: &Address) -> Result<Option<Conn>, 
 }
 
 /// Contents of the manifest: the tables, and whether they are completely loaded. `None` without a
-/// manifest, or if it is still empty.
+/// manifest, or if it is still empty. Refuses objects in the place of our tables that could run
+/// code: so nothing else here reads or writes them before this.
 fn manifest(connection: &mut Conn, address: &Address) -> Result<Option<(Tables, bool)>, Error> {
+    refuse_foreign(connection, address)?;
     let comment: Option<String> = connection
         .exec_first(
             "SELECT TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() \

@@ -6,6 +6,7 @@ mod client;
 mod engine;
 mod load;
 mod status;
+mod trust;
 mod watch;
 
 pub(super) use client::connect_outside;
