@@ -46,6 +46,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use rigel_database::Address;
 use rigel_database::access::may_hold_password;
+use rigel_device::rights;
 use rigel_model::Error;
 use std::ffi::OsString;
 use std::path::Path;
@@ -110,11 +111,23 @@ fn command() -> clap::Command {
 /// Runs the program with `arguments`, the first of which is its name; returns the exit status.
 #[must_use]
 pub fn main(arguments: Vec<OsString>) -> u8 {
+    // Before anything is read, and before there is a second process or thread.
+    if let Err(error) = rights::give_up_those_of_the_file(is_watch(&arguments)) {
+        output::complain(&error);
+        return error.exit_status();
+    }
     if touches_storage(&arguments) {
         attend::attended(|| run(arguments))
     } else {
         run(arguments)
     }
+}
+
+/// True for `rigel watch`, the only verb that traces.
+fn is_watch(arguments: &[OsString]) -> bool {
+    let called = arguments.first().map(Path::new).and_then(Path::file_name);
+    called.is_none_or(|name| name != "orion")
+        && arguments.get(1).is_some_and(|verb| verb == "watch")
 }
 
 /// True for a command that reads or writes files and devices which may not answer. Ranks are not

@@ -19,7 +19,7 @@ use rigel_analyse::{
 };
 use rigel_database::{Address, ServerStatus};
 use rigel_device::clock;
-use rigel_device::observe;
+use rigel_device::{observe, rights};
 use rigel_measure::watch::{WatchedServer, Watcher, disks_below};
 use rigel_model::record::WatchedInterval;
 use rigel_model::record::journal::{self, EngineChoice, Journal};
@@ -112,6 +112,8 @@ pub(super) fn run(args: &WatchArgs) -> Result<u8, Error> {
         }
         None => args.begin()?,
     };
+    // What others send is read from here on, for weeks: the metrics' clients, databases.
+    rights::keep_those_to_trace()?;
     observe_all(&mut watcher, &mut journal, &header, &stop, args)?;
     drop(journal);
     report_on(&directory, args.outcome.json)
@@ -221,7 +223,7 @@ fn resume(
         .iter()
         .map(|url| {
             let access = database::access_again(std::slice::from_ref(url), password)?;
-            let status = ServerStatus::connect(&access)?;
+            let status = rights::without(|| ServerStatus::connect(&access))?;
             Ok((url.clone(), access, status))
         })
         .collect::<Result<Vec<WatchedServer>, Error>>()?;
@@ -375,7 +377,7 @@ impl WatchArgs {
         for url in urls {
             let url = url.to_string_lossy().into_owned();
             let access = database::access(&[url], &self.password)?;
-            let status = ServerStatus::connect(&access)?;
+            let status = rights::without(|| ServerStatus::connect(&access))?;
             let name = access.servers[0].to_string();
             if servers.iter().any(|(known, ..)| *known == name) {
                 return Err(Error::usage(

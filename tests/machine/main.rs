@@ -23,6 +23,7 @@ mod ranks;
 mod ranks_fit;
 mod ranks_hostile;
 mod ranks_soak;
+mod rights;
 mod secrets;
 mod serve;
 mod soak;

@@ -7,3 +7,4 @@ pub mod bounded;
 pub mod clock;
 pub mod engine;
 pub mod observe;
+pub mod rights;

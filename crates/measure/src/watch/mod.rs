@@ -294,7 +294,9 @@ fn not_traced(why: &str) -> Finding {
             "the requests of the disks are counted and not traced, because {why}: rates, mean \
              sizes and mean times are known; percentiles, queues and log writes are not"
         ),
-        "run it as root, or give the program the right: setcap cap_perfmon,cap_bpf,cap_dac_read_search+ep",
+        "run it as root, or let a group trace: mount -o remount,gid=GROUP,mode=750 \
+         /sys/kernel/tracing, and a copy of the program of that group, mode 0750, with setcap \
+         cap_perfmon,cap_bpf+p",
     )
 }
 

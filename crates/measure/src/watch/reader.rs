@@ -4,6 +4,7 @@
 //! journal on that disk may take longer to be written.
 
 use rigel_device::engine::trace::{BlockTrace, RequestEvent};
+use rigel_device::rights;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +31,8 @@ impl TraceReader {
         let thread = std::thread::Builder::new()
             .name("trace".into())
             .spawn(move || {
+                // Rings that are open need none.
+                let _ = rights::give_up_all();
                 while !ended.load(Ordering::Relaxed) {
                     locked(&shared).collect();
                     std::thread::park_timeout(every);

@@ -29,6 +29,7 @@ pub use tracepoint::{
     EventLength, RequestAction, RequestEvent, RequestStep, TracepointFormat, id_of,
 };
 
+use crate::rights;
 use completions::Completions;
 use rings::Rings;
 
@@ -60,7 +61,7 @@ impl BlockTrace {
             .iter()
             .map(|(major, minor)| major << 20 | minor)
             .collect();
-        let formats = tracefs::formats()?;
+        let formats = rights::to_read_layouts(tracefs::formats)?;
         let (ended, others): (Vec<_>, Vec<_>) = formats
             .iter()
             .cloned()
@@ -68,13 +69,13 @@ impl BlockTrace {
         let completions = ended
             .into_iter()
             .next()
-            .and_then(|format| Completions::open(format, &numbers).ok());
+            .and_then(|format| rights::to_trace(|| Completions::open(format, &numbers)).ok());
         let of_rings = match &completions {
             Some(_) => others,
             None => formats,
         };
         Ok(Self {
-            rings: Rings::open(of_rings, &numbers)?,
+            rings: rights::to_trace(|| Rings::open(of_rings, &numbers))?,
             completions,
             held: Vec::new(),
             lost: 0,

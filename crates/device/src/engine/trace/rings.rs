@@ -6,6 +6,7 @@
 use super::event::TraceEvent;
 use super::mapping::Mapping;
 use super::tracepoint::{RequestEvent, TracepointFormat, id_of};
+use crate::rights;
 use std::ffi::{CStr, CString};
 use std::sync::atomic::Ordering;
 
@@ -104,7 +105,8 @@ impl Rings {
         self.of_cpus.retain(|ring| online.contains(&ring.cpu));
         for cpu in online {
             if self.of_cpus.iter().all(|ring| ring.cpu != cpu) {
-                let ring = Ring::open(cpu, &self.formats, &self.filter, self.bytes);
+                let ring =
+                    rights::to_trace(|| Ring::open(cpu, &self.formats, &self.filter, self.bytes));
                 self.of_cpus.extend(ring.ok());
                 *lost += 1;
             }

@@ -1,0 +1,158 @@
+//! Rights of the program file (`setcap`) serve nobody but a trace, and a watch of weeks keeps few.
+
+use crate::common::{Missing, Place, need, rigel, test, text, wait_until};
+use rigel_analyse::request::Header;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// Numbers of the rights that tracing needs: `CAP_PERFMON` and `CAP_BPF`.
+const TRACING: u64 = 1 << 38 | 1 << 39;
+
+/// `CAP_IPC_LOCK`, for rings of CPUs that come online later.
+const LARGE_RINGS: u64 = 1 << 14;
+
+/// A copy of a program in a directory for all, whose file brings these rights.
+fn with_rights(place: &Place, program: &Path, rights: &str) -> Result<PathBuf, Missing> {
+    std::fs::set_permissions(&place.0, PermissionsExt::from_mode(0o755)).unwrap();
+    let copy = place.0.join(program.file_name().unwrap());
+    std::fs::copy(program, &copy).unwrap();
+    need("setcap", &[rights, text(&copy)])?;
+    Ok(copy)
+}
+
+/// A command of a user without rights, in the place. It sees the kernel's tracing where it is usual.
+fn as_nobody(place: &Place, program: &Path) -> Command {
+    const TRACEFS: &str = "[ -e /sys/kernel/tracing/events ] || \
+                           mount -t tracefs none /sys/kernel/tracing; exec setpriv \"$@\"";
+    let mut command = Command::new("unshare");
+    command
+        .args(["--mount", "sh", "-c", TRACEFS, "sh"])
+        .args(["--reuid=nobody", "--regid=65534", "--clear-groups", "--"])
+        .arg(program)
+        .current_dir(&place.0);
+    command
+}
+
+fn output(command: &mut Command) -> Result<Output, Missing> {
+    let output = command.output();
+    output.map_err(|error| Missing(format!("unshare: {error}")))
+}
+
+/// The hexadecimal number in a line of a process's status.
+fn status_of(child: &Child, line: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let value = status
+        .lines()
+        .find_map(|text| text.strip_prefix(line)?.strip_prefix(':'));
+    u64::from_str_radix(value.unwrap().trim(), 16).unwrap()
+}
+
+/// The sets of every thread of a process.
+fn permitted_of_threads(child: &Child) -> Vec<u64> {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+    let statuses = tasks.flatten().filter_map(|task| {
+        let status = std::fs::read_to_string(task.path().join("status")).ok()?;
+        let value = status
+            .lines()
+            .find_map(|text| text.strip_prefix("CapPrm:"))?;
+        u64::from_str_radix(value.trim(), 16).ok()
+    });
+    statuses.collect()
+}
+
+/// A process that is ended by a signal.
+struct Watch(Child);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn rights_of_the_program_file_open_no_file_of_others() {
+    test("rights_of_the_program_file_open_no_file_of_others", || {
+        let place = Place::new("rights-file");
+        let only = place.0.join("rootonly");
+        std::fs::create_dir(&only).unwrap();
+        let secret = only.join("file");
+        std::fs::write(&secret, "root:$6$HASH\n").unwrap();
+        std::fs::set_permissions(&secret, PermissionsExt::from_mode(0o600)).unwrap();
+        std::fs::set_permissions(&only, PermissionsExt::from_mode(0o700)).unwrap();
+
+        let rights = "cap_perfmon,cap_bpf,cap_dac_read_search+ep";
+        let cat = with_rights(&place, Path::new("/bin/cat"), rights)?;
+        let read = output(as_nobody(&place, &cat).arg(&secret))?;
+        if read.stdout != b"root:$6$HASH\n" {
+            return Err(Missing("a program file brings no rights here".into()));
+        }
+        let program = with_rights(&place, Path::new(env!("CARGO_BIN_EXE_rigel")), rights)?;
+        for arguments in [
+            &["import", "rootonly/file"][..],
+            &["curve", "rootonly/file"],
+            &["watch", "rootonly"],
+            &[
+                "watch",
+                "postgres://u@127.0.0.1:1/d",
+                "--password-file",
+                "rootonly/file",
+            ],
+        ] {
+            let refused = output(as_nobody(&place, &program).args(arguments))?;
+            let said = String::from_utf8_lossy(&refused.stderr).to_lowercase();
+            assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {said}");
+            assert!(
+                said.contains("permission denied") && !said.contains("hash"),
+                "{arguments:?}: {said}"
+            );
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_watch_keeps_the_rights_to_trace_unused_and_no_others() {
+    test(
+        "a_watch_keeps_the_rights_to_trace_unused_and_no_others",
+        || {
+            let place = Place::new("rights-watch");
+            let program = Path::new(env!("CARGO_BIN_EXE_rigel"));
+            let all = "cap_perfmon,cap_bpf,cap_dac_read_search,cap_sys_admin,cap_setuid+ep";
+            let copy = with_rights(&place, program, all)?;
+            std::fs::set_permissions(&place.0, PermissionsExt::from_mode(0o777)).unwrap();
+            let begun = |mut command: Command, name: &str| {
+                let out = place.0.join(name);
+                command
+                    .args(["watch", ".", "--every", "1s", "--no-progress", "--out"])
+                    .arg(&out)
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::null());
+                let child = Watch(command.spawn().unwrap());
+                wait_until("the watch has an interval", || {
+                    std::fs::read_to_string(out.join("journal.jsonl"))
+                        .is_ok_and(|text| text.lines().count() > 1)
+                });
+                let header = Header::read(&out).unwrap();
+                let is_traced = header.findings.iter().all(|one| one.name != "not-traced");
+                (child, is_traced)
+            };
+            // Root: what it had is gone once everything is open.
+            let (child, is_traced) = begun(rigel(&place, ""), "root");
+            assert_eq!(status_of(&child.0, "CapEff"), 0);
+            assert_eq!(status_of(&child.0, "CapPrm"), TRACING | LARGE_RINGS);
+            assert_eq!(status_of(&child.0, "NoNewPrivs"), 1);
+            for permitted in permitted_of_threads(&child.0) {
+                assert!([0, TRACING | LARGE_RINGS].contains(&permitted));
+            }
+            drop(child);
+            // `unshare`, which becomes the program.
+            let (child, is_traced_as_nobody) = begun(as_nobody(&place, &copy), "nobody");
+            assert_eq!(status_of(&child.0, "CapEff"), 0);
+            assert_eq!(status_of(&child.0, "CapPrm"), TRACING);
+            assert_eq!(is_traced_as_nobody, is_traced, "its rights do not trace");
+            Ok(())
+        },
+    );
+}
