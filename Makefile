@@ -110,6 +110,7 @@ dist: ## Build dist/: one static file that runs on any x86-64 Linux
 		echo "$(DIST) needs a dynamic loader: it is not static" >&2; exit 1; fi
 	@$(DIST) --version >/dev/null
 	@cd dist && sha256sum $(notdir $(DIST)) > $(notdir $(DIST)).sha256
+	@echo "not signed: RELEASE-CHECKLIST.md says how"
 	@echo "$(DIST): static, $$(stat -c %s $(DIST) | numfmt --to=iec-i --suffix=B --format=%.2f)"
 
 install: build ## Install to PREFIX (/usr/local): rigel, its name orion, manual pages, completions

@@ -3,7 +3,8 @@
 #
 #   scripts/setup.sh build|test|bench|server|mpi
 #
-# Debian and Ubuntu are set up by apt-get, with sudo where the user is not root. Elsewhere it names what is missing.
+# Debian and Ubuntu are set up by apt-get, with sudo where the user is not root. It says what it would install, and asks
+# at a terminal; CI=true agrees to everything. Elsewhere it names what is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,6 +31,7 @@ mkfs.exfat    exfatprogs    test
 mkfs.f2fs     f2fs-tools    test
 pvcreate      lvm2          test
 sfdisk        fdisk         test
+setcap        libcap2-bin   test
 losetup       mount         test
 mkswap        util-linux    test
 setpriv       util-linux    test
@@ -78,6 +80,22 @@ quietly() {
     rm -f "$log"
 }
 
+# Nothing is installed unasked: somebody at a terminal agrees, or CI=true does.
+agreed_to=
+agreed() {
+    local answer
+    if [ "${CI:-}" = true ] || [ "$agreed_to" = "$*" ]; then return; fi
+    say "this would install, by apt-get as root: $*"
+    if [ ! -t 0 ] || [ ! -t 2 ]; then
+        stop "nobody is here to agree. In a terminal: scripts/setup.sh $target; without one: CI=true scripts/setup.sh $target"
+    fi
+    read -r -p 'setup: install? [y/N] ' answer
+    case $answer in
+        y | Y | yes) agreed_to="$*" ;;
+        *) stop "nothing was installed" ;;
+    esac
+}
+
 updated=false
 update_lists() {
     have apt-get || stop "this is neither Debian nor Ubuntu. Install by hand: $*"
@@ -91,6 +109,7 @@ update_lists() {
 }
 
 install_packages() {
+    agreed "$@"
     update_lists "$@"
     say "installing $*"
     quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" ||
@@ -101,9 +120,12 @@ install_packages() {
 # the next boot, and PostgreSQL's is not even made. One that is there already is left as it is.
 install_servers() {
     local policy=/usr/sbin/policy-rc.d common=/etc/postgresql-common/createcluster.conf made=false status=0
+    local setting='create_main_cluster = false' set=false
+    agreed "$@"
     if [ ! -e "$common" ]; then
         as_root mkdir -p "${common%/*}"
-        as_root sh -c "echo 'create_main_cluster = false' >$common"
+        as_root sh -c "echo '$setting' >$common"
+        set=true
     fi
     # Packages ask this program whether they may start what they bring.
     if [ ! -e "$policy" ]; then
@@ -112,6 +134,10 @@ install_servers() {
     fi
     (install_packages "$@") || status=$?
     if $made; then as_root rm -f "$policy"; fi
+    # The package keeps a file that it meets. Whoever wants a cluster later gets one, by the package's own settings.
+    if $set && [ "$(cat "$common")" = "$setting" ]; then
+        as_root cp /usr/share/postgresql-common/createcluster.conf "$common" 2>/dev/null || as_root rm -f "$common"
+    fi
     [ "$status" = 0 ] || exit "$status"
     case " $* " in
         *" mariadb-server "*) if [ -d /run/systemd/system ]; then quietly as_root systemctl disable mariadb || true; fi ;;
@@ -135,6 +161,7 @@ install_rust() {
             stop "rustup could not install a toolchain"
         return
     fi
+    agreed "a compiler of rust $rust_least or later"
     update_lists "rust $rust_least or later, from https://rustup.rs"
     # Debian's security updates carry a recent compiler, made for browsers, as cargo-web.
     for package in cargo cargo-web; do
