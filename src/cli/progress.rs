@@ -159,6 +159,9 @@ impl Progress {
     pub(super) fn on_event(&mut self, event: &Event) {
         match event {
             Event::Fill { done, of } => self.fill("filling a scratch file", *done, *of),
+            Event::LookForHolders { target } => self.aside(|| {
+                output::remark(&format!("looking who has '{}' open\n", target.display()));
+            }),
             Event::Begin { point } => match point.coordinates {
                 Coordinates::Round { round, .. } => self.begin_number(round as usize),
                 _ => self.begin(),

@@ -116,6 +116,8 @@ finding_names! {
     FiguresImpossible = "figures-impossible",
     /// The file lies in many pieces.
     Fragmented = "fragmented",
+    /// Others may have the file open that is written to.
+    HoldersUnseen = "holders-unseen",
     /// The target has blocks that were never written.
     Holes = "holes",
     /// A figure was imported, and the tool does not report everything.

@@ -29,7 +29,12 @@ pub(super) struct Mount {
 
 /// All mounts visible to this process.
 pub(super) fn mounts() -> std::io::Result<Vec<Mount>> {
-    let text = std::fs::read("/proc/self/mountinfo")?;
+    mounts_of(Path::new("/proc/self"))
+}
+
+/// All mounts visible to the process with this directory of /proc.
+pub(super) fn mounts_of(process: &Path) -> std::io::Result<Vec<Mount>> {
+    let text = std::fs::read(process.join("mountinfo"))?;
     Ok(text
         .split(|byte| *byte == b'\n')
         .filter_map(parse_line)

@@ -22,6 +22,8 @@ pub enum Identity {
     File(u64, u64),
     /// A block device, by its number.
     Device(u64),
+    /// A character device that leads to a disk past its block device, by its number. No target.
+    Generic(u64),
 }
 
 impl Identity {
@@ -127,7 +129,7 @@ impl Opened {
     pub fn device(&self) -> Option<(u32, u32)> {
         match self.identity {
             Identity::Device(number) => Some(device_number(number)),
-            Identity::File(..) => None,
+            Identity::File(..) | Identity::Generic(_) => None,
         }
     }
 

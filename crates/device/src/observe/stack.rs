@@ -118,6 +118,36 @@ impl Node {
             .map(|path: std::ffi::OsString| path.into())
     }
 
+    /// The character devices by which programs send commands to a disk: `sg` and `bsg` of SCSI, `ng`
+    /// of `NVMe`; each with its name and number. A partition has none.
+    #[must_use]
+    pub fn generic_nodes(&self) -> Vec<(String, (u32, u32))> {
+        if self.disk().is_some() {
+            return Vec::new();
+        }
+        let device = self.directory.join("device");
+        let scsi = ["scsi_generic", "bsg"].map(|class| device.join(class));
+        let below = scsi.iter().flat_map(|directory| {
+            let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+            entries.map(|entry| entry.path())
+        });
+        // Beside the disk `nvme0n1`, below its controller or subsystem, is `ng0n1`.
+        let of_nvme = self
+            .name
+            .strip_prefix("nvme")
+            .map(|rest| device.join(format!("ng{rest}")));
+        let directories = below.chain(of_nvme);
+        let mut nodes: Vec<_> = directories
+            .filter_map(|directory| {
+                let number = parse_number(&read(directory.join("dev"))?)?;
+                let name = directory.file_name()?.to_string_lossy().into_owned();
+                Some((name, number))
+            })
+            .collect();
+        nodes.sort_unstable();
+        nodes
+    }
+
     /// The worldwide name of a disk, the same over all paths to it.
     #[must_use]
     pub fn worldwide_name(&self) -> Option<String> {

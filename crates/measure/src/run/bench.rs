@@ -31,9 +31,10 @@ use rigel_model::{
 use stalls::PointStall;
 use std::fmt;
 use std::num::NonZero;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 /// Maximum number of threads for synchronous I/O: each needs some 30 KB beside its buffer, and a
 /// run stays below 64 MiB.
@@ -114,6 +115,11 @@ pub enum Event<'a> {
         /// Bytes to write in total.
         of: Bytes,
     },
+    /// It takes longer than a second to see who has a target open, as with many processes.
+    LookForHolders {
+        /// The target.
+        target: &'a Path,
+    },
     /// A point begins.
     Begin {
         /// The point.
@@ -143,6 +149,20 @@ pub enum Event<'a> {
     },
     /// A soak survived a problem: describes the problem and its consequence.
     Trouble(&'a str),
+}
+
+/// Asks the guard, and says what is being done if that takes long.
+fn judge(member: &Opened, destroy: &[PathBuf], listen: &mut Listen) -> Result<(), Error> {
+    const QUIET: Duration = Duration::from_secs(1);
+    let (over, answer) = mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || over.send(guard::judge(member, destroy)));
+        answer.recv_timeout(QUIET).unwrap_or_else(|_| {
+            let target = member.path();
+            listen(Event::LookForHolders { target });
+            answer.recv().expect("the guard answers")
+        })
+    })
 }
 
 /// The ranks that measure a point, while they do.
@@ -220,7 +240,7 @@ impl Bench {
                 if request.writes {
                     members
                         .iter()
-                        .try_for_each(|member| guard::judge(member, request.destroy))?;
+                        .try_for_each(|member| judge(member, request.destroy, listen))?;
                 }
                 (members, *layout, None)
             }
@@ -326,6 +346,8 @@ impl Bench {
                     .into_iter()
                     .map(permit)
                     .collect::<Result<Vec<_>, _>>()?;
+                let doubts = permits.iter().filter_map(guard::Permit::doubt);
+                look.findings.extend(doubts.cloned());
                 Volume::to_write(&permits, map, !buffered)?
             }
         };

@@ -65,7 +65,9 @@ impl Relative {
         match self.relation {
             Relation::Disk => true,
             Relation::Below => matches!(self.identity, Identity::Device(_)),
-            Relation::Itself | Relation::Partition | Relation::Holder | Relation::Twin => false,
+            // Monitors read a disk's state there.
+            Relation::Twin => matches!(self.identity, Identity::Generic(_)),
+            Relation::Itself | Relation::Partition | Relation::Holder => false,
         }
     }
 }
@@ -191,6 +193,25 @@ impl TargetFamily {
             .find(|relative| relative.identity == identity)
     }
 
+    /// True if a device is a member.
+    pub(super) fn has_devices(&self) -> bool {
+        let is_file = |relative: &Relative| matches!(relative.identity, Identity::File(..));
+        !self.members.iter().all(is_file)
+    }
+
+    /// True if a file of this filesystem is a member.
+    pub(super) fn has_file_on(&self, device: u64) -> bool {
+        let is_there = |relative: &Relative| matches!(relative.identity, Identity::File(of, _) if of == device);
+        self.members.iter().any(is_there)
+    }
+
+    /// True if a file with this number, on whatever filesystem, is a member.
+    pub(super) fn has_inode(&self, inode: u64) -> bool {
+        let is_it =
+            |relative: &Relative| matches!(relative.identity, Identity::File(_, of) if of == inode);
+        self.members.iter().any(is_it)
+    }
+
     /// Adds a device, and everything built on it.
     fn add(&mut self, node: &Node, relation: Relation, built_on: Option<&str>) {
         let identity = Identity::of_device(node.number);
@@ -205,7 +226,24 @@ impl TargetFamily {
             relation,
             built_on: built_on.map(str::to_string),
         });
+        self.add_generic(node);
         self.ascend(identity, relation, node.holders(), &node.name);
+    }
+
+    /// Adds the nodes by which programs send commands to a disk past its block device.
+    fn add_generic(&mut self, disk: &Node) {
+        for (name, (major, minor)) in disk.generic_nodes() {
+            let identity = Identity::Generic(rustix::fs::makedev(major, minor));
+            if self.find(identity).is_none() {
+                self.members.push(Relative {
+                    identity,
+                    description: format!("{name} (generic node of {})", disk.name),
+                    name,
+                    relation: Relation::Twin,
+                    built_on: None,
+                });
+            }
+        }
     }
 
     fn add_file(&mut self, identity: Identity, path: &Path, relation: Relation) {
@@ -276,7 +314,7 @@ impl TargetFamily {
                 self.files.push((path, file));
             }
             Some(Identity::Device(number)) => self.add_claimed_by_nobody(device_number(number)),
-            None => {}
+            Some(Identity::Generic(_)) | None => {}
         }
     }
 
@@ -312,6 +350,7 @@ impl TargetFamily {
                 relation,
                 built_on: None,
             });
+            self.add_generic(node);
         }
         is_new
     }

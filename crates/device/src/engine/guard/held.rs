@@ -1,20 +1,20 @@
 //! Checks whether anybody holds the target, or anything that shares its bytes, open.
 //!
-//! Input: a target and its family. Output: a refusal that names the holder. Processes are found
-//! through /proc. The kernel is asked about holders that /proc does not show: for a file by a
+//! Input: a target and its family. Output: a refusal that names the holder, or a doubt. Processes
+//! are looked at in /proc. The kernel is asked about holders that /proc does not show: for a file by a
 //! lease, for a device by an exclusive open. Only /proc shows a process that holds a device without
 //! claiming it. So devices are written only if /proc shows all processes.
 
 use super::checked_target::CheckedTarget;
+use super::processes::{Processes, Unseen};
 use super::refusal::blind;
 use crate::clock::Clock;
-use crate::engine::guard::family::Relative;
-use crate::engine::opened::Identity;
-use rigel_model::{Error, FileKind, Nanos};
-use std::fs::OpenOptions;
+use crate::engine::opened::Opened;
+use rigel_model::{Error, FileKind, Finding, FindingName, Nanos};
+use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, AsRawFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Number of the machine's initial PID namespace (`PROC_PID_INIT_INO` of the kernel).
 const ALL_PROCESSES: &str = "pid:[4026531836]";
@@ -51,34 +51,38 @@ impl CheckedTarget<'_> {
         };
         let is_device = self.opened.kind() == FileKind::Device;
         if is_device {
-            refuse_part_of_processes(std::fs::read_link("/proc/self/ns/pid").ok().as_deref())
-                .map_err(unseen)?;
+            refuse_part_of_processes(own_namespace().as_deref()).map_err(unseen)?;
         }
         let own = std::process::id().to_string();
         let judged = self.opened.file().as_raw_fd().to_string();
         let mut open_here = false;
-        let processes =
+        let mut processes = Processes::default();
+        let entries =
             std::fs::read_dir("/proc").map_err(|error| unseen(&format!("/proc: {error}")))?;
         let mut seen = 0;
-        for process in processes.flatten() {
+        for process in entries.flatten() {
             let number = process.file_name().to_string_lossy().into_owned();
             if !number.bytes().all(|byte| byte.is_ascii_digit()) {
                 continue;
             }
             // Our own descriptor of the target does not count.
             let aside = if number == own { judged.as_str() } else { "" };
-            let found = match self.open_in(&process.path(), aside) {
-                // A process of another user. A lease on a file detects it too.
-                Err(error) if error.kind() == ErrorKind::PermissionDenied && is_device => {
+            let holding = match processes.holding(&process.path(), aside, &self.family) {
+                Ok(holding) => holding,
+                Err(Unseen::Ended) => None,
+                // A lease on a file detects what cannot be seen here.
+                Err(_) if !is_device => None,
+                Err(Unseen::OfAnother) => {
                     return Err(unseen(&format!(
                         "process {number} belongs to another user; run as root"
                     )));
                 }
-                // Other errors mean that the process has ended.
-                found => found.ok().flatten(),
+                Err(Unseen::Because(why)) => {
+                    return Err(unseen(&format!("process {number}: {why}")));
+                }
             };
             seen += 1;
-            let Some((relative, how)) = found else {
+            let Some((relative, how)) = holding else {
                 continue;
             };
             if number == own {
@@ -109,35 +113,6 @@ impl CheckedTarget<'_> {
         Ok(kernel.map(|by| format!("is held open by {by}")))
     }
 
-    /// The first member of the family that a process holds open, and how.
-    fn open_in(
-        &self,
-        process: &Path,
-        aside: &str,
-    ) -> std::io::Result<Option<(&Relative, &'static str)>> {
-        for descriptor in std::fs::read_dir(process.join("fd"))? {
-            let Ok(descriptor) = descriptor else { continue };
-            let path = descriptor.path();
-            // Pipes, sockets and the like have no path. Checking only files avoids a wait for
-            // servers that do not answer.
-            let leads_to_file = || std::fs::read_link(&path).is_ok_and(|link| link.is_absolute());
-            if descriptor.file_name() == aside || !leads_to_file() {
-                continue;
-            }
-            let identity = Identity::at(&path);
-            let Some(relative) = identity.and_then(|identity| self.family.find(identity)) else {
-                continue;
-            };
-            if !relative.is_shared_with_readers() {
-                return Ok(Some((relative, "")));
-            }
-            if is_open_to_write(&process.join("fdinfo").join(descriptor.file_name())) {
-                return Ok(Some((relative, " for writing")));
-            }
-        }
-        Ok(None)
-    }
-
     /// An exclusive open of a block device fails while the device is mounted, in an array, in use
     /// as swap, or otherwise claimed, in any container.
     fn claimed_by_kernel(&self) -> bool {
@@ -153,13 +128,8 @@ impl CheckedTarget<'_> {
     fn open_elsewhere(&self) -> bool {
         const F_SETLEASE: libc::c_int = 1024;
         const F_SETSIG: libc::c_int = 10;
-        // ext2 to ext4, XFS, btrfs, F2FS, tmpfs. Others refuse for reasons of their own: NFS if the
-        // server has not delegated the file.
-        const LENDERS: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
         let file = self.opened.file();
-        let filesystem =
-            rustix::fs::fstatfs(file).map_or(0, |facts| u64::try_from(facts.f_type).unwrap_or(0));
-        if !LENDERS.contains(&filesystem) {
+        if !gives_leases(file) {
             return false;
         }
         let descriptor = file.as_fd().as_raw_fd();
@@ -192,25 +162,52 @@ fn refuse_part_of_processes(namespace: Option<&Path>) -> Result<(), &'static str
     }
 }
 
-/// True if the descriptor is open for writing, by its flags in /proc. False if it was closed
-/// meanwhile.
-fn is_open_to_write(information: &Path) -> bool {
-    let text = std::fs::read_to_string(information).unwrap_or_default();
-    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
-    let flags = flags
-        .and_then(|octal| i32::from_str_radix(octal.trim(), 8).ok())
-        .unwrap_or(0);
-    flags & libc::O_ACCMODE != libc::O_RDONLY
+/// True for a filesystem that gives a lease on every file that nobody else has open.
+fn gives_leases(file: &File) -> bool {
+    // ext2 to ext4, XFS, btrfs, F2FS, tmpfs. Others refuse for reasons of their own: NFS if the
+    // server has not delegated the file.
+    const LENDERS: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
+    let filesystem =
+        rustix::fs::fstatfs(file).map_or(0, |facts| u64::try_from(facts.f_type).unwrap_or(0));
+    LENDERS.contains(&filesystem)
+}
+
+/// The PID namespace of this process.
+fn own_namespace() -> Option<PathBuf> {
+    std::fs::read_link("/proc/self/ns/pid").ok()
+}
+
+/// The doubt about a file that others may hold: its filesystem gives no leases, and not all processes
+/// of the machine can be seen. `None` if there is no doubt.
+pub(super) fn doubt(target: &Opened) -> Option<Finding> {
+    if target.kind() == FileKind::Device || gives_leases(target.file()) {
+        return None;
+    }
+    let why = if refuse_part_of_processes(own_namespace().as_deref()).is_err() {
+        "this container has its own process namespace"
+    } else if !rustix::process::geteuid().is_root() {
+        "the files of other users' processes cannot be seen"
+    } else {
+        return None;
+    };
+    Some(Finding::warning(
+        FindingName::HoldersUnseen,
+        format!(
+            "it cannot be verified that nobody else has '{}' open: {why}, and the filesystem gives \
+             no leases",
+            target.path().display()
+        ),
+        "make sure that no other container, host or user has it open, or let Rigel make a scratch \
+         file",
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::engine::guard::family::TargetFamily;
-    use crate::engine::opened::Opened;
     use crate::engine::temp_dir::TempDir;
     use crate::observe::stack::Sys;
-    use std::fs::File;
 
     #[test]
     fn the_kernel_reports_an_open_file_that_proc_does_not_show() {
@@ -246,18 +243,5 @@ mod tests {
                 .contains("container")
         );
         assert!(refuse_part_of_processes(None).is_err());
-    }
-
-    #[test]
-    fn a_descriptor_shows_whether_it_is_writable() {
-        let place = TempDir::new("held-flags");
-        let path = place.file("file", 1, 1);
-        let information = |file: &File| format!("/proc/self/fdinfo/{}", file.as_raw_fd());
-        let (reads, writes) = (
-            File::open(&path).unwrap(),
-            File::options().write(true).open(&path).unwrap(),
-        );
-        assert!(!is_open_to_write(Path::new(&information(&reads))));
-        assert!(is_open_to_write(Path::new(&information(&writes))));
     }
 }

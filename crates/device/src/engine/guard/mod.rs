@@ -18,6 +18,7 @@ mod exported;
 mod family;
 mod held;
 mod place;
+mod processes;
 mod refusal;
 
 use super::mounts::unescape;
@@ -26,7 +27,7 @@ use crate::observe::stack::Sys;
 use checked_target::CheckedTarget;
 use family::{Relation, TargetFamily};
 use refusal::{blind, checked_mounts, unreadable};
-use rigel_model::{Bytes, Error, FileKind, shell_path};
+use rigel_model::{Bytes, Error, FileKind, Finding, shell_path};
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,7 @@ pub struct Permit {
     target: Opened,
     /// True if Rigel made the file and nobody has changed it since.
     is_ours: bool,
+    doubt: Option<Finding>,
 }
 
 impl Permit {
@@ -49,7 +51,14 @@ impl Permit {
         Self {
             target: made,
             is_ours: true,
+            doubt: None,
         }
+    }
+
+    /// What could not be verified, for the report of the run.
+    #[must_use]
+    pub fn doubt(&self) -> Option<&Finding> {
+        self.doubt.as_ref()
     }
 
     pub(super) fn target(&self) -> &Opened {
@@ -68,7 +77,12 @@ impl Permit {
 pub fn permit(target: Opened, destroy: &[PathBuf]) -> Result<Permit, Error> {
     judge(&target, destroy)?;
     let is_ours = is_made_by_rigel(&target)?;
-    Ok(Permit { target, is_ours })
+    let doubt = held::doubt(&target);
+    Ok(Permit {
+        target,
+        is_ours,
+        doubt,
+    })
 }
 
 /// Checks whether `target` would be permitted now.
