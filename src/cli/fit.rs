@@ -244,7 +244,7 @@ impl FitArgs {
             pipeline: 1,
             ..operations.work
         };
-        sql_args::refuse_misfits(&work)?;
+        work.check()?;
         request.block = tables.block;
         request.is_block_assumed = false;
         request.sessions = Some(FitSessions {
@@ -313,7 +313,7 @@ impl FitArgs {
         if request.sessions.is_some() {
             return unlike("has sessions of a database");
         }
-        Request::Fit(Box::new(request.clone())).check()
+        Request::Fit(Box::new(request.clone())).check_sizes()
     }
 
     /// True if the command line allows to write.

@@ -203,7 +203,6 @@ fn job_again(
     resumed: (Journal, Run),
 ) -> Result<Job, Error> {
     let header = &resumed.1.header.clone();
-    header.request().check()?;
     if let Some(named) = &named {
         named.refuse_other(header)?;
     }

@@ -192,7 +192,7 @@ pub(super) fn work(settings: &Settings, tables: Tables) -> Result<SqlWork, Error
         pipeline: settings.pipeline.unwrap_or(1),
         ..SqlWork::reads(tables)
     };
-    refuse_misfits(&work)?;
+    work.check()?;
     Ok(work)
 }
 
@@ -218,48 +218,6 @@ pub(super) fn refuse_foreign(settings: &Settings, dbms: Dbms) -> Result<(), Erro
         Some((_, what, hint)) => Err(Error::usage(what, hint)),
         None => Ok(()),
     }
-}
-
-/// Refuses a hot spot that is not within a table, and operations that do not fit.
-pub(super) fn refuse_misfits(work: &SqlWork) -> Result<(), Error> {
-    if work.pipeline > 1 && work.think.is_some() {
-        return Err(Error::usage(
-            "--pipeline and --think exclude each other: a session that sends ahead does not pause",
-            "leave one of them out",
-        ));
-    }
-    // A journal may contain any numbers.
-    let bytes = |rows: u64| Bytes(rows.saturating_mul(work.tables.block.into()));
-    if let Some(spot) = work.hot_spot
-        && (spot.rows == 0 || spot.first.saturating_add(spot.rows) > work.tables.scale)
-    {
-        return Err(Error::usage(
-            format!(
-                "a hot spot of {} at offset {} is not within a table of {}",
-                bytes(spot.rows),
-                bytes(spot.first),
-                bytes(work.tables.scale)
-            ),
-            "give a smaller offset or size, or load larger tables",
-        ));
-    }
-    let widest = work.read_rows.max(if work.updates == Ratio::ZERO {
-        0
-    } else {
-        work.update_rows
-    });
-    let (room, what) = work
-        .hot_spot
-        .map_or((work.tables.scale, "a table"), |spot| {
-            (spot.rows, "the hot spot")
-        });
-    if u64::from(widest) > room {
-        return Err(Error::usage(
-            format!("an operation of {widest} rows does not fit into {what} of {room} rows"),
-            "give a smaller --work-unit, or larger tables",
-        ));
-    }
-    Ok(())
 }
 
 /// Total number of sessions on these tables.

@@ -166,6 +166,63 @@ fn a_journal_needs_no_more_memory_than_it_contains() {
     }
 }
 
+#[test]
+fn a_resumed_journal_does_not_write_beyond_its_file() {
+    const BYTES: u64 = 64 << 20;
+    let place = Place::new("hostile-sessions");
+    let file = place.0.join("target");
+    std::fs::write(&file, vec![7; 64 << 20]).unwrap();
+    let destroy = file.display().to_string();
+    let line = "curve target --depth 1,2 --mix write=100 --seed 1 --no-progress --out run";
+    let output = rigel(&place, line).args(["--destroy", &destroy]).output();
+    let output = output.unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{output:?}");
+    let text = std::fs::read_to_string(place.0.join("run/journal.jsonl")).unwrap();
+    let mut header: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    header["header"]["plan"]["curve"]["sql"] = serde_json::json!({
+        "work": {
+            "tables": {"schemas": 1, "scale": 1 << 23, "scan_blocks": 1, "block": 8192},
+            "read_rows": 1, "update_rows": 1, "updates": 1.0, "scans": 0.0, "redo": "lite",
+        },
+        "stop": "precise",
+        "warm_up": {"least": 0, "most": 0},
+        "statement_timeout": null,
+    });
+    std::fs::write(place.0.join("run/journal.jsonl"), format!("{header}\n")).unwrap();
+    let resume = "curve --resume run --no-progress";
+    let output = rigel(&place, resume).args(["--destroy", &destroy]).output();
+    let output = output.unwrap();
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), BYTES, "{output:?}");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let text = said(&output);
+    assert!(text.contains("sessions of a database"), "{text}");
+}
+
+#[test]
+fn every_reader_refuses_a_journal_whose_operations_have_no_bytes() {
+    let place = Place::new("hostile-sizes");
+    let line = "calibrate sim:1,1ms,size=64MiB --seed 1 --no-progress --out run";
+    assert!(rigel(&place, line).output().unwrap().status.success());
+    let text = std::fs::read_to_string(place.0.join("run/journal.jsonl")).unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    let mut header: serde_json::Value = serde_json::from_str(first).unwrap();
+    header["header"]["plan"]["calibrate"]["large"] = 0.into();
+    std::fs::write(place.0.join("odd.jsonl"), format!("{header}\n{rest}")).unwrap();
+    for words in [
+        "report odd.jsonl",
+        "report odd.jsonl --json",
+        "compare odd.jsonl run",
+        "calibrate --resume odd.jsonl",
+    ] {
+        let output = rigel(&place, words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words}: {output:?}");
+        assert!(
+            said(&output).contains("this run has I/Os of 0 bytes"),
+            "{words}: {output:?}"
+        );
+    }
+}
+
 /// One change of a text that may make a reader take more: a part of it many times, rulers, control
 /// characters, numbers without end.
 fn grown(text: &str, rng: &mut Rng) -> String {

@@ -3,6 +3,10 @@
 use crate::common::fake_root::FakeRoot;
 use crate::common::{Place, entries, need, text};
 use crate::secrets::{SECRET, Thief, resumable};
+use rigel_model::{
+    Arrivals, Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, SqlWork, Stream, Tables, Until,
+    WarmUp,
+};
 use serde_json::{Value, json};
 
 /// What rank 0 sends of a run that is resumed, with a target that no command line names.
@@ -78,4 +82,85 @@ fn a_scratch_file_is_made_in_the_directory_of_the_own_command_line_alone() {
         .iter()
         .any(|path| text(path).contains("rigel-scratch-"));
     assert!(has_scratch, "{made:?} {output:?}");
+}
+
+/// A point that rank 1 was prepared for: `curve --depth 2`.
+fn point() -> Point {
+    Point {
+        coordinates: Coordinates::at_depth(2),
+        streams: vec![Stream {
+            name: "small".into(),
+            load: Load::Closed { depth: 2 },
+            mix: Mix {
+                writes: Ratio::ONE,
+                durable: false,
+            },
+            pattern: Pattern::Uniform,
+            length: 8192,
+            objective: None,
+            sql: None,
+            rank: None,
+        }],
+        warm_up: WarmUp::NONE,
+        until: Until::Ops(10),
+        window: Nanos::from_millis(100),
+        seed: 1,
+    }
+}
+
+#[test]
+fn a_rank_measures_no_point_that_it_was_not_prepared_for() {
+    const BYTES: u64 = 4 << 20;
+    let work = SqlWork {
+        updates: Ratio::ONE,
+        ..SqlWork::reads(Tables {
+            schemas: 1,
+            scale: 1 << 23,
+            scan_blocks: 1,
+            block: 8192,
+        })
+    };
+    let offered = Load::Open {
+        rate: -1.0,
+        arrivals: Arrivals::Poisson,
+        in_flight_max: 2,
+    };
+    type Change<'a> = &'a dyn Fn(&mut Point);
+    let changes: [(&str, Change<'_>); 6] = [
+        ("operations of 0 bytes", &|point| point.streams[0].length = 0),
+        ("4294967295 outstanding", &|point| {
+            point.streams[0].load = Load::Closed { depth: u32::MAX };
+        }),
+        ("sessions of a database", &|point| {
+            point.streams[0].sql = Some(work)
+        }),
+        ("windows last 0s", &|point| point.window = Nanos(0)),
+        ("-1 operations per second", &|point| {
+            point.streams[0].load = offered
+        }),
+        ("no stream", &|point| point.streams.clear()),
+    ];
+    let place = Place::new("ranks-points");
+    let file = place.0.join("target");
+    std::fs::write(&file, vec![7; 4 << 20]).unwrap();
+    for (why, change) in changes {
+        for is_warming in [false, true] {
+            let line = "curve target --depth 2 --mix write=100 --destroy target --same-blocks";
+            let root = FakeRoot::beside(&place, line);
+            root.agree().unwrap();
+            let mut odd = point();
+            change(&mut odd);
+            let (measured, warming) = if is_warming {
+                (point(), json!(odd))
+            } else {
+                (odd, Value::Null)
+            };
+            root.say(&json!({"Point": {"point": measured, "warming": warming}}));
+            let refused = root.hear().unwrap_err().to_string();
+            let output = root.end();
+            assert!(refused.contains(why), "{why}: {refused} {output:?}");
+            assert!(refused.contains("rank 1"), "{refused}");
+            assert_eq!(std::fs::metadata(&file).unwrap().len(), BYTES, "{why}");
+        }
+    }
 }

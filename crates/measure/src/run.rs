@@ -53,6 +53,10 @@ pub fn measure<'a>(
         && let Some(Next { warming, point }) = plan(&records)
     {
         let bench = bench_of(&point);
+        warming
+            .iter()
+            .chain([&point])
+            .try_for_each(|point| bench.check(point))?;
         last = Some(point.coordinates);
         listen(Event::Begin { point: &point });
         let mut parts = Vec::new();

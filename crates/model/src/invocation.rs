@@ -1,5 +1,6 @@
 //! How a run was called: the options that every verb has, and the request of one.
 
+use super::{Error, Target};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -49,6 +50,12 @@ pub trait Asked: Serialize + Sized {
     /// # Errors
     /// None of them is a request, or it cannot be read.
     fn take(members: &mut Map<String, Value>) -> Result<Self, String>;
+
+    /// Refuses numbers that no command line can ask for: a journal may contain any.
+    ///
+    /// # Errors
+    /// The sentence names the value.
+    fn check(&self, target: &Target) -> Result<(), Error>;
 }
 
 /// How a run was called: request and options. The journal's header keeps it, so that reports can be

@@ -21,6 +21,7 @@ mod op;
 mod pattern;
 mod plan_times;
 mod point;
+mod point_limits;
 pub mod record;
 mod spoken;
 mod sql;
@@ -52,6 +53,7 @@ pub use plan_times::{PlanCosts, PlanTime, TablePlan};
 pub use point::{
     ActiveRanks, Arrivals, Coordinates, Layer, Load, Mix, Point, Step, Stream, Until, WarmUp,
 };
+pub use point_limits::PointLimits;
 pub use spoken::{decoded, spoken};
 pub use sql::{
     Dbms, HotSpot, PrivateServer, ReadWay, Redo, ServerFacts, ServerSample, SqlTarget, SqlWork,

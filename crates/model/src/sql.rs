@@ -1,6 +1,6 @@
 //! A database as a target: its servers, its tables, facts and counters.
 
-use super::{Bytes, Kind, Nanos, Ratio, shell_path, shell_word};
+use super::{Bytes, Error, Kind, Nanos, Ratio, shell_path, shell_word};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -189,6 +189,62 @@ impl SqlWork {
             Kind::Write | Kind::Log => self.update_rows.into(),
             Kind::Scan => self.tables.scan_blocks,
         }
+    }
+
+    /// Number of blocks, over all tables, among which the positions of its operations lie.
+    #[must_use]
+    pub fn extent(&self) -> u64 {
+        let spot_end = |spot: HotSpot| spot.first.saturating_add(spot.rows.max(1));
+        let last_table = self.hot_spot.map_or(1, spot_end).max(self.tables.scale);
+        let before = u64::from(self.tables.schemas.saturating_sub(1));
+        before
+            .saturating_mul(self.tables.scale)
+            .saturating_add(last_table)
+    }
+
+    /// Refuses work whose parts do not fit together. A journal may contain any numbers.
+    ///
+    /// # Errors
+    /// The sentence names the option and the value.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.pipeline > 1 && self.think.is_some() {
+            return Err(Error::usage(
+                "--pipeline and --think exclude each other: a session that sends ahead does not \
+                 pause",
+                "leave one of them out",
+            ));
+        }
+        let bytes = |rows: u64| Bytes(rows.saturating_mul(self.tables.block.into()));
+        if let Some(spot) = self.hot_spot
+            && (spot.rows == 0 || spot.first.saturating_add(spot.rows) > self.tables.scale)
+        {
+            return Err(Error::usage(
+                format!(
+                    "a hot spot of {} at offset {} is not within a table of {}",
+                    bytes(spot.rows),
+                    bytes(spot.first),
+                    bytes(self.tables.scale)
+                ),
+                "give a smaller offset or size, or load larger tables",
+            ));
+        }
+        let widest = self.read_rows.max(if self.updates == Ratio::ZERO {
+            0
+        } else {
+            self.update_rows
+        });
+        let (room, what) = self
+            .hot_spot
+            .map_or((self.tables.scale, "a table"), |spot| {
+                (spot.rows, "the hot spot")
+            });
+        if u64::from(widest) > room {
+            return Err(Error::usage(
+                format!("an operation of {widest} rows does not fit into {what} of {room} rows"),
+                "give a smaller --work-unit, or larger tables",
+            ));
+        }
+        Ok(())
     }
 
     /// The kinds of operation that can occur.

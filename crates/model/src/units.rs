@@ -233,8 +233,25 @@ impl FromStr for Bytes {
 
 /// A fraction between 0 and 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "f64", into = "f64")]
 pub struct Ratio(f64);
+
+impl TryFrom<f64> for Ratio {
+    type Error = String;
+
+    fn try_from(value: f64) -> Result<Self, String> {
+        (0.0..=1.0)
+            .contains(&value)
+            .then_some(Self(value))
+            .ok_or_else(|| format!("a share of {value}, which is not between 0 and 1"))
+    }
+}
+
+impl From<Ratio> for f64 {
+    fn from(ratio: Ratio) -> Self {
+        ratio.0
+    }
+}
 
 impl Ratio {
     /// Zero.
@@ -386,6 +403,13 @@ mod tests {
         assert_eq!("5%".parse::<Ratio>().map(Ratio::get), Ok(0.05));
         assert!("101%".parse::<Ratio>().is_err());
         assert!("5ms".parse::<Ratio>().is_err());
+        let read = |text: &str| serde_json::from_str::<Ratio>(text).map(Ratio::get).ok();
+        assert_eq!(
+            ["0", "0.05", "1"].map(read),
+            [Some(0.0), Some(0.05), Some(1.0)]
+        );
+        assert_eq!(["-0.1", "1.01", "1e308", "null"].map(read), [None; 4]);
+        assert_eq!(serde_json::to_string(&Ratio::ONE).unwrap(), "1.0");
     }
 
     proptest! {

@@ -6,9 +6,9 @@
 
 use super::args::{MeasuringArgs, SHARED, target};
 use super::job::Job;
+use crate::cli::database;
 use crate::cli::ranks::{self, refuse_other_flags};
 use crate::cli::results::{Results, own_arguments};
-use crate::cli::{database, sql_args};
 use rigel_analyse::request::Header;
 use rigel_analyse::request::Invocation;
 use rigel_analyse::request::Request;
@@ -58,7 +58,7 @@ impl SharedPlan {
     }
 
     /// Refuses what no command line could have asked for.
-    fn check(&self, verb: &str) -> Result<(), Error> {
+    fn check(&self, verb: &str, target: &Target) -> Result<(), Error> {
         let refused = |what: String| {
             Err(Error::failed(
                 format!("rank 0 sent {what}"),
@@ -79,14 +79,14 @@ impl SharedPlan {
         if !names.any(|name| name == self.engine.name) {
             return refused("a run with an unknown engine".into());
         }
-        self.request.check()?;
+        self.request.check(target)?;
         let Some(work) = self.request.sql().map(|terms| terms.work) else {
             return Ok(());
         };
         if work.way == ReadWay::File {
             return refused("work that reads a server's files".into());
         }
-        sql_args::refuse_misfits(&work)
+        Ok(())
     }
 }
 
@@ -272,7 +272,7 @@ pub(super) fn follow(
 ) -> Result<Job, Error> {
     let named = named.ok_or_else(|| Error::usage("no target is given", "name one"))?;
     let plan: SharedPlan = ranks.from_root(SHARED)?;
-    plan.check(verb)?;
+    plan.check(verb, &named.target)?;
     let access = named.access(args)?;
     if let Some(access) = &access {
         let tables = database::tables_of(access)?;

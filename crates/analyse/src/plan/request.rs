@@ -6,7 +6,7 @@
 use super::orion::{SIZE_KB_MAX, VolumeShape};
 use crate::PointSummary;
 use crate::request::{LayersRequest, Request, SqlTerms};
-use rigel_model::{Bound, Bytes, Coordinates, Error, KIB, Nanos, Point, Ratio, Tables};
+use rigel_model::{Bound, Bytes, Coordinates, Error, KIB, Nanos, Point, Ratio, Tables, Target};
 
 impl Request {
     /// The next point on a volume of `usable` bytes after those in `done`; `None` if there are no
@@ -190,8 +190,18 @@ impl Request {
     /// may contain any. Requests that measure nothing have none.
     ///
     /// # Errors
+    /// A size is zero or too large, there are too many points, or sessions of a database are to
+    /// work on a target that is none.
+    pub fn check(&self, target: &Target) -> Result<(), Error> {
+        self.check_sessions(target)?;
+        self.check_sizes()
+    }
+
+    /// Refuses I/Os of a size that no command line can ask for.
+    ///
+    /// # Errors
     /// A size is zero or too large, or there are too many points.
-    pub fn check(&self) -> Result<(), Error> {
+    pub fn check_sizes(&self) -> Result<(), Error> {
         let sizes = match self {
             Self::Calibrate(request) => vec![request.block, request.large],
             Self::Curve(request) | Self::Sql(request) => {
@@ -229,6 +239,37 @@ impl Request {
         Ok(())
     }
 
+    /// Refuses sessions on a target without tables: their positions would not be those of the
+    /// target. Refuses tables of more blocks than can be counted.
+    fn check_sessions(&self, target: &Target) -> Result<(), Error> {
+        let damaged = "the journal is damaged, or of another version";
+        let work = match self {
+            Self::Layers(request) => Some(request.work),
+            other => other.sql().map(|terms| terms.work),
+        };
+        let Some(work) = work else { return Ok(()) };
+        if !matches!(target, Target::Sql(_)) {
+            let what = format!("this run has sessions of a database, and '{target}' is none");
+            return Err(Error::usage(what, damaged));
+        }
+        let Tables {
+            schemas,
+            scale,
+            block,
+            ..
+        } = work.tables;
+        let blocks = scale.checked_mul(schemas.into());
+        let bytes = blocks.and_then(|blocks| blocks.checked_mul(block.into()));
+        if bytes.is_none_or(|bytes| bytes == 0) {
+            let what = format!(
+                "this run has {schemas} tables of {scale} blocks of {}",
+                Bytes(block.into())
+            );
+            return Err(Error::usage(what, damaged));
+        }
+        work.check()
+    }
+
     /// True if any point writes.
     #[must_use]
     pub fn writes(&self) -> bool {
@@ -240,5 +281,55 @@ impl Request {
             Self::Soak(request) => request.writes(),
             Self::Fit(request) => request.writes(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::curve::tests::request as curve;
+    use crate::request::{CurveRequest, Loads};
+    use rigel_model::{Dbms, SqlTarget};
+
+    #[test]
+    fn sessions_work_on_a_database_whose_blocks_can_be_counted() {
+        let database = Target::Sql(SqlTarget {
+            dbms: Dbms::Postgres,
+            urls: Vec::new(),
+            private_in: None,
+            private: None,
+        });
+        let request = |change: &dyn Fn(&mut CurveRequest)| {
+            let mut curve = curve(Loads::Depths(vec![1]));
+            change(&mut curve);
+            Request::Curve(curve)
+        };
+        assert_eq!(request(&|_| ()).check(&database), Ok(()));
+        assert_eq!(
+            request(&|curve| curve.sql = None).check(&Target::Null { bytes: Bytes(0) }),
+            Ok(())
+        );
+        let refused = |request: &Request, target: &Target, why: &str| {
+            let error = request.check(target).unwrap_err().to_string();
+            assert!(error.contains(why), "{why}: {error}");
+        };
+        refused(
+            &request(&|_| ()),
+            &Target::Null { bytes: Bytes(0) },
+            "sessions of a database",
+        );
+        for (schemas, scale) in [(u32::MAX, u64::MAX), (2, 1 << 63), (0, 10_000), (1, 0)] {
+            let odd = request(&|curve| {
+                let tables = &mut curve.sql.as_mut().unwrap().work.tables;
+                (tables.schemas, tables.scale) = (schemas, scale);
+            });
+            refused(
+                &odd,
+                &database,
+                &format!("{schemas} tables of {scale} blocks"),
+            );
+        }
+        let odd = request(&|curve| curve.sql.as_mut().unwrap().work.read_rows = 10_001);
+        refused(&odd, &database, "an operation of 10001 rows");
     }
 }

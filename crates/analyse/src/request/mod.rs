@@ -16,8 +16,8 @@ pub use curve::{Background, CurveRequest, Loads, SqlStop, SqlTerms};
 pub use fit::{BLOCK_ASSUMED, FitRequest, FitSessions, OfferedStream, RankDemand, StreamObjective};
 pub use layers::LayersRequest;
 pub use orion::{LargeType, Matrix, OrionRequest, RunLevel};
-use rigel_model::Asked;
 use rigel_model::record::journal;
+use rigel_model::{Asked, Error, Target};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 pub use soak::SoakRequest;
@@ -128,6 +128,10 @@ impl Asked for Request {
             .ok_or("this version does not know its verb")?;
         serde_json::from_value(Value::Object(Map::from_iter([(key.clone(), asked)])))
             .map_err(|error| format!("the request of '{key}' cannot be read: {error}"))
+    }
+
+    fn check(&self, target: &Target) -> Result<(), Error> {
+        Self::check(self, target)
     }
 }
 

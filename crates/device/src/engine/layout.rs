@@ -108,9 +108,16 @@ impl VolumeMap {
     }
 
     /// The member that contains the byte at `offset`, and the offset in it.
+    ///
+    /// # Panics
+    /// If the volume, or the part that is used, ends before `offset`: nothing may be written there.
     #[inline]
     #[must_use]
     pub fn locate(&self, offset: u64) -> (usize, u64) {
+        assert!(
+            offset < self.usable,
+            "an offset beyond the end of the volume"
+        );
         let offset = self.start + offset;
         if let [_] = self.ends[..] {
             return (0, offset);
@@ -158,6 +165,15 @@ mod tests {
         assert_eq!(starts, [(0, 0), (0, 300), (0, 600), (0, 900)]);
         assert_eq!(parts[3].locate(299), (1, 199));
         assert!(map().part(0, 8, 100).is_err(), "one I/O each");
+    }
+
+    #[test]
+    #[should_panic(expected = "beyond the end of the volume")]
+    fn no_member_lies_beyond_the_end_of_a_part() {
+        let map = VolumeMap::new(&[1000], Layout::Concat, 100).unwrap();
+        let part = map.part(0, 2, 100).unwrap();
+        assert_eq!(part.locate(499), (0, 499));
+        let _ = part.locate(500);
     }
 
     #[test]

@@ -227,7 +227,7 @@ impl LibaioSession<'_> {
 
 impl Session for LibaioSession<'_> {
     fn submit(&mut self, slot: Slot, op: Op) -> Result<(), Fault> {
-        let (file, offset) = self.volume.locate(op.position * u64::from(op.length));
+        let (file, offset) = self.volume.locate(op);
         let buffers = self
             .buffers
             .as_mut()

@@ -64,7 +64,7 @@ impl Engine for Psync {
     fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
         let mut buffers = Buffers::new(lengths, self.volume.is_writable());
         let execute = move |op: Op| -> Result<Outcome, Fault> {
-            let (file, offset) = self.volume.locate(op.position * u64::from(op.length));
+            let (file, offset) = self.volume.locate(op);
             let file = &self.volume.files()[file];
             let piece = buffers.take(0, op.kind, op.length);
             let memory = &mut buffers.piece(piece)[..op.length as usize];

@@ -244,7 +244,7 @@ struct UringSession<'a> {
 
 impl UringSession<'_> {
     fn entry(&mut self, slot: Slot, op: Op) -> squeue::Entry {
-        let (file, offset) = self.volume.locate(op.position * u64::from(op.length));
+        let (file, offset) = self.volume.locate(op);
         let buffers = self
             .buffers
             .as_mut()

@@ -3,7 +3,7 @@
 use super::guard::{self, Permit};
 use super::layout::VolumeMap;
 use super::opened::Opened;
-use rigel_model::{Error, FileKind};
+use rigel_model::{Error, FileKind, Op};
 use std::fs::{File, OpenOptions};
 
 /// The open files of a volume, and the mapping from volume offsets to them.
@@ -77,12 +77,16 @@ impl Volume {
         &self.files
     }
 
-    /// The index of the file that contains the byte at `offset` of the volume, and the offset in
-    /// that file.
+    /// The index of the file that an operation goes to, and the offset in that file.
+    ///
+    /// # Panics
+    /// If the operation lies beyond the end of the volume.
     #[inline]
     #[must_use]
-    pub fn locate(&self, offset: u64) -> (usize, u64) {
-        self.map.locate(offset)
+    pub fn locate(&self, op: Op) -> (usize, u64) {
+        // A product that overflowed would lead to another block of the volume.
+        self.map
+            .locate(op.position.saturating_mul(op.length.into()))
     }
 }
 

@@ -25,8 +25,8 @@ use rigel_device::observe::{self, Observer};
 use rigel_model::record::journal::EngineChoice;
 use rigel_model::record::{End, PointRecord, RankRecord, StallEvent, Window};
 use rigel_model::{
-    Bytes, Error, Finding, FindingName, Host, Layout, Nanos, Point, Sample, ServerSample, Severity,
-    SqlWork, Stream, Target, TargetFacts, VolumeMember,
+    Bytes, Error, Finding, FindingName, Host, Layout, Nanos, Point, PointLimits, Sample,
+    ServerSample, Severity, SqlWork, Stream, Target, TargetFacts, VolumeMember,
 };
 use stalls::PointStall;
 use std::fmt;
@@ -217,6 +217,8 @@ pub struct Bench {
     pub findings: Vec<Finding>,
     /// The plan's points on this volume.
     pub points: Vec<Point>,
+    /// What a point may ask for.
+    limits: PointLimits,
 }
 
 impl Bench {
@@ -323,9 +325,10 @@ impl Bench {
             _ => whole,
         };
         let member_starts: Vec<u64> = (0..sizes.len()).map(|index| map.start_of(index)).collect();
+        let usable = map.usable();
         let points = plan(VolumeShape {
             member_starts: &member_starts,
-            usable: map.usable(),
+            usable,
         });
         if !buffered {
             refuse_unaligned(&points, &look.target.members)?;
@@ -387,6 +390,7 @@ impl Bench {
             host: look.host,
             facts: look.target,
             findings: look.findings,
+            limits: PointLimits::of(&points, usable, request.writes, false),
             points,
         })
     }
@@ -421,16 +425,18 @@ impl Bench {
         // A thread for each CPU: it has one session, or several whose answers it waits for together.
         let cpus = std::thread::available_parallelism().map_or(1, NonZero::get);
         let usable = engine.usable();
+        let points = plan(VolumeShape {
+            member_starts: &[0],
+            usable,
+        });
         let data = server.settings.get("data_directory").map(PathBuf::from);
         // Observe the disks of the data directory if the server is on this machine.
         let devices = data
             .filter(|_| server.local)
             .map_or_else(Vec::new, |path| observe::devices_of(&path));
         Ok(Self {
-            points: plan(VolumeShape {
-                member_starts: &[0],
-                usable,
-            }),
+            limits: PointLimits::of(&points, usable, request.writes, true),
+            points,
             engine: engine.into(),
             counted,
             observer: Observer::new(devices),
@@ -455,11 +461,13 @@ impl Bench {
         note: Finding,
     ) -> Result<Self, Error> {
         let usable = VolumeMap::new(&[engine.usable()], Layout::Concat, request.grain)?.usable();
+        let points = plan(VolumeShape {
+            member_starts: &[0],
+            usable,
+        });
         Ok(Self {
-            points: plan(VolumeShape {
-                member_starts: &[0],
-                usable,
-            }),
+            limits: PointLimits::of(&points, usable, request.writes, false),
+            points,
             engine: engine.into(),
             counted: CountedServers::Own,
             observer: Observer::new(Vec::<String>::new()),
@@ -504,6 +512,11 @@ impl Bench {
         self.engine.about()
     }
 
+    /// Refuses a point that asks for more than this bench was prepared for.
+    pub(super) fn check(&self, point: &Point) -> Result<(), Error> {
+        point.check(&self.limits)
+    }
+
     pub(super) fn drive(
         &self,
         point: &Point,
@@ -511,6 +524,7 @@ impl Bench {
         cue: Option<&Cue>,
         watch: &mut drive::Watch,
     ) -> Result<PointRecord, Error> {
+        self.check(point)?;
         // The measured class comes first. Other streams need not be precise. Of several ranks, none
         // decides for itself.
         let (is_alone, until) = (cue.is_none(), point.until);

@@ -319,7 +319,9 @@ impl Conductor<'_> {
         let clock = self.ranks.clock();
         let (mut parts, mut warm) = (BTreeMap::new(), BTreeSet::new());
         let others = self.active.iter().filter(|rank| **rank != 0).count();
-        let longest = longest(self.point);
+        // A day for an amount of work without a limit.
+        let longest = self.point.until.longest();
+        let longest = longest.unwrap_or(Nanos::from_secs(24 * 3600));
         let mut due = clock
             .now()
             .plus(self.point.warm_up.most)
@@ -486,8 +488,13 @@ pub fn follow<'a>(
         match ranks.receive(due)? {
             Some((_, Instruction::Over)) => return Ok(()),
             Some((_, Instruction::Point { point, warming })) => {
+                let bench = bench_of(&point);
+                let asked = warming.as_deref().into_iter().chain([&*point]);
+                for point in asked {
+                    bench.check(point)?;
+                }
                 let follower = Follower {
-                    bench: bench_of(&point),
+                    bench,
                     ranks,
                     stop,
                     cue: Cue::default(),
@@ -606,15 +613,4 @@ fn began(cue: &Cue, bench: &Bench, ranks: &Ranks) -> Nanos {
     cue.began().map_or(Nanos(0), |began| {
         Nanos(here.plus(began).0.saturating_sub(there.0))
     })
-}
-
-/// The longest time that a point may be measured; a day for an amount of work without a limit.
-fn longest(point: &Point) -> Nanos {
-    match point.until {
-        Until::Elapsed(most)
-        | Until::Precise { most, .. }
-        | Until::Decided { most, .. }
-        | Until::Work { most, .. } => most,
-        Until::Ops(_) => Nanos::from_secs(24 * 3600),
-    }
 }

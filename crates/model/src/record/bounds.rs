@@ -70,6 +70,10 @@ mod tests {
         fn take(_: &mut Map<String, Value>) -> Result<Self, String> {
             Ok(Self)
         }
+
+        fn check(&self, _: &crate::Target) -> Result<(), crate::Error> {
+            Ok(())
+        }
     }
 
     type Run = journal::Run<Any>;

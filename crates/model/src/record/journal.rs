@@ -761,12 +761,12 @@ fn read_lines<R: Asked>(
         check_format(path, &line.text)?;
         let Some(header) = &header else {
             let first = serde_json::from_slice::<HeaderLine<Header<R>>>(&line.text);
-            header = Some(Box::new(first.map(|line| line.header).map_err(
-                |error| {
-                    of_another_version::<R>(path, &line.text)
-                        .unwrap_or_else(|| damaged(number, &error.to_string()))
-                },
-            )?));
+            let first = first.map(|line| line.header).map_err(|error| {
+                of_another_version::<R>(path, &line.text)
+                    .unwrap_or_else(|| damaged(number, &error.to_string()))
+            })?;
+            first.request().check(&first.target)?;
+            header = Some(Box::new(first));
             continue;
         };
         let entry = serde_json::from_slice(&line.text)

@@ -87,10 +87,14 @@ impl Ops {
     /// length.
     ///
     /// # Panics
-    /// If `extent` is 0: callers refuse a volume that is too small for one operation.
+    /// If `extent` is 0, or less than the tables of a session: callers refuse such a volume.
     #[must_use]
     pub fn new(stream: &Stream, extent: u64, seed: u64, share: Share) -> Self {
         assert!(extent > 0, "a volume must hold at least one operation");
+        assert!(
+            stream.sql.is_none_or(|work| work.extent() <= extent),
+            "a volume must hold the tables of its sessions"
+        );
         // All workers of a stream scatter and order its blocks in the same way.
         let permutation = || Permutation::new(extent, seed ^ u64::from(share.stream));
         let positions = match stream.pattern {
