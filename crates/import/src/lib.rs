@@ -13,6 +13,7 @@ mod limits;
 mod listing;
 mod listing_difference;
 pub mod orion;
+mod ruler;
 mod samples;
 mod source;
 mod spool;

@@ -3,7 +3,7 @@
 //! A compressed file, a ruler of many columns and control characters grow when they are read: a
 //! file of kilobytes would take gigabytes. The limits are far above what tools write.
 
-use super::awr::Ruler;
+use super::ruler::Ruler;
 use super::source::Source;
 use rigel_model::{Bytes, Error, MIB, drives_a_terminal};
 

@@ -3,7 +3,8 @@
 //! Two kinds are read: intervals with their physical reads, which become a series as csv does, and
 //! histograms of waits from `v$event_histogram_micro` and its relatives.
 
-use super::awr::{Ruler, count, event, figure, plain};
+use super::awr::{count, event, figure, plain};
+use super::ruler::{LineCells, Ruler, expanded, unclear};
 use super::source::Source;
 use super::table;
 use super::time::{Order, moment};
@@ -63,6 +64,8 @@ struct Listing {
     rows: Vec<Vec<String>>,
     /// Cells that did not fit their column.
     unfit: usize,
+    /// Words that may belong to either of two columns.
+    unclear: usize,
 }
 
 impl Listing {
@@ -172,13 +175,17 @@ pub(super) fn columns(source: Source) -> Result<(Vec<String>, Vec<Vec<String>>),
     Ok((found.names, found.rows))
 }
 
-fn unfit(found: &Listing) -> Option<String> {
-    (found.unfit > 0).then(|| {
-        format!(
+/// Notes about cells that are unknown.
+fn unfit(found: &Listing) -> Vec<String> {
+    let mut notes = Vec::new();
+    if found.unfit > 0 {
+        notes.push(format!(
             "{} cells did not fit their column (####) and are unknown",
             found.unfit
-        )
-    })
+        ));
+    }
+    notes.extend(unclear(found.unclear, "the listing"));
+    notes
 }
 
 fn listing(name: &str, text: &str) -> Result<Listing, Error> {
@@ -218,6 +225,7 @@ fn listing(name: &str, text: &str) -> Result<Listing, Error> {
         names,
         rows: Vec::new(),
         unfit: 0,
+        unclear: 0,
     };
     for (at, line) in lines.iter().enumerate().skip(first + 1) {
         let is_head = heads.iter().any(|head| head == line);
@@ -239,7 +247,9 @@ fn listing(name: &str, text: &str) -> Result<Listing, Error> {
 }
 
 impl Listing {
-    fn add(&mut self, mut cells: Vec<String>) {
+    fn add(&mut self, line: LineCells) {
+        let mut cells = line.cells;
+        self.unclear += line.unclear;
         // A row ends with its line, and blanks at its end may repeat the value above, too.
         let repeated = |name: &String| REPEATED.contains(&name.as_str());
         let least = self.names.iter().rposition(repeated).map_or(0, |at| at + 1);
@@ -282,28 +292,6 @@ fn is_continued(line: &str) -> bool {
         return false;
     };
     number.trim_start().parse::<u32>().is_ok() && rest.starts_with("  ") && line.starts_with(' ')
-}
-
-/// With tabs as blanks up to the next multiple of 8, without trailing blanks.
-fn expanded(line: &str) -> Cow<'_, str> {
-    const TAB: usize = 8;
-    let line = line.trim_end();
-    if !line.contains('\t') {
-        return Cow::Borrowed(line);
-    }
-    let mut wide = String::new();
-    let mut at = 0;
-    for c in line.chars() {
-        if c == '\t' {
-            let blanks = TAB - at % TAB;
-            wide.extend(std::iter::repeat_n(' ', blanks));
-            at += blanks;
-        } else {
-            wide.push(c);
-            at += 1;
-        }
-    }
-    Cow::Owned(wide)
 }
 
 /// The whole name of a column whose head may be cut to its width.
@@ -419,7 +407,7 @@ fn histograms(name: &str, found: &Listing) -> Result<Imported, Error> {
             "paste the rows, too",
         ));
     }
-    let mut notes: Vec<String> = unfit(found).into_iter().collect();
+    let mut notes = unfit(found);
     notes.push(SINCE_START.into());
     Ok(Imported {
         sources: vec![name.to_string()],
@@ -512,8 +500,6 @@ BEGIN_INTERVAL_TI END_INTERVAL_TIME PHYSICAL_READS    SECONDS
         if let Ok(other) = other {
             assert_eq!(one.tool, other.tool);
         }
-        assert_eq!(expanded("a\tb"), "a       b");
-        assert_eq!(expanded("12345678\tb"), "12345678        b");
     }
 
     #[test]

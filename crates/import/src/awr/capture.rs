@@ -5,8 +5,8 @@
 //! the histogram of waits is summed over instances.
 
 use super::grid::squeezed;
-use super::text::Ruler;
 use super::{Source, number};
+use crate::ruler::{LineCells, Ruler, unclear};
 use crate::time::{Order, moment};
 use rigel_model::record::Imported;
 use rigel_model::record::database::{
@@ -52,6 +52,8 @@ const NO_BOUND_MS: f64 = 1e15;
 struct BlockRows {
     header: Vec<String>,
     rows: Vec<Vec<String>>,
+    /// Words that were left out, because they may belong to either of two columns.
+    unclear: usize,
 }
 
 impl BlockRows {
@@ -112,6 +114,8 @@ pub(super) fn read(source: Source) -> Result<Imported, Error> {
     if has_comma {
         notes.push("numbers have a decimal comma".to_string());
     }
+    let unclear_in = |(name, block): (&String, &BlockRows)| unclear(block.unclear, name);
+    notes.extend(blocks.iter().filter_map(unclear_in));
     let metrics = metrics(&blocks, &plain);
     if metrics.is_empty() {
         return Err(Error::failed(
@@ -177,14 +181,16 @@ fn blocks(text: &str) -> BTreeMap<String, BlockRows> {
         }
         let is_ruler = line.starts_with(['-', ' ']) && line.contains("---");
         if let Some(columns) = Ruler::of(line).filter(|_| is_ruler) {
-            let header = columns.cells(&head);
+            let header = columns.cells(&head).cells;
             found.entry(name.clone()).or_insert(BlockRows {
                 header: header.iter().map(|head| head.to_lowercase()).collect(),
                 rows: Vec::new(),
+                unclear: 0,
             });
             ruler = Some(columns);
         } else if let Some((columns, block)) = ruler.as_ref().zip(found.get_mut(name)) {
-            let cells = columns.cells(line);
+            let LineCells { cells, unclear } = columns.cells(line);
+            block.unclear += unclear;
             // Heads are printed again on every page.
             if cells
                 .iter()

@@ -12,6 +12,8 @@ pub(super) struct Grid {
     /// Widths of the columns in characters, where they are known: a text that is as wide may have
     /// been cut.
     pub(super) widths: Vec<usize>,
+    /// Number of words that were left out, because they may belong to either of two columns.
+    pub(super) unclear: usize,
 }
 
 impl Grid {

@@ -172,7 +172,7 @@ impl OpenTable {
             heading: self.heading,
             header,
             rows: body,
-            widths: Vec::new(),
+            ..Grid::default()
         }
     }
 }

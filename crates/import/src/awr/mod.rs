@@ -14,16 +14,18 @@ mod names;
 mod number;
 mod text;
 
+use super::ruler::unclear;
 use super::source::Source;
+use grid::Grid;
 use rigel_model::Error;
 use rigel_model::record::Imported;
 use rigel_model::record::database::{DatabaseReport, ReportKind};
 use rigel_model::record::imported::Figures;
+use std::collections::BTreeMap;
 
 pub(super) use grid::plain;
 pub(super) use names::event;
 pub(super) use number::{count, figure};
-pub(super) use text::Ruler;
 
 /// How much of a file decides what it is. A page saved from a browser may have tens of kilobytes of
 /// icons in front.
@@ -196,6 +198,7 @@ fn report(source: Source, kind: ReportKind) -> Result<Imported, Error> {
         if !found.has_end {
             report.cut_after = Some(found.last_heading.clone());
         }
+        note_unclear(&found.grids, &mut report);
         facts::read(&found.grids, &mut report);
         identity::read(&found.grids, &mut report);
         name_by_title(found.titled, &mut report);
@@ -213,6 +216,22 @@ fn report(source: Source, kind: ReportKind) -> Result<Imported, Error> {
         notes: report.notes.clone(),
         figures: Figures::Database(vec![report]),
     })
+}
+
+/// Notes the numbers of each section that may belong to either of two columns.
+fn note_unclear(grids: &[Grid], report: &mut DatabaseReport) {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for grid in grids {
+        *counts.entry(&grid.heading).or_default() += grid.unclear;
+    }
+    let note = |(heading, count): (&str, usize)| {
+        let table = match heading {
+            "" => "the first page".to_string(),
+            heading => format!("'{heading}'"),
+        };
+        unclear(count, &table)
+    };
+    report.notes.extend(counts.into_iter().filter_map(note));
 }
 
 /// Statspack leaves the name of the database blank at the top; titles of sections have it.

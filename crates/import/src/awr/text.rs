@@ -1,126 +1,10 @@
 //! The tables of AWR and Statspack reports in text: heading, header lines, ruler, rows.
 
 use super::grid::{Grid, words};
+use crate::ruler::Ruler;
 
 /// Tildes that underline a heading beside heads of columns: `~~~~~~~~   Load Average`.
 const UNDERLINED_MIN: usize = 4;
-
-/// Columns of a table by the dashes of its ruler: where each begins, and the width of its dashes.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Ruler(Vec<(usize, usize)>);
-
-impl Ruler {
-    /// Reads a ruler: groups of dashes, or of tildes as on the first page.
-    pub(crate) fn of(line: &str) -> Option<Self> {
-        let mut groups: Vec<(usize, usize)> = Vec::new();
-        let mut before = ' ';
-        for (at, c) in line.chars().enumerate() {
-            match c {
-                '-' | '~' if before == c => groups.last_mut()?.1 += 1,
-                '-' | '~' => groups.push((at, 1)),
-                ' ' => {}
-                _ => return None,
-            }
-            before = c;
-        }
-        (!groups.is_empty()).then_some(Self(groups))
-    }
-
-    /// True for a dashed line below a table: one long group behind blanks.
-    fn is_end(&self) -> bool {
-        matches!(self.0[..], [(start, width)] if start >= 8 && width >= 20)
-    }
-
-    /// Adds a column before the first group, for labels above which there are no dashes.
-    fn with_labels(mut self) -> Self {
-        if self.0.first().is_some_and(|(start, _)| *start > 2) {
-            self.0.insert(0, (0, usize::MAX));
-        }
-        self
-    }
-
-    /// Cuts a line into cells. A column reaches to where the next one begins. Columns that begin
-    /// behind the line's end have no cell, except the first, so that a row takes no more than its
-    /// line.
-    pub(crate) fn cells(&self, line: &str) -> Vec<String> {
-        let all: Vec<char> = if line.is_ascii() {
-            Vec::new()
-        } else {
-            line.chars().collect()
-        };
-        let length = if line.is_ascii() {
-            line.len()
-        } else {
-            all.len()
-        };
-        let reached = self.0.partition_point(|(start, _)| *start < length).max(1);
-        (0..reached.min(self.0.len()))
-            .map(|column| {
-                let next = self.0.get(column + 1).map_or(length, |(start, _)| *start);
-                let (start, end) = (self.0[column].0.min(length), next.min(length));
-                if line.is_ascii() {
-                    line[start..end].trim().to_string()
-                } else {
-                    all[start..end].iter().collect::<String>().trim().into()
-                }
-            })
-            .collect()
-    }
-
-    /// The heads of the columns. A word belongs to the column that it overlaps, or to the nearest.
-    pub(crate) fn heads(&self, lines: &[String]) -> Vec<String> {
-        let mut heads = vec![String::new(); self.0.len()];
-        for line in lines {
-            // `--- Read ---` groups columns.
-            let grouped = line.find("---").zip(line.rfind("---"));
-            for (start, word) in words_at(line) {
-                if grouped.is_some_and(|(from, to)| start + 3 > from && start < to + 3) {
-                    continue;
-                }
-                let middle = start + word.chars().count() / 2;
-                let right = self.0.partition_point(|(column, _)| *column <= middle);
-                let column = right.saturating_sub(1);
-                if !heads[column].is_empty() {
-                    heads[column].push(' ');
-                }
-                heads[column].push_str(word);
-            }
-        }
-        heads
-    }
-
-    /// Width of each column's dashes.
-    pub(crate) fn widths(&self) -> Vec<usize> {
-        self.0.iter().map(|(_, width)| *width).collect()
-    }
-
-    /// Number of columns.
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-}
-
-/// The words of a line, each with the character at which it begins. Heads of buckets that fill
-/// their columns touch: `<256us<512us` is two words.
-fn words_at(line: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut words = Vec::new();
-    let mut open: Option<(usize, usize)> = None;
-    let mut before = ' ';
-    for (column, (byte, c)) in line.char_indices().enumerate() {
-        let begins =
-            c != ' ' && (before == ' ' || matches!(c, '<' | '>') && before.is_alphanumeric());
-        if let Some((start, from)) = open.filter(|_| begins || c == ' ') {
-            words.push((start, &line[from..byte]));
-            open = None;
-        }
-        if begins {
-            open = Some((column, byte));
-        }
-        before = c;
-    }
-    words.extend(open.map(|(start, from)| (start, &line[from..])));
-    words.into_iter()
-}
 
 /// What was found in the text of a report.
 pub(super) struct TextTables<'a> {
@@ -197,13 +81,15 @@ pub(super) fn tables<'a>(text: &'a str, wanted: &dyn Fn(&str) -> bool) -> TextTa
         if let Some((ruler, grid)) = &mut table {
             if let Some(name) = named_above(&grid.heading, line) {
                 grid.rows.push(vec![name]);
-            } else if is_named_above(&grid.heading) {
-                if let Some(row) = grid.rows.last_mut().filter(|row| row.len() == 1) {
-                    row.extend(ruler.cells(line));
-                }
-            } else {
-                grid.rows.push(ruler.cells(line));
+                continue;
             }
+            let cut = ruler.cells(line);
+            if !is_named_above(&grid.heading) {
+                grid.rows.push(cut.cells);
+            } else if let Some(row) = grid.rows.last_mut().filter(|row| row.len() == 1) {
+                row.extend(cut.cells);
+            }
+            grid.unclear += cut.unclear;
         } else if tildes(line) >= UNDERLINED_MIN {
             heading = underlined(&mut above).unwrap_or_default();
             above.push(line.replace('~', " "));
@@ -242,6 +128,7 @@ fn begin(
         header: ruler.heads(above),
         rows: Vec::new(),
         widths: ruler.widths(),
+        unclear: 0,
     };
     if is_named_above(heading) {
         grid.header.insert(0, "Function/File Name".into());
@@ -465,31 +352,5 @@ Something Else
             [["DB Time(s):", "0.7", "0.1"]],
             "{grids:?}"
         );
-    }
-
-    #[test]
-    fn heads_of_buckets_that_touch_are_heads_of_their_columns() {
-        let head =
-            "Event                       Waits  <8us <16us <32us <64us<128us<256us<512us>=512us";
-        let line =
-            "-------------------------- ----- ----- ----- ----- ----- ----- ----- ----- ------";
-        let heads = Ruler::of(line).unwrap().heads(&[head.into()]);
-        assert_eq!(
-            heads[2..],
-            [
-                "<8us", "<16us", "<32us", "<64us", "<128us", "<256us", "<512us", ">=512us"
-            ]
-        );
-    }
-
-    #[test]
-    fn letters_of_several_bytes_do_not_move_a_column() {
-        let ruler = Ruler::of("------ ---").unwrap();
-        assert_eq!(ruler.cells("Größe  12"), ["Größe", "12"]);
-        assert_eq!(ruler.cells("Größ"), ["Größ"]);
-        assert_eq!(ruler.cells(""), [""]);
-        let wide = Ruler::of(&"- ".repeat(256)).unwrap();
-        assert_eq!(wide.cells("x"), ["x"], "a row takes no more than its line");
-        assert_eq!(Ruler::of("--- x"), None);
     }
 }
