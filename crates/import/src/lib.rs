@@ -176,7 +176,11 @@ pub fn read(
             ImportFormat::Csv => found.push(table::read(*source, columns)?),
             ImportFormat::Orion => of_orion.push(*source),
             ImportFormat::Listing => listings.push(listing::read(*source, columns)?),
-            ImportFormat::Awr => awr::join(&mut found, awr::read(*source)?),
+            ImportFormat::Awr => {
+                for one in awr::read(*source)? {
+                    awr::join(&mut found, one);
+                }
+            }
             ImportFormat::Spool => awr::join(&mut found, spool::read(*source)?),
             ImportFormat::CalibrateIo => found.push(calibrate_io::read(*source)?),
         }

@@ -12,10 +12,11 @@ mod html;
 mod identity;
 mod names;
 mod number;
+mod parts;
 mod text;
 
 use super::ruler::unclear;
-use super::source::Source;
+use super::source::{Source, file_name};
 use grid::Grid;
 use rigel_model::Error;
 use rigel_model::record::Imported;
@@ -33,6 +34,9 @@ const BEGINNING_BYTES: usize = 1 << 18;
 
 /// How far into a text the first line of a report may stand.
 const FIRST_LINE_BYTES: usize = 1 << 12;
+
+/// Maximum number of reports in a file.
+const PARTS_MAX: usize = 1000;
 
 /// What a file says about itself at its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,13 +152,66 @@ fn told(text: &str) -> Option<Told> {
     }
 }
 
-/// Reads a report or a capture.
+/// Reads the reports or captures of a file.
 ///
 /// # Errors
-/// It is of a kind without the wanted figures, a page copied out of a browser, or none of these.
-pub(super) fn read(source: Source) -> Result<Imported, Error> {
+/// None of them has figures: each is of a kind without the wanted ones, a page copied out of a
+/// browser, or none of these. The error is the first one's.
+pub(super) fn read(source: Source) -> Result<Vec<Imported>, Error> {
+    let parts = parts::parts(source.text);
+    let count = parts.len();
+    if count > PARTS_MAX {
+        return Err(Error::usage(
+            format!(
+                "'{}' has {count} reports, and the limit is {PARTS_MAX}",
+                source.name
+            ),
+            "give files of fewer reports each",
+        ));
+    }
+    let mut found = Vec::new();
+    let mut errors = Vec::new();
+    let mut kind_before = None;
+    for (index, text) in parts.into_iter().enumerate() {
+        let name = part_name(source.name, index, count);
+        let kind = told(text).or(kind_before);
+        kind_before = kind;
+        match read_one(Source { name: &name, text }, kind) {
+            Ok(mut read) => {
+                read.sources = vec![source.name.to_string()];
+                if count > 1 {
+                    let prefixed = |note: &String| format!("{}: {note}", file_name(&name));
+                    read.notes = read.notes.iter().map(prefixed).collect();
+                }
+                join(&mut found, read);
+            }
+            Err(error) => errors.push(error),
+        }
+    }
+    match (found.first_mut(), errors.is_empty()) {
+        (Some(first), _) => {
+            let others = errors
+                .iter()
+                .map(|error| format!("not read: {}", error.what()));
+            first.notes.extend(others);
+            Ok(found)
+        }
+        (None, false) => Err(errors.swap_remove(0)),
+        (None, true) => Ok(found),
+    }
+}
+
+/// Name of a report: that of the file, if it is the only one.
+fn part_name(file: &str, index: usize, count: usize) -> String {
+    if count == 1 {
+        return file.to_string();
+    }
+    format!("{file} (report {} of {count})", index + 1)
+}
+
+fn read_one(source: Source, kind: Option<Told>) -> Result<Imported, Error> {
     let name = source.name;
-    match told(source.text) {
+    match kind {
         Some(Told::Refused(what, hint)) => Err(Error::usage(format!("'{name}' is {what}"), hint)),
         Some(Told::Capture) => capture::read(source),
         Some(Told::Report(kind)) => report(source, kind),
@@ -273,7 +330,11 @@ pub(super) fn join(found: &mut Vec<Imported>, read: Imported) {
         found.push(read);
         return;
     };
-    known.sources.extend(read.sources);
+    for source in read.sources {
+        if !known.sources.contains(&source) {
+            known.sources.push(source);
+        }
+    }
     known.notes.extend(read.notes);
     if let (Figures::Database(reports), Figures::Database(more)) =
         (&mut known.figures, read.figures)
@@ -300,10 +361,57 @@ mod tests {
             name: "report",
             text: &text,
         });
-        match read.unwrap().figures {
+        match read.unwrap().remove(0).figures {
             Figures::Database(mut reports) => reports.remove(0),
             other => panic!("{other:?}"),
         }
+    }
+
+    /// All reports of a text, and the notes.
+    fn all(text: &str) -> (Vec<DatabaseReport>, Vec<String>) {
+        let text = rigel_model::escaped(text);
+        let mut read = read(Source {
+            name: "report",
+            text: &text,
+        })
+        .unwrap();
+        assert_eq!(read.len(), 1, "{read:?}");
+        assert_eq!(read[0].sources, ["report"]);
+        let one = read.remove(0);
+        match one.figures {
+            Figures::Database(reports) => (reports, one.notes),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn each_report_of_a_file_is_a_report() {
+        for text in [TEXT, HTML, STATSPACK] {
+            let later = text.replace("102", "103").replace("101", "102");
+            for between in ["", "\n", "Report written to x\nSQL> @awrrpt\n"] {
+                let (reports, _) = all(&format!("{text}{between}{later}"));
+                assert_eq!(reports.len(), 2, "{between}");
+                let expected = [(1, one(text)), (2, one(&later))];
+                for ((number, mut expected), report) in expected.into_iter().zip(reports) {
+                    expected.file = format!("report (report {number} of 2)");
+                    assert_eq!(report, expected, "{between}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_keeps_its_reports_beside_what_is_not_read() {
+        let addm = "ADDM Report for Task 'TASK_12'\nand its advice\n";
+        let (reports, notes) = all(&format!("{TEXT}{addm}"));
+        assert_eq!(reports.len(), 1);
+        assert!(
+            notes.iter().any(|note| note.contains("report 2 of 2")
+                && note.contains("an ADDM report: advice, no figures")),
+            "{notes:?}"
+        );
+        let many = "STATSPACK report for\n".repeat(PARTS_MAX + 1);
+        assert!(refused(&many).contains("has 1001 reports, and the limit is 1000"));
     }
 
     fn refused(text: &str) -> String {
