@@ -9,13 +9,12 @@ use clap::Args;
 use rigel_analyse::request::{
     BLOCK_ASSUMED, FitRequest, FitSessions, RankDemand, Request, SqlStop, SqlTerms, StreamObjective,
 };
-use rigel_analyse::{BoundVerdict, DemandOfInstances, FitResult, RunResult, at_one_time, rounded};
+use rigel_analyse::{
+    BoundVerdict, DemandOfInstances, FitResult, RunResult, at_one_time, objectives, rounded,
+};
 use rigel_database::Access;
 use rigel_model::record::journal;
-use rigel_model::{
-    Bytes, Demand, DemandAt, DemandKind, DemandStream, Error, Measure, Nanos, Objective, Ratio,
-    SqlWork, WarmUp, shell_path,
-};
+use rigel_model::{Bytes, Demand, DemandAt, Error, Nanos, Ratio, SqlWork, WarmUp, shell_path};
 use rigel_report::{self as report, data};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -538,110 +537,11 @@ fn refuse_nothing_to_offer(request: &FitRequest) -> Result<(), Error> {
     ))
 }
 
-/// What each offered stream must keep: as given, else as good as the database saw it, else the
-/// usual limits.
-fn objectives(
-    given: &[StreamObjective],
-    request: &FitRequest,
-) -> Result<Vec<StreamObjective>, Error> {
-    let offered: Vec<DemandKind> = request.offered().iter().map(|one| one.kind).collect();
-    for (at, one) in given.iter().enumerate() {
-        if !offered.contains(&one.kind) {
-            let words: Vec<&str> = offered.iter().map(|kind| kind.words()).collect();
-            return Err(Error::usage(
-                format!("--slo '{one}' is for a stream that is not offered"),
-                format!("offered: {}", words.join(", ")),
-            ));
-        }
-        if given[..at].iter().any(|before| before.kind == one.kind) {
-            return Err(Error::usage(
-                format!(
-                    "--slo '{one}' is the second objective of {}",
-                    one.kind.words()
-                ),
-                "give one for each stream",
-            ));
-        }
-    }
-    let of = |kind: &DemandKind| {
-        let own = given.iter().find(|one| one.kind == *kind).copied();
-        own.or_else(|| {
-            Some(StreamObjective {
-                kind: *kind,
-                objective: usual(request, *kind)?,
-                is_assumed: true,
-            })
-        })
-    };
-    Ok(offered.iter().filter_map(of).collect())
-}
-
-/// The objective of a stream where none is given.
-fn usual(request: &FitRequest, kind: DemandKind) -> Option<Objective> {
-    const READS: Nanos = Nanos::from_millis(10);
-    const LOG_WRITES: Nanos = Nanos::from_millis(20);
-    const OPERATIONS: Nanos = Nanos::from_millis(20);
-    // What Exadata's cells answer from flash over RDMA is no bar for other storage.
-    let is_comparable = request.interval.stream(DemandKind::SmartScans).is_none();
-    let seen = |stream: DemandStream| stream.mean_us.filter(|_| is_comparable);
-    let measure = match request.demanded(kind).and_then(seen) {
-        Some(us) => Measure::Mean(Nanos::from_micros_f64(us.round().max(1.0))),
-        None if kind.is_read() => Measure::Quantile(0.99, READS),
-        None if kind == DemandKind::LogWrites => Measure::Quantile(0.99, LOG_WRITES),
-        None if kind == DemandKind::Operations => Measure::Quantile(0.99, OPERATIONS),
-        None => return None,
-    };
-    Some(Objective(measure))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use rigel_analyse::examples::fit as request;
     use rigel_model::examples::stream;
-
-    #[test]
-    fn without_an_objective_storage_must_be_as_good_as_the_database_saw_it() {
-        let reads = DemandStream {
-            mean_us: Some(850.0),
-            ..stream(DemandKind::RandomReads, 100.0, None)
-        };
-        let scans = stream(DemandKind::MultiblockReads, 5.0, Some(1e6));
-        let log = stream(DemandKind::LogWrites, 5.0, Some(4096.0));
-        let mut asked = request(vec![reads, scans, log]);
-        let said = |asked: &FitRequest, given: &[&str]| {
-            let given: Vec<StreamObjective> =
-                given.iter().map(|text| text.parse().unwrap()).collect();
-            objectives(&given, asked).map(|all| {
-                let shown = all.iter().map(|one| (one.to_string(), one.is_assumed));
-                shown.collect::<Vec<_>>()
-            })
-        };
-        let assumed = |text: &str| (text.to_string(), true);
-        assert_eq!(
-            said(&asked, &[]).unwrap(),
-            [
-                assumed("random reads mean<850us"),
-                assumed("multi-block reads p99<10ms")
-            ]
-        );
-        asked.writes = true;
-        assert_eq!(
-            said(&asked, &["random reads p99<2ms"]).unwrap(),
-            [
-                ("random reads p99<2ms".to_string(), false),
-                assumed("multi-block reads p99<10ms"),
-                assumed("log writes p99<20ms")
-            ]
-        );
-        asked.writes = false;
-        let refused = said(&asked, &["log writes p99<2ms"])
-            .unwrap_err()
-            .to_string();
-        assert!(refused.contains("not offered"), "{refused}");
-        let twice = said(&asked, &["random reads p99<2ms", "random reads mean<2ms"]);
-        assert!(twice.unwrap_err().to_string().contains("second"));
-    }
 
     #[test]
     fn an_idle_database_has_no_demand_to_speak_of() {

@@ -1,15 +1,15 @@
 //! Laws of `rigel fit` on models in virtual time: the multiple that Erlang's formula gives lies in
 //! the interval, and a limit of the device is found as what it is.
 
-use crate::common::run;
+use crate::common::{CALIBRATION, calibrate, run};
 use crate::queues::truths::Queue;
-use rigel_analyse::request::{FitRequest, StreamObjective};
-use rigel_analyse::{BoundVerdict, FitResult, SoFar, fit};
+use rigel_analyse::request::{CalibrateRequest, FitRequest, StreamObjective};
+use rigel_analyse::{Answer, BoundVerdict, FitResult, SoFar, against, fit, objectives};
 use rigel_device::engine::Engine;
 use rigel_device::engine::sim::Sim;
 use rigel_model::record::visits::joined;
 use rigel_model::record::{PointRecord, RankLines};
-use rigel_model::{DemandAt, DemandInterval, DemandKind, DemandStream, Nanos, Ratio};
+use rigel_model::{Demand, DemandAt, DemandInterval, DemandKind, DemandStream, Nanos, Ratio};
 
 pub(crate) fn stream(kind: DemandKind, per_s: f64, bytes: f64) -> DemandStream {
     DemandStream {
@@ -193,4 +193,54 @@ fn what_is_needed_and_not_held_is_said() {
     assert!(holds(&found, truth), "{truth}: {}", said(&found));
     let (never, _) = fitted("1,100ms", &asked, 1);
     assert_eq!((never.held, never.verdict), (None, BoundVerdict::Broken));
+}
+
+#[test]
+fn a_calibration_and_a_fit_of_one_demand_never_contradict_each_other() {
+    const SPEC: &str = "8,1ms";
+    let engine = Sim::new(SPEC.parse().unwrap(), 3);
+    let asked = CalibrateRequest {
+        block: 8192,
+        ..CALIBRATION
+    };
+    let found = calibrate(&engine, &asked, 3, |_| true);
+    let seen = |per_s: f64, mean_us: Option<f64>| DemandStream {
+        mean_us,
+        ..stream(DemandKind::RandomReads, per_s, 8192.0)
+    };
+    let (mut yes, mut no) = (0, 0);
+    // Eight servers of 1 ms serve 8,000 reads a second.
+    for (per_s, mean_us) in [
+        (800.0, None),
+        (4000.0, None),
+        (8800.0, None),
+        (800.0, Some(900.0)),
+        (800.0, Some(1500.0)),
+        (7000.0, Some(1050.0)),
+        (7000.0, Some(4000.0)),
+    ] {
+        let streams = vec![seen(per_s, mean_us)];
+        let mut asked = request(streams, &[]);
+        (asked.lowest, asked.highest) = (1.0, 1.0);
+        asked.objectives = objectives(&[], &asked).unwrap();
+        let demand = Demand {
+            source: "AWR".into(),
+            database: "PROD".into(),
+            release: None,
+            host: None,
+            block_bytes: Some(8192),
+            intervals: vec![asked.interval.clone()],
+            sum_of: Vec::new(),
+        };
+        let by_calibration = against(&demand, &found).unwrap();
+        let (by_fit, _) = fitted(SPEC, &asked, 7);
+        let words = format!("{per_s}/s, {mean_us:?}: {}", by_calibration.reason());
+        match (by_calibration.fits, by_fit.verdict) {
+            (Answer::Yes, BoundVerdict::Kept) => yes += 1,
+            (Answer::No, BoundVerdict::Broken) => no += 1,
+            (Answer::Undecided, _) | (_, BoundVerdict::Undecided) => {}
+            (answer, verdict) => panic!("{answer:?} and {verdict:?}: {words}\n{}", said(&by_fit)),
+        }
+    }
+    assert!(yes >= 3 && no >= 2, "{yes} times yes, {no} times no");
 }

@@ -51,6 +51,7 @@ pub fn calibration() -> Calibration {
     found.at_knee = read(8, 8192);
     found.maximum = read(16, 8192);
     found.large = read(8, 1 << 20);
+    found.large_low_load = read(1, 1 << 20);
     found.stream = read(1, 1 << 20);
     found.writes = Some(at(16, 16 << 10, 40_000.0));
     found.log_writes = vec![LogWrites {
@@ -270,7 +271,13 @@ fn sample(second: u64) -> Sample {
 /// An hour with these streams beside the example of a calibration.
 #[must_use]
 pub fn against(streams: Vec<DemandStream>) -> DemandAgainst {
-    let demand = Demand {
+    crate::against(&demand(streams), &calibration()).expect("it has rates")
+}
+
+/// A database that asks for these streams in one hour.
+#[must_use]
+pub fn demand(streams: Vec<DemandStream>) -> Demand {
+    Demand {
         source: "AWR".into(),
         database: "X".into(),
         release: None,
@@ -278,8 +285,7 @@ pub fn against(streams: Vec<DemandStream>) -> DemandAgainst {
         block_bytes: Some(8192),
         intervals: vec![interval(streams)],
         sum_of: Vec::new(),
-    };
-    crate::against(&demand, &calibration()).expect("it has rates")
+    }
 }
 
 /// A request for these streams, with the usual options.

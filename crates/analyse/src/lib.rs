@@ -51,7 +51,8 @@ pub use demand::{
     LoopFigures, LoopKind, LoopWait, LoopWitness, OwnCost, StorageRoom, StreamAgainst, StreamPoint,
     StreamRoom, Usage, WaitShare, WatchDemands, WatchReader, WatchResult, WatchedPoint,
     WatchedSource, WatchedStream, against, at_one_time, database, demands, has_possible_reads,
-    hidden_log_writes, hidden_times, hidden_waits, imported_demands, load_points,
+    hidden_log_writes, hidden_times, hidden_waits, imported_demands, load_points, objectives,
+    why_assumed,
 };
 pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};
 pub use figures::quantile::{Quantile, precise};
@@ -79,7 +80,7 @@ pub use ranks::{
 };
 pub use reported_knee::{MARGIN as KNEE_MARGIN, ReportedKnee};
 pub use result::{ImportedResult, RunResult};
-pub use search::at_load::AtLoad;
+pub use search::at_load::{AtLoad, AtRate};
 pub use search::bracket::Bracket;
 pub use search::calibration::{Calibration, ClosingFigures, LogWrites, calibration};
 pub use search::curve::{CurveResult, Naming, curve};

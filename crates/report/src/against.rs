@@ -1,7 +1,7 @@
 //! A demand beside a calibration: the table by stream and the answer.
 
 use super::document::{Block, Section};
-use super::{database, parts};
+use super::{database, fit, parts};
 use rigel_analyse::quantity::{capital, per_second, rounded_length, rounded_percent, time};
 use rigel_analyse::{DemandAgainst, StreamAgainst, Usage};
 use rigel_model::Bytes;
@@ -40,6 +40,14 @@ pub(super) fn section(of: &DemandAgainst) -> Section {
          calibration were measured one after the other, so the sum is an estimate."
             .into(),
     ];
+    let objectives = of.streams.iter().filter_map(|one| one.objective);
+    let objectives: Vec<String> = objectives.map(|one| fit::assumed(&one)).collect();
+    if !objectives.is_empty() {
+        said.push(format!(
+            "Assumed, as by `rigel fit`: {}.",
+            objectives.join("; ")
+        ));
+    }
     said.extend(of.seconds.map(|seconds| {
         format!(
             "The rates are means of {}: bursts are not in them.",

@@ -8,10 +8,11 @@ use super::frame::about_server;
 use super::points::{self, Units};
 use super::{parts, setup, sql, timeline};
 use rigel_analyse::request::Run;
-use rigel_analyse::request::{FitRequest, Request};
+use rigel_analyse::request::{FitRequest, Request, StreamObjective};
 use rigel_analyse::{
     BoundVerdict, Estimate, FitResult, HostStream, PointSummary, TriedMultiple, TriedStream,
     interval_in_words, is_same, objective_in_words, objective_of_stream, quantity, rounded,
+    why_assumed,
 };
 use rigel_model::record::RankGroup;
 use rigel_model::{DemandKind, DemandStream, Measure, Objective, quantile_name};
@@ -450,14 +451,18 @@ fn assumptions(request: &FitRequest) -> Option<String> {
         if offered.iter().all(|it| it.kind != one.kind) {
             continue;
         }
-        let why = if is_of_mean(Some(one.objective)) {
-            "as good as the database saw it"
-        } else {
-            "usual, because the demand has no latency that is a bar for this storage"
-        };
-        said.push(format!("{} ({why})", objective_of_stream(one)));
+        said.push(assumed(one));
     }
     (!said.is_empty()).then(|| format!("Assumed: {}. --slo sets an objective.", said.join("; ")))
+}
+
+/// `random reads mean < 850 µs (as good as the database saw it)`.
+pub(super) fn assumed(one: &StreamObjective) -> String {
+    format!(
+        "{} ({})",
+        objective_of_stream(one),
+        why_assumed(one.objective)
+    )
 }
 
 /// The streams that are not offered, and why; and I/O that is no part of the demand.

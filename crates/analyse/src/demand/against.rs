@@ -1,15 +1,20 @@
 //! A demand beside a calibration: how much of what the storage can do the database uses.
 //!
 //! Input: one interval of a demand, and a calibration. Output: for each stream the part of the
-//! storage's time that it needs, as a range, and whether it fits.
+//! storage's time that it needs, as a range, and whether it fits: whether there is enough of that
+//! time, and whether the stream keeps the objective that `rigel fit` would assume for it.
 //!
 //! The calibration measured one size of random I/O, one large size, and appends of a few sizes. An
 //! I/O between two sizes needs at least the time of the smaller and at most that of the larger, and
 //! at most the time of as many small ones as it is long. Both limits are printed, so that the
 //! answer is certain or says that it is not.
 
+use super::keeps::{Judged, StorageLoad, TimeAlone, exponential_us, keeps};
+use super::objectives::assumed;
+use crate::conclusion::{objective_in_words, objective_of_stream};
 use crate::figures::confidence::Estimate;
-use crate::figures::quantity::{mb_per_second, per_second, rounded_percent};
+use crate::figures::quantity::{listed, mb_per_second, per_second, rounded_percent};
+use crate::request::StreamObjective;
 use crate::search::at_load::AtLoad;
 use crate::search::calibration::{Calibration, LogWrites};
 use rigel_model::{Bytes, Demand, DemandInterval, DemandKind, DemandStream, Moment, Step};
@@ -29,6 +34,16 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// Whether both are so.
+    #[must_use]
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::No, _) | (_, Self::No) => Self::No,
+            (Self::Yes, Self::Yes) => Self::Yes,
+            _ => Self::Undecided,
+        }
+    }
+
     /// The answer in one word.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -64,6 +79,7 @@ impl Usage {
         }
     }
 
+    /// Whether the storage has that much time.
     fn fits(self) -> Answer {
         match self.high {
             Some(high) if high <= 1.0 => Answer::Yes,
@@ -89,8 +105,15 @@ pub struct StreamAgainst {
     pub storage_us: Option<Estimate>,
     /// The part of the storage's time that the stream needs.
     pub usage: Usage,
+    /// What it must keep; `None` if it must only be served.
+    pub objective: Option<StreamObjective>,
     /// Whether it fits, alone.
     pub fits: Answer,
+    /// Whether it keeps its objective while all streams run.
+    pub keeps_together: Answer,
+    /// What its response time would be while all streams run, in words; empty if there is no
+    /// objective.
+    pub together: String,
     /// The figure of the calibration that decides, in words; or what is missing.
     pub by: String,
 }
@@ -129,17 +152,43 @@ impl DemandAgainst {
     #[must_use]
     pub fn reason(&self) -> String {
         let of = |fits: Answer| self.streams.iter().find(|one| one.fits == fits);
+        let together = |answer: Answer| {
+            let mut streams = self.streams.iter();
+            streams.find(|one| one.keeps_together == answer && !one.together.is_empty())
+        };
+        let beside = |one: &StreamAgainst| {
+            let objective = one.objective.map(|one| objective_of_stream(&one));
+            let objective = objective.unwrap_or_else(|| one.kind.words().into());
+            format!("{objective}: {} while all streams run", one.together)
+        };
         match (self.fits, of(Answer::No), of(Answer::Undecided)) {
-            (Answer::No, Some(one), _) => format!(
+            (Answer::No, Some(one), _) if one.usage.low > 1.0 => format!(
                 "the {} need at least {} of what this storage can do",
                 one.kind.words(),
                 rounded_percent(one.usage.low)
             ),
+            (Answer::No, Some(one), _) => {
+                format!("the {} do not keep {}", one.kind.words(), one.by)
+            }
             (Answer::Undecided, _, Some(one)) => format!("{}: {}", one.kind.words(), one.by),
-            (Answer::Yes, ..) => format!(
-                "the streams together need at most {} of what this storage can do",
-                rounded_percent(self.together.high.unwrap_or_default())
-            ),
+            (Answer::Yes, ..) => {
+                let objectives = self.streams.iter().filter_map(|one| one.objective);
+                let objectives: Vec<String> =
+                    objectives.map(|one| objective_of_stream(&one)).collect();
+                let with = if objectives.is_empty() {
+                    String::new()
+                } else {
+                    format!(", with {}", listed(&objectives))
+                };
+                format!(
+                    "the streams together need at most {} of what this storage can do{with}",
+                    rounded_percent(self.together.high.unwrap_or_default())
+                )
+            }
+            _ if self.together.fits() == Answer::Yes => match together(self.fits) {
+                Some(one) => beside(one),
+                None => "what the streams delay each other is not known".into(),
+            },
             _ => format!(
                 "each stream fits alone, and together they need {} to {} of what this storage can \
                  do",
@@ -162,10 +211,17 @@ pub fn against(demand: &Demand, found: &Calibration) -> Option<DemandAgainst> {
         censored,
         ..
     } = interval;
-    let streams: Vec<StreamAgainst> = interval
+    let asked: Vec<Asked> = interval
         .streams
         .iter()
-        .filter_map(|stream| beside(stream, demand.block_bytes, found))
+        .filter_map(|stream| Asked::of(interval, stream, demand.block_bytes, found))
+        .collect();
+    let all = asked
+        .iter()
+        .fold(StorageLoad::NONE, |sum, one| sum.plus(one.load));
+    let streams: Vec<StreamAgainst> = asked
+        .into_iter()
+        .map(|one| one.beside(all, found))
         .collect();
     let of = |wanted: fn(DemandKind) -> bool| {
         let chosen = streams.iter().filter(|one| wanted(one.kind));
@@ -177,14 +233,15 @@ pub fn against(demand: &Demand, found: &Calibration) -> Option<DemandAgainst> {
         of(DemandKind::is_read),
         of(|kind| !kind.is_read() && kind != DemandKind::LogWrites),
     ];
-    let is_any = |fits: Answer| streams.iter().any(|one| one.fits == fits);
-    let fits = if is_any(Answer::No) || sides.iter().any(|side| side.low > 1.0) {
-        Answer::No
-    } else if is_any(Answer::Undecided) || together.fits() != Answer::Yes {
-        Answer::Undecided
-    } else {
-        Answer::Yes
+    let is_too_much = sides.iter().any(|side| side.low > 1.0);
+    let served = match together.fits() {
+        Answer::Yes => Answer::Yes,
+        _ if is_too_much => Answer::No,
+        _ => Answer::Undecided,
     };
+    let fits = streams.iter().fold(served, |fits, one| {
+        fits.and(one.fits).and(one.keeps_together)
+    });
     let is_idle = |stream: &&DemandStream| stream.per_s == Some(0.0);
     let idle = interval.streams.iter().filter(is_idle);
     (!streams.is_empty()).then(|| DemandAgainst {
@@ -202,107 +259,252 @@ pub fn against(demand: &Demand, found: &Calibration) -> Option<DemandAgainst> {
     })
 }
 
-/// A stream beside the figures that it is compared with.
-fn beside(
-    stream: &DemandStream,
-    block_bytes: Option<u32>,
-    found: &Calibration,
-) -> Option<StreamAgainst> {
-    let per_s = stream.per_s.filter(|rate| *rate > 0.0)?;
-    let kind = stream.kind;
-    let bytes = stream.mean_bytes.or_else(|| {
-        let of_blocks = kind == DemandKind::RandomReads;
-        block_bytes.map(f64::from).filter(|_| of_blocks)
-    });
-    let (usage, storage_us, by) = match kind {
-        DemandKind::LogWrites => log_writes(per_s, bytes, found),
-        _ if kind.is_read() => reads(per_s, bytes, kind, found),
-        _ => writes(per_s, bytes, found),
-    };
-    Some(StreamAgainst {
-        kind,
-        per_s,
-        mean_bytes: bytes,
-        database_us: stream.mean_us,
-        storage_us,
-        usage,
-        fits: usage.fits(),
-        by,
-    })
+/// A stream, with what the calibration says of I/Os of its kind and size.
+struct Asked {
+    kind: DemandKind,
+    per_s: f64,
+    bytes: Option<f64>,
+    database_us: Option<f64>,
+    objective: Option<StreamObjective>,
+    figures: Figures,
+    /// What it asks of the storage, alone.
+    load: StorageLoad,
 }
 
-/// What a stream is compared with: its usage, the response time, and the figure in words.
-type Beside = (Usage, Option<Estimate>, String);
+impl Asked {
+    fn of(
+        interval: &DemandInterval,
+        stream: &DemandStream,
+        block_bytes: Option<u32>,
+        found: &Calibration,
+    ) -> Option<Self> {
+        let per_s = stream.per_s.filter(|rate| *rate > 0.0)?;
+        let kind = stream.kind;
+        let bytes = stream.mean_bytes.or_else(|| {
+            let of_blocks = kind == DemandKind::RandomReads;
+            block_bytes.map(f64::from).filter(|_| of_blocks)
+        });
+        let figures = match kind {
+            DemandKind::LogWrites => log_writes(per_s, bytes, found),
+            _ if kind.is_read() => reads(per_s, bytes, kind, found),
+            _ => writes(per_s, bytes, found),
+        };
+        Some(Self {
+            kind,
+            per_s,
+            bytes,
+            database_us: stream.mean_us,
+            objective: assumed(interval, stream),
+            load: load(kind, per_s, bytes, &figures, found),
+            figures,
+        })
+    }
 
-fn reads(per_s: f64, bytes: Option<f64>, kind: DemandKind, found: &Calibration) -> Beside {
-    let Some(small) = found.maximum else {
-        let by = "the calibration has no random reads: it was stopped early";
-        return (Usage::default(), None, by.into());
-    };
-    // The bound is certainly kept up to the first rate, and no rate above the second was served.
-    let kept = found.sustained.kept;
-    let sure = kept.map_or_else(|| small.iops.least(), |at| at.iops.least());
-    let most = small.iops.greatest().max(sure);
-    let size = Size {
-        sure_per_s: sure,
-        most_per_s: most,
-        ..Size::of(small)
-    };
-    let usage = usage(per_s, bytes, size, found.large.map(Size::of));
-    let words = kept.map_or_else(
-        || format!("{} without a bound", per_second(small.iops.value)),
-        |at| format!("{} within {}", per_second(at.iops.value), found.bound),
-    );
-    let of = if kind == DemandKind::RandomReads {
-        words
-    } else {
-        match found.large {
-            Some(at) => format!(
-                "{words}; {} of large reads",
-                mb_per_second(at.mb_per_s.value)
-            ),
-            None => format!("{words}; large reads were not measured"),
+    /// The stream beside the figures that it is compared with, while `all` streams run.
+    fn beside(self, all: StorageLoad, found: &Calibration) -> StreamAgainst {
+        let Figures {
+            usage,
+            storage_us,
+            by,
+            alone,
+        } = self.figures;
+        let is_log = self.kind == DemandKind::LogWrites;
+        let small = found.maximum.map_or(f64::INFINITY, |at| at.io_bytes.into());
+        let judged = |load: StorageLoad| {
+            let judged = Judged {
+                objective: self.objective?.objective,
+                alone,
+                serial_per_s: if is_log { self.per_s } else { 0.0 },
+                is_like_small_reads: self.kind.is_read()
+                    && self.bytes.is_some_and(|bytes| bytes >= small),
+            };
+            Some(keeps(&judged, load, found))
+        };
+        // A writer's own appends wait for each other, and not for a share of the throughput.
+        let own = if is_log { StorageLoad::NONE } else { self.load };
+        let own_answer = judged(own);
+        let fits = own_answer
+            .as_ref()
+            .map_or(Answer::Yes, |(answer, _)| *answer)
+            .and(usage.fits());
+        let by = match self.objective.zip(own_answer) {
+            Some((objective, (_, words))) => {
+                format!("{}: {words}; {by}", objective_in_words(objective.objective))
+            }
+            None => by,
+        };
+        let (keeps_together, together) =
+            judged(all).unwrap_or_else(|| (Answer::Yes, String::new()));
+        StreamAgainst {
+            kind: self.kind,
+            per_s: self.per_s,
+            mean_bytes: self.bytes,
+            database_us: self.database_us,
+            storage_us,
+            usage,
+            objective: self.objective,
+            fits,
+            keeps_together,
+            together,
+            by,
         }
+    }
+}
+
+/// What a stream asks of the storage.
+fn load(
+    kind: DemandKind,
+    per_s: f64,
+    bytes: Option<f64>,
+    figures: &Figures,
+    found: &Calibration,
+) -> StorageLoad {
+    let small = found.low_load.and_then(|at| at.mean_us.interval);
+    let small_us = small.map(|limits| limits.low).filter(|low| *low > 0.0);
+    let alone_us = figures.alone.high_us;
+    let between_us = found.maximum.map(|at| 1e6 / at.iops.least());
+    let times_small = alone_us.zip(small_us).map(|(us, small)| us / small);
+    let blocks = found.maximum.zip(bytes).map(|(at, bytes)| {
+        let blocks = bytes / f64::from(at.io_bytes);
+        blocks.ceil()
+    });
+    let times = match (kind.is_read(), times_small, blocks) {
+        // A read of the small size is one small read, however precisely its time is known.
+        (true, Some(times), Some(blocks)) => Some(times.max(1.0).min(blocks)),
+        (true, None, blocks) => blocks,
+        (_, times, _) => times.map(|times| times.max(1.0)),
     };
-    let time = (kind == DemandKind::RandomReads)
+    let used = match kind {
+        // One writer keeps one of the I/Os busy that the storage can do at a time.
+        DemandKind::LogWrites => alone_us
+            .zip(between_us)
+            .zip(small_us)
+            .map(|((us, between), small)| per_s * us / small * between / 1e6),
+        _ => figures.usage.high,
+    };
+    // A limit of the storage makes I/Os wait even if each is short.
+    let longest_us = alone_us
+        .zip(between_us)
+        .zip(times)
+        .map(|((us, between), times)| us.max(between * times));
+    let is_like_small_reads = kind.is_read()
+        && found
+            .maximum
+            .zip(bytes)
+            .is_some_and(|(at, bytes)| bytes >= at.io_bytes.into());
+    StorageLoad {
+        used,
+        reads_per_s: if is_like_small_reads { per_s } else { 0.0 },
+        longest_us,
+        longest_times: times,
+    }
+}
+
+/// What a stream is compared with.
+#[derive(Default)]
+struct Figures {
+    /// The part of the storage's time that it needs.
+    usage: Usage,
+    /// The response time.
+    storage_us: Option<Estimate>,
+    /// The figure that decides, in words.
+    by: String,
+    /// The time of one I/O at the lowest load.
+    alone: TimeAlone,
+}
+
+impl Figures {
+    fn missing(by: &str) -> Self {
+        Self {
+            by: by.into(),
+            ..Self::default()
+        }
+    }
+}
+
+fn reads(per_s: f64, bytes: Option<f64>, kind: DemandKind, found: &Calibration) -> Figures {
+    let Some(small) = found.maximum else {
+        return Figures::missing("the calibration has no random reads: it was stopped early");
+    };
+    let size = Size::of(small);
+    // An offered rate that was served is possible.
+    let served = found.sustained.kept.map_or(0.0, |at| at.iops.least());
+    let size = Size {
+        most_per_s: size.most_per_s.max(served),
+        ..size
+    };
+    let words = format!("{} at most", per_second(small.iops.value));
+    let by = match found.large {
+        _ if kind == DemandKind::RandomReads => words,
+        Some(at) => format!(
+            "{words}; {} of large reads",
+            mb_per_second(at.mb_per_s.value)
+        ),
+        None => format!("{words}; large reads were not measured"),
+    };
+    let storage_us = (kind == DemandKind::RandomReads)
         .then(|| response(per_s, found))
         .flatten();
-    (usage, time, of)
+    Figures {
+        usage: usage(per_s, bytes, size, found.large.map(Size::of)),
+        storage_us,
+        by,
+        alone: time_alone(bytes, found.low_load, found.large_low_load),
+    }
 }
 
-fn writes(per_s: f64, bytes: Option<f64>, found: &Calibration) -> Beside {
+fn writes(per_s: f64, bytes: Option<f64>, found: &Calibration) -> Figures {
     let Some(at) = found.writes else {
-        let by = "writes were not measured: calibrate with --write";
-        return (Usage::default(), None, by.into());
+        return Figures::missing("writes were not measured: calibrate with --write");
     };
-    let usage = usage(per_s, bytes, Size::of(at), None);
-    (
-        usage,
-        None,
-        format!("{} random writes", per_second(at.iops.value)),
-    )
+    Figures {
+        usage: usage(per_s, bytes, Size::of(at), None),
+        storage_us: None,
+        by: format!("{} random writes at most", per_second(at.iops.value)),
+        alone: time_alone(bytes, found.write_low_load, None),
+    }
+}
+
+/// The time of an I/O of `bytes` at the lowest load, by those of two sizes.
+fn time_alone(bytes: Option<f64>, small: Option<AtLoad>, large: Option<AtLoad>) -> TimeAlone {
+    let Some(bytes) = bytes else {
+        return TimeAlone::default();
+    };
+    let size = |at: AtLoad| f64::from(at.io_bytes);
+    let measured = || small.into_iter().chain(large);
+    // What is smaller than a small one may be faster than it.
+    let low = measured().filter(|at| size(*at) <= bytes).last();
+    // No longer than as many of a measured size, one after the other.
+    let high = measured().filter_map(|at| Some((bytes / size(at)).ceil() * exponential_us(at)?));
+    TimeAlone {
+        high_us: high.reduce(f64::min),
+        ..low.map_or_else(TimeAlone::default, TimeAlone::at_least)
+    }
 }
 
 /// Appends that wait for each other: the part of the time in which one is on its way.
-fn log_writes(per_s: f64, bytes: Option<f64>, found: &Calibration) -> Beside {
+fn log_writes(per_s: f64, bytes: Option<f64>, found: &Calibration) -> Figures {
+    /// Appends are rounded up to whole sectors of this many bytes.
+    const SECTOR: f64 = 4096.0;
     if found.log_writes.is_empty() {
-        let by = "log writes were not measured: calibrate with --write --as postgres";
-        return (Usage::default(), None, by.into());
+        return Figures::missing(
+            "log writes were not measured: calibrate with --write --as postgres",
+        );
     }
     let Some(bytes) = bytes else {
-        let by = "the mean size of a log write is not known";
-        return (Usage::default(), None, by.into());
+        return Figures::missing("the mean size of a log write is not known");
     };
+    let whole = (bytes / SECTOR).ceil() * SECTOR;
     let of_size = |one: &&LogWrites| f64::from(one.bytes);
     let larger = found
         .log_writes
         .iter()
-        .filter(|one| of_size(one) >= bytes)
+        .filter(|one| of_size(one) >= whole)
         .min_by_key(|one| one.bytes);
     let smaller = found
         .log_writes
         .iter()
-        .filter(|one| of_size(one) <= bytes)
+        .filter(|one| of_size(one) <= whole)
         .max_by_key(|one| one.bytes);
     let usage = Usage {
         low: smaller.map_or(0.0, |one| per_s / one.at.iops.greatest()),
@@ -315,7 +517,16 @@ fn log_writes(per_s: f64, bytes: Option<f64>, found: &Calibration) -> Beside {
             Bytes(one.bytes.into())
         )
     });
-    (usage, larger.map(|one| one.at.mean_us), by)
+    let low = smaller.map_or_else(TimeAlone::default, |one| TimeAlone::at_least(one.at));
+    Figures {
+        usage,
+        storage_us: larger.map(|one| one.at.mean_us),
+        by,
+        alone: TimeAlone {
+            high_us: larger.and_then(|one| exponential_us(one.at)),
+            ..low
+        },
+    }
 }
 
 /// A measured size.
@@ -387,6 +598,7 @@ mod tests {
     use super::*;
     use crate::examples;
     use crate::examples::against as against_example;
+    use crate::{AtRate, Limits, RateMet};
 
     fn stream(kind: DemandKind, per_s: f64, bytes: f64) -> DemandStream {
         rigel_model::examples::stream(kind, per_s, Some(bytes))
@@ -461,8 +673,94 @@ mod tests {
     fn what_was_not_measured_is_named() {
         let mut found = examples::calibration();
         found.writes = None;
-        let (usage, _, by) = writes(100.0, Some(8192.0), &found);
+        let Figures { usage, by, .. } = writes(100.0, Some(8192.0), &found);
         assert_eq!((usage.high, usage.fits()), (None, Answer::Undecided));
         assert!(by.contains("--write"), "{by}");
+    }
+
+    /// Random reads that took `us` in the database.
+    fn seen(per_s: f64, us: f64) -> StreamAgainst {
+        let stream = DemandStream {
+            mean_us: Some(us),
+            ..stream(DemandKind::RandomReads, per_s, 8192.0)
+        };
+        against_example(vec![stream]).streams.remove(0)
+    }
+
+    #[test]
+    fn storage_that_has_the_time_must_also_be_as_fast_as_the_database_saw_it() {
+        // A read takes 108 us here at the lowest load, and 8 run at the same time.
+        let slower = seen(1000.0, 100.0);
+        assert!(slower.usage.high.unwrap() < 0.1);
+        assert_eq!(slower.fits, Answer::No, "{}", slower.by);
+        assert!(
+            slower.by.starts_with("mean < 100 µs: mean is at least"),
+            "{}",
+            slower.by
+        );
+        assert_eq!(seen(1000.0, 200.0).fits, Answer::Yes);
+        // With a tenth of the time left, reads wait.
+        let busy = 0.9 / part(1.0, 8192.0);
+        assert_eq!(seen(busy, 200.0).fits, Answer::Undecided);
+        assert_eq!(seen(busy, 2000.0).fits, Answer::Yes);
+    }
+
+    #[test]
+    fn an_offered_rate_that_was_measured_decides() {
+        let capacity = 1.0 / part(1.0, 8192.0);
+        let mut found = examples::calibration();
+        let rate = |share: f64, us: f64| AtRate {
+            offered_per_s: share * capacity,
+            met: RateMet::Yes,
+            at: AtLoad {
+                mean_us: Estimate {
+                    value: us,
+                    interval: Some(Limits {
+                        low: us * 0.95,
+                        high: Some(us * 1.05),
+                    }),
+                },
+                ..examples::at(256, 8192, share * capacity)
+            },
+        };
+        found.rates = vec![rate(0.5, 110.0), rate(0.95, 180.0)];
+        let fits = |share: f64, us: f64| {
+            let stream = DemandStream {
+                mean_us: Some(us),
+                ..stream(DemandKind::RandomReads, share * capacity, 8192.0)
+            };
+            let demand = examples::demand(vec![stream]);
+            let found = against(&demand, &found).unwrap();
+            (found.fits, found.reason())
+        };
+        assert_eq!(fits(0.9, 200.0).0, Answer::Yes);
+        assert_eq!(fits(0.9, 150.0).0, Answer::Undecided);
+        let (answer, reason) = fits(0.96, 150.0);
+        assert_eq!(answer, Answer::No);
+        assert!(
+            reason.starts_with("the random reads do not keep mean < 150 µs: "),
+            "{reason}"
+        );
+    }
+
+    #[test]
+    fn streams_delay_each_other() {
+        let reads = DemandStream {
+            mean_us: Some(130.0),
+            ..stream(DemandKind::RandomReads, 3000.0, 8192.0)
+        };
+        assert_eq!(against_example(vec![reads.clone()]).fits, Answer::Yes);
+        // A large read takes ten times as long as a small one, which waits behind it.
+        let large = stream(DemandKind::MultiblockReads, 2000.0, 1_048_576.0);
+        let both = against_example(vec![reads, large]);
+        assert!(both.streams.iter().all(|one| one.fits == Answer::Yes));
+        assert!(both.together.high.unwrap() < 1.0);
+        assert_eq!(both.fits, Answer::Undecided);
+        let reason = both.reason();
+        assert!(
+            reason.starts_with("random reads mean < 130 µs: "),
+            "{reason}"
+        );
+        assert!(reason.ends_with(" while all streams run"), "{reason}");
     }
 }

@@ -1,7 +1,9 @@
 //! The figures of one class of a point, with their intervals.
 
 use crate::figures::confidence::Estimate;
+use crate::point::backlog::RateMet;
 use crate::point::summary::{ClassSummary, PointSummary};
+use rigel_model::Coordinates;
 use serde::Serialize;
 
 /// The figures of a class at one load.
@@ -66,5 +68,37 @@ impl AtLoad {
             mb_per_s: iops.scaled(self.mb_per_s.value / self.iops.value),
             ..self
         }
+    }
+}
+
+/// The figures at one offered rate.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct AtRate {
+    /// I/Os per second that were due.
+    pub offered_per_s: f64,
+    /// Whether they were served.
+    pub met: RateMet,
+    /// What was measured.
+    pub at: AtLoad,
+}
+
+impl AtRate {
+    /// The figures of the first class of this point; `None` if it is no offered rate, or nothing
+    /// completed.
+    pub(super) fn of(point: &PointSummary) -> Option<Self> {
+        let is_rate = matches!(
+            point.coordinates,
+            Coordinates::Rate { .. } | Coordinates::ClosingRate { .. }
+        );
+        let class = point.classes.first().filter(|_| is_rate)?;
+        Some(Self {
+            offered_per_s: class.offered?,
+            met: if class.is_not_met() {
+                RateMet::No
+            } else {
+                class.met?
+            },
+            at: AtLoad::of(point, class)?,
+        })
     }
 }

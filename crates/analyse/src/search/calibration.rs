@@ -4,7 +4,7 @@
 //! Input: the records of a `calibrate` or `curve` run, and its latency bound. Every figure is of
 //! one point or of several named ones; nothing is interpolated.
 
-use super::at_load::AtLoad;
+use super::at_load::{AtLoad, AtRate};
 use super::knee::Plateau;
 use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
@@ -78,6 +78,9 @@ pub struct Calibration {
     pub unseen_interval_s: Option<f64>,
     /// Whether a cache served the reads.
     pub cache: CacheTest,
+    /// Random reads of the small size at each offered rate, rising.
+    #[serde(skip)]
+    pub rates: Vec<AtRate>,
     /// All points, in measuring order.
     #[serde(skip)]
     pub points: Vec<PointSummary>,
@@ -146,6 +149,8 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     let sustained = sustained(&points).at_most(lasting.or(maximum), &curve);
     findings.extend(sustained.contradiction());
     let maximum = lasting.or(maximum);
+    let mut rates: Vec<AtRate> = points.iter().filter_map(AtRate::of).collect();
+    rates.sort_by(|one, other| one.offered_per_s.total_cmp(&other.offered_per_s));
     let at_knee = lasting.or_else(|| curve.knee.and_then(|knee| at(depth(knee.load))));
     Calibration {
         bound: bound.to_string(),
@@ -166,6 +171,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         unseen_interval_s: unseen_interval(&points),
         cache,
         findings,
+        rates,
         points,
     }
 }
