@@ -292,17 +292,18 @@ fn one_series(all: &[Imported]) -> Option<SoakResult> {
 }
 
 /// Warns of loads where, by Little's law, the outstanding operations were fewer or more than
-/// requested.
+/// requested, and of times that no storage has.
 fn warnings_of_loads(found: &ImportedSummary) -> Vec<Finding> {
     let mut warnings = Vec::new();
     for one in &found.loads {
-        let (Some(little), Some(outstanding)) = (one.littles_law, one.outstanding) else {
-            continue;
-        };
         let is_part = found.loads.iter().any(|other| {
             (&other.label, &other.load, &other.class) == (&one.label, &one.load, &one.class)
                 && other.kind != one.kind
         });
+        warnings.extend(too_fast(one).filter(|_| !is_part || one.kind != "mixed"));
+        let (Some(little), Some(outstanding)) = (one.littles_law, one.outstanding) else {
+            continue;
+        };
         if outstanding == 0 || is_part && one.kind != "mixed" {
             continue;
         }
@@ -320,4 +321,55 @@ fn warnings_of_loads(found: &ImportedSummary) -> Vec<Finding> {
         }
     }
     warnings
+}
+
+/// Warns of operations of a load that took less than a microsecond.
+fn too_fast(load: &LoadFigures) -> Option<Finding> {
+    let below = load.below_1_us?;
+    let of_all = load
+        .done
+        .map_or_else(String::new, |done| format!(" of {done}"));
+    Some(Finding::warning(
+        FindingName::FiguresImpossible,
+        format!(
+            "{}, {}: {below}{of_all} {}s took less than 1 µs, and no storage answers in less than \
+             1 µs: a cache did, or the clock was wrong",
+            load.label, load.load, load.kind
+        ),
+        "measure with direct I/O, on a target larger than the memory",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rigel_import::{Source, read, table::Columns};
+
+    fn result_of(counts: [u64; 2]) -> ImportedResult {
+        let text = format!(
+            "Small Read / Write Latency Histogram @ Small=3 and Large=0\n0 - 1 us: {} 0\n512 - 1024 \
+             us: {} 0\n134217728 - 268435456 us: 0 0\n",
+            counts[0], counts[1]
+        );
+        let source = Source {
+            name: "pasted.txt",
+            text: &text,
+        };
+        ImportedResult::of(&read(&[source], None, &Columns::default()).unwrap())
+    }
+
+    #[test]
+    fn an_answer_within_a_microsecond_is_not_one_of_storage() {
+        let found = result_of([7, 93]);
+        let [finding] = found.findings.as_slice() else {
+            panic!("{:?}", found.findings)
+        };
+        assert!(finding.is(FindingName::FiguresImpossible));
+        assert!(
+            finding.what.contains("7 of 100 reads took less than 1 µs"),
+            "{}",
+            finding.what
+        );
+        assert!(result_of([0, 93]).findings.is_empty());
+    }
 }

@@ -13,6 +13,8 @@ mod limits;
 mod listing;
 mod listing_difference;
 pub mod orion;
+mod orion_cells;
+mod orion_histogram;
 mod ruler;
 mod samples;
 mod source;

@@ -5,10 +5,12 @@
 //! other, has as many runs. Versions before 11.2.0.2 wrote latencies in milliseconds without the
 //! unit. By Little's law the latency is outstanding I/Os divided by IOPS, which reveals the unit.
 
+use super::orion_cells::{OrionCell, OrionRun, flows};
+use super::orion_histogram::{self, HistogramRow};
 use super::source::{Source, damaged, file_name, number, refuse_empty, shortened};
 use rigel_model::record::Imported;
-use rigel_model::record::imported::{Figures, Flow, LoadPoint, ReportedLatency, ReportedLoad};
-use rigel_model::{Coordinates, Error, MIB};
+use rigel_model::record::imported::{Figures, LoadPoint, ReportedLatency, ReportedLoad};
+use rigel_model::{Coordinates, Error};
 use std::collections::BTreeMap;
 
 /// Suffixes of the file names.
@@ -29,17 +31,6 @@ enum OrionFile {
     Iops,
     Mbps,
     Latency,
-}
-
-/// Figures of a cell from the files of a run.
-#[derive(Debug, Clone, Default)]
-struct OrionCell {
-    iops: Option<f64>,
-    mbps: Option<f64>,
-    /// Mean latency of small I/O, in the unit of the file.
-    latency: Option<f64>,
-    /// Latencies of its small I/O in the summary, in nanoseconds.
-    lines: Vec<(String, ReportedLatency)>,
 }
 
 /// Contents of the files of a run.
@@ -67,9 +58,40 @@ pub fn is_like(text: &str) -> bool {
 fn is_summary_line(line: &str) -> bool {
     let line = line.trim_start();
     version(line).is_some()
-        || ["Maximum Large MBPS=", "Maximum Small IOPS="]
-            .iter()
-            .any(|mark| line.starts_with(mark))
+        || [
+            "Maximum Large MBPS=",
+            "Maximum Small IOPS=",
+            orion_histogram::HEAD,
+        ]
+        .iter()
+        .any(|mark| line.starts_with(mark))
+}
+
+/// Beginnings of lines with figures. A page or a mail may have lost the line ends before them.
+const FIGURES: [&str; 6] = [
+    "Maximum Large MBPS=",
+    "Maximum Small IOPS=",
+    "Minimum Small Latency=",
+    "Small Read Latency: avg=",
+    "Small Write Latency: avg=",
+    orion_histogram::HEAD,
+];
+
+/// A line, cut where a figure begins that has lost the line end before it.
+fn pieces(line: &str) -> Vec<&str> {
+    let mut starts: Vec<usize> = FIGURES
+        .iter()
+        .flat_map(|mark| line.match_indices(mark).map(|(at, _)| at))
+        .filter(|at| *at > 0)
+        .collect();
+    starts.push(0);
+    starts.sort_unstable();
+    let ends = starts.iter().skip(1).copied().chain([line.len()]);
+    starts
+        .iter()
+        .zip(ends)
+        .map(|(from, to)| line[*from..to].trim())
+        .collect()
 }
 
 /// The version in the first line of a summary, or in the first line that Orion prints.
@@ -306,11 +328,17 @@ fn matrix(part: OrionPart, kind: OrionFile, found: &mut OrionContents) -> Result
 }
 
 fn summary(part: OrionPart, found: &mut OrionContents) -> Result<(), Error> {
-    let mut lines = part.text.lines().enumerate().peekable();
+    let lines = part.text.lines().enumerate();
+    let mut lines = lines
+        .flat_map(|(at, line)| pieces(line).into_iter().map(move |piece| (at, piece)))
+        .peekable();
     let mut is_known = false;
+    // The cell of the histogram whose rows follow.
+    let mut of_histogram = None;
+    let mut names = 0_u32;
     while let Some((at, line)) = lines.next() {
-        let line = line.trim();
         is_known |= is_summary_line(line);
+        let wrong = |what: &str| part.damaged(at, &format!("'{}' is {what}", shortened(line)));
         let figure = |rest: &str| {
             labelled(rest)
                 .ok_or_else(|| part.damaged(at, &format!("'{rest}' is not a figure of a cell")))
@@ -329,17 +357,26 @@ fn summary(part: OrionPart, found: &mut OrionContents) -> Result<(), Error> {
         } else if let Some(rest) = line.strip_prefix("Minimum Small Latency=") {
             let (cell, value, has_unit) = figure(rest)?;
             found.least = Some((cell, value, has_unit));
+        } else if line.starts_with(orion_histogram::HEAD) {
+            let cell = cell_of(line).ok_or_else(|| wrong("not the histogram of a cell"))?;
+            found.cells.entry(cell).or_default().histogram.clear();
+            of_histogram = Some(cell);
+        } else if let Some(cell) = of_histogram.filter(|_| HistogramRow::begins(line)) {
+            let row = HistogramRow::of(line).ok_or_else(|| wrong("not a row of a histogram"))?;
+            found.cells.entry(cell).or_default().histogram.push(row);
         } else if let Some((kind, rest)) = line.split_once(" Latency: avg=") {
             let parsed = latency_line(rest);
-            let (cell, told) = parsed
-                .ok_or_else(|| part.damaged(at, &format!("'{line}' is not a latency line")))?;
-            found
-                .cells
-                .entry(cell)
-                .or_default()
-                .lines
-                .push((kind.trim_start_matches("Small ").to_lowercase(), told));
+            let (cell, told) = parsed.ok_or_else(|| wrong("not a latency line"))?;
+            let cell = found.cells.entry(cell).or_default();
+            cell.add_line(kind, told);
+        } else if let Some(count) = files_found(line) {
+            if names > 0 && count != names {
+                found.notes.push(format!(
+                    "the summary says '{line}' below {names} lines with the name of one"
+                ));
+            }
         } else if let Some((name, value)) = line.split_once(':') {
+            names += u32::from(name == "Name");
             let is_setting = SETTINGS.contains(&name) || name == "Name";
             if is_setting && !value.trim().is_empty() {
                 let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -352,6 +389,8 @@ fn summary(part: OrionPart, found: &mut OrionContents) -> Result<(), Error> {
                     value,
                 ));
             }
+        } else if line.contains("orion") && line.contains("-run ") {
+            found.told.push(("command".into(), shortened(line)));
         }
     }
     if !is_known {
@@ -363,10 +402,21 @@ fn summary(part: OrionPart, found: &mut OrionContents) -> Result<(), Error> {
     missing(part.text).map_or(Ok(()), |what| Err(part.cut(what)))
 }
 
+/// The number in `2 files found.`
+fn files_found(line: &str) -> Option<u32> {
+    let mut words = line.split_whitespace();
+    let count = words.next()?.parse().ok()?;
+    let is_end = words.next()?.eq_ignore_ascii_case("files") && words.next() == Some("found.");
+    is_end.then_some(count)
+}
+
 /// A required part of a summary that is missing. After a stopped run, `rigel orion` reports that
 /// instead of results.
 fn missing(text: &str) -> Option<&'static str> {
-    let has = |mark: &str| text.lines().any(|line| line.trim_start().starts_with(mark));
+    let has = |mark: &str| {
+        let mut pieces = text.lines().flat_map(pieces);
+        pieces.any(|piece| piece.starts_with(mark))
+    };
     let (large, small) = (has("Maximum Large MBPS="), has("Maximum Small IOPS="));
     let is_ended_early = [
         "No complete data point",
@@ -388,13 +438,13 @@ fn missing(text: &str) -> Option<&'static str> {
     };
     if small && !has("Minimum Small Latency=") {
         Some("there is no 'Minimum Small Latency='")
-    } else if has("Small Read / Write Latency Histogram") && !has_last_bucket(text) {
+    } else if has(orion_histogram::HEAD) && !has_last_bucket(text) {
         Some("its histogram has no last bucket")
     } else if is_ended_early {
         None
     } else if !small && asks("Small Columns:") {
         Some("there is no 'Maximum Small IOPS='")
-    } else if !small && !large {
+    } else if !small && !large && !has(orion_histogram::HEAD) {
         Some("there are no results")
     } else {
         None
@@ -490,6 +540,13 @@ fn size(told: &[(String, String)], name: &str) -> Option<u32> {
     kb.checked_mul(1024)
 }
 
+/// The percentage of writes in `-run oltp -write 50`.
+fn writes_of(command: &str) -> Option<f64> {
+    let mut words = command.split_whitespace();
+    words.find(|word| *word == "-write")?;
+    words.next()?.parse().ok()
+}
+
 fn finish(mut found: OrionContents) -> Result<Imported, Error> {
     for (what, cell, value) in std::mem::take(&mut found.maxima) {
         let cell = found.cells.entry(cell).or_default();
@@ -506,17 +563,7 @@ fn finish(mut found: OrionContents) -> Result<Imported, Error> {
         .filter(|(_, _, has_unit)| *has_unit || scale > 0.0)
     {
         let ns = value * if has_unit { 1e3 } else { scale };
-        let cell = found.cells.entry(cell).or_default();
-        if cell.latency.is_none() && cell.lines.is_empty() {
-            cell.lines.push((
-                "all".into(),
-                ReportedLatency {
-                    of: "total".into(),
-                    mean: Some(ns),
-                    ..ReportedLatency::default()
-                },
-            ));
-        }
+        found.cells.entry(cell).or_default().least_ns = Some(ns);
     }
     let sizes = (
         size(&found.told, "Small IO size"),
@@ -530,13 +577,20 @@ fn finish(mut found: OrionContents) -> Result<Imported, Error> {
             .map(|(_, v)| v)
     };
     let writes = setting(["Writes", "Write"])
-        .and_then(|text| text.trim_end_matches('%').parse::<f64>().ok());
+        .and_then(|text| text.trim_end_matches('%').parse::<f64>().ok())
+        .or_else(|| writes_of(setting(["command", ""])?));
     let seconds = setting(["Duration for each data point", ""])
         .and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
     let is_summed_up = sizes.0.is_some() || sizes.1.is_some();
+    let run = OrionRun {
+        sizes,
+        scale,
+        seconds,
+        kind: OrionRun::kind(writes, found.cells.values()),
+    };
     let mut points = Vec::new();
     for (&(small, large), cell) in &found.cells {
-        let flows = flows((small, large), cell, sizes, writes, scale, &mut found.notes);
+        let flows = flows((small, large), cell, run, &mut found.notes);
         if flows.is_empty() {
             continue;
         }
@@ -556,6 +610,16 @@ fn finish(mut found: OrionContents) -> Result<Imported, Error> {
         found
             .notes
             .push("without its _summary.txt, I/O sizes and the share of writes are unknown".into());
+    }
+    if points.iter().flat_map(|point| &point.flows).any(|flow| {
+        let mut latencies = flow.latencies.iter();
+        latencies.any(|latency| latency.histogram.is_some())
+    }) {
+        found.notes.push(
+            "percentiles are interpolated within the buckets of Orion's histogram, each of which \
+             is as wide as the shortest latency in it"
+                .into(),
+        );
     }
     if points
         .iter()
@@ -642,79 +706,11 @@ fn writes_milliseconds(version: &str) -> bool {
     numbers.is_some_and(|numbers| numbers.as_slice() < FIRST.as_slice())
 }
 
-/// The flows of a cell.
-fn flows(
-    (small, large): (u32, u32),
-    cell: &OrionCell,
-    sizes: (Option<u32>, Option<u32>),
-    writes: Option<f64>,
-    scale: f64,
-    notes: &mut Vec<String>,
-) -> Vec<Flow> {
-    let kind = match writes {
-        Some(0.0) => "read",
-        Some(100.0) => "write",
-        _ => "mixed",
-    };
-    let mut flows = Vec::new();
-    let mean = cell.latency.map(|latency| latency * scale);
-    // Separate reads and writes have two lines, and neither line covers both.
-    let alone = cell
-        .lines
-        .first()
-        .filter(|_| cell.lines.iter().all(|line| line.0 == cell.lines[0].0));
-    let mut told = alone.map(|(_, told)| told.clone());
-    if let (Some(mean), Some(line)) = (mean, told.as_ref().and_then(|told| told.mean))
-        && (line / mean - 1.0).abs() > 0.01
-    {
-        notes.push(format!(
-            "Small={small} and Large={large}: the summary has a mean latency of {:.0} us, the csv \
-             {:.0} us: the csv is used, because Orion 11.2.0.2 is known to print figures below \
-             the label of another cell",
-            line / 1e3,
-            mean / 1e3
-        ));
-        told = None;
-    }
-    let latency = told.or_else(|| {
-        Some(ReportedLatency {
-            of: "total".into(),
-            mean: Some(mean?),
-            ..ReportedLatency::default()
-        })
-    });
-    if cell.iops.is_some() || latency.is_some() {
-        let bytes_per_s = cell
-            .iops
-            .zip(sizes.0)
-            .map(|(iops, size)| iops * f64::from(size));
-        flows.push(Flow {
-            class: "small".into(),
-            kind: kind.into(),
-            io_bytes: sizes.0,
-            done: None,
-            iops: cell.iops,
-            bytes_per_s,
-            latencies: latency.into_iter().collect(),
-        });
-    }
-    if let Some(mbps) = cell.mbps {
-        let bytes_per_s = mbps * MIB as f64;
-        flows.push(Flow {
-            class: "large".into(),
-            kind: kind.into(),
-            io_bytes: sizes.1,
-            iops: sizes.1.map(|size| bytes_per_s / f64::from(size)),
-            bytes_per_s: Some(bytes_per_s),
-            ..Flow::default()
-        });
-    }
-    flows
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rigel_model::MIB;
+    use rigel_model::record::imported::Flow;
 
     const SIMPLE: [(&str, &str); 4] = [
         (
@@ -993,6 +989,166 @@ mod tests {
         }]);
         let said = said.unwrap_err().to_string();
         assert!(said.contains("'all.txt' line 11: "), "{said}");
+    }
+
+    /// What 12.2 prints of a mix, with figures of our own.
+    const OF_A_MIX: &str = "ORION: ORacle IO Numbers -- Version 12.2.0.1.0\n\
+        Maximum Small IOPS=900 @ Small=68 and Large=0\n\
+        Small Read Latency: avg=74000.000 us, min=62000.000 us, max=180000.000 us, std dev=12000.0 \
+        us @ Small=68 and Large=0\n\
+        Small Write Latency: avg=73000.000 us, min=62000.000 us, max=187000.000 us, std dev=12000.0 \
+        us @ Small=68 and Large=0Minimum Small Latency=4400.000 usecs @ Small=4 and Large=0\n\
+        Small Read Latency: avg=4450.000 us, min=2900.000 us, max=126000.000 us, std dev=2700.0 us @ \
+        Small=4 and Large=0\n\
+        Small Write Latency: avg=4350.000 us, min=2600.000 us, max=137000.000 us, std dev=3400.0 us \
+        @ Small=4 and Large=0\n";
+
+    fn told_of(flow: &Flow) -> (&str, Option<f64>, Option<f64>, Option<u64>) {
+        let mean = flow.latency("total").and_then(|timed| timed.mean);
+        (flow.kind.as_str(), flow.iops, mean, flow.done)
+    }
+
+    #[test]
+    fn reads_and_writes_of_a_mix_are_loads_of_their_own_in_every_cell() {
+        let (_, points) = loads(&[("t.txt", OF_A_MIX)]);
+        let labels: Vec<&str> = points.iter().map(|point| point.label.as_str()).collect();
+        assert_eq!(labels, ["Small=4, Large=0", "Small=68, Large=0"]);
+        let of = |point: usize| -> Vec<_> { points[point].flows.iter().map(told_of).collect() };
+        assert_eq!(
+            of(0),
+            [
+                ("mixed", None, Some(4.4e6), None),
+                ("read", None, Some(4.45e6), None),
+                ("write", None, Some(4.35e6), None)
+            ]
+        );
+        assert_eq!(
+            of(1),
+            [
+                ("mixed", Some(900.0), None, None),
+                ("read", None, Some(74e6), None),
+                ("write", None, Some(73e6), None)
+            ]
+        );
+        let screen = format!("$ ./orion -run oltp -write 50 -testname t\n{OF_A_MIX}");
+        let (found, points) = loads(&[("t.txt", &screen)]);
+        assert_eq!(points[0].writes_percent, Some(50.0), "{:?}", found.told);
+    }
+
+    #[test]
+    fn without_a_word_of_writes_loads_are_reads() {
+        let (_, points) = loads(&[("t_iops.csv", "Large/Small,      1\n          0,   2302\n")]);
+        assert_eq!(points[0].flows[0].kind, "read");
+        let written = OF_A_MIX.replace("Small Read Latency: avg", "Other Latency: avg");
+        let (_, points) = loads(&[("t.txt", &written)]);
+        assert_eq!(points[0].flows.len(), 1, "{points:?}");
+        assert_eq!(points[0].flows[0].kind, "write");
+    }
+
+    /// A histogram of 11.2 in tabs, of any cell.
+    fn histogram(cell: &str, counts: &[(u32, u64, u64)]) -> String {
+        let mut text = format!(
+            "Small Read / Write Latency Histogram @ {cell}\n\tLatency:\t\t# of IOs (read) \t # of IOs \
+             (write) \n        0 - 1\t\tus:\t\t"
+        );
+        let count = |from: u32| {
+            let row = counts.iter().find(|(known, ..)| *known == from);
+            row.map_or("0\t\t\t0".into(), |(_, reads, writes)| {
+                format!("{reads}\t\t\t{writes}")
+            })
+        };
+        text += &count(0);
+        for power in 1..28 {
+            let from = 1_u32 << power;
+            text += &format!("\n{from:>9} - {}\t\tus:\t\t{}", from * 2, count(from));
+        }
+        text + "\n"
+    }
+
+    #[test]
+    fn a_histogram_alone_is_the_load_of_its_cell() {
+        let counts = [(256, 750, 0), (512, 250, 0), (4096, 0, 9)];
+        let text = histogram("Small=3 and Large=0", &counts);
+        let (found, points) = loads(&[("pasted.txt", &text)]);
+        assert_eq!(points[0].load, ReportedLoad::Cell { small: 3, large: 0 });
+        let of: Vec<_> = points[0].flows.iter().map(told_of).collect();
+        assert_eq!(
+            of,
+            [
+                ("mixed", None, None, Some(1009)),
+                ("read", None, None, Some(1000)),
+                ("write", None, None, Some(9))
+            ]
+        );
+        let reads = &points[0].flows[1].latencies[0];
+        let p50 = reads.quantile(0.5).unwrap();
+        assert!(
+            (p50 / 256e3 / 2f64.powf(2.0 / 3.0) - 1.0).abs() < 0.01,
+            "{p50}"
+        );
+        let notes = found.notes.join("; ");
+        assert!(
+            notes.contains("nothing but the histogram has this label"),
+            "{notes}"
+        );
+        assert!(notes.contains("interpolated within the buckets"), "{notes}");
+        let row = "512 - 1024\t\tus:\t\t250";
+        let text = text.replace(&format!("{row}\t\t\t0"), row);
+        let said = read(&[Source {
+            name: "pasted.txt",
+            text: &text,
+        }]);
+        let said = said.unwrap_err().to_string();
+        assert!(
+            said.contains("line 12") && said.contains("not a row of a histogram"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_histogram_that_contradicts_its_cell_is_not_used() {
+        let line = "Maximum Small IOPS=1000 @ Small=3 and Large=0\nSmall Read Latency: avg=700.000 \
+                    us, min=20 us, max=9000 us, std dev=9 us @ Small=3 and Large=0\nMinimum Small \
+                    Latency=700.000 usecs @ Small=3 and Large=0\n";
+        let head = "ORION VERSION 11.2.0.2.0\nDuration for each data point: 60 seconds\n";
+        let of = |counts: &[(u32, u64, u64)]| {
+            let histogram = histogram("Small=3 and Large=0", counts);
+            let (found, mut points) =
+                loads(&[("t_summary.txt", &format!("{head}{line}{histogram}"))]);
+            let flow = points.remove(0).flows.remove(0);
+            (flow.done, flow.latencies[0].mean, found.notes.join("; "))
+        };
+        let (done, mean, notes) = of(&[(512, 60_000, 0)]);
+        assert_eq!((done, mean), (Some(60_000), Some(700e3)), "{notes}");
+        let (done, mean, notes) = of(&[(2048, 60_000, 0)]);
+        assert_eq!((done, mean), (None, Some(700e3)));
+        assert!(
+            notes.contains("the mean of its reads is 700 us, and by its histogram 2048 to 4096 us"),
+            "{notes}"
+        );
+        let (done, _, notes) = of(&[(512, 20_000, 0)]);
+        assert_eq!(done, None);
+        assert!(
+            notes.contains("its histogram has 20000 I/Os, and 1000 IOPS in 60 s are 60000"),
+            "{notes}"
+        );
+    }
+
+    #[test]
+    fn a_count_of_files_that_contradicts_their_names_is_noted() {
+        let files = |count: u32| {
+            let text = format!(
+                "ORION VERSION 11.2.0.2.0\nName: /dev/vdb\tSize: 1\nName: /dev/vdc\tSize: 1\n\
+                 {count} FILEs found.\nMaximum Large MBPS=9.00 @ Small=0 and Large=2\n"
+            );
+            loads(&[("t_summary.txt", &text)]).0.notes.join("; ")
+        };
+        assert!(
+            files(1).contains("says '1 FILEs found.' below 2 lines"),
+            "{}",
+            files(1)
+        );
+        assert!(!files(2).contains("FILEs"), "{}", files(2));
     }
 
     #[test]

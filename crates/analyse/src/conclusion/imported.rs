@@ -70,6 +70,13 @@ fn sentence(found: &ImportedResult) -> String {
             if kind == "mixed" { "operation" } else { kind },
         );
     }
+    if loads > 0 {
+        return format!(
+            "{tools} {report} {} without a rate{}. No confidence interval is reported.",
+            counted(loads as u64, "load"),
+            first_latency(found).unwrap_or_default()
+        );
+    }
     let series = || found.sources.iter().flat_map(|source| &source.series);
     let number: usize = series().map(|one| one.samples.len()).sum();
     format!(
@@ -77,6 +84,24 @@ fn sentence(found: &ImportedResult) -> String {
         series().count(),
         counted(number as u64, "sample")
     )
+}
+
+/// The latency of the first load that has one.
+fn first_latency(found: &ImportedResult) -> Option<String> {
+    let mut loads = found.sources.iter().flat_map(|source| &source.loads);
+    let load = loads.find(|load| load.p50_us.or(load.mean_us).is_some())?;
+    let p99 = load
+        .p99_us
+        .map_or_else(String::new, |p99| format!(", p99 {}", time(p99)));
+    let (name, middle) = match (load.p50_us, load.mean_us) {
+        (Some(p50), _) => ("p50", p50),
+        (None, mean) => ("mean", mean?),
+    };
+    Some(format!(
+        ": at {} the {name} is {}{p99}",
+        load.load,
+        time(middle)
+    ))
 }
 
 /// What Oracle's calibration claims. Its latency is rounded to whole milliseconds.

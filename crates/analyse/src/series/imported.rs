@@ -102,6 +102,9 @@ pub struct LoadFigures {
     pub outstanding: Option<u32>,
     /// Number of processes that share the load.
     pub processes: Option<u32>,
+    /// Operations that took less than a microsecond, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub below_1_us: Option<u64>,
 }
 
 /// Summary of a time series.
@@ -207,7 +210,16 @@ fn figures(point: &LoadPoint, flow: &Flow, place: Option<Coordinates>) -> LoadFi
         littles_law: flow.iops.zip(mean).map(|(iops, mean)| iops * mean / 1e9),
         outstanding,
         processes: point.processes,
+        below_1_us: timed.and_then(below_1_us),
     }
+}
+
+/// Operations in buckets below a microsecond; `None` if there are none.
+fn below_1_us(timed: &ReportedLatency) -> Option<u64> {
+    const LEAST_NS: u64 = 1000;
+    let buckets = timed.histogram.iter().flat_map(|all| all.buckets());
+    let below = buckets.take_while(|(_, high, _)| *high < LEAST_NS);
+    Some(below.map(|(.., count)| count).sum()).filter(|count| *count > 0)
 }
 
 /// The times with quantiles: those of whole operations, or else those without submission.
@@ -232,7 +244,8 @@ fn words(point: &LoadPoint) -> String {
     }
 }
 
-/// The flows of a load, one per class: reads and writes of a class are combined.
+/// The flows of a load, one per class: reads and writes of a class are combined, unless the tool
+/// reports them together, too.
 fn classes(point: &LoadPoint) -> Vec<Flow> {
     let mut classes: Vec<(String, Vec<&Flow>)> = Vec::new();
     for flow in &point.flows {
@@ -243,13 +256,13 @@ fn classes(point: &LoadPoint) -> Vec<Flow> {
     }
     classes
         .into_iter()
-        .map(|(name, flows)| {
-            if flows.len() == 1 {
-                flows[0].clone()
-            } else {
-                both(name, &flows)
-            }
-        })
+        .map(
+            |(name, flows)| match flows.iter().find(|flow| flow.kind == "mixed") {
+                Some(together) => (*together).clone(),
+                None if flows.len() == 1 => flows[0].clone(),
+                None => both(name, &flows),
+            },
+        )
         .collect()
 }
 

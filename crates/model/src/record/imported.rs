@@ -152,7 +152,7 @@ pub struct ReportedLatency {
     /// Quantiles: the fraction of operations that are not slower, and the time.
     pub quantiles: Vec<(f64, f64)>,
     /// All latencies, in our buckets. Where the tool's buckets are wider, each is counted at its
-    /// middle.
+    /// middle, and those of an octave are spread over it.
     pub histogram: Option<Histogram>,
 }
 
