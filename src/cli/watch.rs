@@ -20,6 +20,7 @@ use rigel_analyse::{
 use rigel_database::{Address, ServerStatus};
 use rigel_device::clock;
 use rigel_device::{observe, rights};
+use rigel_measure::run::Event;
 use rigel_measure::watch::{WatchedServer, Watcher, disks_below};
 use rigel_model::record::WatchedInterval;
 use rigel_model::record::journal::{self, EngineChoice, Journal};
@@ -144,7 +145,9 @@ fn observe_all(
             .map_or_else(String::new, |lasting| format!(" for {lasting}"))
     ));
     while watcher.next_number() <= last && !stop.load(Ordering::Relaxed) {
-        let interval = watcher.interval(stop);
+        let interval = watcher.interval(stop, &mut |what| {
+            progress.on_event(&Event::Trouble(what));
+        });
         // Of an interval that was stopped at once nothing is known.
         if interval.measured > Nanos(0) {
             journal.watched(&interval)?;
@@ -164,6 +167,10 @@ fn line(interval: &WatchedInterval, request: &WatchRequest) -> String {
     reader.add(interval);
     let found = reader.result(request);
     let each = found.sources.iter().map(|source| {
+        // Nothing is known of a server that did not answer, which is not "0/s".
+        if source.gaps > 0 {
+            return format!("{}: {}", source.name, source.gap);
+        }
         let all: f64 = source.streams.iter().map(|stream| stream.per_s).sum();
         let latency = source.streams.iter().find_map(|stream| {
             let p99 = stream.response?.p99_us;

@@ -1,10 +1,17 @@
 //! Faults: each is reported with its name and a hint, and earlier measurements are kept.
 
 use super::common::{Place, in_time, test, wait_until};
-use super::{begun, client, ends, number, postgres_15, postgres_18, program, said, serve, signal};
+use super::{
+    begun, client, ends, number, postgres_15, postgres_18, program, said, serve, serve_mariadb,
+    signal,
+};
+use mysql::prelude::Queryable;
 use rigel_analyse::request::Run;
-use rigel_model::record::End;
+use rigel_database::server::Server;
+use rigel_model::record::{End, StallChange};
+use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
 /// Number of index searches, from the server's counters.
@@ -316,4 +323,154 @@ fn a_user_without_rights_needs_a_password_and_it_is_never_shown() {
             Ok(())
         },
     );
+}
+
+/// A server whose processes are stopped, as if its machine hung; they continue when this is dropped.
+struct Hung<'a>(&'a Server);
+
+impl<'a> Hung<'a> {
+    fn begin(server: &'a Server) -> Self {
+        let hung = Self(server);
+        hung.send("STOP");
+        hung
+    }
+
+    fn send(&self, signal: &str) {
+        for process in self.0.processes() {
+            // A process may have ended meanwhile.
+            let _ = Command::new("kill")
+                .args(["-s", signal, &process.to_string()])
+                .status();
+        }
+    }
+}
+
+impl Drop for Hung<'_> {
+    fn drop(&mut self) {
+        self.send("CONT");
+    }
+}
+
+/// The program in the background, whose stderr goes to a file.
+fn begun_into(place: &Place, line: &str, file: &str) -> Child {
+    let printed = File::create(place.0.join(file)).unwrap();
+    program(place, line)
+        .stdout(Stdio::null())
+        .stderr(printed)
+        .spawn()
+        .unwrap()
+}
+
+/// A server hangs while it is measured; `searched` counts what it did.
+fn a_server_hangs(place: &Place, server: &Server, searched: &mut dyn FnMut() -> i64) {
+    let url = server.url();
+    ends(place, &format!("sql load {url} --scale 2000"), 0);
+    let before = searched();
+    let line = format!("sql run {url} -t 2 --run-time 1h --warm-up 0s --out run");
+    let mut child = begun_into(place, &line, "stderr");
+    wait_until("it measures", || searched() > before + 10);
+    let printed = || std::fs::read_to_string(place.0.join("stderr")).unwrap();
+    let hung = Hung::begin(server);
+    wait_until("the stall is said", || {
+        printed().contains("nothing has completed for")
+    });
+    signal(&child, "TERM");
+    let mut status = None;
+    wait_until("the program ends while the server hangs", || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.unwrap().code(), Some(1), "{}", printed());
+    drop(hung);
+    let run = Run::read(&place.0.join("run")).unwrap();
+    let changes: Vec<StallChange> = run.stalls.iter().map(|event| event.change).collect();
+    assert_eq!(changes.first(), Some(&StallChange::Begun), "{}", printed());
+    assert_eq!(changes.last(), Some(&StallChange::Ended), "{}", printed());
+    let [point] = run.points.as_slice() else {
+        panic!("{:?}", run.points)
+    };
+    assert!(
+        matches!(&point.end, End::Broken(why) if why.contains("nothing has completed")),
+        "{:?}",
+        point.end
+    );
+    // What was measured before is there.
+    assert!(point.streams[0].total().done > 0);
+    let before = searched();
+    let mut child = begun_into(place, "sql run --resume run", "resumed");
+    wait_until("the resumed run measures", || searched() > before + 10);
+    signal(&child, "INT");
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_signal_ends_a_run_whose_postgres_hangs() {
+    test("a_signal_ends_a_run_whose_postgres_hangs", || {
+        let place = Place::in_memory("sql-hang");
+        let server = serve(&postgres_15()?, &place, &[]);
+        let url = server.url().to_string();
+        let mut searched = || {
+            let mut database = client(&url);
+            let is_loaded = number(
+                &mut database,
+                "SELECT count(*) FROM pg_namespace WHERE nspname = 'rigel'",
+            );
+            if is_loaded == 0 {
+                0
+            } else {
+                number(&mut database, SEARCHED)
+            }
+        };
+        a_server_hangs(&place, &server, &mut searched);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_signal_ends_a_run_whose_mariadb_hangs() {
+    test("a_signal_ends_a_run_whose_mariadb_hangs", || {
+        let place = Place::in_memory("sql-hang-mariadb");
+        let server = serve_mariadb(&place)?;
+        let url = server.url().to_string();
+        let mut searched = || {
+            let options = mysql::Opts::from_url(&url).unwrap();
+            let mut database = mysql::Conn::new(options).unwrap();
+            let row: (String, i64) = database
+                .query_first("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'")
+                .unwrap()
+                .unwrap();
+            row.1
+        };
+        a_server_hangs(&place, &server, &mut searched);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_watch_says_that_a_server_does_not_answer_and_ends() {
+    test("a_watch_says_that_a_server_does_not_answer", || {
+        let place = Place::in_memory("sql-hang-watch");
+        let server = serve(&postgres_15()?, &place, &[]);
+        let line = format!("watch {} --every 1s --for 10h --out run", server.url());
+        let mut child = begun_into(&place, &line, "stderr");
+        let printed = || std::fs::read_to_string(place.0.join("stderr")).unwrap();
+        wait_until("it watches", || printed().contains("interval 2: "));
+        let hung = Hung::begin(&server);
+        wait_until("the gap is said", || {
+            printed().contains("the server did not answer in time")
+        });
+        wait_until("the stall is said", || {
+            printed().contains("nothing has completed for 10 s")
+        });
+        signal(&child, "TERM");
+        wait_until("the program ends while the server hangs", || {
+            child.try_wait().unwrap().is_some()
+        });
+        drop(hung);
+        // Of the intervals without an answer none says "0/s".
+        let printed = printed();
+        let after = printed.split("did not answer in time").nth(1).unwrap();
+        assert!(!after.contains("0/s"), "{printed}");
+        Ok(())
+    });
 }

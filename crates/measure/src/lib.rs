@@ -2,9 +2,11 @@
 //!
 //! Input: plans and targets. Output: records in a journal. It prints nothing.
 
+mod asked;
 pub mod drive;
 pub mod preflight;
 pub mod run;
+mod stalls;
 pub mod watch;
 
 #[cfg(test)]

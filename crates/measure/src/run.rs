@@ -69,7 +69,7 @@ pub fn measure<'a>(
             measured.merged
         } else {
             if let Some(warming) = warming {
-                bench.drive(&warming, stop, None, &mut |_| ())?;
+                bench.warm(&warming, stop, listen)?;
             }
             bench.measure_point(&point, stop, listen)?
         };

@@ -4,6 +4,9 @@ use super::Nanos;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// From this time without a completion on, storage or a server counts as stalled.
+pub const STALLED: Nanos = Nanos::from_secs(10);
+
 /// Outstanding operations while nothing completes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StalledIo {

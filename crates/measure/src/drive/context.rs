@@ -56,8 +56,9 @@ impl PointContext<'_> {
     /// The state of the running point.
     pub(super) fn shown(&self, stalled: Option<StalledIo>) -> Shown {
         let from = self.stage.from();
+        let origin = self.stage.has_set_off().then(|| self.stage.origin());
         Shown {
-            elapsed: self.clock.now().since(self.stage.origin()),
+            elapsed: origin.map_or(Nanos(0), |origin| self.clock.now().since(origin)),
             measuring_since: (from != Nanos::MAX).then(|| from.since(self.stage.origin())),
             classes: Arc::clone(&self.live),
             seconds: Arc::clone(&self.seconds),
@@ -99,6 +100,8 @@ impl PointContext<'_> {
 pub(super) struct Gate {
     pub(super) ready: AtomicUsize,
     pub(super) open: AtomicBool,
+    /// When workers began to become ready.
+    pub(super) closed_at: Nanos,
 }
 
 impl Gate {

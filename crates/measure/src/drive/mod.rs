@@ -214,6 +214,7 @@ fn drive_point(
         gate: Gate {
             ready: AtomicUsize::new(0),
             open: AtomicBool::new(clock.is_virtual()),
+            closed_at: clock.now(),
         },
         clock,
     };
@@ -405,8 +406,8 @@ fn run_workers(
     deliver: &mut Deliver<'_>,
 ) {
     let works: Vec<SharedWork> = slots_of_workers.iter().map(|_| Mutex::default()).collect();
-    let mut see = |stalled| {
-        if context.stage.has_set_off() {
+    let mut see = |stalled: Option<StalledIo>| {
+        if context.stage.has_set_off() || stalled.is_some() {
             show(context.shown(stalled));
         }
     };
@@ -486,17 +487,28 @@ fn run_threads<'scope, 'a: 'scope>(
         }
     }
     let is_over = || threads.iter().all(ScopedJoinHandle::is_finished);
+    let mut silence = Silence::new(context.clock.now());
+    let mut looked = context.clock.now();
+    // A server may not answer while sessions are opened.
     while context.gate.ready.load(Ordering::Acquire) < threads.len() && !is_over() {
         context.clock.wait_until(context.clock.now().plus(GATE));
+        if context.clock.now().since(looked) >= WATCH {
+            looked = context.clock.now();
+            let patience = watch_point(context, works, &mut silence);
+            see(silence.stalled);
+            if patience != Patience::Wait {
+                break;
+            }
+        }
     }
     if let Some(cue) = context.terms.cue
         && context.point.warm_up == WarmUp::NONE
+        && !context.stage.has_given_up()
     {
         await_start(context, cue);
     }
     context.gate.open.store(true, Ordering::Release);
     threads.iter().for_each(|thread| thread.thread().unpark());
-    let mut silence = Silence::new(context.clock.now());
     while !is_over() {
         context.clock.wait_until(context.clock.now().plus(WATCH));
         let patience = watch_point(context, works, &mut silence);
@@ -531,11 +543,20 @@ fn watch_point(context: &PointContext, works: &[SharedWork], silence: &mut Silen
     let completed = |class: &LiveClass| {
         class.done.load(Ordering::Relaxed) + class.failed.load(Ordering::Relaxed)
     };
-    let completed = context.live.iter().map(completed).sum();
+    let ready = context.gate.ready.load(Ordering::Acquire);
+    let completed = context.live.iter().map(completed).sum::<u64>() + ready as u64;
     // A point that has ended by itself waits no longer either, once a stop is requested.
     let is_stopped = stage.was_stopped() || is_stop_requested;
     let ending = (is_stopped, stage.has_given_up());
-    let patience = silence.look(now, completed, ending, || outstanding(works));
+    let patience = silence.look(now, completed, ending, || {
+        let mut outstanding = outstanding(works);
+        let opening = works.len().saturating_sub(ready) as u64;
+        if opening > 0 {
+            outstanding.count += opening;
+            outstanding.oldest = outstanding.oldest.min(context.gate.closed_at);
+        }
+        outstanding
+    });
     match patience {
         Patience::End => {
             stage.stop(now);

@@ -6,10 +6,7 @@
 
 use super::lane::Outstanding;
 use super::shown::WATCH;
-use rigel_model::{Nanos, StalledIo};
-
-/// From this time without a completion on, the storage counts as stalled.
-const STALLED: Nanos = Nanos::from_secs(10);
+use rigel_model::{Nanos, STALLED, StalledIo};
 
 /// A point ends after this time without a completion, so that an unattended run does not hang for
 /// ever.

@@ -4,10 +4,12 @@
 //! written to a target before the guard permits it, and nothing is measured before it was
 //! inspected.
 
-mod stalls;
+mod samples;
+mod server;
 
 use crate::drive::{self, Cue, DetachedTerms, Live};
 use crate::preflight;
+use crate::stalls::PointStall;
 use rigel_analyse as analyse;
 use rigel_analyse::plan::orion::VolumeShape;
 use rigel_database::Access;
@@ -20,15 +22,16 @@ use rigel_device::engine::scratch::{self, Scratch};
 use rigel_device::engine::sim::Sim;
 use rigel_device::engine::uring::SLOTS_MAX;
 use rigel_device::engine::volume::Volume;
-use rigel_device::engine::{self, Engine, ServerMonitor, guard};
+use rigel_device::engine::{self, Engine, guard};
 use rigel_device::observe::{self, Observer};
 use rigel_model::record::journal::EngineChoice;
 use rigel_model::record::{End, PointRecord, RankRecord, StallEvent, Window};
 use rigel_model::{
-    Bytes, Error, Finding, FindingName, Host, Layout, Nanos, Point, PointLimits, Sample,
-    ServerSample, Severity, SqlWork, Stream, Target, TargetFacts, VolumeMember,
+    Bytes, Error, Finding, FindingName, Host, Layout, Nanos, Point, PointLimits, Sample, Severity,
+    SqlWork, Stream, Target, TargetFacts, VolumeMember,
 };
-use stalls::PointStall;
+use samples::PointSamples;
+pub(super) use server::ServerCounters;
 use std::fmt;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -99,11 +102,11 @@ pub enum ServerWatch<'a> {
 /// The servers whose counters a bench samples.
 enum CountedServers {
     /// Those of its engine.
-    Own,
+    Own(ServerCounters),
     /// Those of all ranks, by an engine that has no sessions.
-    OfAll(Box<dyn Engine>),
+    OfAll(ServerCounters),
     /// None.
-    Elsewhere,
+    None,
 }
 
 /// Progress of preparing a bench and of measuring.
@@ -382,7 +385,7 @@ impl Bench {
         }
         Ok(Self {
             engine: engine.into(),
-            counted: CountedServers::Own,
+            counted: CountedServers::None,
             observer: Observer::new(devices),
             workers: request.workers,
             scratch: scratch.map(Arc::new),
@@ -415,12 +418,14 @@ impl Bench {
         })?;
         let (engine, server, findings) =
             rigel_database::open(access.clone(), work, statement_timeout)?;
+        let engine: Arc<dyn Engine> = engine.into();
         let counted = match watch {
-            ServerWatch::Own => CountedServers::Own,
+            ServerWatch::Own => ServerCounters::of(&engine).map(CountedServers::Own),
             ServerWatch::All(all) => {
-                CountedServers::OfAll(rigel_database::open(all.clone(), work, None)?.0)
+                let of_all = rigel_database::open(all.clone(), work, None)?.0.into();
+                ServerCounters::of(&of_all).map(CountedServers::OfAll)
             }
-            ServerWatch::Elsewhere => CountedServers::Elsewhere,
+            ServerWatch::Elsewhere => None,
         };
         // A thread for each CPU: it has one session, or several whose answers it waits for together.
         let cpus = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -437,8 +442,8 @@ impl Bench {
         Ok(Self {
             limits: PointLimits::of(&points, usable, request.writes, true),
             points,
-            engine: engine.into(),
-            counted,
+            engine,
+            counted: counted.unwrap_or(CountedServers::None),
             observer: Observer::new(devices),
             workers: request.workers.max(cpus),
             scratch: None,
@@ -469,7 +474,7 @@ impl Bench {
             limits: PointLimits::of(&points, usable, request.writes, false),
             points,
             engine: engine.into(),
-            counted: CountedServers::Own,
+            counted: CountedServers::None,
             observer: Observer::new(Vec::<String>::new()),
             workers: request.workers,
             scratch: None,
@@ -590,11 +595,7 @@ impl Bench {
         cue: Option<&Cue>,
         listen: &mut Listen,
     ) -> Result<PointRecord, Error> {
-        let monitor = self.own_monitor();
-        if let Some(monitor) = monitor {
-            monitor.begin();
-        }
-        let mut samples: Vec<Sample> = vec![self.sample(Nanos(0))];
+        let mut samples = PointSamples::begin(&self.observer, self.own_servers());
         // One sample of counters per window of operations: the windows of a soak are wide.
         let every = point.window.max(SAMPLE);
         let mut due = every;
@@ -604,37 +605,32 @@ impl Bench {
             if let Some(event) = stall.look(live.stalled) {
                 listen(Event::Stall(&event));
             }
-            if let Some(monitor) = monitor {
-                monitor.look();
-            }
+            samples.look(live.elapsed);
             if live.elapsed >= due {
                 due = live.elapsed.plus(every);
-                samples.push(self.sample(live.elapsed));
-            } else if monitor.is_none() && !is_measuring && live.measuring_since.is_some() {
+                samples.take(live.elapsed);
+            } else if !samples.has_server() && !is_measuring && live.measuring_since.is_some() {
                 // From here on the kernel's counters are those of measured operations.
-                samples.push(self.sample(live.elapsed));
+                samples.take(live.elapsed);
             }
             is_measuring = live.measuring_since.is_some();
             listen(Event::Live {
                 point,
                 live,
-                samples: &samples,
+                samples: samples.taken(),
                 ranks: None,
             });
         };
-        let mut record = self.drive(point, stop, cue, &mut watch)?;
+        let driven = self.drive(point, stop, cue, &mut watch);
         if let Some(event) = stall.end() {
             listen(Event::Stall(&event));
         }
-        if let Some(monitor) = monitor {
-            monitor.flush();
-        }
-        // Waiting for the last operations takes time too.
-        let end = samples
-            .last()
-            .map_or(Nanos(0), |last| last.at)
-            .max(record.warm_up.plus(record.measured));
-        samples.push(self.sample(end));
+        let is_broken = !matches!(&driven, Ok(record) if !matches!(record.end, End::Broken(_)));
+        let end = driven
+            .as_ref()
+            .map_or(Nanos(0), |record| record.warm_up.plus(record.measured));
+        let samples = samples.end(end, is_broken, stop);
+        let mut record = driven?;
         // The model's time is not the host's, and no figure depends on what the host does
         // meanwhile.
         record.samples = if self.engine.clock().is_virtual() {
@@ -647,37 +643,20 @@ impl Bench {
 }
 
 impl Bench {
-    /// Samples the counters of the host, and of the server if there is one.
-    fn sample(&self, at: Nanos) -> Sample {
-        let mut sample = self.observer.sample(at);
-        sample.server = self.own_monitor().and_then(counters);
-        sample
-    }
-
-    fn own_monitor(&self) -> Option<&dyn ServerMonitor> {
-        self.engine
-            .server_monitor()
-            .filter(|_| matches!(self.counted, CountedServers::Own))
-    }
-
-    /// Watches the servers of all ranks, at the rank that does so.
-    pub(super) fn monitor_of_all(&self) -> Option<&dyn ServerMonitor> {
+    fn own_servers(&self) -> Option<&ServerCounters> {
         match &self.counted {
-            CountedServers::OfAll(engine) => engine.server_monitor(),
-            CountedServers::Own | CountedServers::Elsewhere => None,
+            CountedServers::Own(servers) => Some(servers),
+            CountedServers::OfAll(_) | CountedServers::None => None,
         }
     }
-}
 
-/// The counters of servers, with those of their processes if they run on this machine.
-pub(super) fn counters(monitor: &dyn ServerMonitor) -> Option<Box<ServerSample>> {
-    let mut server = monitor.counters()?;
-    if let Some(processes) = observe::processes_below(&monitor.processes()) {
-        server.cpu = Some(processes.cpu);
-        server.storage_read = processes.storage_read;
-        server.storage_written = processes.storage_written;
+    /// The counters of the servers of all ranks, at the rank that reads them.
+    pub(super) fn servers_of_all(&self) -> Option<&ServerCounters> {
+        match &self.counted {
+            CountedServers::OfAll(servers) => Some(servers),
+            CountedServers::Own(_) | CountedServers::None => None,
+        }
     }
-    Some(Box::new(server))
 }
 
 /// Path and identity of a target.

@@ -12,13 +12,13 @@
 
 mod now;
 
-use super::bench::{Bench, Event, Listen, counters};
+use super::bench::{Bench, Event, Listen, ServerCounters};
 use crate::drive::Cue;
 use now::{RunningCounts, RunningSum, Teller};
 use rigel_analyse as analyse;
 use rigel_analyse::plan::ranks::of_rank;
 use rigel_model::record::ranks::{RankClock, RankRecord, merged};
-use rigel_model::record::{PointRecord, Window};
+use rigel_model::record::{End, PointRecord, Window};
 use rigel_model::{Error, Nanos, Point, Sample, Until};
 use rigel_ranks::{ClockOffset, Ranks};
 use serde::{Deserialize, Serialize};
@@ -134,11 +134,8 @@ pub(super) fn measure(
         },
     };
     // Before any session is open, since a server counts for all of them.
-    let monitor = bench.monitor_of_all();
-    let before = monitor.map(|monitor| {
-        monitor.begin();
-        counters(monitor)
-    });
+    let servers = bench.servers_of_all();
+    let before = servers.map(ServerCounters::begin);
     let parts = if is_model {
         conductor.one_after_the_other(warming)?
     } else {
@@ -163,8 +160,8 @@ pub(super) fn measure(
     let parts = conductor.records(parts, &after);
     let merged = merged(started.unwrap_or_default(), &parts);
     Ok(merged.map(|mut merged| {
-        if let Some((monitor, before)) = monitor.zip(before) {
-            monitor.flush();
+        if let Some((servers, before)) = servers.zip(before) {
+            let is_broken = matches!(merged.end, End::Broken(_));
             let end = merged.warm_up.plus(merged.measured);
             let of_servers = |at, server| Sample {
                 at,
@@ -173,7 +170,7 @@ pub(super) fn measure(
             };
             merged.samples = vec![
                 of_servers(Nanos(0), before),
-                of_servers(end, counters(monitor)),
+                of_servers(end, servers.end(is_broken, stop)),
             ];
         }
         Together { merged, parts }
@@ -284,9 +281,6 @@ impl Conductor<'_> {
             let Event::Live { live, samples, .. } = event else {
                 return;
             };
-            if let Some(monitor) = self.bench.monitor_of_all() {
-                monitor.look();
-            }
             let counts = teller.counts(live, &point);
             let windows = teller.windows(live, &point, counts.is_some());
             let mut now = self.now();

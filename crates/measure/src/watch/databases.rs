@@ -4,12 +4,12 @@
 //! Input: connections. Output: a [`DatabaseInterval`] for each when an interval ends. A connection
 //! that was lost is a gap, and is made again.
 
+use crate::asked::{Asked, PATIENCE, Respondent};
 use rigel_database::{Access, ServerStatus};
 use rigel_device::{clock, rights};
 use rigel_model::Nanos;
 use rigel_model::record::DatabaseInterval;
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 /// Time between two looks at the waits of sessions.
@@ -18,20 +18,13 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Looks that are left out after a connection failed, before the next attempt.
 const PAUSE_LOOKS: u32 = 10;
 
-/// Time within which a server must answer at the beginning.
-const PATIENCE: Nanos = Nanos::from_secs(2);
-
 /// Names of waits that are kept apart in an interval; more are counted together.
 const WAITS_MAX: usize = 200;
 
 /// A database that is observed.
 pub(super) struct DatabaseWatch {
     name: String,
-    ask: Sender<u64>,
-    answers: Receiver<DatabaseReading>,
-    asked: u64,
-    /// The answer to the last question, if it is here.
-    answer: Option<DatabaseReading>,
+    asked: Asked<Observed>,
     before: Result<Reading, String>,
 }
 
@@ -44,7 +37,6 @@ struct Reading {
 
 /// What the thread answers.
 struct DatabaseReading {
-    number: u64,
     reading: Result<Reading, String>,
     waits: BTreeMap<String, u64>,
     looks: u64,
@@ -53,28 +45,17 @@ struct DatabaseReading {
 impl DatabaseWatch {
     /// Begins to observe through an open connection.
     pub(super) fn begin(name: String, access: Access, status: ServerStatus) -> Self {
-        let (ask, asked) = channel();
-        let (answer, answers) = channel();
-        std::thread::spawn(move || {
-            let mut observer = Observed {
-                access,
-                status: Some(status),
-                pause: 0,
-                why: String::new(),
-                waits: BTreeMap::new(),
-                looks: 0,
-            };
-            // A thread that ends is a gap.
-            if rights::give_up_all().is_ok() {
-                observer.answer_all(&asked, &answer);
-            }
-        });
+        let observed = Observed {
+            access,
+            status: Some(status),
+            pause: 0,
+            why: String::new(),
+            waits: BTreeMap::new(),
+            looks: 0,
+        };
         let mut watch = Self {
             name,
-            ask,
-            answers,
-            asked: 0,
-            answer: None,
+            asked: Asked::begin(observed, LOOK),
             before: Err("it was not read yet".into()),
         };
         watch.ask();
@@ -85,10 +66,7 @@ impl DatabaseWatch {
 
     /// Asks for a reading now; [`DatabaseWatch::end`] has the answer.
     pub(super) fn ask(&mut self) {
-        self.asked += 1;
-        self.answer = None;
-        // A thread that ended does not answer, and that is a gap.
-        let _ = self.ask.send(self.asked);
+        self.asked.ask(());
     }
 
     /// What happened since the last call, until the reading that was asked for.
@@ -126,22 +104,18 @@ impl DatabaseWatch {
     }
 
     /// Waits for the answer to the last question, at most until `deadline` on the monotonic clock.
-    /// Answers to earlier questions came too late, and are left out.
     pub(super) fn wait(&mut self, deadline: Nanos) {
-        while self.answer.is_none() {
-            let left = Duration::from_nanos(deadline.since(clock::monotonic()).0);
-            match self.answers.recv_timeout(left) {
-                Ok(answer) if answer.number == self.asked => self.answer = Some(answer),
-                Ok(_) => {}
-                Err(_) => return,
-            }
-        }
+        self.asked.wait(deadline);
+    }
+
+    /// Its name, and how long it has not answered.
+    pub(super) fn silence(&self) -> (&str, Nanos) {
+        (&self.name, self.asked.busy_for())
     }
 
     /// The answer to the last question, or that there is none.
     fn take(&mut self) -> DatabaseReading {
-        self.answer.take().unwrap_or_else(|| DatabaseReading {
-            number: self.asked,
+        self.asked.take().unwrap_or_else(|| DatabaseReading {
             reading: Err("the server did not answer in time".into()),
             waits: BTreeMap::new(),
             looks: 0,
@@ -196,28 +170,19 @@ struct Observed {
     looks: u64,
 }
 
-impl Observed {
-    /// Looks at the waits and answers, until nobody asks any more.
-    fn answer_all(&mut self, asked: &Receiver<u64>, answer: &Sender<DatabaseReading>) {
-        loop {
-            let number = match asked.recv_timeout(LOOK) {
-                Ok(number) => number,
-                Err(RecvTimeoutError::Timeout) => {
-                    self.look();
-                    continue;
-                }
-                Err(RecvTimeoutError::Disconnected) => return,
-            };
-            let reading = self.read();
-            let answered = answer.send(DatabaseReading {
-                number,
-                reading,
-                waits: std::mem::take(&mut self.waits),
-                looks: std::mem::take(&mut self.looks),
-            });
-            if answered.is_err() {
-                return;
-            }
+impl Respondent for Observed {
+    type Question = ();
+    type Answer = DatabaseReading;
+
+    fn begin(&mut self) -> bool {
+        rights::give_up_all().is_ok()
+    }
+
+    fn answer(&mut self, (): ()) -> DatabaseReading {
+        DatabaseReading {
+            reading: self.read(),
+            waits: std::mem::take(&mut self.waits),
+            looks: std::mem::take(&mut self.looks),
         }
     }
 
@@ -236,7 +201,9 @@ impl Observed {
             *self.waits.entry(name).or_default() += count;
         }
     }
+}
 
+impl Observed {
     fn read(&mut self) -> Result<Reading, String> {
         if self.pause > 0 {
             return Err(self.why.clone());
@@ -275,20 +242,18 @@ impl Observed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::asked::tests::{Answers, by_hand};
 
     /// A database that was asked once, and the other end of its answers.
-    fn asked() -> (DatabaseWatch, Sender<DatabaseReading>) {
-        let (answer, answers) = channel();
+    fn asked() -> (DatabaseWatch, Answers<Observed>) {
+        let (asked, answers) = by_hand();
         let mut watch = DatabaseWatch {
             name: "db".into(),
-            ask: channel().0,
-            answers,
-            asked: 0,
-            answer: None,
+            asked,
             before: Ok(reading()),
         };
         watch.ask();
-        (watch, answer)
+        (watch, answers)
     }
 
     fn reading() -> Reading {
@@ -298,13 +263,14 @@ mod tests {
         }
     }
 
-    fn answer(number: u64) -> DatabaseReading {
-        DatabaseReading {
-            number,
+    /// An answer to this question.
+    fn answer(number: u64) -> (u64, DatabaseReading) {
+        let reading = DatabaseReading {
             reading: Ok(reading()),
             waits: BTreeMap::new(),
-            looks: 1,
-        }
+            looks: number,
+        };
+        (number, reading)
     }
 
     #[test]
@@ -318,8 +284,9 @@ mod tests {
             });
             watch.wait(far);
         });
-        assert_eq!(watch.answer.as_ref().map(|answer| answer.number), Some(1));
-        assert!(watch.end().counters.is_some());
+        let interval = watch.end();
+        assert_eq!(interval.looks, 1);
+        assert!(interval.counters.is_some());
     }
 
     #[test]

@@ -13,6 +13,8 @@ mod requests;
 pub use disks::disks_below;
 pub use requests::{DiskPart, Requests};
 
+use crate::asked::PATIENCE;
+use crate::stalls::Stall;
 use databases::DatabaseWatch;
 use reader::TraceReader;
 use rigel_analyse::request::{WatchRequest, WatchedDisk};
@@ -21,7 +23,7 @@ use rigel_device::clock;
 use rigel_device::engine::trace::BlockTrace;
 use rigel_device::observe::{disk_counters, own_memory};
 use rigel_model::record::{DiskInterval, TracedRequests, WatchedInterval};
-use rigel_model::{Counters, Finding, FindingName, Moment, Nanos};
+use rigel_model::{Counters, Finding, FindingName, Moment, Nanos, STALLED, StalledIo};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -31,9 +33,6 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Number of times that counters are read at the edge of an interval. The fastest reading counts: this
 /// process was not interrupted in it.
 const READINGS_MAX: usize = 3;
-
-/// Longest time for which databases may answer at the end of an interval, all together.
-const PATIENCE: Nanos = Nanos::from_secs(2);
 
 /// A database that is to be observed: its URL without a password, and an open connection.
 pub type WatchedServer = (String, Access, ServerStatus);
@@ -45,6 +44,8 @@ pub struct Watcher {
     /// One for each disk of the request; `None` for one that cannot be traced.
     requests: Vec<Option<Requests>>,
     databases: Vec<DatabaseWatch>,
+    /// The silence of each database.
+    stalls: Vec<Stall>,
     /// Events that were lost in this interval.
     lost: u64,
     /// When the first interval began, on the monotonic clock.
@@ -87,7 +88,7 @@ impl Watcher {
         if !counted.is_empty() {
             findings.push(without_queue(&counted));
         }
-        let databases = servers
+        let databases: Vec<DatabaseWatch> = servers
             .into_iter()
             .map(|(name, access, status)| DatabaseWatch::begin(name, access, status))
             .collect();
@@ -101,6 +102,7 @@ impl Watcher {
         let watcher = Self {
             requests,
             trace,
+            stalls: databases.iter().map(|_| Stall::default()).collect(),
             databases,
             lost: 0,
             origin: Nanos(begin.at.0.saturating_sub(since.0)),
@@ -130,13 +132,19 @@ impl Watcher {
         self.next
     }
 
-    /// Observes the next interval: to its end on the timetable, or until `stop` is set.
-    pub fn interval(&mut self, stop: &AtomicBool) -> WatchedInterval {
+    /// Observes the next interval: to its end on the timetable, or until `stop` is set. Tells `trouble`
+    /// of a database that has not answered for ten seconds.
+    pub fn interval(
+        &mut self,
+        stop: &AtomicBool,
+        trouble: &mut dyn FnMut(&str),
+    ) -> WatchedInterval {
         let due = self.origin.0 + u64::from(self.next) * self.request.every.0;
         while clock::monotonic().0 < due && !stop.load(Ordering::Relaxed) {
             let left = Duration::from_nanos(due.saturating_sub(clock::monotonic().0));
             std::thread::sleep(left.min(LOOK));
             self.read_trace(BlockTrace::settled(clock::monotonic().0));
+            self.look_at_databases(trouble);
         }
         let is_planned_last = self.request.intervals() == Some(self.next);
         let is_last = is_planned_last || stop.load(Ordering::Relaxed);
@@ -172,7 +180,22 @@ impl Watcher {
         interval
     }
 
-    /// Waits until the databases have answered.
+    /// Tells of databases that have stopped answering, or answer again.
+    fn look_at_databases(&mut self, trouble: &mut dyn FnMut(&str)) {
+        for (database, stall) in self.databases.iter().zip(&mut self.stalls) {
+            let (name, silent) = database.silence();
+            let stalled = (silent >= STALLED).then_some(StalledIo {
+                silent,
+                outstanding: 1,
+                oldest: silent,
+            });
+            if let Some((change, stalled)) = stall.look(stalled) {
+                trouble(&format!("{name}: {}", change.words(stalled)));
+            }
+        }
+    }
+
+    /// Waits until the databases have answered, all together no longer than the patience with one.
     fn wait_for_databases(&mut self) {
         let patience = PATIENCE.0.min(self.request.every.0 / 2);
         let deadline = Nanos(clock::monotonic().0 + patience);
@@ -324,7 +347,7 @@ mod tests {
         assert_eq!(findings[0].name, "not-traced");
         assert!(findings[0].what.contains("the I/O of none is counted"));
         assert_eq!(watcher.about(), "the kernel's counters of its disks");
-        let interval = watcher.interval(&AtomicBool::new(true));
+        let interval = watcher.interval(&AtomicBool::new(true), &mut |_| ());
         assert_eq!(interval.disks[0].traced, None);
     }
 
@@ -342,7 +365,10 @@ mod tests {
         assert_eq!(next(47, 2), 5);
         assert_eq!(next(0, 0), 1);
         let (mut watcher, _) = Watcher::begin(&of_no_disk(), Vec::new(), Nanos::from_secs(17), 2);
-        assert_eq!(watcher.interval(&AtomicBool::new(true)).number, 3);
+        assert_eq!(
+            watcher.interval(&AtomicBool::new(true), &mut |_| ()).number,
+            3
+        );
         assert_eq!(watcher.next_number(), 4);
     }
 }

@@ -31,22 +31,24 @@ pub struct StallEvent {
     pub stalled: StalledIo,
 }
 
-impl fmt::Display for StallEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            coordinates,
-            change,
-            stalled,
-            ..
-        } = self;
-        match change {
-            StallChange::Begun | StallChange::Lasts => write!(f, "{coordinates}: {stalled}"),
-            StallChange::Over => write!(
-                f,
-                "{coordinates}: operations complete again, after {:.0} s",
+impl StallChange {
+    /// What happened, in words, with the outstanding operations.
+    #[must_use]
+    pub fn words(self, stalled: StalledIo) -> String {
+        match self {
+            Self::Begun | Self::Lasts => stalled.to_string(),
+            Self::Over => format!(
+                "operations complete again, after {:.0} s",
                 stalled.silent.as_secs_f64()
             ),
-            StallChange::Ended => write!(f, "{coordinates}: ended while {stalled}"),
+            Self::Ended => format!("ended while {stalled}"),
         }
+    }
+}
+
+impl fmt::Display for StallEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = self.change.words(self.stalled);
+        write!(f, "{}: {words}", self.coordinates)
     }
 }

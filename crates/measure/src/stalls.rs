@@ -1,56 +1,73 @@
-//! Notes when storage stops answering, and when it goes on.
+//! Notes when storage or a server stops answering, and when it goes on.
+//!
+//! Input: at each look, what is outstanding while nothing completes. Output: what is to be reported.
 
 use rigel_device::clock;
 use rigel_model::record::{StallChange, StallEvent};
 use rigel_model::{Coordinates, StalledIo};
 
-/// The stall of a running point, as far as it was reported.
-pub(in crate::run) struct PointStall {
-    coordinates: Coordinates,
+/// A stall, as far as it was reported.
+#[derive(Default)]
+pub(crate) struct Stall {
     /// As it was at the last look, and when it was reported last.
     current: Option<(StalledIo, StalledIo)>,
 }
 
-impl PointStall {
-    pub(super) fn new(coordinates: Coordinates) -> Self {
-        Self {
-            coordinates,
-            current: None,
-        }
-    }
-
-    /// What is to be reported of the point after a look. A stall that lasts is reported whenever it
-    /// has lasted twice as long.
-    pub(super) fn look(&mut self, stalled: Option<StalledIo>) -> Option<StallEvent> {
-        let (change, shown) = match (stalled, self.current) {
-            (None, None) => return None,
+impl Stall {
+    /// What is to be reported after a look. A stall that lasts is reported whenever it has lasted
+    /// twice as long.
+    pub(crate) fn look(&mut self, stalled: Option<StalledIo>) -> Option<(StallChange, StalledIo)> {
+        match (stalled, self.current) {
+            (None, None) => None,
             (Some(stalled), None) => {
                 self.current = Some((stalled, stalled));
-                (StallChange::Begun, stalled)
+                Some((StallChange::Begun, stalled))
             }
             (Some(stalled), Some((_, reported))) => {
                 let is_due = stalled.silent.0 >= reported.silent.0.saturating_mul(2);
                 self.current = Some((stalled, if is_due { stalled } else { reported }));
-                if !is_due {
-                    return None;
-                }
-                (StallChange::Lasts, stalled)
+                is_due.then_some((StallChange::Lasts, stalled))
             }
             (None, Some((last, _))) => {
                 self.current = None;
-                (StallChange::Over, last)
+                Some((StallChange::Over, last))
             }
-        };
-        Some(self.event(change, shown))
+        }
     }
 
-    /// What is to be reported when the point has ended: whether it ended in a stall.
-    pub(super) fn end(&self) -> Option<StallEvent> {
+    /// What is to be reported at the end: whether it came during a stall.
+    pub(crate) fn end(&self) -> Option<(StallChange, StalledIo)> {
         let (last, _) = self.current?;
-        Some(self.event(StallChange::Ended, last))
+        Some((StallChange::Ended, last))
+    }
+}
+
+/// The stall of a running point.
+pub(crate) struct PointStall {
+    coordinates: Coordinates,
+    stall: Stall,
+}
+
+impl PointStall {
+    pub(crate) fn new(coordinates: Coordinates) -> Self {
+        Self {
+            coordinates,
+            stall: Stall::default(),
+        }
     }
 
-    fn event(&self, change: StallChange, stalled: StalledIo) -> StallEvent {
+    /// What is to be reported of the point after a look.
+    pub(crate) fn look(&mut self, stalled: Option<StalledIo>) -> Option<StallEvent> {
+        let reported = self.stall.look(stalled)?;
+        Some(self.event(reported))
+    }
+
+    /// What is to be reported when the point has ended.
+    pub(crate) fn end(&self) -> Option<StallEvent> {
+        self.stall.end().map(|reported| self.event(reported))
+    }
+
+    fn event(&self, (change, stalled): (StallChange, StalledIo)) -> StallEvent {
         StallEvent {
             coordinates: self.coordinates,
             noticed: clock::wall_time(),
