@@ -127,7 +127,9 @@ fn a_rank_measures_no_point_that_it_was_not_prepared_for() {
     };
     type Change<'a> = &'a dyn Fn(&mut Point);
     let changes: [(&str, Change<'_>); 6] = [
-        ("operations of 0 bytes", &|point| point.streams[0].length = 0),
+        ("operations of 0 bytes", &|point| {
+            point.streams[0].length = 0
+        }),
         ("4294967295 outstanding", &|point| {
             point.streams[0].load = Load::Closed { depth: u32::MAX };
         }),

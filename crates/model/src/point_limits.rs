@@ -194,7 +194,10 @@ mod tests {
         refused(&|point| point.streams.clear(), "no stream");
         refused(&|point| point.window = Nanos(0), "windows last 0s");
         refused(&|point| point.window = Nanos(1), "1000000000 windows");
-        refused(&|point| point.streams[0].length = 0, "operations of 0 bytes");
+        refused(
+            &|point| point.streams[0].length = 0,
+            "operations of 0 bytes",
+        );
         refused(
             &|point| point.streams[0].length = 4096,
             "nothing was prepared",

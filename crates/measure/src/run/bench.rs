@@ -366,19 +366,7 @@ impl Bench {
             .unwrap_or_default();
         let (engine, warning) = engine::choose(&request.engine.name, volume, &lengths)?;
         look.findings.extend(warning);
-        let device =
-            |member: &VolumeMember| member.devices.first().map(|device| device.name.clone());
-        let mut devices: Vec<String> = look.target.members.iter().filter_map(device).collect();
-        devices.dedup();
-        if look
-            .target
-            .members
-            .iter()
-            .any(|member| member.devices.is_empty())
-        {
-            // Unless every member has a counter, the kernel's counts cannot be compared with ours.
-            devices.clear();
-        }
+        let devices = counted_devices(&look.target.members);
         if let Some(scratch) = &scratch {
             look.target.name = scratch.display_name().into();
             look.target.members[0].path = scratch.display_name().into();
@@ -736,4 +724,13 @@ fn refuse(findings: &[Finding], allow_holes: bool) -> Result<(), Error> {
         Some(finding) => Err(Error::usage(finding.what.clone(), finding.hint.clone())),
         None => Ok(()),
     }
+}
+
+/// Names of the disks whose counters are compared with ours: none unless every member has one.
+fn counted_devices(members: &[VolumeMember]) -> Vec<String> {
+    let first = |member: &VolumeMember| member.devices.first().map(|device| device.name.clone());
+    let devices: Option<Vec<String>> = members.iter().map(first).collect();
+    let mut devices = devices.unwrap_or_default();
+    devices.dedup();
+    devices
 }

@@ -762,6 +762,9 @@ fn read_lines<R: Asked>(
         let Some(header) = &header else {
             let first = serde_json::from_slice::<HeaderLine<Header<R>>>(&line.text);
             let first = first.map(|line| line.header).map_err(|error| {
+                if serde_json::from_slice::<JournalLine>(&line.text).is_ok() {
+                    return damaged(number, "a point before the header");
+                }
                 of_another_version::<R>(path, &line.text)
                     .unwrap_or_else(|| damaged(number, &error.to_string()))
             })?;
