@@ -50,7 +50,7 @@ pub(super) fn urls(targets: &[OsString]) -> Result<Option<Vec<String>>, Error> {
 pub(super) fn access(urls: &[String], args: &PasswordArgs) -> Result<Access, Error> {
     let environment = |name: &str| std::env::var(name).ok();
     let mut access = Access::parse(urls.iter().map(String::as_str), &environment)?;
-    access.password = password(&access, args)?;
+    set_passwords(&mut access, args)?;
     asked_if_wanted(access)
 }
 
@@ -66,14 +66,15 @@ pub(super) fn access_again(urls: &[String], args: &PasswordArgs) -> Result<Acces
         .iter()
         .map(|server| format!("resuming on '{server}', as the journal says\n"))
         .for_each(|said| remark_of_host(&spoken(&said)));
-    access.password = args.password_file.as_deref().map(first_line).transpose()?;
+    let password = args.password_file.as_deref().map(first_line).transpose()?;
     let variable = variable(&access);
-    if access.password.is_none() && std::env::var_os(variable).is_some() {
+    if password.is_none() && std::env::var_os(variable).is_some() {
         remark_of_host(&format!(
             "{variable} is not used for a server that comes from a journal: use --password-file, \
              or type the password when asked\n"
         ));
     }
+    password.inspect(|password| set_for_all(&mut access, password));
     asked_if_wanted(access)
 }
 
@@ -92,15 +93,25 @@ pub(super) fn tables_of(access: &Access) -> Result<Tables, Error> {
     })
 }
 
-/// Requests the password on the terminal if a server needs one and none is known.
+/// Requests the passwords on the terminal of the servers that need one and have none.
 fn asked_if_wanted(mut access: Access) -> Result<Access, Error> {
-    if access.password.is_none()
-        && std::io::stdin().is_terminal()
-        && rigel_database::wants_password(&access)?
-    {
-        access.password = Some(prompt::password(&access.servers[0])?);
+    if !std::io::stdin().is_terminal() {
+        return Ok(access);
+    }
+    for address in ranks::own_servers(&access).servers {
+        if access.password(&address).is_none() && rigel_database::wants_password(&access, &address)?
+        {
+            access.set_password(&address, prompt::password(&address)?);
+        }
     }
     Ok(access)
+}
+
+/// Sets the one password that the user gave for all servers of the command line.
+fn set_for_all(access: &mut Access, password: &Secret) {
+    for address in ranks::own_servers(access).servers {
+        access.set_password(&address, password.clone());
+    }
 }
 
 fn variable(access: &Access) -> &'static str {
@@ -111,32 +122,42 @@ fn variable(access: &Access) -> &'static str {
     }
 }
 
-fn password(access: &Access, args: &PasswordArgs) -> Result<Option<Secret>, Error> {
+/// Sets the passwords of the servers that this process uses.
+fn set_passwords(access: &mut Access, args: &PasswordArgs) -> Result<(), Error> {
     if let Some(path) = &args.password_file {
-        return first_line(path).map(Some);
+        set_for_all(access, &first_line(path)?);
+        return Ok(());
     }
     // An empty password counts as none, as in libpq.
     if let Some(password) = std::env::var(variable(access))
         .ok()
         .filter(|password| !password.is_empty())
     {
-        return Ok(Some(Secret::new(password)));
+        set_for_all(access, &Secret::new(password));
+        return Ok(());
     }
     if access.dbms() != Dbms::Postgres {
-        return Ok(None);
+        return Ok(());
     }
     let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".pgpass"));
     let Some(path) = std::env::var_os("PGPASSFILE")
         .map(PathBuf::from)
         .or_else(home)
     else {
-        return Ok(None);
+        return Ok(());
     };
-    let (found, why_not) = from_pgpass(&path, &access.servers[0]);
-    if let Some(why) = why_not {
-        remark_of_host(&format!("rigel: {why}\n"));
+    // A line of that file is for the servers that it names, and for no other.
+    for address in ranks::own_servers(access).servers {
+        let (password, why_not) = from_pgpass(&path, &address);
+        if let Some(why) = why_not {
+            remark_of_host(&format!("rigel: {why}\n"));
+            return Ok(());
+        }
+        if let Some(password) = password {
+            access.set_password(&address, password);
+        }
     }
-    Ok(found)
+    Ok(())
 }
 
 fn first_line(path: &Path) -> Result<Secret, Error> {

@@ -80,10 +80,114 @@ pub struct Address {
     pub tls: Tls,
     /// File with certificates of trusted authorities; `None` = the system's.
     pub authorities: Option<PathBuf>,
+    /// The ways of logging in that the user accepts; `None` = the default.
+    pub auth: Option<AuthMethods>,
+    /// Whether SCRAM is bound to the server's certificate.
+    pub binding: Binding,
+}
+
+/// Whether logging in is bound to the server's certificate, as libpq's `channel_binding`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Binding {
+    /// Never.
+    Disable,
+    /// Where both sides can.
+    #[default]
+    Prefer,
+    /// Always; a server that does not is refused.
+    Require,
+}
+
+/// A way of logging in to `PostgreSQL`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AuthMethod {
+    /// Nothing is asked for.
+    None,
+    /// The password itself.
+    Password,
+    /// A hash of it that whoever listens can test guesses with.
+    Md5,
+    /// A proof of both sides, from which nobody learns the password.
+    Scram,
+}
+
+impl AuthMethod {
+    const ALL: [Self; 4] = [Self::None, Self::Password, Self::Md5, Self::Scram];
+
+    /// Its name in `require_auth`.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Password => "password",
+            Self::Md5 => "md5",
+            Self::Scram => "scram-sha-256",
+        }
+    }
+}
+
+/// The ways of logging in of a `require_auth`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuthMethods([bool; 4]);
+
+impl AuthMethods {
+    /// Every way.
+    pub(super) const ALL: Self = Self([true; 4]);
+
+    /// Without those in which the server learns the password, or a hash of it, without a proof that
+    /// it is the right server.
+    const WITHOUT_PASSWORD: Self = Self([true, false, false, true]);
+
+    pub(super) fn contains(self, method: AuthMethod) -> bool {
+        self.0[method as usize]
+    }
+
+    /// Parses names with a comma between them, as libpq has them; with a `!` before each, all others
+    /// are accepted.
+    fn parse(text: &str) -> Result<Self, Error> {
+        // Known to libpq, and not supported here.
+        const OTHERS: [&str; 3] = ["gss", "sspi", "oauth"];
+        let wrong = |what: &str| {
+            Error::usage(
+                format!("require_auth {what}"),
+                "give password, md5, scram-sha-256 or none, with a comma between them; or each \
+                 with a ! before it, which accepts all others",
+            )
+        };
+        let is_negated = text.trim_start().starts_with('!');
+        let mut methods = [is_negated; 4];
+        for name in text.split(',').map(str::trim) {
+            let (is_excluded, name) = match name.strip_prefix('!') {
+                Some(name) => (true, name),
+                None => (false, name),
+            };
+            if is_excluded != is_negated {
+                return Err(wrong("has some names with a ! and some without"));
+            }
+            match AuthMethod::ALL.iter().find(|method| method.name() == name) {
+                Some(method) => methods[*method as usize] = !is_excluded,
+                None if is_excluded && OTHERS.contains(&name) => (),
+                None => return Err(wrong("has an unknown or unsupported method")),
+            }
+        }
+        Ok(Self(methods))
+    }
+}
+
+impl fmt::Display for AuthMethods {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = AuthMethod::ALL
+            .iter()
+            .filter(|method| self.contains(**method));
+        let names: Vec<_> = names.map(|method| method.name()).collect();
+        if names.is_empty() {
+            return f.write_str("!none,!password,!md5,!scram-sha-256");
+        }
+        f.write_str(&names.join(","))
+    }
 }
 
 /// Keys allowed in the query of a URL.
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 11] = [
     "host",
     "port",
     "user",
@@ -93,6 +197,16 @@ const KEYS: [&str; 9] = [
     "ssl-mode",
     "sslrootcert",
     "ssl-ca",
+    "require_auth",
+    "channel_binding",
+];
+
+/// Keys that the environment may set, and its variables. All are those of `PostgreSQL`.
+const VARIABLES: [(&str, &str); 4] = [
+    ("sslmode", "PGSSLMODE"),
+    ("sslrootcert", "PGSSLROOTCERT"),
+    ("require_auth", "PGREQUIREAUTH"),
+    ("channel_binding", "PGCHANNELBINDING"),
 ];
 
 const USAGE: &str = "write postgres://user@host:port/database or mysql://user@host:port/database, \
@@ -169,17 +283,14 @@ impl Address {
             database: plain(database)?,
             tls: Tls::Prefer,
             authorities: None,
+            auth: None,
+            binding: Binding::default(),
         };
-        let words = ["PGSSLMODE", "PGSSLROOTCERT"].map(|name| {
-            if dbms == Dbms::Postgres {
-                environment(name)
-            } else {
-                None
-            }
-        });
-        for (key, value) in ["sslmode", "sslrootcert"].into_iter().zip(words) {
-            if let Some(value) = value {
-                address.set(key, &value)?;
+        let mut trust = Trust::default();
+        for (key, variable) in VARIABLES {
+            let value = environment(variable).filter(|_| dbms == Dbms::Postgres);
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                address.set(key, &value, &mut trust)?;
             }
         }
         for part in query.split('&').filter(|part| !part.is_empty()) {
@@ -191,10 +302,32 @@ impl Address {
                     KEYS.join(", ")
                 )));
             }
-            address.set(key, &value)?;
+            if dbms != Dbms::Postgres && ["require_auth", "channel_binding"].contains(&key) {
+                return Err(wrong(&format!(
+                    "has {key} after the ?, which is for PostgreSQL"
+                )));
+            }
+            address.set(key, &value, &mut trust)?;
         }
+        address.protect(trust)?;
         address.fill_in(environment);
         Ok(address)
+    }
+
+    /// Applies mode and authorities, once all keys and the environment are read. Public authorities
+    /// have certificates for everybody: as in libpq, who trusts them must check the name too.
+    fn protect(&mut self, trust: Trust) -> Result<(), Error> {
+        match (trust.is_system, trust.mode) {
+            (true, Some(mode)) if mode != Tls::VerifyFull => {
+                return Err(Error::usage(
+                    "sslrootcert=system has an sslmode that does not check the server's name",
+                    "use sslmode=verify-full, or name the file of your own authority",
+                ));
+            }
+            (true, _) => self.tls = Tls::VerifyFull,
+            (false, mode) => self.tls = mode.unwrap_or(Tls::Prefer),
+        }
+        Ok(())
     }
 
     /// Fills in what the URL does not name: user, host and database, as the database's own programs do.
@@ -226,7 +359,7 @@ impl Address {
         }
     }
 
-    fn set(&mut self, key: &str, value: &str) -> Result<(), Error> {
+    fn set(&mut self, key: &str, value: &str, trust: &mut Trust) -> Result<(), Error> {
         match key {
             "host" | "socket" => self.host = value.into(),
             "port" => {
@@ -238,7 +371,7 @@ impl Address {
             "user" => self.user = value.into(),
             "dbname" => self.database = value.into(),
             "sslmode" | "ssl-mode" => {
-                self.tls = match value.to_ascii_lowercase().as_str() {
+                trust.mode = Some(match value.to_ascii_lowercase().as_str() {
                     "disable" | "disabled" => Tls::Disable,
                     "allow" | "prefer" | "preferred" => Tls::Prefer,
                     "require" | "required" => Tls::Require,
@@ -250,19 +383,45 @@ impl Address {
                             "give disable, prefer, require, verify-ca or verify-full",
                         ));
                     }
-                }
+                });
             }
             "sslrootcert" | "ssl-ca" => {
-                self.authorities = (value != "system").then(|| PathBuf::from(value));
-                if value == "system" {
-                    // As in libpq: a client that trusts all public authorities must at least check
-                    // the name.
-                    self.tls = Tls::VerifyFull;
+                trust.is_system = value == "system";
+                self.authorities = (!trust.is_system).then(|| PathBuf::from(value));
+            }
+            "require_auth" => self.auth = Some(AuthMethods::parse(value)?),
+            "channel_binding" => {
+                self.binding = match value {
+                    "disable" => Binding::Disable,
+                    "prefer" => Binding::Prefer,
+                    "require" => Binding::Require,
+                    _ => {
+                        return Err(Error::usage(
+                            "channel_binding has an unknown value",
+                            "give disable, prefer or require",
+                        ));
+                    }
                 }
             }
             _ => unreachable!("one of KEYS"),
         }
         Ok(())
+    }
+
+    /// True if whoever answers has to prove to be the server, by its certificate.
+    pub(super) fn is_verified(&self) -> bool {
+        let has_authority = self.authorities.is_some() && self.tls != Tls::Disable;
+        has_authority || matches!(self.tls, Tls::VerifyCa | Tls::VerifyFull)
+    }
+
+    /// The ways of logging in that are accepted over a connection that is encrypted or not.
+    pub(super) fn auth_methods(&self, is_encrypted: bool) -> AuthMethods {
+        self.auth
+            .unwrap_or(if is_encrypted && !self.is_local() && !self.is_verified() {
+                AuthMethods::WITHOUT_PASSWORD
+            } else {
+                AuthMethods::ALL
+            })
     }
 
     /// True if the server is reached through a local socket.
@@ -277,6 +436,14 @@ impl Address {
         let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
         self.is_socket() || self.host == "localhost" || self.host.parse().is_ok_and(is_loopback)
     }
+}
+
+/// What a URL and the environment say of the server's certificate.
+#[derive(Default)]
+struct Trust {
+    mode: Option<Tls>,
+    /// True if the system's authorities were named.
+    is_system: bool,
 }
 
 fn default_port(dbms: Dbms) -> u16 {
@@ -300,24 +467,37 @@ pub fn has_scheme(text: &str) -> bool {
         .is_some_and(|(scheme, _)| !scheme.is_empty() && scheme.bytes().all(is_of_scheme))
 }
 
-/// True if `text` contains a URL that may contain a password, with any scheme and in any form.
+/// True if `text` has `password=`, as libpq's settings have it, in any case and with blanks.
+#[must_use]
+pub fn names_password(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    let mut after = text.split("password").skip(1).map(str::trim_start);
+    after.any(|rest| rest.starts_with('=') || rest.starts_with("%3d"))
+}
+
+/// True if `text` may contain a password: as a URL, with any scheme and in any form, or as
+/// `password=`.
 #[must_use]
 pub fn may_hold_password(text: &str) -> bool {
     let url = text.split_once("://");
-    let signs = ["@", "%40", "password="];
-    url.is_some_and(|(_, rest)| {
-        signs
-            .iter()
-            .any(|sign| rest.to_ascii_lowercase().contains(sign))
-    })
+    let signs = ["@", "%40"];
+    names_password(text)
+        || url.is_some_and(|(_, rest)| {
+            signs
+                .iter()
+                .any(|sign| rest.to_ascii_lowercase().contains(sign))
+        })
 }
 
 /// `text` as errors may show it. If a URL may contain a password, only its scheme is shown, and its
-/// host if that part is unambiguous.
+/// host if that part is unambiguous; of other text that names a password, nothing.
 #[must_use]
 pub fn shown(text: &str) -> Cow<'_, str> {
-    let Some((scheme, rest)) = text.split_once("://").filter(|_| may_hold_password(text)) else {
+    if !may_hold_password(text) {
         return Cow::Borrowed(text);
+    }
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return Cow::Borrowed("…");
     };
     let scheme = scheme
         .rsplit(|character: char| !u8::try_from(character).is_ok_and(is_of_scheme))
@@ -375,6 +555,11 @@ impl fmt::Display for Address {
             Tls::VerifyCa => Some("verify-ca"),
             Tls::VerifyFull => Some("verify-full"),
         };
+        let binding = match self.binding {
+            Binding::Disable => Some("disable"),
+            Binding::Prefer => None,
+            Binding::Require => Some("require"),
+        };
         let authorities = self
             .authorities
             .as_ref()
@@ -382,6 +567,11 @@ impl fmt::Display for Address {
         let parts = [
             ("sslmode", tls.map(String::from)),
             ("sslrootcert", authorities),
+            (
+                "require_auth",
+                self.auth.map(|auth| encode(&auth.to_string())),
+            ),
+            ("channel_binding", binding.map(String::from)),
         ];
         for (number, (key, value)) in parts
             .into_iter()
@@ -413,8 +603,8 @@ fn encode(text: &str) -> String {
 pub struct Access {
     /// At least one server; all are equivalent.
     pub servers: Vec<Address>,
-    /// Password for all servers.
-    pub password: Option<Secret>,
+    /// Each goes to its own server alone.
+    passwords: Vec<(Address, Secret)>,
     /// Name of this run's sessions on the server.
     pub application: String,
 }
@@ -450,9 +640,23 @@ impl Access {
         );
         Ok(Self {
             servers,
-            password: None,
+            passwords: Vec::new(),
             application,
         })
+    }
+
+    /// The password for the server at `address`.
+    #[must_use]
+    pub fn password(&self, address: &Address) -> Option<&Secret> {
+        let mut passwords = self.passwords.iter();
+        let (_, password) = passwords.find(|(server, _)| server == address)?;
+        Some(password)
+    }
+
+    /// Sets the password for the server at `address`, and for no other.
+    pub fn set_password(&mut self, address: &Address, password: Secret) {
+        self.passwords.retain(|(server, _)| server != address);
+        self.passwords.push((address.clone(), password));
     }
 
     /// The servers of rank `rank` of `size`: every server is used by one rank, or, if there are more
@@ -461,9 +665,13 @@ impl Access {
     pub fn of_rank(&self, rank: usize, size: usize) -> Self {
         let first = rank % self.servers.len();
         let own = self.servers.iter().skip(first).step_by(size.max(1));
+        let servers: Vec<Address> = own.cloned().collect();
+        let mut passwords = self.passwords.clone();
+        passwords.retain(|(server, _)| servers.contains(server));
         Self {
-            servers: own.cloned().collect(),
-            ..self.clone()
+            servers,
+            passwords,
+            application: self.application.clone(),
         }
     }
 
@@ -477,7 +685,7 @@ impl Access {
     /// required: otherwise an attacker could claim that the server has no TLS, and read the
     /// password.
     pub(super) fn tls(&self, address: &Address) -> Tls {
-        let goes_out = self.password.is_some() && !address.is_local();
+        let goes_out = self.password(address).is_some() && !address.is_local();
         if goes_out && address.tls == Tls::Prefer {
             Tls::Require
         } else {
@@ -488,8 +696,10 @@ impl Access {
     /// Warns if a password leaves this machine without TLS because the user requested so.
     #[must_use]
     pub fn clear_text_warning(&self) -> Option<Finding> {
-        self.password.as_ref()?;
-        let in_clear = |address: &&Address| !address.is_local() && address.tls == Tls::Disable;
+        let in_clear = |address: &&Address| {
+            let has_password = self.password(address).is_some();
+            has_password && !address.is_local() && address.tls == Tls::Disable
+        };
         self.servers.iter().find(in_clear).map(|address| {
             Finding::warning(
                 FindingName::PasswordWithoutTls,
@@ -655,6 +865,9 @@ mod tests {
             ("oracle://h/d?password=s3@cret", "oracle://…"),
             ("oracle://h/d?password=s3cret", "oracle://…"),
             ("oracle://h/d", "oracle://h/d"),
+            ("host=h PassWord\t= s3cret", "…"),
+            ("postgresql:host=h password=s3cret", "…"),
+            ("--password-file=key", "--password-file=key"),
             ("/data/file@2", "/data/file@2"),
         ] {
             assert_eq!(shown(text), wanted);
@@ -665,11 +878,11 @@ mod tests {
     fn a_password_goes_out_of_the_machine_only_with_tls_unless_it_is_said() {
         let of = |url: &str, password: Option<&str>| {
             let mut access = Access::parse([url], &|_| None).unwrap();
-            access.password = password.map(|text| Secret::new(text.into()));
-            (
-                access.tls(&access.servers[0]),
-                access.clear_text_warning().is_some(),
-            )
+            let address = access.servers[0].clone();
+            if let Some(text) = password {
+                access.set_password(&address, Secret::new(text.into()));
+            }
+            (access.tls(&address), access.clear_text_warning().is_some())
         };
         assert_eq!(
             of("postgres://ana@db1/d", Some("s3cret")),
@@ -697,6 +910,115 @@ mod tests {
                 "{here}"
             );
         }
+    }
+
+    #[test]
+    fn public_authorities_are_trusted_only_with_the_name_wherever_it_is_said() {
+        let of = |query: &str, mode: Option<&str>, root: Option<&str>| {
+            let environment = |name: &str| match name {
+                "PGSSLMODE" => mode.map(String::from),
+                "PGSSLROOTCERT" => root.map(String::from),
+                _ => None,
+            };
+            let address = Address::parse(&format!("postgres://ana@h/d{query}"), &environment);
+            address.ok().map(|address| address.tls)
+        };
+        let system = "sslrootcert=system";
+        for mode in ["disable", "allow", "prefer", "require", "verify-ca"] {
+            let said = format!("sslmode={mode}");
+            assert_eq!(of(&format!("?{system}&{said}"), None, None), None, "{mode}");
+            assert_eq!(of(&format!("?{said}&{system}"), None, None), None, "{mode}");
+            assert_eq!(
+                of(&format!("?{said}"), None, Some("system")),
+                None,
+                "{mode}"
+            );
+            assert_eq!(of(&format!("?{system}"), Some(mode), None), None, "{mode}");
+            assert_eq!(of("", Some(mode), Some("system")), None, "{mode}");
+            let mysql = format!("mysql://ana@h/d?ssl-ca=system&ssl-mode={mode}");
+            assert!(mode == "allow" || parse(&mysql).is_err(), "{mysql}");
+        }
+        let full = Some(Tls::VerifyFull);
+        assert_eq!(of(&format!("?{system}"), None, None), full);
+        assert_eq!(of("", None, Some("system")), full);
+        assert_eq!(
+            of(&format!("?{system}&sslmode=verify-full"), None, None),
+            full
+        );
+        assert_eq!(
+            of("?sslmode=verify-full", Some("require"), Some("system")),
+            full
+        );
+        // A file takes the place of the system's.
+        let file = "?sslrootcert=/a.pem&sslmode=require";
+        assert_eq!(of(file, None, Some("system")), Some(Tls::Require));
+    }
+
+    #[test]
+    fn a_password_itself_is_given_only_to_whom_it_is_meant_for() {
+        let accepts = |host: &str, query: &str, is_encrypted: bool| {
+            let address = parse(&format!("postgres://ana@{host}/d?{query}")).unwrap();
+            let methods = address.auth_methods(is_encrypted);
+            AuthMethod::ALL.map(|method| methods.contains(method))
+        };
+        let (all, proven) = ([true; 4], [true, false, false, true]);
+        for query in ["", "sslmode=prefer", "sslmode=require"] {
+            assert_eq!(accepts("db1", query, true), proven, "{query}");
+            assert_eq!(accepts("127.0.0.1", query, true), all, "{query}");
+        }
+        for query in [
+            "sslmode=verify-ca",
+            "sslmode=verify-full",
+            "sslmode=require&sslrootcert=/ca.pem",
+        ] {
+            assert_eq!(accepts("db1", query, true), all, "{query}");
+        }
+        // That the password is readable on the network was said.
+        assert_eq!(accepts("db1", "sslmode=disable", false), all);
+        for (methods, wanted) in [
+            ("password", [false, true, false, false]),
+            ("md5,scram-sha-256", [false, false, true, true]),
+            ("!password,!md5,!gss", [true, false, false, true]),
+            ("!none,!password,!md5,!scram-sha-256", [false; 4]),
+        ] {
+            assert_eq!(
+                accepts("db1", &format!("require_auth={methods}"), true),
+                wanted
+            );
+        }
+        for wrong in [
+            "require_auth=gss",
+            "require_auth=",
+            "require_auth=md5,!none",
+            "channel_binding=x",
+        ] {
+            assert!(
+                parse(&format!("postgres://h/d?{wrong}")).is_err(),
+                "{wrong}"
+            );
+        }
+        for key in ["require_auth=password", "channel_binding=require"] {
+            assert!(parse(&format!("mysql://h/d?{key}")).is_err(), "{key}");
+        }
+        for url in [
+            "postgres://ana@h/d?require_auth=none%2Cscram-sha-256&channel_binding=require",
+            "postgres://ana@h/d?require_auth=%21none%2C%21password%2C%21md5%2C%21scram-sha-256",
+        ] {
+            assert_eq!(parse(url).unwrap().to_string(), url);
+        }
+    }
+
+    #[test]
+    fn a_password_belongs_to_one_server() {
+        let urls = ["postgres://ana@a/d", "postgres://ana@b/d"];
+        let mut access = Access::parse(urls, &|_| None).unwrap();
+        let [first, second] = [access.servers[0].clone(), access.servers[1].clone()];
+        access.set_password(&first, Secret::new("one".into()));
+        assert_eq!(access.password(&first).map(Secret::reveal), Some("one"));
+        assert_eq!(access.password(&second), None);
+        let other = access.of_rank(1, 2);
+        assert_eq!((other.servers.len(), other.passwords.len()), (1, 0));
+        assert_eq!(access.tls(&second), Tls::Prefer);
     }
 
     #[test]
@@ -747,6 +1069,7 @@ mod tests {
         fn what_is_printed_is_read_back(user in "[a-z@/% ]{1,9}", host in "[a-z./-]{1,12}", port in 1u16.., database in "[a-zA-Z?&/ ]{1,9}") {
             let address = Address {
                 dbms: Dbms::Postgres, user, host, port, database, tls: Tls::Require, authorities: None,
+                auth: None, binding: Binding::Prefer,
             };
             prop_assert_eq!(parse(&address.to_string()).unwrap(), address);
         }

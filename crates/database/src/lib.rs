@@ -60,15 +60,15 @@ pub fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Error> {
     }
 }
 
-/// True if a server requires a password and none is known.
+/// True if the server at `address` requires a password and none is known.
 ///
 /// # Errors
-/// A server cannot be reached for another reason.
-pub fn wants_password(access: &Access) -> Result<bool, Error> {
-    let tried = match access.dbms() {
-        Dbms::Postgres => postgres::connect(access, &access.servers[0]).map(drop),
+/// It cannot be reached for another reason.
+pub fn wants_password(access: &Access, address: &Address) -> Result<bool, Error> {
+    let tried = match address.dbms {
+        Dbms::Postgres => postgres::connect(access, address).map(drop),
         // The database may not exist yet.
-        Dbms::Mysql => mysql::connect_outside(access, &access.servers[0]).map(drop),
+        Dbms::Mysql => mysql::connect_outside(access, address).map(drop),
     };
     match tried {
         Err(Error::Failed { hint, .. }) if hint == PASSWORD_HINT => Ok(true),

@@ -104,8 +104,7 @@ fn options(access: &Access, address: &Address, database: Option<&str>) -> OptsBu
         .user(Some(address.user.clone()))
         .pass(
             access
-                .password
-                .as_ref()
+                .password(address)
                 .map(|password| password.reveal().to_string()),
         )
         .db_name(database)
@@ -153,7 +152,7 @@ fn tls(address: &Address) -> Option<SslOpts> {
 fn not_connected(access: &Access, address: &Address, error: &mysql::Error) -> Error {
     let said = in_words(error);
     let (what, hint) = match code(error) {
-        Some(1045 | 1698) if access.password.is_some() => (
+        Some(1045 | 1698) if access.password(address).is_some() => (
             "does not accept the password".to_string(),
             "check user and password".to_string(),
         ),
@@ -173,7 +172,7 @@ fn not_connected(access: &Access, address: &Address, error: &mysql::Error) -> Er
             "has no connections left".into(),
             "request fewer sessions, or raise max_connections on the server".into(),
         ),
-        None if access.password.is_some() && is_without_tls(error) => access::no_tls(),
+        None if access.password(address).is_some() && is_without_tls(error) => access::no_tls(),
         _ => (
             format!("cannot be reached: {said}"),
             "check that the server is running, and check host, port, socket and sslmode".into(),

@@ -9,7 +9,7 @@ use crate::access::Address;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use rigel_device::clock::Clock;
-use rigel_model::{Error, Nanos, ServerSample};
+use rigel_model::{Error, Nanos, ServerSample, files};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -249,7 +249,8 @@ fn process(client: &mut Conn, address: &Address) -> Option<u32> {
     } else if ["localhost", "127.0.0.1", "::1"].contains(&address.host.as_str()) {
         let files: (String, String) = client.query_first("SELECT @@pid_file, @@datadir").ok()??;
         let path = Path::new(&files.1).join(&files.0);
-        std::fs::read_to_string(path)
+        // The server names the path: it may be anything that this user can open.
+        files::read_text(&path, files::HAND_WRITTEN_MAX)
             .ok()
             .and_then(|text| text.trim().parse().ok())
     } else {

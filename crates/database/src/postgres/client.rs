@@ -43,7 +43,7 @@ pub(crate) fn connect(access: &Access, address: &Address) -> Result<PostgresClie
         Some(tls::config(address)?)
     };
     protocol::connect(access, address, tls)
-        .map_err(|error| not_connected(address, access.password.is_some(), &error))
+        .map_err(|error| not_connected(address, access.password(address).is_some(), &error))
 }
 
 fn not_connected(address: &Address, with_password: bool, error: &PostgresError) -> Error {
@@ -52,6 +52,13 @@ fn not_connected(address: &Address, with_password: bool, error: &PostgresError) 
         _ if *error == PostgresError::NoPassword => {
             ("requires a password".into(), access::PASSWORD_HINT.into())
         }
+        _ if matches!(error, PostgresError::NotAccepted(_)) => (
+            format!("cannot be trusted with the password: {said}"),
+            "check the server's certificate: sslmode=verify-full with sslrootcert; or, if you \
+             trust the network, name the method in the URL: require_auth=password or \
+             require_auth=md5"
+                .into(),
+        ),
         _ if *error == PostgresError::NoTls && with_password => access::no_tls(),
         "28P01" if with_password => (
             format!("does not accept the password of {}", address.user),

@@ -5,6 +5,7 @@ use super::client::PostgresClient;
 use super::error::PostgresError;
 use super::outbox;
 use super::socket::PostgresLink;
+use crate::access::{AuthMethod, AuthMethods, Binding};
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{
     ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
@@ -19,6 +20,34 @@ pub(super) struct PostgresLogin<'a> {
     pub(super) password: Option<&'a str>,
     /// Hash of the server's certificate, if the connection is encrypted and a hash is defined.
     pub(super) certificate: Option<Vec<u8>>,
+    /// The ways of logging in that are accepted.
+    pub(super) methods: AuthMethods,
+    /// Whether SCRAM is bound to the certificate.
+    pub(super) binding: Binding,
+}
+
+impl PostgresLogin<'_> {
+    /// Refuses a way of logging in that is not accepted. `is_bound` if the certificate is part of it.
+    fn accept(&self, method: AuthMethod, is_bound: bool) -> Result<(), PostgresError> {
+        let name = match method {
+            AuthMethod::None => "no password",
+            AuthMethod::Password => "the password in clear text",
+            AuthMethod::Md5 => "an MD5 hash of the password",
+            AuthMethod::Scram => "SCRAM",
+        };
+        if !self.methods.contains(method) {
+            return Err(PostgresError::NotAccepted(format!(
+                "it asks for {name}, which is not accepted here"
+            )));
+        }
+        if self.binding == Binding::Require && !is_bound {
+            return Err(PostgresError::NotAccepted(format!(
+                "it asks for {name} without a binding to its certificate, and \
+                 channel_binding=require is given"
+            )));
+        }
+        Ok(())
+    }
 }
 
 /// What a server wants to know before it lets a user in.
@@ -53,14 +82,18 @@ impl<L: PostgresLink> PostgresClient<L> {
         self.send_out()?;
         let password = || login.password.ok_or(PostgresError::NoPassword);
         match self.demand()? {
-            PostgresDemand::Nothing => (),
-            PostgresDemand::ClearText => self.give(password()?)?,
+            PostgresDemand::Nothing => login.accept(AuthMethod::None, false)?,
+            PostgresDemand::ClearText => {
+                login.accept(AuthMethod::Password, false)?;
+                self.give(password()?)?;
+            }
             PostgresDemand::Md5(salt) => {
+                login.accept(AuthMethod::Md5, false)?;
                 let hash = md5_hash(login.user.as_bytes(), password()?.as_bytes(), salt);
                 self.give(&hash)?;
             }
             PostgresDemand::Sasl(methods) => {
-                self.scram(&methods, password()?, login.certificate.as_deref())?;
+                self.scram(&methods, password()?, login)?;
             }
             PostgresDemand::SaslContinue(_) | PostgresDemand::SaslFinal(_) => {
                 return Err(self.broken("the end of an authentication that never began".into()));
@@ -91,7 +124,7 @@ impl<L: PostgresLink> PostgresClient<L> {
         &mut self,
         methods: &[u8],
         password: &str,
-        certificate: Option<&[u8]>,
+        login: &PostgresLogin,
     ) -> Result<(), PostgresError> {
         let offers = |method: &str| {
             methods
@@ -100,6 +133,8 @@ impl<L: PostgresLink> PostgresClient<L> {
         };
         // What is said of the binding is part of what both prove: nobody in between can remove a
         // method from the server's list.
+        let certificate = login.certificate.as_deref();
+        let certificate = certificate.filter(|_| login.binding != Binding::Disable);
         let (method, binding) = match certificate {
             Some(hash) if offers(SCRAM_SHA_256_PLUS) => (
                 SCRAM_SHA_256_PLUS,
@@ -111,6 +146,7 @@ impl<L: PostgresLink> PostgresClient<L> {
         if !offers(method) {
             return Err(self.broken("no known method of authentication".into()));
         }
+        login.accept(AuthMethod::Scram, method == SCRAM_SHA_256_PLUS)?;
         let odd = |error: &dyn std::fmt::Display| {
             PostgresError::protocol(format!("its proof in {method} is not valid: {error}"))
         };

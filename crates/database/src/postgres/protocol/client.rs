@@ -14,7 +14,8 @@ use std::io::{self, Read};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// Maximum number of notices and changed settings that a server may send between two messages.
+/// Maximum number of notices and changed settings that a server may send between two messages, and of
+/// errors in one answer.
 const ASIDES_MAX: usize = 10_000;
 
 /// Maximum memory of the rows of one administrative query in bytes: the list of the chunks of
@@ -341,7 +342,7 @@ impl<L: PostgresLink> PostgresClient<L> {
         expected: &[u8],
         mut take: impl FnMut(u8, &[u8]) -> Result<(), PostgresError>,
     ) -> Result<(), PostgresError> {
-        let mut refused = None;
+        let (mut refused, mut errors) = (None, 0);
         loop {
             let frame = self.receive()?;
             match frame.tag {
@@ -353,6 +354,11 @@ impl<L: PostgresLink> PostgresClient<L> {
                     let error = self.refusal(&frame);
                     if error.is_closed() {
                         return Err(error);
+                    }
+                    errors += 1;
+                    if errors > ASIDES_MAX {
+                        let why = format!("more than {ASIDES_MAX} errors in one answer");
+                        return Err(self.broken(why));
                     }
                     refused.get_or_insert(error);
                 }

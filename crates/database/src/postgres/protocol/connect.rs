@@ -49,13 +49,16 @@ pub(crate) fn connect(
             None => (PostgresSocket::Tcp(socket), deadline, None),
         }
     };
+    let methods = address.auth_methods(matches!(socket, PostgresSocket::Tls(_)));
     let mut client = PostgresClient::new(socket, Some(deadline));
     client.log_in(&PostgresLogin {
         user: &address.user,
         database: &address.database,
         application: &access.application,
-        password: access.password.as_ref().map(Secret::reveal),
+        password: access.password(address).map(Secret::reveal),
         certificate,
+        methods,
+        binding: address.binding,
     })?;
     client.be_patient()?;
     Ok(client)

@@ -18,6 +18,8 @@ pub(crate) enum PostgresError {
     NoTls,
     /// The server wants a password, and there is none.
     NoPassword,
+    /// The server wants to log us in in a way that is not accepted.
+    NotAccepted(String),
 }
 
 /// An error message of the server.
@@ -104,6 +106,7 @@ impl PostgresError {
             Self::Protocol(why) => format!("the server does not keep to the protocol: {why}"),
             Self::NoTls => "the server does not support TLS".into(),
             Self::NoPassword => "the server requires a password".into(),
+            Self::NotAccepted(why) => why.clone(),
         }
     }
 

@@ -4,6 +4,7 @@ use super::authentication::PostgresLogin;
 use super::client::PostgresClient;
 use super::error::PostgresError;
 use super::socket::PostgresLink;
+use crate::access::{AuthMethods, Binding};
 use std::io::{self, Read};
 use std::time::Duration;
 
@@ -61,6 +62,8 @@ fn steps_of(
         application: "rigel",
         password: Some("s3cret"),
         certificate: Some(vec![7; 32]),
+        methods: AuthMethods::ALL,
+        binding: Binding::Prefer,
     })?;
     *steps += 1;
     client.batch("SELECT 1")?;
@@ -252,6 +255,9 @@ mod tests {
             0,
             "length of 4294967295",
         );
+        let refused = message(b'E', b"VERROR\0C42P01\0Mno table\0\0").repeat(20_000);
+        let welcome = messages(&[WELCOME, READY]);
+        ends(&[welcome, refused].concat(), 1, "more than 10000 errors");
         let long = message(b'N', &vec![b'a'; MESSAGE_MAX - 4]);
         let (_, memory, _) = converse(&long.repeat(3), 1000);
         assert!(memory <= 2 * MESSAGE_MAX, "{memory}");
