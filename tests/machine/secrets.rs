@@ -87,6 +87,9 @@ fn no_verb_repeats_a_password_in_a_url_of_whatever_shape() {
         "POSTGRES://ana:§@h/d",
         "oracle://ana:§@h/d",
         "http://ana/§@h",
+        "host=h password=§",
+        "host=h PassWord = '§' dbname=d",
+        "dbname=d password\t=§",
     ];
     for verb in VERBS {
         for shape in shapes {

@@ -75,6 +75,18 @@ const LIBPQ: [&str; 37] = [
     "target_session_attrs",
 ];
 
+/// Those of them that protect the connection: without one, Rigel would trust more than the user does.
+const PROTECTIONS: [&str; 8] = [
+    "channel_binding",
+    "require_auth",
+    "requirepeer",
+    "requiressl",
+    "ssl_min_protocol_version",
+    "sslcrl",
+    "sslcrldir",
+    "sslrootcert",
+];
+
 /// Options of psql that do not affect the server: short, long, and whether a value follows.
 const PSQL: [(&str, &str, bool); 14] = [
     ("-X", "--no-psqlrc", false),
@@ -254,6 +266,13 @@ impl Parts {
         let place = match name {
             "password" => {
                 self.password = true;
+                return Some(());
+            }
+            _ if PROTECTIONS.contains(&name) && !value.is_empty() => {
+                self.obscure = Some(
+                    "protects the connection by sslrootcert, require_auth, channel_binding or \
+                     another setting that is not taken over",
+                );
                 return Some(());
             }
             "hostaddr" | "service" | "servicefile" => {
@@ -516,6 +535,27 @@ mod tests {
             assert!(
                 said.contains("postgres://USER@HOST:PORT/DATABASE") && !said.contains("hush"),
                 "{text}: {said}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_protection_of_the_connection_is_never_left_out() {
+        for name in PROTECTIONS {
+            for text in [
+                format!("host=db1 dbname=pgio sslmode=require {name}=x"),
+                format!("postgres://db1/pgio?sslmode=require&{name}=x"),
+            ] {
+                let found = connection(&text, None);
+                assert_eq!(found.url, None, "{text}");
+                let said = found.remarks.join("\n");
+                assert!(said.contains("protects the connection"), "{text}: {said}");
+            }
+            // libpq takes an empty value for none.
+            assert!(
+                connection(&format!("host=db1 {name}=''"), Some("d"))
+                    .url
+                    .is_some()
             );
         }
     }
