@@ -23,12 +23,13 @@ mod refusal;
 
 use super::mounts::unescape;
 use super::opened::{Identity, Opened, device_number, identity_and_place};
+use super::sampled;
 use crate::observe::stack::Sys;
 use checked_target::CheckedTarget;
 use family::{Relation, TargetFamily};
 use refusal::{blind, checked_mounts, unreadable};
 use rigel_model::{Bytes, Error, FileKind, Finding, shell_path};
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -114,8 +115,7 @@ pub fn judge(target: &Opened, destroy: &[PathBuf]) -> Result<(), Error> {
 /// Marks a file that Rigel has made, or has just written to, as Rigel's. A filesystem without
 /// extended attributes stores no mark; then the user must name the file twice like any other.
 pub(super) fn mark(file: &File) {
-    if let Ok(facts) = file.metadata() {
-        let value = mark_of(&facts);
+    if let Ok(value) = mark_of(file) {
         let _ = rustix::fs::fsetxattr(
             file,
             MARK,
@@ -125,24 +125,31 @@ pub(super) fn mark(file: &File) {
     }
 }
 
-/// The mark of a file with these facts. It becomes invalid on a copy, and when somebody writes to
-/// the file or truncates it. The ctime would not work: setting the mark changes it.
-fn mark_of(facts: &Metadata) -> String {
-    format!(
-        "{} {} {}.{:09}",
+/// The mark of a file with these facts and this content. It becomes invalid on a copy, and when
+/// somebody writes to the file or truncates it, also if the time of change is set back, as restores
+/// do. The ctime would not work: setting the mark changes it.
+fn mark_of(file: &File) -> std::io::Result<String> {
+    const BLOCKS: u64 = 16;
+    let facts = file.metadata()?;
+    let digest = sampled::digest_of(file, facts.len(), BLOCKS)?;
+    Ok(format!(
+        "{} {} {}.{:09} {digest}",
         facts.ino(),
         facts.len(),
         facts.mtime(),
         facts.mtime_nsec()
-    )
+    ))
 }
 
 fn is_made_by_rigel(target: &Opened) -> Result<bool, Error> {
-    let mut value = [0; 128];
-    let expected = mark_of(&target.metadata()?);
+    let mut value = [0; 256];
+    if target.kind() != FileKind::File {
+        return Ok(false);
+    }
     let length = rustix::fs::fgetxattr(target.file(), MARK, &mut value[..]);
-    Ok(target.kind() == FileKind::File
-        && length.is_ok_and(|length| value[..length] == *expected.as_bytes()))
+    let Ok(length) = length else { return Ok(false) };
+    let expected = mark_of(target.file()).map_err(|error| unreadable(target.path(), &error))?;
+    Ok(value[..length] == *expected.as_bytes())
 }
 
 /// True if `named` leads to the open file or device; for a file, also under the same path.
