@@ -38,6 +38,7 @@ ip -n "$mark-sw" link set br0 up
 for i in 1 2 3; do
     space=$mark-h$i
     ip netns add "$space"
+    echo "00000000-0000-4000-8000-00000000000$i" >"$work/boot-h$i"
     ip -n "$space" link set lo up
     ip -n "$mark-sw" link add "p$i" type veth peer name eth0 netns "$space"
     ip -n "$mark-sw" link set "p$i" master br0 up
@@ -48,13 +49,14 @@ for i in 1 2 3; do
     printf '127.0.0.1 localhost\n10.77.0.1 h1\n10.77.0.2 h2\n10.77.0.3 h3\n' >"/etc/netns/$space/hosts"
 done
 
-# What mpiexec calls instead of ssh: [-x] HOST COMMAND. Each host's clock is an hour ahead of the one before.
+# What mpiexec calls instead of ssh: [-x] HOST COMMAND. Each host's clock is an hour ahead of the one before, and its
+# kernel has a boot ID of its own: a file in its place, which only its mounts show.
 cat >"$work/launch" <<LAUNCH
 #!/bin/sh
 while [ "\${1#-}" != "\$1" ]; do shift; done
 host=\$1; shift; number=\$((\${host#h} - 1))
 exec ip netns exec "$mark-\$host" unshare --uts --mount --time --monotonic \$((number * 3600)) --fork --kill-child \\
-    env RIGEL_TEST_BOOT_ID="\$host" sh -c 'hostname \$0; exec sh -c "\$*"' "\$host" "\$@"
+    sh -c 'hostname \$0; mount --bind "$work/boot-\$0" /proc/sys/kernel/random/boot_id; exec sh -c "\$*"' "\$host" "\$@"
 LAUNCH
 chmod 755 "$work/launch"
 
