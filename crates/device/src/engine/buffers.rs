@@ -71,7 +71,15 @@ impl Buffers {
 
     /// The piece for an operation of `kind` in `slot`. For a write, its content is made different
     /// from anything written before.
+    ///
+    /// # Panics
+    /// If the piece is shorter than the operation: the kernel would write beyond it.
     pub(super) fn take(&mut self, slot: usize, kind: Kind, length: u32) -> usize {
+        assert!(
+            length as usize <= self.length(slot),
+            "an operation of {length} bytes in a slot of {}",
+            self.length(slot)
+        );
         if matches!(kind, Kind::Read | Kind::Scan) {
             return slot;
         }
@@ -111,5 +119,18 @@ impl Drop for Buffers {
         // SAFETY: allocated with this layout in `new`; the sessions that own buffers outlive their
         // operations.
         unsafe { dealloc(self.base.as_ptr(), self.layout) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "an operation of 8192 bytes in a slot of 4096")]
+    fn no_engine_gets_memory_that_is_shorter_than_its_operation() {
+        let mut buffers = Buffers::new(&[8192, 4096], false);
+        assert_eq!(buffers.take(0, Kind::Read, 8192), 0);
+        buffers.take(1, Kind::Read, 8192);
     }
 }

@@ -1,21 +1,21 @@
 //! A descriptor that the process that started this one left open for it: `PMI_FD` of MPI's process
 //! managers.
 //!
-//! Input: its number, from the environment. Output: the socket, owned and no longer inheritable.
-//! Anybody can put a number into an environment, so the number is judged before it is adopted.
+//! Input: its number, from the environment. Output: the socket, no longer inheritable. Anybody can put
+//! a number into an environment, so the number is judged before it is adopted. What is adopted is a
+//! second descriptor of the socket: whoever owns the first one keeps it, whenever this is called.
 
 use rigel_model::Error;
 use rustix::fs::{FileType, fstat};
-use rustix::io::{FdFlags, fcntl_setfd};
-use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Descriptors from here on are nobody's but the environment's.
 const FIRST: RawFd = 3;
 
-/// Adopts the socket that the variable `name` names by its number. To be called before this process
-/// opens anything, and once.
+/// Adopts the socket that the variable `name` names by its number.
 ///
 /// # Errors
 /// There is no open socket of this number, or one was adopted already.
@@ -29,7 +29,8 @@ pub fn adopt(name: &str, descriptor: RawFd) -> Result<UnixStream, Error> {
     if ADOPTED.load(Ordering::Relaxed) {
         return Err(refused("adopted already"));
     }
-    // SAFETY: the number is not negative; if nothing is open there, the calls below only say so.
+    // SAFETY: the number is not negative; if nothing is open there, the calls below only say so. They
+    // close nothing.
     let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
     let facts = fstat(borrowed).map_err(|_| refused("not open"))?;
     if FileType::from_raw_mode(facts.st_mode) != FileType::Socket {
@@ -37,17 +38,15 @@ pub fn adopt(name: &str, descriptor: RawFd) -> Result<UnixStream, Error> {
     }
     // Whoever else holds it hides this process's death from the launcher.
     fcntl_setfd(borrowed, FdFlags::CLOEXEC).map_err(|_| refused("not open"))?;
+    let own = fcntl_dupfd_cloexec(borrowed, FIRST).map_err(|_| refused("not open"))?;
     ADOPTED.store(true, Ordering::Relaxed);
-    // SAFETY: it is open, and of no other owner: this process has opened nothing yet, and no second
-    // call comes here.
-    Ok(UnixStream::from(unsafe {
-        OwnedFd::from_raw_fd(descriptor)
-    }))
+    Ok(UnixStream::from(own))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
 
     #[test]
     fn what_is_no_open_socket_is_refused() {
@@ -63,5 +62,18 @@ mod tests {
         let file = std::fs::File::open("/proc/self/status").unwrap();
         let number = std::os::fd::AsRawFd::as_raw_fd(&file);
         assert!(refusal(number).contains("is not a socket"));
+    }
+
+    #[test]
+    fn the_owner_of_an_adopted_socket_keeps_it() {
+        let (own, mut peer) = UnixStream::pair().unwrap();
+        let mut adopted = adopt("PMI_FD", std::os::fd::AsRawFd::as_raw_fd(&own)).unwrap();
+        drop(own);
+        adopted.write_all(b"here").unwrap();
+        let mut answer = [0; 4];
+        peer.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"here");
+        let again = adopt("PMI_FD", std::os::fd::AsRawFd::as_raw_fd(&peer));
+        assert!(again.unwrap_err().to_string().contains("adopted already"));
     }
 }
