@@ -15,10 +15,11 @@ use rigel_device::engine::volume::Volume;
 use rigel_model::{Bytes, Error, Layout, MIB};
 use rustix::fs::{CWD, RenameFlags};
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const SIZE: u64 = 4 * MIB;
@@ -348,6 +349,100 @@ impl Drop for Holder {
     }
 }
 
+/// A process of Python that holds `path` in a way of its own, and says so.
+fn python(script: &str, path: &Path) -> Result<Holder, Missing> {
+    let mut child = Command::new("python3")
+        .args(["-c", script, text(path)])
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| Missing(format!("python3: {error}")))?;
+    let mut said = String::new();
+    let read = BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut said);
+    let holder = Holder(child);
+    match (read, said.as_str()) {
+        (Ok(_), "held\n") => Ok(holder),
+        _ => Err(Missing(format!("python3 cannot hold a device: {said}"))),
+    }
+}
+
+/// A loop device that is held in this way is refused, and a file too.
+fn refused_while_held(name: &str, script: &str, words: &str) -> Result<(), Missing> {
+    let _turn = one_at_a_time();
+    let place = Place::new(name);
+    let device = Loop::new(&place.file("file", SIZE))?;
+    let holder = python(script, &device.0)?;
+    refused(&device.0, words);
+    drop(holder);
+    permitted(&device.0);
+    let file = place.file("other", SIZE);
+    let _holder = python(script, &file)?;
+    refused(&file, words);
+    Ok(())
+}
+
+#[test]
+fn a_device_open_in_a_thread_after_the_main_thread_ended_is_refused() {
+    test(
+        "a_device_open_in_a_thread_after_the_main_thread_ended_is_refused",
+        || {
+            refused_while_held(
+                "thread",
+                "import ctypes, os, sys, threading, time\n\
+                 def hold():\n    \
+                     time.sleep(0.2)\n    \
+                     fd = os.open(sys.argv[1], os.O_RDWR)\n    \
+                     print('held', flush=True)\n    \
+                     time.sleep(600)\n\
+                 threading.Thread(target=hold).start()\n\
+                 ctypes.CDLL(None).syscall(60, 0)\n",
+                "is held open by process",
+            )
+        },
+    );
+}
+
+#[test]
+fn a_device_open_in_a_thread_with_descriptors_of_its_own_is_refused() {
+    test(
+        "a_device_open_in_a_thread_with_descriptors_of_its_own_is_refused",
+        || {
+            refused_while_held(
+                "table",
+                "import ctypes, os, sys, threading, time\n\
+                 def hold():\n    \
+                     assert ctypes.CDLL(None).unshare(0x400) == 0\n    \
+                     fd = os.open(sys.argv[1], os.O_RDWR)\n    \
+                     print('held', flush=True)\n    \
+                     time.sleep(600)\n\
+                 threading.Thread(target=hold).start()\n\
+                 time.sleep(600)\n",
+                "is held open by process",
+            )
+        },
+    );
+}
+
+#[test]
+fn a_device_that_is_mapped_and_closed_is_refused() {
+    test("a_device_that_is_mapped_and_closed_is_refused", || {
+        refused_while_held(
+            "mapped",
+            "import ctypes, os, sys, time\n\
+             libc = ctypes.CDLL(None)\n\
+             libc.mmap.restype = ctypes.c_void_p\n\
+             libc.mmap.argtypes = [ctypes.c_void_p] + [ctypes.c_size_t] + [ctypes.c_int] * 3 + \
+             [ctypes.c_long]\n\
+             fd = os.open(sys.argv[1], os.O_RDWR)\n\
+             at = libc.mmap(None, 4096, 3, 1, fd, 0)\n\
+             assert at not in (None, 2**64 - 1)\n\
+             os.close(fd)\n\
+             print('held', flush=True)\n\
+             time.sleep(600)\n",
+            "is held open (mapped) by process",
+        )
+    });
+}
+
 #[test]
 fn a_partition_of_a_disk_that_is_open_for_writing_is_refused() {
     test(
@@ -534,6 +629,22 @@ fn a_kept_scratch_file_changed_by_others_is_protected() {
     std::fs::rename(&path, &renamed).unwrap();
     assert!(open_to_write(&renamed, &[]).is_err());
     permitted(&renamed);
+}
+
+#[test]
+fn a_kept_scratch_file_whose_time_was_set_back_is_protected() {
+    let place = Place::new("set-back");
+    let path = kept(&place);
+    let changed = std::fs::metadata(&path).unwrap().modified().unwrap();
+    // As `cp -p`, `rsync -t` and restores do: in place, with the same length and the old time.
+    let file = File::options().write(true).open(&path).unwrap();
+    let length = usize::try_from(file.metadata().unwrap().len()).unwrap();
+    file.write_all_at(&vec![7; length], 0).unwrap();
+    file.set_modified(changed).unwrap();
+    drop(file);
+    let said = open_to_write(&path, &[]).unwrap_err().to_string();
+    assert!(said.contains("that Rigel did not make"), "{said}");
+    permitted(&path);
 }
 
 #[test]

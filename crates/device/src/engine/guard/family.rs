@@ -560,6 +560,33 @@ mod tests {
     }
 
     #[test]
+    fn nodes_that_lead_past_the_block_device_are_members() {
+        let place = TempDir::new("family-generic");
+        let files = [
+            ("sda/dev", "8:0\n"),
+            ("sda/sda1/dev", "8:1\n"),
+            ("sda/sda1/partition", "1\n"),
+            ("sda/device/scsi_generic/sg3/dev", "21:3\n"),
+            ("sda/device/bsg/0:0:0:0/dev", "252:5\n"),
+            ("nvme0n1/dev", "259:0\n"),
+            ("nvme0n1/device/ng0n1/dev", "241:0\n"),
+        ];
+        let sys = sys(&place, &files, &[]);
+        let generic = |number, (major, minor)| {
+            let family = of(&sys, number);
+            let relative = family.find(Identity::Generic(rustix::fs::makedev(major, minor)));
+            relative.map(|relative| relative.is("is held"))
+        };
+        let expected = "shares storage with sg3 (generic node of sda), which is held";
+        for number in [(8, 0), (8, 1)] {
+            assert_eq!(generic(number, (21, 3)).as_deref(), Some(expected));
+            assert!(generic(number, (252, 5)).is_some());
+        }
+        assert!(generic((259, 0), (241, 0)).unwrap().contains("ng0n1"));
+        assert_eq!(generic((259, 0), (21, 3)), None);
+    }
+
+    #[test]
     fn without_sys_nothing_is_permitted() {
         let place = TempDir::new("family-blind");
         let file = Opened::open(&place.file("file", 1, 1)).unwrap();

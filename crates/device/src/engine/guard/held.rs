@@ -177,19 +177,25 @@ fn own_namespace() -> Option<PathBuf> {
     std::fs::read_link("/proc/self/ns/pid").ok()
 }
 
+/// Why not all processes of the machine can be looked at; `None` if they can.
+fn part_of_processes(namespace: Option<&Path>, is_root: bool) -> Option<&'static str> {
+    if refuse_part_of_processes(namespace).is_err() {
+        Some("this container has its own process namespace")
+    } else {
+        (!is_root).then_some("the files of other users' processes cannot be seen")
+    }
+}
+
 /// The doubt about a file that others may hold: its filesystem gives no leases, and not all processes
 /// of the machine can be seen. `None` if there is no doubt.
 pub(super) fn doubt(target: &Opened) -> Option<Finding> {
     if target.kind() == FileKind::Device || gives_leases(target.file()) {
         return None;
     }
-    let why = if refuse_part_of_processes(own_namespace().as_deref()).is_err() {
-        "this container has its own process namespace"
-    } else if !rustix::process::geteuid().is_root() {
-        "the files of other users' processes cannot be seen"
-    } else {
-        return None;
-    };
+    let why = part_of_processes(
+        own_namespace().as_deref(),
+        rustix::process::geteuid().is_root(),
+    )?;
     Some(Finding::warning(
         FindingName::HoldersUnseen,
         format!(
@@ -229,6 +235,23 @@ mod tests {
             !target.open_elsewhere(),
             "a file that nobody holds was not lent"
         );
+    }
+
+    #[test]
+    fn a_file_without_leases_is_doubtful_where_processes_are_hidden() {
+        let all = Some(Path::new(ALL_PROCESSES));
+        assert_eq!(part_of_processes(all, true), None);
+        assert!(
+            part_of_processes(all, false)
+                .unwrap()
+                .contains("other users")
+        );
+        let container = part_of_processes(Some(Path::new("pid:[4026532345]")), true);
+        assert!(container.unwrap().contains("container"));
+        // A filesystem that gives leases leaves no doubt, whatever can be seen.
+        let place = TempDir::new("held-doubt");
+        let opened = Opened::open(&place.file("file", 1, 1)).unwrap();
+        assert!(!gives_leases(opened.file()) || doubt(&opened).is_none());
     }
 
     #[test]
