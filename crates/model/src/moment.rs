@@ -37,7 +37,7 @@ impl Moment {
     #[must_use]
     pub fn plus_seconds(self, seconds: i64) -> Self {
         Self {
-            seconds: self.seconds + seconds,
+            seconds: self.seconds.saturating_add(seconds),
             ..self
         }
     }
@@ -45,13 +45,13 @@ impl Moment {
     /// Seconds from `earlier` to this moment; negative if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Moment) -> i64 {
-        self.seconds - earlier.seconds
+        self.seconds.saturating_sub(earlier.seconds)
     }
 
     /// Seconds since 1970-01-01T00:00:00 in local time, for axes of local time.
     #[must_use]
     pub fn wall_seconds(self) -> i64 {
-        self.seconds + i64::from(self.offset)
+        self.seconds.saturating_add(i64::from(self.offset))
     }
 
     /// The same moment with the UTC offset of `other`.

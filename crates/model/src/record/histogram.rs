@@ -155,7 +155,7 @@ impl Histogram {
 
     fn add(&mut self, bucket: u16, count: u64) {
         match self.0.binary_search_by_key(&bucket, |pair| pair.0) {
-            Ok(at) => self.0[at].1 += count,
+            Ok(at) => self.0[at].1 = self.0[at].1.saturating_add(count),
             Err(at) => self.0.insert(at, (bucket, count)),
         }
     }
@@ -172,7 +172,7 @@ impl Histogram {
                 std::cmp::Ordering::Less => merged.extend(ours.next()),
                 std::cmp::Ordering::Greater => merged.extend(theirs.next()),
                 std::cmp::Ordering::Equal => {
-                    merged.push((our.0, our.1 + their.1));
+                    merged.push((our.0, our.1.saturating_add(their.1)));
                     ours.next();
                     theirs.next();
                 }
@@ -186,7 +186,8 @@ impl Histogram {
     /// Number of counted values.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.0.iter().map(|(_, count)| count).sum()
+        let counts = self.0.iter().map(|(_, count)| *count);
+        counts.fold(0, u64::saturating_add)
     }
 
     /// The counts as `(lower edge, upper edge, count)`, ascending, both edges inclusive, in
@@ -207,9 +208,9 @@ impl Histogram {
             reason = "a share of a count; float casts saturate"
         )]
         let rank = ((q * self.count() as f64).ceil() as u64).max(1);
-        let mut seen = 0;
+        let mut seen: u64 = 0;
         for (low, high, count) in self.buckets() {
-            seen += count;
+            seen = seen.saturating_add(count);
             if seen >= rank {
                 return Some(Band { low, high });
             }

@@ -45,10 +45,10 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Adds all of `other`.
+    /// Adds all of `other`. Sums of what others wrote or sent may be of any size: they saturate.
     pub fn merge(&mut self, other: &Latencies) {
         self.histogram.merge(&other.histogram);
-        self.sum += other.sum;
+        self.sum = self.sum.saturating_add(other.sum);
         self.sum_squares += other.sum_squares;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
@@ -57,7 +57,7 @@ impl Latencies {
     /// Adds one value: outside of the main loop, which counts in dense bins.
     pub fn record(&mut self, value: Nanos) {
         self.histogram.record(value.0);
-        self.sum += value.0;
+        self.sum = self.sum.saturating_add(value.0);
         self.sum_squares += (value.0 as f64) * (value.0 as f64);
         self.min = self.min.min(value.0);
         self.max = self.max.max(value.0);
@@ -84,7 +84,9 @@ impl Window {
     /// Number of failed operations, over all causes.
     #[must_use]
     pub fn failures(&self) -> u64 {
-        self.failed.values().sum()
+        self.failed
+            .values()
+            .fold(0, |sum, count| sum.saturating_add(*count))
     }
 
     /// Latency from start to end.
@@ -95,9 +97,10 @@ impl Window {
 
     /// Adds all of `other`.
     pub fn merge(&mut self, other: &Window) {
-        self.done += other.done;
+        self.done = self.done.saturating_add(other.done);
         for (cause, count) in &other.failed {
-            *self.failed.entry(cause.clone()).or_default() += count;
+            let sum = self.failed.entry(cause.clone()).or_default();
+            *sum = sum.saturating_add(*count);
         }
         self.response.merge(&other.response);
         if let Some(theirs) = &other.service {
