@@ -4,6 +4,7 @@
 //! means weighted, their bins merged. Quantiles cannot be combined: without bins they are then
 //! unknown.
 
+use super::limits::refuse_large_json;
 use super::source::{Source, damaged, refuse_empty};
 use rigel_model::record::histogram::{BUCKETS, bucket_of};
 use rigel_model::record::imported::{
@@ -54,6 +55,7 @@ fn starts(text: &str) -> Vec<usize> {
 /// # Errors
 /// It is not JSON, truncated, of an unknown version, or without jobs.
 pub fn read(source: Source) -> Result<Imported, Error> {
+    refuse_large_json(source)?;
     let documents = documents(source)?;
     let count = documents.len();
     let kept = last_of_each_run(documents);

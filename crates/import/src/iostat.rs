@@ -5,6 +5,7 @@
 //! out, unless iostat has already left it out (`-y`). A file may contain several runs, each after
 //! its own first line.
 
+use super::limits::{DEVICES_MAX, FIGURES_MAX, refuse_large_json};
 use super::samples::{Remarks, impossible, put_in_order};
 use super::source::{Source, damaged, number, refuse_empty};
 use super::time::{Order, manner, moment};
@@ -37,7 +38,7 @@ const COLUMNS: &[(&str, &str)] = &[
 ];
 
 /// The CPU columns to keep.
-const CPU: &[&str] = &["user", "system", "iowait", "steal", "idle"];
+const CPU: &[&str] = &["%user", "%system", "%iowait", "%steal", "%idle"];
 
 /// One report.
 #[derive(Debug, Default)]
@@ -48,8 +49,8 @@ struct IostatReport {
     is_first: bool,
     /// True if it covers the time since boot.
     is_since_boot: bool,
-    /// Device or `cpu`, column, value.
-    figures: Vec<(String, String, f64)>,
+    /// Number of the device in [`IostatContents::devices`], column, value.
+    figures: Vec<(u32, &'static str, f64)>,
 }
 
 /// Contents of a file.
@@ -59,6 +60,72 @@ struct IostatContents {
     /// The date in a run's first line, for reports that have only a time of day.
     date: String,
     reports: Vec<IostatReport>,
+    /// Names of devices; the CPUs are one.
+    devices: Vec<String>,
+    /// The number of each name.
+    numbers: HashMap<String, u32>,
+    /// Number of figures of all reports.
+    count: usize,
+}
+
+/// The CPUs as a device.
+const CPUS: &str = "cpu";
+
+impl IostatContents {
+    /// Adds a figure of a device to the last report. A name is kept once, and so is a column.
+    ///
+    /// # Errors
+    /// The file has more devices or figures than any.
+    fn add(
+        &mut self,
+        name: &str,
+        device: &str,
+        column: &'static str,
+        value: f64,
+    ) -> Result<(), Error> {
+        let refused = |what: &str, most: usize| {
+            Err(Error::usage(
+                format!("'{name}' has more than {most} {what}, the limit of a file of iostat"),
+                "give parts of it, of fewer days or devices each",
+            ))
+        };
+        let number = match self.numbers.get(device) {
+            Some(number) => *number,
+            None if self.devices.len() >= DEVICES_MAX => {
+                return refused("devices", DEVICES_MAX);
+            }
+            None => {
+                let number = u32::try_from(self.devices.len()).unwrap_or(u32::MAX);
+                self.devices.push(device.to_string());
+                self.numbers.insert(device.to_string(), number);
+                number
+            }
+        };
+        self.count += 1;
+        if self.count > FIGURES_MAX {
+            return refused("figures", FIGURES_MAX);
+        }
+        if let Some(report) = self.reports.last_mut() {
+            report.figures.push((number, column, value));
+        }
+        Ok(())
+    }
+
+    /// Name of a device.
+    fn device(&self, number: u32) -> &str {
+        self.devices.get(number as usize).map_or("", String::as_str)
+    }
+}
+
+/// The name of a column of the CPUs that is kept.
+fn of_cpu(column: &str) -> Option<&'static str> {
+    CPU.iter().find(|known| known[1..] == *column).copied()
+}
+
+/// The name of a column of a device that is kept.
+fn of_device(column: &str) -> Option<&'static str> {
+    let mut names = COLUMNS.iter().map(|(known, _)| *known);
+    names.find(|known| *known == column)
 }
 
 /// True if iostat wrote `text`.
@@ -129,7 +196,7 @@ pub fn read(source: Source) -> Result<Imported, Error> {
         )),
     }
     let mut remarks = Remarks::default();
-    let mut series = series(&found.reports, &moments, &mut remarks);
+    let mut series = series(&found, &moments, &mut remarks);
     if series.is_empty() && found.reports.iter().all(|report| report.is_since_boot) {
         return Err(Error::failed(
             format!(
@@ -142,7 +209,7 @@ pub fn read(source: Source) -> Result<Imported, Error> {
     remarks.refuse_all_left_out(name, &series)?;
     notes.extend(remarks.notes());
     notes.extend(put_in_order(&mut series));
-    match idle_devices(&found.reports) {
+    match idle_devices(&found) {
         0 => {}
         1 => notes.push("1 device did nothing and is left out".into()),
         idle => notes.push(format!("{idle} devices did nothing and are left out")),
@@ -176,24 +243,25 @@ fn with_date(time: &str, date: &str) -> String {
     }
 }
 
-fn idle_devices(reports: &[IostatReport]) -> usize {
-    let mut is_busy: HashMap<&str, bool> = HashMap::new();
-    let reports = reports.iter().filter(|report| !report.is_since_boot);
+fn idle_devices(found: &IostatContents) -> usize {
+    let mut is_busy: HashMap<u32, bool> = HashMap::new();
+    let reports = found.reports.iter().filter(|report| !report.is_since_boot);
     for (device, _, value) in reports.flat_map(|report| &report.figures) {
-        *is_busy.entry(device).or_default() |= *value > 0.0;
+        *is_busy.entry(*device).or_default() |= *value > 0.0;
     }
     is_busy.values().filter(|busy| !**busy).count()
 }
 
 /// One series per device and column with a value other than zero.
 fn series(
-    reports: &[IostatReport],
+    found: &IostatContents,
     moments: &[Moment],
     remarks: &mut Remarks,
 ) -> Vec<ImportedSeries> {
     let mut series: Vec<ImportedSeries> = Vec::new();
     // A file may name any number of devices.
-    let mut places: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut places: HashMap<(u32, &str), usize> = HashMap::new();
+    let reports = &found.reports;
     for (at, report) in reports
         .iter()
         .enumerate()
@@ -212,13 +280,13 @@ fn series(
         let seconds = before.or_else(after).filter(|seconds| *seconds > 0);
         let begin = moments[at].plus_seconds(-seconds.unwrap_or(0));
         for (device, column, value) in &report.figures {
-            let place = *places.entry((device, column)).or_insert_with(|| {
+            let place = *places.entry((*device, column)).or_insert_with(|| {
                 let unit = COLUMNS
                     .iter()
                     .find(|(of, _)| of == column)
                     .map_or("%", |(_, unit)| *unit);
                 series.push(ImportedSeries {
-                    name: format!("{device} {column}"),
+                    name: format!("{} {column}", found.device(*device)),
                     unit: unit.into(),
                     samples: Vec::new(),
                 });
@@ -288,7 +356,7 @@ fn text(source: Source) -> Result<IostatContents, Error> {
             return Err(damaged(source.name, at + 1, OF_PEOPLE, WITHOUT_H));
         } else if let IostatSection::Cpu(columns) | IostatSection::Devices(columns) = &section {
             let (who, values) = match section {
-                IostatSection::Cpu(_) => ("cpu", &words[..]),
+                IostatSection::Cpu(_) => (CPUS, &words[..]),
                 _ => (*first, &words[1..]),
             };
             figures(source.name, at + 1, who, columns, values, &mut found)?;
@@ -311,10 +379,11 @@ fn begin(
     line: usize,
     blank: &mut Option<usize>,
 ) {
+    let of_cpus = found.numbers.get(CPUS).copied();
     let is_begun = found.reports.last().is_some_and(|report| {
         // Without a new time, devices belong to the CPU section above them.
         time.1.is_empty() && !report.time.is_empty()
-            || report.figures.iter().all(|(who, ..)| who == "cpu") && time.1.is_empty()
+            || report.figures.iter().all(|(who, ..)| of_cpus == Some(*who)) && time.1.is_empty()
     });
     let is_first = blank.is_some();
     if !is_begun || is_first {
@@ -362,17 +431,9 @@ fn figures(
     for (column, value) in columns.iter().zip(values) {
         let value = number_of(value)
             .ok_or_else(|| damaged(name, line, &format!("'{value}' is not a number"), HINT))?;
-        if who == "cpu" && CPU.contains(&column.as_str())
-            || COLUMNS.iter().any(|(known, _)| known == column)
-        {
-            let column = if who == "cpu" {
-                format!("%{column}")
-            } else {
-                column.clone()
-            };
-            if let Some(report) = found.reports.last_mut() {
-                report.figures.push((who.to_string(), column, value));
-            }
+        let of_cpus = || of_cpu(column).filter(|_| who == CPUS);
+        if let Some(column) = of_cpus().or_else(|| of_device(column)) {
+            found.add(name, who, column, value)?;
         }
     }
     Ok(())
@@ -404,6 +465,7 @@ fn host(line: &str) -> Vec<(String, String)> {
 }
 
 fn json(source: Source) -> Result<IostatContents, Error> {
+    refuse_large_json(source)?;
     let whole: Value = serde_json::from_str(source.text).map_err(|error| {
         let cut = error.is_eof();
         let why = if cut {
@@ -436,18 +498,16 @@ fn json(source: Source) -> Result<IostatContents, Error> {
     for statistic in host["statistics"].as_array().into_iter().flatten() {
         let is_first = found.reports.is_empty();
         let time = with_date(statistic["timestamp"].as_str().unwrap_or(""), &found.date);
-        let mut report = IostatReport {
+        found.reports.push(IostatReport {
             line: 1,
             time,
             is_first,
             is_since_boot: is_first,
             figures: Vec::new(),
-        };
+        });
         for (key, value) in statistic["avg-cpu"].as_object().into_iter().flatten() {
-            if let (true, Some(value)) = (CPU.contains(&key.as_str()), value.as_f64()) {
-                report
-                    .figures
-                    .push(("cpu".into(), format!("%{key}"), value));
+            if let (Some(column), Some(value)) = (of_cpu(key), value.as_f64()) {
+                found.add(source.name, CPUS, column, value)?;
             }
         }
         for disk in statistic["disk"].as_array().into_iter().flatten() {
@@ -459,13 +519,10 @@ fn json(source: Source) -> Result<IostatContents, Error> {
                     .get(*column)
                     .or_else(|| disk.get(column.trim_start_matches('%')));
                 if let Some(value) = value.and_then(Value::as_f64) {
-                    report
-                        .figures
-                        .push((device.into(), (*column).into(), value));
+                    found.add(source.name, device, column, value)?;
                 }
             }
         }
-        found.reports.push(report);
     }
     Ok(found)
 }

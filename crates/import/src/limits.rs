@@ -23,6 +23,54 @@ pub(super) const REPORT_LINES_MAX: usize = 500_000;
 /// Maximum number of lines of a listing: a histogram of all events has some 30,000.
 pub(super) const LISTING_LINES_MAX: usize = 100_000;
 
+/// Maximum number of figures of a file of iostat. Each takes some hundred bytes until the report is
+/// written; 20 devices over two days, every 10 s, have as many.
+pub(super) const FIGURES_MAX: usize = 4_000_000;
+
+/// Maximum number of devices of a file of iostat. A large host has some thousand.
+pub(super) const DEVICES_MAX: usize = 50_000;
+
+/// Maximum memory of a JSON text when parsed. fio's json+ of a hundred jobs takes 100 MiB.
+const JSON_MAX: Bytes = Bytes(512 * MIB);
+
+/// Refuses a JSON text that would take more memory than [`JSON_MAX`] when parsed: objects of a few
+/// bytes take hundreds.
+///
+/// # Errors
+/// It would; the error names the file, the value and the limit.
+pub(super) fn refuse_large_json(source: Source) -> Result<(), Error> {
+    // An object allocates room for eleven members of 56 bytes. A member may have a key of its own.
+    const OBJECT: u64 = 680;
+    const ARRAY: u64 = 160;
+    const MEMBER: u64 = 100;
+    let (mut bytes, mut is_inside, mut is_escaped) = (0_u64, false, false);
+    for byte in source.text.bytes() {
+        if is_inside {
+            is_inside = is_escaped || byte != b'"';
+            is_escaped = byte == b'\\' && !is_escaped;
+            continue;
+        }
+        bytes += match byte {
+            b'{' => OBJECT,
+            b'[' => ARRAY,
+            b',' => MEMBER,
+            _ => 0,
+        };
+        is_inside = byte == b'"';
+    }
+    let bytes = Bytes(bytes);
+    if bytes <= JSON_MAX {
+        return Ok(());
+    }
+    Err(Error::usage(
+        format!(
+            "'{}' would take about {bytes} of memory when parsed, and the limit is {JSON_MAX}",
+            source.name
+        ),
+        "give files of fewer jobs or reports each",
+    ))
+}
+
 /// Refuses a text that consists largely of control characters, each of which takes several bytes
 /// once it is made visible.
 ///
@@ -146,6 +194,37 @@ mod tests {
         // As wide as it may be: refused for something else, or read.
         let wide = refusal(&format!("{AWR}{}x\n", ruler(COLUMNS_MAX)), None);
         assert!(!wide.contains("limit"), "{wide}");
+    }
+
+    #[test]
+    fn json_that_would_take_gigabytes_is_refused() {
+        for head in [
+            "{\"fio version\": \"fio-3.33\", \"jobs\": [",
+            "{\"sysstat\": [",
+        ] {
+            let text = format!("{head}{}0]}}", "{\"\":0},".repeat(1_000_000));
+            let told = refusal(&text, None);
+            assert!(
+                told.contains("of memory when parsed, and the limit is 512 MiB"),
+                "{told}"
+            );
+        }
+        // Braces in strings are no objects.
+        let text = format!("{{\"fio version\": \"{}\"}}", "{\\\"".repeat(1_000_000));
+        assert!(!refusal(&text, None).contains("of memory"));
+    }
+
+    #[test]
+    fn rows_of_iostat_have_a_limit() {
+        let head = "2026-11-21T10:00:11+0000\nDevice r/s %util\n";
+        let rows = "d 1 1\n".repeat(FIGURES_MAX / 2 + 1);
+        let told = refusal(&format!("{head}{rows}"), None);
+        assert!(told.contains("has more than 4000000 figures"), "{told}");
+        let rows: String = (0..=DEVICES_MAX)
+            .map(|device| format!("d{device} 1 1\n"))
+            .collect();
+        let told = refusal(&format!("{head}{rows}"), None);
+        assert!(told.contains("has more than 50000 devices"), "{told}");
     }
 
     #[test]
