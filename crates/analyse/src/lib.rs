@@ -48,13 +48,14 @@ pub use conclusion::{
 };
 pub use demand::{
     Answer, BusiestInterval, DatabaseFigures, DatabaseResult, DemandAgainst, DemandOfInstances,
-    LoopFigures, LoopKind, LoopWait, LoopWitness, OwnCost, StorageRoom, StreamAgainst, StreamPoint,
-    StreamRoom, Usage, WaitShare, WatchDemands, WatchReader, WatchResult, WatchedPoint,
-    WatchedSource, WatchedStream, against, at_one_time, database, demands, has_possible_reads,
-    hidden_log_writes, hidden_times, hidden_waits, imported_demands, load_points, objectives,
-    why_assumed,
+    EventBucket, EventDistribution, LoopFigures, LoopKind, LoopWait, LoopWitness, OwnCost,
+    StorageRoom, StreamAgainst, StreamPoint, StreamRoom, Usage, WaitShare, WatchDemands,
+    WatchReader, WatchResult, WatchedPoint, WatchedSource, WatchedStream, against, at_one_time,
+    database, demands, has_possible_reads, hidden_log_writes, hidden_times, hidden_waits,
+    imported_demands, load_points, objectives, why_assumed,
 };
 pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};
+pub use figures::modes;
 pub use figures::quantile::{Quantile, precise};
 pub use figures::quantity;
 pub use figures::robust::median;

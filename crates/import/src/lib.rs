@@ -177,7 +177,7 @@ pub fn read(
             ImportFormat::Iostat => found.push(iostat::read(*source)?),
             ImportFormat::Csv => found.push(table::read(*source, columns)?),
             ImportFormat::Orion => of_orion.push(*source),
-            ImportFormat::Listing => listings.push(listing::read(*source, columns)?),
+            ImportFormat::Listing => listings.extend(listing::read(*source, columns)?),
             ImportFormat::Awr => {
                 for one in awr::read(*source)? {
                     awr::join(&mut found, one);

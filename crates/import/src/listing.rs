@@ -25,6 +25,7 @@ const NAMES: &[&str] = &[
     "event",
     "event_name",
     "inst_id",
+    "instance_number",
     "last_update_time",
     "latency",
     "max_iops",
@@ -46,7 +47,15 @@ const NAMES: &[&str] = &[
 ];
 
 /// Columns whose blank cells repeat the value above (`BREAK ON`).
-const REPEATED: &[&str] = &["event", "event_name", "con_id", "inst_id", "wait_class"];
+const REPEATED: &[&str] = &[
+    "event",
+    "event_name",
+    "con_id",
+    "inst_id",
+    "instance_number",
+    "snap_id",
+    "wait_class",
+];
 
 /// Maximum length of a cell that is repeated, in bytes: an identifier's of Oracle.
 const REPEATED_MAX: usize = 128;
@@ -102,18 +111,34 @@ pub(super) fn is_like(text: &str) -> bool {
     // A listing begins with its heads, at most a screen of dialogue before.
     const LINES: usize = 100;
     let start: Vec<&str> = text.lines().take(LINES).collect();
-    let found = listing("", &start.join("\n"));
-    found.is_ok_and(|found| found.is_histogram() || found.is_interval())
+    let found = listings("", &start.join("\n")).unwrap_or_default();
+    found
+        .iter()
+        .any(|found| found.is_histogram() || found.is_interval())
 }
 
 /// Reads a listing.
 ///
 /// # Errors
 /// It has no ruler, no known columns, or records that are folded over two lines.
-pub(super) fn read(source: Source, columns: &table::Columns) -> Result<Imported, Error> {
-    let found = listing(source.name, source.text)?;
-    if found.is_histogram() {
-        return histograms(source.name, &found);
+pub(super) fn read(source: Source, columns: &table::Columns) -> Result<Vec<Imported>, Error> {
+    let mut all = listings(source.name, source.text)?;
+    let count = all.len();
+    if all.iter().any(Listing::is_histogram) {
+        all.retain(Listing::is_histogram);
+        let mut found = all_histograms(source.name, &all)?;
+        found[0].notes.extend(left_out(count - all.len()));
+        return Ok(found);
+    }
+    let chosen = all.iter().position(Listing::is_interval).unwrap_or(0);
+    let mut found = all.swap_remove(chosen);
+    let (same, others): (Vec<Listing>, Vec<Listing>) = all
+        .into_iter()
+        .partition(|other| other.names == found.names);
+    for other in same {
+        found.rows.extend(other.rows);
+        found.unfit += other.unfit;
+        found.unclear += other.unclear;
     }
     if !found.is_interval() && *columns == table::Columns::default() {
         return Err(Error::usage(
@@ -136,7 +161,13 @@ pub(super) fn read(source: Source, columns: &table::Columns) -> Result<Imported,
     )?;
     read.notes.extend(unfit(&found));
     read.notes.extend(contradiction(&found));
-    Ok(read)
+    read.notes.extend(left_out(others.len()));
+    Ok(vec![read])
+}
+
+/// The note about listings of other columns in the same text.
+fn left_out(count: usize) -> Option<String> {
+    (count > 0).then(|| format!("listings of other columns are left out: {count}"))
 }
 
 /// Names the rows whose rate times seconds is not their count, within the rounding of the three.
@@ -171,7 +202,13 @@ fn contradiction(found: &Listing) -> Option<String> {
 /// # Errors
 /// As [`read`].
 pub(super) fn columns(source: Source) -> Result<(Vec<String>, Vec<Vec<String>>), Error> {
-    let found = listing(source.name, source.text)?;
+    let mut all = listings(source.name, source.text)?.into_iter();
+    let Some(mut found) = all.next() else {
+        return Ok((Vec::new(), Vec::new()));
+    };
+    for other in all.filter(|other| other.names == found.names) {
+        found.rows.extend(other.rows);
+    }
     Ok((found.names, found.rows))
 }
 
@@ -188,62 +225,122 @@ fn unfit(found: &Listing) -> Vec<String> {
     notes
 }
 
-fn listing(name: &str, text: &str) -> Result<Listing, Error> {
+/// The listings of a text. Heads that come again on a new page continue a listing; heads after the
+/// end of a query begin another one.
+fn listings(name: &str, text: &str) -> Result<Vec<Listing>, Error> {
     let lines: Vec<Cow<str>> = text.lines().map(expanded).collect();
     let is_ruler = |line: &str| {
         let dashes = line.bytes().filter(|byte| *byte == b'-').count();
         dashes >= 2 && line.bytes().all(|byte| matches!(byte, b'-' | b' '))
     };
-    let Some(first) = lines.iter().position(|line| is_ruler(line)) else {
+    let is_gap = |line: &Cow<str>| line.is_empty() || is_talk(line);
+    let rulers = lines.iter().enumerate().filter(|(_, line)| is_ruler(line));
+    let mut open: Option<OpenListing> = None;
+    let mut found = Vec::new();
+    let mut body = 0;
+    for (at, line) in rulers {
+        let between = &lines[body..at];
+        let is_again = |open: &OpenListing| {
+            open.line == *line
+                && between.len() >= open.heads.len()
+                && between[between.len() - open.heads.len()..] == *open.heads
+        };
+        if let Some(mut known) = open.take_if(|open| is_again(open)) {
+            let rows = &between[..between.len() - known.heads.len()];
+            known.add(rows);
+            // A page ends with a blank line, and a query with its dialogue.
+            if rows.iter().any(|line| is_talk(line)) {
+                let next = known.again();
+                found.push(known.listing);
+                known = next;
+            }
+            open = Some(known);
+        } else {
+            let gap = between.iter().rposition(is_gap);
+            let start = gap.map_or(0, |gap| gap + 1);
+            if let Some(mut known) = open.take() {
+                if gap.is_none() || start == between.len() {
+                    return Err(Error::usage(
+                        format!(
+                            "'{name}' line {}: another ruler: records are folded over two lines",
+                            at + 1
+                        ),
+                        "make the listing again after: set linesize 200",
+                    ));
+                }
+                known.add(&between[..start]);
+                found.push(known.listing);
+            }
+            open = OpenListing::of(&between[start..], line);
+        }
+        body = at + 1;
+    }
+    if let Some(mut known) = open {
+        known.add(&lines[body..]);
+        found.push(known.listing);
+    }
+    if found.is_empty() {
         return Err(Error::usage(
             format!("'{name}' has no ruler of dashes below the heads of columns"),
             "paste the listing with its heads, as SQL*Plus prints it",
         ));
-    };
-    let Some(ruler) = Ruler::of(&lines[first]) else {
-        return Err(Error::usage(
-            format!("'{name}' has no ruler of dashes below the heads of columns"),
-            "paste the listing with its heads, as SQL*Plus prints it",
-        ));
-    };
-    let start = lines[..first]
-        .iter()
-        .rposition(|line| line.is_empty() || is_talk(line))
-        .map_or(0, |at| at + 1);
-    let heads: Vec<String> = lines[start..first]
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    let widths = ruler.widths();
-    let names: Vec<String> = ruler
-        .heads(&heads)
-        .iter()
-        .zip(&widths)
-        .map(|(head, width)| whole(head, *width))
-        .collect();
-    let mut found = Listing {
-        names,
-        rows: Vec::new(),
-        unfit: 0,
-        unclear: 0,
-    };
-    for (at, line) in lines.iter().enumerate().skip(first + 1) {
-        let is_head = heads.iter().any(|head| head == line);
-        if line.is_empty() || is_head || is_talk(line) || *line == lines[first] {
-            continue;
-        }
-        if is_ruler(line) {
-            return Err(Error::usage(
-                format!(
-                    "'{name}' line {}: another ruler: records are folded over two lines",
-                    at + 1
-                ),
-                "make the listing again after: set linesize 200",
-            ));
-        }
-        found.add(ruler.cells(line));
     }
     Ok(found)
+}
+
+/// A listing whose rows are being read.
+struct OpenListing<'a> {
+    heads: &'a [Cow<'a, str>],
+    line: &'a str,
+    ruler: Ruler,
+    listing: Listing,
+}
+
+impl<'a> OpenListing<'a> {
+    fn of(heads: &'a [Cow<'a, str>], line: &'a str) -> Option<Self> {
+        let ruler = Ruler::of(line)?;
+        let lines: Vec<String> = heads.iter().map(ToString::to_string).collect();
+        let names = ruler
+            .heads(&lines)
+            .iter()
+            .zip(&ruler.widths())
+            .map(|(head, width)| whole(head, *width))
+            .collect();
+        Some(Self {
+            heads,
+            line,
+            ruler,
+            listing: Listing {
+                names,
+                rows: Vec::new(),
+                unfit: 0,
+                unclear: 0,
+            },
+        })
+    }
+
+    /// Another one with the same heads, without rows.
+    fn again(&self) -> Self {
+        Self {
+            ruler: self.ruler.clone(),
+            listing: Listing {
+                names: self.listing.names.clone(),
+                rows: Vec::new(),
+                unfit: 0,
+                unclear: 0,
+            },
+            ..*self
+        }
+    }
+
+    fn add(&mut self, rows: &[Cow<str>]) {
+        for line in rows {
+            let is_head = self.heads.iter().any(|head| head == line);
+            if !line.is_empty() && !is_head && !is_talk(line) {
+                self.listing.add(self.ruler.cells(line));
+            }
+        }
+    }
 }
 
 impl Listing {
@@ -330,20 +427,116 @@ fn as_csv(found: &Listing) -> String {
     csv
 }
 
-/// A report for each container and instance, each with the histograms of its events.
-fn histograms(name: &str, found: &Listing) -> Result<Imported, Error> {
+/// The histograms of all listings of a text. Listings of different events are parts of one.
+fn all_histograms(name: &str, all: &[Listing]) -> Result<Vec<Imported>, Error> {
+    let mut found: Vec<Imported> = Vec::new();
+    for listing in all {
+        let next = histograms(name, listing)?;
+        match found.last_mut() {
+            Some(last) if next.len() == 1 && are_parts(last, &next[0]) => {
+                if let (Figures::Database(reports), Figures::Database(more)) =
+                    (&mut last.figures, next[0].figures.clone())
+                {
+                    for report in more {
+                        let container = &report.identity.container;
+                        match reports
+                            .iter_mut()
+                            .find(|known| known.identity.container == *container)
+                        {
+                            Some(known) => known.histograms.extend(report.histograms),
+                            None => reports.push(report),
+                        }
+                    }
+                }
+            }
+            _ => found.extend(next),
+        }
+    }
+    Ok(found)
+}
+
+/// True if no event of a container is in both.
+fn are_parts(one: &Imported, other: &Imported) -> bool {
+    let events = |of: &Imported| -> Vec<(Option<String>, String)> {
+        let Figures::Database(reports) = &of.figures else {
+            return Vec::new();
+        };
+        let is_snapshot = |report: &DatabaseReport| report.window.end_id.is_some();
+        let all = reports.iter().filter(|report| !is_snapshot(report));
+        all.flat_map(|report| {
+            let container = &report.identity.container;
+            let rows = report.histograms.iter();
+            rows.map(|row| (container.clone(), row.event.clone()))
+        })
+        .collect()
+    };
+    let (one, other) = (events(one), events(other));
+    !one.is_empty() && !other.is_empty() && one.iter().all(|event| !other.contains(event))
+}
+
+/// The listing of each snapshot, in order; the listing itself if it has none.
+fn snapshots(found: &Listing) -> Vec<(Option<u64>, Vec<&Vec<String>>)> {
+    let column = found.column(&["snap_id"]);
+    let mut all = std::collections::BTreeMap::<Option<u64>, Vec<&Vec<String>>>::new();
+    for row in &found.rows {
+        let cell = column.and_then(|column| row.get(column));
+        let snap = cell.and_then(|cell| cell.trim().parse().ok());
+        all.entry(snap).or_default().push(row);
+    }
+    all.into_iter().collect()
+}
+
+/// A source for each snapshot of a listing. Each has a report for each container and instance, with
+/// the histograms of its events.
+fn histograms(name: &str, found: &Listing) -> Result<Vec<Imported>, Error> {
+    let mut all = Vec::new();
+    for (snap, rows) in snapshots(found) {
+        let reports = reports(name, found, &rows, snap);
+        if reports.is_empty() {
+            continue;
+        }
+        let mut notes = Vec::new();
+        if all.is_empty() {
+            notes.extend(unfit(found));
+        }
+        notes.push(SINCE_START.into());
+        all.push(Imported {
+            sources: vec![name.to_string()],
+            tool: "listing".into(),
+            version: None,
+            told: Vec::new(),
+            notes,
+            figures: Figures::Database(reports),
+        });
+    }
+    if all.is_empty() {
+        return Err(Error::failed(
+            format!("'{name}' is a listing of a histogram without rows"),
+            "paste the rows, too",
+        ));
+    }
+    Ok(all)
+}
+
+/// A report for each container and instance in `rows`.
+fn reports(
+    name: &str,
+    found: &Listing,
+    rows: &[&Vec<String>],
+    snap: Option<u64>,
+) -> Vec<DatabaseReport> {
     let micro = found.column(&["wait_time_micro"]);
     let time = micro.or_else(|| found.column(&["wait_time_milli"]));
     let unit_us = if micro.is_some() { 1.0 } else { 1e3 };
     let event_column = found.column(&["event", "event_name"]);
     let waits = found.column(&["wait_count"]);
-    let parts: Vec<usize> = [found.column(&["inst_id"]), found.column(&["con_id"])]
+    let parts: Vec<usize> = [&["inst_id", "instance_number"][..], &["con_id"]]
         .into_iter()
-        .flatten()
+        .filter_map(|names| found.column(names))
         .collect();
-    let updated = found.column(&["last_update_time"]);
+    let updated = found.column(&["last_update_time", "end_interval_time", "snap_time"]);
     let mut reports: Vec<DatabaseReport> = Vec::new();
-    for row in &found.rows {
+    for row in rows {
         let of = |column: Option<usize>| {
             column
                 .and_then(|column| row.get(column))
@@ -373,6 +566,7 @@ fn histograms(name: &str, found: &Listing) -> Result<Imported, Error> {
                 ..DatabaseReport::default()
             };
             report.identity.container = container;
+            report.window.end_id = snap;
             reports.push(report);
             reports.len() - 1
         });
@@ -382,9 +576,11 @@ fn histograms(name: &str, found: &Listing) -> Result<Imported, Error> {
         *end = (*end).max(updated);
         let all = &mut reports[at].histograms;
         let row = WaitHistogram::listed(all, &event(name_of, false));
+        // The first bucket of the view covers everything below its bound.
+        row.first_bound_us = Some(unit_us);
         let us = bound.value * unit_us;
         let high_us = (us / 1e3 < NO_BOUND_MS).then_some(us);
-        // Rows of several snapshots are counted together.
+        // Rows of several instances, where the listing does not name them, are counted together.
         let bits = |bound: Option<f64>| bound.map(f64::to_bits);
         if let Some(known) = row
             .buckets
@@ -401,22 +597,7 @@ fn histograms(name: &str, found: &Listing) -> Result<Imported, Error> {
             count: Some(waits.value),
         });
     }
-    if reports.is_empty() {
-        return Err(Error::failed(
-            format!("'{name}' is a listing of a histogram without rows"),
-            "paste the rows, too",
-        ));
-    }
-    let mut notes = unfit(found);
-    notes.push(SINCE_START.into());
-    Ok(Imported {
-        sources: vec![name.to_string()],
-        tool: "listing".into(),
-        version: None,
-        told: Vec::new(),
-        notes,
-        figures: Figures::Database(reports),
-    })
+    reports
 }
 
 #[cfg(test)]
@@ -424,7 +605,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read_text(text: &str) -> Result<Imported, Error> {
+    fn read_all(text: &str) -> Result<Vec<Imported>, Error> {
         read(
             Source {
                 name: "pasted.txt",
@@ -432,6 +613,10 @@ mod tests {
             },
             &table::Columns::default(),
         )
+    }
+
+    fn read_text(text: &str) -> Result<Imported, Error> {
+        read_all(text).map(|mut all| all.remove(0))
     }
 
     const INTERVALS: &str = "\
@@ -525,6 +710,36 @@ BEGIN_INTERVAL_TI END_INTERVAL_TIME PHYSICAL_READS    SECONDS
                 .any(|note| note.contains("1 cells did not fit")),
             "{:?}",
             found.notes
+        );
+    }
+
+    #[test]
+    fn two_queries_in_one_paste_are_two_listings() {
+        let again = HISTOGRAM.replace("SQL> /", "SQL> /\n\nno rows selected.\n");
+        let both = format!("{HISTOGRAM}\n5 rows selected.\n\n{again}");
+        assert_eq!(read_all(&both).unwrap().len(), 2);
+        // Heads of the next page, and other events, are of the same listing.
+        let paged = format!("{HISTOGRAM}\n{}", HISTOGRAM.replace("SQL> /\n\n", ""));
+        assert_eq!(read_all(&paged).unwrap().len(), 1);
+        let other = HISTOGRAM.replace("db file sequential read", "db file scattered read ");
+        let other = other.replace("log file parallel", "log file switch  ");
+        assert_eq!(
+            read_all(&format!("{HISTOGRAM}\nSQL> /\n\n{other}"))
+                .unwrap()
+                .len(),
+            1
+        );
+    }
+
+    #[test]
+    fn a_listing_of_other_columns_beside_it_is_left_out() {
+        let other = "SQL> select * from v$system_event;\n\nEVENT           TOTAL_WAITS\n\
+                     --------------- -----------\nlog file sync             5\n\n";
+        let found = read_text(&format!("{other}{HISTOGRAM}")).unwrap();
+        let said = found.notes.join("; ");
+        assert!(
+            said.contains("listings of other columns are left out: 1"),
+            "{said}"
         );
     }
 

@@ -11,7 +11,48 @@ use rigel_model::record::imported::Figures;
 /// The differences of each listing and the next, in the order of their times, or of the files if
 /// they have none. A single listing stays as it is, and so do listings of which one does not
 /// continue the other.
-pub(super) fn differences(mut listings: Vec<Imported>) -> Vec<Imported> {
+pub(super) fn differences(listings: Vec<Imported>) -> Vec<Imported> {
+    let is_snapshot = |one: &Imported| reports(one).iter().any(|of| of.window.end_id.is_some());
+    let (snapshots, listings): (Vec<Imported>, Vec<Imported>) =
+        listings.into_iter().partition(is_snapshot);
+    let mut found = of_snapshots(snapshots);
+    found.extend(of_listings(listings));
+    found
+}
+
+/// The differences of consecutive snapshots of each file. One in which counts fall, as after a
+/// restart of the instance, is left out.
+fn of_snapshots(snapshots: Vec<Imported>) -> Vec<Imported> {
+    let mut found: Vec<Imported> = Vec::new();
+    for of_file in snapshots.chunk_by(|one, next| one.sources == next.sources) {
+        let pairs = of_file.windows(2).map(|two| difference(&two[0], &two[1]));
+        let pairs: Vec<Option<Imported>> = pairs.collect();
+        let fallen = pairs.iter().filter(|pair| pair.is_none()).count();
+        let mut whole: Vec<Imported> = pairs.into_iter().flatten().collect();
+        let Some(first) = whole.first_mut() else {
+            found.extend(of_file.iter().cloned());
+            continue;
+        };
+        first.notes = vec![format!(
+            "counts of {} are cumulative: consecutive snapshots are subtracted",
+            first.sources.join(", ")
+        )];
+        if fallen > 0 {
+            first.notes.push(format!(
+                "counts fall between snapshots, as after a restart of the instance: {fallen} of {} \
+                 intervals are left out",
+                of_file.len() - 1
+            ));
+        }
+        for other in &mut whole[1..] {
+            other.notes.clear();
+        }
+        found.extend(whole);
+    }
+    found
+}
+
+fn of_listings(mut listings: Vec<Imported>) -> Vec<Imported> {
     let time = |one: &Imported| reports(one).iter().filter_map(|of| of.window.end).max();
     if listings.iter().all(|one| time(one).is_some()) {
         listings.sort_by_key(time);
@@ -35,6 +76,12 @@ pub(super) fn differences(mut listings: Vec<Imported>) -> Vec<Imported> {
             listings
         }
     }
+}
+
+/// The files of both, each once.
+fn together(one: &[String], other: &[String]) -> Vec<String> {
+    let more = other.iter().filter(|name| !one.contains(name));
+    one.iter().chain(more).cloned().collect()
 }
 
 fn reports(of: &Imported) -> &[DatabaseReport] {
@@ -65,7 +112,11 @@ fn difference(earlier: &Imported, later: &Imported) -> Option<Imported> {
     let mut notes = vec![format!(
         "the difference of {} and {}: what was waited for between them{}",
         earlier.sources.join(", "),
-        later.sources.join(", "),
+        if earlier.sources == later.sources {
+            "the next listing in it".into()
+        } else {
+            later.sources.join(", ")
+        },
         if is_timed {
             "; their times are the last updates that they list, so rates are approximate"
         } else {
@@ -75,12 +126,7 @@ fn difference(earlier: &Imported, later: &Imported) -> Option<Imported> {
     let is_own = |note: &&String| !note.contains(super::listing::SINCE_START);
     notes.extend(later.notes.iter().filter(is_own).cloned());
     Some(Imported {
-        sources: earlier
-            .sources
-            .iter()
-            .chain(&later.sources)
-            .cloned()
-            .collect(),
+        sources: together(&earlier.sources, &later.sources),
         notes,
         figures: Figures::Database(reports),
         ..later.clone()
@@ -135,6 +181,7 @@ fn between(before: &DatabaseReport, after: &DatabaseReport) -> Option<DatabaseRe
         .zip(after.window.end)
         .map(|(from, to)| to.since(from));
     found.window.begin = before.window.end;
+    found.window.begin_id = before.window.end_id;
     found.window.elapsed_s = seconds
         .filter(|seconds| *seconds > 0)
         .map(|seconds| Printed {
@@ -213,6 +260,39 @@ mod tests {
         let all: Vec<_> = reports(&found[0]).iter().map(counts).collect();
         let first = vec![("db file sequential read", 2.0)];
         assert_eq!(all, [first, vec![("log file parallel write", 8.0)]]);
+    }
+
+    #[test]
+    fn snapshots_are_subtracted_and_a_restart_is_left_out() {
+        let row = |snap: u32, bound: u32, count: u32| {
+            format!("{snap:>10} db file sequential read {bound:>15} {count:>10}\n")
+        };
+        let rows = [
+            row(11, 1, 1000),
+            row(12, 1, 1030),
+            row(12, 2, 5),
+            row(13, 1, 20),
+            row(14, 1, 25),
+        ];
+        let text = format!(
+            "   SNAP_ID EVENT_NAME              WAIT_TIME_MILLI WAIT_COUNT\n---------- \
+             ----------------------- --------------- ----------\n{}",
+            rows.concat()
+        );
+        let found = imported(&[&text]);
+        assert_eq!(found.len(), 1);
+        let all: Vec<Vec<f64>> = reports(&found[0])
+            .iter()
+            .map(|report| counts(report).into_iter().map(|(_, count)| count).collect())
+            .collect();
+        assert_eq!(all, [vec![30.0, 5.0], vec![5.0]]);
+        let ids: Vec<_> = reports(&found[0])
+            .iter()
+            .map(|of| (of.window.begin_id, of.window.end_id))
+            .collect();
+        assert_eq!(ids, [(Some(11), Some(12)), (Some(13), Some(14))]);
+        let said = found[0].notes.join("; ");
+        assert!(said.contains("1 of 3 intervals are left out"), "{said}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::csv::CsvTable;
 use super::document::{
     Axis, Block, Chart, Document, Headline, Lines, Plot, Section, Series, Shape, Table, Unit,
 };
-use super::{loops, parts, soak};
+use super::{event_distribution, loops, parts, soak};
 use rigel_analyse::quantity::rounded_length;
 use rigel_analyse::request::Run;
 use rigel_analyse::{DatabaseFigures, DatabaseResult, Estimate};
@@ -33,12 +33,19 @@ pub(super) fn complete(run: &Run, result: &DatabaseResult, document: Document) -
         })
         .collect();
     let mut sections: Vec<Section> = loops::sections(result);
-    sections.push(demand(result));
+    sections.extend(event_distribution::sections(result));
+    // Listings have distributions alone, and dashes would be all there is of the rest.
+    let has_only_distributions = !result.distributions.is_empty() && !result.has_streams();
+    if !has_only_distributions {
+        sections.push(demand(result));
+    }
     sections.extend(latency(result));
     sections.extend(waits_over_time(result));
     sections.extend(waits(&reports));
     sections.extend(by_function(&reports));
-    sections.push(listed(result));
+    if !has_only_distributions {
+        sections.push(listed(result));
+    }
     sections.extend(over_time(run, result));
     sections.extend(parameters(result));
     Document {

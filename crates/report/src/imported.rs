@@ -756,6 +756,34 @@ mod tests {
     }
 
     #[test]
+    fn a_listing_alone_shows_every_event_and_no_row_of_dashes() {
+        let run = run(&[(
+            "pasted.txt",
+            "EVENT                          WAIT_TIME_MICRO WAIT_COUNT\n\
+             ------------------------------ --------------- ----------\n\
+             enq: TX - row lock contention          1048576        400\n\
+             db file sequential read                   1024        750\n\
+             db file sequential read                   8192        250\n",
+        )]);
+        let said = text::render(
+            &crate::document(&run, &crate::result(&run)),
+            Extent::Summary,
+        );
+        for part in [
+            "db file sequential read: of 1,000 waits, 75 % up to 1.02 ms, 25 % from 4.10 ms to 8.19 ms",
+            "enq: TX - row lock contention",
+            "up to 8.19 ms     250",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let is_blank = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words.iter().filter(|word| **word == "-").count() > 2
+        };
+        assert!(!said.lines().any(is_blank), "{said}");
+    }
+
+    #[test]
     fn orions_cells_are_compared_by_cell() {
         let files = [
             (

@@ -23,6 +23,7 @@ pub mod data;
 mod database;
 mod distribution;
 pub mod document;
+mod event_distribution;
 pub mod fio;
 mod fit;
 mod frame;

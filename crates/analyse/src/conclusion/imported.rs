@@ -2,6 +2,7 @@
 
 use super::parts::{Conclusion, Status};
 use crate::demand::{DatabaseFigures, DatabaseResult};
+use crate::figures::modes;
 use crate::figures::quantity::{count, counted, rounded_length, time};
 use crate::request::Header;
 use crate::result::ImportedResult;
@@ -27,6 +28,9 @@ pub(super) fn conclusion(header: &Header, found: &ImportedResult) -> Conclusion 
 
 fn sentence(found: &ImportedResult) -> String {
     if let Some(said) = found.database.as_ref().and_then(of_loops) {
+        return said;
+    }
+    if let Some(said) = found.database.as_ref().and_then(of_distributions) {
         return said;
     }
     if let Some(said) = found.database.as_ref().and_then(of_database) {
@@ -169,6 +173,31 @@ fn of_loops(found: &DatabaseResult) -> Option<String> {
         },
         latencies.join(", ")
     ))
+}
+
+/// The waits of one event, where distributions are all there is: one of storage if there is any.
+fn of_distributions(found: &DatabaseResult) -> Option<String> {
+    let all = found.distributions.as_slice();
+    let first = all.first().filter(|_| !found.has_streams())?;
+    let one = all.iter().find(|one| one.is_of_storage()).unwrap_or(first);
+    let waits = one
+        .waits
+        .map_or_else(String::new, |waits| format!(" of {} waits", count(waits)));
+    let p99 = one
+        .p99_us
+        .map_or_else(String::new, |p99| format!("; p99 {}", time(p99)));
+    let others = match all.len() - 1 {
+        0 => String::new(),
+        others => format!(" {} below.", counted(others as u64, "other distribution")),
+    };
+    Some(
+        format!(
+            "{}:{waits}, {}{p99}. Rates are unknown.{others}",
+            one.event,
+            modes::in_words(&one.modes)
+        )
+        .replace(":,", ":"),
+    )
 }
 
 /// What the busiest interval of a database asked for, and what it got.

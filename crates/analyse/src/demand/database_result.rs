@@ -1,6 +1,7 @@
 //! The reports of an import together: series of each instance, sums over instances, findings.
 
 use super::database_figures::DatabaseFigures;
+use super::event_distribution::{EventDistribution, event_distributions};
 use super::loops::{self, LoopFigures};
 use super::{checks, evidence, notes, report_figures, scale_up, streams};
 use crate::figures::robust::median;
@@ -40,6 +41,9 @@ pub struct DatabaseResult {
     pub loops: Vec<LoopFigures>,
     /// The most important waits of each report.
     pub waits: Vec<WaitShare>,
+    /// The waits of each event, of files that have nothing but distributions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub distributions: Vec<EventDistribution>,
     /// Parameters that matter to I/O, of the first report.
     pub parameters: Vec<(String, String)>,
     /// The analysis of the requests of one instance over time.
@@ -51,6 +55,14 @@ pub struct DatabaseResult {
 }
 
 impl DatabaseResult {
+    /// True if any rate or mean of a stream of I/O is known: listings have distributions alone.
+    #[must_use]
+    pub fn has_streams(&self) -> bool {
+        let intervals = self.demands.iter().flat_map(|demand| &demand.intervals);
+        let mut streams = intervals.flat_map(|interval| &interval.streams);
+        streams.any(|stream| stream.per_s.or(stream.mean_us).is_some())
+    }
+
     /// Position of the demand that answers for the storage: the sum over all instances if it is
     /// there, else the one with the most operations.
     #[must_use]
@@ -144,6 +156,9 @@ pub fn database(all: &[Imported]) -> Option<DatabaseResult> {
         demands,
         loops,
         waits: waits(&derived),
+        distributions: event_distributions(
+            &derived.iter().map(|one| one.report).collect::<Vec<_>>(),
+        ),
         parameters: derived[0].report.parameters.clone(),
         series,
         findings,

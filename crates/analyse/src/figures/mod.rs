@@ -4,6 +4,7 @@
 //! their error, checks of a bound, and numbers as text. This folder imports no other of `analyse`.
 
 pub(super) mod confidence;
+pub mod modes;
 pub(super) mod quantile;
 pub mod quantity;
 pub(super) mod robust;

@@ -69,6 +69,8 @@ pub enum ReportKind {
     Listing,
     /// The spool of a run by the files of `rigel sql script`.
     Spool,
+    /// Sections of a report without its first page.
+    Fragment,
 }
 
 impl ReportKind {
@@ -84,6 +86,7 @@ impl ReportKind {
             Self::Capture => "capture",
             Self::Listing => "listing",
             Self::Spool => "spool",
+            Self::Fragment => "fragment",
         }
     }
 }

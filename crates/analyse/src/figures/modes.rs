@@ -1,0 +1,286 @@
+//! The modes of a distribution: its local maxima, and the parts of it that they stand for.
+//!
+//! Input: bounds and counts of buckets, of whatever was counted. Output: parts that are cut at the
+//! minima between the maxima. Storage that answers from two places, such as a cache and a disk, has
+//! two.
+
+use super::quantity::{listed, time};
+use serde::Serialize;
+
+/// A valley counts if its density is below this fraction of the lower of the maxima beside it.
+const VALLEY_MAX: f64 = 0.5;
+
+/// How many standard deviations of the counts a valley is below the maxima beside it.
+const DEVIATIONS: f64 = 3.0;
+
+/// Minimum share of a mode.
+const SHARE_MIN: f64 = 0.01;
+
+/// A bucket of a distribution.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CountedRange {
+    /// Its lower bound.
+    pub low: f64,
+    /// Its upper bound; `None` if it has none.
+    pub high: Option<f64>,
+    /// What it counted.
+    pub count: f64,
+}
+
+impl CountedRange {
+    /// The count on a scale of octaves. A bucket without one of its bounds is one octave wide.
+    fn density(&self) -> f64 {
+        let octaves = self.high.filter(|_| self.low > 0.0);
+        let octaves = octaves.map_or(1.0, |high| (high / self.low).log2());
+        if octaves > 0.0 {
+            self.count / octaves
+        } else {
+            self.count
+        }
+    }
+}
+
+/// A part of a distribution around a maximum.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Mode {
+    /// Where it begins.
+    pub low: f64,
+    /// Where it ends; `None` if nowhere.
+    pub high: Option<f64>,
+    /// Its share of all.
+    pub share: f64,
+}
+
+/// A run of buckets between two minima: the first, the one with the maximum, and the last.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    first: usize,
+    peak: usize,
+    last: usize,
+}
+
+/// The modes of `buckets`, which ascend; those without counts may be left out. One for a
+/// distribution with one maximum; none for an empty one.
+#[must_use]
+pub fn modes(buckets: &[CountedRange]) -> Vec<Mode> {
+    let all: f64 = buckets.iter().map(|bucket| bucket.count).sum();
+    if all.is_nan() || all <= 0.0 {
+        return Vec::new();
+    }
+    let filled = without_gaps(buckets);
+    let densities: Vec<f64> = filled.iter().map(CountedRange::density).collect();
+    let mut parts = parts(&densities);
+    let share = |part: &Part| {
+        let counts = filled[part.first..=part.last].iter();
+        counts.map(|bucket| bucket.count).sum::<f64>() / all
+    };
+    loop {
+        // The boundary that separates least: the valley beside a small mode, or the shallowest.
+        let boundary = (1..parts.len())
+            .map(|at| {
+                let (left, right) = (&parts[at - 1], &parts[at]);
+                let is_small = share(left).min(share(right)) < SHARE_MIN;
+                (
+                    at,
+                    depth(&filled, &densities, left, right).filter(|_| !is_small),
+                    is_small,
+                )
+            })
+            .filter(|(_, depth, _)| depth.is_none())
+            .min_by(|one, other| {
+                let shallow = |at: usize| valley(&densities, &parts[at - 1], &parts[at]);
+                shallow(other.0).total_cmp(&shallow(one.0))
+            });
+        let Some((at, ..)) = boundary else { break };
+        let right = parts.remove(at);
+        let left = &mut parts[at - 1];
+        left.last = right.last;
+        if densities[right.peak] > densities[left.peak] {
+            left.peak = right.peak;
+        }
+    }
+    let mode = |part: &Part| {
+        let filled = &filled[part.first..=part.last];
+        let counted = || filled.iter().filter(|bucket| bucket.count > 0.0);
+        Mode {
+            low: counted().next().map_or(0.0, |bucket| bucket.low),
+            high: counted().next_back().and_then(|bucket| bucket.high),
+            share: share(part),
+        }
+    };
+    parts.iter().map(mode).collect()
+}
+
+/// The buckets, with an empty one wherever one does not begin where the one before ends.
+fn without_gaps(buckets: &[CountedRange]) -> Vec<CountedRange> {
+    let mut filled: Vec<CountedRange> = Vec::with_capacity(buckets.len());
+    for bucket in buckets {
+        let end = filled.last().and_then(|before| before.high);
+        if let Some(end) = end.filter(|end| *end < bucket.low) {
+            filled.push(CountedRange {
+                low: end,
+                high: Some(bucket.low),
+                count: 0.0,
+            });
+        }
+        filled.push(*bucket);
+    }
+    filled
+}
+
+/// The parts around every local maximum. A minimum belongs to the part before it.
+fn parts(densities: &[f64]) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut falls = false;
+    for (at, density) in densities.iter().enumerate() {
+        let before = at.checked_sub(1).map_or(0.0, |before| densities[before]);
+        match parts.last_mut() {
+            Some(part) if !(falls && *density > before) => {
+                part.last = at;
+                if *density > densities[part.peak] {
+                    part.peak = at;
+                }
+                falls |= *density < before;
+            }
+            _ => {
+                parts.push(Part {
+                    first: at,
+                    peak: at,
+                    last: at,
+                });
+                falls = false;
+            }
+        }
+    }
+    parts
+}
+
+/// The minimum between two maxima, as a fraction of the lower one.
+fn valley(densities: &[f64], left: &Part, right: &Part) -> f64 {
+    let between = densities[left.peak..=right.peak].iter().copied();
+    let lower = densities[left.peak].min(densities[right.peak]);
+    between.fold(f64::INFINITY, f64::min) / lower
+}
+
+/// How deep the valley between two maxima is; `None` if it is not deep enough to separate them.
+fn depth(filled: &[CountedRange], densities: &[f64], left: &Part, right: &Part) -> Option<f64> {
+    let ratio = valley(densities, left, right);
+    let counts = filled[left.peak..=right.peak]
+        .iter()
+        .map(|bucket| bucket.count);
+    let least = counts.fold(f64::INFINITY, f64::min);
+    let lower = filled[left.peak].count.min(filled[right.peak].count);
+    let is_chance = lower - least < DEVIATIONS * (lower + least).sqrt();
+    (ratio < VALLEY_MAX && !is_chance).then_some(1.0 - ratio)
+}
+
+/// Modes of times in microseconds in words: `75 % up to 2.05 ms, 25 % above`.
+#[must_use]
+pub fn in_words(modes: &[Mode]) -> String {
+    let share = |share: f64| match share * 100.0 {
+        percent if percent < 0.95 => "under 1 %".to_string(),
+        percent => format!("{percent:.0} %"),
+    };
+    let mut before: Option<f64> = None;
+    let mut words = Vec::new();
+    for (at, mode) in modes.iter().enumerate() {
+        let (is_first, is_last) = (at == 0, at + 1 == modes.len());
+        let is_next = before == Some(mode.low);
+        let place = match mode.high {
+            Some(high) if is_first => format!("up to {}", time(high)),
+            _ if is_first => format!("above {}", time(mode.low)),
+            _ if is_last && is_next => "above".to_string(),
+            Some(high) => format!("from {} to {}", time(mode.low), time(high)),
+            None => format!("above {}", time(mode.low)),
+        };
+        words.push(format!("{} {place}", share(mode.share)));
+        before = mode.high;
+    }
+    match words.as_slice() {
+        [one, other] => format!("{one}, {other}"),
+        words => listed(words),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Octaves from `low` on.
+    fn octaves(low: f64, counts: &[f64]) -> Vec<CountedRange> {
+        let mut low = low;
+        let range = |count: &f64| {
+            let from = low;
+            low *= 2.0;
+            CountedRange {
+                low: from,
+                high: Some(low),
+                count: *count,
+            }
+        };
+        counts.iter().map(range).collect()
+    }
+
+    fn words(counts: &[f64]) -> String {
+        in_words(&modes(&octaves(250.0, counts)))
+    }
+
+    #[test]
+    fn two_maxima_are_cut_at_the_minimum_between_them() {
+        assert_eq!(
+            words(&[100.0, 600.0, 50.0, 100.0, 150.0]),
+            "75 % up to 2.00 ms, 25 % above"
+        );
+    }
+
+    #[test]
+    fn one_maximum_is_one_mode() {
+        assert_eq!(words(&[100.0, 600.0, 300.0]), "100 % up to 2.00 ms");
+        assert_eq!(words(&[5.0]), "100 % up to 500 µs");
+        assert!(modes(&[]).is_empty() && modes(&octaves(1.0, &[0.0])).is_empty());
+    }
+
+    #[test]
+    fn neither_chance_nor_a_shallow_valley_makes_a_mode() {
+        // A valley of 400 between 600 and 500, and one of 3 between 9 and 8.
+        assert_eq!(modes(&octaves(1.0, &[600.0, 400.0, 500.0])).len(), 1);
+        assert_eq!(modes(&octaves(1.0, &[9.0, 3.0, 8.0])).len(), 1);
+        assert_eq!(modes(&octaves(1.0, &[900.0, 300.0, 800.0])).len(), 2);
+        // Half a percent far away is a tail.
+        assert_eq!(modes(&octaves(1.0, &[99_500.0, 10.0, 490.0])).len(), 1);
+    }
+
+    #[test]
+    fn buckets_that_are_left_out_are_empty() {
+        let mut apart = octaves(64.0, &[700.0]);
+        apart.extend(octaves(8192.0, &[300.0]));
+        let found = modes(&apart);
+        assert_eq!(
+            in_words(&found),
+            "70 % up to 128 µs, 30 % from 8.19 ms to 16.4 ms"
+        );
+        let sum: f64 = found.iter().map(|mode| mode.share).sum();
+        assert!((sum - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_wide_bucket_is_no_maximum_because_it_is_wide() {
+        let of = |low: f64, high: Option<f64>, count: f64| CountedRange { low, high, count };
+        let found = modes(&[
+            of(1.0, Some(2.0), 400.0),
+            of(2.0, Some(4.0), 100.0),
+            of(4.0, Some(4096.0), 900.0),
+            of(4096.0, None, 5.0),
+        ]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].high, None);
+    }
+
+    #[test]
+    fn three_modes_are_three_parts() {
+        assert_eq!(
+            words(&[500.0, 0.0, 300.0, 0.0, 200.0]),
+            "50 % up to 500 µs, 30 % from 1.00 ms to 2.00 ms and 20 % from 4.00 ms to 8.00 ms"
+        );
+    }
+}

@@ -1,0 +1,93 @@
+//! The distributions of waits of a listing: every event with its percentiles and modes, and the
+//! buckets of each.
+
+use super::document::{Block, Section};
+use super::parts;
+use rigel_analyse::{DatabaseResult, EventDistribution, modes};
+
+/// Events whose buckets are in the summary; those of the others are in the full report.
+const LISTED_MAX: usize = 12;
+
+/// The sections of the events; none if the files have more than distributions.
+pub(super) fn sections(result: &DatabaseResult) -> Vec<Section> {
+    let all = &result.distributions;
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let columns = [
+        "event", "#waits", "#p50", "#p90", "#p99", "*#p99.9", "modes",
+    ];
+    let row = |one: &EventDistribution| {
+        vec![
+            name(one),
+            parts::known(one.waits, parts::count),
+            quantile(one, 0.5, one.p50_us),
+            quantile(one, 0.9, one.p90_us),
+            quantile(one, 0.99, one.p99_us),
+            quantile(one, 0.999, one.p999_us),
+            modes::in_words(&one.modes),
+        ]
+    };
+    let table = parts::rows(
+        "Waits of every event; percentiles are interpolated within their buckets",
+        &columns,
+        all.iter().map(row).collect(),
+    );
+    let lead = "As the view counts them. A mode is a part around a maximum of the share, cut where \
+                the share is least.";
+    let mut found = vec![parts::section(
+        "events",
+        "Distribution of waits",
+        lead,
+        vec![Block::Table(table)],
+    )];
+    let (first, others) = all.split_at(all.len().min(LISTED_MAX));
+    let tables = |all: &[EventDistribution]| all.iter().map(buckets).collect::<Vec<Block>>();
+    found.push(parts::section(
+        "event-buckets",
+        "Buckets",
+        "",
+        tables(first),
+    ));
+    if !others.is_empty() {
+        found.push(parts::full(parts::section(
+            "more-event-buckets",
+            "Buckets of the other events",
+            "",
+            tables(others),
+        )));
+    }
+    found
+}
+
+fn name(one: &EventDistribution) -> String {
+    one.container.as_ref().map_or_else(
+        || one.event.clone(),
+        |container| format!("{}, {container}", one.event),
+    )
+}
+
+/// A quantile, or the bound of the first bucket, which begins at 0.
+fn quantile(one: &EventDistribution, share: f64, us: Option<f64>) -> String {
+    let bound = || one.bucket_of(share).and_then(|bucket| bucket.high_us);
+    us.map(parts::time)
+        .or_else(|| Some(format!("< {}", parts::time(bound()?))))
+        .unwrap_or_else(|| "-".into())
+}
+
+fn buckets(one: &EventDistribution) -> Block {
+    let rows = one.buckets.iter().map(|bucket| {
+        vec![
+            bucket.high_us.map_or_else(
+                || format!("above {}", parts::time(bucket.low_us)),
+                |high| format!("up to {}", parts::time(high)),
+            ),
+            parts::known(bucket.count, parts::count),
+            parts::percent(bucket.share),
+            parts::percent(bucket.cumulated),
+        ]
+    });
+    let caption = format!("{}: {}", name(one), modes::in_words(&one.modes));
+    let columns = ["bucket", "#waits", "#share", "#cumulated"];
+    Block::Table(parts::rows(&caption, &columns, rows.collect()))
+}
