@@ -422,6 +422,11 @@ fn reply(head: &str, is_loopback: bool, answer: &MetricsPage) -> Reply {
         );
     }
     let headers: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(':')).collect();
+    // Otherwise `Host :` would count as no host.
+    let is_name = |name: &str| !name.is_empty() && !name.contains(char::is_whitespace);
+    if !headers.iter().all(|(name, _)| is_name(name)) {
+        return Reply::plain("400 Bad Request", "a header's name has no blanks\n");
+    }
     let of = |name: &str| {
         let named = headers
             .iter()

@@ -27,9 +27,6 @@ const PATIENCE: Nanos = Nanos::from_secs(4);
 /// Time in which a process that has told its exit status must end.
 const ENDING: Nanos = Nanos::from_secs(1);
 
-/// Signals within this time of the first one are the same: `timeout` sends two.
-const SAME: Nanos = Nanos::from_millis(300);
-
 /// The exit status of a process that was ended by a signal, and of one that was left behind.
 const ENDED: u8 = 1;
 
@@ -185,7 +182,7 @@ impl Attendant {
                 self.child.stop();
                 false
             }
-            Some(time) => time >= SAME,
+            Some(time) => time >= stop::SAME,
         }
     }
 

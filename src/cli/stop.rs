@@ -1,15 +1,16 @@
 //! The request to stop, by a signal.
 
-use rigel_device::bounded;
-use rigel_model::Error;
+use rigel_device::{bounded, clock};
+use rigel_model::{Error, Nanos};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The flag that Ctrl-C, SIGTERM and SIGHUP set: one for the whole process, so that no signal
-/// between two steps of a verb is lost. Ctrl-C after any of them ends the process at once, or
-/// the process that attends to it ends it after any other of them. Where
+/// between two steps of a verb is lost. A second one ends the process at once, or the process that
+/// attends to it does. Where
 /// SIGHUP is ignored, as below `nohup`, it stays ignored.
 pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
     static STOP: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
@@ -42,12 +43,37 @@ fn listen() -> Result<Arc<AtomicBool>, Error> {
         signal_hook::flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(&signalled))
             .map_err(failed)?;
     }
+    if !IS_ATTENDED.load(Ordering::Relaxed) {
+        end_at_second_signal().map_err(failed)?;
+    }
     for signal in heeded() {
         for flag in [&stop, &signalled] {
             signal_hook::flag::register(signal, Arc::clone(flag)).map_err(failed)?;
         }
     }
     Ok(stop)
+}
+
+/// Signals within this time of the first one are the same: `timeout` sends two.
+pub(super) const SAME: Nanos = Nanos::from_millis(300);
+
+/// Ends the process at the second SIGTERM or SIGHUP, also while a server does not answer. Ctrl-C ends
+/// it without this thread.
+fn end_at_second_signal() -> std::io::Result<()> {
+    let mut signals = signals()?;
+    signals.set_nonblocking(false)?;
+    let wait = move || {
+        let (mut bytes, mut first) = ([0; 64], None);
+        while let Ok(1..) = signals.read(&mut bytes) {
+            let now = clock::monotonic();
+            let since = now.since(*first.get_or_insert(now));
+            if since >= SAME {
+                signal_hook::low_level::exit(1);
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("signals".into());
+    thread.spawn(wait).map(drop)
 }
 
 /// The signals that ask to stop.

@@ -201,6 +201,13 @@ fn listen(mut stream: TcpStream, all: &Mutex<Vec<u8>>) -> std::io::Result<()> {
         // The request for TLS is this number after its length; the next message names the user.
         if piece[4..8] == 80_877_103_u32.to_be_bytes() {
             stream.write_all(b"N")?;
+        } else if piece[0] == b'p' {
+            // Whoever sends it is let in, and sees a database without tables.
+            stream.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I")?;
+        } else if piece[0] == b'P' {
+            let row = b"D\0\0\0\x10\0\x02\0\0\0\x01f\0\0\0\x01f";
+            let (before, after) = (b"1\0\0\0\x042\0\0\0\x04", b"C\0\0\0\x05\0Z\0\0\0\x05I");
+            stream.write_all(&[&before[..], row, after].concat())?;
         } else {
             stream.write_all(b"R\0\0\0\x08\0\0\0\x03")?;
         }
@@ -234,6 +241,26 @@ fn a_password_does_not_leave_the_machine_without_tls_unless_it_is_said() {
         "the server that asks was never reached: {}",
         thief.heard()
     );
+}
+
+#[test]
+fn a_line_of_pgpass_gives_no_password_to_another_server() {
+    let place = Place::new("secrets-pgpass");
+    let (first, second) = (Thief::new(), Thief::new());
+    let file = place.0.join(".pgpass");
+    std::fs::write(&file, format!("*:{}:*:*:{SECRET}\n", first.port)).unwrap();
+    need("chmod", &["600", text(&file)]).ok().unwrap();
+    let url = |thief: &Thief| format!("postgres://ana@127.0.0.1:{}/d?sslmode=disable", thief.port);
+    let mut command = rigel(&place, "sql drop");
+    command.args([url(&first), url(&second)]);
+    command.env("HOME", &place.0).stdin(Stdio::null());
+    for name in ["PGPASSWORD", "PGPASSFILE", "PGSSLMODE"] {
+        command.env_remove(name);
+    }
+    command.output().unwrap();
+    assert!(second.heard().contains("ana"), "the second was never asked");
+    assert!(!second.heard().contains(SECRET), "{}", second.heard());
+    assert!(first.heard().contains(SECRET), "{}", first.heard());
 }
 
 #[test]

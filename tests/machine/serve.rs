@@ -124,6 +124,10 @@ fn other_requests_get_an_error() {
             "HTTP/1.1 505 HTTP Version Not Supported",
         ),
         ("hello\r\n\r\n", "HTTP/1.1 400 Bad Request"),
+        (
+            "GET /metrics HTTP/1.1\r\nHost : evil.example\r\n\r\n",
+            "HTTP/1.1 400 Bad Request",
+        ),
         ("\r\n\r\n", "HTTP/1.1 400 Bad Request"),
     ] {
         assert_eq!(status(&server, request), answer, "{request}");
