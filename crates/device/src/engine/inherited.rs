@@ -49,7 +49,7 @@ mod tests {
     use std::io::{Read, Write};
 
     #[test]
-    fn what_is_no_open_socket_is_refused() {
+    fn what_is_no_open_socket_is_refused_and_an_owner_keeps_its_own() {
         let refusal = |descriptor| adopt("PMI_FD", descriptor).unwrap_err().to_string();
         assert!(refusal(1).contains("PMI_FD=1 is no descriptor of a job"));
         assert!(refusal(-1).contains("no descriptor"));
@@ -62,10 +62,7 @@ mod tests {
         let file = std::fs::File::open("/proc/self/status").unwrap();
         let number = std::os::fd::AsRawFd::as_raw_fd(&file);
         assert!(refusal(number).contains("is not a socket"));
-    }
-
-    #[test]
-    fn the_owner_of_an_adopted_socket_keeps_it() {
+        // Last and in this test, because one process adopts once: its owner keeps the socket.
         let (own, mut peer) = UnixStream::pair().unwrap();
         let mut adopted = adopt("PMI_FD", std::os::fd::AsRawFd::as_raw_fd(&own)).unwrap();
         drop(own);
