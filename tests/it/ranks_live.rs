@@ -96,7 +96,7 @@ fn points(length: Nanos) -> Vec<Point> {
     ]
 }
 
-fn bench(target: &Target) -> Bench {
+fn bench(target: &Target, points: &[Point]) -> Bench {
     let engine = EngineChoice {
         name: "auto".into(),
         buffered: false,
@@ -116,7 +116,7 @@ fn bench(target: &Target) -> Bench {
     };
     Bench::prepare(
         &request,
-        |_| Vec::new(),
+        |_| points.to_vec(),
         &AtomicBool::new(false),
         &mut |_| (),
     )
@@ -131,7 +131,7 @@ fn measured(name: &str, target: &Target, points: &[Point]) -> (Vec<Shown>, Run) 
     let journal_at = directory.clone();
     let (_, mut shown) = as_ranks(Dialect::Hydra5, 3, move |pmi| {
         let ranks = join(pmi);
-        let (bench, stop) = (bench(&target), AtomicBool::new(false));
+        let (bench, stop) = (bench(&target, &points), AtomicBool::new(false));
         let mut shown = Vec::new();
         if ranks.is_root() {
             let request = Request::Calibrate(CalibrateRequest::DEFAULT);

@@ -166,3 +166,85 @@ fn a_rank_measures_no_point_that_it_was_not_prepared_for() {
         }
     }
 }
+
+#[test]
+fn a_rank_refuses_an_agreement_that_is_not_its_own() {
+    type Answer<'a> = &'a dyn Fn(&Value) -> Option<Value>;
+    let cases: [(&str, Answer<'_>); 2] = [
+        // A name that would be a path.
+        ("sent what cannot be read", &|value| {
+            value.is_u64().then(|| json!("x/../../elsewhere"))
+        }),
+        ("is the most that this host makes", &|value| {
+            value["scratch"].is_object().then(|| {
+                let mut huge = value.clone();
+                huge["scratch"] = json!({"bytes": 1_u64 << 50, "is_given": true});
+                huge
+            })
+        }),
+    ];
+    let place = Place::new("ranks-agreement");
+    std::fs::create_dir(place.0.join("own")).unwrap();
+    for (why, answer) in cases {
+        let root = FakeRoot::beside(&place, "curve own --scratch-size 64MiB --depth 1");
+        let mut other = |value: &Value| {
+            let odd = answer(value);
+            if let (Some(nonce), None) = (value.as_u64(), &odd) {
+                let name = format!("{nonce:016x}-0");
+                std::fs::write(place.0.join(format!("own/.rigel-ranks-{name}")), name).unwrap();
+            }
+            odd
+        };
+        let refused = root.agree_but(&mut other).unwrap_err().to_string();
+        let output = root.end();
+        assert!(refused.contains(why), "{why}: {refused} {output:?}");
+        let made = entries(&place.0.join("own"));
+        let scratch = made.iter().find(|path| text(path).contains("scratch"));
+        assert_eq!(scratch, None, "{why}");
+        assert!(!place.0.join("elsewhere").exists(), "{why}");
+    }
+}
+
+#[test]
+fn a_rank_refuses_fewer_values_than_there_are_ranks() {
+    let place = Place::new("ranks-short");
+    let root = FakeRoot::beside(&place, "curve sim:1,1ms --depth 1");
+    let value = root.hear().unwrap();
+    root.say(&json!([value]));
+    let refused = root.hear().unwrap_err().to_string();
+    let output = root.end();
+    assert!(refused.contains("1 values of 2"), "{refused} {output:?}");
+}
+
+#[test]
+fn a_rank_of_a_soak_says_that_its_target_was_replaced() {
+    let place = Place::new("ranks-replaced");
+    let file = place.0.join("target");
+    std::fs::write(&file, vec![7; 4 << 20]).unwrap();
+    let line = "soak target --work 10ops --every 1s --for 10s";
+    let root = FakeRoot::beside(&place, line);
+    root.agree().unwrap();
+    std::fs::rename(&file, place.0.join("before")).unwrap();
+    std::fs::write(&file, vec![7; 4 << 20]).unwrap();
+    let mut round = point();
+    round.coordinates = Coordinates::Round {
+        round: 1,
+        outstanding: 2,
+    };
+    round.streams[0].mix = Mix::READS;
+    root.say(&json!({"Point": {"point": round, "warming": null}}));
+    let record = loop {
+        let news = root.hear().unwrap();
+        if news == json!("Warm") {
+            root.say(&json!({"Start": 0}));
+        }
+        if let Some(over) = news.get("Over") {
+            break over["record"].clone();
+        }
+    };
+    root.say(&json!("Over"));
+    let output = root.end();
+    let end = record["end"]["broken"].as_str().unwrap_or_default();
+    let why = "'target' is no longer the file or device that was measured";
+    assert_eq!(end, why, "{output:?}");
+}

@@ -12,6 +12,7 @@
 //! stop flag of its run. This module knows nothing of what is measured.
 
 mod clocks;
+mod descriptors;
 mod frame;
 #[cfg(feature = "mpi")]
 mod library;
@@ -31,21 +32,21 @@ use clocks::Pong;
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
-use frame::FrameKind;
+use frame::{FrameKind, Seal};
 use rigel_device::clock::Clock;
 use rigel_model::{Error, Nanos};
 use ring::digest;
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use star::{Invitation, Listening};
+use star::{Connection, Invitation, Listening};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -66,8 +67,11 @@ const GRACE: Nanos = Nanos::from_secs(5);
 const LAST: Nanos = Nanos::from_secs(30);
 /// Messages from this length on are deflated.
 const DEFLATE_FROM: usize = 4096;
-/// Maximum length of a message that arrives deflated.
-const MESSAGE_MAX: u64 = 1 << 30;
+/// Maximum length of a message, also of one that is sent deflated: who receives it needs memory for
+/// all of it. A longer one is sent in parts by whoever makes it.
+const MESSAGE_MAX: usize = FRAME_MAX;
+/// Number of messages that wait to be received. Who reads a connection waits with the next one.
+const INBOX: usize = 64;
 
 /// How to join the others.
 #[derive(Debug, Clone)]
@@ -156,7 +160,9 @@ struct Failure {
 struct Link {
     /// The rank at its other end.
     peer: usize,
-    writer: Mutex<TcpStream>,
+    stream: Arc<TcpStream>,
+    /// Of what is written to it.
+    seal: Mutex<Seal>,
 }
 
 /// What the threads of a process share.
@@ -224,11 +230,12 @@ impl Ranks {
         manager: &mut dyn ProcessManager,
         joining: &Joining,
         clock: &Clock,
-    ) -> Result<(Vec<BarrierTimes>, Vec<TcpStream>), Error> {
+    ) -> Result<(Vec<BarrierTimes>, Vec<Connection>), Error> {
         let (rank, size) = (manager.rank(), manager.size());
         let within = joining.within;
         let mut barriers = vec![manager.barrier(clock, within)?];
         let streams = if rank == 0 {
+            descriptors::raise_for(size)?;
             let listening = Listening::listen(joining.address.as_deref(), joining.ports)?;
             let text = listening
                 .invitation(joining.reachable())?
@@ -256,24 +263,26 @@ impl Ranks {
     fn connected(
         (rank, size): (usize, usize),
         clock: Clock,
-        streams: Vec<TcpStream>,
+        connections: Vec<Connection>,
         stop: Arc<AtomicBool>,
         ends_itself: bool,
     ) -> Result<Self, Error> {
         let failed = |error| Error::failed(format!("a connection to a rank failed: {error}"), "");
-        let (arrivals, inbox) = mpsc::channel();
-        let (ponged, pongs) = mpsc::channel();
+        let (arrivals, inbox) = mpsc::sync_channel(INBOX);
+        let (ponged, pongs) = mpsc::sync_channel(INBOX);
         let mut links = Vec::new();
         let mut readers = Vec::new();
-        for (peer, stream) in (usize::from(rank == 0)..).zip(streams) {
+        for (peer, connection) in (usize::from(rank == 0)..).zip(connections) {
+            let stream = Arc::new(connection.stream);
             // Silence is noticed by this timeout, since a beat comes every second.
             let silent = Some(Duration::from_nanos(limit_of(rank).0));
             stream.set_read_timeout(silent).map_err(failed)?;
             stream.set_write_timeout(silent).map_err(failed)?;
-            readers.push((peer, stream.try_clone().map_err(failed)?));
+            readers.push((peer, Arc::clone(&stream), connection.theirs));
             links.push(Link {
                 peer,
-                writer: Mutex::new(stream),
+                stream,
+                seal: Mutex::new(connection.ours),
             });
         }
         let shared = Arc::new(SharedLinks {
@@ -289,10 +298,10 @@ impl Ranks {
             let thread = std::thread::Builder::new().name(name).spawn(run);
             thread.map(drop).map_err(failed)
         };
-        for (peer, stream) in readers {
+        for (peer, stream, seal) in readers {
             let (shared, arrivals, ponged) =
                 (Arc::clone(&shared), arrivals.clone(), ponged.clone());
-            let read = move || shared.read(peer, stream, &arrivals, &ponged);
+            let read = move || shared.read(peer, (&stream, seal), &arrivals, &ponged);
             start(format!("rank {peer}"), Box::new(read))?;
         }
         let of_beats = Arc::clone(&shared);
@@ -331,8 +340,8 @@ impl Ranks {
     /// rank 0.
     #[must_use]
     pub fn peer_address(&self) -> Option<IpAddr> {
-        let writer = lock(&self.shared.links.first()?.writer);
-        writer.peer_addr().ok().map(|address| address.ip())
+        let stream = &self.shared.links.first()?.stream;
+        stream.peer_addr().ok().map(|address| address.ip())
     }
 
     /// Who the ranks are, by rank.
@@ -415,6 +424,7 @@ impl Ranks {
         let left = due.since(self.shared.clock.now());
         let arrived = lock(&self.inbox).recv_timeout(Duration::from_nanos(left.0));
         match arrived {
+            Err(mpsc::RecvTimeoutError::Timeout) if self.lost().is_some() => Err(self.loss_error()),
             Err(mpsc::RecvTimeoutError::Timeout) => Ok(None),
             Err(mpsc::RecvTimeoutError::Disconnected) | Ok((_, Arrival::Lost)) => {
                 Err(self.loss_error())
@@ -633,7 +643,7 @@ impl Drop for Ranks {
         self.shared.over.store(true, Ordering::Release);
         for link in &self.shared.links {
             // Wakes the thread that reads from it.
-            let _ = lock(&link.writer).shutdown(Shutdown::Both);
+            let _ = link.stream.shutdown(Shutdown::Both);
         }
     }
 }
@@ -659,11 +669,19 @@ impl Joining {
     }
 }
 
+impl Link {
+    fn write(&self, kind: FrameKind, bytes: &[u8]) -> std::io::Result<()> {
+        // Frames are numbered in the order in which they are written.
+        let mut seal = lock(&self.seal);
+        frame::write(&mut &*self.stream, &mut seal, kind, bytes)
+    }
+}
+
 impl SharedLinks {
     fn send(&self, to: usize, kind: FrameKind, bytes: &[u8]) -> Result<(), Error> {
         let link = self.links.iter().find(|link| link.peer == to);
         let link = link.expect("ranks send to rank 0, and rank 0 to all others");
-        frame::write(&mut *lock(&link.writer), kind, bytes)
+        link.write(kind, bytes)
             .map_err(|error| Error::failed(format!("rank {to} cannot be reached: {error}"), ""))
     }
 
@@ -671,12 +689,12 @@ impl SharedLinks {
     fn read(
         &self,
         peer: usize,
-        mut stream: TcpStream,
-        arrivals: &Sender<(usize, Arrival)>,
-        pongs: &Sender<Pong>,
+        (mut stream, mut seal): (&TcpStream, Seal),
+        arrivals: &SyncSender<(usize, Arrival)>,
+        pongs: &SyncSender<Pong>,
     ) {
         loop {
-            let read = frame::read(&mut stream);
+            let read = frame::read(&mut stream, &mut seal);
             let at = self.clock.now();
             // The receivers live as long as the process measures.
             let arrived = |arrival| drop(arrivals.send((peer, arrival)));
@@ -688,7 +706,8 @@ impl SharedLinks {
                 }
                 Ok((FrameKind::Pong, bytes)) => {
                     if let Some(pong) = Pong::read(peer, &bytes, at) {
-                        let _ = pongs.send(pong);
+                        // Who asks reads them; others are not needed.
+                        let _ = pongs.try_send(pong);
                     }
                 }
                 Ok((FrameKind::Stop, _)) => self.stop.store(true, Ordering::Relaxed),
@@ -714,7 +733,7 @@ impl SharedLinks {
     }
 
     /// Notes that a rank is gone.
-    fn lose(&self, peer: usize, error: &std::io::Error, arrivals: &Sender<(usize, Arrival)>) {
+    fn lose(&self, peer: usize, error: &std::io::Error, arrivals: &SyncSender<(usize, Arrival)>) {
         use std::io::ErrorKind::{TimedOut, UnexpectedEof, WouldBlock};
         let how = match error.kind() {
             WouldBlock | TimedOut => format!("no beat for {}", limit_of(self.rank).exact()),
@@ -724,17 +743,18 @@ impl SharedLinks {
         self.note_loss(peer, how, arrivals);
     }
 
-    fn note_loss(&self, rank: usize, how: String, arrivals: &Sender<(usize, Arrival)>) {
+    fn note_loss(&self, rank: usize, how: String, arrivals: &SyncSender<(usize, Arrival)>) {
         if self.over.load(Ordering::Acquire) {
             return;
         }
         let _ = self.lost.set(Loss { rank, how });
         self.stop.store(true, Ordering::Relaxed);
-        let _ = arrivals.send((rank, Arrival::Lost));
+        // Wakes the receiver. A full inbox wakes it too, and beats must go on.
+        let _ = arrivals.try_send((rank, Arrival::Lost));
     }
 
     /// Sends signs of life, passes a stop on, and watches the launcher.
-    fn beat(&self, arrivals: &Sender<(usize, Arrival)>, ends_itself: bool) {
+    fn beat(&self, arrivals: &SyncSender<(usize, Arrival)>, ends_itself: bool) {
         let launcher = getppid();
         let (mut next, mut has_told) = (Nanos(0), false);
         while !self.over.load(Ordering::Acquire) {
@@ -761,7 +781,7 @@ impl SharedLinks {
     /// A broken connection is noticed where it is read.
     fn tell_all(&self, kind: FrameKind) {
         for link in &self.links {
-            let _ = frame::write(&mut *lock(&link.writer), kind, &[]);
+            let _ = link.write(kind, &[]);
         }
     }
 
@@ -792,6 +812,12 @@ fn is_gone(launcher: Option<Pid>) -> bool {
 
 fn packed(message: &impl Serialize) -> Result<(FrameKind, Vec<u8>), Error> {
     let text = serde_json::to_vec(message).expect("messages are maps with text keys");
+    if text.len() > MESSAGE_MAX {
+        return Err(Error::failed(
+            format!("a message of {} bytes is longer than 16 MiB", text.len()),
+            "measure shorter points, or with wider windows",
+        ));
+    }
     if text.len() < DEFLATE_FROM {
         return Ok((FrameKind::Data, text));
     }
@@ -806,10 +832,10 @@ fn packed(message: &impl Serialize) -> Result<(FrameKind, Vec<u8>), Error> {
 fn inflated(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
     DeflateDecoder::new(bytes)
-        .take(MESSAGE_MAX + 1)
+        .take(MESSAGE_MAX as u64 + 1)
         .read_to_end(&mut text)?;
-    if text.len() as u64 > MESSAGE_MAX {
-        return Err(std::io::Error::other("a message longer than 1 GiB"));
+    if text.len() > MESSAGE_MAX {
+        return Err(std::io::Error::other("a message longer than 16 MiB"));
     }
     Ok(text)
 }
@@ -822,6 +848,71 @@ fn lock<Value>(mutex: &Mutex<Value>) -> MutexGuard<'_, Value> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use ring::hkdf;
+    use std::net::TcpListener;
+
+    /// Rank 0 of two, and the other end of its connection.
+    fn rank_0() -> (Ranks, TcpStream, Seal) {
+        let shared = hkdf::Salt::new(hkdf::HKDF_SHA256, b"nonces").extract(b"secret");
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let other = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let connection = Connection {
+            stream: listener.accept().unwrap().0,
+            ours: Seal::of(&shared, b"ours"),
+            theirs: Seal::of(&shared, b"theirs"),
+        };
+        let (stop, clock) = (Arc::default(), Clock::real());
+        let ranks = Ranks::connected((0, 2), clock, vec![connection], stop, false).unwrap();
+        (ranks, other, Seal::of(&shared, b"theirs"))
+    }
+
+    #[test]
+    fn who_changes_frames_on_their_way_ends_the_run_by_name() {
+        type Relay<'a> = &'a dyn Fn(&mut Vec<Vec<u8>>);
+        let relays: [(&str, Relay<'_>); 4] = [
+            ("changed", &|frames| frames[1][5] ^= 1),
+            ("left out", &|frames| drop(frames.remove(1))),
+            ("repeated", &|frames| frames[1] = frames[0].clone()),
+            ("swapped", &|frames| frames.swap(1, 2)),
+        ];
+        for (name, relay) in relays {
+            let (ranks, mut other, mut seal) = rank_0();
+            let mut frames: Vec<Vec<u8>> = Vec::new();
+            for number in ["100", "200", "300"] {
+                let mut frame = Vec::new();
+                let bytes = number.as_bytes();
+                frame::write(&mut frame, &mut seal, FrameKind::Data, bytes).unwrap();
+                frames.push(frame);
+            }
+            relay(&mut frames);
+            other.write_all(&frames.concat()).unwrap();
+            let due = ranks.clock().now().plus(Nanos::from_secs(60));
+            let mut received = Vec::new();
+            let error = loop {
+                match ranks.receive::<u64>(due) {
+                    Ok(message) => received.push(message),
+                    Err(error) => break error.to_string(),
+                }
+            };
+            assert_eq!(received, [Some((1, 100))], "{name}");
+            let why = "rank 1 was lost: its connection broke: a frame was changed, left out";
+            assert!(error.contains(why), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_message_needs_no_more_than_16_mib_on_either_side() {
+        let long = "x".repeat(MESSAGE_MAX);
+        let error = packed(&long).unwrap_err().to_string();
+        assert!(error.contains("longer than 16 MiB"), "{error}");
+        let deflated = |length: usize| {
+            let mut deflated = DeflateEncoder::new(Vec::new(), Compression::fast());
+            deflated.write_all(&vec![0; length]).unwrap();
+            deflated.finish().unwrap()
+        };
+        assert_eq!(inflated(&deflated(MESSAGE_MAX)).unwrap().len(), MESSAGE_MAX);
+        assert!(inflated(&deflated(MESSAGE_MAX + 1)).is_err());
+    }
 
     proptest! {
         #[test]

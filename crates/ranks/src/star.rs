@@ -3,14 +3,16 @@
 //! Rank 0 listens while the others join, and closes the listener when all are there. The
 //! invitation (addresses, port, a secret of this run) goes through the process manager. A
 //! connection that does not prove within five seconds that it knows the secret is closed. The
-//! secret itself is never sent over a connection.
+//! secret itself is never sent over a connection. Both sides derive from it, and from what they sent
+//! each other, the keys of all frames that follow.
 
+use super::frame::Seal;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rigel_device::clock::Clock;
 use rigel_model::{Error, Nanos};
-use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
+use ring::{hkdf, hmac};
 use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, ToSocketAddrs};
@@ -20,7 +22,7 @@ use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
 /// The first bytes of each side: whoever is not Rigel is recognised at once.
-const GREETING: [u8; 8] = *b"rigel 1\n";
+const GREETING: [u8; 8] = *b"rigel 2\n";
 /// Time for a handshake.
 const HANDSHAKE: Nanos = Nanos::from_secs(5);
 /// Time for a connection to one address.
@@ -31,6 +33,44 @@ const LOOK: Duration = Duration::from_millis(5);
 const HANDSHAKES_MAX: usize = 256;
 
 type Nonce = [u8; 32];
+
+/// A connection whose other end has proved that it belongs to the run.
+pub(super) struct Connection {
+    pub(super) stream: TcpStream,
+    /// Of the frames that are written.
+    pub(super) ours: Seal,
+    /// Of the frames that are read.
+    pub(super) theirs: Seal,
+}
+
+impl Connection {
+    /// The connection between rank 0, which sent `of_root` in the handshake, and `rank`, which sent
+    /// `of_rank`.
+    fn new(
+        stream: TcpStream,
+        secret: &Nonce,
+        (of_root, of_rank): (&[u8], &[u8]),
+        rank: &[u8],
+        is_root: bool,
+    ) -> Self {
+        let salt = [GREETING.as_slice(), of_root, of_rank, rank].concat();
+        let shared = hkdf::Salt::new(hkdf::HKDF_SHA256, &salt).extract(secret);
+        let (to_rank, to_root) = (
+            Seal::of(&shared, b"root to rank"),
+            Seal::of(&shared, b"rank to root"),
+        );
+        let (ours, theirs) = if is_root {
+            (to_rank, to_root)
+        } else {
+            (to_root, to_rank)
+        };
+        Self {
+            stream,
+            ours,
+            theirs,
+        }
+    }
+}
 
 /// Where rank 0 listens, and the secret of this run. It goes through the process manager.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,11 +199,11 @@ impl Listening {
         size: usize,
         clock: &Clock,
         within: Nanos,
-    ) -> Result<Vec<TcpStream>, Error> {
+    ) -> Result<Vec<Connection>, Error> {
         let due = clock.now().plus(within);
         let failed = |error| Error::failed(format!("cannot wait for ranks: {error}"), "");
         self.listener.set_nonblocking(true).map_err(failed)?;
-        let mut there: Vec<Option<TcpStream>> = (1..size).map(|_| None).collect();
+        let mut there: Vec<Option<Connection>> = (1..size).map(|_| None).collect();
         let (proved, arrivals) = mpsc::channel();
         let busy = Arc::new(AtomicUsize::new(0));
         while there.iter().any(Option::is_none) {
@@ -208,7 +248,7 @@ fn greet(
     stream: TcpStream,
     secret: Nonce,
     clock: &Clock,
-    proved: &Sender<(usize, TcpStream)>,
+    proved: &Sender<(usize, Connection)>,
     busy: &Arc<AtomicUsize>,
 ) {
     if busy.fetch_add(1, Ordering::Relaxed) >= HANDSHAKES_MAX {
@@ -217,9 +257,9 @@ fn greet(
     }
     let (proved, of_thread, clock) = (proved.clone(), Arc::clone(busy), clock.clone());
     let handshake = move || {
-        if let Ok((rank, stream)) = admit(stream, &secret, &clock) {
+        if let Ok(admitted) = admit(stream, &secret, &clock) {
             // Rank 0 may have all ranks by now.
-            let _ = proved.send((rank, stream));
+            let _ = proved.send(admitted);
         }
         of_thread.fetch_sub(1, Ordering::Relaxed);
     };
@@ -233,7 +273,7 @@ fn admit(
     mut stream: TcpStream,
     secret: &Nonce,
     clock: &Clock,
-) -> std::io::Result<(usize, TcpStream)> {
+) -> std::io::Result<(usize, Connection)> {
     let due = clock.now().plus(HANDSHAKE);
     stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(CONNECT))?;
@@ -250,8 +290,9 @@ fn admit(
     hmac::verify(&key, &signed, proof).map_err(|_| ErrorKind::PermissionDenied)?;
     let reply = [b"root", &ours[..], theirs, rank].concat();
     stream.write_all(hmac::sign(&key, &reply).as_ref())?;
+    let connection = Connection::new(stream, secret, (&ours, theirs), rank, true);
     let rank = u32::from_be_bytes([rank[0], rank[1], rank[2], rank[3]]);
-    Ok((rank as usize, stream))
+    Ok((rank as usize, connection))
 }
 
 /// Another rank's way to rank 0: its addresses in turn, until one of them proves to be rank 0.
@@ -260,7 +301,7 @@ pub(super) fn join(
     rank: usize,
     clock: &Clock,
     within: Nanos,
-) -> Result<TcpStream, Error> {
+) -> Result<Connection, Error> {
     let due = clock.now().plus(within);
     let mut last = String::from("no address");
     while clock.now() < due {
@@ -288,7 +329,7 @@ fn connect(
     invitation: &Invitation,
     rank: usize,
     clock: &Clock,
-) -> std::io::Result<TcpStream> {
+) -> std::io::Result<Connection> {
     let mut tried = Err(ErrorKind::AddrNotAvailable.into());
     for address in (name, invitation.port).to_socket_addrs()? {
         tried = TcpStream::connect_timeout(&address, CONNECT)
@@ -306,7 +347,7 @@ fn introduce(
     secret: &Nonce,
     rank: usize,
     clock: &Clock,
-) -> std::io::Result<TcpStream> {
+) -> std::io::Result<Connection> {
     let due = clock.now().plus(HANDSHAKE);
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(CONNECT))?;
@@ -330,7 +371,8 @@ fn introduce(
     let signed = [b"root", theirs, &ours[..], &rank].concat();
     hmac::verify(&key, &signed, &reply)
         .map_err(|_| std::io::Error::other("it does not know this run's secret"))?;
-    Ok(stream)
+    let nonces = (theirs, &ours[..]);
+    Ok(Connection::new(stream, secret, nonces, &rank, false))
 }
 
 /// Fills `bytes` until `due`, however slowly they come.

@@ -11,15 +11,17 @@
 //! were alone, and the others as long as it did.
 
 mod now;
+mod parts;
 
 use super::bench::{Bench, Event, Listen, ServerCounters};
 use crate::drive::Cue;
 use now::{RunningCounts, RunningSum, Teller};
+use parts::ArrivingRecords;
 use rigel_analyse as analyse;
 use rigel_analyse::plan::ranks::of_rank;
 use rigel_model::record::ranks::{RankClock, RankRecord, merged};
 use rigel_model::record::{End, PointRecord, Window};
-use rigel_model::{Error, Nanos, Point, Sample, Until};
+use rigel_model::{Error, Nanos, Point, Sample, Step, Until};
 use rigel_ranks::{ClockOffset, Ranks};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,7 +68,17 @@ enum News {
     Windows(BTreeMap<usize, Window>),
     /// What it has done so far.
     Counts(RunningCounts),
-    /// It is over; measuring began at this moment of the sender's clock.
+    /// A part of its record, which is too long for one message: the next windows of a kind of
+    /// operations of a class, by their positions in the record.
+    Slice {
+        stream: usize,
+        kind: usize,
+        windows: Vec<Window>,
+    },
+    /// The next counters of its host.
+    Samples(Vec<Sample>),
+    /// It is over, and this is the record without what was sent before; measuring began at this
+    /// moment of the sender's clock.
     Over {
         record: Box<PointRecord>,
         began: Nanos,
@@ -227,13 +239,27 @@ impl Conductor<'_> {
 
     /// Waits for records until there are `wanted`.
     fn collect(&self, parts: &mut BTreeMap<usize, RankPart>, wanted: usize) -> Result<(), Error> {
+        let mut arriving = ArrivingRecords::default();
         while parts.len() < wanted {
             let due = self.ranks.clock().now().plus(LISTEN);
-            if let Some((from, News::Over { record, began })) = self.ranks.receive(due)? {
-                parts.insert(from, (*record, began));
+            if let Some((from, news)) = self.ranks.receive(due)?
+                && let Some(part) = self.arrived(&mut arriving, from, news)?
+            {
+                parts.insert(from, part);
             }
         }
         Ok(())
+    }
+
+    /// The record of a rank, once all of it has arrived and it is one of this point.
+    fn arrived(
+        &self,
+        arriving: &mut ArrivingRecords,
+        from: usize,
+        news: News,
+    ) -> Result<Option<RankPart>, Error> {
+        let arrived = arriving.take(from, news, self.point);
+        arrived.map_err(|why| self.ranks.unreadable(from, &why))
     }
 
     /// On real time: all at once.
@@ -312,6 +338,7 @@ impl Conductor<'_> {
     fn try_conduct(&self) -> Result<BTreeMap<usize, RankPart>, Error> {
         let clock = self.ranks.clock();
         let (mut parts, mut warm) = (BTreeMap::new(), BTreeSet::new());
+        let mut arriving = ArrivingRecords::default();
         let others = self.active.iter().filter(|rank| **rank != 0).count();
         // A day for an amount of work without a limit.
         let longest = self.point.until.longest();
@@ -328,9 +355,11 @@ impl Conductor<'_> {
                 Some((from, News::Warm)) => drop(warm.insert(from)),
                 Some((from, News::Windows(changed))) => self.now().add_windows(from, changed),
                 Some((from, News::Counts(counts))) => self.now().add_counts(from, counts),
-                Some((from, News::Over { record, began })) => {
-                    self.now().end(from);
-                    parts.insert(from, (*record, began));
+                Some((from, news)) => {
+                    if let Some(part) = self.arrived(&mut arriving, from, news)? {
+                        self.now().end(from);
+                        parts.insert(from, part);
+                    }
                 }
                 None => {}
             }
@@ -516,15 +545,21 @@ impl Follower<'_> {
         if let Some(warming) = warming {
             self.bench.warm(warming, self.stop, &mut |_| ())?;
         }
-        let (record, began) = if self.bench.engine.clock().is_virtual() {
+        let (mut record, began) = if self.bench.engine.clock().is_virtual() {
             let record = self.bench.measure_point(point, self.stop, &mut |_| ())?;
             (record, Nanos(0))
         } else {
             self.on_cue(point)?
         };
+        // Rank 0 sees only its own target. A soak lasts for weeks, in which one is replaced.
+        if point.coordinates.step() == Step::Round
+            && record.end == End::Complete
+            && let Some(why) = self.bench.lost()
+        {
+            record.end = End::Broken(why);
+        }
         keep(&record)?;
-        let record = Box::new(record);
-        self.ranks.send(0, &News::Over { record, began })
+        parts::send(record, began, &mut |news| self.ranks.send(0, news))
     }
 
     fn on_cue(&self, point: &Point) -> Result<RankPart, Error> {
