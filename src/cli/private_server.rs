@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use rigel_database::server::{self, Server};
 use rigel_database::{self as sql, Access, LoadEvent, LoadRequest};
 use rigel_model::{
-    Bytes, Dbms, Error, Finding, FindingName, MIB, PrivateServer, Tables, shell_path,
+    Bytes, Dbms, Error, Finding, FindingName, MIB, PrivateServer, Tables, in_line, shell_path,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -158,7 +158,7 @@ fn tell_leftovers(directory: &Path) {
             left.dbms,
             left.rigel,
             left.bytes,
-            left.folder.display(),
+            in_line(&left.folder.to_string_lossy()),
             shell_path(directory)
         ));
     }

@@ -140,7 +140,7 @@ impl Progress {
         let what = &spoken(what);
         match &self.line {
             Some(ProgressLine::Terminal(bar)) => bar.set_message(in_line(what).into_owned()),
-            Some(ProgressLine::Plain) => output::remark(&format!("{what}\n")),
+            Some(ProgressLine::Plain) => output::remark(&format!("{}\n", in_line(what))),
             Some(ProgressLine::Live(view)) => view.update(|state, _| state.say(&in_line(what))),
             None => {}
         }

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use rigel_model::files;
 use rigel_model::{
     self as model, Bytes, Dbms, Error, MIB, Nanos, Ratio, ReadWay, Redo, SqlWork, Tables, Think,
+    in_line,
 };
 use std::path::PathBuf;
 
@@ -123,9 +124,13 @@ impl WorkArgs {
         let (Some(path), Some(file)) = (&self.conf, self.file()?) else {
             return Ok(asked);
         };
-        file.remarks
-            .iter()
-            .for_each(|what| remark(&format!("{}: {what}\n", path.display())));
+        file.remarks.iter().for_each(|what| {
+            remark(&format!(
+                "{}: {}\n",
+                in_line(&path.to_string_lossy()),
+                in_line(what)
+            ))
+        });
         let defaults = match file.dialect {
             ConfDialect::Slob => conf::slob_defaults(),
             ConfDialect::Pgio => conf::pgio_defaults(),

@@ -108,7 +108,10 @@ pub(super) fn section(section: &Section, extent: Extent) -> String {
             Block::Table(table) => self::table(table, extent),
             Block::Chart(chart) => self::chart(chart, extent),
             Block::Text(text) => wrapped("", text, 0, WIDTH),
-            Block::Code(code) => format!("  {}\n", code.replace('\n', "\n  ")),
+            Block::Code(code) => {
+                let lines = code.lines().map(|line| format!("  {}\n", in_line(line)));
+                lines.collect()
+            }
             Block::Findings(_) | Block::Beside(_) => String::new(),
         };
         if !shown.is_empty() {
@@ -126,8 +129,9 @@ pub(super) fn section(section: &Section, extent: Extent) -> String {
     } else {
         String::new()
     };
-    let rule = "-".repeat(section.title.chars().count());
-    format!("\n{}\n{rule}\n{lead}{blocks}", section.title)
+    let title = in_line(&section.title);
+    let rule = "-".repeat(title.chars().count());
+    format!("\n{title}\n{rule}\n{lead}{blocks}")
 }
 
 /// The blocks, with those side by side one after the other.

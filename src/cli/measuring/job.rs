@@ -17,7 +17,7 @@ use rigel_measure::run::{Bench, LOST_STATUS};
 use rigel_model::record::journal::{self, EngineChoice, Journal};
 use rigel_model::record::ranks::RanksEnd;
 use rigel_model::record::{End, PointRecord};
-use rigel_model::{Error, Point, SqlTarget, Target, TargetFacts};
+use rigel_model::{Error, Point, SqlTarget, Target, TargetFacts, in_line};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -85,7 +85,7 @@ impl Job {
                 } else {
                     "another run agrees on this target now, or left a file there a moment ago"
                 },
-                left.name
+                in_line(&left.name)
             ));
         }
         if let Some((access, application)) =
