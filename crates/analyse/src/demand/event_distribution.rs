@@ -182,7 +182,6 @@ impl EventDistribution {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::demand::{DatabaseResult, database};
     use crate::figures::modes::in_words;
     use rigel_import::{Source, read, table::Columns};
