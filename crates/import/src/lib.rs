@@ -228,6 +228,8 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportForma
         Ok(ImportFormat::Listing)
     } else if table::is_like(text, columns) {
         Ok(ImportFormat::Csv)
+    } else if awr::is_fragment(text) {
+        Ok(ImportFormat::Awr)
     } else if text.contains('\0') {
         Err(Error::usage(
             format!("'{}' is not text", source.name),

@@ -7,6 +7,7 @@
 
 mod capture;
 mod facts;
+mod fragment;
 mod grid;
 mod html;
 mod identity;
@@ -215,6 +216,7 @@ fn read_one(source: Source, kind: Option<Told>) -> Result<Imported, Error> {
         Some(Told::Refused(what, hint)) => Err(Error::usage(format!("'{name}' is {what}"), hint)),
         Some(Told::Capture) => capture::read(source),
         Some(Told::Report(kind)) => report(source, kind),
+        None if is_fragment(source.text) => sections(source),
         None => Err(Error::usage(
             format!(
                 "'{name}' does not begin as a report of AWR or Statspack, nor as a capture of \
@@ -223,6 +225,54 @@ fn read_one(source: Source, kind: Option<Told>) -> Result<Imported, Error> {
             "give the file as awrrpt.sql, awrgrpt.sql or spreport.sql wrote it",
         )),
     }
+}
+
+/// True if the text has sections of a report, whatever is around them.
+pub(super) fn is_fragment(text: &str) -> bool {
+    !is_html(text) && fragment::is_like(text)
+}
+
+/// Reads sections of a report without its first page.
+fn sections(source: Source) -> Result<Imported, Error> {
+    let mut report = DatabaseReport {
+        file: source.name.to_string(),
+        kind: ReportKind::Fragment,
+        ..DatabaseReport::default()
+    };
+    let text = fragment::as_sections(source.text);
+    let grids = text::tables(&text, &facts::is_wanted).grids;
+    facts::read(&grids, &mut report);
+    // Sentences around a table are no rows of it.
+    report
+        .waits
+        .retain(|row| row.waits.or(row.time_s).or(row.mean_us).is_some());
+    if report.waits.is_empty() && report.histograms.is_empty() && report.load_profile.is_empty() {
+        return Err(Error::failed(
+            format!(
+                "'{}' has headings of a report, and no rows below them",
+                source.name
+            ),
+            "paste the rows with their heads and the ruler between, as the report prints them",
+        ));
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for grid in grids.iter().filter(|grid| !grid.rows.is_empty()) {
+        if !grid.heading.is_empty() && !names.contains(&grid.heading.as_str()) {
+            names.push(&grid.heading);
+        }
+    }
+    report.notes.push(format!(
+        "part of a report: {}; no window, so no rates",
+        names.join(", ")
+    ));
+    Ok(Imported {
+        sources: vec![source.name.to_string()],
+        tool: "AWR".into(),
+        version: None,
+        told: Vec::new(),
+        notes: report.notes.clone(),
+        figures: Figures::Database(vec![report]),
+    })
 }
 
 fn report(source: Source, kind: ReportKind) -> Result<Imported, Error> {
@@ -624,6 +674,86 @@ mod tests {
         assert_eq!(told(&with_addm), Some(Told::Report(ReportKind::AwrText)));
     }
 
+    /// A part of a report as `rigel import` recognises it.
+    fn part(text: &str) -> DatabaseReport {
+        let source = Source {
+            name: "pasted.txt",
+            text,
+        };
+        let columns = crate::table::Columns::default();
+        let found = crate::read(&[source], None, &columns).unwrap().remove(0);
+        match found.figures {
+            Figures::Database(mut reports) => reports.remove(0),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    const TOP_10: &str = "\
+Top 10 Foreground Events by Total Wait Time
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+                                           Tota    Wait   % DB
+Event                                 Waits Time Avg(ms)   time Wait Class
+------------------------------ ------------ ---- ------- ------ ----------
+db file sequential read             920,000 2040       2   51.1 User I/O
+log file sync                        98,000  118       1    2.9 Commit
+";
+
+    const BACKGROUND: &str = "\
+Background Wait Events
+-> ordered by wait time desc
+
+                                        %Time Total Wait    wait    Waits   % bg
+Event                             Waits -outs   Time (s)    (ms)     /txn   time
+-------------------------- ------------ ----- ---------- ------- -------- ------
+log file parallel write          99,000     0         79       1      1.0   20.1
+";
+
+    const STATSPACK_5: &str = "\
+Top 5 Timed Events                                                    Avg %Total
+~~~~~~~~~~~~~~~~~~                                                   wait   Call
+Event                                            Waits    Time (s)   (ms)   Time
+----------------------------------------- ------------ ----------- ------ ------
+db file sequential read                        920,000       2,040      2   51.1
+";
+
+    #[test]
+    fn a_pasted_section_is_read_with_prose_around_and_indented() {
+        let event = |report: &DatabaseReport| report.waits[0].event.clone();
+        let indented = |text: &str| {
+            let lines = text.lines().map(|line| format!("    {line}\n"));
+            lines.collect::<String>()
+        };
+        for (text, first) in [
+            (TOP_10, "db file sequential read"),
+            (BACKGROUND, "log file parallel write"),
+            (STATSPACK_5, "db file sequential read"),
+        ] {
+            for text in [
+                text.to_string(),
+                indented(text),
+                format!("We looked at the report.\n\n{text}\nWhy does it wait?\n"),
+            ] {
+                let report = part(&text);
+                assert_eq!(report.kind, ReportKind::Fragment);
+                assert_eq!(event(&report), first, "{text}");
+                assert_eq!((report.cut_after, report.window.elapsed_s), (None, None));
+                assert!(
+                    report.notes[0].contains("no window, so no rates"),
+                    "{:?}",
+                    report.notes
+                );
+            }
+        }
+        let both = part(&format!("{TOP_10}\n{BACKGROUND}"));
+        assert_eq!(both.waits.len(), 3, "{:?}", both.waits);
+        assert!(
+            both.notes[0].starts_with("part of a report: Top 10 Foreground Events"),
+            "{:?}",
+            both.notes
+        );
+        assert!(!is_fragment("Top of the world events\n\nhello\n"));
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -642,7 +772,7 @@ mod tests {
 
         #[test]
         fn no_text_breaks_the_reader(text in "(?s).{0,300}") {
-            for start in ["WORKLOAD REPOSITORY report for\n", "<html><h1>WORKLOAD REPOSITORY report for</h1>", "STATSPACK report for\n", "~~BEGIN-OS-INFORMATION~~\n"] {
+            for start in ["Load Profile\n~~~~ ---- ----\n", "WORKLOAD REPOSITORY report for\n", "<html><h1>WORKLOAD REPOSITORY report for</h1>", "STATSPACK report for\n", "~~BEGIN-OS-INFORMATION~~\n"] {
                 let _ = read(Source { name: "report", text: &format!("{start}{text}") });
             }
         }
