@@ -76,6 +76,14 @@ fn cut(report: &DatabaseReport, last: &str) -> Finding {
             "give the whole spool as run.sh wrote it, or run it again",
         );
     }
+    if report.kind == ReportKind::Capture {
+        let file = report.file.rsplit('/').next().unwrap_or_default();
+        return Finding::warning(
+            FindingName::ReportCut,
+            format!("{file} is not whole: {last}"),
+            "give the whole capture, or make it again",
+        );
+    }
     Finding::warning(
         FindingName::ReportCut,
         format!(

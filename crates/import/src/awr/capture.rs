@@ -6,7 +6,7 @@
 
 use super::grid::squeezed;
 use super::{Source, number};
-use crate::ruler::{LineCells, Ruler, unclear};
+use crate::ruler::{LineCells, Ruler, expanded_text, unclear};
 use crate::time::{Order, moment};
 use rigel_model::record::Imported;
 use rigel_model::record::database::{
@@ -67,7 +67,8 @@ impl BlockRows {
 /// # Errors
 /// It has no rows of metrics.
 pub(super) fn read(source: Source) -> Result<Imported, Error> {
-    let blocks = blocks(source.text);
+    let text = expanded_text(source.name, source.text)?;
+    let (blocks, mut missing) = blocks(&text);
     let facts = pairs(&blocks, "OS-INFORMATION");
     let of = |name: &str| {
         facts
@@ -127,16 +128,13 @@ pub(super) fn read(source: Source) -> Result<Imported, Error> {
     if histograms.is_empty() {
         notes.push("no histogram of waits: latencies and single streams are unknown".into());
     }
-    let cut = !source.text.trim_end().ends_with("~~END-FEATURES~~")
-        && blocks.values().all(|block| block.rows.is_empty());
-    let reports = snapshots(
-        source.name,
-        metrics,
-        histograms,
-        &identity,
-        &parameters,
-        cut,
-    );
+    missing.extend(without_histogram(&metrics, &histograms));
+    let cut_after = (!missing.is_empty()).then(|| missing.join("; "));
+    let mut reports = snapshots(source.name, metrics, histograms, &identity, &parameters);
+    // What is missing would stand behind the last one.
+    if let Some(last) = reports.last_mut() {
+        last.cut_after = cut_after;
+    }
     Ok(Imported {
         sources: vec![source.name.to_string()],
         tool: if of("STATSPACK_MINER_VER").is_some() {
@@ -152,8 +150,33 @@ pub(super) fn read(source: Source) -> Result<Imported, Error> {
     })
 }
 
-/// The blocks by name. A block that is not closed ends where the next one begins.
-fn blocks(text: &str) -> BTreeMap<String, BlockRows> {
+/// What is missing of the histogram: rows of snapshots behind the first one, which has none because
+/// its counts are differences.
+fn without_histogram(
+    metrics: &SnapshotMetrics,
+    histograms: &BTreeMap<u64, Vec<WaitHistogram>>,
+) -> Option<String> {
+    const NAMED_MAX: usize = 5;
+    let without: Vec<u64> = metrics
+        .keys()
+        .skip(1)
+        .copied()
+        .filter(|snap| !histograms.contains_key(snap))
+        .collect();
+    let named: Vec<String> = without.iter().take(NAMED_MAX).map(u64::to_string).collect();
+    let others = match without.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        others => format!(" and {others} more"),
+    };
+    (!without.is_empty() && !histograms.is_empty()).then(|| {
+        let named = named.join(", ");
+        format!("IO-WAIT-HISTOGRAM has no rows of snapshot {named}{others}, only of others")
+    })
+}
+
+/// The blocks by name, and what is missing. A block that is not closed ends where the next one
+/// begins, and has no half row if it ends with the file.
+fn blocks(text: &str) -> (BTreeMap<String, BlockRows>, Vec<String>) {
     const WANTED: &[&str] = &[
         "OS-INFORMATION",
         "MAIN-METRICS",
@@ -162,20 +185,22 @@ fn blocks(text: &str) -> BTreeMap<String, BlockRows> {
     ];
     let mut found: BTreeMap<String, BlockRows> = BTreeMap::new();
     let mut open: Option<String> = None;
+    let mut unclosed = Vec::new();
     let mut ruler: Option<Ruler> = None;
     let mut head = String::new();
     for line in text.lines() {
         let line = line.trim_end();
         if let Some(name) = line.strip_prefix("~~BEGIN-") {
             let name = name.trim_end_matches('~').to_string();
-            open = Some(name).filter(|name| WANTED.contains(&name.as_str()));
+            unclosed.extend(open.replace(name));
             ruler = None;
             continue;
         }
         if line.starts_with("~~END-") {
             open = None;
         }
-        let Some(name) = &open else { continue };
+        let wanted = open.as_ref().filter(|name| WANTED.contains(&name.as_str()));
+        let Some(name) = wanted else { continue };
         if line.is_empty() {
             continue;
         }
@@ -202,7 +227,17 @@ fn blocks(text: &str) -> BTreeMap<String, BlockRows> {
         }
         head = line.to_string();
     }
-    found
+    if let Some(block) = open.as_ref().and_then(|name| found.get_mut(name))
+        && !text.ends_with('\n')
+    {
+        block.rows.pop();
+    }
+    unclosed.extend(open);
+    let missing = unclosed
+        .into_iter()
+        .map(|name| format!("the block {name} has no end, so rows of it may be missing"))
+        .collect();
+    (found, missing)
 }
 
 /// Rows of a name and a value.
@@ -336,7 +371,6 @@ fn snapshots(
     mut histograms: BTreeMap<u64, Vec<WaitHistogram>>,
     identity: &DatabaseIdentity,
     parameters: &[(String, String)],
-    is_cut: bool,
 ) -> Vec<DatabaseReport> {
     const MINUTE_S: f64 = 60.0;
     let mut reports = Vec::new();
@@ -348,7 +382,6 @@ fn snapshots(
         reports.push(DatabaseReport {
             file: file.to_string(),
             kind: ReportKind::Capture,
-            cut_after: is_cut.then(String::new),
             identity: identity.clone(),
             window: SnapshotWindow {
                 begin_id: snap.checked_sub(1),
@@ -372,4 +405,168 @@ fn snapshots(
         });
     }
     reports
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Made for these tests, in the layout of version 4.0.11.
+    const CAPTURE: &str = "\
+~~BEGIN-OS-INFORMATION~~
+STAT_NAME                      STAT_VALUE
+------------------------------ ------------------------------
+NUM_CPUS                       22
+VERSION                        11.2.0.4.0
+DB_NAME                        SYNTH
+INSTANCES                      1
+AWR_MINER_VER                  4.0.11
+~~END-OS-INFORMATION~~
+
+
+~~BEGIN-MAIN-METRICS~~
+
+      snap      dur_m end                  inst  read_iops read_iops_max write_iops
+---------- ---------- -------------- ---------- ---------- ------------- ----------
+       101         60 26/03/02 10:00          1      250.5         900.5       60.5
+       102         60 26/03/02 11:00          1      251.5         901.5       61.5
+       103         60 26/03/02 12:00          1      252.5         902.5       62.5
+
+~~END-MAIN-METRICS~~
+Elapsed: 00:00:00.13
+~~BEGIN-IO-WAIT-HISTOGRAM~~
+
+   SNAP_ID WAIT_CLASS      EVENT_NAME                WAIT_TIME_MILLI WAIT_COUNT
+---------- --------------- ------------------------- --------------- ----------
+       102 User I/O        db file sequential read                 1       9000
+       102 User I/O        db file sequential read                 2       1000
+       103 User I/O        db file sequential read                 1       8000
+
+~~END-IO-WAIT-HISTOGRAM~~
+~~BEGIN-TOP-SQL-BY-SNAPID~~
+~~END-TOP-SQL-BY-SNAPID~~
+";
+
+    fn one(text: &str) -> (Vec<DatabaseReport>, Vec<String>) {
+        let one = read(Source {
+            name: "capture",
+            text,
+        })
+        .unwrap();
+        match one.figures {
+            Figures::Database(reports) => (reports, one.notes),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn missing(text: &str) -> Vec<String> {
+        let (reports, _) = one(text);
+        reports
+            .into_iter()
+            .filter_map(|one| one.cut_after)
+            .collect()
+    }
+
+    #[test]
+    fn rows_below_the_head_of_a_page_stay() {
+        let whole = one(CAPTURE);
+        assert_eq!(whole.0.len(), 3);
+        assert_eq!(whole.0[1].histograms[0].buckets.len(), 2);
+        for (head, row) in [
+            ("      snap", "       102"),
+            ("   SNAP_ID", "       103 User"),
+        ] {
+            let from = CAPTURE.find(head).unwrap();
+            let lines: Vec<&str> = CAPTURE[from..].lines().take(2).collect();
+            let page = format!("\n{}\n{}\n", lines[0], lines[1]);
+            let at = CAPTURE.find(row).unwrap();
+            for page in [
+                page.clone(),
+                page.replace("\n\n", "\n"),
+                format!("\\u{{c}}{}", &page[1..]),
+            ] {
+                let paged = format!("{}{page}{}", &CAPTURE[..at], &CAPTURE[at..]);
+                assert_eq!(one(&paged), whole, "{paged}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_wider_than_its_column_is_whole_or_unknown() {
+        let figure = |text: &str, name: &str| {
+            let (reports, notes) = one(text);
+            let figures = &reports[0].metrics[0].figures;
+            let value = figures
+                .iter()
+                .find(|(of, _)| of == name)
+                .map(|(_, it)| it.value);
+            (value.map(|value| value.to_string()), notes)
+        };
+        let cells = "1      250.5         900.5       60.5";
+        let (value, notes) = figure(
+            &CAPTURE.replacen(cells, "1 2850.125678         900.5       60.5", 1),
+            "read_iops",
+        );
+        assert_eq!((value.as_deref(), notes.len()), (Some("2850.125678"), 0));
+        // 2850.12 behind a 1, or 12850.12.
+        for name in ["read_iops", "read_iops_max"] {
+            let (value, notes) = figure(
+                &CAPTURE.replacen(cells, "1       12850.12345678900.5       60.5", 1),
+                name,
+            );
+            assert_eq!(value, None);
+            assert!(notes[0].contains("two columns of MAIN-METRICS, may belong to either"));
+        }
+    }
+
+    #[test]
+    fn a_block_without_its_end_is_named() {
+        assert_eq!(missing(CAPTURE), [""; 0]);
+        for name in ["OS-INFORMATION", "MAIN-METRICS", "TOP-SQL-BY-SNAPID"] {
+            let open = CAPTURE.replace(&format!("~~END-{name}~~\n"), "");
+            let expected = format!("the block {name} has no end, so rows of it may be missing");
+            assert_eq!(missing(&open), [expected]);
+        }
+        // Half a number would be a number.
+        let cut = &CAPTURE[..CAPTURE.find("61.5").unwrap() + 2];
+        let (reports, _) = one(cut);
+        assert_eq!(reports.len(), 1);
+        assert!(
+            reports[0]
+                .cut_after
+                .as_ref()
+                .unwrap()
+                .contains("MAIN-METRICS has no end")
+        );
+    }
+
+    #[test]
+    fn a_snapshot_without_its_histogram_is_named_unless_it_is_the_first() {
+        let row =
+            "       103 User I/O        db file sequential read                 1       8000\n";
+        assert_eq!(
+            missing(&CAPTURE.replace(row, "")),
+            ["IO-WAIT-HISTOGRAM has no rows of snapshot 103, only of others"]
+        );
+    }
+
+    #[test]
+    fn tabs_in_place_of_blanks_change_nothing() {
+        let tabbed: String = CAPTURE
+            .lines()
+            .map(|line| {
+                let mut tabbed = String::new();
+                for (column, c) in line.chars().enumerate() {
+                    tabbed.push(c);
+                    if column % 8 == 7 && tabbed.ends_with("  ") {
+                        tabbed.truncate(tabbed.trim_end_matches(' ').len().max(tabbed.len() - 8));
+                        tabbed.push('\t');
+                    }
+                }
+                tabbed + "\n"
+            })
+            .collect();
+        assert!(tabbed.contains('\t'));
+        assert_eq!(one(&tabbed), one(CAPTURE));
+    }
 }

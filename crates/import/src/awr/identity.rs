@@ -2,6 +2,7 @@
 
 use super::grid::{Grid, cell, squeezed};
 use super::number;
+use crate::ruler::Ruler;
 use crate::time::{Order, moment};
 use rigel_model::Moment;
 use rigel_model::record::database::{DatabaseReport, NamedFigure, Printed, ReportKind};
@@ -67,13 +68,6 @@ fn who(grid: &Grid, report: &mut DatabaseReport) {
     let Some(row) = grid.rows.first() else { return };
     let of = |names: &[&str]| cell(row, grid.column(names));
     let who = &mut report.identity;
-    let whole = |text: &str| number::count(text).map(|count| count.value);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "saturates"
-    )]
-    let small = |text: &str| whole(text).map(|value| value as u32);
     let set = |slot: &mut Option<String>, names: &[&str]| {
         if let Some(text) = filled(of(names)) {
             *slot = Some(text);
@@ -89,13 +83,94 @@ fn who(grid: &Grid, report: &mut DatabaseReport) {
         // The heads of Statspack are two words over two columns.
         set(&mut who.host, &["name"]);
     }
-    who.instance_number = small(of(&["instnum"])).or(who.instance_number);
+    who.instance_number = whole(of(&["instnum"])).or(who.instance_number);
     who.is_rac = yes(of(&["rac"])).or(who.is_rac);
     who.is_cdb = yes(of(&["cdb"])).or(who.is_cdb);
-    who.cpus = small(of(&["cpus"])).or(who.cpus);
-    who.cores = small(of(&["cores"])).or(who.cores);
-    who.memory_gib = whole(of(&["memory(gb)", "memory(g)"])).or(who.memory_gib);
+    who.cpus = whole(of(&["cpus"])).or(who.cpus);
+    who.cores = whole(of(&["cores"])).or(who.cores);
+    let memory = number::count(of(&["memory(gb)", "memory(g)"]));
+    who.memory_gib = memory.map(|gib| gib.value).or(who.memory_gib);
     who.startup = time(of(&["startuptime"])).or(who.startup);
+}
+
+/// The record about the host on the first page of a text. Its columns say it, unless its line was
+/// folded or a cell is not of its column's type: then its words do, from the right, where numbers are.
+pub(super) fn host(first_page: &[&str], report: &mut DatabaseReport) {
+    let begins = |line: &&str| squeezed(line).starts_with("hostname");
+    let Some(start) = first_page.iter().position(|line| begins(&line)) else {
+        return;
+    };
+    let lines: Vec<&str> = first_page[start..]
+        .iter()
+        .copied()
+        .take_while(|line| !line.is_empty())
+        .collect();
+    let rulers: Vec<usize> = (0..lines.len())
+        .filter(|line| Ruler::of(lines[*line]).is_some())
+        .collect();
+    let Some(last_ruler) = rulers.last().copied() else {
+        return;
+    };
+    let heads: String = (0..last_ruler)
+        .filter(|line| !rulers.contains(line))
+        .map(|line| squeezed(lines[line]))
+        .collect();
+    // A memory without its unit may be anything.
+    let columns = ["cpus", "cores", "sockets", "memory(g"];
+    let columns: Vec<&str> = columns
+        .into_iter()
+        .filter(|column| heads.contains(column))
+        .collect();
+    let rows = &lines[last_ruler + 1..];
+    let words: Vec<&str> = rows.iter().flat_map(|row| row.split_whitespace()).collect();
+    let is_folded = rows.len() > 1 || rulers.len() > 1;
+    let who = &mut report.identity;
+    let is_text = |text: &Option<String>| {
+        text.as_ref()
+            .is_some_and(|text| text.contains(|c: char| c.is_ascii_alphabetic()))
+    };
+    let is_of_types = is_text(&who.platform) && is_text(&who.host) && who.cpus.is_some();
+    if words.is_empty() || columns.is_empty() || is_of_types && !is_folded {
+        return;
+    }
+    (who.cpus, who.cores, who.memory_gib) = (None, None, None);
+    let numbers = (words.iter().rev())
+        .take_while(|word| number::figure(word).is_some())
+        .count();
+    let texts = words.len() - numbers.min(columns.len());
+    if numbers >= columns.len() {
+        for (column, word) in columns.iter().zip(&words[texts..]) {
+            match *column {
+                "cpus" => who.cpus = whole(word),
+                "cores" => who.cores = whole(word),
+                "memory(g" => who.memory_gib = number::figure(word).map(|gib| gib.value),
+                _ => {}
+            }
+        }
+    } else {
+        report.notes.push(format!(
+            "the line of the host has {numbers} of {} numbers and is folded: its CPUs and memory \
+             are unknown",
+            columns.len()
+        ));
+    }
+    who.host = filled(words[0]).filter(|_| texts > 0);
+    who.platform = filled(&words[1.min(texts)..texts].join(" "));
+    if !is_text(&who.platform) {
+        who.platform = None;
+    }
+}
+
+/// A whole number, such as a number of CPUs.
+fn whole(text: &str) -> Option<u32> {
+    let printed = number::count(text)?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "compared"
+    )]
+    let value = printed.value as u32;
+    (f64::from(value).to_bits() == printed.value.to_bits()).then_some(value)
 }
 
 /// The two snapshots, elapsed time and DB time.

@@ -16,12 +16,12 @@ mod number;
 mod parts;
 mod text;
 
-use super::ruler::unclear;
+use super::ruler::{expanded_text, unclear};
 use super::source::{Source, file_name};
 use grid::Grid;
 use rigel_model::Error;
 use rigel_model::record::Imported;
-use rigel_model::record::database::{DatabaseReport, ReportKind};
+use rigel_model::record::database::{DatabaseReport, NamedFigure, ReportKind};
 use rigel_model::record::imported::Figures;
 use std::collections::BTreeMap;
 
@@ -290,7 +290,8 @@ fn report(source: Source, kind: ReportKind) -> Result<Imported, Error> {
         facts::read(&grids, &mut report);
         identity::read(&grids, &mut report);
     } else {
-        let found = text::tables(source.text, &facts::is_wanted);
+        let expanded = expanded_text(source.name, source.text)?;
+        let found = text::tables(&expanded, &facts::is_wanted);
         // A page copied out of a browser.
         if found.grids.is_empty() && source.text.contains("Back to Top") {
             return Err(Error::usage(
@@ -308,6 +309,7 @@ fn report(source: Source, kind: ReportKind) -> Result<Imported, Error> {
         note_unclear(&found.grids, &mut report);
         facts::read(&found.grids, &mut report);
         identity::read(&found.grids, &mut report);
+        identity::host(&found.first_page, &mut report);
         name_by_title(found.titled, &mut report);
     }
     refuse_without_figures(source.name, &report)?;
@@ -352,8 +354,12 @@ fn name_by_title(titled: Option<&str>, report: &mut DatabaseReport) {
 }
 
 fn refuse_without_figures(name: &str, report: &DatabaseReport) -> Result<(), Error> {
-    if !report.statistics.is_empty() || !report.waits.is_empty() || !report.load_profile.is_empty()
-    {
+    // Rows whose cells were cut in the wrong places have names and no figures.
+    let has_statistic = (report.statistics.iter()).any(|row| row.total.is_some());
+    let has_wait = (report.waits.iter())
+        .any(|row| row.waits.is_some() && (row.time_s.is_some() || row.mean_us.is_some()));
+    let is_name = |row: &NamedFigure| row.name.starts_with(|c: char| c.is_ascii_alphabetic());
+    if has_statistic || has_wait || report.load_profile.iter().any(is_name) {
         return Ok(());
     }
     let what = match &report.cut_after {
@@ -570,6 +576,93 @@ mod tests {
                 .histograms
                 .iter()
                 .any(|row| row.event == "log file parallel write")
+        );
+    }
+
+    const HOST: &str =
+        "     synthetic-report Linux x86 64-bit           8     4       1         62.8\n";
+
+    #[test]
+    fn a_folded_line_of_the_host_is_read_by_its_words() {
+        let expected = one(STATSPACK).identity;
+        assert!(STATSPACK.contains(HOST));
+        let heads = "Host Name             Platform                CPUs Cores Sockets   Memory (G)\n\
+                     ~~~~ ---------------- ---------------------- ----- ----- ------- ------------\n";
+        assert!(STATSPACK.contains(heads));
+        let folded_heads = "Host Name             Platform\n~~~~ ---------------- \
+                            ----------------------\n CPUs Cores Sockets   Memory (G)\n\
+                            ----- ----- ------- ------------\n";
+        let folded = "     synthetic-report Linux x86 64-bit\n    8     4       1         62.8\n";
+        for text in [
+            STATSPACK.replace(HOST, folded),
+            STATSPACK.replace(
+                HOST,
+                &folded.replace("    8  ", "                         8  "),
+            ),
+            STATSPACK.replace(heads, folded_heads).replace(HOST, folded),
+        ] {
+            assert_eq!(one(&text).identity, expected, "{text}");
+        }
+        let long = one(&STATSPACK.replace("synthetic-report", "synthetic-report-with-a-long-name"));
+        assert_eq!(
+            long.identity.host.as_deref(),
+            Some("synthetic-report-with-a-long-name")
+        );
+        assert_eq!(long.identity.platform.as_deref(), Some("Linux x86 64-bit"));
+        // Which of the four it is cannot be known.
+        let short = one(&STATSPACK.replace(HOST, &folded.replace("    1   ", "")));
+        let who = &short.identity;
+        assert_eq!((who.cpus, who.cores, who.memory_gib), (None, None, None));
+        let says = |note: &String| note.contains("3 of 4 numbers");
+        assert!(short.notes.iter().any(says), "{:?}", short.notes);
+    }
+
+    /// As `unexpand -a` and `set tab on` write it.
+    fn tabbed(text: &str) -> String {
+        const TAB: usize = 8;
+        let mut tabbed = String::new();
+        for line in text.lines() {
+            let cells: Vec<char> = line.chars().collect();
+            for piece in cells.chunks(TAB) {
+                let piece: String = piece.iter().collect();
+                let text = piece.trim_end_matches(' ');
+                let is_tab = piece.len() == TAB && piece.len() > text.len() + 1;
+                tabbed += if is_tab { text } else { &piece };
+                tabbed += if is_tab { "\t" } else { "" };
+            }
+            tabbed.push('\n');
+        }
+        tabbed
+    }
+
+    #[test]
+    fn tabs_in_place_of_blanks_change_nothing() {
+        for text in [TEXT, STATSPACK] {
+            let tabbed = tabbed(text);
+            assert!(tabbed.contains('\t'));
+            assert_eq!(one(&tabbed), one(text));
+        }
+    }
+
+    #[test]
+    fn a_report_of_names_without_figures_is_refused() {
+        let scrambled = STATSPACK.replace(|c: char| c.is_ascii_digit() || c == '.', "x");
+        assert!(refused(&scrambled).contains("has no figures of the database"));
+    }
+
+    #[test]
+    fn a_number_that_begins_left_of_its_column_is_whole() {
+        let row = "db file scattered read           60,000     0        270       4";
+        assert!(TEXT.contains(row));
+        let left = row.replace("     0        270", "      12345678.25");
+        let report = one(&TEXT.replace(row, &left));
+        let waits = |row: &&WaitRow| {
+            row.of == WaitTable::Foreground && row.event == "db file scattered read"
+        };
+        let time = report.waits.iter().find(waits).unwrap().time_s;
+        assert!(
+            (time.unwrap().value - 12_345_678.25).abs() < 1e-6,
+            "{time:?}"
         );
     }
 
