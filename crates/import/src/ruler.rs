@@ -72,7 +72,7 @@ impl Ruler {
         let mut spans: Vec<Option<(usize, usize)>> = vec![None; reached];
         let mut is_unclear = vec![false; reached];
         let mut unclear = 0;
-        // True behind a word that may have moved the rest of its line.
+        // True behind a number that may have moved the rest of its line.
         let mut is_moved = false;
         for word in words {
             let text = &line[word.from..word.to];
@@ -84,7 +84,7 @@ impl Ruler {
             } else {
                 Some(first)
             };
-            is_moved |= column.is_none() || column == Some(first) && first < last;
+            is_moved |= column.is_none();
             match column.filter(|column| !is_unclear[*column]) {
                 Some(column) => {
                     let from = spans[column].map_or(word.from, |(from, _)| from);

@@ -567,6 +567,9 @@ mod tests {
         assert_eq!(found.kind, ReportKind::Statspack);
         assert_eq!(found.identity.db_name.as_deref(), Some("SYNTH"));
         assert_eq!(found.identity.cpus, Some(8));
+        let cpu = (found.load_profile.iter()).find(|row| row.name.starts_with("DB CPU of"));
+        assert!((cpu.unwrap().value.value - 1200.0).abs() < 1e-6);
+        assert_eq!(found.notes, [""; 0]);
         let both =
             |row: &&WaitRow| row.of == WaitTable::Both && row.event == "db file sequential read";
         let row = found.waits.iter().find(both).unwrap();

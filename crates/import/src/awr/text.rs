@@ -83,6 +83,15 @@ pub(super) fn tables<'a>(text: &'a str, wanted: &dyn Fn(&str) -> bool) -> TextTa
                 grid.rows.push(vec![name]);
                 continue;
             }
+            // `Elapsed: 60.22 (mins) Av Act Sess: 1.1` stands across the columns.
+            if let Some((label, minutes)) = line
+                .split_once(':')
+                .filter(|(_, rest)| rest.contains("(mins)"))
+            {
+                grid.rows
+                    .push(vec![label.trim().into(), minutes.trim().into()]);
+                continue;
+            }
             let cut = ruler.cells(line);
             if !is_named_above(&grid.heading) {
                 grid.rows.push(cut.cells);
