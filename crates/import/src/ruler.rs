@@ -85,18 +85,15 @@ impl Ruler {
                 Some(first)
             };
             is_moved |= column.is_none();
-            match column.filter(|column| !is_unclear[*column]) {
-                Some(column) => {
-                    let from = spans[column].map_or(word.from, |(from, _)| from);
-                    spans[column] = Some((from, word.to));
-                }
-                None => {
-                    unclear += 1;
-                    for column in first..=last {
-                        is_unclear[column] = true;
-                        spans[column] = None;
-                    }
-                }
+            if let Some(column) = column.filter(|column| !is_unclear[*column]) {
+                let from = spans[column].map_or(word.from, |(from, _)| from);
+                spans[column] = Some((from, word.to));
+                continue;
+            }
+            unclear += 1;
+            for column in first..=last {
+                is_unclear[column] = true;
+                spans[column] = None;
             }
         }
         LineCells {
@@ -363,7 +360,7 @@ mod tests {
         let ruler = "---------- ---------- ---------- ----------";
         let (found, unclear) = cells(ruler, "1234567890123          7         42         .5");
         assert!(
-            found.iter().all(|cell| cell.is_empty()) && unclear == 4,
+            found.iter().all(String::is_empty) && unclear == 4,
             "{found:?} {unclear}"
         );
     }

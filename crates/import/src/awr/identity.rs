@@ -97,7 +97,7 @@ fn who(grid: &Grid, report: &mut DatabaseReport) {
 /// folded or a cell is not of its column's type: then its words do, from the right, where numbers are.
 pub(super) fn host(first_page: &[&str], report: &mut DatabaseReport) {
     let begins = |line: &&str| squeezed(line).starts_with("hostname");
-    let Some(start) = first_page.iter().position(|line| begins(&line)) else {
+    let Some(start) = first_page.iter().position(begins) else {
         return;
     };
     let lines: Vec<&str> = first_page[start..]

@@ -6,9 +6,10 @@ use super::{Told, WORDS};
 /// How much behind a beginning is compared with the words of a kind.
 const WORDS_BYTES: usize = 128;
 
-/// Where the reports of a file begin.
-struct Starts<'a> {
+/// The reports of a file so far.
+struct Reports<'a> {
     text: &'a str,
+    /// Where each begins.
     starts: Vec<usize>,
     /// True if the current report had a beginning or a section.
     has_report: bool,
@@ -24,7 +25,7 @@ struct Starts<'a> {
 /// words of its kind. Behind `End of Report` it begins with sections of other snapshots, too, in case
 /// its first page is missing.
 pub(super) fn parts(text: &str) -> Vec<&str> {
-    let mut found = Starts {
+    let mut found = Reports {
         text,
         starts: vec![0],
         has_report: false,
@@ -43,7 +44,7 @@ pub(super) fn parts(text: &str) -> Vec<&str> {
     starts.map(|(from, to)| &text[*from..to]).collect()
 }
 
-impl<'a> Starts<'a> {
+impl<'a> Reports<'a> {
     fn line(&mut self, place: usize, line: &'a str) {
         let first = place + line.len() - without_feed(line).len();
         if let Some((start, is_page)) = self.beginning(first, without_feed(line)) {
