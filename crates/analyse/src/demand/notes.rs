@@ -4,11 +4,11 @@
 use super::distribution::distribution;
 use super::evidence::{SINGLE_BLOCK, is_exadata, total, waited};
 use super::rates::{WAITS_MIN, rate};
-use super::streams;
-use crate::figures::quantity::{per_second, rounded_length};
+use super::streams::LogRequests;
+use crate::figures::quantity::{mb_per_second, per_second, rounded_length};
 use rigel_model::record::DatabaseReport;
 use rigel_model::record::database::ReportKind;
-use rigel_model::{DemandInterval, DemandKind, Finding, FindingName, LatencyShare};
+use rigel_model::{DemandInterval, DemandKind, DemandStream, Finding, FindingName, LatencyShare};
 
 /// Below this mean, reads came from memory.
 const MEMORY_US: f64 = 50.0;
@@ -38,10 +38,14 @@ pub(super) fn notes(report: &DatabaseReport, interval: &DemandInterval) -> Vec<F
     if report.kind == ReportKind::AwrPdb {
         found.push(Finding::note(
             FindingName::OneContainer,
-            format!(
-                "{file}: the report is of one container: it has no log writes and no I/O by \
-                 function"
-            ),
+            if report.functions.is_empty() {
+                format!(
+                    "{file}: the report is of one container: it has no log writes and no I/O by \
+                     function"
+                )
+            } else {
+                format!("{file}: the report is of one container: it has no log writes")
+            },
         ));
     }
     if let Some(seconds) = interval.seconds {
@@ -54,59 +58,111 @@ pub(super) fn notes(report: &DatabaseReport, interval: &DemandInterval) -> Vec<F
     found
 }
 
-/// Requests of the database that are in none of the streams.
-fn incomplete(report: &DatabaseReport, interval: &DemandInterval, file: &str) -> Option<Finding> {
+/// Requests and bytes of the database that are in none of the streams.
+fn incomplete(report: &DatabaseReport, interval: &DemandInterval, file: &str) -> Vec<Finding> {
     /// A smaller part is within what two counters may differ by.
     const SHARE_MIN: f64 = 0.05;
     const PER_S_MIN: f64 = 1.0;
-    let missing = |statistic: &str, is_of: fn(DemandKind) -> bool, what: &str| {
-        let all = rate(report, statistic)?;
-        let streams = interval.streams.iter().filter(|one| is_of(one.kind));
-        let counted: f64 = streams.filter_map(|one| one.per_s).sum();
-        (all - counted > (all * SHARE_MIN).max(PER_S_MIN)).then(|| {
-            format!(
-                "{} of {} {what}",
-                per_second(all - counted),
-                per_second(all)
-            )
-        })
+    const BYTES_MIN: f64 = 1_048_576.0;
+    let missing = |all: f64, counted: f64, least: f64| {
+        (all - counted > (all * SHARE_MIN).max(least)).then_some(all - counted)
     };
-    let parts: Vec<String> = [
-        missing("physical read IO requests", DemandKind::is_read, "reads"),
-        missing(
-            "physical write IO requests",
-            |kind| !kind.is_read() && kind != DemandKind::LogWrites,
-            "writes",
-        ),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    (!parts.is_empty()).then(|| {
+    let mut parts: Vec<String> = Vec::new();
+    for (statistics, what, is_of) in SIDES {
+        let [requests, bytes] = statistics.map(|name| rate(report, name));
+        let streams = || interval.streams.iter().filter(|one| is_of(one.kind));
+        let counted: f64 = streams().filter_map(|one| one.per_s).sum();
+        let not_counted = requests.and_then(|all| missing(all, counted, PER_S_MIN).zip(Some(all)));
+        if let Some((missing, all)) = not_counted {
+            parts.push(format!(
+                "{} of {} {what}",
+                per_second(missing),
+                per_second(all)
+            ));
+        }
+        // Of a stream without a size, the bytes are not known to be missing unless it has no rate.
+        let bytes_of = |one: &DemandStream| one.per_s.zip(one.mean_bytes).map(|(n, size)| n * size);
+        let is_sized = streams().all(|one| bytes_of(one).is_some() || one.per_s.is_none());
+        let counted: f64 = streams().filter_map(bytes_of).sum();
+        let not_counted = bytes
+            .filter(|_| is_sized && not_counted.is_none())
+            .and_then(|all| missing(all, counted, BYTES_MIN).zip(Some(all)));
+        if let Some((missing, all)) = not_counted {
+            parts.push(format!(
+                "{} of {} of {what}",
+                mb_per_second(missing / 1e6),
+                mb_per_second(all / 1e6)
+            ));
+        }
+    }
+    if parts.is_empty() {
+        return Vec::new();
+    }
+    let parts = parts.join(" and ");
+    vec![if report.functions.is_empty() {
         Finding::warning(
             FindingName::DemandIncomplete,
             format!(
-                "{file}: {} of the database are in no stream of the demand: the report does not \
-                 say of what kind they are",
-                parts.join(" and ")
+                "{file}: {parts} of the database are in no stream of the demand: the report does \
+                 not say of what kind they are"
             ),
             "read the demand as \"at least this\"; a report of the whole instance has I/O by \
              function",
         )
-    })
+    } else {
+        Finding::warning(
+            FindingName::DemandIncomplete,
+            format!(
+                "{file}: {parts} of the database are in no stream of the demand: the report's I/O \
+                 by function has fewer than its statistics, or counts them for functions that are \
+                 left out"
+            ),
+            "read the demand as \"at least this\"",
+        )
+    }]
 }
 
-/// The requests to all members of a log group but one.
+/// Statistics of requests and bytes, what they are of, and the streams that should hold them.
+type Side = ([&'static str; 2], &'static str, fn(DemandKind) -> bool);
+
+/// Reads, and writes without those of the log.
+const SIDES: [Side; 2] = [
+    (
+        ["physical read IO requests", "physical read bytes"],
+        "reads",
+        DemandKind::is_read,
+    ),
+    (
+        ["physical write IO requests", "physical write bytes"],
+        "writes",
+        |kind| !kind.is_read() && kind != DemandKind::LogWrites,
+    ),
+];
+
+/// The requests to log files that are no write of the log of their own.
 fn log_members(report: &DatabaseReport, file: &str) -> Option<Finding> {
-    let members = streams::log_members(report).filter(|members| *members > 1.0)?;
-    let writes = rate(report, "redo writes")?;
+    /// A smaller part is within what two counters may differ by.
+    const SHARE_MIN: f64 = 0.05;
+    let requests = LogRequests::of(report)?;
+    let (all, writes) = (requests.requests_per_s, requests.writes_per_s);
+    let others = all - writes;
+    if others <= SHARE_MIN * all {
+        return None;
+    }
+    let why = match requests.members() {
+        // One member, and requests for other reasons.
+        Some(members) if members < 2.0 => "they are not writes of the log".into(),
+        Some(members) => format!("each write of the log goes to {members:.0} members of its group"),
+        None => "a log group has 2 or more members, or its writes are split".into(),
+    };
     Some(Finding::note(
         FindingName::DemandIncomplete,
         format!(
-            "{file}: each write of the log goes to {members:.0} members of its group: the demand \
-             has the {} of one of them, and the storage of all has {} of log writes",
-            per_second(writes),
-            per_second(writes * members)
+            "{file}: {} of {} writes to log files are in no stream of the demand, which has the \
+             {} of one member: {why}",
+            per_second(others),
+            per_second(all),
+            per_second(writes)
         ),
     ))
 }

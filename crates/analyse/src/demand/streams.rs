@@ -23,6 +23,12 @@ const REQUEST_MAX_BYTES: f64 = 1_048_576.0;
 /// database must be thought to have wanted more.
 const CENSORED_SHARE: (f64, f64) = (0.01, 0.30);
 
+/// What other processes do to files of the database; only some reports divide it by file.
+const OTHERS: [&str; 2] = ["Others (Data File)", "Others (Temp File)"];
+
+/// Direct blocks written per second from which on they are more than a trifle.
+const DIRECT_MIN: f64 = 1.0;
+
 /// Waits of a database that could not write as fast as it wanted to.
 const BLOCKED: &[&str] = &[
     "free buffer waits",
@@ -137,10 +143,12 @@ pub(super) fn interval(report: &DatabaseReport) -> DemandInterval {
         .extend(direct.filter(|_| are_random.is_none()));
     found.streams.extend(smart_scans(report));
     let direct_writes = direct_writes(report);
-    found
-        .streams
-        .extend(page_writes(report, direct_writes.as_ref()));
-    found.streams.extend(direct_writes);
+    let page_writes = page_writes(report, direct_writes.as_ref());
+    let has_both = page_writes
+        .as_ref()
+        .is_some_and(|stream| stream.kind == DemandKind::PageAndDirectWrites);
+    found.streams.extend(page_writes);
+    found.streams.extend(direct_writes.filter(|_| !has_both));
     found.streams.extend(log_writes(report));
     found
 }
@@ -266,6 +274,12 @@ fn direct_function(report: &DatabaseReport) -> Option<(f64, Option<f64>)> {
     by_function(row, true)
 }
 
+/// The random reads of the demand of this report.
+pub(super) fn counted_random_reads(report: &DatabaseReport) -> Option<DemandStream> {
+    let (_, are_random) = direct_reads(report);
+    random_reads(report, are_random)
+}
+
 fn random_reads(report: &DatabaseReport, direct: Option<f64>) -> Option<DemandStream> {
     let (mut per_s, how) = RandomReadRates::of(report).best()?;
     let mut how = how.to_string();
@@ -274,7 +288,7 @@ fn random_reads(report: &DatabaseReport, direct: Option<f64>) -> Option<DemandSt
         "read requests without direct and multi-block reads".clone_into(&mut how);
     } else if let Some(others) = others(report, true) {
         per_s += others;
-        how.push_str(", and Others (Data File)");
+        how.push_str(", and Others from data and temp files");
     }
     if let Some(direct) = direct {
         per_s += direct;
@@ -293,12 +307,19 @@ fn random_reads(report: &DatabaseReport, direct: Option<f64>) -> Option<DemandSt
     })
 }
 
-/// Reads of `Others` from data files belong to the database: random ones if `are_random`.
+/// Reads of `Others` from data and temp files belong to the database: random ones if `are_random`.
 fn others(report: &DatabaseReport, are_random: bool) -> Option<f64> {
-    let row = function(report, "Others (Data File)").filter(|row| has_possible_reads(row))?;
-    let reads = value(row.reads_per_s).filter(|reads| *reads > 0.0)?;
-    let blocks = value(row.read_mib_per_s)? * MIB / reads / block_bytes(report)?;
-    (are_random == (blocks < RANDOM_BLOCKS_MAX)).then_some(reads)
+    let block = block_bytes(report)?;
+    let of_file = |name: &&str| {
+        let row = function(report, name).filter(|row| has_possible_reads(row))?;
+        let reads = value(row.reads_per_s).filter(|reads| *reads > 0.0)?;
+        let blocks = value(row.read_mib_per_s)? * MIB / reads / block;
+        (are_random == (blocks < RANDOM_BLOCKS_MAX)).then_some(reads)
+    };
+    OTHERS
+        .iter()
+        .filter_map(of_file)
+        .reduce(|sum, reads| sum + reads)
 }
 
 fn multi_block_reads(report: &DatabaseReport, random: Option<f64>) -> Option<DemandStream> {
@@ -395,17 +416,27 @@ fn page_writes(report: &DatabaseReport, direct: Option<&DemandStream>) -> Option
         ReportKind::AwrPdb => file_type(report, "Data File"),
         _ => function(report, "DBWR"),
     };
+    // Direct writes of which only the blocks are counted are among the requests.
+    let blocks = rate(report, "physical writes direct").unwrap_or(0.0);
+    let is_mixed = blocks >= DIRECT_MIN && direct.is_none_or(|stream| stream.per_s.is_none());
     let derived = || {
         let direct = direct.and_then(|stream| stream.per_s).unwrap_or(0.0);
         let writes = rate(report, "physical write IO requests")? - direct;
-        let bytes = rate(report, "physical writes from cache")
-            .zip(block_bytes(report))
-            .and_then(|(blocks, block)| possible(blocks * block / writes));
+        let bytes = if is_mixed {
+            rate(report, "physical write bytes")
+        } else {
+            rate(report, "physical writes from cache")
+                .zip(block_bytes(report))
+                .map(|(blocks, block)| blocks * block)
+        };
+        let bytes = bytes.and_then(|bytes| possible(bytes / writes));
         (writes > 0.0).then_some((writes, bytes))
     };
     let told = row.and_then(|row| by_function(row, false));
     let (per_s, bytes) = told.or_else(derived)?;
+    let is_mixed = is_mixed && told.is_none();
     let how = match (told, report.kind, bytes) {
+        _ if is_mixed => "all write requests: how many of them are direct writes is not reported",
         (Some(_), ReportKind::AwrPdb, _) => "writes to data files",
         (Some(_), ..) => "DBWR of I/O by function",
         (None, _, Some(_)) => {
@@ -418,14 +449,25 @@ fn page_writes(report: &DatabaseReport, direct: Option<&DemandStream>) -> Option
         per_s: Some(per_s),
         mean_bytes: bytes,
         rate_of: how.into(),
-        ..stream(report, DemandKind::PageWrites, &[], "")
+        ..stream(
+            report,
+            if is_mixed {
+                DemandKind::PageAndDirectWrites
+            } else {
+                DemandKind::PageWrites
+            },
+            &[],
+            "",
+        )
     })
 }
 
 fn direct_writes(report: &DatabaseReport) -> Option<DemandStream> {
     let rows = ["Direct Writes", "Direct Reads"].map(|name| function(report, name));
+    let others = OTHERS.map(|name| function(report, name));
     let parts: Vec<(f64, Option<f64>)> = rows
         .into_iter()
+        .chain(others)
         .flatten()
         .filter_map(|row| by_function(row, false))
         .collect();
@@ -452,7 +494,15 @@ fn direct_writes(report: &DatabaseReport) -> Option<DemandStream> {
     Some(DemandStream {
         per_s: Some(per_s),
         mean_bytes: (per_s > 0.0 && bytes > 0.0).then(|| bytes / per_s),
-        rate_of: "writes of Direct Writes and Direct Reads of I/O by function".into(),
+        rate_of: if others
+            .iter()
+            .flatten()
+            .any(|row| by_function(row, false).is_some_and(|(n, _)| n > 0.0))
+        {
+            "writes of Direct Writes, Direct Reads and Others of I/O by function".into()
+        } else {
+            "writes of Direct Writes and Direct Reads of I/O by function".into()
+        },
         ..latency
     })
 }
@@ -471,15 +521,20 @@ fn log_writes(report: &DatabaseReport) -> Option<DemandStream> {
             "log file parallel write",
         )
     };
-    if let Some(members) = log_members(report).filter(|members| *members > 1.0) {
+    let requests = LogRequests::of(report);
+    if let Some(members) = requests
+        .and_then(LogRequests::members)
+        .filter(|members| *members > 1.0)
+    {
         found.rate_of = format!(
             "redo writes, for one of {members:.0} members; size from redo size and redo wastage"
         );
     }
     if bytes.is_some_and(|bytes| bytes > REQUEST_MAX_BYTES) {
         let of_files = file_type(report, "Log File").and_then(|row| value(row.writes_per_s));
-        if let Some(requests) = of_files {
-            found.per_s = Some(requests / log_members(report).unwrap_or(1.0));
+        if let Some(of_files) = of_files {
+            let members = requests.and_then(LogRequests::members);
+            found.per_s = Some(of_files / members.unwrap_or(1.0));
             found.mean_bytes = Some(REQUEST_MAX_BYTES);
             found.rate_of = "requests of 1 MiB to log files, for one member".into();
         }
@@ -487,19 +542,43 @@ fn log_writes(report: &DatabaseReport) -> Option<DemandStream> {
     Some(found)
 }
 
-/// Members of a log group: each write of the log is a request to every one. `None` if large writes,
-/// which are several requests, hide it.
-pub(super) fn log_members(report: &DatabaseReport) -> Option<f64> {
-    const MEAN_MAX_BYTES: f64 = 262_144.0;
-    const TOLERANCE: f64 = 0.05;
-    let writes = rate(report, "redo writes").filter(|writes| *writes >= 1.0)?;
-    let requests = file_type(report, "Log File")
-        .or_else(|| function(report, "LGWR"))
-        .and_then(|row| value(row.writes_per_s))?;
-    let ratio = requests / writes;
-    let whole = ratio.round();
-    let is_clear = redo_write_bytes(report)? < MEAN_MAX_BYTES && whole >= 1.0;
-    (is_clear && (ratio / whole - 1.0).abs() <= TOLERANCE).then_some(whole)
+/// Requests to log files beside the writes of the log. Each write is a request to every member of
+/// its group; a large one is several.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct LogRequests {
+    /// Writes of the log per second.
+    pub(super) writes_per_s: f64,
+    /// Requests to log files per second.
+    pub(super) requests_per_s: f64,
+    /// Mean size of a write.
+    bytes: Option<f64>,
+}
+
+impl LogRequests {
+    /// `None` if the report does not say it, or there are too few writes.
+    pub(super) fn of(report: &DatabaseReport) -> Option<Self> {
+        let writes_per_s = rate(report, "redo writes").filter(|writes| *writes >= 1.0)?;
+        let requests = file_type(report, "Log File").or_else(|| function(report, "LGWR"))?;
+        Some(Self {
+            writes_per_s,
+            requests_per_s: value(requests.writes_per_s)?,
+            bytes: redo_write_bytes(report),
+        })
+    }
+
+    /// Members of a log group, where the ratio is that of a whole number and some further requests:
+    /// LGWR writes file headers too. `None` if it is not, or if writes are so large that they are
+    /// several requests.
+    pub(super) fn members(self) -> Option<f64> {
+        const MEAN_MAX_BYTES: f64 = 262_144.0;
+        /// Two counters of one rate.
+        const BELOW: f64 = 0.05;
+        const ABOVE: f64 = 0.5;
+        let ratio = self.requests_per_s / self.writes_per_s;
+        let members = (ratio * (1.0 + BELOW)).floor();
+        let is_small = self.bytes? < MEAN_MAX_BYTES;
+        (is_small && members >= 1.0 && ratio < members + ABOVE).then_some(members)
+    }
 }
 
 /// I/O that is neither the database's nor of its log: backups, archiving, control files.
@@ -805,11 +884,144 @@ mod tests {
         assert_eq!(
             findings(&two, FindingName::DemandIncomplete),
             [
-                "made.html: each write of the log goes to 2 members of its group: the demand has the \
-                 200/s of one of them, and the storage of all has 400/s of log writes"
+                "made.html: 200/s of 400/s writes to log files are in no stream of the demand, \
+                 which has the 200/s of one member: each write of the log goes to 2 members of its \
+                 group"
             ]
         );
         let alone = report(INSTANCE, &statistics, &[], &[("Log File", 200.1, 1.144)]);
         assert_eq!(findings(&alone, FindingName::DemandIncomplete), [""; 0]);
+    }
+
+    /// The note about writes to log files, where they are `ratio` times the writes of the log.
+    fn of_log_files(ratio: f64, bytes: f64) -> Vec<String> {
+        let statistics = [
+            ("redo writes", 200.0),
+            ("redo size", 200.0 * bytes),
+            ("redo wastage", 0.0),
+        ];
+        let files = [("Log File", 200.0 * ratio, 10.0)];
+        let found = report(INSTANCE, &statistics, &[], &files);
+        let notes = findings(&found, FindingName::DemandIncomplete);
+        notes.into_iter().map(String::from).collect()
+    }
+
+    #[test]
+    fn writes_to_log_files_are_told_whatever_their_ratio_to_writes_of_the_log() {
+        // Ratios of genuine reports: LGWR writes more than the log.
+        for (ratio, why) in [
+            (2.147, "goes to 2 members"),
+            (2.261, "goes to 2 members"),
+            (2.413, "goes to 2 members"),
+            (1.98, "goes to 2 members"),
+            (3.29, "goes to 3 members"),
+            (2.7, "2 or more members, or its writes are split"),
+            (1.2, "they are not writes of the log"),
+        ] {
+            let notes = of_log_files(ratio, 6000.0);
+            let [note] = &notes[..] else {
+                panic!("{ratio}: {notes:?}")
+            };
+            assert!(note.contains(why), "{ratio}: {note}");
+        }
+        let large = of_log_files(2.0, 400_000.0);
+        assert!(
+            large[0].contains("2 or more members, or its writes"),
+            "{large:?}"
+        );
+        assert_eq!(of_log_files(1.03, 6000.0), [""; 0]);
+    }
+
+    #[test]
+    fn requests_that_may_be_direct_writes_are_no_page_writes() {
+        let found = report(
+            INSTANCE,
+            &[
+                ("physical write IO requests", 500.0),
+                ("physical writes", 4500.0),
+                ("physical writes direct", 4000.0),
+                ("physical writes from cache", 500.0),
+                ("physical write bytes", 4500.0 * 8192.0),
+            ],
+            &[("direct path write", 20.0)],
+            &[],
+        );
+        let interval = &found.demands[0].intervals[0];
+        assert!(interval.stream(DemandKind::PageWrites).is_none());
+        assert!(interval.stream(DemandKind::DirectWrites).is_none());
+        let both = stream(&found, DemandKind::PageAndDirectWrites);
+        near(both.per_s, 500.0);
+        near(both.mean_bytes, 9.0 * 8192.0);
+        assert_eq!(findings(&found, FindingName::DemandIncomplete), [""; 0]);
+    }
+
+    #[test]
+    fn bytes_that_are_in_no_stream_are_named() {
+        let found = report(
+            CONTAINER,
+            &[
+                ("physical write IO requests", 40.0),
+                ("physical write bytes", 8192.0 * 2000.0),
+            ],
+            &[],
+            &[("Data File", 40.0, 0.625)],
+        );
+        let named = findings(&found, FindingName::DemandIncomplete);
+        assert_eq!(named.len(), 1, "{named:?}");
+        assert!(
+            named[0].contains("15.7 MB/s of 16.4 MB/s of writes"),
+            "{named:?}"
+        );
+    }
+
+    #[test]
+    fn genuine_reports_do_not_contradict_themselves() {
+        // Of a container: DBWR writes to its files, and its sessions write next to nothing.
+        let container = report(
+            CONTAINER,
+            &[("physical write total IO requests", 0.01)],
+            &[],
+            &[("Data File", 11.93, 0.5), ("TOTAL:", 11.93, 0.5)],
+        );
+        assert_eq!(findings(&container, FindingName::FiguresDiffer), [""; 0]);
+        let redo = |bytes: f64| {
+            let statistics = [
+                ("redo size", bytes * 100.0),
+                ("redo wastage", 0.0),
+                ("redo blocks written", 100.0),
+            ];
+            report(INSTANCE, &statistics, &[], &[])
+        };
+        assert_eq!(findings(&redo(487.1), FindingName::FiguresDiffer), [""; 0]);
+        assert_eq!(findings(&redo(460.0), FindingName::FiguresDiffer).len(), 1);
+        // 1,000 s: five of them are half a percent.
+        let total = |written: f64| {
+            report(
+                INSTANCE,
+                &[("physical write total IO requests", 362.97)],
+                &[],
+                &[("Data File", written, 5.0), ("TOTAL:", written, 5.0)],
+            )
+        };
+        assert_eq!(findings(&total(344.5), FindingName::FiguresDiffer), [""; 0]);
+        assert_eq!(findings(&total(340.0), FindingName::FiguresDiffer).len(), 1);
+        let sizes = |last: f64| {
+            let bounds = [
+                "4KB", "8KB", "16KB", "32KB", "64KB", "128KB", "256KB", "512KB",
+            ];
+            let mut statistics: Vec<(String, f64)> = bounds
+                .iter()
+                .map(|bound| (format!("redo write size count (   {bound})"), 0.0))
+                .collect();
+            statistics.push(("redo write size count (inf)".into(), last));
+            statistics.push(("redo writes".into(), 7.443));
+            let statistics: Vec<(&str, f64)> = statistics
+                .iter()
+                .map(|(name, per_s)| (name.as_str(), *per_s))
+                .collect();
+            report(INSTANCE, &statistics, &[], &[])
+        };
+        assert_eq!(findings(&sizes(7.444), FindingName::FiguresDiffer), [""; 0]);
+        assert_eq!(findings(&sizes(7.463), FindingName::FiguresDiffer).len(), 1);
     }
 }
