@@ -125,8 +125,9 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
 
 /// What the database at `path` asks for, beside the calibration.
 fn beside(path: &Path, of: Option<&str>, found: &Calibration) -> Result<DemandAgainst, Error> {
-    let demand = demand::chosen(path, of)?;
-    against(&demand, found).ok_or_else(|| {
+    let asked = demand::chosen(path, of)?;
+    let demand = asked.demands.first();
+    demand.and_then(|demand| against(demand, found)).ok_or_else(|| {
         Error::usage(
             format!(
                 "'{}' does not say how much I/O a database asked for",

@@ -8,19 +8,48 @@ use rigel_analyse::request::Header;
 use rigel_analyse::request::Run;
 use rigel_analyse::{WatchDemands, demands, imported_demands};
 use rigel_import::{Source, read, table::Columns};
-use rigel_model::record::journal;
+use rigel_model::record::{Imported, journal};
 use rigel_model::{Demand, Error, spoken};
 use std::path::Path;
 
+/// What was read: demands, and the reports that they come from.
+#[derive(Default)]
+pub(super) struct Asked {
+    /// The demands.
+    pub(super) demands: Vec<Demand>,
+    /// The figures of other tools; empty for what Rigel recorded.
+    pub(super) imported: Vec<Imported>,
+}
+
+impl Asked {
+    /// Only this demand.
+    fn only(self, chosen: Demand) -> Self {
+        Self {
+            demands: vec![chosen],
+            ..self
+        }
+    }
+
+    fn and(mut self, other: Self) -> Self {
+        self.demands.extend(other.demands);
+        self.imported.extend(other.imported);
+        self
+    }
+}
+
 /// The demand of the database, instance or device `of` at `path`; of the first, with a remark that
 /// names the others, if none is asked for.
-pub(super) fn chosen(path: &Path, of: Option<&str>) -> Result<Demand, Error> {
-    let all = demands_of(path)?;
+pub(super) fn chosen(path: &Path, of: Option<&str>) -> Result<Asked, Error> {
+    let asked = demands_of(path)?;
+    let chosen = chosen_of(&asked.demands, path, of)?;
+    Ok(asked.only(chosen))
+}
+
+fn chosen_of(all: &[Demand], path: &Path, of: Option<&str>) -> Result<Demand, Error> {
     if let Some(name) = of {
-        return named(&all, name, path);
+        return named(all, name, path);
     }
     let names: Vec<String> = all.iter().map(|demand| demand.database.clone()).collect();
-    let mut all = all.into_iter();
     if let [first, others @ ..] = &names[..]
         && !others.is_empty()
     {
@@ -30,7 +59,7 @@ pub(super) fn chosen(path: &Path, of: Option<&str>) -> Result<Demand, Error> {
             others.join("; ")
         ));
     }
-    all.next().ok_or_else(|| no_demand(path))
+    all.first().cloned().ok_or_else(|| no_demand(path))
 }
 
 /// What each of `ranks` ranks offers: a demand for each of them, or a single one of which each
@@ -38,21 +67,18 @@ pub(super) fn chosen(path: &Path, of: Option<&str>) -> Result<Demand, Error> {
 ///
 /// # Errors
 /// There are several demands, and not as many as ranks.
-pub(super) fn for_ranks(
-    paths: &[&Path],
-    of: &[String],
-    ranks: usize,
-) -> Result<Vec<Demand>, Error> {
-    let found = match (paths, of) {
+pub(super) fn for_ranks(paths: &[&Path], of: &[String], ranks: usize) -> Result<Asked, Error> {
+    let asked = match (paths, of) {
         ([path], []) => instances_of(path, ranks)?,
         ([path], names) => {
-            let all = demands_of(path)?;
-            let each = names.iter().map(|name| named(&all, name, path));
-            each.collect::<Result<Vec<Demand>, Error>>()?
+            let asked = demands_of(path)?;
+            let each = names.iter().map(|name| named(&asked.demands, name, path));
+            let demands = each.collect::<Result<Vec<Demand>, Error>>()?;
+            Asked { demands, ..asked }
         }
         (paths, []) => {
-            let each = paths.iter().map(|path| chosen(path, None));
-            each.collect::<Result<Vec<Demand>, Error>>()?
+            let mut each = paths.iter().map(|path| chosen(path, None));
+            each.try_fold(Asked::default(), |all, one| Ok::<_, Error>(all.and(one?)))?
         }
         _ => {
             return Err(Error::usage(
@@ -61,6 +87,7 @@ pub(super) fn for_ranks(
             ));
         }
     };
+    let found = &asked.demands;
     if found.len() != 1 && found.len() != ranks {
         let names: Vec<&str> = found.iter().map(|one| one.database.as_str()).collect();
         return Err(Error::usage(
@@ -78,18 +105,20 @@ pub(super) fn for_ranks(
              offers an equal part",
         ));
     }
-    Ok(found)
+    Ok(asked)
 }
 
 /// The instances of the database at `path`, if it has several and there are ranks for them; else the
 /// first demand.
-fn instances_of(path: &Path, ranks: usize) -> Result<Vec<Demand>, Error> {
-    let all = demands_of(path)?;
+fn instances_of(path: &Path, ranks: usize) -> Result<Asked, Error> {
+    let asked = demands_of(path)?;
+    let all = &asked.demands;
     let Some(sum) = all
         .first()
         .filter(|first| ranks > 1 && !first.sum_of.is_empty())
     else {
-        return Ok(vec![chosen(path, None)?]);
+        let chosen = chosen_of(all, path, None)?;
+        return Ok(asked.only(chosen));
     };
     let mut names = sum.sum_of.clone();
     // Instance 10 comes behind instance 2.
@@ -108,7 +137,9 @@ fn instances_of(path: &Path, ranks: usize) -> Result<Vec<Demand>, Error> {
             ),
         ));
     }
-    names.iter().map(|name| named(&all, name, path)).collect()
+    let each = names.iter().map(|name| named(all, name, path));
+    let demands = each.collect::<Result<Vec<Demand>, Error>>()?;
+    Ok(Asked { demands, ..asked })
 }
 
 /// The demand with this name.
@@ -124,26 +155,30 @@ fn named(all: &[Demand], name: &str, path: &Path) -> Result<Demand, Error> {
 }
 
 /// The demands in a run, or in a file that `rigel import` reads.
-fn demands_of(path: &Path) -> Result<Vec<Demand>, Error> {
+fn demands_of(path: &Path) -> Result<Asked, Error> {
     let header = Header::read(path);
-    let found = if header.as_ref().is_ok_and(is_watch) {
+    let mut imported = Vec::new();
+    let demands = if header.as_ref().is_ok_and(is_watch) {
         of_watch(path)?
     } else if path.is_dir() || header.is_ok() {
         let run = Run::read(path)?;
         warn_if_cut(run.cut);
-        demands(&run)
+        let found = demands(&run);
+        imported = run.imported;
+        found
     } else {
         let (name, text) = (path.display().to_string(), import::text_of(path)?);
         let source = Source {
             name: &name,
             text: &text,
         };
-        imported_demands(&read(&[source], None, &Columns::default())?)
+        imported = read(&[source], None, &Columns::default())?;
+        imported_demands(&imported)
     };
-    if found.is_empty() {
+    if demands.is_empty() {
         return Err(no_demand(path));
     }
-    Ok(found)
+    Ok(Asked { demands, imported })
 }
 
 /// The demands of a watch, whose journal is read interval by interval: it may be of weeks.

@@ -10,7 +10,8 @@ use rigel_analyse::request::{
     BLOCK_ASSUMED, FitRequest, FitSessions, RankDemand, Request, SqlStop, SqlTerms, StreamObjective,
 };
 use rigel_analyse::{
-    BoundVerdict, DemandOfInstances, FitResult, RunResult, at_one_time, objectives, rounded,
+    BoundVerdict, DemandOfInstances, FitResult, RunResult, at_one_time, demand_findings,
+    objectives, rounded,
 };
 use rigel_database::Access;
 use rigel_model::record::journal;
@@ -326,7 +327,7 @@ impl FitArgs {
             .chain(self.also.iter().map(PathBuf::as_path))
             .collect();
         self.refuse_target_first(first)?;
-        let demands = demand::for_ranks(&paths, &self.of, ranks)?;
+        let demand::Asked { demands, imported } = demand::for_ranks(&paths, &self.of, ranks)?;
         let (found, of_ranks) = self.at_one_time(&demands)?;
         let (lowest, highest) = self.range()?;
         self.refuse_options()?;
@@ -342,6 +343,7 @@ impl FitArgs {
             block: block.unwrap_or(BLOCK_ASSUMED),
             is_block_assumed: block.is_none(),
             at: self.at,
+            findings: demand_findings(&imported, &found.sum),
             interval: found.sum,
             of_ranks,
             intervals: found.intervals,

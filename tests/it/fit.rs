@@ -47,6 +47,7 @@ pub(crate) fn request(streams: Vec<DemandStream>, objectives: &[&str]) -> FitReq
         intervals: 1,
         below: 0.0,
         burst: None,
+        findings: Vec::new(),
         objectives: objectives.collect::<Vec<StreamObjective>>(),
         need: 1.0,
         lowest: 0.125,

@@ -303,6 +303,7 @@ pub fn fit(streams: Vec<DemandStream>) -> FitRequest {
         intervals: 1,
         below: 0.0,
         burst: None,
+        findings: Vec::new(),
         objectives: Vec::new(),
         need: 1.0,
         lowest: 0.125,

@@ -15,7 +15,7 @@ use rigel_model::{
 use serde::Serialize;
 
 /// How far apart the snapshots of two instances may begin to be one window.
-const SAME_WINDOW_S: i64 = 90;
+pub(super) const SAME_WINDOW_S: i64 = 90;
 
 /// The share of DB time of an event in a report.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -40,7 +40,7 @@ pub use instances::{DemandOfInstances, at_one_time};
 pub use loops::{LoopFigures, LoopKind, LoopWait, LoopWitness};
 pub use objectives::{objectives, why_assumed};
 pub use scale_up::load_points;
-pub use sources::{demands, imported_demands};
+pub use sources::{demand_findings, demands, imported_demands};
 pub use watched::WatchReader;
 pub use watched_demand::WatchDemands;
 pub use watched_types::{

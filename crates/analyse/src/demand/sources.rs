@@ -4,7 +4,7 @@
 //! Input: a run, or the figures of imported files. Output: demands, the one that answers for the
 //! storage first. A figure that the source does not give stays absent.
 
-use super::database_result::database;
+use super::database_result::{SAME_WINDOW_S, database};
 use super::read_kind::reads_of;
 use super::watched_demand::WatchDemands;
 use crate::figures::quantity::count;
@@ -14,8 +14,8 @@ use crate::request::Run;
 use rigel_model::record::imported::{Figures, Imported, ImportedSeries};
 use rigel_model::record::{End, PointRecord, Window};
 use rigel_model::{
-    Demand, DemandInterval, DemandKind, DemandOperations, DemandStream, Kind, Load, Moment,
-    ServerFacts,
+    Demand, DemandInterval, DemandKind, DemandOperations, DemandStream, Finding, FindingName, Kind,
+    Load, Moment, ServerFacts,
 };
 
 /// The demands of a run, by what it holds; empty if it says nothing about a demand.
@@ -50,6 +50,35 @@ pub fn imported_demands(all: &[Imported]) -> Vec<Demand> {
         }
     }
     found.retain(|demand| !demand.intervals.is_empty());
+    found
+}
+
+/// What the reports among another tool's figures say against a demand of which `interval` is offered:
+/// about that interval, and about all of them together.
+#[must_use]
+pub fn demand_findings(all: &[Imported], interval: &DemandInterval) -> Vec<Finding> {
+    let Some(database) = database(all) else {
+        return Vec::new();
+    };
+    // The reports of other instances of the same time are part of a sum.
+    let is_other_time = |one: &&DemandInterval| {
+        let begins = one.begin.zip(interval.begin);
+        begins.is_none_or(|(one, own)| one.since(own).abs() > SAME_WINDOW_S)
+    };
+    let intervals = database.demands.iter().flat_map(|demand| &demand.intervals);
+    let labels: Vec<&str> = intervals
+        .filter(is_other_time)
+        .map(|one| one.label.as_str())
+        .filter(|label| *label != interval.label && !label.is_empty())
+        .collect();
+    let is_of_another = |finding: &Finding| {
+        let rest = |label: &&str| finding.what.strip_prefix(*label);
+        let mut rests = labels.iter().filter_map(rest);
+        rests.any(|rest| rest.starts_with([':', ' ', ',']))
+    };
+    let mut found = database.findings;
+    // A fit says by itself that the demand may be more.
+    found.retain(|finding| !finding.is(FindingName::DemandCensored) && !is_of_another(finding));
     found
 }
 
@@ -355,6 +384,28 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn what_speaks_against_a_report_speaks_against_its_demand() {
+        let whole = include_str!("../../../../tests/imports/awr_synthetic.html");
+        let cut = &whole[..whole.len() - 40];
+        let read = |name, text| {
+            let sources = [Source { name, text }];
+            read(&sources, None, &table::Columns::default()).unwrap()
+        };
+        let is_cut = |all: &[Imported], label: &str, later_s: i64| {
+            let mut interval = imported_demands(all)[0].intervals[0].clone();
+            interval.label = label.into();
+            interval.begin = interval.begin.map(|begin| begin.plus_seconds(later_s));
+            let found = demand_findings(all, &interval);
+            found.iter().any(|one| one.is(FindingName::ReportCut))
+        };
+        assert!(is_cut(&read("cut.html", cut), "cut.html", 0));
+        assert!(!is_cut(&read("whole.html", whole), "whole.html", 0));
+        // Nor is it one that speaks against another interval.
+        assert!(!is_cut(&read("cut.html", cut), "other.html", 3600));
+        assert!(is_cut(&read("cut.html", cut), "sum of 2 instances", 0));
     }
 
     #[test]

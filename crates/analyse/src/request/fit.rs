@@ -3,7 +3,7 @@
 
 use crate::request::SqlTerms;
 use rigel_model::{
-    Burst, DemandAt, DemandInterval, DemandKind, DemandStream, Error, MIB, Measure, Nanos,
+    Burst, DemandAt, DemandInterval, DemandKind, DemandStream, Error, Finding, MIB, Measure, Nanos,
     Objective, Ratio,
 };
 use serde::{Deserialize, Serialize};
@@ -129,6 +129,10 @@ pub struct FitRequest {
     /// intervals are longer.
     #[serde(default)]
     pub burst: Option<Burst>,
+    /// What the import of the demand found: a report that was cut, figures that contradict each
+    /// other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
     /// What the streams must keep; at most one for each.
     pub objectives: Vec<StreamObjective>,
     /// The multiple that must be held.

@@ -7,6 +7,7 @@
 //! did not.
 
 use super::bracket::Bracket;
+use super::run_checks::stalled;
 use crate::figures::confidence::{BoundVerdict, Estimate, WINDOWS_FOR_MEAN};
 use crate::figures::quantity::count;
 use crate::point::objective::ObjectiveVerdict;
@@ -303,7 +304,7 @@ pub fn fit(records: &[PointRecord], lines: &RankLines, request: &FitRequest) -> 
         verdict,
         breaks_first,
         breaks_on,
-        findings: findings(request, &multiples),
+        findings: findings(request, &multiples, &points),
         multiples,
         offered: request.offered(),
         points,
@@ -340,8 +341,14 @@ fn leave_out_expected(point: &mut PointSummary, multiples: &[TriedMultiple]) {
     }
 }
 
-fn findings(request: &FitRequest, multiples: &[TriedMultiple]) -> Vec<Finding> {
-    let mut found = Vec::new();
+fn findings(
+    request: &FitRequest,
+    multiples: &[TriedMultiple],
+    points: &[PointSummary],
+) -> Vec<Finding> {
+    // What speaks against the demand comes first: no figure of the fit is better than that.
+    let mut found = request.findings.clone();
+    found.extend(stalled(points));
     found.extend(bracket(multiples).contradiction(|at| format!("{} ×", rounded(at))));
     found.extend(too_few(request, multiples));
     if !request.interval.censored.is_empty() {

@@ -234,7 +234,7 @@ pub(super) fn warnings_of_matrix(
 
 /// Warns of stalls: of operations that took far longer than their point's p99, and of those that
 /// the windows show.
-fn stalled(points: &[PointSummary]) -> Option<Finding> {
+pub(super) fn stalled(points: &[PointSummary]) -> Option<Finding> {
     let in_windows = repeated(points);
     let what = match (longest(points), in_windows) {
         (Some(longest), Some(repeated)) => format!("{longest}; {repeated}"),
