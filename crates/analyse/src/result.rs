@@ -18,8 +18,8 @@ use super::series::imported::{ImportedSummary, LoadFigures, imported};
 use super::series::soak::{SoakReader, SoakResult};
 use crate::request::Request;
 use crate::request::Run;
-use rigel_model::record::End;
 use rigel_model::record::imported::{ClaimedCalibration, Figures, Imported};
+use rigel_model::record::{End, StallChange};
 use rigel_model::{Finding, FindingName};
 
 /// Allowed relative deviation of outstanding operations from Little's law. fio's means leave out
@@ -75,12 +75,20 @@ impl RunResult {
         if let Some(found) = ranks(run).filter(|_| !is_soak) {
             result.add_findings(found.findings);
         }
+        if let Some(ended) = ended_in_stall(run) {
+            // The conclusion names the first warning.
+            result.findings_mut().insert(0, ended);
+        }
         result
     }
 
     /// Adds findings about the run as a whole.
     fn add_findings(&mut self, more: Vec<Finding>) {
-        let findings = match self {
+        self.findings_mut().extend(more);
+    }
+
+    fn findings_mut(&mut self) -> &mut Vec<Finding> {
+        match self {
             Self::Matrix(found) => &mut found.findings,
             Self::Calibration(found) => &mut found.findings,
             Self::Curve(found) => &mut found.findings,
@@ -89,8 +97,7 @@ impl RunResult {
             Self::Soak(found) => &mut found.findings,
             Self::Watch(found) => &mut found.findings,
             Self::Imported(found) => &mut found.findings,
-        };
-        findings.extend(more);
+        }
     }
 
     /// The results of the verb, where the sums of several ranks count like what one process measured.
@@ -259,6 +266,29 @@ pub(super) fn with_loads(all: &[Imported]) -> Vec<Imported> {
         }
     }
     sources
+}
+
+/// Warns of a run that ended while nothing completed; `None` if a resumed run measured more.
+fn ended_in_stall(run: &Run) -> Option<Finding> {
+    let last = run.stalls.last()?;
+    // Both are wall-clock times in one format. What began later was measured by a resumed run.
+    let is_measured = run
+        .points
+        .iter()
+        .any(|point| point.end == End::Complete && point.started > last.noticed);
+    if last.change != StallChange::Ended || is_measured {
+        return None;
+    }
+    let host = last.host.iter().map(|host| format!(" on {host}"));
+    let host: String = host.collect();
+    Some(Finding::warning(
+        FindingName::EndedInStall,
+        format!(
+            "the run ended at {}{host} while {}",
+            last.coordinates, last.stalled
+        ),
+        "see the log of the kernel (dmesg) and of the device or server; then resume the run",
+    ))
 }
 
 fn incomplete(verb: &str) -> Finding {

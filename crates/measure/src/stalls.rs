@@ -70,6 +70,7 @@ impl PointStall {
     fn event(&self, (change, stalled): (StallChange, StalledIo)) -> StallEvent {
         StallEvent {
             coordinates: self.coordinates,
+            host: None,
             noticed: clock::wall_time(),
             change,
             stalled,

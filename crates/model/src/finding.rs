@@ -102,6 +102,8 @@ finding_names! {
     DirectIo = "direct-io",
     /// The same load gave another rate at the end than at first.
     Drift = "drift",
+    /// The run ended while nothing completed.
+    EndedInStall = "ended-in-stall",
     /// A better engine is not available, so another is used.
     Engine = "engine",
     /// The kernel dropped events of requests.

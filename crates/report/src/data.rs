@@ -8,6 +8,7 @@ use rigel_analyse::{
     ImportedSummary, LayersResult, PointSummary, Predictability, RanksResult, ReportedKnee,
     RunResult, WatchResult, ranks,
 };
+use rigel_model::record::StallEvent;
 use rigel_model::{Error, Finding, Host, TargetFacts};
 use serde::Serialize;
 
@@ -89,6 +90,9 @@ struct RunReport<'a> {
     /// For a run with several ranks, if asked for: its hosts at every load.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     each_host: &'a [HostsAtLoad],
+    /// When storage or a server stopped answering, and when it went on.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    stalls: &'a [StallEvent],
     findings: Vec<&'a Finding>,
 }
 
@@ -125,6 +129,7 @@ fn json_with(run: &Run, result: &RunResult, each_host: &[HostsAtLoad]) -> String
         predictability: None,
         ranks: ranks(run),
         each_host,
+        stalls: &run.stalls,
         findings: result.all_findings(&header.findings).collect(),
     };
     match result {

@@ -25,7 +25,18 @@ pub(super) fn section(chosen: &[Chosen<'_>]) -> Option<Section> {
         })
         .filter(|(_, histogram)| histogram.count() > 0)
         .collect();
-    of_histograms(&histograms)
+    let outstanding = chosen.iter().filter_map(|(name, record)| {
+        let left = record.streams.first()?.censored.as_ref()?;
+        let count = left.histogram.count();
+        (count > 0).then(|| format!("{count} of {name} had not ended"))
+    });
+    let outstanding: Vec<String> = outstanding.collect();
+    let mut section = of_histograms(&histograms)?;
+    if !outstanding.is_empty() {
+        let which = outstanding.join(", ");
+        section.lead = format!("{} Not in these: {which}.", section.lead);
+    }
+    Some(section)
 }
 
 /// The two plots of these named histograms.

@@ -9,6 +9,7 @@ use frame::frame;
 use rigel_analyse::request::Run;
 use rigel_analyse::{self as analyse, RunResult};
 use rigel_model::Error;
+use rigel_model::record::StallEvent;
 
 pub mod advice;
 mod against;
@@ -79,8 +80,17 @@ pub fn document(run: &Run, result: &RunResult) -> Document {
         let at = document.sections.len().min(1);
         document.sections.insert(at, ranks::section(&found));
     }
+    document.sections.extend(stalls(run));
     document.sections.extend(cut_off(run));
     document
+}
+
+/// When storage or a server stopped answering, if it did.
+fn stalls(run: &Run) -> Option<Section> {
+    let event = |event: &StallEvent| document::Block::Text(format!("{}  {event}", event.noticed));
+    let events: Vec<document::Block> = run.stalls.iter().map(event).collect();
+    let lead = "When nothing completed for ten seconds or longer, and when it went on.";
+    (!events.is_empty()).then(|| parts::section("stalls", "Stalls", lead, events))
 }
 
 /// The same report with a section about each host at every load.

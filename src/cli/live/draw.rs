@@ -250,6 +250,10 @@ fn load(buffer: &mut Buffer, area: Rect, state: &LiveState, now: Nanos, look: Co
         };
         x = put(buffer, x, area.y, area.right(), text, look.warning()) + 2;
     }
+    if let Some(stalled) = state.stalled {
+        let text = stalled.to_string();
+        x = put(buffer, x, area.y, area.right(), &text, look.warning()) + 2;
+    }
     let (strong, faint) = match (&state.stage, &state.point) {
         (Activity::Running, Some(point)) => (point.name.clone(), running(point)),
         (Activity::Doing(what) | Activity::Filling { what, .. }, _) => {

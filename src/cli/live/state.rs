@@ -12,7 +12,7 @@ use rigel_analyse::{self as analyse, DeviceLoad, HostLoad, PointSummary};
 use rigel_measure::drive::Live;
 use rigel_measure::run::RunningRanks;
 use rigel_model::record::{DiskInterval, End, FlowKind, PointRecord, WatchedInterval, Window};
-use rigel_model::{Nanos, Point, Sample, Step};
+use rigel_model::{Nanos, Point, Sample, StalledIo, Step};
 use std::collections::VecDeque;
 
 /// Maximum number of windows to keep: more than the columns of any terminal.
@@ -63,6 +63,8 @@ pub(in crate::cli) struct LiveState {
     looked: Nanos,
     /// When the running point began.
     point_began: Nanos,
+    /// What is outstanding while the running point stalls.
+    pub(super) stalled: Option<StalledIo>,
 }
 
 /// Current activity.
@@ -159,6 +161,7 @@ impl LiveState {
         (self.number, self.points) = (number, points);
         self.stage = Activity::Beginning;
         self.point = None;
+        self.stalled = None;
         self.forget_seconds();
         self.point_began = now;
         self.looked = Nanos(0);
@@ -183,6 +186,7 @@ impl LiveState {
         now: Nanos,
     ) {
         self.looked = now;
+        self.stalled = live.stalled;
         self.stage = Activity::Running;
         let running = self.point.get_or_insert_with(|| PointNow::new(point));
         running.look(point, live, &mut self.columns);
@@ -216,6 +220,7 @@ impl LiveState {
 
     /// A point was written to the journal.
     pub(in crate::cli) fn end(&mut self, record: &PointRecord, summary: &PointSummary) {
+        self.stalled = None;
         let is_round = record.coordinates.step() == Step::Round;
         if is_round {
             self.span = Some(Span::Round);

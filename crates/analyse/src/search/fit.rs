@@ -304,7 +304,7 @@ pub fn fit(records: &[PointRecord], lines: &RankLines, request: &FitRequest) -> 
         verdict,
         breaks_first,
         breaks_on,
-        findings: findings(request, &multiples, &points),
+        findings: findings(request, &multiples, (records, &points)),
         multiples,
         offered: request.offered(),
         points,
@@ -344,11 +344,11 @@ fn leave_out_expected(point: &mut PointSummary, multiples: &[TriedMultiple]) {
 fn findings(
     request: &FitRequest,
     multiples: &[TriedMultiple],
-    points: &[PointSummary],
+    (records, points): (&[PointRecord], &[PointSummary]),
 ) -> Vec<Finding> {
     // What speaks against the demand comes first: no figure of the fit is better than that.
     let mut found = request.findings.clone();
-    found.extend(stalled(points));
+    found.extend(stalled(records, points));
     found.extend(bracket(multiples).contradiction(|at| format!("{} ×", rounded(at))));
     found.extend(too_few(request, multiples));
     if !request.interval.censored.is_empty() {

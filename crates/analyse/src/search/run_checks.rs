@@ -202,7 +202,7 @@ pub(super) fn warnings(
     found.extend(
         ran_out(records).or_else(|| credit_within(records, points).map(|credit| credit.warning())),
     );
-    found.extend(stalled(points));
+    found.extend(stalled(records, points));
     found.extend(contradicted(points));
     found.extend(capped(points, curve));
     found.extend(drifted(points));
@@ -226,7 +226,7 @@ pub(super) fn warnings_of_matrix(
 ) -> Vec<Finding> {
     ran_out(records)
         .into_iter()
-        .chain(stalled(points))
+        .chain(stalled(records, points))
         .chain(contradicted(points))
         .chain(capped(points, shape))
         .collect()
@@ -234,9 +234,9 @@ pub(super) fn warnings_of_matrix(
 
 /// Warns of stalls: of operations that took far longer than their point's p99, and of those that
 /// the windows show.
-pub(super) fn stalled(points: &[PointSummary]) -> Option<Finding> {
+pub(super) fn stalled(records: &[PointRecord], points: &[PointSummary]) -> Option<Finding> {
     let in_windows = repeated(points);
-    let what = match (longest(points), in_windows) {
+    let what = match (longest(records, points), in_windows) {
         (Some(longest), Some(repeated)) => format!("{longest}; {repeated}"),
         (one, other) => one.or(other)?,
     };
@@ -282,31 +282,66 @@ fn repeated(points: &[PointSummary]) -> Option<String> {
 
 /// The longest of the operations that took far longer than their point's p99, and the number of
 /// other points with such operations.
-fn longest(points: &[PointSummary]) -> Option<String> {
-    let worst_of = |point: &PointSummary| {
-        let latencies = point.classes.iter().filter_map(|class| class.latency);
-        let held_up =
-            latencies.filter(|it| it.max_us >= STALL_US && it.max_us >= STALL_TIMES * it.p99_us);
-        held_up
-            .map(|it| (it.max_us, it.p99_us))
-            .max_by(|one, other| one.0.total_cmp(&other.0))
-    };
+fn longest(records: &[PointRecord], points: &[PointSummary]) -> Option<String> {
     let mut stalls: Vec<_> = points
         .iter()
         .filter_map(|point| Some((worst_of(point)?, point.coordinates)))
         .collect();
-    stalls.sort_by(|((one, _), _), ((other, _), _)| other.total_cmp(one));
-    let ((max_us, p99_us), at) = *stalls.first()?;
+    stalls.sort_by(|((one, ..), _), ((other, ..), _)| other.total_cmp(one));
+    let ((max_us, p99_us, class), at) = *stalls.first()?;
+    let record = records.iter().find(|record| record.coordinates == at);
+    let extent = record.map_or("", |record| extent_of_stall(record, class, max_us));
     let others = match stalls.len() - 1 {
         0 => String::new(),
         1 => ", and at one more point".into(),
         more => format!(", and at {more} more points"),
     };
     Some(format!(
-        "at {at} an operation took {}, {:.0} times the p99 there{others}: all I/O stalled",
+        "at {at} an operation took {}, {:.0} times the p99 there{others}{extent}",
         Nanos::from_micros_f64(max_us),
         max_us / p99_us
     ))
+}
+
+/// The longest of a point's operations that took far longer than its p99: that time, the p99, and its
+/// class.
+fn worst_of(point: &PointSummary) -> Option<(f64, f64, &ClassSummary)> {
+    let latencies = point.classes.iter().filter_map(|class| {
+        let latency = class.latency?;
+        Some((latency.max_us, latency.p99_us, class))
+    });
+    latencies
+        .filter(|(max_us, p99_us, _)| *max_us >= STALL_US && *max_us >= STALL_TIMES * p99_us)
+        .max_by(|one, other| one.0.total_cmp(&other.0))
+}
+
+/// Whether all I/O of a class stalled while its longest operation was outstanding, or that operation
+/// alone, in words. Empty if the windows cannot tell: they are too wide, or operations were due in
+/// them all the time, as in an open loop.
+fn extent_of_stall(record: &PointRecord, class: &ClassSummary, max_us: f64) -> &'static str {
+    let stream = record
+        .streams
+        .iter()
+        .find(|stream| stream.name == class.name);
+    let Some(stream) = stream.filter(|_| class.offered.is_none()) else {
+        return "";
+    };
+    // The stall begins and ends inside of a window.
+    let whole = (max_us * 1e3 / record.window.0.max(1) as f64).floor() - 1.0;
+    let lengths = stream.kinds.iter().map(|kind| kind.windows.len());
+    let (mut empty, mut longest) = (0_u32, 0_u32);
+    for index in 0..lengths.max().unwrap_or(0) {
+        let is_empty = stream.windows_at(index).all(|window| window.done == 0);
+        empty = if is_empty { empty + 1 } else { 0 };
+        longest = longest.max(empty);
+    }
+    if whole < 1.0 {
+        ""
+    } else if f64::from(longest) >= whole {
+        ": all I/O stalled"
+    } else {
+        ": one operation, while others completed"
+    }
 }
 
 /// Random reads within a part of the volume that were fast only because of burst credit.
@@ -648,6 +683,39 @@ fn imprecise(points: &[PointSummary], precision: Ratio) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::point::summary::summarise;
+
+    /// A closed loop, of which one operation took five seconds while windows were as given.
+    fn with_a_long_operation(windows_are_empty: bool) -> PointRecord {
+        let mut record = crate::examples::sessions(Ratio::ZERO);
+        let windows = &mut record.streams[0].kinds[0].windows;
+        windows[2].done += 1;
+        windows[2].response.record(Nanos::from_secs(5));
+        if windows_are_empty {
+            windows[3..7].fill(rigel_model::record::Window::default());
+        }
+        record
+    }
+
+    #[test]
+    fn all_io_stalled_only_if_no_other_operation_completed() {
+        let text = |record: PointRecord| {
+            let summary = summarise(&record);
+            longest(&[record], &[summary]).unwrap()
+        };
+        let all = text(with_a_long_operation(true));
+        assert!(all.ends_with(": all I/O stalled"), "{all}");
+        let alone = text(with_a_long_operation(false));
+        assert!(
+            alone.ends_with(": one operation, while others completed"),
+            "{alone}"
+        );
+        // Windows as wide as the stall cannot tell.
+        let mut wide = with_a_long_operation(false);
+        wide.window = Nanos::from_secs(5);
+        let unknown = text(wide);
+        assert!(unknown.ends_with("times the p99 there"), "{unknown}");
+    }
 
     #[test]
     fn a_step_that_lasts_is_found_and_noise_or_a_dip_is_not() {

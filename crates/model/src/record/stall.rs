@@ -23,6 +23,9 @@ pub enum StallChange {
 pub struct StallEvent {
     /// The point.
     pub coordinates: Coordinates,
+    /// The host whose rank it was; `None` if one process measures alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Wall-clock time at which it was noticed.
     pub noticed: String,
     /// What happened.
@@ -49,6 +52,8 @@ impl StallChange {
 impl fmt::Display for StallEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = self.change.words(self.stalled);
-        write!(f, "{}: {words}", self.coordinates)
+        let host = self.host.iter().map(|host| format!(" on {host}"));
+        let host: String = host.collect();
+        write!(f, "{}{host}: {words}", self.coordinates)
     }
 }
