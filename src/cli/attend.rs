@@ -9,7 +9,7 @@ use super::stop;
 use rigel_device::bounded;
 use rigel_device::clock;
 use rigel_device::engine::fork::{Child, Forked, fork};
-use rigel_model::Nanos;
+use rigel_model::{Nanos, STALLED};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -21,8 +21,9 @@ const LOOK: Nanos = Nanos::from_millis(50);
 /// The same while it measures.
 const SELDOM: Nanos = Nanos::from_secs(1);
 
-/// Time after a signal in which a process whose first thread waits for a device may end.
-const PATIENCE: Nanos = Nanos::from_secs(4);
+/// Time after a signal in which a process whose first thread waits for a device may end. With
+/// [`ENDING`] and the wait of [`Attendant::leave`], that is less than five seconds.
+const PATIENCE: Nanos = Nanos::from_secs(3);
 
 /// Time in which a process that has told its exit status must end.
 const ENDING: Nanos = Nanos::from_secs(1);
@@ -71,8 +72,11 @@ struct Attendant {
     /// look counts for much more than its interval: this machine may stand still.
     signalled: Option<Nanos>,
     ending: Option<(Nanos, u8)>,
-    /// Time for which its first thread has been waiting for a device.
+    /// Time for which its first thread has been in one wait for a device, and which wait that is.
     blocked: Nanos,
+    wait: Option<u64>,
+    /// The time without an answer from which on the wait is said, or said again.
+    say_at: Nanos,
     looked: Nanos,
 }
 
@@ -84,6 +88,8 @@ impl Attendant {
             signalled: None,
             ending: None,
             blocked: Nanos(0),
+            wait: None,
+            say_at: STALLED,
             looked: clock::monotonic(),
         }
     }
@@ -122,7 +128,7 @@ impl Attendant {
                 *time = time.plus(step);
             }
             match self.child.state() {
-                Some('D') => self.blocked = self.blocked.plus(step),
+                Some('D') => self.note_wait(step),
                 // It was killed, and a thread of it is still in the kernel.
                 Some('Z') if self.ending.is_none() => self.ending = Some((Nanos(0), ENDED)),
                 _ => self.blocked = Nanos(0),
@@ -138,6 +144,27 @@ impl Attendant {
                 self.child.kill();
                 return self.leave(ENDED);
             }
+        }
+    }
+
+    /// Adds to the time of the wait for a device, if it is still the same one, and says it after ten
+    /// seconds: before and after measuring, the other process cannot say it itself.
+    fn note_wait(&mut self, step: Nanos) {
+        let wait = self.child.waits();
+        if wait != self.wait {
+            (self.wait, self.blocked, self.say_at) = (wait, Nanos(0), STALLED);
+        }
+        self.blocked = self.blocked.plus(step);
+        if self.blocked >= self.say_at && self.signalled.is_none() {
+            self.say_at = Nanos(2 * self.blocked.0);
+            let place = self.child.waits_in();
+            let place =
+                place.map_or_else(String::new, |place| format!(" (in the kernel: {place})"));
+            remark(&format!(
+                "process {} waits for storage: nothing has completed for {:.0} s{place}\n",
+                self.child.pid,
+                self.blocked.as_secs_f64()
+            ));
         }
     }
 

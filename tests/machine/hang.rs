@@ -4,12 +4,15 @@
 //! The device is a file of this process that answers no read while it is told to hang. It never
 //! answers between the hang and the end of the program, which its own log proves.
 
-use crate::common::{Missing, Place, rigel, test, text, wait, wait_until};
+use crate::common::{
+    Loop, Missing, Mounted, Place, need, one_at_a_time, rigel, test, text, wait, wait_until,
+};
 use crate::device::{Behaviour, Device};
 use rigel_analyse::request::Run;
 use rigel_model::record::{End, PointRecord, StallChange, StallEvent, StreamRecord};
 use rigel_model::{MIB, Nanos};
 use std::fs::File;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -137,6 +140,24 @@ fn a_signal_ends(engine: &str) {
         assert!(!is_measured || censored >= DEPTH as u64, "{censored}");
         assert!(!is_measured || spans(last, &run.stalls[0]), "{last:?}");
         assert!(printed.contains("nothing has completed"), "{printed}");
+        // Every report says so.
+        let report = |arguments: &str| {
+            let output = rigel(&measuring.place, arguments).output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let document: serde_json::Value =
+            serde_json::from_str(&report("report run --json")).unwrap();
+        assert_eq!(
+            document["stalls"].as_array().unwrap().len(),
+            run.stalls.len()
+        );
+        let sentence = document["conclusion"]["sentence"].as_str().unwrap();
+        assert!(
+            sentence.contains("while nothing has completed"),
+            "{sentence}"
+        );
+        let shown = report("report run");
+        assert!(shown.contains("while nothing has completed"), "{shown}");
         // The device goes on, and so does the run.
         measuring.device.hang(false);
         let resumed = rigel(&measuring.place, "curve --resume run --no-progress");
@@ -237,6 +258,56 @@ fn a_check_of_a_mount_that_hangs_ends_and_names_it() {
         assert_eq!(status.unwrap().code(), Some(1), "{printed}");
         assert!(printed.contains(text(&device.path)), "{printed}");
         assert!(printed.contains("no answer for"), "{printed}");
+        Ok(())
+    });
+}
+
+/// A filesystem that is frozen, until this is dropped.
+struct Frozen<'a>(&'a Path);
+
+impl<'a> Frozen<'a> {
+    fn begin(directory: &'a Path) -> Result<Self, Missing> {
+        need("fsfreeze", &["--freeze", text(directory)]).map(|_| Self(directory))
+    }
+}
+
+impl Drop for Frozen<'_> {
+    fn drop(&mut self) {
+        let _ = need("fsfreeze", &["--unfreeze", text(self.0)]);
+    }
+}
+
+#[test]
+fn a_scratch_file_on_frozen_storage_is_said_and_a_signal_ends_it() {
+    test("a_scratch_file_on_frozen_storage", || {
+        let _alone = one_at_a_time();
+        let place = Place::new("hang-frozen");
+        let file = place.file("image", 256 * MIB);
+        let device = Loop::new(&file)?;
+        need("mkfs.ext4", &["-q", text(&device.0)])?;
+        let mounted = Mounted::new(&device.0, &place)?;
+        let frozen = Frozen::begin(&mounted.0)?;
+        let line = "calibrate mounted --scratch-size 64MiB --out run";
+        let mut child = rigel(&place, line)
+            .stdout(Stdio::null())
+            .stderr(File::create(place.0.join("stderr")).unwrap())
+            .spawn()
+            .unwrap();
+        let printed = || std::fs::read_to_string(place.0.join("stderr")).unwrap();
+        wait_until("the wait is said", || {
+            printed().contains("waits for storage: nothing has completed for")
+        });
+        let terminate = ["-s", "TERM", &child.id().to_string()];
+        need("kill", &terminate)?;
+        let mut status = None;
+        wait_until("the program ends", || {
+            status = child.try_wait().unwrap();
+            status.is_some()
+        });
+        // Only now does the storage answer.
+        drop(frozen);
+        assert_eq!(status.unwrap().code(), Some(1), "{}", printed());
+        assert!(printed().contains("left behind"), "{}", printed());
         Ok(())
     });
 }

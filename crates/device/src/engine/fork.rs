@@ -72,6 +72,26 @@ impl Child {
         stat.rsplit_once(')')?.1.trim_start().chars().next()
     }
 
+    /// How often its first thread has begun to wait. While this stays the same, it is one wait.
+    #[must_use]
+    pub fn waits(&self) -> Option<u64> {
+        let pid = self.pid.as_raw_nonzero();
+        let status = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/status")).ok()?;
+        let line = |line: &str| {
+            line.strip_prefix("voluntary_ctxt_switches:")
+                .map(str::to_string)
+        };
+        status.lines().find_map(line)?.trim().parse().ok()
+    }
+
+    /// The function of the kernel in which its first thread waits, if the kernel tells it.
+    #[must_use]
+    pub fn waits_in(&self) -> Option<String> {
+        let pid = self.pid.as_raw_nonzero();
+        let name = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/wchan")).ok()?;
+        Some(name).filter(|name| !name.is_empty() && name != "0")
+    }
+
     /// Kills it, as far as the kernel lets it.
     pub fn kill(&self) {
         let _ = rustix::process::kill_process(self.pid, Signal::KILL);
