@@ -4,7 +4,7 @@
 //! There is no window, so that only latencies and what is printed per second can be read.
 
 use super::grid::plain;
-use super::text::Ruler;
+use crate::ruler::Ruler;
 
 /// Beginnings of the headings, in lower case.
 const HEADINGS: &[&str] = &[

@@ -20,7 +20,7 @@ use parts::ArrivingRecords;
 use rigel_analyse as analyse;
 use rigel_analyse::plan::ranks::of_rank;
 use rigel_model::record::ranks::{RankClock, RankRecord, merged};
-use rigel_model::record::{End, PointRecord, Window};
+use rigel_model::record::{End, PointRecord, StallEvent, Window};
 use rigel_model::{Error, Nanos, Point, Sample, Step, Until};
 use rigel_ranks::{ClockOffset, Ranks};
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,8 @@ const AHEAD: Nanos = Nanos::from_millis(150);
 const READY: Nanos = Nanos::from_secs(30);
 /// Time for records to arrive after the end of a point.
 const RECORD: Nanos = Nanos::from_secs(60);
+/// Stalls of other ranks that may wait to be reported.
+const STALLS_MAX: usize = 1000;
 /// How often state that no message announces is looked at.
 const LOOK: Nanos = Nanos::from_millis(10);
 /// Wait for a message; what else there is to do is looked at in between.
@@ -68,6 +70,8 @@ enum News {
     Windows(BTreeMap<usize, Window>),
     /// What it has done so far.
     Counts(RunningCounts),
+    /// Its storage stopped answering, or went on.
+    Stalled(StallEvent),
     /// A part of its record, which is too long for one message: the next windows of a kind of
     /// operations of a class, by their positions in the record.
     Slice {
@@ -109,6 +113,8 @@ struct Conductor<'a> {
     own_is_over: AtomicBool,
     /// What all ranks have done so far.
     now: Mutex<RunningSum>,
+    /// Stalls of other ranks that were not reported yet.
+    stalls: Mutex<Vec<StallEvent>>,
     offsets: Vec<ClockOffset>,
 }
 
@@ -135,6 +141,7 @@ pub(super) fn measure(
         bench,
         point,
         now: Mutex::new(running_sum(point, &active, bench, ranks)),
+        stalls: Mutex::default(),
         active,
         stop,
         cue: Cue::default(),
@@ -149,10 +156,12 @@ pub(super) fn measure(
     let servers = bench.servers_of_all();
     let before = servers.map(ServerCounters::begin);
     let parts = if is_model {
-        conductor.one_after_the_other(warming)?
+        conductor.one_after_the_other(warming)
     } else {
-        conductor.together(warming, listen)?
+        conductor.together(warming, listen)
     };
+    conductor.report_stalls(listen);
+    let parts = parts?;
     if parts
         .values()
         .all(|(record, _)| record.measured == Nanos(0))
@@ -287,6 +296,7 @@ impl Conductor<'_> {
                 let clock = self.ranks.clock();
                 clock.wait_until(clock.now().plus(LISTEN));
                 self.show(&[], listen);
+                self.report_stalls(listen);
             }
             let others = conduct.join().expect("a conductor does not panic");
             let mut parts = others?;
@@ -304,6 +314,10 @@ impl Conductor<'_> {
         let point = self.share(0);
         let mut teller = Teller::default();
         let mut see = |event: Event| {
+            if let Event::Stall(event) = event {
+                listen(Event::Stall(&self.on_host(0, event.clone())));
+            }
+            self.report_stalls(listen);
             let Event::Live { live, samples, .. } = event else {
                 return;
             };
@@ -355,6 +369,12 @@ impl Conductor<'_> {
                 Some((from, News::Warm)) => drop(warm.insert(from)),
                 Some((from, News::Windows(changed))) => self.now().add_windows(from, changed),
                 Some((from, News::Counts(counts))) => self.now().add_counts(from, counts),
+                Some((from, News::Stalled(event))) => {
+                    let mut stalls = self.stalls();
+                    if stalls.len() < STALLS_MAX {
+                        stalls.push(self.on_host(from, event));
+                    }
+                }
                 Some((from, news)) => {
                     if let Some(part) = self.arrived(&mut arriving, from, news)? {
                         self.now().end(from);
@@ -422,6 +442,28 @@ impl Conductor<'_> {
         // Every rank must learn of it before it is there.
         let furthest = counts().max()? as u64;
         Some(furthest + 2 + Nanos::from_millis(300).0.div_ceil(width.0.max(1)))
+    }
+
+    /// A stall of this point at a rank, with the name of its host.
+    fn on_host(&self, rank: usize, event: StallEvent) -> StallEvent {
+        let member = self.ranks.members().get(rank);
+        StallEvent {
+            coordinates: self.point.coordinates,
+            host: member.map(|member| member.host.clone()),
+            ..event
+        }
+    }
+
+    /// Reports the stalls of other ranks.
+    fn report_stalls(&self, listen: &mut Listen) {
+        let stalls = std::mem::take(&mut *self.stalls());
+        for event in &stalls {
+            listen(Event::Stall(event));
+        }
+    }
+
+    fn stalls(&self) -> MutexGuard<'_, Vec<StallEvent>> {
+        self.stalls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn now(&self) -> MutexGuard<'_, RunningSum> {
@@ -573,6 +615,9 @@ impl Follower<'_> {
             });
             let mut teller = Teller::default();
             let mut see = |event: Event| {
+                if let Event::Stall(event) = event {
+                    let _ = self.ranks.send(0, &News::Stalled(event.clone()));
+                }
                 let Event::Live { live, .. } = event else {
                     return;
                 };

@@ -95,7 +95,7 @@ impl ArrivingRecords {
                     .complete(*record, point)
                     .map(|record| Some((record, began)));
             }
-            News::Warm | News::Windows(_) | News::Counts(_) => {}
+            News::Warm | News::Windows(_) | News::Counts(_) | News::Stalled(_) => {}
         }
         Ok(None)
     }
