@@ -65,7 +65,7 @@ pub fn give_up_those_of_the_file(is_tracing: bool) -> Result<(), Error> {
 pub fn keep_those_to_trace() -> Result<(), Error> {
     keep_unused(TRACING | LARGE_RINGS)
         .and_then(|()| Ok(set_no_new_privs(true)?))
-        .map_err(refused)
+        .map_err(|error| refused(&error))
 }
 
 /// Gives up all rights of the calling thread.
@@ -75,7 +75,7 @@ pub fn keep_those_to_trace() -> Result<(), Error> {
 pub fn give_up_all() -> Result<(), Error> {
     keep_unused(CapabilitySet::empty())
         .and_then(|()| Ok(set_no_new_privs(true)?))
-        .map_err(refused)
+        .map_err(|error| refused(&error))
 }
 
 /// Makes a call in a thread without rights, such as one that reads what a server answers.
@@ -151,9 +151,10 @@ fn keep_unused(rights: CapabilitySet) -> io::Result<()> {
         inheritable: CapabilitySet::empty(),
     };
     set(kept)?;
-    match capabilities(None)? == kept {
-        true => Ok(()),
-        false => Err(io::Error::other("the kernel did not take them")),
+    if capabilities(None)? == kept {
+        Ok(())
+    } else {
+        Err(io::Error::other("the kernel did not take them"))
     }
 }
 
@@ -167,7 +168,7 @@ fn is_ambient(rights: CapabilitySet) -> bool {
     each.all(|right| !rights.contains(right) || capability_is_in_ambient_set(right) == Ok(true))
 }
 
-fn refused(error: io::Error) -> Error {
+fn refused(error: &io::Error) -> Error {
     Error::failed(
         format!("the rights of this process cannot be given up: {error}"),
         "run it as a user that has only the rights to trace, or none",

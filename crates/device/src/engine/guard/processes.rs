@@ -81,8 +81,7 @@ impl Processes {
             // Threads share their memory, and one that has ended shows none.
             if !is_mapping_seen {
                 match self.in_mappings(&task.path(), process, family) {
-                    Err(Unseen::Ended) => {}
-                    Ok(MappingLook::None) => {}
+                    Err(Unseen::Ended) | Ok(MappingLook::None) => {}
                     Ok(MappingLook::Unheld) => is_mapping_seen = true,
                     Ok(MappingLook::Held(holding)) => return Ok(Some(holding)),
                     Err(unseen) => return Err(unseen),
@@ -144,13 +143,11 @@ impl Processes {
             return Ok(None);
         }
         let answer = (!self.silent.contains(&mount)).then(|| look(path, link));
-        match answer {
-            Some(Some(answer)) => Ok(answer.ok().and_then(|facts| of(&facts))),
-            _ => {
-                self.silent.insert(mount);
-                silent(link, family)
-            }
+        if let Some(Some(answer)) = answer {
+            return Ok(answer.ok().and_then(|facts| of(&facts)));
         }
+        self.silent.insert(mount);
+        silent(link, family)
     }
 
     /// The mount with this ID, which a process has or had.
@@ -487,8 +484,7 @@ mod tests {
         if share_descriptors(own, own) {
             let other = std::thread::spawn(move || {
                 let number = rustix::thread::gettid().as_raw_nonzero().get();
-                let shared = share_descriptors(own, number);
-                shared
+                share_descriptors(own, number)
             });
             assert!(other.join().unwrap());
         }
