@@ -473,7 +473,7 @@ fn time_alone(bytes: Option<f64>, small: Option<AtLoad>, large: Option<AtLoad>) 
     let size = |at: AtLoad| f64::from(at.io_bytes);
     let measured = || small.into_iter().chain(large);
     // What is smaller than a small one may be faster than it.
-    let low = measured().filter(|at| size(*at) <= bytes).last();
+    let low = measured().rfind(|at| size(*at) <= bytes);
     // No longer than as many of a measured size, one after the other.
     let high = measured().filter_map(|at| Some((bytes / size(at)).ceil() * exponential_us(at)?));
     TimeAlone {

@@ -26,9 +26,9 @@ use rigel_model::{Measure, Objective};
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct TimeAlone {
     /// Its mean is at least this.
-    pub(super) mean_low_us: f64,
+    pub(super) mean_low: f64,
     /// Its 99th percentile is at least this.
-    pub(super) p99_low_us: f64,
+    pub(super) p99_low: f64,
     /// It is shorter than exponential times with this mean; `None` if that is not known.
     pub(super) high_us: Option<f64>,
 }
@@ -38,8 +38,8 @@ impl TimeAlone {
     pub(super) fn at_least(at: AtLoad) -> Self {
         let low = |of: Estimate| of.interval.map_or(0.0, |limits| limits.low);
         Self {
-            mean_low_us: low(at.mean_us),
-            p99_low_us: low(at.p99_us),
+            mean_low: low(at.mean_us),
+            p99_low: low(at.p99_us),
             high_us: None,
         }
     }
@@ -47,8 +47,8 @@ impl TimeAlone {
     /// The lower limit of the figure that an objective is about.
     fn least_us(self, objective: Objective) -> f64 {
         match objective.0 {
-            Measure::Mean(_) => self.mean_low_us,
-            Measure::Quantile(quantile, _) if quantile >= P99 => self.p99_low_us,
+            Measure::Mean(_) => self.mean_low,
+            Measure::Quantile(quantile, _) if quantile >= P99 => self.p99_low,
             _ => 0.0,
         }
     }
