@@ -543,6 +543,7 @@ fn refuse_nothing_to_offer(request: &FitRequest) -> Result<(), Error> {
 mod tests {
     use super::*;
     use rigel_analyse::examples::fit as request;
+    use rigel_model::DemandKind;
     use rigel_model::examples::stream;
 
     #[test]
