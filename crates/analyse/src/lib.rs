@@ -51,8 +51,8 @@ pub use demand::{
     EventBucket, EventDistribution, LoopFigures, LoopKind, LoopWait, LoopWitness, OwnCost,
     StorageRoom, StreamAgainst, StreamPoint, StreamRoom, Usage, WaitShare, WatchDemands,
     WatchReader, WatchResult, WatchedPoint, WatchedSource, WatchedStream, against, at_one_time,
-    database, demand_findings, demands, has_possible_reads, hidden_log_writes, hidden_times, hidden_waits,
-    imported_demands, load_points, objectives, why_assumed,
+    database, demand_findings, demands, has_possible_reads, hidden_log_writes, hidden_times,
+    hidden_waits, imported_demands, load_points, objectives, why_assumed,
 };
 pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};
 pub use figures::modes;
