@@ -128,7 +128,13 @@ fn operations_of_a_run_are_offered_to_a_database() {
             );
             let multiples = document["fit"]["multiples"].as_array().unwrap();
             assert_eq!(multiples[0]["multiple"], 1.0);
-            for (tried, point) in multiples.iter().zip(document["points"].as_array().unwrap()) {
+            for tried in multiples {
+                // Points are in the order in which they were measured, multiples by size.
+                let thousandths = count(&tried["multiple"]) * 1e3;
+                let points = document["points"].as_array().unwrap().iter();
+                let mut points =
+                    points.filter(|point| (count(&point["thousandths"]) - thousandths).abs() < 0.5);
+                let point = points.next_back().unwrap();
                 // Random arrivals of two seconds: five standard deviations about the mean.
                 let wanted = per_s * count(&tried["multiple"]);
                 let seconds = count(&point["measured_s"]);
