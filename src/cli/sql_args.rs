@@ -129,7 +129,7 @@ impl WorkArgs {
                 "{}: {}\n",
                 in_line(&path.to_string_lossy()),
                 in_line(what)
-            ))
+            ));
         });
         let defaults = match file.dialect {
             ConfDialect::Slob => conf::slob_defaults(),

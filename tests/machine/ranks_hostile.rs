@@ -125,20 +125,19 @@ fn a_rank_measures_no_point_that_it_was_not_prepared_for() {
         arrivals: Arrivals::Poisson,
         in_flight_max: 2,
     };
-    type Change<'a> = &'a dyn Fn(&mut Point);
-    let changes: [(&str, Change<'_>); 6] = [
+    let changes: [(&str, &dyn Fn(&mut Point)); 6] = [
         ("operations of 0 bytes", &|point| {
-            point.streams[0].length = 0
+            point.streams[0].length = 0;
         }),
         ("4294967295 outstanding", &|point| {
             point.streams[0].load = Load::Closed { depth: u32::MAX };
         }),
         ("sessions of a database", &|point| {
-            point.streams[0].sql = Some(work)
+            point.streams[0].sql = Some(work);
         }),
         ("windows last 0s", &|point| point.window = Nanos(0)),
         ("-1 operations per second", &|point| {
-            point.streams[0].load = offered
+            point.streams[0].load = offered;
         }),
         ("no stream", &|point| point.streams.clear()),
     ];

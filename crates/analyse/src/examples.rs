@@ -2,11 +2,18 @@
 //! measured on it.
 
 use crate::request::{CalibrateRequest, FitRequest, Header, Invocation, Request};
-use crate::*;
+use crate::{
+    AtLoad, Calibration, DemandAgainst, Estimate, Knee, KneeRange, Limits, LogWrites, Mean,
+    ObjectiveCheck, Plateau, Round, RoundEnd, RoundHost,
+};
 use rigel_model::examples::interval;
 use rigel_model::record::journal::EngineChoice;
 use rigel_model::record::{Coverage, End, KindRecord, PointRecord, StreamRecord, Window};
-use rigel_model::*;
+use rigel_model::{
+    BlockDevice, Bound, Bytes, Coordinates, Counters, Demand, DemandAt, DemandStream, Load, Moment,
+    Nanos, Pattern, Ratio, Sample, ServerSample, SqlWork, Tables, Target, TargetFacts,
+    VolumeMember,
+};
 
 /// One load, with figures known to 1 %.
 #[must_use]

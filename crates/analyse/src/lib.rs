@@ -76,8 +76,9 @@ pub use point::summary::{
 pub use point::visits::{Variation, variation, widen};
 pub use preflight_checks::preflight_findings;
 pub use ranks::{
-    AloneFigures, CacheReach, FactDifference, HostFigures, HostRounds, HostsAtLoad, LadderStep,
-    Neighbours, NeighboursStep, Overlap, RanksResult, SoakHost, SoakHosts, each_load, ranks,
+    AloneFigures, CacheReach, FactDifference, HostFigures, HostRounds, HostsAtLoad, LadderGrowth,
+    LadderStep, Neighbours, NeighboursStep, Overlap, RanksResult, SoakHost, SoakHosts, each_load,
+    ranks,
 };
 pub use reported_knee::{MARGIN as KNEE_MARGIN, ReportedKnee};
 pub use result::{ImportedResult, RunResult};

@@ -439,7 +439,7 @@ impl Address {
 }
 
 /// What a URL and the environment say of the server's certificate.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Trust {
     mode: Option<Tls>,
     /// True if the system's authorities were named.

@@ -220,9 +220,10 @@ mod tests {
         let rows = "d 1 1\n".repeat(FIGURES_MAX / 2 + 1);
         let told = refusal(&format!("{head}{rows}"), None);
         assert!(told.contains("has more than 4000000 figures"), "{told}");
-        let rows: String = (0..=DEVICES_MAX)
+        let rows: Vec<String> = (0..=DEVICES_MAX)
             .map(|device| format!("d{device} 1 1\n"))
             .collect();
+        let rows = rows.concat();
         let told = refusal(&format!("{head}{rows}"), None);
         assert!(told.contains("has more than 50000 devices"), "{told}");
     }

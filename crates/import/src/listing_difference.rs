@@ -15,14 +15,14 @@ pub(super) fn differences(listings: Vec<Imported>) -> Vec<Imported> {
     let is_snapshot = |one: &Imported| reports(one).iter().any(|of| of.window.end_id.is_some());
     let (snapshots, listings): (Vec<Imported>, Vec<Imported>) =
         listings.into_iter().partition(is_snapshot);
-    let mut found = of_snapshots(snapshots);
+    let mut found = of_snapshots(&snapshots);
     found.extend(of_listings(listings));
     found
 }
 
 /// The differences of consecutive snapshots of each file. One in which counts fall, as after a
 /// restart of the instance, is left out.
-fn of_snapshots(snapshots: Vec<Imported>) -> Vec<Imported> {
+fn of_snapshots(snapshots: &[Imported]) -> Vec<Imported> {
     let mut found: Vec<Imported> = Vec::new();
     for of_file in snapshots.chunk_by(|one, next| one.sources == next.sources) {
         let pairs = of_file.windows(2).map(|two| difference(&two[0], &two[1]));

@@ -586,7 +586,7 @@ fn finish(mut found: OrionContents) -> Result<Imported, Error> {
         sizes,
         scale,
         seconds,
-        kind: OrionRun::kind(writes, found.cells.values()),
+        kind: OrionRun::kind(writes, &found.cells.values()),
     };
     let mut points = Vec::new();
     for (&(small, large), cell) in &found.cells {
@@ -1060,7 +1060,10 @@ mod tests {
         text += &count(0);
         for power in 1..28 {
             let from = 1_u32 << power;
-            text += &format!("\n{from:>9} - {}\t\tus:\t\t{}", from * 2, count(from));
+            let row = [from.to_string(), (from * 2).to_string(), count(from)];
+            text += "\n";
+            text += &" ".repeat(9_usize.saturating_sub(row[0].len()));
+            text += &[&row[0], " - ", &row[1], "\t\tus:\t\t", &row[2]].concat();
         }
         text + "\n"
     }

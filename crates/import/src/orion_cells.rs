@@ -59,10 +59,10 @@ pub(super) struct OrionRun {
 impl OrionRun {
     /// The kind by the requested percentage of writes, or else by what the cells have. Orion reads
     /// unless it is told to write.
-    pub(super) fn kind<'a>(
-        writes: Option<f64>,
-        cells: impl Iterator<Item = &'a OrionCell> + Clone,
-    ) -> &'static str {
+    pub(super) fn kind<'a, Cells>(writes: Option<f64>, cells: &Cells) -> &'static str
+    where
+        Cells: Iterator<Item = &'a OrionCell> + Clone,
+    {
         let has = |kind| cells.clone().any(|cell| cell.has(kind));
         match writes {
             Some(writes) if writes <= 0.0 => KINDS[0],

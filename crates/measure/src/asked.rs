@@ -59,7 +59,6 @@ impl<R: Respondent> Asked<R> {
         let asked = Self::with(ask, answers);
         let busy_since = Arc::clone(&asked.busy_since);
         std::thread::spawn(move || {
-            let is_ready = respondent.begin();
             let busy = |is_busy: bool| {
                 let since = if is_busy {
                     clock::monotonic().0.max(1)
@@ -68,7 +67,10 @@ impl<R: Respondent> Asked<R> {
                 };
                 busy_since.store(since, Ordering::Relaxed);
             };
-            while is_ready {
+            if !respondent.begin() {
+                return;
+            }
+            loop {
                 let question = questions.recv_timeout(every);
                 busy(true);
                 match question {

@@ -8,8 +8,8 @@ use super::document::{
 use super::parts;
 use rigel_analyse::request::Run;
 use rigel_analyse::{
-    self as analyse, AloneFigures, Estimate, HostFigures, HostRounds, HostsAtLoad, LadderStep,
-    RanksResult,
+    self as analyse, AloneFigures, Estimate, HostFigures, HostRounds, HostsAtLoad, LadderGrowth,
+    LadderStep, RanksResult,
 };
 use rigel_model::record::{RankLost, RanksEnd};
 use rigel_model::{Bytes, Error};
@@ -34,7 +34,7 @@ pub(super) fn section(found: &RanksResult) -> Section {
     if let Some(rounds) = &found.rounds {
         blocks.extend(parts::beside([ladder_chart(rounds), alone_chart(rounds)]));
         blocks.push(Block::Table(ladder(rounds)));
-        blocks.extend(where_it_ends(rounds).map(Block::Text));
+        blocks.extend(where_it_ends(rounds, found.hosts).map(Block::Text));
         blocks.push(Block::Table(alone(rounds)));
         blocks.extend(scaling(rounds).map(Block::Text));
     }
@@ -266,7 +266,7 @@ fn ladder(rounds: &HostRounds) -> Table {
 }
 
 /// Where the sum stops growing with the hosts.
-fn where_it_ends(rounds: &HostRounds) -> Option<String> {
+fn where_it_ends(rounds: &HostRounds, hosts: usize) -> Option<String> {
     let (first, last) = (rounds.ladder.first()?, rounds.ladder.last()?);
     if rounds.ladder.len() < 2 || rounds.rate_per_s.is_some() {
         return None;
@@ -277,19 +277,24 @@ fn where_it_ends(rounds: &HostRounds) -> Option<String> {
         .map(|step| format!("{} with {}", parts::count(step.sum.value), step.ranks))
         .collect();
     let steps = steps.join(", ");
-    Some(match (rounds.ends_at(), rounds.hosts_that_fill()) {
-        (Some(_), Some(fill)) => format!(
-            "{steps}: the sum stops growing, and the limit is not the hosts'. The rate of {} ranks \
-             like the first fills the storage at this load.",
+    if hosts == 1 {
+        return Some(format!(
+            "{steps}: all ranks ran on one host, whose own limit may be what they share."
+        ));
+    }
+    Some(match (rounds.growth(), rounds.hosts_that_fill()) {
+        (LadderGrowth::Level, Some(fill)) => format!(
+            "{steps}: the sum stops growing. The rate of {} ranks like the first fills the storage \
+             at this load, if the hosts were not busy themselves.",
             parts::three_digits(fill)
         ),
-        (Some(step), None) => format!(
-            "{steps}: the sum does not grow beyond {} ranks.",
-            step.ranks
-        ),
-        (None, _) => format!(
+        (LadderGrowth::Level, None) => format!("{steps}: the sum does not grow with the hosts."),
+        (LadderGrowth::Grows, _) => format!(
             "{steps}: the sum still grew from {} to {} ranks; the storage may do more for more hosts.",
             first.ranks, last.ranks
+        ),
+        (LadderGrowth::Unknown, _) => format!(
+            "{steps}: the intervals are too wide to say whether the sum still grows with the hosts."
         ),
     })
 }

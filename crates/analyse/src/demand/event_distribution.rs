@@ -131,8 +131,6 @@ fn of_report(report: &DatabaseReport) -> Vec<EventDistribution> {
                 }
             })
             .collect();
-        // Shares without a number of waits are taken as of very many.
-        const MANY: f64 = 1e9;
         let ranges: Vec<CountedRange> = all
             .iter()
             .map(|one| CountedRange {
@@ -156,6 +154,9 @@ fn of_report(report: &DatabaseReport) -> Vec<EventDistribution> {
     };
     events.into_iter().filter_map(of_event).collect()
 }
+
+/// Number of waits that shares without one are taken as of: very many.
+const MANY: f64 = 1e9;
 
 impl EventDistribution {
     /// True for an event of storage, as far as its name says so.
@@ -217,25 +218,19 @@ mod tests {
         );
         let reads = &found.distributions[0];
         assert_eq!(reads.waits, Some(1000.0));
-        let of: Vec<(f64, Option<f64>, i64)> = reads
+        let of: Vec<(f64, Option<f64>, f64)> = reads
             .buckets
             .iter()
-            .map(|one| {
-                (
-                    one.low_us,
-                    one.count,
-                    (one.cumulated * 1000.0).round() as i64,
-                )
-            })
+            .map(|one| (one.low_us, one.count, (one.cumulated * 1000.0).round()))
             .collect();
         assert_eq!(
             of,
             [
-                (256.0, Some(100.0), 100),
-                (512.0, Some(600.0), 700),
-                (1024.0, Some(50.0), 750),
-                (2048.0, Some(100.0), 850),
-                (4096.0, Some(150.0), 1000)
+                (256.0, Some(100.0), 100.0),
+                (512.0, Some(600.0), 700.0),
+                (1024.0, Some(50.0), 750.0),
+                (2048.0, Some(100.0), 850.0),
+                (4096.0, Some(150.0), 1000.0)
             ]
         );
         // 400 of the 600 above 512 us: two thirds of the octave.

@@ -15,7 +15,7 @@ mod soak_hosts;
 pub use facts::FactDifference;
 pub use host::{HostFigures, HostsAtLoad};
 pub use neighbours::{Neighbours, NeighboursStep};
-pub use rounds::{AloneFigures, HostRounds, LadderStep};
+pub use rounds::{AloneFigures, HostRounds, LadderGrowth, LadderStep};
 pub(crate) use soak_hosts::SoakHostsReader;
 pub use soak_hosts::{SoakHost, SoakHosts};
 

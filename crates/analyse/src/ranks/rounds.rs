@@ -24,6 +24,17 @@ pub struct LadderStep {
     pub efficiency: Option<f64>,
 }
 
+/// Whether a sum grows with the hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LadderGrowth {
+    /// It does.
+    Grows,
+    /// It does not: its interval excludes that more hosts add as much as the first ones.
+    Level,
+    /// The intervals are too wide to tell, or there are none.
+    Unknown,
+}
+
 /// One host alone, and the same host while all measure, each with the same load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AloneFigures {
@@ -143,29 +154,32 @@ impl HostRounds {
         Some(found)
     }
 
-    /// The step from which on the sum no longer grows with the hosts: the last whose interval lies
-    /// above that of the step before. `None` if it still grew at the last one, or with fewer than
-    /// two steps.
+    /// Whether the sum still grew at the end of the ladder.
     #[must_use]
-    pub fn ends_at(&self) -> Option<&LadderStep> {
-        let grows = |pair: &[LadderStep]| {
-            let high = pair[0].sum.interval.and_then(|limits| limits.high);
-            let low = pair[1].sum.interval.map(|limits| limits.low);
-            high.zip(low).is_some_and(|(high, low)| low > high)
-        };
-        let last = self
+    pub fn growth(&self) -> LadderGrowth {
+        let steps: Vec<LadderGrowth> = self
             .ladder
             .windows(2)
-            .rposition(grows)
+            .map(|pair| growth(&pair[0], &pair[1]))
+            .collect();
+        let after_growth = steps
+            .iter()
+            .rposition(|step| *step == LadderGrowth::Grows)
             .map_or(0, |at| at + 1);
-        (last + 1 < self.ladder.len()).then(|| &self.ladder[last])
+        match &steps[after_growth..] {
+            [] => LadderGrowth::Grows,
+            rest if rest.iter().all(|step| *step == LadderGrowth::Level) => LadderGrowth::Level,
+            _ => LadderGrowth::Unknown,
+        }
     }
 
     /// How many hosts would fill the storage: the sum at the end of the ladder divided by the rate
-    /// of one host. `None` while the sum still grows.
+    /// of one host. `None` unless the sum is known to grow no more.
     #[must_use]
     pub fn hosts_that_fill(&self) -> Option<f64> {
-        self.ends_at()?;
+        if self.growth() != LadderGrowth::Level {
+            return None;
+        }
         let one = self
             .ladder
             .first()
@@ -178,6 +192,21 @@ impl HostRounds {
             .map(|step| step.sum.value)
             .fold(0.0, f64::max);
         (one > 0.0).then(|| most / one)
+    }
+}
+
+/// Whether the sum grows from one step of the ladder to the next.
+fn growth(before: &LadderStep, after: &LadderStep) -> LadderGrowth {
+    let high = before.sum.interval.and_then(|limits| limits.high);
+    let low = after.sum.interval.map(|limits| limits.low);
+    if high.zip(low).is_some_and(|(high, low)| low > high) {
+        return LadderGrowth::Grows;
+    }
+    let in_full = f64::from(after.ranks) / f64::from(before.ranks);
+    let most = after.sum.over(before.sum).interval;
+    match most.and_then(|limits| limits.high) {
+        Some(most) if most < in_full => LadderGrowth::Level,
+        _ => LadderGrowth::Unknown,
     }
 }
 
@@ -219,5 +248,49 @@ fn against(
         together_p99_us: p99(together),
         rate_ratio: if is_open { None } else { ratio_of_rates() },
         p99_ratio: if is_open { ratio_of_p99() } else { None },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::statistics::Limits;
+
+    /// A ladder of sums, each with an interval of `share` of it to both sides.
+    fn ladder(sums: &[f64], share: f64) -> HostRounds {
+        let steps = (1_u32..).zip(sums).map(|(ranks, sum)| LadderStep {
+            ranks,
+            sum: Estimate {
+                value: *sum,
+                interval: (share > 0.0).then_some(Limits {
+                    low: sum * (1.0 - share),
+                    high: Some(sum * (1.0 + share)),
+                }),
+            },
+            p99_us: None,
+            efficiency: None,
+        });
+        HostRounds {
+            depth: 4,
+            rate_per_s: None,
+            rounds: 2,
+            ladder: steps.collect(),
+            alone: Vec::new(),
+            scaling: None,
+        }
+    }
+
+    #[test]
+    fn a_sum_is_level_only_if_its_interval_excludes_growth() {
+        // Three hosts without a common limit, badly measured; and without intervals.
+        let unlimited = [157.0, 272.0, 490.0];
+        assert_eq!(ladder(&unlimited, 0.4).growth(), LadderGrowth::Unknown);
+        assert_eq!(ladder(&unlimited, 0.0).growth(), LadderGrowth::Unknown);
+        assert_eq!(ladder(&unlimited, 0.4).hosts_that_fill(), None);
+        assert_eq!(ladder(&unlimited, 0.02).growth(), LadderGrowth::Grows);
+        let capped = [1000.0, 1500.0, 1500.0];
+        assert_eq!(ladder(&capped, 0.02).growth(), LadderGrowth::Level);
+        assert_eq!(ladder(&capped, 0.02).hosts_that_fill(), Some(1.5));
+        assert_eq!(ladder(&capped, 0.3).growth(), LadderGrowth::Unknown);
     }
 }

@@ -13,7 +13,7 @@ use crate::point::sql::SqlSummary;
 use crate::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::point::visits::{variation, widen};
 use rigel_model::record::PointRecord;
-use rigel_model::{Bound, Finding, Ratio, Step};
+use rigel_model::{ActiveRanks, Bound, Finding, Ratio, Step};
 use serde::Serialize;
 
 /// The results of a curve.
@@ -45,10 +45,12 @@ impl CurveResult {
     }
 
     /// The point of database sessions with the highest throughput, and its index; `None` for raw
-    /// I/O.
+    /// I/O. Of several hosts, a point at which only some of them measured is not the run's.
     #[must_use]
     pub fn busiest(&self) -> Option<(usize, &PointSummary, &SqlSummary)> {
+        let is_of_all = |point: &PointSummary| point.coordinates.active_ranks() == ActiveRanks::All;
         let points = self.points.iter().enumerate();
+        let points = points.filter(|(_, point)| is_of_all(point));
         let with = points.filter_map(|(index, point)| Some((index, point, point.sql.as_deref()?)));
         with.max_by(|one, other| one.2.operations_per_s.total_cmp(&other.2.operations_per_s))
     }

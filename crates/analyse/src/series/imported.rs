@@ -217,7 +217,10 @@ fn figures(point: &LoadPoint, flow: &Flow, place: Option<Coordinates>) -> LoadFi
 /// Operations in buckets below a microsecond; `None` if there are none.
 fn below_1_us(timed: &ReportedLatency) -> Option<u64> {
     const LEAST_NS: u64 = 1000;
-    let buckets = timed.histogram.iter().flat_map(|all| all.buckets());
+    let buckets = timed
+        .histogram
+        .iter()
+        .flat_map(rigel_model::record::Histogram::buckets);
     let below = buckets.take_while(|(_, high, _)| *high < LEAST_NS);
     Some(below.map(|(.., count)| count).sum()).filter(|count| *count > 0)
 }

@@ -102,11 +102,10 @@ impl PostgresError {
                 let hint = hint.map_or(String::new(), |hint| format!(" ({hint})"));
                 format!("{}{hint}", refusal.message)
             }
-            Self::Lost(why) => why.clone(),
             Self::Protocol(why) => format!("the server does not keep to the protocol: {why}"),
             Self::NoTls => "the server does not support TLS".into(),
             Self::NoPassword => "the server requires a password".into(),
-            Self::NotAccepted(why) => why.clone(),
+            Self::Lost(why) | Self::NotAccepted(why) => why.clone(),
         }
     }
 
