@@ -133,37 +133,19 @@ fn is_watch(arguments: &[OsString]) -> bool {
 /// True for a command that reads or writes files and devices which may not answer. Ranks are not
 /// attended: their launcher watches the process that it started.
 fn touches_storage(arguments: &[OsString]) -> bool {
-    const VERBS: [&str; 8] = [
-        "calibrate",
-        "check",
-        "curve",
-        "fit",
-        "layers",
-        "orion",
-        "soak",
-        "watch",
-    ];
+    const VERBS: [&str; 6] = ["calibrate", "check", "curve", "fit", "orion", "soak"];
     let is_rank = ["PMI_FD", "PMI_PORT", "PMI_RANK", "PMIX_RANK"]
         .iter()
         .any(|name| std::env::var_os(name).is_some());
     let called = arguments.first().map(Path::new).and_then(Path::file_name);
     let verb = arguments.get(1);
     let is_verb = called.is_some_and(|name| name == "orion")
-        || verb.is_some_and(|verb| VERBS.iter().any(|name| verb == name))
-        || verb.is_some_and(|verb| verb == "sql") && has_private_server(arguments);
+        || verb.is_some_and(|verb| VERBS.iter().any(|name| verb == name));
     let is_model_or_server = arguments.iter().any(|argument| {
         let text = argument.to_string_lossy();
         text.starts_with("sim:") || text.starts_with("null:") || text.contains("://")
     });
     is_verb && !is_rank && !is_model_or_server
-}
-
-/// True if `--on DIR` asks for a private server, whose files are on the storage.
-fn has_private_server(arguments: &[OsString]) -> bool {
-    arguments.iter().any(|argument| {
-        let text = argument.to_string_lossy();
-        text == "--on" || text.starts_with("--on=")
-    })
 }
 
 fn run(arguments: Vec<OsString>) -> u8 {
@@ -325,24 +307,17 @@ fn tip(said: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn every_verb_that_touches_storage_is_attended() {
+    fn verbs_that_measure_files_and_devices_are_attended() {
         let is_attended = |line: &str| {
             let arguments: Vec<_> = line.split(' ').map(Into::into).collect();
             super::touches_storage(&arguments)
         };
-        for line in [
-            "rigel check /d",
-            "rigel layers /d",
-            "rigel watch /d",
-            "rigel sql run --on /d",
-            "rigel sql run --on=/d",
-            "orion -run simple",
-        ] {
+        for line in ["rigel check /d", "rigel soak /d", "orion -run simple"] {
             assert!(is_attended(line), "{line}");
         }
         for line in [
             "rigel report run",
-            "rigel watch postgres://a/b",
+            "rigel watch /d",
             "rigel sql run postgres://a/b",
             "rigel curve sim:",
         ] {

@@ -1,6 +1,6 @@
 //! The request to stop, by a signal.
 
-use rigel_device::{bounded, clock};
+use rigel_device::{bounded, clock, rights};
 use rigel_model::{Error, Nanos};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::Read;
@@ -63,6 +63,8 @@ fn end_at_second_signal() -> std::io::Result<()> {
     let mut signals = signals()?;
     signals.set_nonblocking(false)?;
     let wait = move || {
+        // It needs no right, and outlives those of a watch.
+        let _ = rights::give_up_all();
         let (mut bytes, mut first) = ([0; 64], None);
         while let Ok(1..) = signals.read(&mut bytes) {
             let now = clock::monotonic();

@@ -108,6 +108,9 @@ fn point() -> Point {
     }
 }
 
+/// What makes another point of one.
+type PointChange<'a> = &'a dyn Fn(&mut Point);
+
 #[test]
 fn a_rank_measures_no_point_that_it_was_not_prepared_for() {
     const BYTES: u64 = 4 << 20;
@@ -125,7 +128,7 @@ fn a_rank_measures_no_point_that_it_was_not_prepared_for() {
         arrivals: Arrivals::Poisson,
         in_flight_max: 2,
     };
-    let changes: [(&str, &dyn Fn(&mut Point)); 6] = [
+    let changes: [(&str, PointChange<'_>); 6] = [
         ("operations of 0 bytes", &|point| {
             point.streams[0].length = 0;
         }),

@@ -78,7 +78,26 @@ pub fn give_up_all() -> Result<(), Error> {
         .map_err(|error| refused(&error))
 }
 
-/// Makes a call in a thread without rights, such as one that reads what a server answers.
+/// Gives up all rights of the calling thread but the one to reach a server's socket in a directory of
+/// another user, which a connection that is made again needs.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn keep_that_to_connect() -> Result<(), Error> {
+    let keep = || {
+        let kept = capabilities(None)?.permitted & CapabilitySet::DAC_OVERRIDE;
+        set(CapabilitySets {
+            effective: kept,
+            permitted: kept,
+            inheritable: CapabilitySet::empty(),
+        })?;
+        Ok(set_no_new_privs(true)?)
+    };
+    keep().map_err(|error: io::Error| refused(&error))
+}
+
+/// Makes a call in a thread with no other right than to connect, such as one that reads what a server
+/// answers.
 ///
 /// # Errors
 /// That of the call, or the kernel refuses to take rights away.
@@ -89,7 +108,7 @@ pub fn without<Answer: Send>(
     call: impl FnOnce() -> Result<Answer, Error> + Send,
 ) -> Result<Answer, Error> {
     std::thread::scope(|scope| {
-        let thread = scope.spawn(|| give_up_all().and_then(|()| call()));
+        let thread = scope.spawn(|| keep_that_to_connect().and_then(|()| call()));
         thread
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -5,7 +5,7 @@
 //! other, has as many runs. Versions before 11.2.0.2 wrote latencies in milliseconds without the
 //! unit. By Little's law the latency is outstanding I/Os divided by IOPS, which reveals the unit.
 
-use super::orion_cells::{OrionCell, OrionRun, flows};
+use super::orion_cells::{OrionCell, OrionTerms, flows};
 use super::orion_histogram::{self, HistogramRow};
 use super::source::{Source, damaged, file_name, number, refuse_empty, shortened};
 use rigel_model::record::Imported;
@@ -582,11 +582,11 @@ fn finish(mut found: OrionContents) -> Result<Imported, Error> {
     let seconds = setting(["Duration for each data point", ""])
         .and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
     let is_summed_up = sizes.0.is_some() || sizes.1.is_some();
-    let run = OrionRun {
+    let run = OrionTerms {
         sizes,
         scale,
         seconds,
-        kind: OrionRun::kind(writes, &found.cells.values()),
+        kind: OrionTerms::kind(writes, &found.cells.values()),
     };
     let mut points = Vec::new();
     for (&(small, large), cell) in &found.cells {

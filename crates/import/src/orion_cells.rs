@@ -45,7 +45,7 @@ impl OrionCell {
 
 /// What the cells of a run have in common.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct OrionRun {
+pub(super) struct OrionTerms {
     /// Bytes of a small and of a large I/O.
     pub(super) sizes: (Option<u32>, Option<u32>),
     /// Nanoseconds in the unit of latencies without one.
@@ -56,7 +56,7 @@ pub(super) struct OrionRun {
     pub(super) kind: &'static str,
 }
 
-impl OrionRun {
+impl OrionTerms {
     /// The kind by the requested percentage of writes, or else by what the cells have. Orion reads
     /// unless it is told to write.
     pub(super) fn kind<'a, Cells>(writes: Option<f64>, cells: &Cells) -> &'static str
@@ -81,7 +81,7 @@ impl OrionRun {
 pub(super) fn flows(
     place: (u32, u32),
     cell: &OrionCell,
-    run: OrionRun,
+    run: OrionTerms,
     notes: &mut Vec<String>,
 ) -> Vec<Flow> {
     let mut flows = small_flows(place, cell, run, notes);
@@ -102,7 +102,7 @@ pub(super) fn flows(
 fn small_flows(
     place: (u32, u32),
     cell: &OrionCell,
-    run: OrionRun,
+    run: OrionTerms,
     notes: &mut Vec<String>,
 ) -> Vec<Flow> {
     let csv_ns = cell.latency.map(|latency| latency * run.scale);
@@ -170,7 +170,7 @@ fn without_contradictions(
     (small, large): (u32, u32),
     cell: &OrionCell,
     csv_ns: Option<f64>,
-    run: OrionRun,
+    run: OrionTerms,
     notes: &mut Vec<String>,
 ) -> OrionCell {
     let mut cell = cell.clone();
@@ -213,7 +213,7 @@ fn without_contradictions(
 }
 
 /// What contradicts the histogram of a cell.
-fn contradicted(cell: &OrionCell, csv_ns: Option<f64>, run: OrionRun) -> Option<String> {
+fn contradicted(cell: &OrionCell, csv_ns: Option<f64>, run: OrionTerms) -> Option<String> {
     let us = |ns: f64| ns / 1e3;
     let is_outside = |mean: f64, (low, high): (f64, f64)| {
         mean < low * (1.0 - MEANS_DIFFER) || mean > high * (1.0 + MEANS_DIFFER)

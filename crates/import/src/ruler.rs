@@ -3,7 +3,6 @@
 //! Input: the lines of a table. Output: cells, never a part of a number: a number that touches two
 //! columns and may belong to either is left out and counted.
 
-use super::limits::REPORT_MAX;
 use rigel_model::{Bytes, Error};
 use std::borrow::Cow;
 
@@ -265,7 +264,11 @@ pub(super) fn expanded(line: &str) -> Cow<'_, str> {
 ///
 /// # Errors
 /// The text would be longer than a report may be.
-pub(super) fn expanded_text<'a>(name: &str, text: &'a str) -> Result<Cow<'a, str>, Error> {
+pub(super) fn expanded_text<'a>(
+    name: &str,
+    text: &'a str,
+    most: Bytes,
+) -> Result<Cow<'a, str>, Error> {
     if !text.contains('\t') {
         return Ok(Cow::Borrowed(text));
     }
@@ -273,11 +276,11 @@ pub(super) fn expanded_text<'a>(name: &str, text: &'a str) -> Result<Cow<'a, str
     for line in text.lines() {
         wide += &expanded(line);
         wide.push('\n');
-        if Bytes(wide.len() as u64) > REPORT_MAX {
+        if Bytes(wide.len() as u64) > most {
             return Err(Error::usage(
                 format!(
-                    "'{name}' has more than {REPORT_MAX} with its tabs as blanks, and the limit \
-                     of a report is {REPORT_MAX}"
+                    "'{name}' has more than {most} with its tabs as blanks, and the limit \
+                     of a report is {most}"
                 ),
                 "give files of one report each",
             ));
@@ -375,7 +378,10 @@ mod tests {
     fn tabs_reach_to_the_next_multiple_of_eight() {
         assert_eq!(expanded("a\tb"), "a       b");
         assert_eq!(expanded("12345678\tb\t"), "12345678        b");
-        assert_eq!(expanded_text("f", "a\tb\nc").unwrap(), "a       b\nc\n");
+        assert_eq!(
+            expanded_text("f", "a\tb\nc", Bytes(100)).unwrap(),
+            "a       b\nc\n"
+        );
     }
 
     proptest! {

@@ -37,7 +37,7 @@ pub(crate) trait Respondent: Send + 'static {
 }
 
 /// A thread that was asked, and its answer.
-pub(crate) struct Asked<R: Respondent> {
+pub(crate) struct AskedServer<R: Respondent> {
     /// `None` once it is to end.
     ask: Option<Sender<(u64, R::Question)>>,
     answers: Receiver<(u64, R::Answer)>,
@@ -51,7 +51,7 @@ pub(crate) struct Asked<R: Respondent> {
     busy_since: Arc<AtomicU64>,
 }
 
-impl<R: Respondent> Asked<R> {
+impl<R: Respondent> AskedServer<R> {
     /// Starts the thread. It looks whenever nobody has asked for `every`.
     pub(crate) fn begin(mut respondent: R, every: Duration) -> Self {
         let (ask, questions) = channel();
@@ -102,7 +102,7 @@ impl<R: Respondent> Asked<R> {
         }
     }
 
-    /// Asks; [`Asked::take`] has the answer once it is here.
+    /// Asks; [`AskedServer::take`] has the answer once it is here.
     pub(crate) fn ask(&mut self, question: R::Question) {
         self.number += 1;
         self.answer = None;
@@ -152,7 +152,7 @@ impl<R: Respondent> Asked<R> {
     }
 }
 
-impl<R: Respondent> Drop for Asked<R> {
+impl<R: Respondent> Drop for AskedServer<R> {
     fn drop(&mut self) {
         self.ask = None;
         if self.is_pending() {
@@ -171,9 +171,9 @@ pub(crate) mod tests {
     pub(crate) type Answers<R> = Sender<(u64, <R as Respondent>::Answer)>;
 
     /// Asks nobody: the caller answers.
-    pub(crate) fn by_hand<R: Respondent>() -> (Asked<R>, Answers<R>) {
+    pub(crate) fn by_hand<R: Respondent>() -> (AskedServer<R>, Answers<R>) {
         let (answer, answers) = channel();
-        (Asked::with(channel().0, answers), answer)
+        (AskedServer::with(channel().0, answers), answer)
     }
 
     /// Doubles a number once it is let go.
@@ -194,7 +194,7 @@ pub(crate) mod tests {
     #[test]
     fn a_thread_that_does_not_answer_keeps_nobody() {
         let (release, gate) = channel();
-        let mut asked = Asked::begin(Doubling(gate), Duration::from_secs(3600));
+        let mut asked = AskedServer::begin(Doubling(gate), Duration::from_secs(3600));
         asked.ask(1);
         asked.wait(Nanos(0));
         assert!(asked.is_pending());

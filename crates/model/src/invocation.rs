@@ -44,7 +44,7 @@ pub struct OrionFiles {
 }
 
 /// What a verb was asked for. This crate knows none: a journal is read as one of whatever knows them.
-pub trait Asked: Serialize + Sized {
+pub trait VerbRequest: Serialize + Sized {
     /// Takes the request out of the members of an invocation.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl<R> Invocation<R> {
     }
 }
 
-impl<'de, R: Asked> Deserialize<'de> for Invocation<R> {
+impl<'de, R: VerbRequest> Deserialize<'de> for Invocation<R> {
     /// Implemented by hand because derived code would report "no variant found" whichever part of a
     /// request is unreadable.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 /// A converted connection string.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Connection {
+pub(super) struct ConnectionTerms {
     /// `postgres://user@host:port/database?sslmode=…`, with the parts that were present; `None` if
     /// the server could not be determined.
     pub(super) url: Option<String>,
@@ -108,7 +108,7 @@ const PSQL: [(&str, &str, bool); 14] = [
 const UNREADABLE: &str = "cannot be parsed the way psql does";
 
 /// Converts `text` into a URL; `database` is the default if it names none.
-pub(super) fn connection(text: &str, database: Option<&str>) -> Connection {
+pub(super) fn connection(text: &str, database: Option<&str>) -> ConnectionTerms {
     let mut parts = Parts::default();
     if parts.read(text).is_none() {
         parts.obscure = parts.obscure.or(Some(UNREADABLE));
@@ -302,7 +302,7 @@ impl Parts {
         Some(())
     }
 
-    fn finish(mut self, database: Option<&str>) -> Connection {
+    fn finish(mut self, database: Option<&str>) -> ConnectionTerms {
         let mut remarks = Vec::new();
         if self.password {
             remarks.push(format!("has a password, which {NO_PASSWORD}"));
@@ -327,7 +327,7 @@ impl Parts {
             remarks.push(format!(
                 "{why}: give the server on the command line, postgres://USER@HOST:PORT/DATABASE"
             ));
-            return Connection {
+            return ConnectionTerms {
                 url: None,
                 database: None,
                 remarks,
@@ -340,7 +340,7 @@ impl Parts {
             remarks.push("names another database than DBNAME, and takes precedence".into());
         }
         self.database = self.database.or_else(|| database.map(String::from));
-        Connection {
+        ConnectionTerms {
             url: Some(self.print()),
             database: self.database,
             remarks,

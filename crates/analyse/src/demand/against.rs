@@ -9,7 +9,8 @@
 //! at most the time of as many small ones as it is long. Both limits are printed, so that the
 //! answer is certain or says that it is not.
 
-use super::keeps::{Judged, StorageLoad, TimeAlone, exponential_us, keeps};
+use super::answer::Answer;
+use super::keeps::{JudgedStream, StorageLoad, TimeAlone, exponential_us, keeps};
 use super::objectives::assumed;
 use crate::conclusion::{objective_in_words, objective_of_stream};
 use crate::figures::confidence::Estimate;
@@ -19,41 +20,6 @@ use crate::search::at_load::AtLoad;
 use crate::search::calibration::{Calibration, LogWrites};
 use rigel_model::{Bytes, Demand, DemandInterval, DemandKind, DemandStream, Moment, Step};
 use serde::Serialize;
-
-/// An answer from figures that have intervals: whether storage serves a demand, whether a setting
-/// matters for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Answer {
-    /// Certainly.
-    Yes,
-    /// Certainly not.
-    No,
-    /// The figures do not decide it.
-    Undecided,
-}
-
-impl Answer {
-    /// Whether both are so.
-    #[must_use]
-    fn and(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::No, _) | (_, Self::No) => Self::No,
-            (Self::Yes, Self::Yes) => Self::Yes,
-            _ => Self::Undecided,
-        }
-    }
-
-    /// The answer in one word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Yes => "yes",
-            Self::No => "no",
-            Self::Undecided => "undecided",
-        }
-    }
-}
 
 /// The part of the storage's time that a stream needs; 1 is all of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -211,10 +177,10 @@ pub fn against(demand: &Demand, found: &Calibration) -> Option<DemandAgainst> {
         censored,
         ..
     } = interval;
-    let asked: Vec<Asked> = interval
+    let asked: Vec<DemandLoad> = interval
         .streams
         .iter()
-        .filter_map(|stream| Asked::of(interval, stream, demand.block_bytes, found))
+        .filter_map(|stream| DemandLoad::of(interval, stream, demand.block_bytes, found))
         .collect();
     let all = asked
         .iter()
@@ -260,18 +226,18 @@ pub fn against(demand: &Demand, found: &Calibration) -> Option<DemandAgainst> {
 }
 
 /// A stream, with what the calibration says of I/Os of its kind and size.
-struct Asked {
+struct DemandLoad {
     kind: DemandKind,
     per_s: f64,
     bytes: Option<f64>,
     database_us: Option<f64>,
     objective: Option<StreamObjective>,
-    figures: Figures,
+    figures: AgainstFigures,
     /// What it asks of the storage, alone.
     load: StorageLoad,
 }
 
-impl Asked {
+impl DemandLoad {
     fn of(
         interval: &DemandInterval,
         stream: &DemandStream,
@@ -302,7 +268,7 @@ impl Asked {
 
     /// The stream beside the figures that it is compared with, while `all` streams run.
     fn beside(self, all: StorageLoad, found: &Calibration) -> StreamAgainst {
-        let Figures {
+        let AgainstFigures {
             usage,
             storage_us,
             by,
@@ -311,7 +277,7 @@ impl Asked {
         let is_log = self.kind == DemandKind::LogWrites;
         let small = found.maximum.map_or(f64::INFINITY, |at| at.io_bytes.into());
         let judged = |load: StorageLoad| {
-            let judged = Judged {
+            let judged = JudgedStream {
                 objective: self.objective?.objective,
                 alone,
                 serial_per_s: if is_log { self.per_s } else { 0.0 },
@@ -356,7 +322,7 @@ fn load(
     kind: DemandKind,
     per_s: f64,
     bytes: Option<f64>,
-    figures: &Figures,
+    figures: &AgainstFigures,
     found: &Calibration,
 ) -> StorageLoad {
     let small = found.low_load.and_then(|at| at.mean_us.interval);
@@ -402,7 +368,7 @@ fn load(
 
 /// What a stream is compared with.
 #[derive(Default)]
-struct Figures {
+struct AgainstFigures {
     /// The part of the storage's time that it needs.
     usage: Usage,
     /// The response time.
@@ -413,7 +379,7 @@ struct Figures {
     alone: TimeAlone,
 }
 
-impl Figures {
+impl AgainstFigures {
     fn missing(by: &str) -> Self {
         Self {
             by: by.into(),
@@ -422,9 +388,11 @@ impl Figures {
     }
 }
 
-fn reads(per_s: f64, bytes: Option<f64>, kind: DemandKind, found: &Calibration) -> Figures {
+fn reads(per_s: f64, bytes: Option<f64>, kind: DemandKind, found: &Calibration) -> AgainstFigures {
     let Some(small) = found.maximum else {
-        return Figures::missing("the calibration has no random reads: it was stopped early");
+        return AgainstFigures::missing(
+            "the calibration has no random reads: it was stopped early",
+        );
     };
     let size = Size::of(small);
     // An offered rate that was served is possible.
@@ -445,7 +413,7 @@ fn reads(per_s: f64, bytes: Option<f64>, kind: DemandKind, found: &Calibration) 
     let storage_us = (kind == DemandKind::RandomReads)
         .then(|| response(per_s, found))
         .flatten();
-    Figures {
+    AgainstFigures {
         usage: usage(per_s, bytes, size, found.large.map(Size::of)),
         storage_us,
         by,
@@ -453,11 +421,11 @@ fn reads(per_s: f64, bytes: Option<f64>, kind: DemandKind, found: &Calibration) 
     }
 }
 
-fn writes(per_s: f64, bytes: Option<f64>, found: &Calibration) -> Figures {
+fn writes(per_s: f64, bytes: Option<f64>, found: &Calibration) -> AgainstFigures {
     let Some(at) = found.writes else {
-        return Figures::missing("writes were not measured: calibrate with --write");
+        return AgainstFigures::missing("writes were not measured: calibrate with --write");
     };
-    Figures {
+    AgainstFigures {
         usage: usage(per_s, bytes, Size::of(at), None),
         storage_us: None,
         by: format!("{} random writes at most", per_second(at.iops.value)),
@@ -483,16 +451,16 @@ fn time_alone(bytes: Option<f64>, small: Option<AtLoad>, large: Option<AtLoad>) 
 }
 
 /// Appends that wait for each other: the part of the time in which one is on its way.
-fn log_writes(per_s: f64, bytes: Option<f64>, found: &Calibration) -> Figures {
+fn log_writes(per_s: f64, bytes: Option<f64>, found: &Calibration) -> AgainstFigures {
     /// Appends are rounded up to whole sectors of this many bytes.
     const SECTOR: f64 = 4096.0;
     if found.log_writes.is_empty() {
-        return Figures::missing(
+        return AgainstFigures::missing(
             "log writes were not measured: calibrate with --write --as postgres",
         );
     }
     let Some(bytes) = bytes else {
-        return Figures::missing("the mean size of a log write is not known");
+        return AgainstFigures::missing("the mean size of a log write is not known");
     };
     let whole = (bytes / SECTOR).ceil() * SECTOR;
     let of_size = |one: &&LogWrites| f64::from(one.bytes);
@@ -518,7 +486,7 @@ fn log_writes(per_s: f64, bytes: Option<f64>, found: &Calibration) -> Figures {
         )
     });
     let low = smaller.map_or_else(TimeAlone::default, |one| TimeAlone::at_least(one.at));
-    Figures {
+    AgainstFigures {
         usage,
         storage_us: larger.map(|one| one.at.mean_us),
         by,
@@ -673,7 +641,7 @@ mod tests {
     fn what_was_not_measured_is_named() {
         let mut found = examples::calibration();
         found.writes = None;
-        let Figures { usage, by, .. } = writes(100.0, Some(8192.0), &found);
+        let AgainstFigures { usage, by, .. } = writes(100.0, Some(8192.0), &found);
         assert_eq!((usage.high, usage.fits()), (None, Answer::Undecided));
         assert!(by.contains("--write"), "{by}");
     }

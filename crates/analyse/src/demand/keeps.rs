@@ -13,7 +13,7 @@
 //!   `ln(1 / (1 - q))`. `T` is the time at the lowest load, or the time between two I/Os at the
 //!   highest throughput if a limit makes that longer; `u` is the part of the storage that is used.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::conclusion::objective_in_words;
 use crate::figures::confidence::Estimate;
 use crate::figures::quantity::{per_second, time};
@@ -115,7 +115,7 @@ impl StorageLoad {
 
 /// One kind of I/O that has to keep an objective.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Judged {
+pub(super) struct JudgedStream {
     /// What it has to keep.
     pub(super) objective: Objective,
     /// The time of one of its I/Os at the lowest load.
@@ -128,7 +128,11 @@ pub(super) struct Judged {
 
 /// Whether these I/Os keep their objective under `load`, which contains them unless they wait for
 /// each other; and the figure that decides, in words.
-pub(super) fn keeps(judged: &Judged, load: StorageLoad, found: &Calibration) -> (Answer, String) {
+pub(super) fn keeps(
+    judged: &JudgedStream,
+    load: StorageLoad,
+    found: &Calibration,
+) -> (Answer, String) {
     let objective = judged.objective;
     let (limit, name) = match objective.0 {
         Measure::Mean(limit) => (limit.as_micros_f64(), "mean"),
@@ -171,7 +175,12 @@ fn figure(at: AtLoad, objective: Objective) -> Option<Estimate> {
 }
 
 /// The lowest offered rate up to that of `load` that was not served, or took longer than `limit`.
-fn broken(judged: &Judged, load: StorageLoad, limit: f64, found: &Calibration) -> Option<String> {
+fn broken(
+    judged: &JudgedStream,
+    load: StorageLoad,
+    limit: f64,
+    found: &Calibration,
+) -> Option<String> {
     let is_longer = |at: AtLoad| {
         let limits = figure(at, judged.objective).and_then(|of| of.interval);
         limits.is_some_and(|limits| limits.low > limit)
@@ -193,7 +202,7 @@ fn broken(judged: &Judged, load: StorageLoad, limit: f64, found: &Calibration) -
 
 /// An upper bound by the offered rates that were measured: of the first that needs at least as much
 /// of the storage as `load`.
-fn by_rates(judged: &Judged, load: StorageLoad, found: &Calibration) -> Option<f64> {
+fn by_rates(judged: &JudgedStream, load: StorageLoad, found: &Calibration) -> Option<f64> {
     if judged.serial_per_s > 0.0 {
         return None;
     }
@@ -208,7 +217,7 @@ fn by_rates(judged: &Judged, load: StorageLoad, found: &Calibration) -> Option<f
 }
 
 /// An upper bound by a storage that does one I/O at a time.
-fn by_one_server(judged: &Judged, load: StorageLoad) -> Option<f64> {
+fn by_one_server(judged: &JudgedStream, load: StorageLoad) -> Option<f64> {
     let (used, longest) = (load.used?, load.longest_us?);
     if used >= 1.0 {
         return None;

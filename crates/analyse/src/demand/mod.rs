@@ -4,6 +4,7 @@
 //! Input: facts of reports. Output: a demand for each instance, figures of each report, findings.
 
 mod against;
+mod answer;
 mod captures;
 mod checks;
 mod database_figures;
@@ -30,7 +31,8 @@ mod watched_demand;
 mod watched_streams;
 mod watched_types;
 
-pub use against::{Answer, DemandAgainst, StreamAgainst, Usage, against};
+pub use against::{DemandAgainst, StreamAgainst, Usage, against};
+pub use answer::Answer;
 pub use database_figures::DatabaseFigures;
 pub use database_result::{DatabaseResult, WaitShare, database};
 pub use event_distribution::{EventBucket, EventDistribution};

@@ -53,7 +53,7 @@ pub struct Mode {
 
 /// A run of buckets between two minima: the first, the one with the maximum, and the last.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct ModePart {
     first: usize,
     peak: usize,
     last: usize,
@@ -70,7 +70,7 @@ pub fn modes(buckets: &[CountedRange]) -> Vec<Mode> {
     let filled = without_gaps(buckets);
     let densities: Vec<f64> = filled.iter().map(CountedRange::density).collect();
     let mut parts = parts(&densities);
-    let share = |part: &Part| {
+    let share = |part: &ModePart| {
         let counts = filled[part.first..=part.last].iter();
         counts.map(|bucket| bucket.count).sum::<f64>() / all
     };
@@ -99,7 +99,7 @@ pub fn modes(buckets: &[CountedRange]) -> Vec<Mode> {
             left.peak = right.peak;
         }
     }
-    let mode = |part: &Part| {
+    let mode = |part: &ModePart| {
         let filled = &filled[part.first..=part.last];
         let counted = || filled.iter().filter(|bucket| bucket.count > 0.0);
         Mode {
@@ -129,8 +129,8 @@ fn without_gaps(buckets: &[CountedRange]) -> Vec<CountedRange> {
 }
 
 /// The parts around every local maximum. A minimum belongs to the part before it.
-fn parts(densities: &[f64]) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
+fn parts(densities: &[f64]) -> Vec<ModePart> {
+    let mut parts: Vec<ModePart> = Vec::new();
     let mut falls = false;
     for (at, density) in densities.iter().enumerate() {
         let before = at.checked_sub(1).map_or(0.0, |before| densities[before]);
@@ -143,7 +143,7 @@ fn parts(densities: &[f64]) -> Vec<Part> {
                 falls |= *density < before;
             }
             _ => {
-                parts.push(Part {
+                parts.push(ModePart {
                     first: at,
                     peak: at,
                     last: at,
@@ -156,14 +156,19 @@ fn parts(densities: &[f64]) -> Vec<Part> {
 }
 
 /// The minimum between two maxima, as a fraction of the lower one.
-fn valley(densities: &[f64], left: &Part, right: &Part) -> f64 {
+fn valley(densities: &[f64], left: &ModePart, right: &ModePart) -> f64 {
     let between = densities[left.peak..=right.peak].iter().copied();
     let lower = densities[left.peak].min(densities[right.peak]);
     between.fold(f64::INFINITY, f64::min) / lower
 }
 
 /// How deep the valley between two maxima is; `None` if it is not deep enough to separate them.
-fn depth(filled: &[CountedRange], densities: &[f64], left: &Part, right: &Part) -> Option<f64> {
+fn depth(
+    filled: &[CountedRange],
+    densities: &[f64],
+    left: &ModePart,
+    right: &ModePart,
+) -> Option<f64> {
     let ratio = valley(densities, left, right);
     let counts = filled[left.peak..=right.peak]
         .iter()

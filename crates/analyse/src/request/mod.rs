@@ -17,7 +17,7 @@ pub use fit::{BLOCK_ASSUMED, FitRequest, FitSessions, OfferedStream, RankDemand,
 pub use layers::LayersRequest;
 pub use orion::{LargeType, Matrix, OrionRequest, RunLevel};
 use rigel_model::record::journal;
-use rigel_model::{Asked, Error, Target};
+use rigel_model::{Error, Target, VerbRequest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 pub use soak::SoakRequest;
@@ -120,7 +120,7 @@ impl Request {
     }
 }
 
-impl Asked for Request {
+impl VerbRequest for Request {
     fn take(members: &mut Map<String, Value>) -> Result<Self, String> {
         let (key, asked) = Self::KEYS
             .into_iter()

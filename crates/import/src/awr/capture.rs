@@ -6,6 +6,7 @@
 
 use super::grid::squeezed;
 use super::{Source, number};
+use crate::limits::REPORT_MAX;
 use crate::ruler::{LineCells, Ruler, expanded_text, unclear};
 use crate::time::{Order, moment};
 use rigel_model::record::Imported;
@@ -67,7 +68,7 @@ impl BlockRows {
 /// # Errors
 /// It has no rows of metrics.
 pub(super) fn read(source: Source) -> Result<Imported, Error> {
-    let text = expanded_text(source.name, source.text)?;
+    let text = expanded_text(source.name, source.text, REPORT_MAX)?;
     let (blocks, mut missing) = blocks(&text);
     let facts = pairs(&blocks, "OS-INFORMATION");
     let of = |name: &str| {

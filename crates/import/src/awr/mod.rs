@@ -11,6 +11,7 @@ mod fragment;
 mod grid;
 mod html;
 mod identity;
+mod kinds;
 mod names;
 mod number;
 mod parts;
@@ -18,7 +19,9 @@ mod text;
 
 use super::ruler::{expanded_text, unclear};
 use super::source::{Source, file_name};
+use crate::limits::REPORT_MAX;
 use grid::Grid;
+use kinds::{Told, WORDS};
 use rigel_model::Error;
 use rigel_model::record::Imported;
 use rigel_model::record::database::{DatabaseReport, NamedFigure, ReportKind};
@@ -38,71 +41,6 @@ const FIRST_LINE_BYTES: usize = 1 << 12;
 
 /// Maximum number of reports in a file.
 const PARTS_MAX: usize = 1000;
-
-/// What a file says about itself at its beginning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
-    Report(ReportKind),
-    Capture,
-    /// A kind that has no figures of the kind that is wanted: its name, and what to do.
-    Refused(&'static str, &'static str),
-}
-
-/// The first words of each kind, in lower case with single blanks, and what they tell.
-const WORDS: &[(&str, Told)] = &[
-    (
-        "workload repository compare period report",
-        Told::Refused(
-            "an AWR compare period report: two periods in one report",
-            "give the two reports themselves: awrrpt.sql for each period",
-        ),
-    ),
-    (
-        "workload repository sql report",
-        Told::Refused(
-            "an AWR SQL report: the figures of one statement",
-            "give the report of the database: awrrpt.sql",
-        ),
-    ),
-    (
-        "addm report for",
-        Told::Refused(
-            "an ADDM report: advice, no figures",
-            "give the AWR report of the same snapshots: awrrpt.sql",
-        ),
-    ),
-    (
-        "ash report for",
-        Told::Refused(
-            "an ASH report: samples of sessions, no rates",
-            "give the AWR report of the same time: awrrpt.sql",
-        ),
-    ),
-    (
-        "ash report - from",
-        Told::Refused(
-            "an ASH report: samples of sessions, no rates",
-            "give the AWR report of the same time: awrrpt.sql",
-        ),
-    ),
-    (
-        "workload repository report (rac)",
-        Told::Report(ReportKind::AwrGlobal),
-    ),
-    (
-        "workload repository pdb report",
-        Told::Report(ReportKind::AwrPdb),
-    ),
-    (
-        "workload repository report for",
-        Told::Report(ReportKind::AwrText),
-    ),
-    ("statspack report for", Told::Report(ReportKind::Statspack)),
-    (
-        "statspack statistics report for",
-        Told::Report(ReportKind::Statspack),
-    ),
-];
 
 /// True if the text is a report of an Oracle database, or of a kind that is refused by name.
 pub(super) fn is_like(text: &str) -> bool {
@@ -290,7 +228,7 @@ fn report(source: Source, kind: ReportKind) -> Result<Imported, Error> {
         facts::read(&grids, &mut report);
         identity::read(&grids, &mut report);
     } else {
-        let expanded = expanded_text(source.name, source.text)?;
+        let expanded = expanded_text(source.name, source.text, REPORT_MAX)?;
         let found = text::tables(&expanded, &facts::is_wanted);
         // A page copied out of a browser.
         if found.grids.is_empty() && source.text.contains("Back to Top") {

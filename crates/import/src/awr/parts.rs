@@ -1,7 +1,7 @@
 //! The reports of one file: spools and `cat` put several of them one after the other.
 
 use super::grid::plain;
-use super::{Told, WORDS};
+use super::kinds::{Told, WORDS};
 
 /// How much behind a beginning is compared with the words of a kind.
 const WORDS_BYTES: usize = 128;

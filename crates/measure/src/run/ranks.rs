@@ -10,12 +10,14 @@
 //! A model of a device has no time in common with others. There the first rank measures as if it
 //! were alone, and the others as long as it did.
 
+mod news;
 mod now;
 mod parts;
 
 use super::bench::{Bench, Event, Listen, ServerCounters};
 use crate::drive::Cue;
-use now::{RunningCounts, RunningSum, Teller};
+use news::{News, RankPart};
+use now::{RunningSum, Teller};
 use parts::ArrivingRecords;
 use rigel_analyse as analyse;
 use rigel_analyse::plan::ranks::of_rank;
@@ -60,35 +62,6 @@ enum Instruction {
     Over,
 }
 
-/// What another rank tells rank 0 of a point.
-#[derive(Serialize, Deserialize)]
-enum News {
-    /// It is warm.
-    Warm,
-    /// Complete windows of the first class, by number: more of them, and earlier ones that have
-    /// changed.
-    Windows(BTreeMap<usize, Window>),
-    /// What it has done so far.
-    Counts(RunningCounts),
-    /// Its storage stopped answering, or went on.
-    Stalled(StallEvent),
-    /// A part of its record, which is too long for one message: the next windows of a kind of
-    /// operations of a class, by their positions in the record.
-    Slice {
-        stream: usize,
-        kind: usize,
-        windows: Vec<Window>,
-    },
-    /// The next counters of its host.
-    Samples(Vec<Sample>),
-    /// It is over, and this is the record without what was sent before; measuring began at this
-    /// moment of the sender's clock.
-    Over {
-        record: Box<PointRecord>,
-        began: Nanos,
-    },
-}
-
 /// A point that ranks have measured.
 pub(super) struct Together {
     /// The sum.
@@ -96,9 +69,6 @@ pub(super) struct Together {
     /// By rank.
     pub(super) parts: Vec<RankRecord>,
 }
-
-/// A record, and when it began on its rank's clock.
-type RankPart = (PointRecord, Nanos);
 
 /// One point at rank 0.
 struct Conductor<'a> {

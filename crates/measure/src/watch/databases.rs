@@ -4,7 +4,7 @@
 //! Input: connections. Output: a [`DatabaseInterval`] for each when an interval ends. A connection
 //! that was lost is a gap, and is made again.
 
-use crate::asked::{Asked, PATIENCE, Respondent};
+use crate::asked::{AskedServer, PATIENCE, Respondent};
 use rigel_database::{Access, ServerStatus};
 use rigel_device::{clock, rights};
 use rigel_model::Nanos;
@@ -24,7 +24,7 @@ const WAITS_MAX: usize = 200;
 /// A database that is observed.
 pub(super) struct DatabaseWatch {
     name: String,
-    asked: Asked<Observed>,
+    asked: AskedServer<Observed>,
     before: Result<Reading, String>,
 }
 
@@ -55,7 +55,7 @@ impl DatabaseWatch {
         };
         let mut watch = Self {
             name,
-            asked: Asked::begin(observed, LOOK),
+            asked: AskedServer::begin(observed, LOOK),
             before: Err("it was not read yet".into()),
         };
         watch.ask();
@@ -175,7 +175,7 @@ impl Respondent for Observed {
     type Answer = DatabaseReading;
 
     fn begin(&mut self) -> bool {
-        rights::give_up_all().is_ok()
+        rights::keep_that_to_connect().is_ok()
     }
 
     fn answer(&mut self, (): ()) -> DatabaseReading {

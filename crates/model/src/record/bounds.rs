@@ -52,8 +52,8 @@ impl PointRecord {
 
 #[cfg(test)]
 mod tests {
-    use crate::Asked;
     use crate::Nanos;
+    use crate::VerbRequest;
     use crate::record::Window;
     use crate::record::journal;
     use serde::Serialize;
@@ -66,7 +66,7 @@ mod tests {
     #[derive(Debug, Serialize)]
     struct Any;
 
-    impl Asked for Any {
+    impl VerbRequest for Any {
         fn take(_: &mut Map<String, Value>) -> Result<Self, String> {
             Ok(Self)
         }

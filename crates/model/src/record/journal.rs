@@ -8,7 +8,8 @@ use super::ranks::{RankGroup, RankLines, RankLost, RankRecord, RanksEnd};
 use super::{End, Imported, PointRecord, StallEvent, WatchedInterval};
 use crate::files::{self, Directory};
 use crate::{
-    Asked, Bytes, Coordinates, Error, Finding, Host, Invocation, KIB, Point, Target, TargetFacts,
+    Bytes, Coordinates, Error, Finding, Host, Invocation, KIB, Point, Target, TargetFacts,
+    VerbRequest,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -33,7 +34,7 @@ const LINE_MAX: Bytes = Bytes(4 << 30);
 
 /// The first line: the request, the program, the machine and the target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(bound = "R: Asked")]
+#[serde(bound = "R: VerbRequest")]
 pub struct Header<R> {
     /// Version of this format.
     pub format: u32,
@@ -141,7 +142,7 @@ pub struct Run<R> {
     pub cut: bool,
 }
 
-impl<R: Asked> Run<R> {
+impl<R: VerbRequest> Run<R> {
     /// Reads the journal of the run in `path`, which is the run's directory or the journal itself.
     ///
     /// # Errors
@@ -203,7 +204,7 @@ impl<R> Run<R> {
     }
 }
 
-impl<R: Asked> Header<R> {
+impl<R: VerbRequest> Header<R> {
     /// Reads only the header of the run in `path`, whatever the journal's length.
     ///
     /// # Errors
@@ -232,7 +233,7 @@ impl Journal {
     ///
     /// # Errors
     /// The directory exists and is not empty, or cannot be created or written.
-    pub fn create<R: Asked>(directory: &Path, header: &Header<R>) -> Result<Self, Error> {
+    pub fn create<R: VerbRequest>(directory: &Path, header: &Header<R>) -> Result<Self, Error> {
         refuse_occupied(directory)?;
         let failed = |error: std::io::Error| {
             Error::failed(
@@ -265,7 +266,7 @@ impl Journal {
     ///
     /// # Errors
     /// The journal cannot be read or written.
-    pub fn reopen<R: Asked>(path: &Path) -> Result<(Self, Run<R>), Error> {
+    pub fn reopen<R: VerbRequest>(path: &Path) -> Result<(Self, Run<R>), Error> {
         let mut points = Vec::new();
         let (journal, header, cut) = Self::reopen_each(path, &mut |_, point| points.push(point))?;
         Ok((
@@ -287,7 +288,7 @@ impl Journal {
     ///
     /// # Errors
     /// As [`Journal::reopen`].
-    pub fn reopen_each<R: Asked>(
+    pub fn reopen_each<R: VerbRequest>(
         path: &Path,
         each: &mut Each<R>,
     ) -> Result<(Self, Header<R>, bool), Error> {
@@ -298,14 +299,14 @@ impl Journal {
     ///
     /// # Errors
     /// As [`Journal::reopen`].
-    pub fn reopen_watched<R: Asked>(
+    pub fn reopen_watched<R: VerbRequest>(
         path: &Path,
         each: &mut EachWatched<R>,
     ) -> Result<(Self, Header<R>, bool), Error> {
         Self::reopen_entries(path, &mut watched_alone(each))
     }
 
-    fn reopen_entries<R: Asked>(
+    fn reopen_entries<R: VerbRequest>(
         path: &Path,
         each: &mut dyn FnMut(&Header<R>, JournalEntry),
     ) -> Result<(Self, Header<R>, bool), Error> {
@@ -621,7 +622,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Error {
 }
 
 /// The error for an intact header with a request that this version cannot read.
-fn of_another_version<R: Asked>(path: &Path, line: &[u8]) -> Option<Error> {
+fn of_another_version<R: VerbRequest>(path: &Path, line: &[u8]) -> Option<Error> {
     let line: serde_json::Value = serde_json::from_slice(line).ok()?;
     let header = line.get("header")?;
     let (version, plan) = (header.get("version")?.as_str()?, header.get("plan")?);
@@ -643,7 +644,7 @@ fn of_another_version<R: Asked>(path: &Path, line: &[u8]) -> Option<Error> {
 ///
 /// # Errors
 /// As [`Run::read`].
-pub fn scan<R: Asked>(path: &Path, each: &mut Each<R>) -> Result<(Header<R>, bool), Error> {
+pub fn scan<R: VerbRequest>(path: &Path, each: &mut Each<R>) -> Result<(Header<R>, bool), Error> {
     let path = file_of(path);
     let JournalSummary { header, cut, .. } =
         read_lines(&path, opened(&path)?, &mut points_alone(each))?;
@@ -655,7 +656,7 @@ pub fn scan<R: Asked>(path: &Path, each: &mut Each<R>) -> Result<(Header<R>, boo
 ///
 /// # Errors
 /// As [`Run::read`].
-pub fn scan_with_parts<R: Asked>(
+pub fn scan_with_parts<R: VerbRequest>(
     path: &Path,
     each: &mut EachWithParts<R>,
 ) -> Result<(Header<R>, RankLines, bool), Error> {
@@ -680,7 +681,7 @@ pub fn scan_with_parts<R: Asked>(
 ///
 /// # Errors
 /// As [`Run::read`].
-pub fn scan_watched<R: Asked>(
+pub fn scan_watched<R: VerbRequest>(
     path: &Path,
     each: &mut EachWatched<R>,
 ) -> Result<(Header<R>, bool), Error> {
@@ -727,7 +728,7 @@ struct JournalSummary<R> {
 }
 
 /// Passes every line below the header to `each`, together with the header.
-fn read_lines<R: Asked>(
+fn read_lines<R: VerbRequest>(
     path: &Path,
     mut text: impl BufRead,
     each: &mut dyn FnMut(&Header<R>, JournalEntry),
@@ -762,7 +763,8 @@ fn read_lines<R: Asked>(
         let Some(header) = &header else {
             let first = serde_json::from_slice::<HeaderLine<Header<R>>>(&line.text);
             let first = first.map(|line| line.header).map_err(|error| {
-                if serde_json::from_slice::<JournalLine>(&line.text).is_ok() {
+                let other = serde_json::from_slice::<JournalLine>(&line.text);
+                if other.is_ok_and(|line| !matches!(line, JournalLine::Header(_))) {
                     return damaged(number, "a point before the header");
                 }
                 of_another_version::<R>(path, &line.text)

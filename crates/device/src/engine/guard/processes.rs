@@ -174,12 +174,20 @@ impl Processes {
         process: &Path,
         family: &'a TargetFamily,
     ) -> Result<MappingLook<'a>, Unseen> {
-        let text = std::fs::read(task.join("maps")).map_err(|error| Unseen::of(&error))?;
+        let text = match std::fs::read(task.join("maps")) {
+            Ok(text) => text,
+            // A process with more rights than ours shows its descriptors and hides its memory. Whoever
+            // maps a device has mostly kept the descriptor: docs/decisions/0022.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                return Ok(MappingLook::Unheld);
+            }
+            Err(error) => return Err(Unseen::of(&error)),
+        };
         if text.is_empty() {
             return Ok(MappingLook::None);
         }
         let lines = text.split(|byte| *byte == b'\n');
-        for mapping in lines.filter_map(Mapping::parse) {
+        for mapping in lines.filter_map(FileMapping::parse) {
             let Some(relative) = self.mapped(&mapping, process, family)? else {
                 continue;
             };
@@ -196,7 +204,7 @@ impl Processes {
     /// The member that is mapped.
     fn mapped<'a>(
         &mut self,
-        mapping: &Mapping,
+        mapping: &FileMapping,
         process: &Path,
         family: &'a TargetFamily,
     ) -> Result<Option<&'a Relative>, Unseen> {
@@ -222,7 +230,7 @@ impl Processes {
 
     fn mapped_identity(
         &mut self,
-        mapping: &Mapping,
+        mapping: &FileMapping,
         process: &Path,
         family: &TargetFamily,
     ) -> Result<Option<Identity>, Unseen> {
@@ -374,7 +382,7 @@ impl DescriptorFacts {
 
 /// A file in the memory of a process.
 #[derive(Debug, PartialEq, Eq)]
-struct Mapping {
+struct FileMapping {
     /// Its addresses, which are its name in `map_files`.
     range: String,
     /// True if what is written to the memory goes to the file.
@@ -385,7 +393,7 @@ struct Mapping {
     path: PathBuf,
 }
 
-impl Mapping {
+impl FileMapping {
     /// Parses a line of `/proc/PID/maps`; `None` for memory without a file.
     fn parse(line: &[u8]) -> Option<Self> {
         let line = String::from_utf8_lossy(line);
@@ -439,21 +447,21 @@ mod tests {
     #[test]
     fn a_mapping_is_read_with_blanks_in_its_path() {
         let line = b"7f00-7f10 rw-s 00001000 fd:0a 1234      /dev/my disk (deleted)";
-        let mapping = Mapping::parse(line).unwrap();
+        let mapping = FileMapping::parse(line).unwrap();
         assert_eq!((mapping.device, mapping.inode), ((0xfd, 0x0a), 1234));
         assert_eq!(mapping.path, Path::new("/dev/my disk (deleted)"));
         assert_eq!(
             (mapping.range.as_str(), mapping.is_written),
             ("7f00-7f10", true)
         );
-        let private = Mapping::parse(b"1-2 rw-p 0 08:01 5 /usr/lib/x").unwrap();
+        let private = FileMapping::parse(b"1-2 rw-p 0 08:01 5 /usr/lib/x").unwrap();
         assert!(!private.is_written);
         for none in [
             &b"1-2 rw-p 0 00:00 0 [heap]"[..],
             b"1-2 rw-p 0 00:00 0",
             b"",
         ] {
-            assert_eq!(Mapping::parse(none), None);
+            assert_eq!(FileMapping::parse(none), None);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Counters of the servers while a point runs, read in a thread of its own: a server that hangs must
 //! not keep the thread that passes on a stop and says that nothing completes.
 
-use crate::asked::{Asked, PATIENCE, Respondent};
+use crate::asked::{AskedServer, PATIENCE, Respondent};
 use rigel_device::clock;
 use rigel_device::engine::{Engine, ServerMonitor};
 use rigel_device::observe;
@@ -78,7 +78,7 @@ fn counters(monitor: &dyn ServerMonitor) -> Option<Box<ServerSample>> {
 }
 
 /// Reads the counters of servers. Nothing here waits for a server that does not answer.
-pub(in crate::run) struct ServerCounters(Mutex<Asked<Servers>>);
+pub(in crate::run) struct ServerCounters(Mutex<AskedServer<Servers>>);
 
 impl ServerCounters {
     /// Those of the engine's servers; `None` if it has none.
@@ -88,7 +88,7 @@ impl ServerCounters {
             engine: Arc::clone(engine),
             is_watching: false,
         };
-        Some(Self(Mutex::new(Asked::begin(servers, LOOK))))
+        Some(Self(Mutex::new(AskedServer::begin(servers, LOOK))))
     }
 
     /// The counters before a point, which begins.
@@ -141,7 +141,7 @@ impl ServerCounters {
         self.asked().take().flatten()
     }
 
-    fn asked(&self) -> MutexGuard<'_, Asked<Servers>> {
+    fn asked(&self) -> MutexGuard<'_, AskedServer<Servers>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,7 @@
 //! together again. Rank 0 refuses a record that is not one of the point that it asked for: what
 //! arrives from a rank may contain any numbers.
 
-use super::{News, RankPart};
+use super::news::{News, RankPart};
 use rigel_model::record::{PointRecord, Window};
 use rigel_model::{Error, Nanos, Point, Sample};
 use std::collections::BTreeMap;
