@@ -8,12 +8,12 @@ use rigel_model::{Coordinates, StalledIo};
 
 /// A stall, as far as it was reported.
 #[derive(Default)]
-pub(crate) struct Stall {
+pub(crate) struct OpenStall {
     /// As it was at the last look, and when it was reported last.
     current: Option<(StalledIo, StalledIo)>,
 }
 
-impl Stall {
+impl OpenStall {
     /// What is to be reported after a look. A stall that lasts is reported whenever it has lasted
     /// twice as long.
     pub(crate) fn look(&mut self, stalled: Option<StalledIo>) -> Option<(StallChange, StalledIo)> {
@@ -45,14 +45,14 @@ impl Stall {
 /// The stall of a running point.
 pub(crate) struct PointStall {
     coordinates: Coordinates,
-    stall: Stall,
+    stall: OpenStall,
 }
 
 impl PointStall {
     pub(crate) fn new(coordinates: Coordinates) -> Self {
         Self {
             coordinates,
-            stall: Stall::default(),
+            stall: OpenStall::default(),
         }
     }
 

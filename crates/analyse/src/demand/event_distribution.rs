@@ -246,12 +246,13 @@ mod tests {
     #[test]
     fn snapshots_of_a_listing_are_added_and_a_single_one_counts_by_itself() {
         let rows = |snap: u32, count: u32| {
-            format!("{snap:>10} db file sequential read                1 {count:>10}\n")
+            let event = "db file sequential rea";
+            format!("{snap:>10} {event:<22} {:>15} {count:>10}\n", 1)
         };
         let head = "   SNAP_ID EVENT_NAME             WAIT_TIME_MILLI WAIT_COUNT\n\
                     ---------- ---------------------- --------------- ----------\n";
         let text = format!("{head}{}{}{}", rows(7, 1000), rows(8, 1010), rows(9, 1030));
-        let found = result(&text.replace("db file sequential read ", "db file sequential rea "));
+        let found = result(&text);
         assert_eq!(found.distributions[0].waits, Some(30.0));
         assert_eq!(found.figures.len(), 2);
         let found = result(&format!("{head}{}", rows(7, 1000)));

@@ -123,10 +123,10 @@ fn incomplete(report: &DatabaseReport, interval: &DemandInterval, file: &str) ->
 }
 
 /// Statistics of requests and bytes, what they are of, and the streams that should hold them.
-type Side = ([&'static str; 2], &'static str, fn(DemandKind) -> bool);
+type WritesOfSide = ([&'static str; 2], &'static str, fn(DemandKind) -> bool);
 
 /// Reads, and writes without those of the log.
-const SIDES: [Side; 2] = [
+const SIDES: [WritesOfSide; 2] = [
     (
         ["physical read IO requests", "physical read bytes"],
         "reads",

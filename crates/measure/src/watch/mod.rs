@@ -14,7 +14,7 @@ pub use disks::disks_below;
 pub use requests::{DiskPart, Requests};
 
 use crate::asked::PATIENCE;
-use crate::stalls::Stall;
+use crate::stalls::OpenStall;
 use databases::DatabaseWatch;
 use reader::TraceReader;
 use rigel_analyse::request::{WatchRequest, WatchedDisk};
@@ -45,7 +45,7 @@ pub struct Watcher {
     requests: Vec<Option<Requests>>,
     databases: Vec<DatabaseWatch>,
     /// The silence of each database.
-    stalls: Vec<Stall>,
+    stalls: Vec<OpenStall>,
     /// Events that were lost in this interval.
     lost: u64,
     /// When the first interval began, on the monotonic clock.
@@ -102,7 +102,7 @@ impl Watcher {
         let watcher = Self {
             requests,
             trace,
-            stalls: databases.iter().map(|_| Stall::default()).collect(),
+            stalls: databases.iter().map(|_| OpenStall::default()).collect(),
             databases,
             lost: 0,
             origin: Nanos(begin.at.0.saturating_sub(since.0)),
