@@ -1,7 +1,6 @@
 //! Rights of the program file (`setcap`) serve nobody but a trace, and a watch of weeks keeps few.
 
 use crate::common::{Missing, Place, need, rigel, test, text, wait_until};
-use rigel_analyse::request::Header;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -134,12 +133,10 @@ fn a_watch_keeps_the_rights_to_trace_unused_and_no_others() {
                     std::fs::read_to_string(out.join("journal.jsonl"))
                         .is_ok_and(|text| text.lines().count() > 1)
                 });
-                let header = Header::read(&out).unwrap();
-                let is_traced = header.findings.iter().all(|one| one.name != "not-traced");
-                (child, is_traced)
+                child
             };
             // Root: what it had is gone once everything is open.
-            let (child, is_traced) = begun(rigel(&place, ""), "root");
+            let child = begun(rigel(&place, ""), "root");
             assert_eq!(status_of(&child.0, "CapEff"), 0);
             assert_eq!(status_of(&child.0, "CapPrm"), TRACING | LARGE_RINGS);
             assert_eq!(status_of(&child.0, "NoNewPrivs"), 1);
@@ -148,10 +145,9 @@ fn a_watch_keeps_the_rights_to_trace_unused_and_no_others() {
             }
             drop(child);
             // `unshare`, which becomes the program.
-            let (child, is_traced_as_nobody) = begun(as_nobody(&place, &copy), "nobody");
+            let child = begun(as_nobody(&place, &copy), "nobody");
             assert_eq!(status_of(&child.0, "CapEff"), 0);
             assert_eq!(status_of(&child.0, "CapPrm"), TRACING);
-            assert_eq!(is_traced_as_nobody, is_traced, "its rights do not trace");
             Ok(())
         },
     );
