@@ -37,7 +37,6 @@ pub struct ListenAddress(pub SocketAddr);
 
 impl ListenAddress {
     /// A sentence about who can read the metrics at this address; `None` if only this host can.
-    #[must_use]
     pub fn remark(self) -> Option<String> {
         (!self.0.ip().is_loopback()).then(|| {
             format!(
@@ -136,7 +135,6 @@ impl HttpServer {
     }
 
     /// The address on which it listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -361,7 +359,6 @@ fn reply_to(request: &[u8], is_loopback: bool, answer: &MetricsPage) -> Option<R
 }
 
 /// The complete response of a server on loopback to `request`; `None` if the request is incomplete.
-#[must_use]
 pub fn respond(request: &[u8], answer: &MetricsPage) -> Option<Vec<u8>> {
     let (head, body) = reply_to(request, true, answer)?.head_and_body();
     Some([&head[..], &body[..]].concat())

@@ -96,7 +96,6 @@ const SCREEN_WIDTH: usize = 100;
 const INDENT: usize = 8;
 
 /// The exit status: 0 if a run would be trustworthy, 3 if a finding could mislead it.
-#[must_use]
 pub fn exit_status(look: &Preflight) -> u8 {
     if trustworthy(&look.findings) { 0 } else { 3 }
 }
@@ -105,7 +104,6 @@ pub fn exit_status(look: &Preflight) -> u8 {
 ///
 /// # Panics
 /// Never: everything in a look can be represented in JSON.
-#[must_use]
 pub fn render_json(look: &Preflight) -> String {
     #[derive(serde::Serialize)]
     struct Report<'a> {
@@ -130,7 +128,6 @@ pub fn render_json(look: &Preflight) -> String {
 
 /// The text output: the target, the host, the current load, the findings with their hints, and the
 /// verdict as the last line.
-#[must_use]
 pub fn render_text(look: &Preflight) -> String {
     let mut text = String::new();
     for member in &look.target.members {

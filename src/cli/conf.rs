@@ -43,7 +43,6 @@ pub enum TableSize {
 
 impl TableSize {
     /// The number of rows for blocks of `block` bytes: an incomplete block is not a row.
-    #[must_use]
     pub fn blocks(self, block: u32) -> u64 {
         match self {
             TableSize::Blocks(blocks) => blocks,
@@ -132,7 +131,6 @@ pub struct Settings {
 
 impl Settings {
     /// Fills absent settings from `other`.
-    #[must_use]
     pub fn or(self, other: Settings) -> Settings {
         Settings {
             updates: self.updates.or(other.updates),
@@ -160,7 +158,6 @@ impl Settings {
 
     /// Prints the settings as a file of that kit, which parses to the same settings. Leaves out
     /// settings that the kit does not have.
-    #[must_use]
     pub fn print(&self, dialect: ConfDialect) -> String {
         let percent = |share: Ratio| share.exact().trim_end_matches('%').to_string();
         let mut lines = vec![
@@ -255,7 +252,6 @@ pub struct Conf {
 }
 
 /// SLOB's defaults. `schemas` is `None`: SLOB gets it on its command line.
-#[must_use]
 pub fn slob_defaults() -> Settings {
     Settings {
         updates: Ratio::from_percent(10.0),
@@ -273,7 +269,6 @@ pub fn slob_defaults() -> Settings {
 
 /// Defaults of a pgio run. pgio's files contain all settings, and we know no defaults of pgio
 /// itself: these are SLOB's, with one schema.
-#[must_use]
 pub fn pgio_defaults() -> Settings {
     Settings {
         schemas: Some(1),

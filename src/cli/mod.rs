@@ -109,7 +109,6 @@ fn command() -> clap::Command {
 }
 
 /// Runs the program with `arguments`, the first of which is its name; returns the exit status.
-#[must_use]
 pub fn main(arguments: Vec<OsString>) -> u8 {
     // Before anything is read, and before there is a second process or thread.
     if let Err(error) = rights::give_up_those_of_the_file(is_watch(&arguments)) {

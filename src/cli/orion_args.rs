@@ -271,7 +271,6 @@ fn size_kb() -> impl TypedValueParser<Value = u32> {
 }
 
 /// The definition of the command line with double dashes, for help, completions and manual pages.
-#[must_use]
 pub fn command() -> clap::Command {
     // A negative number is an invalid value, reported with its option, and not an unknown option.
     let negative = |arg: clap::Arg| {
@@ -627,7 +626,6 @@ impl OrionArgs {
     }
 
     /// A sentence for each given option that has no effect here.
-    #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let remarks = [
             (

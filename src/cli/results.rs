@@ -43,9 +43,6 @@ impl Results {
     }
 
     /// The directory given by the user.
-    ///
-    /// # Errors
-    /// As [`Results::begin`].
     pub(super) fn named(directory: &Path) -> Result<Self, Error> {
         journal::refuse_unusable(directory)?;
         Ok(Self {
@@ -56,9 +53,6 @@ impl Results {
     }
 
     /// `STEM.rigel`, or if it exists `STEM-2.rigel` and so on.
-    ///
-    /// # Errors
-    /// As [`Results::begin`].
     pub(super) fn numbered(stem: &str) -> Result<Self, Error> {
         let mut results = Self {
             path: PathBuf::new(),

@@ -4,7 +4,6 @@
 use super::ScriptFile;
 
 /// The files.
-#[must_use]
 pub fn calibrate_io() -> Vec<ScriptFile> {
     vec![
         ScriptFile {

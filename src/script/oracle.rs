@@ -102,7 +102,6 @@ pub struct RedoEstimate {
 
 impl OracleScriptRequest {
     /// The redo that is expected.
-    #[must_use]
     pub fn redo(&self) -> RedoEstimate {
         let tables = self.work.tables;
         let columns = match self.work.redo {
@@ -207,9 +206,6 @@ fn is_name(name: &str) -> bool {
 }
 
 /// The files, in the order in which they are used.
-///
-/// # Errors
-/// As [`OracleScriptRequest::check`].
 pub fn oracle(request: &OracleScriptRequest) -> Result<Vec<ScriptFile>, Error> {
     request.check()?;
     let values = values(request);

@@ -16,7 +16,6 @@ use rigel_model::{
 };
 
 /// One load, with figures known to 1 %.
-#[must_use]
 pub fn at(depth: u32, io_bytes: u32, iops: f64) -> AtLoad {
     let known = |value: f64| Estimate {
         value,
@@ -42,7 +41,6 @@ pub fn at(depth: u32, io_bytes: u32, iops: f64) -> AtLoad {
 
 /// A device that serves 8 operations at a time, each in 100 us plus 1 ns per byte, seen by a closed
 /// loop of reads of 8 KiB and 1 MiB; and 40,000 writes of 16 KiB per second.
-#[must_use]
 pub fn calibration() -> Calibration {
     let rate =
         |depth: u32, bytes: u32| f64::from(depth.min(8)) / (100e-6 + f64::from(bytes) * 1e-9);
@@ -86,7 +84,6 @@ pub fn calibration() -> Calibration {
 }
 
 /// The header of a run on a file on one disk.
-#[must_use]
 pub fn header() -> Header {
     let device = BlockDevice {
         name: "nvme0n1".into(),
@@ -140,7 +137,6 @@ pub fn header() -> Header {
 
 /// Rounds every five minutes with small differences, for tests; every second one misses the second
 /// of two objectives.
-#[must_use]
 pub fn rounds(n: u32) -> Vec<Round> {
     let begin: Moment = "2026-01-02T00:00:00+00:00".parse().unwrap();
     let one = |at: u32| {
@@ -183,7 +179,6 @@ pub fn rounds(n: u32) -> Vec<Round> {
 }
 
 /// 1,000 reads of 64 rows measured in ten seconds, after 100 in the warm-up, by four sessions.
-#[must_use]
 pub fn sessions(updates: Ratio) -> PointRecord {
     let tables = Tables {
         schemas: 1,
@@ -276,13 +271,11 @@ fn sample(second: u64) -> Sample {
 }
 
 /// An hour with these streams beside the example of a calibration.
-#[must_use]
 pub fn against(streams: Vec<DemandStream>) -> DemandAgainst {
     crate::against(&demand(streams), &calibration()).expect("it has rates")
 }
 
 /// A database that asks for these streams in one hour.
-#[must_use]
 pub fn demand(streams: Vec<DemandStream>) -> Demand {
     Demand {
         source: "AWR".into(),
@@ -296,7 +289,6 @@ pub fn demand(streams: Vec<DemandStream>) -> Demand {
 }
 
 /// A request for these streams, with the usual options.
-#[must_use]
 pub fn fit(streams: Vec<DemandStream>) -> FitRequest {
     FitRequest {
         named: "awr.html".into(),

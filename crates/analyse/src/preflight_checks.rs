@@ -14,7 +14,6 @@ use rigel_model::{
 /// Findings about measuring the target on this host. `before` and `after` are samples taken around
 /// a time in which Rigel itself did nothing; `buffered` means that I/O will go through the page
 /// cache.
-#[must_use]
 pub fn preflight_findings(
     host: &Host,
     facts: &TargetFacts,

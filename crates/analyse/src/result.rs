@@ -67,7 +67,6 @@ pub struct ImportedResult {
 impl RunResult {
     /// Evaluates `run`. `is_more_planned` decides from the measured points whether a search is
     /// incomplete.
-    #[must_use]
     pub fn of(run: &Run, is_more_planned: &dyn Fn(&[PointSummary]) -> bool) -> Self {
         let mut result = Self::of_verb(run, is_more_planned);
         // A soak has its own findings about the hosts, over all rounds.
@@ -153,7 +152,6 @@ impl RunResult {
     }
 
     /// The measured points, in order; empty for rounds and for figures of another tool.
-    #[must_use]
     pub fn points(&self) -> &[PointSummary] {
         match self {
             Self::Matrix(found) => &found.points,
@@ -167,7 +165,6 @@ impl RunResult {
 
     /// Whether any load of a curve kept the latency bound; `None` if the curve had none, and for
     /// other runs.
-    #[must_use]
     pub fn bound_verdict(&self) -> Option<BoundVerdict> {
         match self {
             Self::Curve(found) => found.bound_verdict(),
@@ -176,7 +173,6 @@ impl RunResult {
     }
 
     /// Findings about the run as a whole.
-    #[must_use]
     pub fn findings(&self) -> &[Finding] {
         match self {
             Self::Matrix(found) => &found.findings,
@@ -231,7 +227,6 @@ impl ImportedResult {
     }
 
     /// The load with the maximum rate, and its path in the JSON report.
-    #[must_use]
     pub fn best(&self) -> Option<(String, &LoadFigures)> {
         let places = self.sources.iter().enumerate().flat_map(|(file, source)| {
             let place = move |at| format!("imported.{file}.loads.{at}");

@@ -25,7 +25,6 @@ const TOLERANCE: f64 = 0.02;
 
 impl<'a> Subject<'a> {
     /// A run with its results. `is_more_planned` means that its search is incomplete.
-    #[must_use]
     pub fn of_run(name: &str, run: &'a Run, result: &RunResult, is_more_planned: bool) -> Self {
         if let RunResult::Imported(found) = result {
             return Self::of_imported(name, run, found);
@@ -68,7 +67,6 @@ impl<'a> Subject<'a> {
 
     /// A soak; `ended` means that its journal ends with a complete line and no process is writing
     /// it.
-    #[must_use]
     pub fn of_soak(name: &str, header: &'a Header, result: &SoakResult, ended: bool) -> Self {
         let SoakResult {
             rounds,

@@ -29,7 +29,6 @@ pub struct Secret(String);
 
 impl Secret {
     /// Wraps `text` so that it is not displayed.
-    #[must_use]
     pub fn new(text: String) -> Self {
         Self(text)
     }
@@ -215,7 +214,6 @@ const USAGE: &str = "write postgres://user@host:port/database or mysql://user@ho
 
 impl Address {
     /// True if `text` looks like the URL of a database.
-    #[must_use]
     pub fn is_url(text: &str) -> bool {
         dbms_of(text).is_some()
     }
@@ -425,13 +423,11 @@ impl Address {
     }
 
     /// True if the server is reached through a local socket.
-    #[must_use]
     pub fn is_socket(&self) -> bool {
         self.host.starts_with('/')
     }
 
     /// True if the connection stays on this machine: a socket, or a loopback address.
-    #[must_use]
     pub fn is_local(&self) -> bool {
         let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
         self.is_socket() || self.host == "localhost" || self.host.parse().is_ok_and(is_loopback)
@@ -461,14 +457,12 @@ fn is_ipv6(host: &str) -> bool {
 }
 
 /// True if `text` begins like a URL: `scheme://`.
-#[must_use]
 pub fn has_scheme(text: &str) -> bool {
     text.split_once("://")
         .is_some_and(|(scheme, _)| !scheme.is_empty() && scheme.bytes().all(is_of_scheme))
 }
 
 /// True if `text` has `password=`, as libpq's settings have it, in any case and with blanks.
-#[must_use]
 pub fn names_password(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     let mut after = text.split("password").skip(1).map(str::trim_start);
@@ -477,7 +471,6 @@ pub fn names_password(text: &str) -> bool {
 
 /// True if `text` may contain a password: as a URL, with any scheme and in any form, or as
 /// `password=`.
-#[must_use]
 pub fn may_hold_password(text: &str) -> bool {
     let url = text.split_once("://");
     let signs = ["@", "%40"];
@@ -491,7 +484,6 @@ pub fn may_hold_password(text: &str) -> bool {
 
 /// `text` as errors may show it. If a URL may contain a password, only its scheme is shown, and its
 /// host if that part is unambiguous; of other text that names a password, nothing.
-#[must_use]
 pub fn shown(text: &str) -> Cow<'_, str> {
     if !may_hold_password(text) {
         return Cow::Borrowed(text);
@@ -646,7 +638,6 @@ impl Access {
     }
 
     /// The password for the server at `address`.
-    #[must_use]
     pub fn password(&self, address: &Address) -> Option<&Secret> {
         let mut passwords = self.passwords.iter();
         let (_, password) = passwords.find(|(server, _)| server == address)?;
@@ -661,7 +652,6 @@ impl Access {
 
     /// The servers of rank `rank` of `size`: every server is used by one rank, or, if there are more
     /// ranks than servers, every rank uses one server.
-    #[must_use]
     pub fn of_rank(&self, rank: usize, size: usize) -> Self {
         let first = rank % self.servers.len();
         let own = self.servers.iter().skip(first).step_by(size.max(1));
@@ -676,7 +666,6 @@ impl Access {
     }
 
     /// The kind of database of the servers.
-    #[must_use]
     pub fn dbms(&self) -> Dbms {
         self.servers[0].dbms
     }
@@ -694,7 +683,6 @@ impl Access {
     }
 
     /// Warns if a password leaves this machine without TLS because the user requested so.
-    #[must_use]
     pub fn clear_text_warning(&self) -> Option<Finding> {
         let in_clear = |address: &&Address| {
             let has_password = self.password(address).is_some();
@@ -717,7 +705,6 @@ impl Access {
 
 /// The password for `address` from `~/.pgpass` (or the file in `PGPASSFILE`). As in libpq, a file
 /// that others may read is ignored: then the second value says so.
-#[must_use]
 pub fn from_pgpass(path: &Path, address: &Address) -> (Option<Secret>, Option<String>) {
     use std::os::unix::fs::PermissionsExt;
     let Ok(metadata) = std::fs::metadata(path) else {

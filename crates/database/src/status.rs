@@ -71,9 +71,6 @@ impl ServerStatus {
     }
 
     /// What each active session waits for right now, with the number of sessions; `CPU` is nothing.
-    ///
-    /// # Errors
-    /// As [`ServerStatus::counters`].
     pub fn waits(&mut self) -> Result<BTreeMap<String, u64>, String> {
         match &mut self.connection {
             StatusConnection::Postgres(connection) => connection.waits(),

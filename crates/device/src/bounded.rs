@@ -125,7 +125,6 @@ pub fn leave(what: &str, returned: Arc<AtomicBool>) {
 }
 
 /// What the threads that were left behind still wait for.
-#[must_use]
 pub fn left_behind() -> Vec<String> {
     let left = lock();
     let waiting = left

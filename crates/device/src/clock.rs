@@ -27,7 +27,6 @@ pub enum Clock {
 
 impl Clock {
     /// Creates a clock on the machine's time; now is zero.
-    #[must_use]
     pub fn real() -> Self {
         Self::Real {
             origin: Instant::now(),
@@ -35,7 +34,6 @@ impl Clock {
     }
 
     /// Creates a virtual clock that stays at zero until somebody waits on it.
-    #[must_use]
     pub fn simulated() -> Self {
         Self::Virtual {
             now: Arc::new(AtomicU64::new(0)),
@@ -43,14 +41,12 @@ impl Clock {
     }
 
     /// True if waiting on this clock takes no real time.
-    #[must_use]
     pub fn is_virtual(&self) -> bool {
         matches!(self, Self::Virtual { .. })
     }
 
     /// Nanoseconds since the clock was created.
     #[inline]
-    #[must_use]
     pub fn now(&self) -> Nanos {
         match self {
             Self::Real { origin } => nanos(origin.elapsed()),
@@ -70,7 +66,6 @@ impl Clock {
 }
 
 /// CPU time of all threads of this process, user and system.
-#[must_use]
 pub fn process_cpu() -> Nanos {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Nanos(
@@ -80,7 +75,6 @@ pub fn process_cpu() -> Nanos {
 }
 
 /// The machine's monotonic clock, by which the kernel times its events.
-#[must_use]
 pub fn monotonic() -> Nanos {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Nanos(
@@ -90,7 +84,6 @@ pub fn monotonic() -> Nanos {
 }
 
 /// Time since the machine was started, including sleep. Used for timetables of days.
-#[must_use]
 pub fn since_boot() -> Nanos {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     Nanos(
@@ -100,7 +93,6 @@ pub fn since_boot() -> Nanos {
 }
 
 /// Cost of one reading of the real clock in nanoseconds: the mean of a thousand.
-#[must_use]
 pub fn read_cost_ns() -> f64 {
     const READINGS: u32 = 1000;
     let start = Instant::now();
@@ -111,7 +103,6 @@ pub fn read_cost_ns() -> f64 {
 }
 
 /// Local wall-clock time as `yyyy-mm-ddThh:mm:ss` with its offset from UTC, for headers.
-#[must_use]
 pub fn wall_time() -> String {
     jiff::Zoned::now()
         .strftime("%Y-%m-%dT%H:%M:%S%:z")
@@ -119,7 +110,6 @@ pub fn wall_time() -> String {
 }
 
 /// The current wall-clock time, to the second.
-#[must_use]
 pub fn moment() -> Moment {
     wall_time()
         .parse()
@@ -127,19 +117,16 @@ pub fn moment() -> Moment {
 }
 
 /// Time since `began` by the wall clock; zero if the clock was set back to before it.
-#[must_use]
 pub fn gone_since(began: Moment) -> Nanos {
     Nanos::from_secs(u64::try_from(moment().since(began)).unwrap_or(0))
 }
 
 /// Local wall-clock time as `yyyymmdd_hhmm`, for the names of Orion's files.
-#[must_use]
 pub fn file_stamp() -> String {
     jiff::Zoned::now().strftime("%Y%m%d_%H%M").to_string()
 }
 
 /// The wall clock, since 1970.
-#[must_use]
 pub fn since_epoch() -> Nanos {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
@@ -147,7 +134,6 @@ pub fn since_epoch() -> Nanos {
 }
 
 /// A seed that differs from run to run: nanoseconds since 1970.
-#[must_use]
 pub fn fresh_seed() -> u64 {
     since_epoch().0
 }

@@ -25,7 +25,7 @@ const LAYOUTS: CapabilitySet = CapabilitySet::DAC_READ_SEARCH;
 const LARGE_RINGS: CapabilitySet = CapabilitySet::IPC_LOCK;
 
 /// Gives up the rights that the program's file brings. If `is_tracing`, those for tracing stay, to be
-/// used by [`to_trace`] and [`to_read_layouts`] alone. Rights of root, and those that were passed on
+/// used by `to_trace` and `to_read_layouts` alone. Rights of root, and those that were passed on
 /// by the process that started this one (ambient), are the caller's own, and stay.
 ///
 /// To be called first, and by the only thread.

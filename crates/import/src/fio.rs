@@ -20,7 +20,6 @@ use std::collections::BTreeMap;
 const LARGE_FROM: u32 = 128 << 10;
 
 /// True if `text` contains fio's JSON, possibly among other text.
-#[must_use]
 pub fn is_like(text: &str) -> bool {
     !starts(text).is_empty()
 }

@@ -102,7 +102,6 @@ struct Steps {
 type PlacedValue = (u64, u64);
 
 /// True if fio wrote it as a log: its name says what it counts, and its first line has the form.
-#[must_use]
 pub fn is_like(source: Source) -> bool {
     let first = source.text.lines().find(|line| !line.trim().is_empty());
     kind(source.name).is_some() && first.and_then(fields).is_some_and(|(_, count)| count >= 4)

@@ -129,7 +129,6 @@ fn of_device(column: &str) -> Option<&'static str> {
 }
 
 /// True if iostat wrote `text`.
-#[must_use]
 pub fn is_like(text: &str) -> bool {
     let is_head =
         |line: &str| line.starts_with("Device") && (line.contains("%util") || line.contains("tps"));

@@ -78,7 +78,6 @@ impl ImportFormat {
     }
 
     /// Name of the format in options.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             ImportFormat::Fio => "fio",

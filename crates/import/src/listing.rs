@@ -198,9 +198,6 @@ fn contradiction(found: &Listing) -> Option<String> {
 }
 
 /// Names of the columns of any listing, and its rows.
-///
-/// # Errors
-/// As [`read`].
 pub(super) fn columns(source: Source) -> Result<(Vec<String>, Vec<Vec<String>>), Error> {
     let mut all = listings(source.name, source.text)?.into_iter();
     let Some(mut found) = all.next() else {

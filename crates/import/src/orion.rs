@@ -48,7 +48,6 @@ struct OrionContents {
 }
 
 /// True if Orion wrote `text`.
-#[must_use]
 pub fn is_like(text: &str) -> bool {
     // Screens are pasted with what stands above Orion's output.
     const LINES: usize = 100;

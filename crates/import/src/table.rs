@@ -202,7 +202,6 @@ fn field(raw: &str) -> String {
 }
 
 /// True if `text` contains lines with a time and a number.
-#[must_use]
 pub fn is_like(text: &str, columns: &Columns) -> bool {
     let Some(mut rows) = CsvRows::of(text) else {
         return false;
@@ -214,7 +213,6 @@ pub fn is_like(text: &str, columns: &Columns) -> bool {
 }
 
 /// Why `text` is not a table: its first line, and the first field that is not a time or a number.
-#[must_use]
 pub fn why_not(text: &str) -> String {
     let first = text
         .lines()

@@ -15,7 +15,6 @@ impl Order {
     /// Detects the order from the dates of a file. It is day first if some first number cannot be a
     /// month, and month first if some second number cannot. Also returns whether the dates
     /// decide it. If not, dates with slashes are read as in the USA.
-    #[must_use]
     pub fn of<'a>(texts: impl Iterator<Item = &'a str>) -> (Self, bool) {
         let (mut shown, mut usual) = (None, Self::MonthFirst);
         let mut told = true;
@@ -83,7 +82,6 @@ impl Numbers {
 const SEPARATORS: [char; 3] = ['/', '.', '-'];
 
 /// The order of the dates of a file, and notes about the assumptions.
-#[must_use]
 pub fn manner<'a>(mut texts: impl Iterator<Item = &'a str> + Clone) -> (Order, Vec<String>) {
     let (order, is_shown) = Order::of(texts.clone());
     let mut notes = Vec::new();
@@ -118,7 +116,6 @@ fn has_offset(text: &str) -> bool {
 }
 
 /// Why `text` is not a date and time, as the end of a sentence.
-#[must_use]
 pub fn why_not(text: &str) -> &'static str {
     match Numbers::of(text) {
         Some(date) if date.separator == '-' && date.may_begin_with_year() => {
@@ -131,7 +128,6 @@ pub fn why_not(text: &str) -> &'static str {
 /// Parses the time in `text`: RFC 3339 and similar forms, `11/21/26 15:43:21`, `04/23/2016 10:17:05
 /// AM`, `23.04.2016 10:17`, `23-APR-16 10.17.00.000 AM`, seconds since 1970. Without an offset it
 /// is assumed to be UTC. Returns `None` for `26-03-01`, whose year may be first or last.
-#[must_use]
 pub fn moment(text: &str, order: Order) -> Option<Moment> {
     let text = text.trim();
     if let Ok(moment) = text.parse() {

@@ -129,7 +129,6 @@ pub fn inspect_members(
 /// Objections to writing to each of `members`, even if its path is repeated as confirmation. For
 /// `rigel check`, which does not write. Checks the open files of every process, which takes seconds
 /// with thousands of processes.
-#[must_use]
 pub fn writing(members: &[Opened]) -> Vec<Finding> {
     let refused = |member: &Opened| {
         let named_twice = [member.path().to_path_buf()];
@@ -146,7 +145,6 @@ pub fn writing(members: &[Opened]) -> Vec<Finding> {
 }
 
 /// True if nothing was found that could mislead.
-#[must_use]
 pub fn trustworthy(findings: &[Finding]) -> bool {
     findings
         .iter()

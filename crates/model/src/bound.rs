@@ -35,7 +35,6 @@ impl fmt::Display for Bound {
 }
 
 /// `p99.9` for 0.999.
-#[must_use]
 pub fn quantile_name(quantile: f64) -> String {
     // Six decimals are more than anybody needs, and hide binary rounding.
     let percent = format!("{:.6}", quantile * 100.0);

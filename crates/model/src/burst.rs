@@ -57,7 +57,6 @@ impl Timed {
 impl Demand {
     /// The highest ratio of a ten-second window to its hour; `None` if the intervals are longer than
     /// ten seconds, have no times, or cover too little.
-    #[must_use]
     pub fn burst(&self) -> Option<Burst> {
         let timed: Vec<Timed> = self.intervals.iter().filter_map(Timed::of).collect();
         let first = timed.first()?.begin;

@@ -46,7 +46,6 @@ impl DemandKind {
     ];
 
     /// The kind in words: `random reads`.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::RandomReads => "random reads",
@@ -62,7 +61,6 @@ impl DemandKind {
     }
 
     /// True for reads.
-    #[must_use]
     pub fn is_read(self) -> bool {
         matches!(
             self,
@@ -86,7 +84,6 @@ pub struct LatencyShare {
 
 impl LatencyShare {
     /// True if both are of the same bucket.
-    #[must_use]
     pub fn is_same_bucket(&self, other: &LatencyShare) -> bool {
         let bits = |one: &LatencyShare| (one.low_us.to_bits(), one.high_us.map(f64::to_bits));
         bits(self) == bits(other)
@@ -163,13 +160,11 @@ pub struct DemandInterval {
 
 impl DemandInterval {
     /// The stream of a kind.
-    #[must_use]
     pub fn stream(&self, kind: DemandKind) -> Option<&DemandStream> {
         self.streams.iter().find(|stream| stream.kind == kind)
     }
 
     /// I/O operations per second of all streams whose rate is known.
-    #[must_use]
     pub fn operations_per_s(&self) -> f64 {
         self.streams.iter().filter_map(|stream| stream.per_s).sum()
     }
@@ -197,7 +192,6 @@ pub struct Demand {
 
 impl Demand {
     /// The interval with the most I/O operations, and the share of intervals with fewer.
-    #[must_use]
     pub fn busiest(&self) -> Option<(&DemandInterval, f64)> {
         let rate = DemandInterval::operations_per_s;
         let busiest = self
@@ -214,7 +208,6 @@ impl Demand {
 
     /// The interval that `at` names, and the share of intervals with fewer I/O operations; `None` if
     /// there is no such interval.
-    #[must_use]
     pub fn interval_at(&self, at: DemandAt) -> Option<(&DemandInterval, f64)> {
         /// Share of the busiest intervals that p95 leaves out, in percent.
         const LEFT_OUT_PERCENT: usize = 5;

@@ -44,7 +44,6 @@ impl Error {
     }
 
     /// What is wrong, without the hint.
-    #[must_use]
     pub fn what(&self) -> &str {
         match self {
             Self::Usage { what, .. } | Self::Failed { what, .. } => what,
@@ -52,7 +51,6 @@ impl Error {
     }
 
     /// What to do about it; empty if that is unknown or said already.
-    #[must_use]
     pub fn hint(&self) -> &str {
         match self {
             Self::Usage { hint, .. } | Self::Failed { hint, .. } => hint,
@@ -60,7 +58,6 @@ impl Error {
     }
 
     /// The process's exit status for this error: 1 for a failure, 2 for wrong usage.
-    #[must_use]
     pub fn exit_status(&self) -> u8 {
         match self {
             Self::Usage { .. } => 2,

@@ -3,7 +3,6 @@
 use crate::{DemandInterval, DemandKind, DemandStream};
 
 /// A stream with a rate and a size.
-#[must_use]
 pub fn stream(kind: DemandKind, per_s: f64, bytes: Option<f64>) -> DemandStream {
     DemandStream {
         kind,
@@ -19,7 +18,6 @@ pub fn stream(kind: DemandKind, per_s: f64, bytes: Option<f64>) -> DemandStream 
 }
 
 /// An hour with these streams.
-#[must_use]
 pub fn interval(streams: Vec<DemandStream>) -> DemandInterval {
     DemandInterval {
         label: "awr.html".into(),

@@ -93,7 +93,6 @@ pub struct VolumeMember {
 impl TargetFacts {
     /// The first difference between these members and `later` ones, in words; `None` if they are
     /// the same files and devices, of the same size.
-    #[must_use]
     pub fn difference(&self, later: &TargetFacts) -> Option<String> {
         if let (Some(then), Some(now)) = (&self.server, &later.server) {
             let facts = |server: &ServerFacts| {

@@ -29,7 +29,6 @@ macro_rules! finding_names {
             pub const ALL: &[FindingName] = &[$(FindingName::$variant,)+];
 
             /// As it stands in reports and journals, in kebab case.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
                     $(FindingName::$variant => $name,)+
@@ -313,7 +312,6 @@ impl Finding {
     }
 
     /// True if the finding has this name.
-    #[must_use]
     pub fn is(&self, name: FindingName) -> bool {
         self.name == name.name()
     }

@@ -75,7 +75,6 @@ pub struct Invocation<R> {
 
 impl<R> Invocation<R> {
     /// A request with default options.
-    #[must_use]
     pub fn of(request: R) -> Self {
         Self {
             request,

@@ -21,20 +21,17 @@ pub struct Moment {
 
 impl Moment {
     /// A moment in UTC, from seconds since 1970-01-01T00:00:00Z; `None` outside the calendar.
-    #[must_use]
     pub fn from_unix_seconds(seconds: i64) -> Option<Self> {
         Timestamp::from_second(seconds).ok()?;
         Some(Self { seconds, offset: 0 })
     }
 
     /// Seconds since 1970-01-01T00:00:00Z.
-    #[must_use]
     pub fn unix_seconds(self) -> i64 {
         self.seconds
     }
 
     /// The moment this many seconds later, or earlier if negative; the offset stays.
-    #[must_use]
     pub fn plus_seconds(self, seconds: i64) -> Self {
         Self {
             seconds: self.seconds.saturating_add(seconds),
@@ -43,19 +40,16 @@ impl Moment {
     }
 
     /// Seconds from `earlier` to this moment; negative if `earlier` is later.
-    #[must_use]
     pub fn since(self, earlier: Moment) -> i64 {
         self.seconds.saturating_sub(earlier.seconds)
     }
 
     /// Seconds since 1970-01-01T00:00:00 in local time, for axes of local time.
-    #[must_use]
     pub fn wall_seconds(self) -> i64 {
         self.seconds.saturating_add(i64::from(self.offset))
     }
 
     /// The same moment with the UTC offset of `other`.
-    #[must_use]
     pub fn by_the_clock_of(self, other: Moment) -> Self {
         Self {
             offset: other.offset,
@@ -64,37 +58,31 @@ impl Moment {
     }
 
     /// Seconds since local midnight.
-    #[must_use]
     pub fn second_of_day(self) -> u32 {
         u32::try_from(self.wall_seconds().rem_euclid(86_400)).expect("less than a day")
     }
 
     /// Days since 1970-01-01 on the local calendar.
-    #[must_use]
     pub fn day(self) -> i64 {
         self.wall_seconds().div_euclid(86_400)
     }
 
     /// Local date, `2016-04-23`.
-    #[must_use]
     pub fn date(self) -> String {
         self.local().strftime("%Y-%m-%d").to_string()
     }
 
     /// Local time of day, `10:17`.
-    #[must_use]
     pub fn time(self) -> String {
         self.local().strftime("%H:%M").to_string()
     }
 
     /// Local date and time without the offset, for display: `2016-04-23 10:17`.
-    #[must_use]
     pub fn short(self) -> String {
         self.local().strftime("%Y-%m-%d %H:%M").to_string()
     }
 
     /// Local date and time to a resolution: `2016-04-23 10:17:05`.
-    #[must_use]
     pub fn shown(self, resolution: Resolution) -> String {
         match resolution {
             Resolution::Minutes => self.short(),
@@ -122,7 +110,6 @@ pub enum Resolution {
 
 impl Resolution {
     /// The resolution for events that are this many seconds apart.
-    #[must_use]
     pub fn of_steps(seconds: f64) -> Self {
         const MINUTES: f64 = 300.0;
         if seconds < MINUTES {

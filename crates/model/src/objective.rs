@@ -26,7 +26,6 @@ pub struct Objective(pub Measure);
 
 impl Objective {
     /// The objective as a bound on a quantile; `None` if it is on something else.
-    #[must_use]
     pub fn bound(self) -> Option<Bound> {
         match self.0 {
             Measure::Quantile(quantile, latency) => Some(Bound { latency, quantile }),

@@ -22,7 +22,6 @@ impl Kind {
     pub const ALL: [Kind; 4] = [Kind::Read, Kind::Write, Kind::Log, Kind::Scan];
 
     /// The name in reports.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Kind::Read => "read",
@@ -34,7 +33,6 @@ impl Kind {
 
     /// Its index in [`Kind::ALL`], for tables by kind.
     #[inline]
-    #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -88,7 +86,6 @@ pub enum Cause {
 
 impl Cause {
     /// The cause in words: `short transfer`, the system's error text, or the database's code.
-    #[must_use]
     pub fn name(self) -> String {
         match self {
             Cause::Errno(number) => std::io::Error::from_raw_os_error(number).to_string(),
@@ -124,7 +121,6 @@ fn state_in_words(code: &str) -> &'static str {
 impl Outcome {
     /// The outcome of a transfer of `length` bytes whose system call returned `result`: a count of
     /// bytes, or a negative error number.
-    #[must_use]
     pub fn of_transfer(result: i64, length: u32) -> Self {
         if result == i64::from(length) {
             Outcome::Done

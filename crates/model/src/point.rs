@@ -167,7 +167,6 @@ pub enum ActiveRanks {
 
 impl ActiveRanks {
     /// True if `rank` measures.
-    #[must_use]
     pub const fn includes(self, rank: u32) -> bool {
         match self {
             Self::All => true,
@@ -177,7 +176,6 @@ impl ActiveRanks {
     }
 
     /// How many of `size` ranks measure.
-    #[must_use]
     pub fn count(self, size: u32) -> u32 {
         match self {
             Self::All => size,
@@ -187,7 +185,6 @@ impl ActiveRanks {
     }
 
     /// Machine-readable name.
-    #[must_use]
     pub fn name(self) -> String {
         match self {
             Self::All => "all".into(),
@@ -256,13 +253,11 @@ pub enum Step {
 
 impl Coordinates {
     /// A cell of a matrix of small and large loads.
-    #[must_use]
     pub const fn cell(small: u32, large: u32) -> Self {
         Self::Cell { small, large }
     }
 
     /// Small I/O in a closed loop, without a second stream.
-    #[must_use]
     pub const fn at_depth(depth: u32) -> Self {
         Self::Depth {
             depth,
@@ -271,7 +266,6 @@ impl Coordinates {
     }
 
     /// The step of the point, without its load.
-    #[must_use]
     pub const fn step(self) -> Step {
         match self {
             Self::Cell { .. } => Step::Cell,
@@ -298,7 +292,6 @@ impl Coordinates {
     }
 
     /// Outstanding I/Os, threads or sessions of the point's main stream, or its in-flight limit.
-    #[must_use]
     pub const fn outstanding(self) -> u32 {
         match self {
             Self::Depth { depth, .. }
@@ -329,7 +322,6 @@ impl Coordinates {
     }
 
     /// The multiple of a demand.
-    #[must_use]
     pub fn multiple(self) -> Option<f64> {
         if let Self::Multiple { thousandths } = self {
             Some(f64::from(thousandths) / 1e3)
@@ -339,7 +331,6 @@ impl Coordinates {
     }
 
     /// The ranks that measure the point, of a run with several.
-    #[must_use]
     pub const fn active_ranks(self) -> ActiveRanks {
         match self {
             Self::Hosts { active, .. } => active,
@@ -349,7 +340,6 @@ impl Coordinates {
     }
 
     /// The depth of a closed loop of a curve, or its sessions.
-    #[must_use]
     pub const fn depth(self) -> Option<u32> {
         match self {
             Self::Depth { depth, .. } => Some(depth),
@@ -359,7 +349,6 @@ impl Coordinates {
     }
 
     /// Offered operations per second of an open loop.
-    #[must_use]
     pub const fn rate(self) -> Option<u64> {
         if let Self::Rate { rate_per_s, .. } = self {
             Some(rate_per_s)
@@ -370,7 +359,6 @@ impl Coordinates {
 
     /// Operations per second that each rank offers in a round of some of the ranks; `None` in a
     /// closed loop, and for other points.
-    #[must_use]
     pub const fn rate_of_each(self) -> Option<u64> {
         match self {
             Self::Hosts { rate_per_s, .. } if rate_per_s > 0 => Some(rate_per_s),
@@ -379,7 +367,6 @@ impl Coordinates {
     }
 
     /// Small I/Os of a cell without large ones.
-    #[must_use]
     pub const fn small_alone(self) -> Option<u32> {
         if let Self::Cell { small, large: 0 } = self {
             Some(small)
@@ -389,7 +376,6 @@ impl Coordinates {
     }
 
     /// Large I/Os of a cell without small ones.
-    #[must_use]
     pub const fn large_alone(self) -> Option<u32> {
         if let Self::Cell { small: 0, large } = self {
             Some(large)
@@ -400,7 +386,6 @@ impl Coordinates {
 
     /// Small and large outstanding I/Os, as Orion counts them. Point seeds and the CSV report use
     /// this pair.
-    #[must_use]
     pub const fn small_and_large(self) -> (u32, u32) {
         match self {
             Self::Cell { small, large } => (small, large),
@@ -420,7 +405,6 @@ impl Coordinates {
     }
 
     /// The point's name in options: `4,1`, `depth:8`, `rate:12000`.
-    #[must_use]
     pub fn name(&self) -> String {
         match self {
             Self::Cell { small, large } => format!("{small},{large}"),
@@ -459,7 +443,6 @@ impl Coordinates {
     }
 
     /// One word for CSV: the name without a load that has its own column.
-    #[must_use]
     pub fn step_name(&self) -> String {
         match self {
             Self::Cell { .. } => "cell".into(),
@@ -503,7 +486,6 @@ impl Layer {
     ];
 
     /// Machine-readable name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Layer::Async => "async",
@@ -516,7 +498,6 @@ impl Layer {
     }
 
     /// Its number in reports: `1` to `4`, `4a` and `4b`.
-    #[must_use]
     pub fn number(self) -> &'static str {
         match self {
             Layer::Async => "1",
@@ -529,7 +510,6 @@ impl Layer {
     }
 
     /// True if a database's sessions read the blocks.
-    #[must_use]
     pub fn is_database(self) -> bool {
         !matches!(self, Layer::Async | Layer::Sync)
     }
@@ -632,7 +612,6 @@ const WINDOWS_MOST: u64 = 1 << 18;
 impl Until {
     /// The width of the windows of a measurement that ends this way: `usual`, or a multiple of it
     /// if there would be too many windows.
-    #[must_use]
     pub fn window(self, usual: Nanos) -> Nanos {
         let (Self::Elapsed(most)
         | Self::Precise { most, .. }
@@ -667,7 +646,6 @@ pub struct Point {
 impl Point {
     /// True if `rank` measures this stream of the point: its own ones, and those of no rank. Beside
     /// its neighbours, a rank with a stream of its own has no part in what the others do.
-    #[must_use]
     pub fn is_of_rank(&self, stream: &Stream, rank: u32) -> bool {
         let is_own = |stream: &Stream| stream.rank == Some(rank);
         let takes_part =
@@ -676,7 +654,6 @@ impl Point {
     }
 
     /// The width of windows for measurements of a minute and more.
-    #[must_use]
     pub const fn second() -> Nanos {
         Nanos::from_secs(1)
     }
@@ -710,7 +687,6 @@ pub struct Stream {
 
 impl Stream {
     /// The kinds of operation that can occur, in the order of [`Kind::ALL`].
-    #[must_use]
     pub fn kinds(&self) -> Vec<Kind> {
         self.sql
             .as_ref()
@@ -742,7 +718,6 @@ pub enum Load {
 
 impl Load {
     /// Number of slots for outstanding operations that the load needs.
-    #[must_use]
     pub fn slots(self) -> u32 {
         match self {
             Load::Closed { depth } => depth,
@@ -779,7 +754,6 @@ impl Mix {
     };
 
     /// The kinds that can occur in this mix.
-    #[must_use]
     pub fn kinds(self) -> &'static [Kind] {
         match (self.writes, self.durable) {
             (Ratio::ZERO, _) => &[Kind::Read],
@@ -791,7 +765,6 @@ impl Mix {
     }
 
     /// The kind of its writes.
-    #[must_use]
     pub fn write_kind(self) -> Kind {
         if self.durable { Kind::Log } else { Kind::Write }
     }

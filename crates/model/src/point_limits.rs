@@ -27,7 +27,6 @@ pub struct PointLimits {
 
 impl PointLimits {
     /// The limits of a target of `usable` bytes that was prepared for these points.
-    #[must_use]
     pub fn of(prepared: &[Point], usable: u64, writes: bool, is_database: bool) -> Self {
         let streams = || prepared.iter().flat_map(|point| &point.streams);
         let works = streams().filter_map(|stream| stream.sql);
@@ -132,7 +131,6 @@ impl Stream {
 
 impl Until {
     /// The longest time that the measurement may take; `None` for an amount of work without a limit.
-    #[must_use]
     pub const fn longest(self) -> Option<Nanos> {
         match self {
             Self::Elapsed(most)

@@ -12,7 +12,6 @@ const SCHEMES: [&str; 4] = ["postgres://", "postgresql://", "mysql://", "mariadb
 
 /// `text` with each URL of a server on a local socket as `user@/path (database)`. URLs with a host
 /// are readable, and stay.
-#[must_use]
 pub fn spoken(text: &str) -> Cow<'_, str> {
     if !text.contains("://") {
         return Cow::Borrowed(text);
@@ -77,7 +76,6 @@ fn is_unfit(text: &str) -> bool {
 }
 
 /// Decodes `%2F` and the like; `None` if that gives no text.
-#[must_use]
 pub fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

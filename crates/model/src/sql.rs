@@ -18,7 +18,6 @@ pub enum Dbms {
 
 impl Dbms {
     /// The engine's name in options, and the scheme of its URLs.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Dbms::Postgres => "postgres",
@@ -66,7 +65,6 @@ impl PrivateServer {
     ///
     /// A resumed run needs them again: a journal alone must not decide which program is run, and a
     /// setting may contain a command.
-    #[must_use]
     pub fn confirmed_options(&self) -> String {
         let bin = self
             .bin
@@ -95,13 +93,11 @@ pub struct Tables {
 
 impl Tables {
     /// Bytes of all tables that are read by key.
-    #[must_use]
     pub fn bytes(&self) -> Bytes {
         self.bytes_of(self.scale)
     }
 
     /// Bytes of all tables that are scanned.
-    #[must_use]
     pub fn scanned_bytes(&self) -> Bytes {
         self.bytes_of(self.scan_blocks)
     }
@@ -164,7 +160,6 @@ fn is_one(pipeline: &u32) -> bool {
 
 impl SqlWork {
     /// The default work on `tables`: reads of 64 blocks.
-    #[must_use]
     pub fn reads(tables: Tables) -> Self {
         Self {
             tables,
@@ -182,7 +177,6 @@ impl SqlWork {
     }
 
     /// Number of blocks that one operation of `kind` visits.
-    #[must_use]
     pub fn blocks(&self, kind: Kind) -> u64 {
         match kind {
             Kind::Read => self.read_rows.into(),
@@ -192,7 +186,6 @@ impl SqlWork {
     }
 
     /// Number of blocks, over all tables, among which the positions of its operations lie.
-    #[must_use]
     pub fn extent(&self) -> u64 {
         let spot_end = |spot: HotSpot| spot.first.saturating_add(spot.rows.max(1));
         let last_table = self.hot_spot.map_or(1, spot_end).max(self.tables.scale);
@@ -248,7 +241,6 @@ impl SqlWork {
     }
 
     /// The kinds of operation that can occur.
-    #[must_use]
     pub fn kinds(&self) -> Vec<Kind> {
         let (updates, scans) = (
             self.updates,

@@ -9,7 +9,6 @@ use std::path::Path;
 
 /// `text` for display: characters that control a terminal, or change the direction of text, are
 /// escaped. Line breaks and tabs stay.
-#[must_use]
 pub fn escaped(text: &str) -> Cow<'_, str> {
     let stays = |at: usize, c: char| matches!(c, '\n' | '\t') || text[at..].starts_with("\r\n");
     spelled(
@@ -21,7 +20,6 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
 
 /// A name or a sentence as part of a line: as [`escaped`], with line breaks and tabs escaped, too. A
 /// file may be named like a line of ours, with a hint of its own below.
-#[must_use]
 pub fn in_line(text: &str) -> Cow<'_, str> {
     spelled(
         text,
@@ -40,7 +38,6 @@ pub(crate) fn read_in_line<'de, D: Deserializer<'de>>(from: D) -> Result<String,
 
 /// A word of a command that is printed: as it is where a shell takes it so, else quoted. A word with
 /// line breaks or other control characters is spelled in one line (`$'a\nb'`, of bash, zsh and ksh).
-#[must_use]
 pub fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -61,7 +58,6 @@ pub fn shell_word(word: &str) -> String {
 }
 
 /// As [`shell_word`], of a path.
-#[must_use]
 pub fn shell_path(path: &Path) -> String {
     shell_word(&path.display().to_string())
 }
@@ -84,14 +80,12 @@ pub(crate) fn read_device_name<'de, D: Deserializer<'de>>(from: D) -> Result<Str
 
 /// A JSON document with the same characters escaped, as JSON escapes them. Its meaning does not
 /// change: such characters occur only within strings, and other control characters never occur.
-#[must_use]
 pub fn escaped_json(document: &str) -> Cow<'_, str> {
     let drives = |_, c| drives_a_terminal(c) && !c.is_ascii_whitespace();
     spelled(document, drives, |c| format!("\\u{:04x}", u32::from(c)))
 }
 
 /// True for control characters, and for those that change the direction of text.
-#[must_use]
 pub fn drives_a_terminal(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -24,25 +24,21 @@ impl Nanos {
     pub const MAX: Nanos = Nanos(u64::MAX);
 
     /// From whole seconds.
-    #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Nanos(seconds * 1_000_000_000)
     }
 
     /// From whole milliseconds.
-    #[must_use]
     pub const fn from_millis(milliseconds: u64) -> Self {
         Nanos(milliseconds * 1_000_000)
     }
 
     /// From whole microseconds.
-    #[must_use]
     pub const fn from_micros(microseconds: u64) -> Self {
         Nanos(microseconds * 1_000)
     }
 
     /// From seconds, to the nearest nanosecond; negative values and NaN become zero.
-    #[must_use]
     pub fn from_secs_f64(seconds: f64) -> Self {
         #[expect(
             clippy::cast_possible_truncation,
@@ -53,31 +49,26 @@ impl Nanos {
     }
 
     /// From microseconds, to the nearest nanosecond; negative values and NaN become zero.
-    #[must_use]
     pub fn from_micros_f64(us: f64) -> Self {
         Self::from_secs_f64(us / 1e6)
     }
 
     /// In seconds.
-    #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
     /// In microseconds.
-    #[must_use]
     pub fn as_micros_f64(self) -> f64 {
         self.0 as f64 / 1e3
     }
 
     /// The sum; saturates at the maximum.
-    #[must_use]
     pub const fn plus(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(other.0))
     }
 
     /// Time from `earlier` to here; zero if `earlier` is later.
-    #[must_use]
     pub const fn since(self, earlier: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }
@@ -94,7 +85,6 @@ impl fmt::Display for Nanos {
 impl Nanos {
     /// In the largest unit below the value, with three significant digits: `850 ns`, `12.3 µs`,
     /// `4.56 ms`, `7.89 s`. The unit begins with a space.
-    #[must_use]
     pub fn number_and_unit(self) -> (String, &'static str) {
         let nanos = self.0 as f64;
         let (value, unit) = match self.0 {
@@ -110,7 +100,6 @@ impl Nanos {
 
     /// In the largest unit without a fraction, such as `1500us`; [`Nanos::from_str`] reads it back
     /// exactly.
-    #[must_use]
     pub fn exact(self) -> String {
         let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
         let whole = units.iter().find(|(_, size)| self.0.is_multiple_of(*size));
@@ -181,7 +170,6 @@ impl fmt::Display for Bytes {
 impl Bytes {
     /// In the largest binary unit without a fraction, such as `4GiB`; [`Bytes::from_str`] reads it
     /// back exactly.
-    #[must_use]
     pub fn exact(self) -> String {
         let units = [("GiB", GIB), ("MiB", MIB), ("KiB", KIB)];
         let whole = units
@@ -260,7 +248,6 @@ impl Ratio {
     pub const ONE: Ratio = Ratio(1.0);
 
     /// `percent` / 100; `None` outside `0..=100`.
-    #[must_use]
     pub fn from_percent(percent: f64) -> Option<Self> {
         (0.0..=100.0)
             .contains(&percent)
@@ -268,7 +255,6 @@ impl Ratio {
     }
 
     /// `parts` / 1,000,000; at most one.
-    #[must_use]
     pub const fn from_parts_per_million(parts: u32) -> Self {
         if parts > 1_000_000 {
             Self::ONE
@@ -278,7 +264,6 @@ impl Ratio {
     }
 
     /// `part` / `whole`; one if `part` is larger, or if `whole` is zero.
-    #[must_use]
     pub fn of(part: u64, whole: u64) -> Self {
         if part >= whole {
             Self::ONE
@@ -288,20 +273,17 @@ impl Ratio {
     }
 
     /// As a number between 0 and 1.
-    #[must_use]
     pub fn get(self) -> f64 {
         self.0
     }
 
     /// One minus this fraction.
-    #[must_use]
     pub fn complement(self) -> Self {
         Ratio(1.0 - self.0)
     }
 
     /// In percent with the fewest decimals that [`Ratio::from_str`] reads back exactly, such as
     /// `0.5%`.
-    #[must_use]
     pub fn exact(self) -> String {
         let text = |decimals| format!("{:.decimals$}%", self.0 * 100.0);
         // A number that was parsed from percent needs no more decimals than an f64 has digits.

@@ -103,7 +103,6 @@ impl ClockOffset {
 
     /// Change of the offset from `earlier` to this one, in parts per million of the time between
     /// them; 0 if that is less than the bounds allow to know.
-    #[must_use]
     pub fn drift_ppm_since(self, earlier: Self) -> f64 {
         let change = self.ahead_ns.saturating_sub(earlier.ahead_ns);
         let unsure = self.bound.plus(earlier.bound);
@@ -115,7 +114,6 @@ impl ClockOffset {
     }
 
     /// A moment of rank 0's clock on this one.
-    #[must_use]
     pub fn of_root(self, at: Nanos) -> Nanos {
         Nanos(at.0.saturating_add_signed(self.ahead_ns))
     }

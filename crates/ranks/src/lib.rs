@@ -103,7 +103,6 @@ pub struct RankMember {
 
 impl RankMember {
     /// A rank of this version of the program.
-    #[must_use]
     pub fn of_this_program(host: String, boot_id: String) -> Self {
         Self {
             host,
@@ -114,7 +113,6 @@ impl RankMember {
     }
 
     /// Digest of a command line, without the program, and the directory that it is given in.
-    #[must_use]
     pub fn digest_of(arguments: impl Iterator<Item = OsString>, directory: &Path) -> String {
         let mut digest = digest::Context::new(&digest::SHA256);
         for argument in arguments {
@@ -319,57 +317,48 @@ impl Ranks {
     }
 
     /// Number of this rank, from 0.
-    #[must_use]
     pub fn rank(&self) -> usize {
         self.shared.rank
     }
 
     /// Number of ranks.
-    #[must_use]
     pub fn size(&self) -> usize {
         self.size
     }
 
     /// True for rank 0, which plans, judges and writes.
-    #[must_use]
     pub fn is_root(&self) -> bool {
         self.shared.rank == 0
     }
 
     /// The address of the rank at the other end of the first connection: for all but rank 0, that of
     /// rank 0.
-    #[must_use]
     pub fn peer_address(&self) -> Option<IpAddr> {
         let stream = &self.shared.links.first()?.stream;
         stream.peer_addr().ok().map(|address| address.ip())
     }
 
     /// Who the ranks are, by rank.
-    #[must_use]
     pub fn members(&self) -> &[RankMember] {
         &self.members
     }
 
     /// The clock of this rank; other ranks' offsets are between such clocks.
-    #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.shared.clock
     }
 
     /// The rank that was lost, if one was.
-    #[must_use]
     pub fn lost(&self) -> Option<&Loss> {
         self.shared.lost.get()
     }
 
     /// The status with which rank 0 ended the run, once it has.
-    #[must_use]
     pub fn ended(&self) -> Option<u8> {
         self.shared.ended.get().copied()
     }
 
     /// Rank and host in words: `rank 1 on h2`.
-    #[must_use]
     pub fn named(&self, rank: usize) -> String {
         match self.members.get(rank) {
             Some(member) => format!("rank {rank} on {}", member.host),
@@ -378,13 +367,11 @@ impl Ranks {
     }
 
     /// Number of different kernels.
-    #[must_use]
     pub fn hosts(&self) -> usize {
         self.hosts_of(&(0..self.size).collect::<Vec<_>>())
     }
 
     /// Number of different kernels on which these ranks run.
-    #[must_use]
     pub fn hosts_of(&self, ranks: &[usize]) -> usize {
         let members = ranks.iter().filter_map(|rank| self.members.get(*rank));
         let mut boots: Vec<&str> = members.map(|one| &*one.boot_id).collect();
@@ -403,9 +390,6 @@ impl Ranks {
     }
 
     /// Sends a message to all ranks that rank 0 is connected to.
-    ///
-    /// # Errors
-    /// As [`Ranks::send`].
     pub fn send_all(&self, message: &impl Serialize) -> Result<(), Error> {
         let (kind, bytes) = packed(message)?;
         let mut links = self.shared.links.iter();
@@ -446,7 +430,6 @@ impl Ranks {
     }
 
     /// The error for a message that does not say what it should.
-    #[must_use]
     pub fn unreadable(&self, from: usize, why: &str) -> Error {
         Error::failed(
             format!("{} sent what cannot be read: {why}", self.named(from)),
@@ -455,7 +438,6 @@ impl Ranks {
     }
 
     /// The error for a rank that was lost.
-    #[must_use]
     pub fn loss_error(&self) -> Error {
         let (rank, how) = self.lost().map_or((0, "its connection is gone"), |lost| {
             (lost.rank, &*lost.how)
@@ -491,9 +473,6 @@ impl Ranks {
     }
 
     /// Rank 0's side of an exchange whose result it keeps for itself: the values of all, by rank.
-    ///
-    /// # Errors
-    /// As [`Ranks::exchange`].
     pub fn gather<Value: DeserializeOwned + Clone>(
         &self,
         own: &Value,
@@ -512,9 +491,6 @@ impl Ranks {
     }
 
     /// The next message of rank 0.
-    ///
-    /// # Errors
-    /// As [`Ranks::exchange`].
     pub fn from_root<Message: DeserializeOwned>(&self, within: Nanos) -> Result<Message, Error> {
         let due = self.shared.clock.now().plus(within);
         let (_, message) = self
@@ -524,15 +500,11 @@ impl Ranks {
     }
 
     /// Waits until all ranks have come here.
-    ///
-    /// # Errors
-    /// As [`Ranks::exchange`].
     pub fn barrier(&self, within: Nanos) -> Result<(), Error> {
         self.exchange(&(), within).map(drop)
     }
 
     /// The error for a rank that lives and does not answer.
-    #[must_use]
     pub fn no_answer(&self, rank: usize, within: Nanos) -> Error {
         Error::failed(
             format!("{} did not answer in {}", self.named(rank), within.exact()),

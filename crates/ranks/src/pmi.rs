@@ -82,9 +82,6 @@ impl Pmi {
     }
 
     /// Begins on a connection of our own: the server says rank and size to whom it knows by `id`.
-    ///
-    /// # Errors
-    /// As [`Pmi::inherited`].
     pub fn connected(wire: Box<dyn Wire>, id: &str) -> Result<Self, Error> {
         refuse_unwritable("PMI_ID", id)?;
         let mut pmi = Self::new(wire, 0, 0);
@@ -142,13 +139,11 @@ impl Pmi {
     }
 
     /// Number of this rank, from 0.
-    #[must_use]
     pub fn rank(&self) -> usize {
         self.rank
     }
 
     /// Number of ranks.
-    #[must_use]
     pub fn size(&self) -> usize {
         self.size
     }
@@ -186,7 +181,6 @@ impl Pmi {
     }
 
     /// The most that [`Pmi::put`] accepts as text under `key`, in bytes.
-    #[must_use]
     pub fn room(&self, key: &str) -> usize {
         let line = format!("cmd=put kvsname={} key={key} value=", self.space);
         let value = self

@@ -39,7 +39,6 @@ struct AdviceReport<'a> {
 }
 
 /// Advice for `products`, as text.
-#[must_use]
 pub fn text(run: &Run, found: &Calibration, products: &[Product], terms: AdviceTerms) -> String {
     let warnings = warnings_of(found, &run.header);
     let mut text = heading(&run.header, &warnings);
@@ -68,7 +67,6 @@ pub fn text(run: &Run, found: &Calibration, products: &[Product], terms: AdviceT
 }
 
 /// Advice for `products`, as one JSON document.
-#[must_use]
 pub fn json(run: &Run, found: &Calibration, products: &[Product], terms: AdviceTerms) -> String {
     let header = &run.header;
     let document = AdviceReport {

@@ -66,13 +66,11 @@ fn estimate(figure: Estimate, show: fn(f64) -> String) -> String {
 }
 
 /// The comparison as one JSON document.
-#[must_use]
 pub fn json(found: &ClaimBeside) -> String {
     super::data::document(found)
 }
 
 /// The comparison of `ours` with `theirs`.
-#[must_use]
 pub fn document(ours: &str, theirs: &str, found: &ClaimBeside) -> Document {
     let claim = &found.claim;
     let of = |at: Option<AtLoad>, figure: fn(&AtLoad) -> Estimate, show: fn(f64) -> String| {

@@ -30,13 +30,11 @@ pub struct Names<'a> {
 
 impl Names<'_> {
     /// The common prefix of the run's files: `mytest_20110510_2303`.
-    #[must_use]
     pub fn prefix(&self) -> String {
         format!("{}_{}", self.testname, self.stamp)
     }
 
     /// The path of a file, such as `summary.txt`.
-    #[must_use]
     pub fn path(&self, file: &str) -> PathBuf {
         PathBuf::from(format!("{}_{file}", self.prefix()))
     }
@@ -46,7 +44,6 @@ impl Names<'_> {
 pub type Member<'a> = (&'a Path, u64);
 
 /// All six files, as suffix of the name and text.
-#[must_use]
 pub fn files(
     request: &OrionRequest,
     names: &Names<'_>,
@@ -64,7 +61,6 @@ pub fn files(
 }
 
 /// The text that is printed before the targets are examined.
-#[must_use]
 pub fn banner(request: &OrionRequest, names: &Names<'_>) -> String {
     format!(
         "ORION: ORacle IO Numbers -- Version {}\n{}\nCalibration will take approximately {} \
@@ -77,7 +73,6 @@ pub fn banner(request: &OrionRequest, names: &Names<'_>) -> String {
 
 /// A more accurate estimate than Orion's, printed below the banner, for the `left` data points
 /// still to be run: it includes the warm-up and not the idle cell.
-#[must_use]
 pub fn estimate_line(request: &OrionRequest, left: usize) -> String {
     let (range, cells) = (request.estimate_seconds(), request.cells().len());
     let share = |seconds: &u64| seconds * left as u64 / cells.max(1) as u64;
@@ -103,7 +98,6 @@ pub fn estimate_line(request: &OrionRequest, left: usize) -> String {
 
 /// The lines that `-verbose` prints when the point of `cell` begins; empty for a cell of another
 /// matrix.
-#[must_use]
 pub fn verbose_lines(request: &OrionRequest, cell: Coordinates) -> String {
     let number = request.number_of(cell);
     number.map_or_else(String::new, |number| {
@@ -115,7 +109,6 @@ pub fn verbose_lines(request: &OrionRequest, cell: Coordinates) -> String {
 }
 
 /// `summary.txt`.
-#[must_use]
 pub fn summary(
     request: &OrionRequest,
     names: &Names<'_>,
@@ -203,7 +196,6 @@ fn settings(request: &OrionRequest) -> String {
 }
 
 /// The end of the summary, which is also printed at the end of the run.
-#[must_use]
 pub fn result_block(request: &OrionRequest, points: &[PointRecord]) -> String {
     let cells = complete_cells(request, points);
     let mut blocks = Vec::new();
@@ -239,7 +231,6 @@ pub fn result_block(request: &OrionRequest, points: &[PointRecord]) -> String {
 }
 
 /// `mbps.csv`: large I/O in MiB per second; rows from 1.
-#[must_use]
 pub fn mbps_csv(request: &OrionRequest, points: &[PointRecord]) -> String {
     let (columns, rows) = (request.small_columns(), without_idle(request.large_rows()));
     csv(&columns, &rows, &complete_cells(request, points), |cell| {
@@ -248,7 +239,6 @@ pub fn mbps_csv(request: &OrionRequest, points: &[PointRecord]) -> String {
 }
 
 /// `iops.csv`: small I/O in operations per second; columns from 1.
-#[must_use]
 pub fn iops_csv(request: &OrionRequest, points: &[PointRecord]) -> String {
     let (columns, rows) = (without_idle(request.small_columns()), request.large_rows());
     csv(&columns, &rows, &complete_cells(request, points), |cell| {
@@ -257,7 +247,6 @@ pub fn iops_csv(request: &OrionRequest, points: &[PointRecord]) -> String {
 }
 
 /// `lat.csv`: mean response time of small I/O in microseconds; columns from 1.
-#[must_use]
 pub fn lat_csv(request: &OrionRequest, points: &[PointRecord]) -> String {
     let (columns, rows) = (without_idle(request.small_columns()), request.large_rows());
     csv(&columns, &rows, &complete_cells(request, points), |cell| {
@@ -266,7 +255,6 @@ pub fn lat_csv(request: &OrionRequest, points: &[PointRecord]) -> String {
 }
 
 /// `hist.txt`: the histogram of every class and kind of every point, one line per non-empty bucket.
-#[must_use]
 pub fn hist_txt(names: &Names<'_>, points: &[PointRecord]) -> String {
     let mut text = format!(
         "# ORION VERSION {} {}: latency histograms\n# point, class, kind, from us (inclusive), to \
@@ -301,7 +289,6 @@ pub fn hist_txt(names: &Names<'_>, points: &[PointRecord]) -> String {
 }
 
 /// `trace.txt`: one line for every second and class of every point.
-#[must_use]
 pub fn trace_txt(names: &Names<'_>, points: &[PointRecord]) -> String {
     let mut text = format!(
         "# ORION VERSION {} {}: every second of every data point\n# point, class, second, reads, \

@@ -30,7 +30,6 @@ const RUNS_IN_TEXT_MAX: usize = 6;
 const PANELS_MAX: usize = 12;
 
 /// Prepares a run for a comparison.
-#[must_use]
 pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
     let (header, result) = (&run.header, frame::result(run));
     let is_more_planned = header
@@ -50,7 +49,6 @@ struct ComparisonReport<'a> {
 }
 
 /// The comparison as one JSON document.
-#[must_use]
 pub fn json(comparison: &Comparison) -> String {
     let (conclusion, findings) = (comparison.conclusion(), comparison.findings());
     super::data::document(&ComparisonReport {
@@ -61,7 +59,6 @@ pub fn json(comparison: &Comparison) -> String {
 }
 
 /// The report of these runs, with `found` as their comparison; the first run is the baseline.
-#[must_use]
 pub fn document(runs: &[(&Run, &Subject)], found: &Comparison) -> Document {
     let names = found.names.join(", ");
     Document {

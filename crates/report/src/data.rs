@@ -97,7 +97,6 @@ struct RunReport<'a> {
 }
 
 /// The report of a run as one JSON document.
-#[must_use]
 pub fn json(run: &Run, result: &RunResult) -> String {
     json_with(run, result, &[])
 }
@@ -160,7 +159,6 @@ fn json_with(run: &Run, result: &RunResult, each_host: &[HostsAtLoad]) -> String
 
 /// The report of a run as CSV: a header line, then one line for every class of every point. Columns
 /// are only added at the end, never renamed or removed.
-#[must_use]
 pub fn csv(points: &[PointSummary]) -> String {
     let mut table = CsvTable::new(
         "small,large,class,io_bytes,outstanding,done,failed,iops,mib_per_s,mean_us,deviation_us,\

@@ -299,7 +299,6 @@ pub enum Merge {
 
 impl Merge {
     /// Combines finite values; `None` if there are none.
-    #[must_use]
     pub fn of(self, values: &[f64]) -> Option<f64> {
         let finite: Vec<f64> = values
             .iter()

@@ -68,7 +68,6 @@ fn workload(request: &FitRequest) -> String {
 }
 
 /// Several targets and what each carries, best first, as lines of text.
-#[must_use]
 pub fn fits(all: &[(&str, &Path, &FitResult)]) -> String {
     let mut ranked: Vec<&(&str, &Path, &FitResult)> = all.iter().collect();
     ranked.sort_by(|(.., one), (.., other)| {

@@ -7,7 +7,6 @@ use rigel_analyse::{Conclusion, PointSummary, RunResult};
 use rigel_model::{Moment, Target};
 
 /// The results of a run.
-#[must_use]
 pub fn result(run: &Run) -> RunResult {
     let usable = run.header.facts.usable.0;
     let is_more_planned =

@@ -56,7 +56,6 @@ pub use fit::fits;
 pub use frame::result;
 
 /// The report of a run.
-#[must_use]
 pub fn document(run: &Run, result: &RunResult) -> Document {
     let header = &run.header;
     let frame = frame(header, result.conclusion(header));
@@ -105,7 +104,6 @@ pub fn with_each_host(run: &Run, mut document: Document) -> Result<Document, Err
 
 /// The same report with how the run ended, if it had several ranks and did not end well: for a
 /// journal that is no longer written.
-#[must_use]
 pub fn with_end(run: &Run, mut document: Document) -> Document {
     document.sections.extend(ranks::end(run));
     document
@@ -134,7 +132,6 @@ fn cut_off(run: &Run) -> Option<Section> {
 }
 
 /// The report as CSV.
-#[must_use]
 pub fn csv(result: &RunResult) -> String {
     match result {
         RunResult::Soak(found) => soak::csv(found),

@@ -28,7 +28,6 @@ fn after(started: &str, point: &PointSummary) -> String {
 
 /// The row of `DBA_RSRC_IO_CALIBRATE` that corresponds to this run: whole numbers, with the latency
 /// in milliseconds at the rate of `MAX_IOPS`, as in Oracle.
-#[must_use]
 pub fn oracle_row(run: &Run, found: &Calibration) -> String {
     let whole = |figure: Option<f64>| {
         figure.map_or_else(|| "-".to_string(), |figure| format!("{figure:.0}"))

@@ -36,7 +36,6 @@ const ROWS_MAX: usize = 1000;
 
 /// The report of a soak. It needs only the header: the journal of a soak of weeks is never in
 /// memory as a whole.
-#[must_use]
 pub fn document(header: &Header, result: &SoakResult) -> Document {
     let workload = workload(header);
     let mut document = of_series(header, result, frame(header, result.conclusion(header)));
@@ -522,7 +521,6 @@ fn cut(cut: &CutRounds, to: Resolution) -> String {
 
 /// The rounds as CSV: a header line, then one line per round. Columns are only added at the end,
 /// never renamed or removed.
-#[must_use]
 pub fn csv(result: &SoakResult) -> String {
     let mut table = CsvTable::new(
         "round,begin,seconds,done,failed,asked,rate,mean_us,p50_us,p99_us,max_us,end,kept,device,\
@@ -592,7 +590,6 @@ struct SoakReport<'a> {
 }
 
 /// The report as one JSON document.
-#[must_use]
 pub fn json(header: &Header, result: &SoakResult) -> String {
     let report = SoakReport {
         head: Head::of(header),

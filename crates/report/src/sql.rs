@@ -458,7 +458,6 @@ const AWR_HEAD: &str = "FILE|SESSIONS|ELAPSED|DB CPU|DB Tm|EXECUTES|LIO|PREADS|R
 
 /// One line per point in the format of SLOB's `awr_info`, with its header. Figures that the server
 /// does not report are empty.
-#[must_use]
 pub fn awr_lines(run: &Run, points: &[PointSummary]) -> String {
     let block = run
         .header

@@ -27,7 +27,6 @@ const WRITTEN_MAX: usize = 8;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Renders a document.
-#[must_use]
 pub fn render(document: &Document, extent: Extent) -> String {
     let document = &document.in_words();
     let mut text = wrapped("", &document.heading, 2, WIDTH);

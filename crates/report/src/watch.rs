@@ -21,7 +21,6 @@ const HEADLINES_MAX: usize = 4;
 
 /// The report of a watch. It needs only the header: a journal of weeks is never in memory as a
 /// whole.
-#[must_use]
 pub fn document(header: &Header, found: &WatchResult) -> Document {
     let what = what(header);
     let mut sections: Vec<Section> = Vec::new();
@@ -53,7 +52,6 @@ pub fn document(header: &Header, found: &WatchResult) -> Document {
 }
 
 /// The report as one JSON document.
-#[must_use]
 pub fn json(header: &Header, found: &WatchResult) -> String {
     #[derive(Serialize)]
     struct WatchReport<'a> {
@@ -75,7 +73,6 @@ pub fn json(header: &Header, found: &WatchResult) -> String {
 }
 
 /// The report as CSV: a line for each stream of each source in each interval.
-#[must_use]
 pub fn csv(found: &WatchResult) -> String {
     let mut table = CsvTable::new("begun,seconds,source,stream,per_s,p99_us");
     for source in &found.sources {

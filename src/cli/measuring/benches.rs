@@ -32,9 +32,6 @@ pub(super) struct Benches(Vec<(Option<Layer>, Bench)>);
 
 impl Benches {
     /// Prepares all of them.
-    ///
-    /// # Errors
-    /// As [`Bench::prepare`].
     pub(super) fn prepare(
         job: &Job,
         stop: &AtomicBool,
@@ -247,9 +244,6 @@ fn own_target(target: &Target, own: Option<&Access>) -> Target {
 }
 
 /// The only bench of a run without layers.
-///
-/// # Errors
-/// As [`Bench::prepare`].
 pub(super) fn only(job: &Job, stop: &AtomicBool, listen: &mut Listen) -> Result<Bench, Error> {
     let part = parts(job).swap_remove(0);
     prepare(job, &part, stop, listen)

@@ -64,9 +64,6 @@ pub(in crate::cli) fn resume(
 
 /// Measures the rounds that rank 0 begins; called at the other ranks. `begin` makes a new run;
 /// `resumed` is the directory of one that is resumed.
-///
-/// # Errors
-/// As [`measure`].
 pub(in crate::cli) fn follow(
     ranks: &Ranks,
     resumed: Option<&Path>,

@@ -38,7 +38,6 @@ pub struct AdviceTerms<'a> {
 }
 
 /// Advice for `products`, as far as the figures were measured.
-#[must_use]
 pub fn advise(
     found: &Calibration,
     header: &Header,
@@ -69,7 +68,6 @@ pub fn advise(
 
 /// Names of all findings above a note, each once: from the check before the run, the run as a
 /// whole, and its points.
-#[must_use]
 pub fn warnings_of(found: &Calibration, header: &Header) -> Vec<String> {
     let of_points = found.points.iter().flat_map(|point| &point.findings);
     let all = header

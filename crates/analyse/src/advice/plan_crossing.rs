@@ -45,7 +45,6 @@ pub struct PlanTest {
 
 /// The number of rows at which index and sequential plan took the same time, in each round; `None`
 /// for a round in which one was faster throughout.
-#[must_use]
 pub fn crossings(times: &[PlanTime]) -> Vec<Option<f64>> {
     let rounds = times.iter().map(|time| time.round).max().unwrap_or(0);
     (1..=rounds)
@@ -93,7 +92,6 @@ fn cost_at(costs: &PlanCosts) -> Option<f64> {
 
 impl PlanTest {
     /// The test with these times, and the planner's costs at the crossings of [`crossings`].
-    #[must_use]
     pub fn of(
         server: String,
         (table_rows, block): (u64, u32),

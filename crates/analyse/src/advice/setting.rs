@@ -37,7 +37,6 @@ impl Product {
     ];
 
     /// The product's name as its makers write it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Postgres => "PostgreSQL",
@@ -50,7 +49,6 @@ impl Product {
     }
 
     /// The comment marker of the language in which its statements are written.
-    #[must_use]
     pub fn comment(self) -> &'static str {
         match self {
             Self::Postgres | Self::Mysql | Self::Oracle => "--",

@@ -30,7 +30,6 @@ pub struct ClaimBeside {
 }
 
 /// Puts `ours` beside the latest of `claims`; `None` if there is no claim.
-#[must_use]
 pub fn beside(claims: &[ClaimedCalibration], ours: &Calibration) -> Option<ClaimBeside> {
     let claim = claims.last()?;
     let bound_ms = claim.asked_latency_ms.unwrap_or(BOUND_MS);

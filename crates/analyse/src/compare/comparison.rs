@@ -113,7 +113,6 @@ pub struct Comparison {
 
 /// Compares the first of `runs` with each of the others, one run a side. `slower_limit` is the
 /// allowed slowdown as a fraction, if the user gave one.
-#[must_use]
 pub fn compare(runs: &[Subject], slower_limit: Option<Ratio>) -> Comparison {
     let sides: Vec<Side> = runs.iter().map(Side::of).collect();
     compare_sides(&sides, slower_limit)
@@ -121,7 +120,6 @@ pub fn compare(runs: &[Subject], slower_limit: Option<Ratio>) -> Comparison {
 
 /// Compares the first of `sides` with each of the others. `slower_limit` is the allowed slowdown as
 /// a fraction, if the user gave one.
-#[must_use]
 pub fn compare_sides(sides: &[Side], slower_limit: Option<Ratio>) -> Comparison {
     let conditions = conditions(sides);
     let mut figures = rows_at_loads(sides);
@@ -167,20 +165,17 @@ pub fn compare_sides(sides: &[Side], slower_limit: Option<Ratio>) -> Comparison 
 
 impl Comparison {
     /// True if every side is a single run.
-    #[must_use]
     pub fn is_of_single_runs(&self) -> bool {
         self.sides.iter().all(|side| side.runs.len() == 1)
     }
 
     /// True if the figures of `scope` in this run are of different work than the baseline's; they
     /// are not compared.
-    #[must_use]
     pub fn is_of_other_work(&self, run: usize, scope: Scope) -> bool {
         is_of_other_work(&self.conditions, run, scope)
     }
 
     /// True if there is a ratio between this run and the baseline for at least one figure or load.
-    #[must_use]
     pub fn has_common(&self, run: usize) -> bool {
         let at_load = self
             .points
@@ -207,7 +202,6 @@ fn is_of_other_work(conditions: &[Condition], run: usize, scope: Scope) -> bool 
 
 impl LoadChange {
     /// True if `other` is another class at the same load of the same run.
-    #[must_use]
     pub fn is_beside(&self, other: &LoadChange) -> bool {
         self.run == other.run && self.load == other.load && self.class != other.class
     }

@@ -48,7 +48,6 @@ pub enum FigureUnit {
 
 impl FigureUnit {
     /// True for figures of counted events, of which there may be none.
-    #[must_use]
     pub fn is_of_events(self) -> bool {
         matches!(self, Self::PerMinute | Self::TimeShare)
     }
@@ -89,7 +88,6 @@ struct LogError {
 
 impl Figure {
     /// A figure with an unknown error.
-    #[must_use]
     pub fn unknown(value: f64) -> Self {
         Self {
             estimate: Estimate {
@@ -101,7 +99,6 @@ impl Figure {
     }
 
     /// A figure with the error of `mean`.
-    #[must_use]
     pub fn of_mean(value: f64, mean: Option<Mean>) -> Self {
         let Some(mean) = mean.filter(|mean| mean.value > 0.0) else {
             return Self::unknown(value);
@@ -121,7 +118,6 @@ impl Figure {
     }
 
     /// A quantile with its interval and the degrees of freedom of its error.
-    #[must_use]
     pub fn of_quantile(value: f64, known: Option<(Limits, f64)>) -> Self {
         let usable = |(interval, _): &(Limits, f64)| interval.low > 0.0 && interval.contains(value);
         let Some((interval, degrees)) = known.filter(usable) else {
@@ -154,7 +150,6 @@ impl Figure {
     ///
     /// `None` without figures. A figure that is not above zero has no logarithm, and one without a
     /// direction is not judged: then the plain mean is shown, without an error.
-    #[must_use]
     pub fn of_runs(figures: &[Figure], unit: FigureUnit) -> Option<Self> {
         if let [one] = figures {
             return Some(*one);
@@ -204,7 +199,6 @@ impl Figure {
 
     /// A figure with a symmetric interval, such as a mean over several loads, and the degrees of
     /// freedom of its error.
-    #[must_use]
     pub fn of_estimate(estimate: Estimate, degrees: f64) -> Self {
         let half = estimate
             .interval
@@ -227,13 +221,11 @@ impl Figure {
     }
 
     /// True if its interval is a confidence interval, from a known error.
-    #[must_use]
     pub fn is_known(&self) -> bool {
         self.error.is_some()
     }
 
     /// A figure between two values that were tried; its random error is unknown.
-    #[must_use]
     pub fn within(value: f64, interval: Option<Interval>) -> Self {
         Self {
             estimate: Estimate {
@@ -288,7 +280,6 @@ struct Errors {
 impl Change {
     /// The change from `before` to `after`; `more_is_better` as for a rate. `None` unless both are
     /// above zero.
-    #[must_use]
     pub fn of(before: &Figure, after: &Figure, more_is_better: bool) -> Option<Self> {
         let (one, other) = (before.estimate, after.estimate);
         if one.value <= 0.0 || other.value <= 0.0 {
@@ -320,7 +311,6 @@ impl Change {
 
     /// The change of the rate of events, of which fewer are better. `ratio` is infinite if there
     /// were none before.
-    #[must_use]
     pub(super) fn of_events(ratio: f64, counted: CountPair) -> Self {
         let interval = Some(counted.limits());
         Self {
@@ -333,7 +323,6 @@ impl Change {
     }
 
     /// A change with this standard error of the ratio's logarithm, where less is better.
-    #[must_use]
     pub(super) fn of_less(ratio: f64, spread: Spread) -> Self {
         let arm = (t_quantile(spread.degrees) * spread.error).exp();
         let interval = Some(Limits {
@@ -353,7 +342,6 @@ impl Change {
     }
 
     /// True if it is a ratio of counts of events.
-    #[must_use]
     pub fn is_counted(&self) -> bool {
         self.counted.is_some()
     }
@@ -361,7 +349,6 @@ impl Change {
     /// The probability that chance alone makes the ratio differ from `limit` this far to this side,
     /// if `limit` is the true ratio; 0.5 if the error to this side is unknown. `None` if no
     /// error is known.
-    #[must_use]
     pub(super) fn chance(&self, limit: f64) -> Option<f64> {
         if let Some(counted) = self.counted {
             return Some(counted.chance(limit));
@@ -418,7 +405,6 @@ pub(super) fn beyond(t: f64, degrees: f64) -> f64 {
 /// weight of each. The probability of rejecting any true one is at most `level`, whatever their
 /// dependence: Holm's stepwise Bonferroni, with weights (Scandinavian Journal of Statistics 6,
 /// 1979, section 5).
-#[must_use]
 pub(super) fn holm(weighted: &[(f64, f64)], level: f64) -> Vec<bool> {
     let scaled = |index: usize| weighted[index].0 / weighted[index].1;
     let mut order: Vec<usize> = (0..weighted.len()).collect();

@@ -61,7 +61,6 @@ pub struct FigureOverTime {
 
 impl OverTime {
     /// The figures of a series of rounds, ascending by time, and of its analysis.
-    #[must_use]
     pub fn of_rounds(rounds: &[Round], found: &Predictability) -> Self {
         type Of = fn(&Round) -> Option<f64>;
         let max = series_figures(&values(rounds, |round| round.max_us));
@@ -109,7 +108,6 @@ impl OverTime {
     }
 
     /// The figures of imported series. Of two with the same name, the first counts.
-    #[must_use]
     pub fn of_imported(all: &[Imported]) -> Self {
         let series = all.iter().flat_map(|one| match &one.figures {
             Figures::Series(series) => series.as_slice(),
@@ -140,14 +138,12 @@ impl OverTime {
     }
 
     /// The figure of this name and unit.
-    #[must_use]
     pub fn figure(&self, name: &str, unit: FigureUnit) -> Option<Figure> {
         let same = |one: &&FigureOverTime| one.name == name && one.unit == unit;
         self.figures.iter().find(same).map(|one| one.figure)
     }
 
     /// Number of rounds, or samples of the longest series; `None` for a run at loads.
-    #[must_use]
     pub fn rounds(&self) -> Option<usize> {
         self.courses.iter().map(|course| course.values.len()).max()
     }

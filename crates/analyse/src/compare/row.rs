@@ -57,7 +57,6 @@ impl Row {
     }
 
     /// True if no side has such an event.
-    #[must_use]
     pub fn has_no_event(&self) -> bool {
         let is_zero = |figure: &Option<Figure>| figure.is_some_and(|it| it.estimate.value <= 0.0);
         self.unit.is_of_events() && self.figures.iter().all(is_zero)

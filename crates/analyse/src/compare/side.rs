@@ -15,7 +15,6 @@ pub struct Side<'s, 'a> {
 
 impl<'s, 'a> Side<'s, 'a> {
     /// A side of one run.
-    #[must_use]
     pub fn of(run: &'s Subject<'a>) -> Self {
         Self {
             name: run.name.clone(),
@@ -79,7 +78,6 @@ pub struct SideRun {
 
 impl ComparedSide {
     /// The side as it is reported.
-    #[must_use]
     pub fn of(side: &Side) -> Self {
         let run = |run: &Subject| SideRun {
             name: run.name.clone(),

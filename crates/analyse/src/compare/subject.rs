@@ -71,7 +71,6 @@ impl Scope {
 
 impl Term {
     /// True if the request decides it, and not the server that was found.
-    #[must_use]
     pub fn is_requested(&self) -> bool {
         !self.name.starts_with("server") && self.name != "buffer cache"
     }

@@ -11,7 +11,6 @@ use rigel_model::{Finding, FindingName, Severity, in_line, shell_word};
 
 impl Comparison {
     /// The verdict on each side but the baseline, and on the slowdown limit, if one was given.
-    #[must_use]
     pub fn conclusion(&self) -> Conclusion {
         let verdicts = self.verdicts.iter().map(|verdict| self.sentence(verdict));
         let sentences: Vec<String> = verdicts
@@ -161,7 +160,6 @@ impl Comparison {
 
     /// Warnings about the runs, by name, and notes on what is unknown of them; each run's own
     /// report has the details.
-    #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (side, compared) in self.sides.iter().enumerate() {
@@ -180,7 +178,6 @@ impl Comparison {
     }
 
     /// Why this figure of the side has no ratio to the baseline's.
-    #[must_use]
     pub fn without_ratio(&self, row: &Row, side: usize) -> &'static str {
         if self.is_of_other_work(side, row.scope) {
             return "not compared";

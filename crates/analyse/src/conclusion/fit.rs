@@ -119,7 +119,6 @@ fn on_hosts(found: &FitResult, group: &RankGroup) -> Option<String> {
 }
 
 /// `the busiest of 24 intervals of PROD (2016-04-23 12:59, 60 min)`.
-#[must_use]
 pub fn interval_in_words(request: &FitRequest) -> String {
     let which = match (request.at, request.intervals) {
         (_, 1) => "the demand".into(),
@@ -165,13 +164,11 @@ fn with_objectives(request: &FitRequest, found: &FitResult) -> String {
 }
 
 /// `random reads p99 < 2 ms`.
-#[must_use]
 pub fn objective_of_stream(one: &StreamObjective) -> String {
     format!("{} {}", one.kind.words(), objective_in_words(one.objective))
 }
 
 /// `p99 < 2 ms`.
-#[must_use]
 pub fn objective_in_words(objective: Objective) -> String {
     let limited = |what: &str, limit: Nanos| format!("{what} < {}", bound_in_words(&limit.exact()));
     match objective.0 {

@@ -24,7 +24,6 @@ impl Status {
     pub const ALL: [Self; 4] = [Self::Good, Self::Plain, Self::Warning, Self::Bad];
 
     /// Its name in JSON and metrics.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Good => "good",
@@ -37,7 +36,6 @@ impl Status {
 
 impl RunResult {
     /// The conclusion of a run that began with `header`.
-    #[must_use]
     pub fn conclusion(&self, header: &Header) -> Conclusion {
         match self {
             Self::Matrix(found) => matrix::conclusion(header, found),

@@ -8,7 +8,6 @@ use rigel_model::Severity;
 
 impl SoakResult {
     /// The conclusion of a series; `header` is its journal's header.
-    #[must_use]
     pub fn conclusion(&self, header: &Header) -> Conclusion {
         let mut findings = header.findings.iter().chain(&self.findings);
         let has_warnings = findings.any(|finding| finding.severity != Severity::Note);

@@ -13,7 +13,6 @@ const SOURCES_MAX: usize = 2;
 
 impl WatchResult {
     /// The conclusion of a watch; `header` is its journal's header.
-    #[must_use]
     pub fn conclusion(&self, header: &Header) -> Conclusion {
         if self.intervals == 0 {
             return Conclusion {

@@ -115,7 +115,6 @@ pub struct DemandAgainst {
 
 impl DemandAgainst {
     /// Why the answer is what it is, in words.
-    #[must_use]
     pub fn reason(&self) -> String {
         let of = |fits: Answer| self.streams.iter().find(|one| one.fits == fits);
         let together = |answer: Answer| {
@@ -167,7 +166,6 @@ impl DemandAgainst {
 
 /// The interval of `demand` with the most I/O, beside what `found` measured. `None` if no stream of
 /// it has a rate.
-#[must_use]
 pub fn against(demand: &Demand, found: &Calibration) -> Option<DemandAgainst> {
     let (interval, share_below) = demand.busiest()?;
     let DemandInterval {

@@ -17,7 +17,6 @@ pub enum Answer {
 
 impl Answer {
     /// Whether both are so.
-    #[must_use]
     pub(super) fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::No, _) | (_, Self::No) => Self::No,
@@ -27,7 +26,6 @@ impl Answer {
     }
 
     /// The answer in one word.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Yes => "yes",

@@ -56,7 +56,6 @@ pub struct DatabaseResult {
 
 impl DatabaseResult {
     /// True if any rate or mean of a stream of I/O is known: listings have distributions alone.
-    #[must_use]
     pub fn has_streams(&self) -> bool {
         let intervals = self.demands.iter().flat_map(|demand| &demand.intervals);
         let mut streams = intervals.flat_map(|interval| &interval.streams);
@@ -65,7 +64,6 @@ impl DatabaseResult {
 
     /// Position of the demand that answers for the storage: the sum over all instances if it is
     /// there, else the one with the most operations.
-    #[must_use]
     pub fn main_demand(&self) -> Option<usize> {
         let peak = |demand: &Demand| {
             demand
@@ -87,7 +85,6 @@ struct Derived<'a> {
 }
 
 /// The result of all reports; `None` if there are none.
-#[must_use]
 pub fn database(all: &[Imported]) -> Option<DatabaseResult> {
     let mut derived: Vec<Derived> = Vec::new();
     for one in all {

@@ -160,7 +160,6 @@ const MANY: f64 = 1e9;
 
 impl EventDistribution {
     /// True for an event of storage, as far as its name says so.
-    #[must_use]
     pub fn is_of_storage(&self) -> bool {
         const BEGINNINGS: [&str; 5] = [
             "db file ",
@@ -173,7 +172,6 @@ impl EventDistribution {
     }
 
     /// The bucket that holds a quantile, as far as its bounds are known.
-    #[must_use]
     pub fn bucket_of(&self, quantile: f64) -> Option<&EventBucket> {
         const ROUNDING: f64 = 1e-9;
         let mut buckets = self.buckets.iter();

@@ -257,7 +257,6 @@ pub(super) fn is_impossible_size(bytes: Bounds) -> bool {
 }
 
 /// True if the reads of a row have a possible size, or too few to tell.
-#[must_use]
 pub fn has_possible_reads(row: &IoStatRow) -> bool {
     bytes_per_request(row.reads_per_s, row.read_mib_per_s).is_none_or(|it| !is_impossible_size(it))
 }

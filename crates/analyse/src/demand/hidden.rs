@@ -7,7 +7,6 @@ use rigel_model::{BlockDevice, Finding, FindingName};
 /// Says of a disk without a volatile cache that log writes cannot be distinguished: the kernel
 /// sends it no flushes and drops the mark of forced unit access. `has_database` is true if the
 /// counters of a database are watched too.
-#[must_use]
 pub fn hidden_log_writes(device: &BlockDevice, has_database: bool) -> Option<Finding> {
     if device.write_cache != "write through" {
         return None;
@@ -25,7 +24,6 @@ pub fn hidden_log_writes(device: &BlockDevice, has_database: bool) -> Option<Fin
 }
 
 /// Says that the server `url` hides from this user what others' sessions wait for.
-#[must_use]
 pub fn hidden_waits(url: &str) -> Finding {
     Finding::warning(
         FindingName::WaitsHidden,
@@ -35,7 +33,6 @@ pub fn hidden_waits(url: &str) -> Finding {
 }
 
 /// Says that the server `url` does not measure how long its I/O takes.
-#[must_use]
 pub fn hidden_times(url: &str) -> Finding {
     Finding::note(
         FindingName::TimesHidden,

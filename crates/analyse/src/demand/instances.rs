@@ -24,7 +24,6 @@ pub struct DemandOfInstances {
 
 /// The intervals of these demands at the time that `at` names, by the sum of all; `None` if there is
 /// no time of which all of them have an interval.
-#[must_use]
 pub fn at_one_time(demands: &[Demand], at: DemandAt) -> Option<DemandOfInstances> {
     let (first, others) = demands.split_first()?;
     let is_single = demands.iter().all(|demand| demand.intervals.len() == 1);

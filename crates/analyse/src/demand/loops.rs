@@ -77,7 +77,6 @@ pub struct LoopWitness {
 
 impl LoopWitness {
     /// The second count over the first.
-    #[must_use]
     pub fn ratio(&self) -> f64 {
         self.second.1 / self.first.1
     }

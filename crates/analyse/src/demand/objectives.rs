@@ -64,7 +64,6 @@ pub(super) fn assumed(interval: &DemandInterval, stream: &DemandStream) -> Optio
 }
 
 /// Why an objective was assumed.
-#[must_use]
 pub fn why_assumed(objective: Objective) -> &'static str {
     match objective.0 {
         Measure::Mean(_) => "as good as the database saw it",

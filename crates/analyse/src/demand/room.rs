@@ -17,7 +17,6 @@ use rigel_model::DemandKind;
 
 impl StorageServes {
     /// What `found` measured; the caller adds where.
-    #[must_use]
     pub fn of(found: &Calibration) -> Self {
         let served = |kind: DemandKind, at: AtLoad, within: &str| ServedStream {
             kind,

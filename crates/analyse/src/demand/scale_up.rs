@@ -63,7 +63,6 @@ fn follow(reports: &[&DatabaseReport]) -> bool {
 
 /// The loads of a scale-up series, in order of sessions; empty if the reports are none. Of spools, even
 /// of one, the operations that their sessions counted.
-#[must_use]
 pub fn load_points(reports: &[DatabaseReport]) -> Vec<LoadPoint> {
     let mut of_loops: Vec<LoadPoint> = reports.iter().filter_map(loops::load_point).collect();
     if !of_loops.is_empty() {

@@ -19,7 +19,6 @@ use rigel_model::{
 };
 
 /// The demands of a run, by what it holds; empty if it says nothing about a demand.
-#[must_use]
 pub fn demands(run: &Run) -> Vec<Demand> {
     if !run.watched.is_empty() {
         let mut demands = WatchDemands::default();
@@ -34,7 +33,6 @@ pub fn demands(run: &Run) -> Vec<Demand> {
 }
 
 /// The demands in another tool's figures.
-#[must_use]
 pub fn imported_demands(all: &[Imported]) -> Vec<Demand> {
     let mut found: Vec<Demand> = Vec::new();
     if let Some(database) = database(all) {
@@ -55,7 +53,6 @@ pub fn imported_demands(all: &[Imported]) -> Vec<Demand> {
 
 /// What the reports among another tool's figures say against a demand of which `interval` is offered:
 /// about that interval, and about all of them together.
-#[must_use]
 pub fn demand_findings(all: &[Imported], interval: &DemandInterval) -> Vec<Finding> {
     let Some(database) = database(all) else {
         return Vec::new();

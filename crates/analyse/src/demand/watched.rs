@@ -160,7 +160,6 @@ impl WatchReader {
     }
 
     /// Evaluates the intervals so far.
-    #[must_use]
     pub fn result(self, request: &WatchRequest) -> WatchResult {
         let course = self.sources.first().and_then(course);
         let own = OwnCost {

@@ -91,7 +91,6 @@ impl WatchDemands {
     }
 
     /// The demands; intervals that were cut short are in them only if there are no others.
-    #[must_use]
     pub fn finish(self) -> Vec<Demand> {
         let mut demands = self.demands;
         for demand in &mut demands {

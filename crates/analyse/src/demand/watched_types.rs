@@ -142,7 +142,6 @@ pub struct StreamPoint {
 
 impl WatchedPoint {
     /// Operations per second of all streams.
-    #[must_use]
     pub fn per_s(&self) -> f64 {
         self.streams.iter().map(|stream| stream.per_s).sum()
     }

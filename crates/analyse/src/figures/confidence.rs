@@ -28,20 +28,17 @@ impl From<f64> for Estimate {
 
 impl Estimate {
     /// The lower limit of the interval; the figure itself if it has none.
-    #[must_use]
     pub fn least(self) -> f64 {
         self.interval.map_or(self.value, |limits| limits.low)
     }
 
     /// The upper limit of the interval; the figure itself if it has none.
-    #[must_use]
     pub fn greatest(self) -> f64 {
         let high = self.interval.and_then(|limits| limits.high);
         high.unwrap_or(self.value)
     }
 
     /// The figure in another unit. `factor` must not be negative.
-    #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         Self {
             value: self.value * factor,
@@ -52,7 +49,6 @@ impl Estimate {
     /// The quotient of two figures. The interval is that of independent figures by the delta method
     /// on logarithms: the distances of the limits add up as squares. `None` if either has no
     /// interval with both limits, or a lower limit that is not above zero.
-    #[must_use]
     pub fn over(self, divisor: Self) -> Self {
         let value = self.value / divisor.value;
         let ends = |of: Self| {
@@ -77,7 +73,6 @@ impl Estimate {
 
     /// Half the width of the interval as a fraction of the figure; `None` if one of the limits is
     /// unknown.
-    #[must_use]
     pub fn precision(self) -> Option<f64> {
         self.interval
             .and_then(Limits::both)
@@ -102,7 +97,6 @@ pub struct Confidence {
 
 impl Confidence {
     /// Intervals from the complete windows of `width_s` seconds; `None` if there are too few.
-    #[must_use]
     pub fn of(windows: &[Window], width_s: f64) -> Option<Self> {
         let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
         let sums: Vec<f64> = windows
@@ -169,7 +163,6 @@ pub enum BoundVerdict {
 
 impl BoundVerdict {
     /// Of several verdicts all of which are required: broken if one is, else undecided if one is.
-    #[must_use]
     pub fn all_of(verdicts: impl Iterator<Item = Self>) -> Self {
         verdicts.fold(Self::Kept, |all, verdict| match (all, verdict) {
             (Self::Broken, _) | (_, Self::Broken) => Self::Broken,
@@ -179,7 +172,6 @@ impl BoundVerdict {
     }
 
     /// Of several verdicts one of which is enough: kept if one is, else undecided if one is.
-    #[must_use]
     pub fn any_of(verdicts: impl Iterator<Item = Self>) -> Self {
         verdicts.fold(Self::Broken, |any, verdict| match (any, verdict) {
             (Self::Kept, _) | (_, Self::Kept) => Self::Kept,
@@ -208,7 +200,6 @@ pub struct BoundCheck {
 impl BoundCheck {
     /// Counts the operations within the bound. Failed and unserved operations are not within it. To
     /// be certain, neither are those in a histogram bucket that contains the bound.
-    #[must_use]
     pub fn of(response: &Histogram, missed: u64, bound: Bound) -> Self {
         let within: u64 = response
             .buckets()
@@ -232,7 +223,6 @@ impl BoundCheck {
 
     /// True if `times` as much measured time would show that the bound is kept, provided that the
     /// share stays what it is.
-    #[must_use]
     pub fn would_be_kept(&self, times: f64, bound: Bound) -> bool {
         self.independent
             .is_some_and(|independent| shows_kept(self.share, independent * times, bound))
@@ -240,7 +230,6 @@ impl BoundCheck {
 
     /// True if `times` as much measured time would show that the bound is broken, provided that the
     /// share stays what it is.
-    #[must_use]
     pub fn would_be_broken(&self, times: f64, bound: Bound) -> bool {
         let z = t_quantile(f64::INFINITY);
         self.independent.is_some_and(|independent| {
@@ -267,7 +256,6 @@ impl BoundCheck {
     /// true p99 is called kept in at most 4 % of series, and broken in as many. Of series of 1,000
     /// operations or more whose p99 is a tenth of the bound, 99.9 % are decided; by the share
     /// alone, of some kinds none.
-    #[must_use]
     pub fn of_windows(response: &Histogram, missed: u64, windows: &[Window], bound: Bound) -> Self {
         let plain = Self::of(response, missed, bound);
         let Some(worth) = independent(windows, plain.share, bound) else {
@@ -437,7 +425,6 @@ fn wilson(share: f64, count: f64, z: f64) -> Interval {
 
 /// True if these windows of a running measurement are enough: its figures are as precise as
 /// requested, or the bound is certainly kept or certainly broken.
-#[must_use]
 pub fn is_enough(until: Until, windows: &[Window]) -> bool {
     match until {
         Until::Precise { precision, .. } => is_precise(windows, precision.get()),

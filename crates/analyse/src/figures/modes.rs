@@ -61,7 +61,6 @@ struct ModePart {
 
 /// The modes of `buckets`, which ascend; those without counts may be left out. One for a
 /// distribution with one maximum; none for an empty one.
-#[must_use]
 pub fn modes(buckets: &[CountedRange]) -> Vec<Mode> {
     let all: f64 = buckets.iter().map(|bucket| bucket.count).sum();
     if all.is_nan() || all <= 0.0 {
@@ -180,7 +179,6 @@ fn depth(
 }
 
 /// Modes of times in microseconds in words: `75 % up to 2.05 ms, 25 % above`.
-#[must_use]
 pub fn in_words(modes: &[Mode]) -> String {
     let share = |share: f64| match share * 100.0 {
         percent if percent < 0.95 => "under 1 %".to_string(),

@@ -59,7 +59,6 @@ impl Quantile {
     /// of median and p99 contain the truth in 96 to 97 % of series if windows are independent,
     /// and in 94 to 97 % if they drift up and down. They contain it more often if they are so
     /// narrow that the edges of buckets widen them, or if the tail has few values.
-    #[must_use]
     pub fn of_windows(windows: &[&Histogram], q: f64) -> Option<Quantile> {
         let mut all = Histogram::default();
         windows.iter().for_each(|window| all.merge(window));
@@ -181,7 +180,6 @@ fn parts(window: &Histogram, band: Band) -> [f64; 3] {
 /// with fewer than 20 windows, and of those that end this way, 94 to 95 % contain the truth if
 /// windows are independent, 96 % if they correlate by -0.5, and 92 to 95 % if they correlate by
 /// 0.5.
-#[must_use]
 pub fn precise(counts: &[f64], latencies: &[&Histogram], precision: f64) -> bool {
     // The means first: they are cheap and usually decide.
     looks(counts.len().min(latencies.len())).is_some_and(|looks| {

@@ -1,7 +1,7 @@
 //! How a number becomes text for people: an amount with its unit and its interval.
 //!
 //! Input: a number or an estimate, and its unit. Output: text. The unit chooses the scale, the
-//! decimals and the form of the interval, here and nowhere else. Only charts ([`rigel_report`])
+//! decimals and the form of the interval, here and nowhere else. Only charts (crate `rigel-report`)
 //! and the live view, which have few columns, write shorter numbers. Files that programs read (JSON,
 //! csv, Orion's) have their own formats.
 
@@ -73,7 +73,6 @@ pub struct Amount {
 
 impl Amount {
     /// An estimate in this unit.
-    #[must_use]
     pub fn new(figure: Estimate, unit: AmountUnit) -> Self {
         Self {
             value: figure.value,
@@ -83,7 +82,6 @@ impl Amount {
     }
 
     /// The value with its interval, for a cell of a table: `458 µs (438 to 463)`.
-    #[must_use]
     pub fn in_cell(&self) -> String {
         let (number, unit) = self.unit.write(self.value);
         let between = self.between(unit).map(|between| format!(" ({between})"));
@@ -91,13 +89,11 @@ impl Amount {
     }
 
     /// The interval alone: `438 to 463 µs`; `at least 438 µs` if the upper limit is unknown.
-    #[must_use]
     pub fn range(&self) -> String {
         self.between("").unwrap_or_else(|| UNKNOWN.into())
     }
 
     /// The interval as a fraction of the value: `± 0.4 %`; `± ?` if a limit is unknown.
-    #[must_use]
     pub fn plus_minus(&self) -> String {
         match self.interval {
             Some(_) => format!("± {}", self.precision()),
@@ -107,7 +103,6 @@ impl Amount {
 
     /// Half the width of the interval as a fraction of the value: `0.4 %`; `?` if unknown, or more
     /// than 100 %.
-    #[must_use]
     pub fn precision(&self) -> String {
         let both = self.interval.and_then(Limits::both);
         both.map(|interval| interval.relative(self.value))
@@ -161,67 +156,56 @@ fn shown(value: f64, unit: AmountUnit) -> String {
 }
 
 /// [`AmountUnit::Number`]: `79,941`.
-#[must_use]
 pub fn count(value: f64) -> String {
     shown(value, AmountUnit::Number)
 }
 
 /// [`AmountUnit::PerSecond`]: `5,012/s`.
-#[must_use]
 pub fn per_second(value: f64) -> String {
     shown(value, AmountUnit::PerSecond)
 }
 
 /// [`AmountUnit::MbPerSecond`]: `613 MB/s`.
-#[must_use]
 pub fn mb_per_second(value: f64) -> String {
     shown(value, AmountUnit::MbPerSecond)
 }
 
 /// [`AmountUnit::Microseconds`]: `450 µs`.
-#[must_use]
 pub fn time(us: f64) -> String {
     shown(us, AmountUnit::Microseconds)
 }
 
 /// [`AmountUnit::Percent`]: `12.5 %`.
-#[must_use]
 pub fn percent(share: f64) -> String {
     shown(share, AmountUnit::Percent)
 }
 
 /// [`AmountUnit::RoundedPercent`]: `12 %`, `0.3 %`.
-#[must_use]
 pub fn rounded_percent(share: f64) -> String {
     shown(share, AmountUnit::RoundedPercent)
 }
 
 /// [`AmountUnit::Share`]: `99.95 %`.
-#[must_use]
 pub fn share(share: f64) -> String {
     shown(share, AmountUnit::Share)
 }
 
 /// [`AmountUnit::TimeShare`]: `0 %`, `0.01 %`, `9.8 %`.
-#[must_use]
 pub fn time_share(share: f64) -> String {
     shown(share, AmountUnit::TimeShare)
 }
 
 /// [`AmountUnit::Change`]: `+1.5 %` for 1.015.
-#[must_use]
 pub fn change(factor: f64) -> String {
     shown(factor, AmountUnit::Change)
 }
 
 /// `8 KiB`.
-#[must_use]
 pub fn size(bytes: u32) -> String {
     Bytes(bytes.into()).to_string()
 }
 
 /// Formats a bound such as `20ms@p99` as `20 ms at p99`.
-#[must_use]
 pub fn bound_in_words(bound: &str) -> String {
     let text = bound.replace('@', " at ");
     let unit = text
@@ -236,7 +220,6 @@ pub fn bound_in_words(bound: &str) -> String {
 }
 
 /// Capitalises the first letter.
-#[must_use]
 pub fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| {
@@ -245,7 +228,6 @@ pub fn capital(text: &str) -> String {
 }
 
 /// `a, b and c`; nothing for no words.
-#[must_use]
 pub fn listed<T: AsRef<str>>(words: &[T]) -> String {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     match &words[..] {
@@ -257,14 +239,12 @@ pub fn listed<T: AsRef<str>>(words: &[T]) -> String {
 }
 
 /// `1 interval`, `1,200 requests`: a number of things whose plural is regular.
-#[must_use]
 pub fn counted(number: u64, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {thing}{plural}", count(number as f64))
 }
 
 /// A requested duration: `7 days`, `15 min`, `90 s`.
-#[must_use]
 pub fn lasting(time: Nanos) -> String {
     let seconds = time.as_secs_f64();
     let units = [(86_400.0, "days"), (3600.0, "h"), (60.0, "min")];
@@ -278,7 +258,6 @@ pub fn lasting(time: Nanos) -> String {
 }
 
 /// The length of an interval that was not asked for, rounded: `60 minutes`, `24 hours`, `7 days`.
-#[must_use]
 pub fn rounded_length(seconds: f64) -> String {
     const MINUTE: f64 = 60.0;
     const HOUR: f64 = 60.0 * MINUTE;

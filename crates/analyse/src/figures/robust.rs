@@ -4,7 +4,6 @@
 pub(crate) const MAD_TO_DEVIATION: f64 = 1.4826;
 
 /// The middle value, or the mean of the two in the middle; `None` if there are no values.
-#[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }

@@ -49,25 +49,21 @@ impl Interval {
     }
 
     /// Half the distance between the limits.
-    #[must_use]
     pub fn half_width(self) -> f64 {
         (self.high - self.low) / 2.0
     }
 
     /// True if `value` lies within the limits or on one of them.
-    #[must_use]
     pub fn contains(self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 
     /// True if the two intervals have a value in common.
-    #[must_use]
     pub fn overlaps(self, other: Interval) -> bool {
         self.low <= other.high && other.low <= self.high
     }
 
     /// The interval in another unit. `factor` must not be negative.
-    #[must_use]
     pub fn scaled(self, factor: f64) -> Interval {
         Interval {
             low: self.low * factor,
@@ -76,7 +72,6 @@ impl Interval {
     }
 
     /// Half the width as a fraction of `centre`; infinite if `centre` is zero.
-    #[must_use]
     pub fn relative(self, centre: f64) -> f64 {
         if centre == 0.0 {
             f64::INFINITY
@@ -99,7 +94,6 @@ pub struct Limits {
 
 impl Limits {
     /// Both limits; `None` if the upper one is unknown.
-    #[must_use]
     pub fn both(self) -> Option<Interval> {
         self.high.map(|high| Interval {
             low: self.low,
@@ -108,13 +102,11 @@ impl Limits {
     }
 
     /// True if `value` lies within the known limits.
-    #[must_use]
     pub fn contains(self, value: f64) -> bool {
         self.low <= value && self.high.is_none_or(|high| value <= high)
     }
 
     /// The limits in another unit. `factor` must not be negative.
-    #[must_use]
     pub fn scaled(self, factor: f64) -> Limits {
         Limits {
             low: self.low * factor,
@@ -161,7 +153,6 @@ impl Mean {
     /// compensate for each other, it is on the safe side: 97 % at a correlation of -0.5, and nearly
     /// always if a strict throttle makes up in each window for everything that the previous one
     /// lacked.
-    #[must_use]
     pub fn of_batches(values: &[f64]) -> Option<Mean> {
         let value = mean(values)?;
         let residuals: Vec<f64> = values.iter().map(|single| single - value).collect();
@@ -174,7 +165,6 @@ impl Mean {
     /// in batches, divided by the mean of x; so windows with more operations have more weight.
     /// `None` with fewer than [`BATCHES_MIN`] windows, if the lengths differ, a value is not
     /// finite, or the sum of the denominators is not above zero.
-    #[must_use]
     pub fn of_ratio(numerators: &[f64], denominators: &[f64]) -> Option<Mean> {
         let (above, below) = (mean(numerators)?, mean(denominators)?);
         if numerators.len() != denominators.len() || below <= 0.0 {
@@ -190,7 +180,6 @@ impl Mean {
     }
 
     /// The 95 % confidence interval, by Student's t.
-    #[must_use]
     pub fn interval(&self) -> Interval {
         let half = t_quantile(self.degrees) * self.error;
         Interval {
@@ -200,7 +189,6 @@ impl Mean {
     }
 
     /// The interval of a figure that cannot be negative, such as a rate or a time.
-    #[must_use]
     pub fn limits(&self) -> Limits {
         let Interval { low, high } = self.interval();
         Limits {
@@ -211,7 +199,6 @@ impl Mean {
 
     /// The mean in another unit, such as operations per second from operations per window. `factor`
     /// must not be negative.
-    #[must_use]
     pub fn scaled(self, factor: f64) -> Mean {
         Mean {
             value: self.value * factor,
@@ -250,7 +237,6 @@ impl Mean {
 /// and Satterthwaite. Fieller's theorem is not used: it differs by less than the uncertainty of the
 /// errors as long as both means are known to about 20 %. The delta method always gives an interval
 /// with two limits, and that of `b / a` is its reciprocal.
-#[must_use]
 pub fn ratio(a: &Mean, b: &Mean) -> Option<(f64, Interval)> {
     if a.interval().low <= 0.0 || b.interval().low <= 0.0 {
         return None;
@@ -273,7 +259,6 @@ pub fn ratio(a: &Mean, b: &Mean) -> Option<(f64, Interval)> {
 
 /// `a - b` with its interval, for two means measured independently, by Welch's t (Biometrika 34,
 /// 1947).
-#[must_use]
 pub fn difference(a: &Mean, b: &Mean) -> (f64, Interval) {
     let Spread { error, degrees } = welch((a.error, a.degrees), (b.error, b.degrees));
     let (value, half) = (a.value - b.value, t_quantile(degrees) * error);

@@ -95,7 +95,6 @@ impl CalibrateRequest {
 
     /// The next point on a volume of `usable` bytes after those in `done`; `None` if the search is
     /// complete.
-    #[must_use]
     pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
         let mut points = done.to_vec();
         widen(&mut points);
@@ -132,7 +131,6 @@ impl CalibrateRequest {
     }
 
     /// The unrecorded load before a point: a working set is read once, so that a cache can hold it.
-    #[must_use]
     pub fn warming(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Option<Point> {
         let Coordinates::Within { bytes } = coordinates else {
             return reread::warming(self, coordinates, usable, seed);
@@ -144,7 +142,6 @@ impl CalibrateRequest {
 
     /// One point of each kind with its maximum number of outstanding I/Os, which must be available
     /// before anything begins.
-    #[must_use]
     pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
         let deepest = [
             Coordinates::at_depth(self.depth_max),
@@ -171,7 +168,6 @@ impl CalibrateRequest {
 
     /// The approximate number of visits of a run when `done` are complete; used for the remaining
     /// time.
-    #[must_use]
     pub fn points_expected(&self, done: usize) -> usize {
         const USUAL: usize = 17;
         const RATES_AND_CLOSING: usize = 8;
@@ -183,7 +179,6 @@ impl CalibrateRequest {
     }
 
     /// Usual time of a visit in seconds, warm-up included.
-    #[must_use]
     pub fn point_seconds(&self) -> f64 {
         let measured = self
             .visits()
@@ -212,7 +207,6 @@ impl CalibrateRequest {
     }
 
     /// The point with these coordinates.
-    #[must_use]
     pub fn point(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Point {
         let random = |load, pattern| self.stream(load, Mix::READS, pattern, self.block);
         let stream = match coordinates {
@@ -768,7 +762,6 @@ fn rounded(rate: f64) -> u64 {
 
 impl CalibrateRequest {
     /// Bytes of the largest I/O.
-    #[must_use]
     pub fn largest(&self) -> u64 {
         let log = if self.writes {
             LOG_SIZES[LOG_SIZES.len() - 1]
@@ -779,7 +772,6 @@ impl CalibrateRequest {
     }
 
     /// The unit in which members of a volume are cut, so that no I/O spans two of them.
-    #[must_use]
     pub fn grain(&self) -> u64 {
         let sizes = [u64::from(self.block), u64::from(self.large)];
         let log = if self.writes { &LOG_SIZES[..] } else { &[] };

@@ -18,7 +18,6 @@ const DEPTH_MAX: u32 = 256;
 
 impl CurveRequest {
     /// The next point after those in `done`; `None` if all are done.
-    #[must_use]
     pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
         let mut points = done.to_vec();
         widen(&mut points);
@@ -215,7 +214,6 @@ impl CurveRequest {
     }
 
     /// Points with the maximum number of outstanding I/Os.
-    #[must_use]
     pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
         let deepest = match &self.loads {
             Loads::Depths(depths) => vec![self.depth(depths.iter().copied().max().unwrap_or(1))],
@@ -232,7 +230,6 @@ impl CurveRequest {
     }
 
     /// The approximate number of points when `done` are complete.
-    #[must_use]
     pub fn points_expected(&self, done: usize) -> usize {
         const SEARCH: usize = 9;
         let points = match &self.loads {
@@ -245,7 +242,6 @@ impl CurveRequest {
     }
 
     /// Maximum time of a point in seconds.
-    #[must_use]
     pub fn point_seconds(&self) -> f64 {
         let (most, warm_up) = match self.sql {
             Some(SqlTerms {
@@ -260,7 +256,6 @@ impl CurveRequest {
     }
 
     /// The unit in which members of a volume are cut, so that no I/O spans two of them.
-    #[must_use]
     pub fn grain(&self) -> u64 {
         let beside = self
             .background
@@ -269,7 +264,6 @@ impl CurveRequest {
     }
 
     /// Bytes of the largest I/O.
-    #[must_use]
     pub fn largest(&self) -> u64 {
         u64::from(
             self.length
@@ -278,7 +272,6 @@ impl CurveRequest {
     }
 
     /// True if any operation writes.
-    #[must_use]
     pub fn writes(&self) -> bool {
         self.mix.writes != Ratio::ZERO
             || self

@@ -36,7 +36,6 @@ const TIME_TOTAL: f64 = 20.0;
 impl FitRequest {
     /// The next point on a volume of `usable` bytes after those in `done`; `None` if the search is
     /// complete.
-    #[must_use]
     pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
         let multiple = self.next_multiple(done)?;
         let spent: f64 = done.iter().map(|point| point.measured_s).sum();
@@ -239,7 +238,6 @@ impl FitRequest {
     }
 
     /// The points with the largest and most I/Os: all have the same, or those of each rank.
-    #[must_use]
     pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
         let point = self.point(coordinates(self.highest), self.point_time, usable, seed);
         if self.of_ranks.is_empty() {
@@ -252,21 +250,18 @@ impl FitRequest {
     }
 
     /// The approximate number of points when `done` are complete.
-    #[must_use]
     pub fn points_expected(&self, done: usize) -> usize {
         const USUAL: usize = 8;
         USUAL.max(done)
     }
 
     /// Maximum time of a point in seconds.
-    #[must_use]
     pub fn point_seconds(&self) -> f64 {
         self.time_at(1.0, 0.0).plus(WARM_UP.most).as_secs_f64()
     }
 
     /// Bytes of the largest I/O; each target is one file or device, so nothing has to be divided
     /// into smaller units.
-    #[must_use]
     pub fn largest(&self) -> u64 {
         let of_ranks = self.of_ranks.iter().flat_map(|one| self.offered_by(one));
         let all = self.offered().into_iter().chain(of_ranks);
@@ -276,7 +271,6 @@ impl FitRequest {
     }
 
     /// True if any operation writes.
-    #[must_use]
     pub fn writes(&self) -> bool {
         match self.sessions {
             Some(sessions) => sessions.terms.work.updates != Ratio::ZERO,

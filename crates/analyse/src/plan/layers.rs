@@ -13,13 +13,11 @@ use rigel_model::{
 
 impl LayersRequest {
     /// Smallest difference between runs that matters; points end by time, not by precision.
-    #[must_use]
     pub fn precision() -> Ratio {
         Ratio::of(2, 100)
     }
 
     /// The measured layers, from storage upwards.
-    #[must_use]
     pub fn layers(&self) -> Vec<Layer> {
         Layer::ALL
             .into_iter()
@@ -29,7 +27,6 @@ impl LayersRequest {
     }
 
     /// The work of database sessions at `layer`; `None` for raw I/O.
-    #[must_use]
     pub fn work_of(&self, layer: Layer) -> Option<SqlWork> {
         let (way, read_rows) = match layer {
             Layer::Async | Layer::Sync => return None,
@@ -46,13 +43,11 @@ impl LayersRequest {
     }
 
     /// Bytes of a block.
-    #[must_use]
     pub fn block(&self) -> u32 {
         self.work.tables.block
     }
 
     /// The next point after those in `done`; `None` if all are done.
-    #[must_use]
     pub fn next(&self, seed: u64, done: &[PointSummary]) -> Option<Point> {
         let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates == *wanted);
         self.coordinates()
@@ -110,7 +105,6 @@ impl LayersRequest {
     }
 
     /// The points of `layer` with the maximum number of outstanding I/Os.
-    #[must_use]
     pub fn extremes_of(&self, layer: Layer, seed: u64) -> Vec<Point> {
         let most = self.sessions.iter().copied().max().unwrap_or(1);
         vec![self.point(
@@ -124,7 +118,6 @@ impl LayersRequest {
     }
 
     /// The points of every layer with the maximum number of outstanding I/Os.
-    #[must_use]
     pub fn extremes(&self, seed: u64) -> Vec<Point> {
         self.layers()
             .into_iter()
@@ -133,13 +126,11 @@ impl LayersRequest {
     }
 
     /// Number of points.
-    #[must_use]
     pub fn points_expected(&self) -> usize {
         self.coordinates().len()
     }
 
     /// Maximum time of a point in seconds.
-    #[must_use]
     pub fn point_seconds(&self) -> f64 {
         self.point_time.plus(self.warm_up.most).as_secs_f64()
     }

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 ///
 /// Orion always appends `.lun`, even to a name that ends in it. A user who types the whole file
 /// name means that file, so it is tried second.
-#[must_use]
 pub fn candidates(testname: &str) -> Vec<PathBuf> {
     let mut candidates = vec![PathBuf::from(format!("{testname}.lun"))];
     if is_lun_name(testname) {
@@ -21,7 +20,6 @@ pub fn candidates(testname: &str) -> Vec<PathBuf> {
 }
 
 /// A remark about the list found at `found`; `None` if it is the one that Orion would read.
-#[must_use]
 pub fn remark(testname: &str, found: &Path) -> Option<String> {
     (is_lun_name(testname) && found == Path::new(testname)).then(|| {
         format!(

@@ -57,7 +57,6 @@ pub struct VolumeShape<'a> {
 
 /// The loads of a range up to `max`, without the idle level 0: 1, 2, … up to a step of a twentieth
 /// of the range, then every multiple of the step, and `max` itself.
-#[must_use]
 pub fn levels(max: u32) -> Vec<u32> {
     let step = (max / 20).max(1);
     let mut levels: Vec<u32> = (1..=step.min(max)).collect();
@@ -70,7 +69,6 @@ pub fn levels(max: u32) -> Vec<u32> {
 
 impl OrionRequest {
     /// The request of `-run` alone, for one disk.
-    #[must_use]
     pub fn new(run: RunLevel) -> Self {
         Self {
             run,
@@ -93,7 +91,6 @@ impl OrionRequest {
     }
 
     /// The matrix that is used: the one given, or the run level's default.
-    #[must_use]
     pub fn matrix(&self) -> Matrix {
         self.matrix.unwrap_or(match self.run {
             RunLevel::Normal => Matrix::Detailed,
@@ -133,13 +130,11 @@ impl OrionRequest {
     }
 
     /// The columns of the matrix: small loads, ascending. 0, if present, is the idle column.
-    #[must_use]
     pub fn small_columns(&self) -> Vec<u32> {
         axis(self.matrix().fixes_small(), self.small_max())
     }
 
     /// The rows of the matrix: large loads, ascending. 0, if present, is the idle row.
-    #[must_use]
     pub fn large_rows(&self) -> Vec<u32> {
         axis(self.matrix().fixes_large(), self.large_max())
     }
@@ -162,27 +157,23 @@ impl OrionRequest {
 
     /// The cells that are run, in running order: row by row, the idle row first. The idle cell is
     /// not included.
-    #[must_use]
     pub fn cells(&self) -> Vec<Coordinates> {
         self.counted_cells().filter(|cell| *cell != IDLE).collect()
     }
 
     /// Orion's "Total Data Points": the cells, and the idle cell if the matrix has one.
-    #[must_use]
     pub fn total_data_points(&self) -> u32 {
         u32::try_from(self.counted_cells().count()).unwrap_or(u32::MAX)
     }
 
     /// The number of a cell in Orion's count, from 1, where the idle cell is the first; `None` for
     /// a cell of another matrix.
-    #[must_use]
     pub fn number_of(&self, cell: Coordinates) -> Option<u32> {
         let at = self.counted_cells().position(|counted| counted == cell)?;
         u32::try_from(at + 1).ok()
     }
 
     /// Orion's estimate, which counts the idle cell and no warm-up.
-    #[must_use]
     pub fn estimate_minutes(&self) -> u64 {
         (u64::from(self.total_data_points()) * u64::from(self.duration)).div_ceil(60) + 1
     }
@@ -190,7 +181,6 @@ impl OrionRequest {
     /// Duration of the run in seconds: the minimum, and the maximum if every point needs its whole
     /// warm-up. Reading for `-cache_size` is not included, because its speed is unknown in
     /// advance.
-    #[must_use]
     pub fn estimate_seconds(&self) -> RangeInclusive<u64> {
         let (points, warm_up) = (self.cells().len() as u64, self.warm_up());
         let duration = Nanos::from_secs(self.duration.into());
@@ -202,7 +192,6 @@ impl OrionRequest {
     /// The warm-up before each measurement: the point's own load until it is steady. Minimum: a
     /// quarter of the duration, at most a second. Maximum: half the duration, at least a second
     /// and at most 10 seconds.
-    #[must_use]
     pub fn warm_up(&self) -> WarmUp {
         if self.cache_size == Some(0) {
             return WarmUp::NONE;
@@ -216,19 +205,16 @@ impl OrionRequest {
     }
 
     /// Seconds of a point with the minimum warm-up.
-    #[must_use]
     pub fn point_seconds(&self) -> f64 {
         f64::from(self.duration) + self.warm_up().least.as_secs_f64()
     }
 
     /// True if any cell, or the warming of caches, makes large I/O.
-    #[must_use]
     pub fn uses_large(&self) -> bool {
         self.warms_cache() || self.large_max() > 0
     }
 
     /// True if any cell makes small I/O.
-    #[must_use]
     pub fn uses_small(&self) -> bool {
         self.small_max() > 0
     }
@@ -238,7 +224,6 @@ impl OrionRequest {
     }
 
     /// Bytes of this request's largest I/O.
-    #[must_use]
     pub fn largest_io(&self) -> u64 {
         self.sizes()
             .into_iter()
@@ -248,7 +233,6 @@ impl OrionRequest {
 
     /// The unit in which members of a volume are cut, so that no I/O spans two of them: the least
     /// common multiple of the used sizes.
-    #[must_use]
     pub fn grain(&self) -> u64 {
         self.sizes()
             .into_iter()
@@ -264,7 +248,6 @@ impl OrionRequest {
     }
 
     /// The default of `-stripe`: 1 MiB as in Orion, rounded up to a whole number of grains.
-    #[must_use]
     pub fn default_stripe(&self) -> Bytes {
         Bytes(MIB.next_multiple_of(self.grain().max(1)))
     }
@@ -277,7 +260,6 @@ impl OrionRequest {
     }
 
     /// One point for each of [`cells`](Self::cells), in the same order.
-    #[must_use]
     pub fn points(&self, volume: VolumeShape<'_>, seed: u64) -> Vec<Point> {
         let until = Until::Elapsed(Nanos::from_secs(self.duration.into()));
         let point = |cell: Coordinates| Point {
@@ -361,7 +343,6 @@ impl OrionRequest {
     /// nothing is to be warmed.
     ///
     /// It only reads, whatever `-write` says: warming must not change the data.
-    #[must_use]
     pub fn warming(&self, cell: Coordinates, seed: u64) -> Option<Point> {
         let mib = self.cache_size.filter(|mib| *mib > 0)?;
         let ops = (u64::from(mib) * MIB).div_ceil(self.size_large.max(1).into());
@@ -508,7 +489,6 @@ impl OrionRequest {
 
     /// One sentence for each given option that overrides a default of the run level, or that has no
     /// effect.
-    #[must_use]
     pub fn overrides(&self) -> Vec<String> {
         let mut sentences = Vec::new();
         if self.run != RunLevel::Advanced {

@@ -27,7 +27,6 @@ const DEPTHS_OF_NEIGHBOURS: [u32; 5] = [0, 1, 4, 16, 64];
 /// Only in rounds, and of streams that one rank alone has, the rate is that of each rank. Blocks
 /// are drawn with a seed of the rank's own, and a sequential read begins at a part of the volume of
 /// its own, since a cache that all ranks share would answer the second of them.
-#[must_use]
 pub fn of_rank(point: &Point, rank: u32, size: u32, usable: u64) -> Option<Point> {
     let active = point.coordinates.active_ranks();
     if !active.includes(rank) {

@@ -11,7 +11,6 @@ use rigel_model::{Bound, Bytes, Coordinates, Error, KIB, Nanos, Point, Ratio, Ta
 impl Request {
     /// The next point on a volume of `usable` bytes after those in `done`; `None` if there are no
     /// more.
-    #[must_use]
     pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
         match self {
             Self::Calibrate(request) => request.next(usable, seed, done),
@@ -31,7 +30,6 @@ impl Request {
     }
 
     /// The unrecorded load before a point.
-    #[must_use]
     pub fn warming(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Option<Point> {
         match self {
             Self::Calibrate(request) => request.warming(coordinates, usable, seed),
@@ -48,7 +46,6 @@ impl Request {
 
     /// Points that a bench is prepared for: all of a matrix; of a search, those with the maximum
     /// outstanding.
-    #[must_use]
     pub fn prepared(&self, volume: VolumeShape<'_>, seed: u64) -> Vec<Point> {
         match self {
             Self::Orion(request) => request.points(volume, seed),
@@ -58,7 +55,6 @@ impl Request {
 
     /// Points with the maximum number of outstanding I/Os, which must be available before anything
     /// begins.
-    #[must_use]
     pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
         match self {
             Self::Calibrate(request) => request.extremes(usable, seed),
@@ -71,7 +67,6 @@ impl Request {
     }
 
     /// The approximate number of points when `done` are complete.
-    #[must_use]
     pub fn points_expected(&self, done: usize) -> usize {
         match self {
             Self::Calibrate(request) => request.points_expected(done),
@@ -86,7 +81,6 @@ impl Request {
     }
 
     /// Maximum time of a point in seconds.
-    #[must_use]
     pub fn point_seconds(&self) -> f64 {
         match self {
             Self::Calibrate(request) => request.point_seconds(),
@@ -101,7 +95,6 @@ impl Request {
     }
 
     /// The latency bound that points are judged by, if there is one.
-    #[must_use]
     pub fn bound(&self) -> Option<Bound> {
         match self {
             Self::Calibrate(request) => Some(request.bound),
@@ -116,7 +109,6 @@ impl Request {
     }
 
     /// Requested half-width of a figure's 95 % interval, as a fraction of the figure.
-    #[must_use]
     pub fn precision(&self) -> Ratio {
         match self {
             Self::Calibrate(request) => request.precision,
@@ -129,7 +121,6 @@ impl Request {
     }
 
     /// The work of database sessions; `None` for raw I/O.
-    #[must_use]
     pub fn sql(&self) -> Option<SqlTerms> {
         match self {
             Self::Orion(_)
@@ -144,7 +135,6 @@ impl Request {
     }
 
     /// The tables of the database; `None` for raw I/O.
-    #[must_use]
     pub fn tables(&self) -> Option<Tables> {
         match self {
             Self::Layers(request) => Some(request.work.tables),
@@ -153,13 +143,11 @@ impl Request {
     }
 
     /// True if all points are known before the first is measured.
-    #[must_use]
     pub fn is_known_beforehand(&self) -> bool {
         matches!(self, Self::Orion(_) | Self::Layers(_))
     }
 
     /// The unit in which members of a volume are cut, so that no I/O spans two of them.
-    #[must_use]
     pub fn grain(&self) -> u64 {
         match self {
             Self::Calibrate(request) => request.grain(),
@@ -173,7 +161,6 @@ impl Request {
     }
 
     /// Bytes of the largest I/O.
-    #[must_use]
     pub fn largest(&self) -> u64 {
         match self {
             Self::Calibrate(request) => request.largest(),
@@ -271,7 +258,6 @@ impl Request {
     }
 
     /// True if any point writes.
-    #[must_use]
     pub fn writes(&self) -> bool {
         match self {
             Self::Calibrate(request) => request.writes,

@@ -14,7 +14,6 @@ const WINDOWS: u64 = 4;
 
 impl SoakRequest {
     /// When round `number`, from 1, is due, measured from the soak's start.
-    #[must_use]
     pub fn due(&self, number: u32) -> Nanos {
         Nanos(
             self.every
@@ -24,7 +23,6 @@ impl SoakRequest {
     }
 
     /// The number of the round whose interval contains the time `since` the soak's start.
-    #[must_use]
     pub fn number_at(&self, since: Nanos) -> u32 {
         u32::try_from(since.0 / self.every.0.max(1))
             .unwrap_or(u32::MAX)
@@ -32,7 +30,6 @@ impl SoakRequest {
     }
 
     /// Round `number`, which begins `late`; it ends in time for the next one.
-    #[must_use]
     pub fn point(&self, number: u32, late: Nanos, usable: u64, seed: u64) -> Point {
         let coordinates = Coordinates::Round {
             round: number,
@@ -75,7 +72,6 @@ impl SoakRequest {
     }
 
     /// True if any operation writes.
-    #[must_use]
     pub fn writes(&self) -> bool {
         self.mix.writes != Ratio::ZERO
             || self

@@ -5,14 +5,12 @@ use rigel_model::MIB;
 
 impl ClassSummary {
     /// Bytes per second of its operations.
-    #[must_use]
     pub fn bytes_per_s(&self) -> f64 {
         self.iops * self.operation_bytes()
     }
 
     /// Mean bytes of an operation, rounded: those of an I/O, or of all blocks that an operation of a
     /// database visits.
-    #[must_use]
     pub fn operation_bytes(&self) -> f64 {
         if self.mib_per_s > 0.0 && self.iops > 0.0 {
             (self.mib_per_s * MIB as f64 / self.iops).round()

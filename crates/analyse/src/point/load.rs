@@ -30,7 +30,6 @@ pub struct HostLoad {
 }
 
 /// The load of every device that is in both samples; empty if no time passed between them.
-#[must_use]
 pub fn device_loads(before: &Sample, after: &Sample) -> Vec<(String, DeviceLoad)> {
     let seconds = after.at.since(before.at).as_secs_f64();
     if seconds <= 0.0 {
@@ -56,7 +55,6 @@ pub fn device_loads(before: &Sample, after: &Sample) -> Vec<(String, DeviceLoad)
 }
 
 /// The load of the host; all zero if no time passed between the samples.
-#[must_use]
 pub fn host_load(before: &Sample, after: &Sample) -> HostLoad {
     let mut ticks = [0.0; 8];
     for (tick, (after, before)) in ticks

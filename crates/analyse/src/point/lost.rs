@@ -17,7 +17,6 @@ pub struct LostTime {
 
 impl LostTime {
     /// Finds the phases in the completed operations of consecutive windows of `width_s` seconds.
-    #[must_use]
     pub fn of(counts: &[f64], width_s: f64) -> Self {
         let mut found = Self::default();
         for phase in slow_phases(counts, width_s) {

@@ -151,13 +151,11 @@ pub struct Witnessed {
 
 impl Witnessed {
     /// The second count as a fraction of the first.
-    #[must_use]
     pub fn ratio(&self) -> f64 {
         self.second.1 as f64 / (self.first.1 as f64).max(1.0)
     }
 
     /// True if the two differ by at most a hundredth, or by at most 200 blocks.
-    #[must_use]
     pub fn agrees(&self) -> bool {
         let off = (self.second.1 as f64 - self.first.1 as f64).abs();
         off <= AGREEMENT * self.first.1 as f64 || off <= BLOCKS_BESIDE
@@ -165,7 +163,6 @@ impl Witnessed {
 }
 
 /// Summarises the sessions of a point; `None` if it has none.
-#[must_use]
 pub fn sql(record: &PointRecord) -> Option<SqlSummary> {
     let stream = record.streams.iter().find(|stream| stream.sql.is_some())?;
     let work = stream.sql?;
@@ -504,7 +501,6 @@ fn visited_otherwise(stream: &StreamRecord) -> Option<&'static str> {
 }
 
 /// Warnings about disagreeing counts of a point's sessions; `at` names the point.
-#[must_use]
 pub fn warnings(summary: &SqlSummary, at: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for witness in summary
@@ -543,7 +539,6 @@ pub fn warnings(summary: &SqlSummary, at: &str) -> Vec<Finding> {
 }
 
 /// Converts bytes to units of 2^20 bytes.
-#[must_use]
 pub fn mib(bytes: f64) -> f64 {
     bytes / MIB as f64
 }

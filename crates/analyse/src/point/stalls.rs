@@ -19,14 +19,12 @@ pub struct Stalls {
 
 impl Stalls {
     /// True if there were none.
-    #[must_use]
     pub fn is_none(&self) -> bool {
         self.times == 0
     }
 
     /// Finds the stalls of a closed loop in its operations in consecutive windows of `width_s`
     /// seconds: slow phases of up to five windows. Longer ones are phases or steps.
-    #[must_use]
     pub(super) fn of_counts(counts: &[f64], width_s: f64) -> Self {
         const WINDOWS_MAX: usize = 5;
         let mut found = Self::default();
@@ -49,7 +47,6 @@ impl Stalls {
     /// of sqrt(2 n) operations (as Poisson arrivals and departures do), each of which takes less
     /// than 1/n of the window to serve, or else the rate would not be. Five of these deviations are
     /// allowed. Windows of fewer than ten operations cannot tell.
-    #[must_use]
     pub(super) fn of_responses(windows: &[Window], width_s: f64) -> Self {
         const LEAST_S: f64 = 0.02;
         const TIMES_USUAL: f64 = 2.0;

@@ -41,7 +41,6 @@ pub struct PointStalls {
 
 impl PointStalls {
     /// The stalls in this point; `None` if nothing completed.
-    #[must_use]
     pub fn of(record: &PointRecord) -> Option<Self> {
         // Beside an offered load, a constant load shows nothing more.
         let open: Vec<&StreamRecord> = record

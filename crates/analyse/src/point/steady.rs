@@ -71,7 +71,6 @@ impl SeriesChange {
 /// The series is compared with a straight line and with a step at the place where it fits best.
 /// The error of either change is that of what it leaves unexplained, by batch means: neighbours may
 /// be alike, and the change itself does not count as noise.
-#[must_use]
 pub(super) fn steady(numerators: &[f64], denominators: &[f64]) -> Option<Steady> {
     let residuals = relative(numerators, denominators)?;
     let line = line(&residuals)?;

@@ -255,27 +255,23 @@ const SHORT_VISIT: Nanos = Nanos::from_secs(2);
 
 impl PointSummary {
     /// The step of the point.
-    #[must_use]
     pub fn step(&self) -> Step {
         self.coordinates.step()
     }
 
     /// Outstanding operations of a class in each process that measured: of each rank, or of the
     /// only one.
-    #[must_use]
     pub fn outstanding_each(&self, class: &ClassSummary) -> u32 {
         class.outstanding / self.ranks.unwrap_or(1).max(1)
     }
 
     /// True if this is a closed loop with a depth of `load` small I/Os.
-    #[must_use]
     pub fn is_at_depth(&self, load: f64) -> bool {
         let depth = self.coordinates.depth().or(self.coordinates.small_alone());
         depth.is_some_and(|depth| (f64::from(depth) - load).abs() < 0.5)
     }
 
     /// Number of visits in which the point was measured so far.
-    #[must_use]
     pub fn visits_made(&self) -> usize {
         self.visits.len().max(1)
     }
@@ -313,7 +309,6 @@ impl ClassSummary {
     /// Completed operations per second with their interval. No interval for an offered load that
     /// was not met: windows count operations by due time, and the last ones were never served,
     /// so the windows are not samples of one rate.
-    #[must_use]
     pub fn rate(&self) -> Estimate {
         let known = self.confidence.filter(|_| self.met != Some(RateMet::No));
         Estimate {
@@ -324,7 +319,6 @@ impl ClassSummary {
 
     /// Whether the load is met without failures, and within the bound on response time if there is
     /// one.
-    #[must_use]
     pub fn sustained(&self) -> BoundVerdict {
         if self.is_not_met() {
             return BoundVerdict::Broken;
@@ -339,14 +333,12 @@ impl ClassSummary {
     }
 
     /// True if an offered load was certainly not met, or operations failed.
-    #[must_use]
     pub fn is_not_met(&self) -> bool {
         self.met == Some(RateMet::No) || !self.failed.is_empty()
     }
 
     /// True if the measured operations were met without failures, and kept the bound on response
     /// time if there is one.
-    #[must_use]
     pub fn kept(&self) -> bool {
         !self.is_not_met()
             && self.within.is_none_or(|within| within.kept)
@@ -355,13 +347,11 @@ impl ClassSummary {
 }
 
 /// Summarises a point.
-#[must_use]
 pub fn summarise(record: &PointRecord) -> PointSummary {
     summarise_within(record, None)
 }
 
 /// Summarises a point, and checks its response times against `bound`.
-#[must_use]
 pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSummary {
     let mut classes: Vec<ClassSummary> = record
         .streams
@@ -633,7 +623,6 @@ fn relaxation_s(rate_per_s: f64, p50_us: f64) -> f64 {
 }
 
 /// Summarises latencies; `None` if there are none.
-#[must_use]
 pub fn latency(latencies: &Latencies) -> Option<LatencySummary> {
     let Latencies {
         histogram,

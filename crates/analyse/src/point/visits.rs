@@ -25,14 +25,12 @@ pub struct Variation {
 
 impl Variation {
     /// Half the width of the 95 % interval that it alone gives to a single visit, relative.
-    #[must_use]
     pub fn half_width(&self) -> f64 {
         t_quantile(self.degrees) * self.share
     }
 
     /// True if chance within visits does not explain the variation: the ratio of the variances is
     /// more than three standard deviations above one.
-    #[must_use]
     pub fn is_significant(&self) -> bool {
         const DEVIATIONS: f64 = 3.0;
         let ratio = 1.0 + (self.share / self.within).powi(2);
@@ -55,7 +53,6 @@ fn is_of_group(coordinates: Coordinates, writes: bool) -> bool {
 /// The component of variance between visits in a one-way analysis of variance, by the method of
 /// moments, pooled over the points (Searle, Casella and `McCulloch`, Variance Components, 1992,
 /// chapter 3). All variances are relative to the point's throughput.
-#[must_use]
 pub fn variation(points: &[PointSummary], writes: bool) -> Option<Variation> {
     let (mut excess, mut all_within, mut degrees) = (0.0, 0.0, 0.0);
     for point in points {

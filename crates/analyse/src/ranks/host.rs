@@ -135,7 +135,6 @@ impl HostsAtLoad {
     }
 
     /// The load in words: of each rank, or of all together if it is a rate.
-    #[must_use]
     pub fn load(&self) -> String {
         match (self.coordinates, self.coordinates.rate_of_each()) {
             (_, Some(rate)) => format!("{} by each rank", per_second(rate as f64)),
@@ -151,7 +150,6 @@ impl HostsAtLoad {
     }
 
     /// The host with the highest p99: what waits for all hosts waits for it.
-    #[must_use]
     pub fn worst(&self) -> Option<&HostFigures> {
         let p99 = |host: &HostFigures| host.p99_us.map_or(0.0, |p99| p99.value);
         self.hosts
@@ -161,7 +159,6 @@ impl HostsAtLoad {
 
     /// The hosts with the lowest and the highest rate in a closed loop; in an open one, those that
     /// completed the smallest and the largest part of what was due on them.
-    #[must_use]
     pub fn extremes(&self) -> Option<(&HostFigures, &HostFigures)> {
         let figure = |host: &HostFigures| host.served.unwrap_or(host.iops.value);
         let by_figure =

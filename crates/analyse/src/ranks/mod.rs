@@ -96,7 +96,6 @@ pub struct CacheReach {
 }
 
 /// The results of the ranks of a run; `None` if one process measured alone.
-#[must_use]
 pub fn ranks(run: &Run) -> Option<RanksResult> {
     let group = run.header.ranks.as_deref()?;
     let loads = RankLoads::of(run);
@@ -130,7 +129,6 @@ pub fn ranks(run: &Run) -> Option<RanksResult> {
 
 /// All hosts at every load that all of them measured, in order; empty if one process measured
 /// alone.
-#[must_use]
 pub fn each_load(run: &Run) -> Vec<HostsAtLoad> {
     let Some(group) = run.header.ranks.as_deref() else {
         return Vec::new();

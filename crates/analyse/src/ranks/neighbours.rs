@@ -87,14 +87,12 @@ impl Neighbours {
     }
 
     /// The host while its neighbours waited.
-    #[must_use]
     pub fn alone(&self) -> Option<&NeighboursStep> {
         self.steps.iter().find(|step| step.depth == 0)
     }
 
     /// The load of the neighbours from which on the host's p99 is certainly higher than while they
     /// waited: the interval lies above. `None` if there is no such load.
-    #[must_use]
     pub fn disturbed_from(&self) -> Option<&NeighboursStep> {
         let interval = |step: &NeighboursStep| step.p99_us.and_then(|p99| p99.interval);
         let alone = self.alone().and_then(interval)?.high?;
@@ -105,7 +103,6 @@ impl Neighbours {
     }
 
     /// The highest load of the neighbours.
-    #[must_use]
     pub fn fullest(&self) -> Option<&NeighboursStep> {
         self.steps.last().filter(|step| step.depth > 0)
     }

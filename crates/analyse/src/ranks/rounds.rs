@@ -155,7 +155,6 @@ impl HostRounds {
     }
 
     /// Whether the sum still grew at the end of the ladder.
-    #[must_use]
     pub fn growth(&self) -> LadderGrowth {
         let steps: Vec<LadderGrowth> = self
             .ladder
@@ -175,7 +174,6 @@ impl HostRounds {
 
     /// How many hosts would fill the storage: the sum at the end of the ladder divided by the rate
     /// of one host. `None` unless the sum is known to grow no more.
-    #[must_use]
     pub fn hosts_that_fill(&self) -> Option<f64> {
         if self.growth() != LadderGrowth::Level {
             return None;

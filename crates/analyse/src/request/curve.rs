@@ -18,7 +18,6 @@ pub enum Loads {
 impl Loads {
     /// The maximum number of concurrent database sessions; `in_flight_max` is that of an open loop,
     /// and of the search for the maximum.
-    #[must_use]
     pub fn most_sessions(&self, in_flight_max: u32) -> u32 {
         match self {
             Loads::Depths(depths) => depths.iter().copied().max().unwrap_or(1),
@@ -80,7 +79,6 @@ pub struct CurveRequest {
 
 impl CurveRequest {
     /// Maximum number of operations in flight on a connection; 1 for raw I/O.
-    #[must_use]
     pub fn pipeline(&self) -> u32 {
         self.sql.map_or(1, |terms| terms.work.pipeline)
     }

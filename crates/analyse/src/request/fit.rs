@@ -164,7 +164,6 @@ pub struct FitSessions {
 
 impl FitRequest {
     /// The streams that are offered, at 1 ×, in the order of the demand.
-    #[must_use]
     pub fn offered(&self) -> Vec<OfferedStream> {
         if let Some(sessions) = self.sessions {
             let offered = self.operations().and_then(|asked| {
@@ -181,7 +180,6 @@ impl FitRequest {
     }
 
     /// The streams that one rank offers at 1 ×, of those that all together offer.
-    #[must_use]
     pub fn offered_by(&self, demand: &RankDemand) -> Vec<OfferedStream> {
         let kinds: Vec<DemandKind> = self.offered().iter().map(|one| one.kind).collect();
         let mut own = self.offered_in(&demand.interval);
@@ -200,7 +198,6 @@ impl FitRequest {
 
     /// The operations that are offered to a database, as the demand has them: without its updates if
     /// those are left out. `None` for files and devices.
-    #[must_use]
     pub fn operations(&self) -> Option<DemandStream> {
         let (sessions, asked) = (self.sessions?, self.interval.operations?);
         let is_whole = sessions.terms.work.updates == asked.work.updates;
@@ -223,7 +220,6 @@ impl FitRequest {
     }
 
     /// The stream of a kind as it was demanded.
-    #[must_use]
     pub fn demanded(&self, kind: DemandKind) -> Option<DemandStream> {
         match kind {
             DemandKind::Operations => self.operations(),
@@ -232,7 +228,6 @@ impl FitRequest {
     }
 
     /// The streams of the demand that are not offered, and why.
-    #[must_use]
     pub fn left_out(&self) -> Vec<(DemandKind, &'static str)> {
         let streams = self.interval.streams.iter();
         let mut found: Vec<(DemandKind, &'static str)> = streams
@@ -254,14 +249,12 @@ impl FitRequest {
     }
 
     /// The objective of a stream.
-    #[must_use]
     pub fn objective(&self, kind: DemandKind) -> Option<Objective> {
         let given = self.objectives.iter().find(|one| one.kind == kind);
         given.map(|one| one.objective)
     }
 
     /// True if nothing that writes is offered.
-    #[must_use]
     pub fn is_for_reads_only(&self) -> bool {
         if let Some(sessions) = self.sessions {
             return sessions.terms.work.updates == Ratio::ZERO;

@@ -94,7 +94,6 @@ impl Request {
     }
 
     /// The verb: the first word after `rigel`.
-    #[must_use]
     pub fn verb(&self) -> &'static str {
         match self {
             Self::Orion(_) => "orion",
@@ -110,7 +109,6 @@ impl Request {
     }
 
     /// The words after `rigel` for a command with `--resume`.
-    #[must_use]
     pub fn command(&self) -> &'static str {
         if let Self::Sql(_) = self {
             "sql run"

@@ -30,7 +30,6 @@ impl RunLevel {
     ];
 
     /// The word after `-run`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Oltp => "oltp",
@@ -72,7 +71,6 @@ impl Matrix {
     ];
 
     /// The word after `-matrix`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Basic => "basic",
@@ -100,7 +98,6 @@ impl LargeType {
     pub const ALL: [Self; 2] = [Self::Rand, Self::Seq];
 
     /// The word after `-type`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Rand => "rand",

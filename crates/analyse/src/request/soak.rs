@@ -35,7 +35,6 @@ pub struct SoakRequest {
 
 impl SoakRequest {
     /// Number of rounds in the whole timetable, without a last one that would not end in time.
-    #[must_use]
     pub fn rounds(&self) -> u32 {
         u32::try_from(self.lasting.0 / self.every.0.max(1)).unwrap_or(u32::MAX)
     }

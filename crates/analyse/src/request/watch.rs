@@ -70,7 +70,6 @@ pub struct ServedStream {
 
 impl WatchRequest {
     /// Number of intervals; `None` = until it is stopped.
-    #[must_use]
     pub fn intervals(&self) -> Option<u32> {
         let lasting = self.lasting?;
         Some(u32::try_from(lasting.0.div_ceil(self.every.0.max(1))).unwrap_or(u32::MAX))

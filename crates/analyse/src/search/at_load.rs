@@ -34,7 +34,6 @@ pub struct AtLoad {
 
 impl AtLoad {
     /// The figures of this class at this point; `None` if nothing completed.
-    #[must_use]
     pub fn of(point: &PointSummary, class: &ClassSummary) -> Option<Self> {
         let (latency, known) = (class.latency?, class.confidence);
         let estimate = |value, interval| Estimate { value, interval };

@@ -24,7 +24,6 @@ pub struct Bracket<T> {
 
 impl<T: Copy + PartialOrd> Bracket<T> {
     /// The bracket of these loads, which must be rising.
-    #[must_use]
     pub fn of(loads: impl IntoIterator<Item = (T, BoundVerdict)>) -> Self {
         let mut bracket = Self {
             held: None,
@@ -52,7 +51,6 @@ impl<T: Copy + PartialOrd> Bracket<T> {
 
     /// Whether any load is held. Undecided if no load was measured, and if the only ones that were
     /// held are above one that was not.
-    #[must_use]
     pub fn verdict(&self) -> BoundVerdict {
         if self.held.is_some() {
             BoundVerdict::Kept
@@ -64,7 +62,6 @@ impl<T: Copy + PartialOrd> Bracket<T> {
     }
 
     /// Warns of a load that was held above one that was not; `name` names a load.
-    #[must_use]
     pub fn contradiction(&self, name: impl Fn(T) -> String) -> Option<Finding> {
         let (not_held, above) = self.not_held.zip(self.held_above)?;
         Some(Finding::warning(

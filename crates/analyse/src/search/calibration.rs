@@ -89,7 +89,6 @@ pub struct Calibration {
 }
 
 /// Evaluates the records of a run against `bound`, with figures wanted to within `precision`.
-#[must_use]
 pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> Calibration {
     let mut points: Vec<PointSummary> = records
         .iter()
@@ -179,7 +178,6 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
 impl Calibration {
     /// Whether any offered rate kept the bound. If none was offered, only a closed loop of which no
     /// depth kept it decides.
-    #[must_use]
     pub fn bound_verdict(&self) -> BoundVerdict {
         let is_too_slow = self.sustained.constant_verdict == Some(BoundVerdict::Broken);
         self.sustained.offered_verdict.unwrap_or(if is_too_slow {

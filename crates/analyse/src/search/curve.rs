@@ -39,14 +39,12 @@ pub struct CurveResult {
 
 impl CurveResult {
     /// Whether any load kept the latency bound; `None` if the run had none.
-    #[must_use]
     pub fn bound_verdict(&self) -> Option<BoundVerdict> {
         self.bound.as_ref().map(|_| self.sustained.verdict())
     }
 
     /// The point of database sessions with the highest throughput, and its index; `None` for raw
     /// I/O. Of several hosts, a point at which only some of them measured is not the run's.
-    #[must_use]
     pub fn busiest(&self) -> Option<(usize, &PointSummary, &SqlSummary)> {
         let is_of_all = |point: &PointSummary| point.coordinates.active_ranks() == ActiveRanks::All;
         let points = self.points.iter().enumerate();
@@ -56,7 +54,6 @@ impl CurveResult {
     }
 
     /// The names of this curve's operations and units.
-    #[must_use]
     pub fn naming(&self) -> Naming {
         if self.points.iter().any(|point| point.sql.is_some()) {
             Naming::SESSIONS
@@ -103,7 +100,6 @@ pub struct SchedulingDelay {
 }
 
 /// Evaluates the records of a curve, with figures wanted to within `precision`.
-#[must_use]
 pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) -> CurveResult {
     let mut points: Vec<PointSummary> = records
         .iter()

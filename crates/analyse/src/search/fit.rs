@@ -190,7 +190,6 @@ impl TriedStream {
     /// The host that decides about this stream: one on which it did not hold, else one on which it
     /// is undecided, else any; of these, the one with the highest figure that the objective is
     /// about. `None` if one process measured alone.
-    #[must_use]
     pub fn worst_host(&self) -> Option<&HostStream> {
         let is_of_mean = self
             .objective
@@ -259,7 +258,6 @@ fn judged(class: &ClassSummary) -> BoundVerdict {
 }
 
 /// The multiples of these points, rising.
-#[must_use]
 pub fn multiples(points: &[PointSummary]) -> Vec<TriedMultiple> {
     let mut found: Vec<TriedMultiple> = points.iter().filter_map(TriedMultiple::of).collect();
     found.sort_by(|one, other| one.multiple.total_cmp(&other.multiple));
@@ -267,13 +265,11 @@ pub fn multiples(points: &[PointSummary]) -> Vec<TriedMultiple> {
 }
 
 /// Where these multiples, which must be rising, stop being held.
-#[must_use]
 pub fn bracket(multiples: &[TriedMultiple]) -> Bracket<f64> {
     Bracket::of(multiples.iter().map(|one| (one.multiple, one.verdict)))
 }
 
 /// Evaluates the records of a fit; `lines` has what each rank measured, if there were several.
-#[must_use]
 pub fn fit(records: &[PointRecord], lines: &RankLines, request: &FitRequest) -> FitResult {
     let mut points: Vec<PointSummary> = records.iter().map(summarise).collect();
     points.iter_mut().for_each(|point| add_ranks(point, lines));
@@ -312,7 +308,6 @@ pub fn fit(records: &[PointRecord], lines: &RankLines, request: &FitRequest) -> 
 }
 
 /// True if both are one multiple, which is planned in thousandths.
-#[must_use]
 pub fn is_same(one: f64, other: f64) -> bool {
     (one - other).abs() < 5e-4
 }
@@ -371,7 +366,6 @@ const Z_SQUARED: f64 = 3.84;
 ///
 /// Fewer show nothing about a quantile, even if all are within the bound: Wilson's interval of none
 /// among n ends at z² / (n + z²).
-#[must_use]
 pub fn least_to_decide(objective: Objective) -> f64 {
     objective.bound().map_or(WINDOWS_FOR_MEAN as f64, |bound| {
         Z_SQUARED * bound.quantile / (1.0 - bound.quantile)
@@ -415,7 +409,6 @@ fn too_few(request: &FitRequest, multiples: &[TriedMultiple]) -> Option<Finding>
 }
 
 /// A multiple with as many digits as it is worth: `0.25`, `2.71`, `13`.
-#[must_use]
 pub fn rounded(multiple: f64) -> String {
     let decimals = match multiple {
         ..1.0 => 3,
@@ -433,7 +426,6 @@ pub fn rounded(multiple: f64) -> String {
 
 impl FitResult {
     /// The multiple that the table of streams is of: the highest that held, else the lowest tried.
-    #[must_use]
     pub fn shown(&self) -> Option<&TriedMultiple> {
         let held = |held: f64| {
             self.multiples

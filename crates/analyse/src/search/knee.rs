@@ -135,7 +135,6 @@ pub struct Knee {
 
 impl Knee {
     /// True if the curve was measured on both sides of the knee.
-    #[must_use]
     pub fn bracketed(&self) -> bool {
         self.bounded_below && self.bounded_above
     }
@@ -171,7 +170,6 @@ impl AgainstPlateau {
 ///
 /// The plateau is made of all loads from the knee on, except the lowest and the highest ones if they
 /// certainly give less. A load in between that gave less has met a stall, and belongs to it.
-#[must_use]
 pub fn knee(points: &[CurvePoint], margin: f64) -> Option<Knee> {
     const PASSES: usize = 3;
     let points = sorted(points);
@@ -243,7 +241,6 @@ pub struct Cap {
 /// under load or still gains a little does not.
 ///
 /// The value is the mean of the level points: see [`Plateau`].
-#[must_use]
 pub fn cap(points: &[CurvePoint]) -> Option<Cap> {
     const KNEE: f64 = 0.02;
     let knee = knee(points, KNEE)?;

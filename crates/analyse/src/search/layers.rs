@@ -99,7 +99,6 @@ pub struct LayerStep {
 
 impl LayersResult {
     /// The table of the maximum number of sessions, and its index.
-    #[must_use]
     pub fn widest(&self) -> Option<(usize, &LayerTable)> {
         self.tables
             .iter()
@@ -110,7 +109,6 @@ impl LayersResult {
 
 impl LayerFigures {
     /// Fraction of blocks that the kernel's page cache served, if it is known and worth a warning.
-    #[must_use]
     pub fn page_cache_share(&self) -> Option<f64> {
         self.storage_share
             .filter(|_| self.layer.is_database())
@@ -121,7 +119,6 @@ impl LayerFigures {
 
 impl LayerTable {
     /// The figures of this layer.
-    #[must_use]
     pub fn of(&self, layer: Layer) -> Option<&LayerFigures> {
         self.layers.iter().find(|figures| figures.layer == layer)
     }
@@ -129,7 +126,6 @@ impl LayerTable {
 
 impl LayerStep {
     /// Describes what lies between the two layers.
-    #[must_use]
     pub fn between(&self) -> &'static str {
         match (self.from, self.to) {
             (Layer::Async, _) => "a thread waits for each I/O, and is woken after it",
@@ -153,7 +149,6 @@ const PAIRS: [(Layer, Layer); 6] = [
 ];
 
 /// Evaluates the records of a `layers` run; `cpus` is the machine's number of CPUs, 0 if unknown.
-#[must_use]
 pub fn layers(records: &[PointRecord], cpus: u32) -> LayersResult {
     let points: Vec<PointSummary> = records.iter().map(summarise).collect();
     let mut sessions: Vec<u32> = points

@@ -35,13 +35,11 @@ pub struct MatrixCell<'a> {
 
 impl MatrixCell<'_> {
     /// Outstanding small I/Os.
-    #[must_use]
     pub fn small(&self) -> u32 {
         self.point.coordinates.small_and_large().0
     }
 
     /// Outstanding large I/Os.
-    #[must_use]
     pub fn large(&self) -> u32 {
         self.point.coordinates.small_and_large().1
     }
@@ -56,7 +54,6 @@ impl MatrixResult {
     }
 
     /// Evaluates the records of a matrix.
-    #[must_use]
     pub fn of(records: &[PointRecord]) -> Self {
         let points: Vec<PointSummary> = records.iter().map(summarise).collect();
         let alone = points
@@ -94,7 +91,6 @@ impl MatrixResult {
 
     /// The cell with the maximum throughput of this class; the first of several equal ones, as in
     /// Orion.
-    #[must_use]
     pub fn most<'a>(&'a self, name: &'a str) -> Option<MatrixCell<'a>> {
         self.cells(name).reduce(|best, new| {
             if new.class.iops > best.class.iops {
@@ -106,7 +102,6 @@ impl MatrixResult {
     }
 
     /// The cell with the minimum mean response time of small I/O.
-    #[must_use]
     pub fn quickest(&self) -> Option<MatrixCell<'_>> {
         let mean = |cell: &MatrixCell<'_>| {
             cell.class

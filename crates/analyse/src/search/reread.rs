@@ -40,7 +40,6 @@ pub struct RereadTest {
 
 impl RereadTest {
     /// The test of a run; `None` if it has fewer than three complete pairs.
-    #[must_use]
     pub(super) fn of(points: &[PointSummary]) -> Option<Self> {
         let mean_of = |wanted: u32, again: bool| {
             points.iter().find_map(|point| match point.coordinates {

@@ -76,7 +76,6 @@ pub struct WorkingSet {
 
 /// True if random reads within a part of the volume are so much faster than over the whole that a
 /// cache must serve them.
-#[must_use]
 pub fn answers_from_cache(part: &ClassSummary, whole: &ClassSummary) -> bool {
     // The median of a handful of operations means nothing.
     const OPERATIONS_MIN: u64 = 500;
@@ -91,7 +90,6 @@ pub fn answers_from_cache(part: &ClassSummary, whole: &ClassSummary) -> bool {
 
 impl CacheTest {
     /// The cache test of a run; `points` are the summaries of `records`.
-    #[must_use]
     pub fn of(records: &[PointRecord], points: &[PointSummary]) -> Self {
         let first = |at: Coordinates| {
             points
@@ -218,7 +216,6 @@ pub(super) fn warnings(
 
 /// Warnings and notes about a matrix as a whole: credit that ran out, stalls, and a cap of small
 /// loads without large ones.
-#[must_use]
 pub(super) fn warnings_of_matrix(
     records: &[PointRecord],
     points: &[PointSummary],
@@ -406,7 +403,6 @@ fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Cre
 /// True if throughput has a hard limit that a throttle sets. Then half of the I/Os are much faster
 /// than the mean that Little's law gives, because they wait in turns; a busy device does not make
 /// them wait in turns.
-#[must_use]
 pub(crate) fn is_throttled(points: &[PointSummary], curve: &CurveShape) -> bool {
     const IN_TURNS: f64 = 0.5;
     let at = curve

@@ -7,7 +7,6 @@ use serde::Serialize;
 impl CurvePoint {
     /// A point of a closed loop's curve, for the knee; `None` if it has too few data for an error
     /// estimate.
-    #[must_use]
     pub fn of(point: &PointSummary, class: &ClassSummary) -> Option<Self> {
         let throughput = class.confidence?.iops;
         let visits: Vec<f64> = point.visits.iter().map(|visit| visit.iops).collect();
@@ -35,7 +34,6 @@ pub struct CurveShape {
 
 /// The shape of these points' curve; throughput within the fraction `margin` of the plateau counts
 /// as equal to it.
-#[must_use]
 pub fn curve_shape<'a>(
     points: impl Iterator<Item = (&'a PointSummary, &'a ClassSummary)>,
     margin: f64,

@@ -44,7 +44,6 @@ pub struct Sustained {
 
 impl Sustained {
     /// Whether any load kept the bound, offered or constant; undecided if none was measured.
-    #[must_use]
     pub fn verdict(&self) -> BoundVerdict {
         let measured = || {
             self.offered_verdict
@@ -175,7 +174,6 @@ fn bracket(rates: &[RateVerdict]) -> Bracket<u64> {
 /// rates below the lowest that did not are the answer. Where closing measurements kept the bound, it
 /// is the highest of them. Where one broke what the search found certain, nothing is believed that
 /// no closing measurement confirms.
-#[must_use]
 pub fn sustained(points: &[PointSummary]) -> Sustained {
     let rates = rates(points);
     let bracket = bracket(&rates);
@@ -246,7 +244,6 @@ const BOLD: f64 = 0.75;
 
 /// The lowest rate to measure for longer, because it probably is one that certainly breaks `bound`;
 /// `None` if there is none that further visits can be expected to decide.
-#[must_use]
 pub fn rate_to_refute(points: &[PointSummary], bound: Bound) -> Option<u64> {
     /// Maximum number of visits to a rate.
     const VISITS_MAX: usize = 3;
@@ -276,7 +273,6 @@ pub fn rate_to_refute(points: &[PointSummary], bound: Bound) -> Option<u64> {
 /// measurement can be expected to show that `bound` is kept. A rate that was not decided is
 /// measured on, if as much time again can be expected to. `None` if there is no such rate, or no
 /// need.
-#[must_use]
 pub fn closing_rate(points: &[PointSummary], bound: Bound, closing: Nanos) -> Option<u64> {
     let rates = rates(points);
     let closed = || rates.iter().filter_map(|one| Some((one, one.closing?)));

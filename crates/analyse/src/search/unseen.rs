@@ -41,7 +41,6 @@ const CREDIT_MINUTES: f64 = 30.0;
 const PRECONDITIONED_TIMES: f64 = 2.0;
 
 /// Findings about what the run cannot have seen; `visits` are the records as they were measured.
-#[must_use]
 pub(crate) fn unseen(header: &Header, visits: &[PointRecord], found: &Calibration) -> Vec<Finding> {
     cache_suspected(header, found)
         .into_iter()
@@ -159,7 +158,6 @@ fn suspicions(target: &Target, facts: &TargetFacts, memory: Bytes) -> Vec<(f64, 
 
 /// The median of reads at depth 1 below which a cache is suspected to hold all of this target;
 /// `None` if none is suspected whatever it is.
-#[must_use]
 pub fn suspect_below(target: &Target, facts: &TargetFacts, memory: Bytes) -> Option<Nanos> {
     let (below_us, _) = suspicions(target, facts, memory).pop()?;
     Some(Nanos::from_micros_f64(below_us))

@@ -67,7 +67,6 @@ const WEEK_DAY_NAMES: [&str; WEEK_DAYS] = [
 
 impl Recurrence {
     /// `every night 02:00 to 03:00`, `Saturdays and Sundays`.
-    #[must_use]
     pub fn when(&self) -> String {
         let days = if self.week_days.len() == WEEK_DAYS {
             if self.is_at_night() {
@@ -90,7 +89,6 @@ impl Recurrence {
     }
 
     /// `6 of 7 nights`.
-    #[must_use]
     pub fn occurrences(&self) -> String {
         let unit = if self.week_days.len() == WEEK_DAYS && self.is_at_night() {
             "nights"

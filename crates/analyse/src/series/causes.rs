@@ -44,7 +44,6 @@ impl Causes {
     }
 
     /// All causes, as warnings for the reader.
-    #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let sorts = [
             (

@@ -53,13 +53,11 @@ pub struct Episode {
 
 impl Episode {
     /// True if the moment is within the slowdown or at its end.
-    #[must_use]
     pub fn covers(&self, moment: Moment) -> bool {
         self.begin <= moment && moment <= self.end.unwrap_or(self.last_slow)
     }
 
     /// The fraction of the usual rate that was lost in the slowest round.
-    #[must_use]
     pub fn lost(&self) -> f64 {
         1.0 - self.worst_rate / self.usual
     }

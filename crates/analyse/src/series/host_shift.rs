@@ -72,7 +72,6 @@ impl HostCounter {
     }
 
     /// Display name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::OthersMbPerS => "I/O of others",
@@ -85,7 +84,6 @@ impl HostCounter {
     }
 
     /// Formats a value with its unit.
-    #[must_use]
     pub fn show(self, value: f64) -> String {
         match self {
             Self::OthersMbPerS => quantity::mb_per_second(value),
@@ -97,7 +95,6 @@ impl HostCounter {
 
 impl HostShift {
     /// A sentence such as `I/O of others went from 0.2 MB/s to 85.0 MB/s`.
-    #[must_use]
     pub fn sentence(&self) -> String {
         format!(
             "{} went from {} to {}",

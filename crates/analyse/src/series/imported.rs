@@ -39,13 +39,11 @@ pub struct ImportedSummary {
 impl ImportedSummary {
     /// True for the loads of a scale-up series, which are of a database's reports: their number is
     /// that of sessions, which do other work than I/O as well.
-    #[must_use]
     pub fn is_of_sessions(&self) -> bool {
         !self.loads.is_empty() && matches!(self.tool.as_str(), "AWR" | "Statspack" | "Oracle")
     }
 
     /// `fio 3.33`.
-    #[must_use]
     pub fn tool_and_version(&self) -> String {
         self.version.as_ref().map_or_else(
             || self.tool.clone(),
@@ -129,7 +127,6 @@ pub struct SeriesSummary {
 }
 
 /// Summarises one imported source.
-#[must_use]
 pub fn imported(source: &Imported) -> ImportedSummary {
     let (loads, series) = match &source.figures {
         Figures::Loads(points) => (load_figures(points), Vec::new()),
@@ -304,7 +301,6 @@ fn work(point: &LoadPoint) -> (Option<&str>, Option<u64>, Option<u32>) {
 }
 
 /// True if all loads have the same workload, as those of a curve do.
-#[must_use]
 pub fn is_one_work(points: &[LoadPoint]) -> bool {
     points.windows(2).all(|two| work(&two[0]) == work(&two[1]))
 }
@@ -317,7 +313,6 @@ pub fn is_one_work(points: &[LoadPoint]) -> bool {
 ///
 /// A sweep has the same number of outstanding operations in several numbers of processes. The one
 /// with the fewest processes is the corresponding load: Rigel's are of one process.
-#[must_use]
 pub fn places(points: &[LoadPoint]) -> Vec<Option<Coordinates>> {
     let is_curve = is_one_work(points);
     let mut found: Vec<Option<Coordinates>> =
@@ -372,7 +367,6 @@ fn place(point: &LoadPoint, is_curve: bool) -> Option<Coordinates> {
 
 /// The points with a corresponding load of ours, summarised like ours. They have no intervals and
 /// no coverage, because other tools record neither.
-#[must_use]
 pub fn summaries(all: &[Imported]) -> Vec<PointSummary> {
     let mut found = Vec::new();
     for source in all {
@@ -567,7 +561,6 @@ fn after(begin: Moment, seconds: f64) -> Moment {
 }
 
 /// The samples of a series as rounds, for the analysis of hours or days.
-#[must_use]
 pub fn rounds(series: &ImportedSeries) -> Vec<Round> {
     let is_per_second = series.unit.ends_with("/s");
     let round = |(at, (sample, seconds)): (usize, (&Counted, f64))| {

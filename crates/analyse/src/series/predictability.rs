@@ -27,7 +27,6 @@ use rigel_model::{Finding, FindingName, Moment, Resolution};
 const SEEN: f64 = 0.25;
 
 /// Sorts rounds by their start. Returns a note if they were not in order: the clock was set back.
-#[must_use]
 pub fn order(rounds: &mut [Round]) -> Option<Finding> {
     let goes_back = |two: &&[Round]| two[1].begin < two[0].begin;
     let first = rounds
@@ -50,7 +49,6 @@ pub fn order(rounds: &mut [Round]) -> Option<Finding> {
 }
 
 /// Analyses a series of rounds.
-#[must_use]
 pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predictability {
     let mut in_order;
     let rounds = if rounds.is_sorted_by_key(|round| round.begin) {

@@ -89,20 +89,17 @@ pub struct RoundHost {
 
 impl Round {
     /// True if its rate is usable: it was measured to its end or to its time limit.
-    #[must_use]
     pub fn counts(&self) -> bool {
         self.rate.is_some() && matches!(self.end, RoundEnd::Whole | RoundEnd::Cut)
     }
 
     /// Its rate, if that is usable.
-    #[must_use]
     pub fn counted_rate(&self) -> Option<f64> {
         self.rate.filter(|_| self.counts())
     }
 
     /// True if it kept the objective at `index`; `None` if unknown. A broken round kept none, and a
     /// stopped one says nothing.
-    #[must_use]
     pub fn has_kept(&self, index: usize) -> Option<bool> {
         match self.end {
             RoundEnd::Broken(_) => Some(false),
@@ -112,7 +109,6 @@ impl Round {
     }
 
     /// Number of skipped rounds between `before`, or the beginning, and this one.
-    #[must_use]
     pub fn missing_after(&self, before: Option<&Round>) -> u32 {
         self.number
             .saturating_sub(before.map_or(0, |before| before.number))
@@ -120,7 +116,6 @@ impl Round {
     }
 
     /// The end of the measurement.
-    #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "float casts saturate")]
     pub fn finish(&self) -> Moment {
         self.begin.plus_seconds(self.seconds.round() as i64)
@@ -129,7 +124,6 @@ impl Round {
 
 /// The round of a record. Only the first class counts. `None` if the record is not a round or has
 /// no valid start time.
-#[must_use]
 pub fn round(record: &PointRecord, objectives: &[Objective]) -> Option<Round> {
     let Coordinates::Round { round: number, .. } = record.coordinates else {
         return None;
@@ -138,7 +132,6 @@ pub fn round(record: &PointRecord, objectives: &[Objective]) -> Option<Round> {
 }
 
 /// The figures of any point, as those of round `number`. `None` if its start is not a time.
-#[must_use]
 pub fn numbered_round(
     number: u32,
     record: &PointRecord,

@@ -30,7 +30,6 @@ pub struct SoakResult {
 impl SoakResult {
     /// Analyses a series of throughput that another tool measured, as if its samples were rounds.
     /// `None` if there are fewer than two.
-    #[must_use]
     pub fn of_imported(series: &ImportedSeries) -> Option<Self> {
         let mut rounds = rounds(series);
         let findings = order(&mut rounds).into_iter().collect();
@@ -56,7 +55,6 @@ pub struct SoakReader {
 
 impl SoakReader {
     /// A reader for a soak with these `objectives`, without rounds yet.
-    #[must_use]
     pub fn new(objectives: &[Objective]) -> Self {
         Self {
             objectives: objectives.to_vec(),
@@ -83,7 +81,6 @@ impl SoakReader {
     }
 
     /// Analyses the rounds; `request` has their terms.
-    #[must_use]
     pub fn result(mut self, request: &SoakRequest) -> SoakResult {
         let terms = PredictabilityTerms {
             objectives: request.objectives.clone(),

@@ -149,7 +149,6 @@ pub enum Quantity {
 
 impl Quantity {
     /// Display name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Quantity::Rate => "throughput",
@@ -237,7 +236,6 @@ pub struct CalendarPattern {
 
 impl CalendarPattern {
     /// `every night 02:00 to 03:00, 40 % slower (7 of 7 nights)`.
-    #[must_use]
     pub fn sentence(&self, recurrence: &Recurrence) -> String {
         let (less, more) = match self.of {
             Quantity::Rate => ("slower", "faster"),

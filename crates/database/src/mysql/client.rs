@@ -67,9 +67,6 @@ pub(super) fn connect(access: &Access, address: &Address) -> Result<Conn, Error>
 }
 
 /// Connects to `address` without a database, which may not exist yet.
-///
-/// # Errors
-/// As [`connect`].
 pub(crate) fn connect_outside(access: &Access, address: &Address) -> Result<Conn, Error> {
     try_connect(access, address, None).map_err(|error| not_connected(access, address, &error))
 }

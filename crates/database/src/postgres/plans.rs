@@ -60,9 +60,6 @@ impl PlanSession {
     }
 
     /// The planner's cost of this plan with this `random_page_cost`.
-    ///
-    /// # Errors
-    /// As [`PlanSession::run`].
     pub fn cost(
         &mut self,
         plan: TablePlan,
@@ -78,9 +75,6 @@ impl PlanSession {
     }
 
     /// The plan that the planner chooses with this `random_page_cost`.
-    ///
-    /// # Errors
-    /// As [`PlanSession::run`].
     pub fn choice(
         &mut self,
         random_page_cost: f64,

@@ -171,7 +171,6 @@ fn state_of(parent: &OwnedFd, name: &str, folder: &Path) -> FolderState {
 }
 
 /// True if `text` is the marker of a private server.
-#[must_use]
 pub fn is_marker(text: &str) -> bool {
     Marker::read(text).is_some()
 }

@@ -145,50 +145,42 @@ impl Server {
     /// URL for clients, without a password: `postgres://rigel@%2Fdata%2Frigel-sql-7/postgres` or
     /// `mysql://rigel@localhost/rigel?socket=%2Fdata%2Frigel-sql-7%2Fsocket`. The user has all
     /// privileges.
-    #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
     /// PID of the server; for `PostgreSQL`, of the parent of all others. 0 after [`Server::kill`].
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.as_ref().map_or(0, Child::id)
     }
 
     /// Its folder, which is removed with it.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         self.place.folder()
     }
 
     /// The version of its programs, displayed as `PostgreSQL 18.4`.
-    #[must_use]
     pub fn version(&self) -> &Version {
         &self.programs.version
     }
 
     /// The folder of the programs that it runs.
-    #[must_use]
     pub fn programs(&self) -> &Path {
         self.programs.server.parent().unwrap_or(Path::new("/"))
     }
 
     /// True if it is configured for direct I/O: its version supports it (`PostgreSQL` 16 and
     /// later), and so does the filesystem.
-    #[must_use]
     pub fn is_direct(&self) -> bool {
         self.direct
     }
 
     /// Its log: output of the server, and of the program that created its files.
-    #[must_use]
     pub fn log(&self) -> PathBuf {
         self.place.log_path()
     }
 
     /// PIDs of all its processes.
-    #[must_use]
     pub fn processes(&self) -> Vec<u32> {
         process::processes_in(self.place.folder())
     }

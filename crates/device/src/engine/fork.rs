@@ -26,7 +26,6 @@ pub struct Child {
 }
 
 /// Makes a second process; `None` if that is not possible. The child is killed with its parent.
-#[must_use]
 pub fn fork() -> Option<Forked> {
     // Only the calling thread goes on in the child.
     let threads = std::fs::read_dir("/proc/self/task").ok()?.count();
@@ -65,7 +64,6 @@ impl Child {
     }
 
     /// The state of its first thread, as the kernel names it: `D` waits for a device, `Z` has ended.
-    #[must_use]
     pub fn state(&self) -> Option<char> {
         let pid = self.pid.as_raw_nonzero();
         let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).ok()?;
@@ -73,7 +71,6 @@ impl Child {
     }
 
     /// How often its first thread has begun to wait. While this stays the same, it is one wait.
-    #[must_use]
     pub fn waits(&self) -> Option<u64> {
         let pid = self.pid.as_raw_nonzero();
         let status = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/status")).ok()?;
@@ -85,7 +82,6 @@ impl Child {
     }
 
     /// The function of the kernel in which its first thread waits, if the kernel tells it.
-    #[must_use]
     pub fn waits_in(&self) -> Option<String> {
         let pid = self.pid.as_raw_nonzero();
         let name = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/wchan")).ok()?;

@@ -96,13 +96,11 @@ impl VolumeMap {
     }
 
     /// Size of the volume in bytes.
-    #[must_use]
     pub fn usable(&self) -> u64 {
         self.usable
     }
 
     /// Where member `index` begins in a concatenation.
-    #[must_use]
     pub fn start_of(&self, index: usize) -> u64 {
         index.checked_sub(1).map_or(0, |before| self.ends[before])
     }
@@ -112,7 +110,6 @@ impl VolumeMap {
     /// # Panics
     /// If the volume, or the part that is used, ends before `offset`: nothing may be written there.
     #[inline]
-    #[must_use]
     pub fn locate(&self, offset: u64) -> (usize, u64) {
         assert!(
             offset < self.usable,

@@ -70,7 +70,6 @@ pub struct Libaio {
 
 impl Libaio {
     /// Creates the engine for `volume`.
-    #[must_use]
     pub fn new(clock: Clock, volume: Volume) -> Self {
         Self { volume, clock }
     }

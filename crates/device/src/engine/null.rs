@@ -16,7 +16,6 @@ pub struct Null {
 
 impl Null {
     /// Creates a nonexistent target of `bytes`.
-    #[must_use]
     pub fn new(clock: Clock, bytes: u64) -> Self {
         Self { clock, bytes }
     }

@@ -40,7 +40,6 @@ impl Identity {
     }
 
     /// The identity of the target of `path`; `None` if it is neither a file nor a block device.
-    #[must_use]
     pub fn at(path: &Path) -> Option<Self> {
         Self::of(&std::fs::metadata(path).ok()?)
     }
@@ -83,9 +82,6 @@ impl Opened {
     }
 
     /// Opens the file of `file` once more, for reading; messages call it `path`.
-    ///
-    /// # Errors
-    /// As [`Opened::open`].
     pub fn through(file: &File, path: &Path) -> Result<Self, Error> {
         let facts = file.metadata().map_err(|error| refused(path, &error))?;
         let kind = kind_of(&facts, path)?;
@@ -107,25 +103,21 @@ impl Opened {
     }
 
     /// The path it was opened by. It may lead elsewhere by now.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Whether it is a file or a device.
-    #[must_use]
     pub fn kind(&self) -> FileKind {
         self.kind
     }
 
     /// Identity of the target.
-    #[must_use]
     pub fn identity(&self) -> Identity {
         self.identity
     }
 
     /// Major and minor number of a block device; `None` for a file.
-    #[must_use]
     pub fn device(&self) -> Option<(u32, u32)> {
         match self.identity {
             Identity::Device(number) => Some(device_number(number)),

@@ -69,7 +69,6 @@ impl PresenceFile {
 
     /// Removes what killed runs left in this directory, at `now` by the wall clock. Files of other
     /// runs that may live are named and stay. A file that is not of our making is ignored.
-    #[must_use]
     pub fn sweep(directory: &Path, now: Nanos) -> Vec<LeftoverFile> {
         let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -87,7 +86,6 @@ impl PresenceFile {
     }
 
     /// True if another rank's file is seen in this directory.
-    #[must_use]
     pub fn is_seen(directory: &Path, name: &str) -> bool {
         let path = directory.join(format!("{PREFIX}{name}"));
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

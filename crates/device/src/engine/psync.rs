@@ -34,7 +34,6 @@ pub struct Psync {
 
 impl Psync {
     /// Creates the engine for `volume`.
-    #[must_use]
     pub fn new(clock: Clock, volume: Volume) -> Self {
         Self { volume, clock }
     }

@@ -20,7 +20,6 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// Returns the properties of the engine called `name`, or of the default engine if there is none of
 /// this name.
-#[must_use]
 pub fn info(name: &str) -> &'static EngineInfo {
     &find(name).unwrap_or(&ENGINES[0]).info
 }

@@ -95,27 +95,21 @@ impl Scratch {
     }
 
     /// A permit to write to it. It needs no check: no path was resolved since the file was created.
-    ///
-    /// # Errors
-    /// As [`Scratch::opened`].
     pub fn permit(&self) -> Result<Permit, Error> {
         self.opened().map(Permit::of_own)
     }
 
     /// Its size.
-    #[must_use]
     pub fn bytes(&self) -> Bytes {
         self.bytes
     }
 
     /// Name for users: `a scratch file of 4 GiB in /data`, or its path if it is kept.
-    #[must_use]
     pub fn display_name(&self) -> &str {
         &self.name
     }
 
     /// A note if the file is smaller than the default because of little free space.
-    #[must_use]
     pub fn smaller_than_usual(&self) -> Option<Finding> {
         (self.bytes.0 < BYTES_DEFAULT).then(|| {
             let what = format!(

@@ -13,7 +13,6 @@ pub const REACH: u64 = MIB + 64 * KIB;
 
 /// The content of a file or device of `size` bytes, by its first bytes `head` and its last bytes
 /// `tail`. Each should be [`REACH`] long, or as long as the target.
-#[must_use]
 pub fn signature(head: &[u8], tail: &[u8], size: u64) -> Option<&'static str> {
     let ends = TargetEnds {
         head,

@@ -99,7 +99,6 @@ impl Recent {
 
 impl Sim {
     /// Creates a device as described by `spec`, with `seed` for its random choices.
-    #[must_use]
     pub fn new(spec: SimSpec, seed: u64) -> Self {
         Self {
             spec,

@@ -54,25 +54,21 @@ impl Volume {
     }
 
     /// Size of the volume in bytes.
-    #[must_use]
     pub fn usable(&self) -> u64 {
         self.map.usable()
     }
 
     /// True if I/O bypasses the page cache.
-    #[must_use]
     pub fn is_direct(&self) -> bool {
         self.direct
     }
 
     /// True if it was opened for writing.
-    #[must_use]
     pub fn is_writable(&self) -> bool {
         self.writable
     }
 
     /// The files, in the order of the volume.
-    #[must_use]
     pub fn files(&self) -> &[File] {
         &self.files
     }
@@ -82,7 +78,6 @@ impl Volume {
     /// # Panics
     /// If the operation lies beyond the end of the volume.
     #[inline]
-    #[must_use]
     pub fn locate(&self, op: Op) -> (usize, u64) {
         // A product that overflowed would lead to another block of the volume.
         self.map

@@ -12,7 +12,6 @@ const DEPTH_MAX: usize = 16;
 /// The whole disk of the device or partition `number`, and all devices below it: the members of an
 /// array or a logical volume, the device with a loop device's file. Empty if /sys does not know the
 /// device.
-#[must_use]
 pub fn devices(number: (u32, u32)) -> Vec<BlockDevice> {
     let mut found = Vec::new();
     descend(number, &mut found, 0);
@@ -21,7 +20,6 @@ pub fn devices(number: (u32, u32)) -> Vec<BlockDevice> {
 
 /// The name of the whole disk that contains `path`: the uppermost device of its stack. Empty if
 /// unknown.
-#[must_use]
 pub fn devices_of(path: &Path) -> Vec<String> {
     let Ok(metadata) = std::fs::metadata(path) else {
         return Vec::new();

@@ -6,7 +6,6 @@ use rigel_model::{Bytes, Host, KIB, LimitFacts};
 use rustix::process::{Resource, getrlimit};
 
 /// Facts about this machine. Takes some 100 µs, a quarter of them to time the clock.
-#[must_use]
 pub fn host() -> Host {
     let system = rustix::system::uname();
     let allowed = rustix::thread::sched_getaffinity(None).map_or(0, |cpus| cpus.count());

@@ -5,13 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Identifies the running kernel; empty if it does not say. Containers of one machine have the
 /// same.
-#[must_use]
 pub fn boot_id() -> String {
     read("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
 /// CPUs that this process may run on, as a list such as `0-3,8`; empty if unknown.
-#[must_use]
 pub fn cpu_mask() -> String {
     let status = read("/proc/self/status").unwrap_or_default();
     let line = status
@@ -22,7 +20,6 @@ pub fn cpu_mask() -> String {
 
 /// World-wide name or serial number of a block device, with the number of the partition; `None` if
 /// it has none, or if it is not known to be unique.
-#[must_use]
 pub fn storage_name((major, minor): (u32, u32)) -> Option<String> {
     let directory = format!("/sys/dev/block/{major}:{minor}");
     let directory = std::fs::canonicalize(directory).ok()?;
@@ -49,7 +46,6 @@ pub fn storage_name((major, minor): (u32, u32)) -> Option<String> {
 }
 
 /// The addresses of this host's network interfaces that other hosts may reach, IPv4 first.
-#[must_use]
 pub fn addresses() -> Vec<String> {
     let four = read("/proc/net/fib_trie").unwrap_or_default();
     let six = read("/proc/net/if_inet6").unwrap_or_default();
@@ -63,7 +59,6 @@ pub fn addresses() -> Vec<String> {
 }
 
 /// Number of paths to a block device, by its major and minor number, if it is of multipath.
-#[must_use]
 pub fn paths((major, minor): (u32, u32)) -> Option<u32> {
     let directory = std::fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
     let disk = if directory.join("partition").exists() {
@@ -79,7 +74,6 @@ pub fn paths((major, minor): (u32, u32)) -> Option<u32> {
 
 /// Largest packet in bytes of the network interface by which the kernel reaches an address; `None` if
 /// that is unknown, as for IPv6 and for this machine's own addresses.
-#[must_use]
 pub fn mtu_towards(address: IpAddr) -> Option<u32> {
     let IpAddr::V4(address) = address.to_canonical() else {
         return None;

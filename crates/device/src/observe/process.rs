@@ -19,7 +19,6 @@ pub struct ProcessCounters {
 
 /// Resource use of these processes and their children, for servers that fork a process per session.
 /// Includes children that have ended. `None` without processes, or if one of `roots` is gone.
-#[must_use]
 pub fn processes_below(roots: &[u32]) -> Option<ProcessCounters> {
     let mut sum = ProcessCounters {
         cpu: Nanos(0),

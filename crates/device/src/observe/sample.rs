@@ -30,7 +30,6 @@ impl Observer {
 
     /// Samples the counters now, at the moment `at`. Takes some 100 µs: negligible once a second,
     /// but not once per I/O.
-    #[must_use]
     pub fn sample(&self, at: Nanos) -> Sample {
         let devices = self.devices.iter().filter_map(|(name, path)| {
             let counters = parse_counters(&read(path)?)?;
@@ -53,14 +52,12 @@ impl Observer {
 }
 
 /// The counters of the disk or partition `name`; `None` if the kernel has no such device.
-#[must_use]
 pub fn disk_counters(name: &str) -> Option<Counters> {
     let name = name.replace('/', "!");
     parse_counters(&read(format!("/sys/class/block/{name}/stat"))?)
 }
 
 /// Resident memory of this process; zero if the kernel does not say it.
-#[must_use]
 pub fn own_memory() -> Bytes {
     let status = read("/proc/self/status").unwrap_or_default();
     let kib = status.lines().find_map(|line| {

@@ -19,7 +19,6 @@ impl Default for Sys {
 
 impl Sys {
     /// The same tree in another directory.
-    #[must_use]
     pub fn at(root: &Path) -> Self {
         Self(root.to_path_buf())
     }
@@ -67,19 +66,16 @@ impl Node {
     }
 
     /// A small file of the device in /sys; `None` if it is empty or missing.
-    #[must_use]
     pub fn text(&self, file: &str) -> Option<String> {
         read(self.directory.join(file))
     }
 
     /// Its directory in /sys.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
     /// The disk of which it is a partition; `None` for a whole disk.
-    #[must_use]
     pub fn disk(&self) -> Option<Self> {
         self.directory
             .join("partition")
@@ -89,7 +85,6 @@ impl Node {
     }
 
     /// Its partitions.
-    #[must_use]
     pub fn partitions(&self) -> Vec<Self> {
         nodes(&self.directory)
             .into_iter()
@@ -98,19 +93,16 @@ impl Node {
     }
 
     /// Devices that the kernel has built on it: arrays, volumes.
-    #[must_use]
     pub fn holders(&self) -> Vec<Self> {
         nodes(&self.directory.join("holders"))
     }
 
     /// Devices that the kernel has built it on.
-    #[must_use]
     pub fn slaves(&self) -> Vec<Self> {
         nodes(&self.directory.join("slaves"))
     }
 
     /// For a loop device, the path of its backing file or device.
-    #[must_use]
     pub fn backing_file(&self) -> Option<PathBuf> {
         let path = std::fs::read(self.directory.join("loop/backing_file")).ok()?;
         let path = path.strip_suffix(b"\n").unwrap_or(&path).to_vec();
@@ -120,7 +112,6 @@ impl Node {
 
     /// The character devices by which programs send commands to a disk: `sg` and `bsg` of SCSI, `ng`
     /// of `NVMe`; each with its name and number. A partition has none.
-    #[must_use]
     pub fn generic_nodes(&self) -> Vec<(String, (u32, u32))> {
         if self.disk().is_some() {
             return Vec::new();
@@ -149,7 +140,6 @@ impl Node {
     }
 
     /// The worldwide name of a disk, the same over all paths to it.
-    #[must_use]
     pub fn worldwide_name(&self) -> Option<String> {
         ["device/wwid", "wwid"]
             .iter()

@@ -38,7 +38,6 @@ impl Default for CueState {
 
 impl Cue {
     /// True once the point is warm: measuring may begin.
-    #[must_use]
     pub fn is_warm(&self) -> bool {
         self.state.is_warm.load(Ordering::Acquire)
     }
@@ -54,7 +53,6 @@ impl Cue {
     }
 
     /// When measuring began; `None` if it did not.
-    #[must_use]
     pub fn began(&self) -> Option<Nanos> {
         Some(Nanos(self.state.began.load(Ordering::Acquire))).filter(|began| *began != Nanos::MAX)
     }

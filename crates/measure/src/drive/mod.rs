@@ -68,7 +68,6 @@ const FAILURES_IN_A_ROW: usize = 1000;
 const BREATHER: Nanos = Nanos::from_millis(100);
 
 /// The names of a point's classes, in the order of its streams.
-#[must_use]
 pub fn classes(point: &Point) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for stream in &point.streams {
@@ -80,7 +79,6 @@ pub fn classes(point: &Point) -> Vec<&str> {
 }
 
 /// The slot lengths of the session with the most slots, over all workers of `point`.
-#[must_use]
 pub fn slot_lengths(point: &Point, slots_max: usize, workers: usize) -> Vec<u32> {
     let slots = assign_slots(point, slots_max, workers);
     let lengths = |slots_of_worker: &Vec<usize>| {
@@ -142,9 +140,6 @@ pub fn point(
 /// Drives `point` on `engine` until it completes or is stopped. A point that was stopped does not
 /// wait for storage that does not answer: what is outstanding counts as at least as long as it was
 /// outstanding, and threads that it blocks are left behind, with the engine.
-///
-/// # Errors
-/// As [`point`].
 ///
 /// # Panics
 /// If the thread that drives the point does.

@@ -44,7 +44,6 @@ pub(super) enum Due {
 
 impl Pacer {
     /// Creates the pacer for `load`.
-    #[must_use]
     pub(super) fn new(load: Load, seed: u64) -> Self {
         match load {
             Load::Closed { .. } => Pacer::Closed,
@@ -73,7 +72,6 @@ impl Pacer {
     /// Counts the operations that were due in `measured` and were not taken, at most `most`, per
     /// window of `width`. `origin` is when the point began. Consumes the schedule: an operation
     /// counted here is never due again.
-    #[must_use]
     pub(super) fn unserved(
         &self,
         measured: Range<Nanos>,

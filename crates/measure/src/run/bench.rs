@@ -494,13 +494,11 @@ impl Bench {
     }
 
     /// Name of the engine in use, also where it was chosen automatically.
-    #[must_use]
     pub fn engine_name(&self) -> &'static str {
         self.engine.name()
     }
 
     /// Features that the engine uses on this machine.
-    #[must_use]
     pub fn engine_about(&self) -> String {
         self.engine.about()
     }

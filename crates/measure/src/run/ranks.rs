@@ -494,7 +494,6 @@ impl Conductor<'_> {
 }
 
 /// An offset as the journal has it.
-#[must_use]
 pub fn clock_of(offset: ClockOffset) -> RankClock {
     RankClock {
         ahead_ns: offset.ahead_ns,

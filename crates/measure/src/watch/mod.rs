@@ -67,7 +67,6 @@ struct Readings {
 impl Watcher {
     /// Begins to observe. `since` is the time since the first interval of the whole began, and `last`
     /// the number of the last interval that is known: zero, or more for a run that is resumed.
-    #[must_use]
     pub fn begin(
         request: &WatchRequest,
         servers: Vec<WatchedServer>,
@@ -114,7 +113,6 @@ impl Watcher {
     }
 
     /// How the requests of disks are observed, in words.
-    #[must_use]
     pub fn about(&self) -> String {
         const COUNTERS: &str = "the kernel's counters of";
         let (_, counted) = by_way(&self.request.disks, &self.requests);
@@ -127,7 +125,6 @@ impl Watcher {
     }
 
     /// Number of the interval that comes next.
-    #[must_use]
     pub fn next_number(&self) -> u32 {
         self.next
     }

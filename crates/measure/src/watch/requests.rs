@@ -157,7 +157,6 @@ impl SequentialStreams {
 
 impl Requests {
     /// No requests yet, of this part of a disk.
-    #[must_use]
     pub fn new(part: DiskPart) -> Self {
         Self {
             part,

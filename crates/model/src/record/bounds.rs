@@ -11,7 +11,6 @@ const WINDOWS_MAX: u64 = 10_000_000;
 impl PointRecord {
     /// Number of windows that were measured to their end. Those that have no window in the record
     /// do not count: a record may claim any duration.
-    #[must_use]
     pub fn whole_windows(&self) -> usize {
         let written = self.streams.iter().flat_map(|stream| &stream.kinds);
         let written = written.map(|kind| kind.windows.len()).max().unwrap_or(0);

@@ -50,7 +50,6 @@ pub struct Coverage {
 
 impl CoverageMap {
     /// Creates an empty map of a volume of `extent` blocks.
-    #[must_use]
     pub fn new(extent: u64) -> Self {
         let blocks_bits = u64::BITS - extent.saturating_sub(1).leading_zeros();
         let slice_shift = blocks_bits.saturating_sub(SLICE_BITS);
@@ -95,7 +94,6 @@ impl CoverageMap {
     }
 
     /// Returns the coverage so far.
-    #[must_use]
     pub fn read(&self) -> Coverage {
         let slices: Vec<u64> = self
             .slices
@@ -131,7 +129,6 @@ impl CoverageMap {
 impl Coverage {
     /// Expected distinct blocks for independent, equally likely draws: `M (1 - e^(-N/M))`, N draws
     /// over M blocks.
-    #[must_use]
     pub fn expected_uniform(&self) -> f64 {
         if self.tracked == 0 {
             return 0.0;
@@ -143,7 +140,6 @@ impl Coverage {
     /// Standard deviation of that number: the occupancy problem's variance,
     /// `M e^(-a) (1 - (1 + a) e^(-a))` with `a = N/M` (Feller, vol. 1, and Johnson & Kotz, Urn
     /// Models, 3.2).
-    #[must_use]
     pub fn expected_uniform_deviation(&self) -> f64 {
         if self.tracked == 0 {
             return 0.0;

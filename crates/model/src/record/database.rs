@@ -21,13 +21,11 @@ pub struct Printed {
 
 impl Printed {
     /// The interval in which the true value lies.
-    #[must_use]
     pub fn range(self) -> (f64, f64) {
         (self.value - self.half, self.value + self.half)
     }
 
     /// The number in another unit.
-    #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         Self {
             value: self.value * factor,
@@ -75,7 +73,6 @@ pub enum ReportKind {
 
 impl ReportKind {
     /// Its name in reports and tables.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::AwrText => "awr-text",
@@ -229,7 +226,6 @@ impl WaitHistogram {
 
     /// Where the bucket below `high_us` begins. Bounds are powers of two, except the bucket `<=1s`
     /// of tables before 12.2, which begins at 32 ms.
-    #[must_use]
     pub fn below(&self, high_us: f64) -> f64 {
         const SECOND_US: f64 = 1_024_000.0;
         let is_wide =

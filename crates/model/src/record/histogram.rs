@@ -18,7 +18,6 @@ pub const BUCKETS: usize = ((64 - SUB_BITS + 1) * (1 << SUB_BITS)) as usize;
 
 /// The bucket that contains `value`.
 #[inline]
-#[must_use]
 #[expect(clippy::cast_possible_truncation, reason = "below BUCKETS")]
 pub fn bucket_of(value: u64) -> usize {
     // Values with at most SUB_BITS + 1 significant bits have one bucket each: shift 0.
@@ -27,7 +26,6 @@ pub fn bucket_of(value: u64) -> usize {
 }
 
 /// The minimum value of `bucket`.
-#[must_use]
 pub fn lower_edge(bucket: usize) -> u64 {
     let bucket = bucket as u64;
     let shift = (bucket / SUB).saturating_sub(1);
@@ -35,7 +33,6 @@ pub fn lower_edge(bucket: usize) -> u64 {
 }
 
 /// The maximum value of `bucket`.
-#[must_use]
 pub fn upper_edge(bucket: usize) -> u64 {
     if bucket + 1 == BUCKETS {
         u64::MAX
@@ -125,7 +122,6 @@ pub struct Band {
 
 impl Band {
     /// The middle: at most half a bucket from the true value.
-    #[must_use]
     pub fn middle(self) -> f64 {
         f64::midpoint(self.low as f64, self.high as f64)
     }
@@ -184,7 +180,6 @@ impl Histogram {
     }
 
     /// Number of counted values.
-    #[must_use]
     pub fn count(&self) -> u64 {
         let counts = self.0.iter().map(|(_, count)| *count);
         counts.fold(0, u64::saturating_add)
@@ -200,7 +195,6 @@ impl Histogram {
 
     /// The band that contains the exact `q`-quantile: the smallest recorded value that at least a
     /// fraction `q` of all values do not exceed. `None` if nothing was recorded.
-    #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Band> {
         #[expect(
             clippy::cast_possible_truncation,

@@ -182,7 +182,6 @@ pub struct Counted {
 
 impl Flow {
     /// The latencies reported for this interval, as in [`ReportedLatency::of`].
-    #[must_use]
     pub fn latency(&self, of: &str) -> Option<&ReportedLatency> {
         self.latencies.iter().find(|latency| latency.of == of)
     }
@@ -190,7 +189,6 @@ impl Flow {
 
 impl ReportedLatency {
     /// The `share`-quantile in nanoseconds: as reported, otherwise from the histogram.
-    #[must_use]
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let told = self
             .quantiles
@@ -204,7 +202,6 @@ impl ReportedLatency {
 impl ReportedLatency {
     /// Combines the latencies of several flows that ran together, as far as possible. Quantiles are
     /// available only if all flows have a histogram.
-    #[must_use]
     pub fn together(of: &str, all: &[ReportedLatency]) -> Self {
         let counts: Option<Vec<f64>> = all
             .iter()
@@ -257,7 +254,6 @@ impl ReportedLatency {
 }
 
 /// True if the counts of the histogram have a sum in the valid range.
-#[must_use]
 pub fn is_countable(histogram: &Histogram) -> bool {
     let sum = histogram
         .buckets()
@@ -267,7 +263,6 @@ pub fn is_countable(histogram: &Histogram) -> bool {
 
 impl Counted {
     /// The value: as reported, otherwise the count per second.
-    #[must_use]
     pub fn rate(&self) -> Option<f64> {
         let counted = || Some(self.count? / self.seconds.filter(|seconds| *seconds > 0.0)?);
         self.value.or_else(counted)

@@ -68,7 +68,6 @@ pub struct Header<R> {
 
 impl<R> Header<R> {
     /// The request of the run.
-    #[must_use]
     pub fn request(&self) -> &R {
         &self.invocation.request
     }
@@ -188,13 +187,11 @@ impl<R: VerbRequest> Run<R> {
 impl<R> Run<R> {
     /// One record for each point, in the order they ran: its visits joined, or the last attempt if
     /// none was completed.
-    #[must_use]
     pub fn joined(&self) -> Vec<PointRecord> {
         super::visits::joined(&self.points)
     }
 
     /// The points that completed.
-    #[must_use]
     pub fn complete(&self) -> Vec<Coordinates> {
         let joined = self.joined().into_iter();
         joined
@@ -285,9 +282,6 @@ impl Journal {
 
     /// Like [`Journal::reopen`], for a journal of any length: passes each point to `each` and
     /// stores none. Returns the header, and whether a last line was truncated.
-    ///
-    /// # Errors
-    /// As [`Journal::reopen`].
     pub fn reopen_each<R: VerbRequest>(
         path: &Path,
         each: &mut Each<R>,
@@ -296,9 +290,6 @@ impl Journal {
     }
 
     /// Like [`Journal::reopen_each`], for the intervals of `rigel watch`.
-    ///
-    /// # Errors
-    /// As [`Journal::reopen`].
     pub fn reopen_watched<R: VerbRequest>(
         path: &Path,
         each: &mut EachWatched<R>,
@@ -376,18 +367,12 @@ impl Journal {
     }
 
     /// Appends that a rank was lost, and waits until it is on disk.
-    ///
-    /// # Errors
-    /// As [`Journal::point`].
     pub fn lost(&mut self, lost: &RankLost) -> Result<(), Error> {
         self.append(&[JournalLine::Lost(Cow::Borrowed(lost))])
     }
 
     /// Appends the end of a run with ranks, and waits until it is on disk. Does nothing if this
     /// journal has its end already.
-    ///
-    /// # Errors
-    /// As [`Journal::point`].
     pub fn end(&mut self, end: RanksEnd) -> Result<(), Error> {
         if !self.has_end {
             self.append(&[JournalLine::End(end)])?;
@@ -397,17 +382,11 @@ impl Journal {
     }
 
     /// Appends a measurement of another tool and waits until it is on disk.
-    ///
-    /// # Errors
-    /// As [`Journal::point`].
     pub fn imported(&mut self, imported: &Imported) -> Result<(), Error> {
         self.append(&[JournalLine::Imported(Cow::Borrowed(imported))])
     }
 
     /// Appends an interval of `rigel watch` and waits until it is on disk.
-    ///
-    /// # Errors
-    /// As [`Journal::point`].
     pub fn watched(&mut self, interval: &WatchedInterval) -> Result<(), Error> {
         self.append(&[JournalLine::Watched(Cow::Borrowed(interval))])
     }
@@ -510,7 +489,6 @@ fn lock(path: &Path, file: &File) -> Result<(), Error> {
 }
 
 /// The journal file of the run in `path`, which is the run's directory or the journal itself.
-#[must_use]
 pub fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() {
         path.join(FILE_NAME)
@@ -520,7 +498,6 @@ pub fn file_of(path: &Path) -> PathBuf {
 }
 
 /// True while another process writes to the journal of the run in `path`.
-#[must_use]
 pub fn is_being_written(path: &Path) -> bool {
     let path = file_of(path);
     let shared = rustix::fs::FlockOperation::NonBlockingLockShared;
@@ -641,9 +618,6 @@ fn of_another_version<R: VerbRequest>(path: &Path, line: &[u8]) -> Option<Error>
 
 /// Reads the journal of the run in `path` point by point, so that a journal of any length needs the
 /// memory of only one line. Returns the header, and whether a last line was truncated.
-///
-/// # Errors
-/// As [`Run::read`].
 pub fn scan<R: VerbRequest>(path: &Path, each: &mut Each<R>) -> Result<(Header<R>, bool), Error> {
     let path = file_of(path);
     let JournalSummary { header, cut, .. } =
@@ -653,9 +627,6 @@ pub fn scan<R: VerbRequest>(path: &Path, each: &mut Each<R>) -> Result<(Header<R
 
 /// Like [`scan`], with what each rank measured of the point, by rank. Also returns which ranks were
 /// lost and how the run ended, without the records of ranks.
-///
-/// # Errors
-/// As [`Run::read`].
 pub fn scan_with_parts<R: VerbRequest>(
     path: &Path,
     each: &mut EachWithParts<R>,
@@ -678,9 +649,6 @@ pub fn scan_with_parts<R: VerbRequest>(
 }
 
 /// Like [`scan`], for the intervals of `rigel watch`.
-///
-/// # Errors
-/// As [`Run::read`].
 pub fn scan_watched<R: VerbRequest>(
     path: &Path,
     each: &mut EachWatched<R>,

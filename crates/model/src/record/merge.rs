@@ -25,7 +25,6 @@ pub struct RankMerge {
 impl RankMerge {
     /// What holds for several visits to one point together: the largest skew and bound, and all
     /// windows that were left out.
-    #[must_use]
     pub fn of_visits<'a>(visits: impl Iterator<Item = &'a RankMerge>) -> Option<RankMerge> {
         visits.cloned().reduce(|one, other| RankMerge {
             ranks: one.ranks,

@@ -39,13 +39,11 @@ pub struct RankGroup {
 
 impl RankGroup {
     /// Number of ranks.
-    #[must_use]
     pub fn size(&self) -> usize {
         self.members.len()
     }
 
     /// Number of hosts: of different kernels, by their boot ids.
-    #[must_use]
     pub fn hosts(&self) -> usize {
         let mut boots: Vec<&str> = self
             .members
@@ -58,14 +56,12 @@ impl RankGroup {
     }
 
     /// The facts of `rank`.
-    #[must_use]
     pub fn member(&self, rank: u32) -> Option<&RankFacts> {
         self.members.iter().find(|one| one.rank == rank)
     }
 
     /// What reports call `rank`: its host's name; with `:` and the rank's number if several ranks
     /// have this name.
-    #[must_use]
     pub fn label(&self, rank: u32) -> String {
         let Some(facts) = self.member(rank) else {
             return format!("rank {rank}");
@@ -228,7 +224,6 @@ impl RankLines {
 
 impl RankLines {
     /// Each rank's record of one point, all visits joined.
-    #[must_use]
     pub fn of_each_rank(&self, coordinates: Coordinates) -> Vec<(u32, PointRecord)> {
         let parts = self.parts.iter().flat_map(|point| &point.parts);
         let mut by_rank: BTreeMap<u32, Vec<PointRecord>> = BTreeMap::new();
@@ -255,7 +250,6 @@ impl RankLines {
 ///
 /// The record has no samples and no coverage: counters and blocks are each host's own, in its part.
 /// Of a database it has the number of rows that were asked for, since the servers count for all.
-#[must_use]
 pub fn merged(started: String, parts: &[RankRecord]) -> Option<PointRecord> {
     let mut parts: Vec<&RankRecord> = parts.iter().collect();
     parts.sort_by_key(|part| part.rank);

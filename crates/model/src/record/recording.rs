@@ -82,7 +82,6 @@ pub struct Window {
 
 impl Window {
     /// Number of failed operations, over all causes.
-    #[must_use]
     pub fn failures(&self) -> u64 {
         self.failed
             .values()
@@ -90,7 +89,6 @@ impl Window {
     }
 
     /// Latency from start to end.
-    #[must_use]
     pub fn service(&self) -> &Latencies {
         self.service.as_ref().unwrap_or(&self.response)
     }
@@ -121,7 +119,6 @@ pub struct KindRecord {
 
 impl KindRecord {
     /// Total over all windows.
-    #[must_use]
     pub fn total(&self) -> Window {
         let mut total = Window::default();
         self.windows.iter().for_each(|window| total.merge(window));
@@ -129,7 +126,6 @@ impl KindRecord {
     }
 
     /// Number of completed operations in all windows.
-    #[must_use]
     pub fn done(&self) -> u64 {
         let windows = self.windows.iter().map(|window| window.done);
         windows.fold(0, u64::saturating_add)
@@ -185,7 +181,6 @@ fn is_zero(count: &u64) -> bool {
 
 impl StreamRecord {
     /// Total over all kinds of operations and all windows.
-    #[must_use]
     pub fn total(&self) -> Window {
         let mut total = Window::default();
         self.kinds
@@ -196,14 +191,12 @@ impl StreamRecord {
 
     /// The longest time in nanoseconds that an operation was outstanding, also one of which only a
     /// part lies in the measurement.
-    #[must_use]
     pub fn longest(&self) -> u64 {
         let censored = self.censored.as_ref().map_or(0, |censored| censored.max);
         self.total().response.max.max(censored)
     }
 
     /// Number of completed operations of all kinds, in all windows.
-    #[must_use]
     pub fn done(&self) -> u64 {
         let kinds = self.kinds.iter().map(KindRecord::done);
         kinds.fold(0, u64::saturating_add)
@@ -211,7 +204,6 @@ impl StreamRecord {
 
     /// The share of the completed operations that count for the throughput: those that started
     /// before the measurement ended.
-    #[must_use]
     pub fn share_in_time(&self) -> f64 {
         let done = self.done();
         if done == 0 {
@@ -228,7 +220,6 @@ impl StreamRecord {
     }
 
     /// Total of one kind of operation over all windows.
-    #[must_use]
     pub fn total_of(&self, kind: Kind) -> Option<Window> {
         self.kinds
             .iter()
@@ -289,7 +280,6 @@ pub enum End {
 
 impl PointRecord {
     /// The record of the class `name`.
-    #[must_use]
     pub fn stream(&self, name: &str) -> Option<&StreamRecord> {
         self.streams.iter().find(|stream| stream.name == name)
     }
@@ -323,7 +313,6 @@ impl Default for SharedWindows {
 
 impl SharedWindows {
     /// Creates an empty list of windows of `width`.
-    #[must_use]
     pub fn new(width: Nanos) -> Self {
         Self {
             width,
@@ -333,14 +322,12 @@ impl SharedWindows {
 
     /// The windows stored so far, all kinds of operations together, for a look at a running
     /// measurement. The latest windows may lack operations that a worker still holds.
-    #[must_use]
     pub fn snapshot(&self) -> Vec<Window> {
         self.since(0)
     }
 
     /// Like [`SharedWindows::snapshot`], from window number `first` on. Suits repeated calls: it
     /// copies only the requested windows.
-    #[must_use]
     pub fn since(&self, first: usize) -> Vec<Window> {
         let mut windows: Vec<Window> = Vec::new();
         for kind in &self.kinds {
@@ -522,7 +509,6 @@ fn window_at(windows: &mut Vec<Window>, from: Nanos, due: Nanos, width: Nanos) -
 impl Recorder {
     /// Creates a recorder for a stream with operations of `kinds`; `open` if they can be due before
     /// they start. Completed seconds go to `seconds`.
-    #[must_use]
     pub fn new(open: bool, kinds: &[Kind], seconds: Arc<SharedWindows>) -> Self {
         let width = seconds.width;
         let kinds = Kind::ALL.map(|kind| {

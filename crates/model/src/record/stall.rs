@@ -36,7 +36,6 @@ pub struct StallEvent {
 
 impl StallChange {
     /// What happened, in words, with the outstanding operations.
-    #[must_use]
     pub fn words(self, stalled: StalledIo) -> String {
         match self {
             Self::Begun | Self::Lasts => stalled.to_string(),

@@ -12,7 +12,6 @@ use std::collections::HashMap;
 
 /// One record for each point, in the order of their first visits. A visit that was cut short counts
 /// only if there is no complete one; then the last counts.
-#[must_use]
 pub fn joined(records: &[PointRecord]) -> Vec<PointRecord> {
     let mut order: Vec<Coordinates> = Vec::new();
     let mut visits: HashMap<Coordinates, Vec<&PointRecord>> = HashMap::new();
@@ -30,7 +29,6 @@ pub fn joined(records: &[PointRecord]) -> Vec<PointRecord> {
 }
 
 /// The record of one point, as in [`joined`]; `None` if it has no visits.
-#[must_use]
 pub fn joined_at(records: &[PointRecord], coordinates: Coordinates) -> Option<PointRecord> {
     let is_here = |record: &&PointRecord| record.coordinates == coordinates;
     of_one_point(&records.iter().filter(is_here).collect::<Vec<_>>())

@@ -33,7 +33,6 @@ pub struct WatchedInterval {
 impl WatchedInterval {
     /// Everything that its disks were asked to read and write, as one window. Counted requests have
     /// no latencies.
-    #[must_use]
     pub fn together(&self) -> Window {
         let mut all = Window::default();
         for disk in &self.disks {
@@ -66,7 +65,6 @@ pub struct DiskInterval {
 
 impl DiskInterval {
     /// Reads and writes that the kernel's counters have and the trace has not; zero where they agree.
-    #[must_use]
     pub fn missed(&self) -> u64 {
         /// Requests that may be on two sides of an interval's edge, because counters are read a moment
         /// after the clock; and the share of them.
@@ -87,7 +85,6 @@ impl DiskInterval {
 
     /// Its requests, one by one; `None` if they could not be traced, or if the trace missed some that
     /// the counters have.
-    #[must_use]
     pub fn all_requests(&self) -> Option<&TracedRequests> {
         self.traced.as_ref().filter(|_| self.missed() == 0)
     }
@@ -144,13 +141,11 @@ impl FlowKind {
     ];
 
     /// True for reads and writes of data.
-    #[must_use]
     pub fn is_data(self) -> bool {
         !matches!(self, Self::Flushes | Self::Others)
     }
 
     /// The kind in words.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::RandomReads => "random reads",
@@ -190,7 +185,6 @@ pub struct RequestFlow {
 
 impl RequestFlow {
     /// The time from the first sight of a request to its end.
-    #[must_use]
     pub fn response(&self) -> &Latencies {
         self.response.as_ref().unwrap_or(&self.device)
     }

@@ -88,7 +88,6 @@ impl Ops {
     ///
     /// # Panics
     /// If `extent` is 0, or less than the tables of a session: callers refuse such a volume.
-    #[must_use]
     pub fn new(stream: &Stream, extent: u64, seed: u64, share: Share) -> Self {
         assert!(extent > 0, "a volume must hold at least one operation");
         assert!(

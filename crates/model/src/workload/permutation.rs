@@ -27,7 +27,6 @@ pub struct Permutation {
 
 impl Permutation {
     /// The permutation of the numbers below `extent` for `key`; `extent` must not be 0.
-    #[must_use]
     pub fn new(extent: u64, key: u64) -> Self {
         let bits = u64::BITS - (extent - 1).leading_zeros();
         let low_bits = bits / 2;
@@ -44,7 +43,6 @@ impl Permutation {
 
     /// The position of `number`, which must be below the extent.
     #[inline]
-    #[must_use]
     pub fn of(&self, number: u64) -> u64 {
         let mut value = number;
         loop {

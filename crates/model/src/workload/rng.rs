@@ -10,7 +10,6 @@ pub struct Rng([u64; 4]);
 
 impl Rng {
     /// Creates a generator for `seed`; `stream` distinguishes generators with the same seed.
-    #[must_use]
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut state = seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95);
         Self(std::array::from_fn(|_| {

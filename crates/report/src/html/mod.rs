@@ -30,7 +30,6 @@ const CHARTS_SCRIPT: &str = include_str!("assets/uplot/uPlot.iife.min.js");
 const CHARTS_LICENCE: &str = include_str!("assets/uplot/LICENSE");
 
 /// Renders a document as one HTML file.
-#[must_use]
 pub fn render(document: &Document) -> String {
     let document = &document.in_words();
     let title = escape::html(&document.title);

@@ -17,7 +17,6 @@ impl Format {
     pub const ALL: [Format; 3] = [Format::Text, Format::OpenMetrics, Format::Protobuf];
 
     /// The value of `Content-Type`.
-    #[must_use]
     pub fn content_type(self) -> &'static str {
         match self {
             Format::Text => "text/plain; version=0.0.4; charset=utf-8",
@@ -32,7 +31,6 @@ impl Format {
     /// The preferred format of this `Accept` header: the highest q, then the most specific range,
     /// then the first one. [`Format::Text`] if none is acceptable or the header is empty:
     /// unrequested text is more useful than status 406.
-    #[must_use]
     pub fn negotiate(accept: &str) -> Self {
         let ranges: Vec<Range> = accept.split(',').filter_map(Range::parse).collect();
         let mut best = (Format::Text, (0.0, 0, 0));

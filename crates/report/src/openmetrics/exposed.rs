@@ -111,7 +111,6 @@ struct Last {
 
 impl Exposed {
     /// Creates the metrics of a soak without rounds.
-    #[must_use]
     pub fn new(about: About) -> Self {
         Self {
             standings: vec![Standing::default(); about.objectives.len()],
@@ -129,7 +128,6 @@ impl Exposed {
     }
 
     /// Objectives of the rounds, in the order of [`Round::kept`].
-    #[must_use]
     pub fn objectives(&self) -> &[Objective] {
         &self.about.objectives
     }
@@ -217,7 +215,6 @@ impl Exposed {
 
     /// The content type and the body for this `Accept` header. A body is encoded only once per
     /// round, however often it is requested: encoding takes time from the measurement.
-    #[must_use]
     pub fn answer(&mut self, accept: &str) -> (&'static str, Arc<[u8]>) {
         let format = Format::negotiate(accept);
         let served = self
@@ -234,7 +231,6 @@ impl Exposed {
     }
 
     /// Encodes all metrics in a format.
-    #[must_use]
     pub fn encode(&self, format: Format) -> Vec<u8> {
         let created = self.about.started.unix_seconds();
         let families = self.families();

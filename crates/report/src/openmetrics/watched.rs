@@ -37,7 +37,6 @@ struct ExposedStream {
 
 impl ExposedWatch {
     /// Nothing observed yet, of a watch that began at this moment.
-    #[must_use]
     pub fn new(started: Moment, request: &WatchRequest) -> Self {
         Self {
             started,
@@ -78,7 +77,6 @@ impl ExposedWatch {
     }
 
     /// The content type and the body for this `Accept` header.
-    #[must_use]
     pub fn answer(&self, accept: &str) -> (&'static str, Arc<[u8]>) {
         let format = Format::negotiate(accept);
         let created = self.started.unix_seconds();

@@ -42,7 +42,6 @@ impl PostgresLink for PostgresScript<'_> {
 /// Logs in to a server that sends `bytes`, in reads of at most `piece`, then queries, prepares,
 /// executes and copies. Returns how many steps the server answered, the memory that the client took
 /// for its messages in bytes, and why it ended.
-#[must_use]
 pub fn converse(bytes: &[u8], piece: usize) -> (usize, usize, Option<String>) {
     let piece = piece.max(1);
     let mut client = PostgresClient::new(PostgresScript { bytes, piece }, None);

@@ -57,7 +57,6 @@ impl Permit {
     }
 
     /// What could not be verified, for the report of the run.
-    #[must_use]
     pub fn doubt(&self) -> Option<&Finding> {
         self.doubt.as_ref()
     }
@@ -72,9 +71,6 @@ impl Permit {
 }
 
 /// Permits writing to `target`. Its content may be destroyed if `destroy` names it too.
-///
-/// # Errors
-/// As [`judge`].
 pub fn permit(target: Opened, destroy: &[PathBuf]) -> Result<Permit, Error> {
     judge(&target, destroy)?;
     let is_ours = is_made_by_rigel(&target)?;

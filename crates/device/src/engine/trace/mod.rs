@@ -83,7 +83,6 @@ impl BlockTrace {
     }
 
     /// How the events come to this process, in words.
-    #[must_use]
     pub fn about(&self) -> &'static str {
         match &self.completions {
             Some(_) => {
@@ -116,7 +115,6 @@ impl BlockTrace {
     }
 
     /// The latest time for [`BlockTrace::read`] when the clock shows `now`.
-    #[must_use]
     pub fn settled(now: u64) -> u64 {
         now.saturating_sub(SETTLE_NS)
     }

@@ -23,7 +23,6 @@ impl RequestStep {
     pub const ALL: [RequestStep; 4] = [Self::Queued, Self::Issued, Self::PutBack, Self::Completed];
 
     /// The tracepoint's name.
-    #[must_use]
     pub fn tracepoint(self) -> &'static str {
         match self {
             Self::Queued => "block_rq_insert",
@@ -34,7 +33,6 @@ impl RequestStep {
     }
 
     /// True for a step without which the others can be understood: its tracepoint may be missing.
-    #[must_use]
     pub fn is_optional(self) -> bool {
         self == Self::PutBack
     }
@@ -127,13 +125,11 @@ impl TracepointFormat {
     }
 
     /// Where the disk's number is, in the bytes of an event.
-    #[must_use]
     pub fn place_of_disk(&self) -> usize {
         self.disk.start
     }
 
     /// How much of an event is needed.
-    #[must_use]
     pub fn extent(&self) -> EventLength {
         let all = [&self.disk, &self.sector, &self.sectors, &self.flags];
         let ends = all.into_iter().chain(&self.error).map(|range| range.end);
@@ -144,7 +140,6 @@ impl TracepointFormat {
     }
 
     /// The event in `raw`, at the time `at`; `None` if it is too short.
-    #[must_use]
     pub fn event(&self, at: u64, raw: &[u8]) -> Option<RequestEvent> {
         let flags = raw.get(self.flags.clone())?;
         let end = flags.iter().position(|byte| *byte == 0);
@@ -177,7 +172,6 @@ pub struct EventLength {
 }
 
 /// The number at the beginning of an event, which says of which tracepoint it is.
-#[must_use]
 pub fn id_of(raw: &[u8]) -> Option<u16> {
     Some(u16::from_ne_bytes(raw.get(..2)?.try_into().ok()?))
 }
