@@ -6,6 +6,7 @@ use super::measuring::{self, Job, MeasuringArgs};
 use super::output::{self, remark};
 use super::{database, demand, page, ranks, sql, sql_args};
 use clap::Args;
+use rigel_analyse::plan::Plan;
 use rigel_analyse::request::{
     BLOCK_ASSUMED, FitRequest, FitSessions, RankDemand, Request, SqlStop, SqlTerms, StreamObjective,
 };
@@ -313,7 +314,7 @@ impl FitArgs {
         if request.sessions.is_some() {
             return unlike("has sessions of a database");
         }
-        Request::Fit(Box::new(request.clone())).check_sizes()
+        request.check_values()
     }
 
     /// True if the command line allows to write.

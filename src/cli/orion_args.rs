@@ -12,6 +12,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
+use rigel_analyse::plan::Plan;
 use rigel_analyse::plan::orion::{DURATION, NUM_STREAM_IO, SIZE_KB_MAX, SIZE_LARGE, SIZE_SMALL};
 use rigel_analyse::request::{LargeType, Matrix, OrionRequest, RunLevel};
 use rigel_device::engine;
@@ -621,7 +622,7 @@ impl OrionArgs {
                 stripe: given.unwrap_or_else(|| request.default_stripe()),
             };
         }
-        request.check()?;
+        request.check_values()?;
         Ok(request)
     }
 

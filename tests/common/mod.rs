@@ -8,6 +8,7 @@ mod golden;
 pub(crate) mod launched;
 pub(crate) mod pmi;
 
+use rigel_analyse::plan::Plan;
 use rigel_analyse::request::Header;
 use rigel_analyse::request::Invocation;
 use rigel_analyse::request::{CalibrateRequest, Request};

@@ -6,6 +6,7 @@
 //! compares more pairs, and prints the counts; docs/methods/compare.md has the results.
 
 use crate::common;
+use rigel_analyse::plan::Plan;
 use rigel_analyse::request::{CalibrateRequest, Request};
 use rigel_analyse::request::{Header, Run};
 use rigel_analyse::{

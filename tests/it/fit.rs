@@ -3,6 +3,7 @@
 
 use crate::common::{CALIBRATION, calibrate, run};
 use crate::queues::truths::Queue;
+use rigel_analyse::plan::Plan;
 use rigel_analyse::request::{CalibrateRequest, FitRequest, StreamObjective};
 use rigel_analyse::{Answer, BoundVerdict, FitResult, SoFar, against, fit, objectives};
 use rigel_device::engine::Engine;

@@ -3,6 +3,7 @@
 
 use crate::common::{self, run};
 use crate::queues::truths::Queue;
+use rigel_analyse::plan::Plan;
 use rigel_analyse::request::{CalibrateRequest, CurveRequest, Loads};
 use rigel_analyse::{Calibration, Confidence, Limits, summarise};
 use rigel_device::engine::sim::Sim;

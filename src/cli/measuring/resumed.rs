@@ -15,6 +15,7 @@ use rigel_analyse::request::Request;
 use rigel_database::Access;
 use rigel_device::engine::{self, AUTO};
 use rigel_measure::run::agreement::Agreement;
+use rigel_model::VerbRequest;
 use rigel_model::record::RankGroup;
 use rigel_model::record::journal::EngineChoice;
 use rigel_model::{Bytes, Dbms, Error, Layout, ReadWay, RunOptions, SqlTarget, Target, shell_word};

@@ -10,6 +10,7 @@
 //! Offered rates are measured in one piece: a queue near saturation takes seconds to settle, and
 //! would have to at every visit.
 
+use super::Plan;
 use super::precondition::{self, PASSES as PRECONDITIONING};
 use super::ranks::{self, LoadOfEach};
 use super::reread;
@@ -73,29 +74,30 @@ struct DonePoints<'a> {
     seed: u64,
 }
 
-impl CalibrateRequest {
-    /// The request with all defaults.
-    pub const DEFAULT: CalibrateRequest = CalibrateRequest {
-        block: 8192,
-        large: 1 << 20,
-        bound: Bound::CALIBRATE_IO,
-        precision: Ratio::from_parts_per_million(20_000),
-        point_least: Nanos::from_secs(2),
-        point_most: Nanos::from_secs(5),
-        visits_until: Some(Nanos::from_secs(75)),
-        closing: Nanos::from_secs(30),
-        num_disks: 1,
-        depth_max: 256,
-        writes: false,
-        precondition: false,
-        suspect_below: None,
-        bound_given: false,
-        ranks: 0,
-    };
+impl Plan for CalibrateRequest {
+    fn name(&self) -> &'static str {
+        "calibrate"
+    }
+
+    fn bound(&self) -> Option<Bound> {
+        Some(self.bound)
+    }
+
+    fn precision(&self) -> Ratio {
+        self.precision
+    }
+
+    fn sizes(&self) -> Vec<u32> {
+        vec![self.block, self.large]
+    }
+
+    fn writes(&self) -> bool {
+        self.writes
+    }
 
     /// The next point on a volume of `usable` bytes after those in `done`; `None` if the search is
     /// complete.
-    pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
+    fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
         let mut points = done.to_vec();
         widen(&mut points);
         let done = DonePoints {
@@ -124,14 +126,8 @@ impl CalibrateRequest {
         Some(Visits::again(point, usable, done.points, seed))
     }
 
-    /// How points are divided into visits; `None` in runs of versions that measured each point in
-    /// one piece.
-    fn visits(&self) -> Option<Visits> {
-        (self.point_least > Nanos(0)).then(|| Visits::of(self.point_least, self.point_most))
-    }
-
     /// The unrecorded load before a point: a working set is read once, so that a cache can hold it.
-    pub fn warming(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Option<Point> {
+    fn warming(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Option<Point> {
         let Coordinates::Within { bytes } = coordinates else {
             return reread::warming(self, coordinates, usable, seed);
         };
@@ -142,7 +138,7 @@ impl CalibrateRequest {
 
     /// One point of each kind with its maximum number of outstanding I/Os, which must be available
     /// before anything begins.
-    pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
+    fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
         let deepest = [
             Coordinates::at_depth(self.depth_max),
             Coordinates::Large {
@@ -168,7 +164,7 @@ impl CalibrateRequest {
 
     /// The approximate number of visits of a run when `done` are complete; used for the remaining
     /// time.
-    pub fn points_expected(&self, done: usize) -> usize {
+    fn points_expected(&self, done: usize) -> usize {
         const USUAL: usize = 17;
         const RATES_AND_CLOSING: usize = 8;
         let visits = self.visits().map_or(1, |visits| visits.least);
@@ -179,11 +175,58 @@ impl CalibrateRequest {
     }
 
     /// Usual time of a visit in seconds, warm-up included.
-    pub fn point_seconds(&self) -> f64 {
+    fn point_seconds(&self) -> f64 {
         let measured = self
             .visits()
             .map_or(self.point_most, |visits| visits.length);
         measured.plus(WARM_UP.least).as_secs_f64()
+    }
+
+    /// Bytes of the largest I/O.
+    fn largest(&self) -> u64 {
+        let log = if self.writes {
+            LOG_SIZES[LOG_SIZES.len() - 1]
+        } else {
+            0
+        };
+        u64::from(self.block.max(self.large)).max(log)
+    }
+
+    /// The unit in which members of a volume are cut, so that no I/O spans two of them.
+    fn grain(&self) -> u64 {
+        let sizes = [u64::from(self.block), u64::from(self.large)];
+        let log = if self.writes { &LOG_SIZES[..] } else { &[] };
+        sizes
+            .into_iter()
+            .chain(log.iter().copied())
+            .fold(1, super::orion::least_common_multiple)
+    }
+}
+
+impl CalibrateRequest {
+    /// The request with all defaults.
+    pub const DEFAULT: CalibrateRequest = CalibrateRequest {
+        block: 8192,
+        large: 1 << 20,
+        bound: Bound::CALIBRATE_IO,
+        precision: Ratio::from_parts_per_million(20_000),
+        point_least: Nanos::from_secs(2),
+        point_most: Nanos::from_secs(5),
+        visits_until: Some(Nanos::from_secs(75)),
+        closing: Nanos::from_secs(30),
+        num_disks: 1,
+        depth_max: 256,
+        writes: false,
+        precondition: false,
+        suspect_below: None,
+        bound_given: false,
+        ranks: 0,
+    };
+
+    /// How points are divided into visits; `None` in runs of versions that measured each point in
+    /// one piece.
+    fn visits(&self) -> Option<Visits> {
+        (self.point_least > Nanos(0)).then(|| Visits::of(self.point_least, self.point_most))
     }
 
     /// The depth that the search tries after `depth`. Whatever the number of disks, the second
@@ -758,28 +801,6 @@ fn rounded(rate: f64) -> u64 {
     )]
     let whole = ((rate / unit).round() * unit) as u64;
     whole
-}
-
-impl CalibrateRequest {
-    /// Bytes of the largest I/O.
-    pub fn largest(&self) -> u64 {
-        let log = if self.writes {
-            LOG_SIZES[LOG_SIZES.len() - 1]
-        } else {
-            0
-        };
-        u64::from(self.block.max(self.large)).max(log)
-    }
-
-    /// The unit in which members of a volume are cut, so that no I/O spans two of them.
-    pub fn grain(&self) -> u64 {
-        let sizes = [u64::from(self.block), u64::from(self.large)];
-        let log = if self.writes { &LOG_SIZES[..] } else { &[] };
-        sizes
-            .into_iter()
-            .chain(log.iter().copied())
-            .fold(1, super::orion::least_common_multiple)
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! the maximum, which is then searched for first by doubling the depth. A second, closed-loop
 //! stream may run during every point.
 
+use super::Plan;
 use super::ranks;
 use super::search::{
     LARGE, NEIGHBOURS, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of,
@@ -11,14 +12,37 @@ use super::search::{
 use super::visits::Visits;
 use crate::request::{CurveRequest, Loads, SqlStop, SqlTerms};
 use crate::{PointSummary, widen};
-use rigel_model::{Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, Step, Stream, Until};
+use rigel_model::{
+    Bound, Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, Step, Stream, Until,
+};
 
 /// Maximum depth of the search for the maximum.
 const DEPTH_MAX: u32 = 256;
 
-impl CurveRequest {
+impl Plan for CurveRequest {
+    fn name(&self) -> &'static str {
+        "curve"
+    }
+
+    fn bound(&self) -> Option<Bound> {
+        self.bound
+    }
+
+    fn precision(&self) -> Ratio {
+        self.precision
+    }
+
+    fn sql(&self) -> Option<SqlTerms> {
+        self.sql
+    }
+
+    fn sizes(&self) -> Vec<u32> {
+        let beside = self.background.map(|background| background.length);
+        [self.length].into_iter().chain(beside).collect()
+    }
+
     /// The next point after those in `done`; `None` if all are done.
-    pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
+    fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
         let mut points = done.to_vec();
         widen(&mut points);
         let coordinates = match self.loads {
@@ -45,6 +69,74 @@ impl CurveRequest {
         Some(Visits::again(point, usable, done, seed))
     }
 
+    /// Points with the maximum number of outstanding I/Os.
+    fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
+        let deepest = match &self.loads {
+            Loads::Depths(depths) => vec![self.depth(depths.iter().copied().max().unwrap_or(1))],
+            Loads::Rates(_) => vec![self.rate(1)],
+            Loads::Percents(_) => vec![self.depth(self.deepest()), self.rate(1)],
+        };
+        let offered = self.neighbours_per_s.map(|rate| (rate, self.in_flight_max));
+        let beside = offered.and_then(|offered| ranks::most_beside(self.ranks, offered));
+        deepest
+            .into_iter()
+            .chain(beside)
+            .map(|coordinates| self.point(coordinates, usable, seed))
+            .collect()
+    }
+
+    /// The approximate number of points when `done` are complete.
+    fn points_expected(&self, done: usize) -> usize {
+        const SEARCH: usize = 9;
+        let points = match &self.loads {
+            Loads::Depths(depths) => depths.len(),
+            Loads::Rates(rates) => rates.len(),
+            Loads::Percents(percents) => percents.len() + SEARCH,
+        };
+        let beside = self.neighbours_per_s.map_or(0, |_| ranks::points_beside());
+        (points + ranks::points_expected(self.ranks) + beside).max(done)
+    }
+
+    /// Maximum time of a point in seconds.
+    fn point_seconds(&self) -> f64 {
+        let (most, warm_up) = match self.sql {
+            Some(SqlTerms {
+                stop: SqlStop::Elapsed(time),
+                warm_up,
+                ..
+            }) => (time, warm_up),
+            Some(terms) => (self.point_most, terms.warm_up),
+            None => (self.point_most, WARM_UP),
+        };
+        most.plus(warm_up.most).as_secs_f64()
+    }
+
+    /// The unit in which members of a volume are cut, so that no I/O spans two of them.
+    fn grain(&self) -> u64 {
+        let beside = self
+            .background
+            .map_or(1, |background| u64::from(background.length));
+        super::orion::least_common_multiple(self.length.into(), beside)
+    }
+
+    /// Bytes of the largest I/O.
+    fn largest(&self) -> u64 {
+        u64::from(
+            self.length
+                .max(self.background.map_or(0, |background| background.length)),
+        )
+    }
+
+    /// True if any operation writes.
+    fn writes(&self) -> bool {
+        self.mix.writes != Ratio::ZERO
+            || self
+                .sql
+                .is_some_and(|terms| terms.work.updates != Ratio::ZERO)
+    }
+}
+
+impl CurveRequest {
     /// How closed loops are divided into visits. Sessions of a database are not, since each visit
     /// would need new ones.
     fn visits(&self) -> Option<Visits> {
@@ -211,72 +303,6 @@ impl CurveRequest {
             seed: seed_of(seed, coordinates),
             window: until.window(window),
         }
-    }
-
-    /// Points with the maximum number of outstanding I/Os.
-    pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
-        let deepest = match &self.loads {
-            Loads::Depths(depths) => vec![self.depth(depths.iter().copied().max().unwrap_or(1))],
-            Loads::Rates(_) => vec![self.rate(1)],
-            Loads::Percents(_) => vec![self.depth(self.deepest()), self.rate(1)],
-        };
-        let offered = self.neighbours_per_s.map(|rate| (rate, self.in_flight_max));
-        let beside = offered.and_then(|offered| ranks::most_beside(self.ranks, offered));
-        deepest
-            .into_iter()
-            .chain(beside)
-            .map(|coordinates| self.point(coordinates, usable, seed))
-            .collect()
-    }
-
-    /// The approximate number of points when `done` are complete.
-    pub fn points_expected(&self, done: usize) -> usize {
-        const SEARCH: usize = 9;
-        let points = match &self.loads {
-            Loads::Depths(depths) => depths.len(),
-            Loads::Rates(rates) => rates.len(),
-            Loads::Percents(percents) => percents.len() + SEARCH,
-        };
-        let beside = self.neighbours_per_s.map_or(0, |_| ranks::points_beside());
-        (points + ranks::points_expected(self.ranks) + beside).max(done)
-    }
-
-    /// Maximum time of a point in seconds.
-    pub fn point_seconds(&self) -> f64 {
-        let (most, warm_up) = match self.sql {
-            Some(SqlTerms {
-                stop: SqlStop::Elapsed(time),
-                warm_up,
-                ..
-            }) => (time, warm_up),
-            Some(terms) => (self.point_most, terms.warm_up),
-            None => (self.point_most, WARM_UP),
-        };
-        most.plus(warm_up.most).as_secs_f64()
-    }
-
-    /// The unit in which members of a volume are cut, so that no I/O spans two of them.
-    pub fn grain(&self) -> u64 {
-        let beside = self
-            .background
-            .map_or(1, |background| u64::from(background.length));
-        super::orion::least_common_multiple(self.length.into(), beside)
-    }
-
-    /// Bytes of the largest I/O.
-    pub fn largest(&self) -> u64 {
-        u64::from(
-            self.length
-                .max(self.background.map_or(0, |background| background.length)),
-        )
-    }
-
-    /// True if any operation writes.
-    pub fn writes(&self) -> bool {
-        self.mix.writes != Ratio::ZERO
-            || self
-                .sql
-                .is_some_and(|terms| terms.work.updates != Ratio::ZERO)
     }
 }
 

@@ -4,10 +4,11 @@
 //! search divides the gap between them, around what remains undecided, until the answer is known to
 //! the requested precision.
 
+use super::Plan;
 use super::ranks::of_rank;
 use super::search::{WARM_UP, WINDOW, seed_of};
 use super::visits::Visits;
-use crate::request::{FitRequest, OfferedStream};
+use crate::request::{FitRequest, OfferedStream, SqlTerms};
 use crate::{Bracket, PointSummary, TriedMultiple, bracket, least_to_decide, multiples};
 use rigel_model::{
     Arrivals, Coordinates, DemandKind, Load, Mix, Nanos, Pattern, Point, Ratio, Stream, Until,
@@ -33,10 +34,30 @@ const AMPLE: f64 = 2.0;
 /// Measured time in all, in times of a point, up to which points last longer.
 const TIME_TOTAL: f64 = 20.0;
 
-impl FitRequest {
+impl Plan for FitRequest {
+    fn name(&self) -> &'static str {
+        "fit"
+    }
+
+    fn precision(&self) -> Ratio {
+        self.precision
+    }
+
+    fn sql(&self) -> Option<SqlTerms> {
+        self.sessions.map(|sessions| sessions.terms)
+    }
+
+    fn sizes(&self) -> Vec<u32> {
+        vec![self.block]
+    }
+
+    fn grain(&self) -> u64 {
+        self.largest()
+    }
+
     /// The next point on a volume of `usable` bytes after those in `done`; `None` if the search is
     /// complete.
-    pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
+    fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
         let multiple = self.next_multiple(done)?;
         let spent: f64 = done.iter().map(|point| point.measured_s).sum();
         let time = self.time_at(multiple, spent);
@@ -44,6 +65,49 @@ impl FitRequest {
         Some(Visits::again(point, usable, done, seed))
     }
 
+    /// The points with the largest and most I/Os: all have the same, or those of each rank.
+    fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
+        let point = self.point(coordinates(self.highest), self.point_time, usable, seed);
+        if self.of_ranks.is_empty() {
+            return vec![point];
+        }
+        let size = u32::try_from(self.of_ranks.len()).unwrap_or(u32::MAX);
+        (0..size)
+            .filter_map(|rank| of_rank(&point, rank, size, usable))
+            .collect()
+    }
+
+    /// The approximate number of points when `done` are complete.
+    fn points_expected(&self, done: usize) -> usize {
+        const USUAL: usize = 8;
+        USUAL.max(done)
+    }
+
+    /// Maximum time of a point in seconds.
+    fn point_seconds(&self) -> f64 {
+        self.time_at(1.0, 0.0).plus(WARM_UP.most).as_secs_f64()
+    }
+
+    /// Bytes of the largest I/O; each target is one file or device, so nothing has to be divided
+    /// into smaller units.
+    fn largest(&self) -> u64 {
+        let of_ranks = self.of_ranks.iter().flat_map(|one| self.offered_by(one));
+        let all = self.offered().into_iter().chain(of_ranks);
+        all.map(|one| u64::from(one.length))
+            .max()
+            .unwrap_or_else(|| self.block.into())
+    }
+
+    /// True if any operation writes.
+    fn writes(&self) -> bool {
+        match self.sessions {
+            Some(sessions) => sessions.terms.work.updates != Ratio::ZERO,
+            None => self.offered().iter().any(|one| !one.kind.is_read()),
+        }
+    }
+}
+
+impl FitRequest {
     /// How long to measure a multiple: as long as requested, or longer if a stream is too rare to be
     /// judged in that time. Not longer once the `spent` seconds reach the limit of the whole search.
     fn time_at(&self, multiple: f64, spent: f64) -> Nanos {
@@ -234,47 +298,6 @@ impl FitRequest {
             objective: self.objective(offered.kind),
             sql: self.sessions.map(|sessions| sessions.terms.work),
             rank: None,
-        }
-    }
-
-    /// The points with the largest and most I/Os: all have the same, or those of each rank.
-    pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
-        let point = self.point(coordinates(self.highest), self.point_time, usable, seed);
-        if self.of_ranks.is_empty() {
-            return vec![point];
-        }
-        let size = u32::try_from(self.of_ranks.len()).unwrap_or(u32::MAX);
-        (0..size)
-            .filter_map(|rank| of_rank(&point, rank, size, usable))
-            .collect()
-    }
-
-    /// The approximate number of points when `done` are complete.
-    pub fn points_expected(&self, done: usize) -> usize {
-        const USUAL: usize = 8;
-        USUAL.max(done)
-    }
-
-    /// Maximum time of a point in seconds.
-    pub fn point_seconds(&self) -> f64 {
-        self.time_at(1.0, 0.0).plus(WARM_UP.most).as_secs_f64()
-    }
-
-    /// Bytes of the largest I/O; each target is one file or device, so nothing has to be divided
-    /// into smaller units.
-    pub fn largest(&self) -> u64 {
-        let of_ranks = self.of_ranks.iter().flat_map(|one| self.offered_by(one));
-        let all = self.offered().into_iter().chain(of_ranks);
-        all.map(|one| u64::from(one.length))
-            .max()
-            .unwrap_or_else(|| self.block.into())
-    }
-
-    /// True if any operation writes.
-    pub fn writes(&self) -> bool {
-        match self.sessions {
-            Some(sessions) => sessions.terms.work.updates != Ratio::ZERO,
-            None => self.offered().iter().any(|one| !one.kind.is_read()),
         }
     }
 }

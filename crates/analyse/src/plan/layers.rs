@@ -4,19 +4,62 @@
 //! All points are known in advance. Each round measures every layer once; every second round goes
 //! backwards, so that a device that drifts favours no layer.
 
+use super::Plan;
 use super::search::{SMALL, WINDOW, seed_of};
 use crate::PointSummary;
 use crate::request::LayersRequest;
-use rigel_model::{
-    Coordinates, Layer, Load, Mix, Pattern, Point, Ratio, ReadWay, SqlWork, Stream, Until,
-};
+use rigel_model::{Coordinates, Layer, Load, Mix, Pattern, Point, ReadWay, SqlWork, Stream, Until};
 
-impl LayersRequest {
-    /// Smallest difference between runs that matters; points end by time, not by precision.
-    pub fn precision() -> Ratio {
-        Ratio::of(2, 100)
+impl Plan for LayersRequest {
+    fn name(&self) -> &'static str {
+        "layers"
     }
 
+    fn work(&self) -> Option<SqlWork> {
+        Some(self.work)
+    }
+
+    fn is_known_beforehand(&self) -> bool {
+        true
+    }
+
+    fn sizes(&self) -> Vec<u32> {
+        vec![self.block()]
+    }
+
+    fn grain(&self) -> u64 {
+        self.block().into()
+    }
+
+    /// The next point after those in `done`; `None` if all are done.
+    fn next(&self, _: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
+        let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates == *wanted);
+        self.coordinates()
+            .into_iter()
+            .find(|wanted| !is_done(wanted))
+            .map(|wanted| self.point(wanted, seed))
+    }
+
+    /// The points of every layer with the maximum number of outstanding I/Os.
+    fn extremes(&self, _: u64, seed: u64) -> Vec<Point> {
+        self.layers()
+            .into_iter()
+            .flat_map(|layer| self.extremes_of(layer, seed))
+            .collect()
+    }
+
+    /// Number of points.
+    fn points_expected(&self, _: usize) -> usize {
+        self.coordinates().len()
+    }
+
+    /// Maximum time of a point in seconds.
+    fn point_seconds(&self) -> f64 {
+        self.point_time.plus(self.warm_up.most).as_secs_f64()
+    }
+}
+
+impl LayersRequest {
     /// The measured layers, from storage upwards.
     pub fn layers(&self) -> Vec<Layer> {
         Layer::ALL
@@ -45,15 +88,6 @@ impl LayersRequest {
     /// Bytes of a block.
     pub fn block(&self) -> u32 {
         self.work.tables.block
-    }
-
-    /// The next point after those in `done`; `None` if all are done.
-    pub fn next(&self, seed: u64, done: &[PointSummary]) -> Option<Point> {
-        let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates == *wanted);
-        self.coordinates()
-            .into_iter()
-            .find(|wanted| !is_done(wanted))
-            .map(|wanted| self.point(wanted, seed))
     }
 
     /// All points, in measuring order.
@@ -116,24 +150,6 @@ impl LayersRequest {
             seed,
         )]
     }
-
-    /// The points of every layer with the maximum number of outstanding I/Os.
-    pub fn extremes(&self, seed: u64) -> Vec<Point> {
-        self.layers()
-            .into_iter()
-            .flat_map(|layer| self.extremes_of(layer, seed))
-            .collect()
-    }
-
-    /// Number of points.
-    pub fn points_expected(&self) -> usize {
-        self.coordinates().len()
-    }
-
-    /// Maximum time of a point in seconds.
-    pub fn point_seconds(&self) -> f64 {
-        self.point_time.plus(self.warm_up.most).as_secs_f64()
-    }
 }
 
 #[cfg(test)]
@@ -176,13 +192,13 @@ mod tests {
                 .map(move |name| format!("layer:{name}:{sessions}"))
         };
         assert_eq!(names, of(2).chain(of(16)).collect::<Vec<_>>());
-        assert_eq!(request(true).points_expected(), 24);
+        assert_eq!(request(true).points_expected(0), 24);
     }
 
     #[test]
     fn layers_differ_in_their_way_and_in_nothing_else() {
         let request = request(true);
-        let points: Vec<Point> = request.extremes(7);
+        let points: Vec<Point> = request.extremes(0, 7);
         assert!(
             points
                 .iter()

@@ -11,8 +11,201 @@ pub mod lun;
 pub mod orion;
 mod precondition;
 pub mod ranks;
-mod request;
 mod reread;
 mod search;
 pub mod soak;
 mod visits;
+
+use crate::PointSummary;
+use crate::request::SqlTerms;
+use orion::{SIZE_KB_MAX, VolumeShape};
+use rigel_model::{Bound, Bytes, Coordinates, Error, KIB, Point, Ratio, SqlWork, Tables, Target};
+use std::fmt::Debug;
+
+/// What the request of a verb says about its points. The defaults are those of a verb that measures
+/// nothing by itself.
+pub trait Plan: Debug {
+    /// The verb: the first word after `rigel`.
+    fn name(&self) -> &'static str;
+
+    /// The next point on a volume of `usable` bytes after those in `done`; `None` if there are no
+    /// more, or if all are known beforehand.
+    fn next(&self, _usable: u64, _seed: u64, _done: &[PointSummary]) -> Option<Point> {
+        None
+    }
+
+    /// The unrecorded load before a point.
+    fn warming(&self, _coordinates: Coordinates, _usable: u64, _seed: u64) -> Option<Point> {
+        None
+    }
+
+    /// Points that a bench is prepared for: all of a matrix; of a search, those with the maximum
+    /// outstanding.
+    fn prepared(&self, volume: VolumeShape<'_>, seed: u64) -> Vec<Point> {
+        self.extremes(volume.usable, seed)
+    }
+
+    /// Points with the maximum number of outstanding I/Os, which must be available before anything
+    /// begins.
+    fn extremes(&self, _usable: u64, _seed: u64) -> Vec<Point> {
+        Vec::new()
+    }
+
+    /// The approximate number of points when `done` are complete.
+    fn points_expected(&self, _done: usize) -> usize {
+        0
+    }
+
+    /// Maximum time of a point in seconds, warm-up included.
+    fn point_seconds(&self) -> f64 {
+        0.0
+    }
+
+    /// The latency bound that points are judged by, if there is one.
+    fn bound(&self) -> Option<Bound> {
+        None
+    }
+
+    /// Requested half-width of a figure's 95 % interval, as a fraction of the figure; of points that
+    /// end by time, the smallest difference between runs that matters.
+    fn precision(&self) -> Ratio {
+        Ratio::of(2, 100)
+    }
+
+    /// The terms of database sessions; `None` for raw I/O.
+    fn sql(&self) -> Option<SqlTerms> {
+        None
+    }
+
+    /// The work of database sessions; `None` for raw I/O.
+    fn work(&self) -> Option<SqlWork> {
+        self.sql().map(|terms| terms.work)
+    }
+
+    /// The tables of the database; `None` for raw I/O.
+    fn tables(&self) -> Option<Tables> {
+        self.work().map(|work| work.tables)
+    }
+
+    /// True if all points are known before the first is measured.
+    fn is_known_beforehand(&self) -> bool {
+        false
+    }
+
+    /// The sizes of I/O that were asked for, in bytes.
+    fn sizes(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// The unit in which members of a volume are cut, so that no I/O spans two of them.
+    fn grain(&self) -> u64 {
+        1
+    }
+
+    /// Bytes of the largest I/O.
+    fn largest(&self) -> u64 {
+        self.sizes().into_iter().max().unwrap_or(0).into()
+    }
+
+    /// Refuses numbers that no command line can ask for: a journal that is resumed, or another rank,
+    /// may contain any.
+    fn check_values(&self) -> Result<(), Error> {
+        check_sizes(self.sizes(), self.largest())
+    }
+
+    /// True if any point writes.
+    fn writes(&self) -> bool {
+        false
+    }
+}
+
+/// Refuses I/Os of a size that no command line can ask for; without sizes nothing is measured.
+fn check_sizes(sizes: Vec<u32>, largest: u64) -> Result<(), Error> {
+    let Some(smallest) = sizes.into_iter().min() else {
+        return Ok(());
+    };
+    let is_odd = |size: &u64| !(512..=u64::from(SIZE_KB_MAX) * KIB).contains(size);
+    match [smallest.into(), largest].into_iter().find(is_odd) {
+        None => Ok(()),
+        Some(size) => Err(Error::usage(
+            format!("this run has I/Os of {}", Bytes(size)),
+            "an I/O has from 512 bytes to 1GiB: the journal is damaged, or of another version",
+        )),
+    }
+}
+
+/// Refuses sessions on a target without tables: their positions would not be those of the
+/// target. Refuses tables of more blocks than can be counted.
+pub(crate) fn check_sessions(work: SqlWork, target: &Target) -> Result<(), Error> {
+    let damaged = "the journal is damaged, or of another version";
+    if !matches!(target, Target::Sql(_)) {
+        let what = format!("this run has sessions of a database, and '{target}' is none");
+        return Err(Error::usage(what, damaged));
+    }
+    let Tables {
+        schemas,
+        scale,
+        block,
+        ..
+    } = work.tables;
+    let blocks = scale.checked_mul(schemas.into());
+    let bytes = blocks.and_then(|blocks| blocks.checked_mul(block.into()));
+    if bytes.is_none_or(|bytes| bytes == 0) {
+        let what = format!(
+            "this run has {schemas} tables of {scale} blocks of {}",
+            Bytes(block.into())
+        );
+        return Err(Error::usage(what, damaged));
+    }
+    work.check()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::curve::tests::request as curve;
+    use crate::request::{CurveRequest, Loads, Request};
+    use rigel_model::{Dbms, SqlTarget, VerbRequest};
+
+    #[test]
+    fn sessions_work_on_a_database_whose_blocks_can_be_counted() {
+        let database = Target::Sql(SqlTarget {
+            dbms: Dbms::Postgres,
+            urls: Vec::new(),
+            private_in: None,
+            private: None,
+        });
+        let request = |change: &dyn Fn(&mut CurveRequest)| {
+            let mut curve = curve(Loads::Depths(vec![1]));
+            change(&mut curve);
+            Request::Curve(curve)
+        };
+        assert_eq!(request(&|_| ()).check(&database), Ok(()));
+        assert_eq!(
+            request(&|curve| curve.sql = None).check(&Target::Null { bytes: Bytes(0) }),
+            Ok(())
+        );
+        let refused = |request: &Request, target: &Target, why: &str| {
+            let error = request.check(target).unwrap_err().to_string();
+            assert!(error.contains(why), "{why}: {error}");
+        };
+        refused(
+            &request(&|_| ()),
+            &Target::Null { bytes: Bytes(0) },
+            "sessions of a database",
+        );
+        for (schemas, scale) in [(u32::MAX, u64::MAX), (2, 1 << 63), (0, 10_000), (1, 0)] {
+            let odd = request(&|curve| {
+                let tables = &mut curve.sql.as_mut().unwrap().work.tables;
+                (tables.schemas, tables.scale) = (schemas, scale);
+            });
+            refused(
+                &odd,
+                &database,
+                &format!("{schemas} tables of {scale} blocks"),
+            );
+        }
+        let odd = request(&|curve| curve.sql.as_mut().unwrap().work.read_rows = 10_001);
+        refused(&odd, &database, "an operation of 10001 rows");
+    }
+}

@@ -5,6 +5,7 @@
 //! shape of the volume. Output: levels, cells in running order, estimates and [`Point`]s. Opens no
 //! file. `docs/methods/orion.md` has the source of each rule.
 
+use super::Plan;
 use crate::request::{LargeType, Matrix, OrionRequest, RunLevel};
 use rigel_model::{
     Bytes, Coordinates, Error, KIB, Layout, Load, MIB, Mix, Nanos, Pattern, Point, Ratio, Stream,
@@ -65,6 +66,115 @@ pub fn levels(max: u32) -> Vec<u32> {
         levels.push(max);
     }
     levels
+}
+
+impl Plan for OrionRequest {
+    fn name(&self) -> &'static str {
+        "orion"
+    }
+
+    fn prepared(&self, volume: VolumeShape<'_>, seed: u64) -> Vec<Point> {
+        self.points(volume, seed)
+    }
+
+    fn points_expected(&self, _: usize) -> usize {
+        self.cells().len()
+    }
+
+    fn is_known_beforehand(&self) -> bool {
+        true
+    }
+
+    fn largest(&self) -> u64 {
+        self.largest_io()
+    }
+
+    fn check_values(&self) -> Result<(), Error> {
+        self.check_ranges()?;
+        let matrix = self.matrix();
+        let needs = |needed: bool, value: Option<u32>, option: &str| match value {
+            None if needed => {
+                let example = format!("give {option} N");
+                Err(Error::usage(
+                    format!("-matrix {} needs {option}", matrix.name()),
+                    example,
+                ))
+            }
+            _ => Ok(()),
+        };
+        needs(matrix.fixes_small(), self.num_small, "-num_small")?;
+        needs(matrix.fixes_large(), self.num_large, "-num_large")?;
+        if self.small_max() == 0 && self.large_max() == 0 {
+            return Err(Error::usage(
+                format!(
+                    "-run {} -matrix {} has no data point: small and large load are both 0",
+                    self.run.name(),
+                    matrix.name()
+                ),
+                "give -num_small or -num_large of at least 1",
+            ));
+        }
+        self.check_outstanding()?;
+        let points = self.total_data_points();
+        if points > POINTS_MAX {
+            return Err(Error::usage(
+                format!(
+                    "-matrix {} has {points} data points; the maximum is {POINTS_MAX}",
+                    matrix.name()
+                ),
+                "lower -num_disks, -num_small or -num_large, or choose another -matrix",
+            ));
+        }
+        self.check_stripe()
+    }
+
+    fn writes(&self) -> bool {
+        self.write > 0
+    }
+
+    /// Seconds of a point with the minimum warm-up.
+    fn point_seconds(&self) -> f64 {
+        f64::from(self.duration) + self.warm_up().least.as_secs_f64()
+    }
+
+    /// The unit in which members of a volume are cut, so that no I/O spans two of them: the least
+    /// common multiple of the used sizes.
+    fn grain(&self) -> u64 {
+        self.sizes()
+            .into_iter()
+            .reduce(least_common_multiple)
+            .unwrap_or(u64::from(self.size_small))
+    }
+
+    /// The load before the point of `cell` with `-cache_size`: this many MiB of random large reads.
+    /// Its coordinates are those of the idle cell, which no recorded point has. `None` if
+    /// nothing is to be warmed.
+    ///
+    /// It only reads, whatever `-write` says: warming must not change the data.
+    fn warming(&self, cell: Coordinates, _: u64, seed: u64) -> Option<Point> {
+        let mib = self.cache_size.filter(|mib| *mib > 0)?;
+        let ops = (u64::from(mib) * MIB).div_ceil(self.size_large.max(1).into());
+        Some(Point {
+            coordinates: IDLE,
+            streams: vec![Stream {
+                objective: None,
+                sql: None,
+                name: LARGE.into(),
+                load: Load::Closed {
+                    depth: self.num_disks.saturating_mul(2).clamp(4, 64),
+                },
+                mix: Mix::READS,
+                pattern: Pattern::Uniform,
+                length: self.size_large,
+                rank: None,
+            }],
+            warm_up: WarmUp::NONE,
+            until: Until::Ops(ops),
+            // Different blocks from those of the point's own large I/O.
+            seed: !seed_of(seed, cell),
+            window: Point::second(),
+        })
+    }
 }
 
 impl OrionRequest {
@@ -204,11 +314,6 @@ impl OrionRequest {
         }
     }
 
-    /// Seconds of a point with the minimum warm-up.
-    pub fn point_seconds(&self) -> f64 {
-        f64::from(self.duration) + self.warm_up().least.as_secs_f64()
-    }
-
     /// True if any cell, or the warming of caches, makes large I/O.
     pub fn uses_large(&self) -> bool {
         self.warms_cache() || self.large_max() > 0
@@ -228,15 +333,6 @@ impl OrionRequest {
         self.sizes()
             .into_iter()
             .max()
-            .unwrap_or(u64::from(self.size_small))
-    }
-
-    /// The unit in which members of a volume are cut, so that no I/O spans two of them: the least
-    /// common multiple of the used sizes.
-    pub fn grain(&self) -> u64 {
-        self.sizes()
-            .into_iter()
-            .reduce(least_common_multiple)
             .unwrap_or(u64::from(self.size_small))
     }
 
@@ -338,80 +434,7 @@ impl OrionRequest {
         offset.div_ceil(length) % extent.max(1)
     }
 
-    /// The load before the point of `cell` with `-cache_size`: this many MiB of random large reads.
-    /// Its coordinates are those of the idle cell, which no recorded point has. `None` if
-    /// nothing is to be warmed.
-    ///
-    /// It only reads, whatever `-write` says: warming must not change the data.
-    pub fn warming(&self, cell: Coordinates, seed: u64) -> Option<Point> {
-        let mib = self.cache_size.filter(|mib| *mib > 0)?;
-        let ops = (u64::from(mib) * MIB).div_ceil(self.size_large.max(1).into());
-        Some(Point {
-            coordinates: IDLE,
-            streams: vec![Stream {
-                objective: None,
-                sql: None,
-                name: LARGE.into(),
-                load: Load::Closed {
-                    depth: self.num_disks.saturating_mul(2).clamp(4, 64),
-                },
-                mix: Mix::READS,
-                pattern: Pattern::Uniform,
-                length: self.size_large,
-                rank: None,
-            }],
-            warm_up: WarmUp::NONE,
-            until: Until::Ops(ops),
-            // Different blocks from those of the point's own large I/O.
-            seed: !seed_of(seed, cell),
-            window: Point::second(),
-        })
-    }
-
-    /// Refuses an invalid request.
-    ///
-    /// # Errors
-    /// The option, its value and the valid values.
-    pub fn check(&self) -> Result<(), Error> {
-        self.check_values()?;
-        let matrix = self.matrix();
-        let needs = |needed: bool, value: Option<u32>, option: &str| match value {
-            None if needed => {
-                let example = format!("give {option} N");
-                Err(Error::usage(
-                    format!("-matrix {} needs {option}", matrix.name()),
-                    example,
-                ))
-            }
-            _ => Ok(()),
-        };
-        needs(matrix.fixes_small(), self.num_small, "-num_small")?;
-        needs(matrix.fixes_large(), self.num_large, "-num_large")?;
-        if self.small_max() == 0 && self.large_max() == 0 {
-            return Err(Error::usage(
-                format!(
-                    "-run {} -matrix {} has no data point: small and large load are both 0",
-                    self.run.name(),
-                    matrix.name()
-                ),
-                "give -num_small or -num_large of at least 1",
-            ));
-        }
-        self.check_outstanding()?;
-        let points = self.total_data_points();
-        if points > POINTS_MAX {
-            return Err(Error::usage(
-                format!(
-                    "-matrix {} has {points} data points; the maximum is {POINTS_MAX}",
-                    matrix.name()
-                ),
-                "lower -num_disks, -num_small or -num_large, or choose another -matrix",
-            ));
-        }
-        self.check_stripe()
-    }
-
-    fn check_values(&self) -> Result<(), Error> {
+    fn check_ranges(&self) -> Result<(), Error> {
         let least_one = [
             ("-num_disks", self.num_disks),
             ("-num_streamIO", self.num_stream_io),
@@ -823,12 +846,12 @@ mod tests {
             ),
         ];
         for (request, option) in cases {
-            let error = request.check().unwrap_err();
+            let error = request.check_values().unwrap_err();
             assert_eq!(error.exit_status(), 2);
             assert!(error.to_string().contains(option), "{error}");
         }
         for run in RunLevel::ALL {
-            assert_eq!(request(run, 3).check(), Ok(()));
+            assert_eq!(request(run, 3).check_values(), Ok(()));
         }
     }
 
@@ -905,13 +928,13 @@ mod tests {
             write: 50,
             ..request(RunLevel::Oltp, 1)
         };
-        assert_eq!(request.warming(cell, 1), None);
+        assert_eq!(request.warming(cell, 0, 1), None);
         assert_eq!((request.largest_io(), request.grain()), (8192, 8192));
         request.cache_size = Some(0);
-        assert_eq!(request.warming(cell, 1), None);
+        assert_eq!(request.warming(cell, 0, 1), None);
         assert_eq!(request.points(ONE, 1)[0].warm_up, WarmUp::NONE);
         request.cache_size = Some(100);
-        let warming = request.warming(cell, 1).unwrap();
+        let warming = request.warming(cell, 0, 1).unwrap();
         assert_eq!(warming.until, Until::Ops(100));
         assert_eq!(warming.streams[0].mix, Mix::READS);
         assert_eq!(request.largest_io(), MIB);

@@ -5,12 +5,71 @@
 //! number is its index in the timetable; a missing number is a skipped round.
 
 use super::search::{SMALL, seed_of};
-use crate::request::SoakRequest;
-use rigel_model::{Coordinates, Nanos, Pattern, Point, Ratio, Stream, Until, WarmUp};
+use super::{Plan, check_sizes};
+use crate::PointSummary;
+use crate::request::{SoakRequest, SqlTerms};
+use rigel_model::{Coordinates, Error, Nanos, Pattern, Point, Ratio, Stream, Until, WarmUp};
 
 /// Number of windows of a round of maximum duration: enough to see its course, few enough for weeks
 /// of rounds.
 const WINDOWS: u64 = 4;
+
+impl Plan for SoakRequest {
+    fn name(&self) -> &'static str {
+        "soak"
+    }
+
+    fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
+        let rounds = done.iter().filter_map(|point| match point.coordinates {
+            Coordinates::Round { round, .. } => Some(round),
+            _ => None,
+        });
+        let next = rounds.max().unwrap_or(0) + 1;
+        (next <= self.rounds()).then(|| self.point(next, Nanos(0), usable, seed))
+    }
+
+    fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
+        vec![self.point(1, Nanos(0), usable, seed)]
+    }
+
+    fn points_expected(&self, _: usize) -> usize {
+        self.rounds() as usize
+    }
+
+    fn point_seconds(&self) -> f64 {
+        self.every.as_secs_f64()
+    }
+
+    fn sql(&self) -> Option<SqlTerms> {
+        self.sql
+    }
+
+    fn sizes(&self) -> Vec<u32> {
+        vec![self.length]
+    }
+
+    fn grain(&self) -> u64 {
+        self.length.into()
+    }
+
+    fn check_values(&self) -> Result<(), Error> {
+        if self.every == Nanos(0) {
+            return Err(Error::usage(
+                "this soak begins a round every 0s",
+                "the journal is damaged, or of another version",
+            ));
+        }
+        check_sizes(self.sizes(), self.largest())
+    }
+
+    /// True if any operation writes.
+    fn writes(&self) -> bool {
+        self.mix.writes != Ratio::ZERO
+            || self
+                .sql
+                .is_some_and(|terms| terms.work.updates != Ratio::ZERO)
+    }
+}
 
 impl SoakRequest {
     /// When round `number`, from 1, is due, measured from the soak's start.
@@ -69,14 +128,6 @@ impl SoakRequest {
     /// Width of the windows of a round.
     fn window(&self) -> Nanos {
         Nanos((self.limit.0 / WINDOWS).max(Nanos::from_millis(100).0))
-    }
-
-    /// True if any operation writes.
-    pub fn writes(&self) -> bool {
-        self.mix.writes != Ratio::ZERO
-            || self
-                .sql
-                .is_some_and(|terms| terms.work.updates != Ratio::ZERO)
     }
 }
 

@@ -11,6 +11,7 @@ mod orion;
 mod soak;
 mod watch;
 
+use crate::plan::{Plan, check_sessions};
 pub use calibrate::CalibrateRequest;
 pub use curve::{Background, CurveRequest, Loads, SqlStop, SqlTerms};
 pub use fit::{BLOCK_ASSUMED, FitRequest, FitSessions, OfferedStream, RankDemand, StreamObjective};
@@ -21,6 +22,7 @@ use rigel_model::{Error, Target, VerbRequest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 pub use soak::SoakRequest;
+use std::ops::Deref;
 pub use watch::{ServedStream, StorageServes, WatchRequest, WatchedDisk};
 
 #[expect(
@@ -63,6 +65,12 @@ pub struct ImportRequest {
     pub files: Vec<String>,
 }
 
+impl Plan for ImportRequest {
+    fn name(&self) -> &'static str {
+        "import"
+    }
+}
+
 impl Request {
     /// The key of each request in a journal's header.
     const KEYS: [&'static str; 9] = [
@@ -84,27 +92,29 @@ impl Request {
         match self {
             Self::Calibrate(request) => request.ranks = size,
             Self::Curve(request) | Self::Sql(request) => request.ranks = size,
-            Self::Orion(_)
-            | Self::Layers(_)
-            | Self::Soak(_)
-            | Self::Fit(_)
-            | Self::Watch(_)
-            | Self::Import(_) => {}
+            _ => {}
+        }
+    }
+
+    /// The plan of its verb.
+    fn plan(&self) -> &(dyn Plan + 'static) {
+        match self {
+            Self::Orion(request) => request,
+            Self::Calibrate(request) => request,
+            Self::Curve(request) | Self::Sql(request) => request,
+            Self::Layers(request) => request,
+            Self::Soak(request) => request,
+            Self::Fit(request) => &**request,
+            Self::Watch(request) => &**request,
+            Self::Import(request) => request,
         }
     }
 
     /// The verb: the first word after `rigel`.
     pub fn verb(&self) -> &'static str {
         match self {
-            Self::Orion(_) => "orion",
-            Self::Calibrate(_) => "calibrate",
-            Self::Curve(_) => "curve",
             Self::Sql(_) => "sql",
-            Self::Layers(_) => "layers",
-            Self::Soak(_) => "soak",
-            Self::Fit(_) => "fit",
-            Self::Watch(_) => "watch",
-            Self::Import(_) => "import",
+            other => other.name(),
         }
     }
 
@@ -115,6 +125,14 @@ impl Request {
         } else {
             self.verb()
         }
+    }
+}
+
+impl Deref for Request {
+    type Target = dyn Plan;
+
+    fn deref(&self) -> &Self::Target {
+        self.plan()
     }
 }
 
@@ -129,7 +147,10 @@ impl VerbRequest for Request {
     }
 
     fn check(&self, target: &Target) -> Result<(), Error> {
-        Self::check(self, target)
+        if let Some(work) = self.work() {
+            check_sessions(work, target)?;
+        }
+        self.check_values()
     }
 }
 

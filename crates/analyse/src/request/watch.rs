@@ -1,5 +1,6 @@
 //! The request of `rigel watch`: which disks and databases are observed, how often and how long.
 
+use crate::plan::Plan;
 use rigel_model::{DemandKind, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +67,20 @@ pub struct ServedStream {
     pub bytes: u32,
     /// The condition in words: `within 1 ms at p99`; empty if there was none.
     pub within: String,
+}
+
+impl Plan for WatchRequest {
+    fn name(&self) -> &'static str {
+        "watch"
+    }
+
+    fn points_expected(&self, _: usize) -> usize {
+        self.intervals().unwrap_or(0) as usize
+    }
+
+    fn point_seconds(&self) -> f64 {
+        self.every.as_secs_f64()
+    }
 }
 
 impl WatchRequest {
