@@ -8,6 +8,7 @@ use super::device::{Behaviour, Device};
 use super::faulty::mount;
 use super::{LENGTH, engine, measure};
 use crate::common::{Loop, Missing, Place, need, test, text, wait_until};
+use rigel_analyse::plan::Plan;
 use rigel_analyse::request::CalibrateRequest;
 use rigel_model::{Coordinates, Layout};
 use std::time::Duration;

@@ -6,6 +6,7 @@ use super::capped::Group;
 use super::witness::Device;
 use super::{LENGTH, engine, engine_names, measure, reads, rigel};
 use crate::common::{Missing, Place, need, scratch_file, test, text, wait, wait_until};
+use rigel_analyse::plan::Plan;
 use rigel_analyse::request::CalibrateRequest;
 use rigel_analyse::{PointSummary, summarise};
 use rigel_model::record::PointRecord;
