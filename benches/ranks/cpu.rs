@@ -2,8 +2,8 @@
 //! common beginning of points must not cost the loop anything.
 
 use crate::common::Settings;
-use rigel_analyse::request::Run;
 use rigel_model::record::PointRecord;
+use rigel_model::record::journal::Run;
 use rigel_model::{ActiveRanks, Coordinates};
 use std::path::Path;
 use std::process::{Command, Stdio};

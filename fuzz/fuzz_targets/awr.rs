@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel_analyse::database;
+use rigel_analyse::{database};
 use rigel_import::{ImportFormat, Source, read, table::Columns};
 
 /// The first words of each kind, which the fuzzer would take long to find.

@@ -1,7 +1,7 @@
 //! Whatever stands in a journal, reading it ends in a run or in an error, and every report of a run can be made.
 #![no_main]
 
-use rigel_analyse::request::Run;
+use rigel_model::record::journal::Run;
 use libfuzzer_sys::fuzz_target;
 use rigel_report::document::Extent;
 use rigel_report::{self as report, data, text};

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel_analyse::plan::lun;
+use rigel_verbs::orion::lun;
 
 fuzz_target!(|text: &str| {
     if let Ok(members) = lun::parse(text, std::path::Path::new("t.lun"), |_| false) {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel_analyse::request::Loads;
+use rigel_verbs::curve::Loads;
 use rigel::cli::ranges;
 
 fuzz_target!(|text: &str| {

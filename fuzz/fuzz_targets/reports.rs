@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel_analyse::{AdviceTerms, Product, RunResult, compare};
+use rigel_analyse::{AdviceTerms, Product, compare};
 use rigel_device::engine;
-use rigel_analyse::request::Run;
+use rigel_model::record::journal::Run;
 use rigel_report::document::Extent;
 use rigel_report::{advice, compare as comparison, data, fio, html, text};
 use std::path::Path;

@@ -8,13 +8,11 @@ use super::plans::{self, PlansRequest};
 use super::progress::ProgressMode;
 use super::report::warn_if_cut;
 use clap::Args;
-use rigel_analyse::request::Header;
-use rigel_analyse::request::Run;
-use rigel_analyse::{
-    AdviceTerms, Calibration, DemandAgainst, PlanTest, Product, RunResult, against,
-};
+use rigel_analyse::{AdviceTerms, Calibration, DemandAgainst, PlanTest, Product, against};
+use rigel_model::record::journal::Header;
 use rigel_model::{Bytes, Error, GIB, TargetFacts, shell_path};
-use rigel_report::{self as report, advice};
+use rigel_report::advice;
+use rigel_verbs::calibrate;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -80,9 +78,9 @@ fn name_and_help(product: Product) -> (&'static str, &'static str) {
 
 /// Prints the advice.
 pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
-    let run = Run::read(&args.run)?;
+    let run = rigel_verbs::read(&args.run)?;
     let place = args.run.display();
-    let RunResult::Calibration(found) = report::result(&run) else {
+    let Some(found) = calibrate::results(&run) else {
         return Err(Error::usage(
             format!(
                 "'{place}' is not a calibration, and settings can be derived from calibrations \

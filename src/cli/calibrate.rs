@@ -5,10 +5,12 @@ use super::measuring::{self, MeasuringArgs};
 use super::output::result;
 use super::page;
 use clap::{Args, ValueEnum};
-use rigel_analyse::RunResult;
-use rigel_analyse::request::{CalibrateRequest, Request};
+use rigel_analyse::Calibration;
+use rigel_verbs::Evaluated;
+use rigel_verbs::calibrate::oracle_row::oracle_row;
+
 use rigel_model::{Bound, Bytes, Error, KIB, Nanos, Ratio};
-use rigel_report as report;
+use rigel_verbs::calibrate::CalibrateRequest;
 
 /// Measure the limits of a target: maximum IOPS and MB/s, latency, knee, with 95 % intervals
 ///
@@ -108,14 +110,14 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
         measuring::resume(run, &args.measuring, "calibrate", None)?
     } else {
         let engine = args.like.map_or("auto", |like| like.manner().2);
-        measuring::begin(&args.measuring, Request::Calibrate(args.request()?), engine)?
+        measuring::begin(&args.measuring, Box::new(args.request()?), engine)?
     };
     let Some((run, stopped)) = measuring::measure(&mut job, &args.measuring)? else {
         return Ok(0);
     };
     let path = job.results.path();
-    let found = report::result(&run);
-    let RunResult::Calibration(calibration) = &found else {
+    let measured = Evaluated::of(run)?;
+    let Some(calibration) = measured.results.downcast_ref::<Calibration>() else {
         return Err(Error::failed(
             "the journal is no longer that of a calibration",
             "rigel report shows what it is",
@@ -123,18 +125,18 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     };
     let verbs = "`rigel report`, `advise` and `compare`";
     if args.like_oracle && !args.measuring.outcome.json {
-        result(&report::oracle_row::oracle_row(&run, calibration));
-        page::place(&run, &found, path, verbs);
+        result(&oracle_row(&measured.run, calibration));
+        page::place(&measured, path, verbs);
     } else {
-        page::show(&run, &found, path, args.measuring.outcome.json, verbs);
+        page::show(&measured, path, args.measuring.outcome.json, verbs);
     }
-    let asked = matches!(run.header.request(), Request::Calibrate(request) if request.bound_given);
-    let status = if asked {
+    let request = measured.verb.downcast_ref::<CalibrateRequest>();
+    let status = if request.is_some_and(|request| request.bound_given) {
         exit_status(calibration.bound_verdict())
     } else {
         0
     };
-    measuring::conclude(job, &run, stopped, status)
+    measuring::conclude(job, &measured, stopped, status)
 }
 
 impl CalibrateArgs {

@@ -1,18 +1,16 @@
 //! `rigel compare`: runs side by side, with the interval of each difference and whether it is real.
 
 use super::output::remark;
-use super::{output, page, soak};
+use super::{output, page};
 use clap::Args;
-use rigel_analyse::request::Header;
-use rigel_analyse::request::Run;
-use rigel_analyse::{
-    self as analyse, ClaimBeside, Comparison, RunResult, Scope, Side, SoakResult, Subject, Term,
-};
-use rigel_model::record::RankLines;
+use rigel_analyse::Calibration;
+use rigel_analyse::{self as analyse, ClaimBeside, Comparison, Scope, Side, Subject, Term};
 use rigel_model::record::journal;
+use rigel_model::record::journal::Run;
 use rigel_model::{Error, Ratio, shell_path};
 use rigel_report::document::{Document, Extent};
-use rigel_report::{self as report, claimed, compare as comparison, text};
+use rigel_report::{claimed, compare as comparison, text};
+use rigel_verbs::Evaluated;
 use std::path::{Path, PathBuf};
 
 /// Compare runs: ratio of each figure to the baseline's, its interval, and whether they differ
@@ -60,50 +58,29 @@ pub(super) struct CompareArgs {
 /// A run to compare. A soak may cover weeks, so only its rounds are read, not its records.
 struct ComparedRun {
     name: String,
-    run: Run,
-    soak: Option<SoakResult>,
+    evaluated: Evaluated,
     /// True if no process is writing its journal.
     ended: bool,
 }
 
 impl ComparedRun {
     fn read(name: String, path: &Path) -> Result<Self, Error> {
-        let ended = !journal::is_being_written(path);
-        if !soak::is_soak(&Header::read(path)?) {
-            return Ok(Self {
-                name,
-                run: Run::read(path)?,
-                soak: None,
-                ended,
-            });
-        }
-        let (header, result, cut) = soak::read(path)?;
         Ok(Self {
             name,
-            run: Run {
-                header,
-                points: Vec::new(),
-                imported: Vec::new(),
-                watched: Vec::new(),
-                stalls: Vec::new(),
-                ranks: RankLines::default(),
-                cut,
-            },
-            soak: Some(result),
-            ended,
+            evaluated: Evaluated::read(path)?,
+            ended: !journal::is_being_written(path),
         })
     }
 
+    fn is_soak(&self) -> bool {
+        self.evaluated.verb.name() == "soak"
+    }
+
     fn subject(&self) -> Subject<'_> {
-        match &self.soak {
-            Some(result) => Subject::of_soak(
-                &self.name,
-                &self.run.header,
-                result,
-                self.ended && !self.run.cut,
-            ),
-            None => comparison::subject(&self.name, &self.run),
-        }
+        let mut subject = self.evaluated.subject(&self.name);
+        // A soak that is still measured has rounds that are missing for no fault of its own.
+        subject.whole &= self.ended || !self.is_soak();
+        subject
     }
 }
 
@@ -129,7 +106,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     refuse_nothing_in_common(&found)?;
     let runs: Vec<(&Run, &Subject)> = members
         .iter()
-        .map(|member| &member.run)
+        .map(|member| &member.evaluated.run)
         .zip(&subjects)
         .collect();
     let document = comparison::document(&runs, &found);
@@ -148,21 +125,16 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
 
 /// A calibration beside what Oracle's claims, if the two runs are that: the figures and the document.
 fn claimed_beside(members: &[ComparedRun]) -> Option<Result<(ClaimBeside, Document), Error>> {
-    let results: Vec<RunResult> = members
-        .iter()
-        .filter(|member| member.soak.is_none())
-        .map(|member| report::result(&member.run))
-        .collect();
-    let claims = |found: &RunResult| match found {
-        RunResult::Imported(found) if !found.claims.is_empty() => Some(found.claims.clone()),
-        _ => None,
+    let claims = |member: &ComparedRun| {
+        let claims = member.evaluated.results.claims();
+        (!claims.is_empty()).then(|| claims.to_vec())
     };
-    let theirs = results.iter().position(|found| claims(found).is_some())?;
-    let pair = |of: usize| match &results[..] {
-        [_, _] if members.len() == 2 => match (&results[1 - of], claims(&results[of])) {
-            (RunResult::Calibration(ours), Some(claims)) => analyse::beside(&claims, ours),
-            _ => None,
-        },
+    let theirs = members.iter().position(|member| claims(member).is_some())?;
+    let pair = |of: usize| match members {
+        [_, _] => {
+            let ours = &members[1 - of].evaluated.results;
+            analyse::beside(&claims(&members[of])?, ours.downcast_ref::<Calibration>()?)
+        }
         _ => None,
     };
     let found = pair(theirs).ok_or_else(|| {
@@ -308,7 +280,7 @@ fn refuse_unlike(sides: &[Side]) -> Result<(), Error> {
     if sides.iter().all(|side| side.runs.len() == 1) {
         return Ok(());
     }
-    let verb = |run: &Subject| run.header.request().verb();
+    let verb = |run: &Subject| run.header.invocation.verb.clone();
     let mixed = |run: &Subject, first: &Subject| {
         Err(Error::usage(
             format!(
@@ -422,9 +394,9 @@ fn refuse_nothing_in_common(found: &Comparison) -> Result<(), Error> {
 
 /// Refuses to compare a soak, which has rounds and no points, with a run at loads.
 fn refuse_soak_among_loads(members: &[ComparedRun], subjects: &[Subject]) -> Result<(), Error> {
-    let soak = members.iter().find(|member| member.soak.is_some());
+    let soak = members.iter().find(|member| member.is_soak());
     let is_at_loads = |(member, subject): &(&ComparedRun, &Subject)| {
-        member.soak.is_none() && subject.over_time.courses.is_empty()
+        !member.is_soak() && subject.over_time.courses.is_empty()
     };
     let (Some(soak), Some((other, _))) = (soak, members.iter().zip(subjects).find(is_at_loads))
     else {

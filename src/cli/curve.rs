@@ -7,9 +7,12 @@ use super::measuring::{self, MeasuringArgs};
 use super::sql_args::{self, WorkArgs};
 use super::{page, ranges, ranks, sql};
 use clap::{Args, ValueEnum};
-use rigel_analyse::request::{CurveRequest, Loads, Request, SqlStop, SqlTerms};
+use rigel_analyse::plan::SqlStop;
+use rigel_analyse::plan::SqlTerms;
 use rigel_model::{Arrivals, Bound, Bytes, Error, Mix, Nanos, Pattern, Ratio, WarmUp};
-use rigel_report as report;
+use rigel_verbs::Evaluated;
+use rigel_verbs::curve::CurveRequest;
+use rigel_verbs::curve::Loads;
 
 /// Measure latency against throughput, by queue depth or offered rate: table, chart, knee
 ///
@@ -138,21 +141,20 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
         } else {
             "auto"
         };
-        measuring::begin(&args.measuring, Request::Curve(args.request()?), engine)?
+        measuring::begin(&args.measuring, Box::new(args.request()?), engine)?
     };
     let Some((run, stopped)) = measuring::measure(&mut job, &args.measuring)? else {
         return Ok(0);
     };
-    let found = report::result(&run);
+    let measured = Evaluated::of(run)?;
     page::show(
-        &run,
-        &found,
+        &measured,
         job.results.path(),
         args.measuring.outcome.json,
         "`rigel report`, `advise` and `compare`",
     );
-    let status = found.bound_verdict().map_or(0, exit_status);
-    measuring::conclude(job, &run, stopped, status)
+    let status = measured.results.bound_verdict().map_or(0, exit_status);
+    measuring::conclude(job, &measured, stopped, status)
 }
 
 impl CurveArgs {
@@ -211,7 +213,7 @@ impl CurveArgs {
             sql: Some(terms),
             ..self.request()?
         };
-        measuring::begin_sql(&self.measuring, Request::Curve(request), access)
+        measuring::begin_sql(&self.measuring, Box::new(request), access)
     }
 
     /// The rate that one rank offers beside the others.
@@ -249,6 +251,7 @@ impl CurveArgs {
         let (point_least, point_most) =
             times_of_point(self.point_min, self.point_max, POINT_MIN, POINT_MAX)?;
         Ok(CurveRequest {
+            is_sql_run: false,
             sql: None,
             ranks: 0,
             neighbours_per_s: self.neighbours_per_s()?,

@@ -3,11 +3,10 @@
 use super::import;
 use super::output::remark;
 use super::report::warn_if_cut;
-use super::watch::is_watch;
-use rigel_analyse::request::Header;
-use rigel_analyse::request::Run;
 use rigel_analyse::{WatchDemands, demands, imported_demands};
 use rigel_import::{Source, read, table::Columns};
+use rigel_model::record::journal::Header;
+use rigel_model::record::journal::Measured;
 use rigel_model::record::{Imported, journal};
 use rigel_model::{Demand, Error, spoken};
 use std::path::Path;
@@ -158,10 +157,11 @@ fn named(all: &[Demand], name: &str, path: &Path) -> Result<Demand, Error> {
 fn demands_of(path: &Path) -> Result<Asked, Error> {
     let header = Header::read(path);
     let mut imported = Vec::new();
+    let is_watch = |header: &Header| header.invocation.verb == "watch";
     let demands = if header.as_ref().is_ok_and(is_watch) {
         of_watch(path)?
     } else if path.is_dir() || header.is_ok() {
-        let run = Run::read(path)?;
+        let run = rigel_verbs::read(path)?;
         warn_if_cut(run.cut);
         let found = demands(&run);
         imported = run.imported;
@@ -184,10 +184,12 @@ fn demands_of(path: &Path) -> Result<Asked, Error> {
 /// The demands of a watch, whose journal is read interval by interval: it may be of weeks.
 fn of_watch(path: &Path) -> Result<Vec<Demand>, Error> {
     let mut demands = WatchDemands::default();
-    let (_, cut) = journal::scan_watched(path, &mut |header, interval| {
-        demands.add(header, &interval);
+    let run = journal::scan(path, &mut |header, measured| {
+        if let Measured::Interval(interval) = measured {
+            demands.add(header, &interval);
+        }
     })?;
-    warn_if_cut(cut);
+    warn_if_cut(run.cut);
     Ok(demands.finish())
 }
 

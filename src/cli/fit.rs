@@ -6,18 +6,22 @@ use super::measuring::{self, Job, MeasuringArgs};
 use super::output::{self, remark};
 use super::{database, demand, page, ranks, sql, sql_args};
 use clap::Args;
+use rigel_analyse::demand::BLOCK_ASSUMED;
+use rigel_analyse::demand::stream_objective::StreamObjective;
 use rigel_analyse::plan::Plan;
-use rigel_analyse::request::{
-    BLOCK_ASSUMED, FitRequest, FitSessions, RankDemand, Request, SqlStop, SqlTerms, StreamObjective,
-};
-use rigel_analyse::{
-    BoundVerdict, DemandOfInstances, FitResult, RunResult, at_one_time, demand_findings,
-    objectives, rounded,
-};
+use rigel_analyse::plan::SqlStop;
+use rigel_analyse::plan::SqlTerms;
+use rigel_analyse::{BoundVerdict, DemandOfInstances, at_one_time, demand_findings, quantity};
 use rigel_database::Access;
 use rigel_model::record::journal;
 use rigel_model::{Bytes, Demand, DemandAt, Error, Nanos, Ratio, SqlWork, WarmUp, shell_path};
-use rigel_report::{self as report, data};
+use rigel_verbs::Evaluated;
+use rigel_verbs::fit::FitRequest;
+use rigel_verbs::fit::FitResult;
+use rigel_verbs::fit::FitSessions;
+use rigel_verbs::fit::RankDemand;
+use rigel_verbs::fit::fits;
+use rigel_verbs::fit::objectives;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -183,7 +187,7 @@ impl FitArgs {
         };
         refuse_nothing_to_offer(&request)?;
         request.objectives = objectives(&self.slo, &request)?;
-        let request = Request::Fit(Box::new(request));
+        let request = Box::new(request);
         match access {
             Some(access) => measuring::begin_sql(one, request, access),
             None => measuring::begin(one, request, "auto"),
@@ -269,7 +273,7 @@ impl FitArgs {
             output::json(&format!("[{}]\n", each.join(",\n")));
             return;
         }
-        output::result(&report::fits(
+        output::result(&fits(
             &fitted
                 .iter()
                 .map(|one| (one.target.as_str(), one.run.as_path(), &one.found))
@@ -459,17 +463,17 @@ fn measure(mut job: Job, args: &MeasuringArgs, is_only: bool) -> Result<Option<F
     let Some((run, stopped)) = measuring::measure(&mut job, args)? else {
         return Ok(None);
     };
-    let result = report::result(&run);
+    let measured = Evaluated::of(run)?;
     let json = args.outcome.json;
     let place = job.results.path().to_path_buf();
     if json && !is_only {
-        page::place(&run, &result, &place, VERBS);
+        page::place(&measured, &place, VERBS);
     } else {
-        page::show(&run, &result, &place, json, VERBS);
+        page::show(&measured, &place, json, VERBS);
     }
-    let text = data::json(&run, &result);
-    let target = run.header.facts.name.clone();
-    let RunResult::Fit(found) = result else {
+    let text = measured.json();
+    let target = measured.run.header.facts.name.clone();
+    let Some(found) = measured.results.downcast_ref::<FitResult>() else {
         return Err(Error::failed(
             "the journal is no longer that of a fit",
             "rigel report shows what it is",
@@ -479,9 +483,9 @@ fn measure(mut job: Job, args: &MeasuringArgs, is_only: bool) -> Result<Option<F
         target,
         run: place,
         json: text,
-        found: *found,
+        found: found.clone(),
     };
-    measuring::conclude(job, &run, stopped, exit_status(fitted.found.verdict))?;
+    measuring::conclude(job, &measured, stopped, exit_status(fitted.found.verdict))?;
     Ok(Some(fitted))
 }
 
@@ -530,7 +534,7 @@ fn refuse_nothing_to_offer(request: &FitRequest) -> Result<(), Error> {
         format!(
             "there is no demand to speak of in {}: {} I/Os per second to offer",
             request.interval.label,
-            rounded(offered)
+            quantity::multiple(offered)
         ),
         if left_out.is_empty() {
             "give a demand of a busier time".into()
@@ -543,9 +547,9 @@ fn refuse_nothing_to_offer(request: &FitRequest) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rigel_analyse::examples::fit as request;
     use rigel_model::DemandKind;
     use rigel_model::examples::stream;
+    use rigel_verbs::examples::fit as request;
 
     #[test]
     fn an_idle_database_has_no_demand_to_speak_of() {

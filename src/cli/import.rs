@@ -4,18 +4,17 @@ use super::choice::one_of;
 use super::results::{Results, own_arguments};
 use super::{output, page};
 use clap::Args;
-use rigel_analyse::request::Header;
-use rigel_analyse::request::Invocation;
-use rigel_analyse::request::Run;
-use rigel_analyse::request::{ImportRequest, Request};
 use rigel_device::clock;
 use rigel_import::{self as import, ImportFormat, Source, table::Columns};
 use rigel_model::files;
 use rigel_model::record::Imported;
 use rigel_model::record::imported::Figures;
+use rigel_model::record::journal::Header;
 use rigel_model::record::journal::{self, EngineChoice, Journal};
 use rigel_model::{Bytes, Error, Host, Layout, Target, TargetFacts};
-use rigel_report as report;
+use rigel_verbs::Evaluated;
+use rigel_verbs::Verb as _;
+use rigel_verbs::import::ImportRequest;
 use std::path::{Path, PathBuf};
 
 /// Maximum size of a file, and of all files of one import together: a tool's output of weeks is far
@@ -114,14 +113,13 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     let directory = results.path();
     let mut journal = Journal::create(directory, &header(args, &names, &found))?;
     found.iter().try_for_each(|one| journal.imported(one))?;
-    let run = Run::read(directory)?;
+    let imported = Evaluated::read(directory)?;
     if args.csv {
-        output::raw(&report::csv(&report::result(&run)));
+        output::raw(&imported.results.csv());
         return Ok(0);
     }
     page::show(
-        &run,
-        &report::result(&run),
+        &imported,
         directory,
         args.json,
         "`rigel report` and `compare`",
@@ -237,9 +235,10 @@ fn header(args: &ImportArgs, names: &[String], found: &[Imported]) -> Header {
         },
         engine_about: String::new(),
         points: Vec::new(),
-        invocation: Invocation::of(Request::Import(ImportRequest {
+        invocation: ImportRequest {
             files: names.to_vec(),
-        })),
+        }
+        .invocation(),
         // The machine that reads the files is not the measured one.
         host: Host::default(),
         facts: TargetFacts {

@@ -7,9 +7,10 @@ use super::private_server::ServerArgs;
 use super::sql_args::{self, TablesArgs};
 use super::{conf::Settings, page, ranges, ranks};
 use clap::Args;
-use rigel_analyse::request::{LayersRequest, Loads, Request};
 use rigel_model::{Dbms, Error, Nanos, SqlWork, Tables, WarmUp};
-use rigel_report as report;
+use rigel_verbs::Evaluated;
+use rigel_verbs::curve::Loads;
+use rigel_verbs::layers::LayersRequest;
 use std::path::PathBuf;
 
 /// Most sessions at the same time.
@@ -94,7 +95,7 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
         let server = args
             .server
             .made(request.sessions.iter().copied().max().unwrap_or(1), None)?;
-        let request = Request::Layers(request);
+        let request = Box::new(request);
         measuring::begin_private(
             &measuring,
             request,
@@ -106,14 +107,14 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
     let Some((run, stopped)) = measuring::measure(&mut job, &measuring)? else {
         return Ok(0);
     };
+    let measured = Evaluated::of(run)?;
     page::show(
-        &run,
-        &report::result(&run),
+        &measured,
         job.results.path(),
         args.outcome.json,
         "`rigel report`",
     );
-    measuring::conclude(job, &run, stopped, 0)
+    measuring::conclude(job, &measured, stopped, 0)
 }
 
 impl LayersArgs {

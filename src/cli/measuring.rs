@@ -27,37 +27,38 @@ use job::begun_in;
 use rank_journal::OwnJournal;
 use resumed::NamedAgain;
 use rigel_analyse::SoFar;
-use rigel_analyse::request::Invocation;
-use rigel_analyse::request::Request;
-use rigel_analyse::request::{Header, Run};
+
 use rigel_database::Access;
 use rigel_measure::run::agreement::Agreement;
 use rigel_measure::run::{self, Event, Listen, Next};
+use rigel_model::record::journal::Header;
+use rigel_model::record::journal::Run;
 use rigel_model::record::journal::{EngineChoice, Journal};
 use rigel_model::record::{End, PointRecord};
 use rigel_model::{
-    Coordinates, Dbms, Error, Layout, Point, PrivateServer, RunOptions, SqlTarget, Step, Target,
-    TargetFacts, shell_path,
+    Coordinates, Dbms, Error, Layout, OrionFiles, Point, PrivateServer, RunOptions, SqlTarget,
+    Step, Target, TargetFacts, shell_path,
 };
 use rigel_ranks::Ranks;
+use rigel_verbs::{Evaluated, Verb, registry};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A new run: everything that can be wrong with the request is found here, before anything is
 /// opened or written. `engine` is the one to take where none is asked for.
-pub(super) fn begin(args: &MeasuringArgs, request: Request, engine: &str) -> Result<Job, Error> {
-    begin_on(args, request, engine, target(args)?)
+pub(super) fn begin(args: &MeasuringArgs, verb: Box<dyn Verb>, engine: &str) -> Result<Job, Error> {
+    begin_on(args, verb, engine, target(args)?)
 }
 
 /// The same on a database.
 pub(super) fn begin_sql(
     args: &MeasuringArgs,
-    request: Request,
+    verb: Box<dyn Verb>,
     access: Access,
 ) -> Result<Job, Error> {
     let target = resumed::sql_target(&access);
-    let job = begin_on(args, request, access.dbms().name(), target)?;
+    let job = begin_on(args, verb, access.dbms().name(), target)?;
     Ok(Job {
         access: Some(access),
         ..job
@@ -67,7 +68,7 @@ pub(super) fn begin_sql(
 /// The same on a server that is made for this run in `directory`, when it is measured.
 pub(super) fn begin_private(
     args: &MeasuringArgs,
-    request: Request,
+    verb: Box<dyn Verb>,
     dbms: Dbms,
     directory: &Path,
     server: PrivateServer,
@@ -79,28 +80,28 @@ pub(super) fn begin_private(
         private_in,
         private: Some(server),
     });
-    begin_on(args, request, dbms.name(), target)
+    begin_on(args, verb, dbms.name(), target)
 }
 
 /// The same on a target that is known already.
 fn begin_on(
     args: &MeasuringArgs,
-    request: Request,
+    verb: Box<dyn Verb>,
     engine: &str,
     target: Target,
 ) -> Result<Job, Error> {
     let results = if ranks::is_follower() {
         Results::elsewhere()
     } else {
-        Results::begin(args.outcome.out.as_deref(), request.verb())?
+        Results::begin(args.outcome.out.as_deref(), verb.name())?
     };
-    Ok(job(args, request, engine, target, results))
+    Ok(job(args, verb, engine, target, results))
 }
 
 /// A new run that leaves these results.
 pub(super) fn job(
     args: &MeasuringArgs,
-    request: Request,
+    verb: Box<dyn Verb>,
     engine: &str,
     target: Target,
     results: Results,
@@ -117,13 +118,10 @@ pub(super) fn job(
         buffered: args.buffered,
     };
     let command = own_arguments();
-    let invocation = Invocation {
-        request,
+    Job {
+        verb,
         options,
         files: None,
-    };
-    Job {
-        invocation,
         target,
         engine,
         command,
@@ -156,20 +154,26 @@ pub(super) fn resume(
     if run.cut {
         remark("the journal's last line is incomplete: its point is measured again\n");
     }
-    refuse_other_verb(&run.header, verb, path)?;
+    refuse_other_verb(&*rigel_verbs::of(&run.header)?, &run.header, verb, path)?;
     resumed::share(&run.header, args)?;
     job_again(path, args, named, server, (journal, run))
 }
 
 /// Refuses to resume a run by another verb than its own.
-fn refuse_other_verb(header: &Header, verb: &str, path: &Path) -> Result<(), Error> {
-    let own = header.request().command();
+fn refuse_other_verb(
+    made_by: &dyn Verb,
+    header: &Header,
+    verb: &str,
+    path: &Path,
+) -> Result<(), Error> {
+    let own = made_by.command();
     if own == verb {
         return Ok(());
     }
-    let hint = match header.request() {
-        Request::Import(_) => "import the files again".to_string(),
-        _ => format!("resume it with `{}`", resume_command(header, path)),
+    let hint = if own == "import" {
+        "import the files again".to_string()
+    } else {
+        format!("resume it with `{}`", resume_command(made_by, header, path))
     };
     Err(Error::usage(
         format!("this run was made by rigel {own}"),
@@ -178,7 +182,7 @@ fn refuse_other_verb(header: &Header, verb: &str, path: &Path) -> Result<(), Err
 }
 
 /// The command that resumes the run with this header.
-pub(super) fn resume_command(header: &Header, path: &Path) -> String {
+pub(super) fn resume_command(verb: &dyn Verb, header: &Header, path: &Path) -> String {
     let again = match &header.target {
         Target::Sql(SqlTarget {
             private: Some(server),
@@ -188,7 +192,7 @@ pub(super) fn resume_command(header: &Header, path: &Path) -> String {
     };
     format!(
         "rigel {} --resume {}{}{again}",
-        header.request().command(),
+        verb.command(),
         shell_path(path),
         resumed::named_again(header)
     )
@@ -206,15 +210,20 @@ fn job_again(
     if let Some(named) = &named {
         named.refuse_other(header)?;
     }
-    let mut invocation = header.invocation.clone();
     // Leave to destroy is given anew: much may have changed since.
-    invocation.options.destroy.clone_from(&args.destroy);
-    let begun_in = begun_in(&invocation.options.directory);
-    if let Some(files) = &mut invocation.files {
-        files.prefix = begun_in.join(&files.prefix);
-    }
+    let options = RunOptions {
+        destroy: args.destroy.clone(),
+        ..header.invocation.options.clone()
+    };
+    let begun_in = begun_in(&options.directory);
+    let files = header.invocation.files.clone().map(|files| OrionFiles {
+        prefix: begun_in.join(&files.prefix),
+        ..files
+    });
     let mut job = Job {
-        invocation,
+        verb: rigel_verbs::of(header)?,
+        options,
+        files,
         target: header.target.clone(),
         engine: header.engine.clone(),
         command: header.command.clone(),
@@ -396,9 +405,11 @@ pub(super) fn measure_announced(
     }
     let metrics = Metrics::of(outcome)?;
     job.serve(outcome.progress(), &stop)?;
-    let request = job.invocation.request.clone();
+    // The job may change while it is measured.
+    let request = registry::asked(&job.verb.invocation())
+        .map_err(|why| Error::failed(format!("the request: {why}"), "this is a defect"))?;
     let expected = job.points_expected();
-    let title = format!("{} {}", request.verb(), job.target);
+    let title = format!("{} {}", request.name(), job.target);
     let progress = RefCell::new(Progress::new(
         &title,
         expected,
@@ -468,10 +479,10 @@ fn prepare_and_measure(
     ended: &Ended,
 ) -> Result<(), Error> {
     let benches = Benches::prepare(job, stop, listen)?;
-    benches.name_engines(&mut job.invocation.request);
+    benches.name_engines(&mut *job.verb);
     let together = ranks::joined();
     let group = benches.all_ready(job)?;
-    let is_matrix = matches!(job.invocation.request, Request::Orion(_));
+    let is_matrix = job.verb.name() == "orion";
     let (mut journal, header, before) = if let Some((journal, run)) = job.resumed.take() {
         refuse_another_target(&run.header, &benches.main().facts)?;
         resumed::refuse_other_hosts(&run.header, group.as_ref())?;
@@ -488,8 +499,7 @@ fn prepare_and_measure(
         .iter()
         .flat_map(|run| &run.points)
         .for_each(|record| ended(&header, Some(record)));
-    let request = &job.invocation.request;
-    let lines = HostLines::of(request, job.results.path(), before.is_some())?;
+    let lines = HostLines::of(&*job.verb, job.results.path(), before.is_some())?;
     let done = before.map_or_else(Vec::new, |run| run.points);
     let done = still_valid(done, &job.target);
     is_ready(job);
@@ -505,7 +515,7 @@ fn prepare_and_measure(
         listen(event);
     };
     let bench_of = |point: &Point| benches.of(point);
-    let (search, seed) = (&job.invocation.request, job.invocation.options.seed);
+    let (search, seed) = (&job.verb, job.options.seed);
     if is_matrix {
         let is_left = |point: &&Point| {
             done.iter()
@@ -582,16 +592,22 @@ fn still_valid(points: Vec<PointRecord>, target: &Target) -> Vec<PointRecord> {
 
 /// Ends a run whose report was shown: removes its private server, and refuses a run that is not
 /// whole. Returns the exit status, which is `status` for a run that is.
-pub(super) fn conclude(mut job: Job, run: &Run, stopped: bool, status: u8) -> Result<u8, Error> {
+pub(super) fn conclude(
+    mut job: Job,
+    measured: &Evaluated,
+    stopped: bool,
+    status: u8,
+) -> Result<u8, Error> {
     let private = job.private.take();
     let ended = private
         .map_or(Ok(()), |private| private.server.stop())
-        .and_then(|()| refuse_incomplete(run, stopped, job.results.path()));
+        .and_then(|()| refuse_incomplete(measured, stopped, job.results.path()));
     job.ended(ended.map(|()| status))
 }
 
 /// Refuses a run that is not whole: it was stopped, a session broke, or I/Os failed.
-fn refuse_incomplete(run: &Run, stopped: bool, path: &Path) -> Result<(), Error> {
+fn refuse_incomplete(measured: &Evaluated, stopped: bool, path: &Path) -> Result<(), Error> {
+    let (run, verb) = (&measured.run, &*measured.verb);
     let points = run.joined();
     let broken = points
         .iter()
@@ -600,9 +616,8 @@ fn refuse_incomplete(run: &Run, stopped: bool, path: &Path) -> Result<(), Error>
             End::Broken(why) => Some(format!("{}: {why}", point.coordinates)),
             _ => None,
         });
-    let request = run.header.request();
-    let known = if request.is_known_beforehand() {
-        request.points_expected(0)
+    let known = if verb.is_known_beforehand() {
+        verb.points_expected(0)
     } else {
         1
     };
@@ -613,7 +628,10 @@ fn refuse_incomplete(run: &Run, stopped: bool, path: &Path) -> Result<(), Error>
         );
         return Err(Error::failed(
             format!("the run ended {why}"),
-            format!("resume it with `{}`", resume_command(&run.header, path)),
+            format!(
+                "resume it with `{}`",
+                resume_command(verb, &run.header, path)
+            ),
         ));
     }
     refuse_failed(&points)

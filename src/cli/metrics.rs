@@ -7,9 +7,10 @@
 use super::outcome::OutcomeArgs;
 use super::output::remark;
 use crate::serve::{HttpServer, ListenAddress};
-use rigel_analyse::request::Header;
-use rigel_analyse::request::{Request, WatchRequest};
+use rigel_analyse::demand::watch_request::WatchRequest;
+use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_analyse::{SoakReader, numbered_round, round};
+use rigel_model::record::journal::Header;
 use rigel_model::record::{PointRecord, RankGroup, RankRecord, WatchedInterval};
 use rigel_model::{Error, Objective};
 use rigel_report::openmetrics::{About, Exposed, ExposedWatch};
@@ -95,20 +96,21 @@ impl Metrics {
             return;
         };
         *points += 1;
-        let found = match header.request() {
-            Request::Soak(_) => round(record, exposed.objectives()),
-            _ => numbered_round(*points, record, exposed.objectives()),
+        let found = if header.invocation.verb == "soak" {
+            round(record, exposed.objectives())
+        } else {
+            numbered_round(*points, record, exposed.objectives())
         };
         if let Some(found) = found {
             exposed.add_round(&found, record);
         }
-        if let Request::Soak(request) = header.request() {
+        if let Some(request) = header.invocation.asked::<SoakRequest>("soak") {
             let reader = soak.get_or_insert_with(|| SoakReader::new(&request.objectives));
             reader.add(record);
             // All rounds are evaluated, so of many not after each.
             if *points >= *conclude_at {
                 *conclude_at = *points + (*points / CONCLUDE_EVERY).max(1);
-                let result = reader.clone().result(request);
+                let result = reader.clone().result(&request);
                 exposed.conclude(result.conclusion(header).status);
             }
         }
@@ -173,17 +175,17 @@ impl WatchMetrics {
 
 /// Constant facts about the run with this header; `None` if it does not say when it began.
 fn about(header: &Header) -> Option<About> {
-    let soak = match header.request() {
-        Request::Soak(request) => Some(request),
-        _ => None,
-    };
+    let soak = header.invocation.asked::<SoakRequest>("soak");
+    let verb = rigel_verbs::of(header).ok()?;
     Some(About {
-        verb: header.request().command().into(),
+        verb: verb.command().into(),
         target: header.facts.name.clone(),
         engine: header.engine.name.clone(),
         started: header.started.parse().ok()?,
-        planned: soak.map(|request| request.lasting),
-        objectives: soak.map_or_else(Vec::<Objective>::new, |request| request.objectives.clone()),
-        share: soak.map_or(0.0, |request| request.share.get()),
+        planned: soak.as_ref().map(|request| request.lasting),
+        objectives: soak
+            .as_ref()
+            .map_or_else(Vec::<Objective>::new, |request| request.objectives.clone()),
+        share: soak.as_ref().map_or(0.0, |request| request.share.get()),
     })
 }

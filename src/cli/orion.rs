@@ -6,17 +6,17 @@ use super::output::{self, remark, result};
 use super::page;
 use super::results::Results;
 use super::target::check_members;
-use rigel_analyse::plan::lun;
-use rigel_analyse::request::Invocation;
-use rigel_analyse::request::Run;
-use rigel_analyse::request::{OrionRequest, Request};
 use rigel_device::clock;
 use rigel_model::files;
+use rigel_model::record::journal::Run;
 use rigel_model::record::{End, PointRecord};
 use rigel_model::{Coordinates, Error, OrionFiles, shell_path};
-use rigel_report::classic::{self, Names};
 use rigel_report::document::Extent;
-use rigel_report::{self as report, data, text};
+use rigel_report::text;
+use rigel_verbs::Evaluated;
+use rigel_verbs::orion::OrionRequest;
+use rigel_verbs::orion::files::{self as files_of_orion, Names};
+use rigel_verbs::orion::lun;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::ErrorKind;
@@ -34,23 +34,16 @@ impl OrionRun {
     /// # Errors
     /// Another verb made the run.
     fn of(run: &Run) -> Result<Self, Error> {
-        match run.header.invocation.clone() {
-            Invocation {
-                request: Request::Orion(request),
-                files: Some(files),
-                ..
-            } => Ok(Self { request, files }),
-            other => Err(made_by(&other.request)),
-        }
+        let invocation = &run.header.invocation;
+        let asked = invocation.asked("orion").zip(invocation.files.clone());
+        let (request, files) = asked.ok_or_else(|| made_by(&invocation.verb))?;
+        Ok(Self { request, files })
     }
 }
 
-fn made_by(request: &Request) -> Error {
+fn made_by(verb: &str) -> Error {
     Error::usage(
-        format!(
-            "this run was not made by orion, but by {}",
-            request.command()
-        ),
+        format!("this run was not made by orion, but by {verb}"),
         "use a report of that verb",
     )
 }
@@ -102,7 +95,7 @@ struct Announcer<'a> {
 
 impl Announce for Announcer<'_> {
     fn ready(&self, job: &Job, aside: &dyn Fn(&dyn Fn())) {
-        let Some(files) = &job.invocation.files else {
+        let Some(files) = &job.files else {
             return;
         };
         let names = names(
@@ -114,26 +107,24 @@ impl Announce for Announcer<'_> {
         // How long it takes is said once it is sure that it will be done.
         aside(&|| {
             if !self.args.outcome.json {
-                result(&classic::banner(&self.request, &names));
+                result(&files_of_orion::banner(&self.request, &names));
             }
             if !self.args.outcome.no_progress {
-                remark(&classic::estimate_line(&self.request, self.cells));
+                remark(&files_of_orion::estimate_line(&self.request, self.cells));
             }
         });
     }
 
     fn point(&self, coordinates: Coordinates, aside: &dyn Fn(&dyn Fn())) {
         if self.request.verbose && !self.args.outcome.json {
-            aside(&|| result(&classic::verbose_lines(&self.request, coordinates)));
+            aside(&|| result(&files_of_orion::verbose_lines(&self.request, coordinates)));
         }
     }
 }
 
 fn request_of(job: &Job) -> Result<&OrionRequest, Error> {
-    match &job.invocation.request {
-        Request::Orion(request) => Ok(request),
-        other => Err(made_by(other)),
-    }
+    let request = job.verb.downcast_ref::<OrionRequest>();
+    request.ok_or_else(|| made_by(job.verb.name()))
 }
 
 /// A new run: everything that can be wrong with the request is found here, before anything is
@@ -160,7 +151,7 @@ fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
     };
     let mut job = measuring::job(
         &measuring(args),
-        Request::Orion(request),
+        Box::new(request),
         &args.engine,
         target,
         results,
@@ -169,7 +160,7 @@ fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
         .iter()
         .map(|argument| argument.to_string_lossy().into_owned())
         .collect();
-    job.invocation.files = Some(OrionFiles { stamp, prefix });
+    job.files = Some(OrionFiles { stamp, prefix });
     Ok(job)
 }
 
@@ -191,8 +182,7 @@ fn measuring(args: &OrionArgs) -> MeasuringArgs {
 /// A run that was cut short, from its journal.
 fn resume(run: &Path, args: &OrionArgs) -> Result<Job, Error> {
     let job = measuring::resume(run, &measuring(args), "orion", None)?;
-    job.invocation
-        .files
+    job.files
         .iter()
         .try_for_each(|files| refuse_unsafe(&files.prefix))?;
     Ok(job)
@@ -205,24 +195,24 @@ fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     let points = run.joined();
     let asked = OrionRun::of(&run)?;
     let prefix = job
-        .invocation
         .files
         .as_ref()
         .map_or(&asked.files.prefix, |files| &files.prefix);
-    let found = report::result(&run);
+    let measured = Evaluated::of(run)?;
+    let run = &measured.run;
     if args.outcome.json {
-        output::json(&data::json(&run, &found));
+        output::json(&measured.json());
     } else {
         result(&format!(
             "\n{}",
-            classic::result_block(&asked.request, &points)
+            files_of_orion::result_block(&asked.request, &points)
         ));
     }
     remark(&format!(
         "\n{}",
-        text::render(&report::document(&run, &found), Extent::Summary)
+        text::render(&measured.document(), Extent::Summary)
     ));
-    let files = write_files(&run, prefix)?;
+    let files = write_files(run, prefix)?;
     let mut list = "\nOrion's files:\n".to_string();
     for path in &files {
         let _ = writeln!(list, "  {}", path.display());
@@ -233,8 +223,8 @@ fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
         job.results.path().display()
     );
     remark(&list);
-    page::beside(&run, &found, job.results.path());
-    exit_status(&run, &points, job.results.path(), stopped)
+    page::put(&measured.document(), job.results.path());
+    exit_status(run, &points, job.results.path(), stopped)
 }
 
 /// 0 if every point ran to its end and every operation did what it should.
@@ -272,7 +262,7 @@ fn exit_status(
 }
 
 /// The files or devices of the run, as Orion's summary lists them.
-fn members(run: &Run) -> Vec<classic::Member<'_>> {
+fn members(run: &Run) -> Vec<files_of_orion::Member<'_>> {
     let members = &run.header.facts.members;
     members
         .iter()
@@ -291,7 +281,7 @@ fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
     );
     let members = members(run);
     let mut written = Vec::new();
-    for (suffix, text) in classic::files(&asked.request, &names, &members, &run.joined()) {
+    for (suffix, text) in files_of_orion::files(&asked.request, &names, &members, &run.joined()) {
         let path = with_suffix(prefix, suffix);
         files::replace(&path, text.as_bytes()).map_err(|error| {
             Error::failed(
@@ -333,7 +323,7 @@ pub(super) fn write_files_again(run: &Run, directory: &Path) -> Result<u8, Error
 pub(super) fn summary_again(run: &Run) -> Result<String, Error> {
     let asked = OrionRun::of(run)?;
     let members = members(run);
-    Ok(classic::summary(
+    Ok(files_of_orion::summary(
         &asked.request,
         &names(
             &asked.request,

@@ -12,11 +12,14 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
-use rigel_analyse::plan::Plan;
-use rigel_analyse::plan::orion::{DURATION, NUM_STREAM_IO, SIZE_KB_MAX, SIZE_LARGE, SIZE_SMALL};
-use rigel_analyse::request::{LargeType, Matrix, OrionRequest, RunLevel};
+use rigel_analyse::plan::{Plan, SIZE_KB_MAX};
 use rigel_device::engine;
 use rigel_model::{Bytes, Error, KIB, Layout, Target};
+use rigel_verbs::orion::LargeType;
+use rigel_verbs::orion::Matrix;
+use rigel_verbs::orion::OrionRequest;
+use rigel_verbs::orion::RunLevel;
+use rigel_verbs::orion::plan::{DURATION, NUM_STREAM_IO, SIZE_LARGE, SIZE_SMALL};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -1,12 +1,12 @@
 //! The page of a run as a file: next to its journal after every run, or where the user wants it.
 
 use super::output::{self, raw, remark};
-use rigel_analyse::RunResult;
-use rigel_analyse::request::Run;
+
 use rigel_model::Error;
 use rigel_model::files;
 use rigel_report::document::{Document, Extent};
-use rigel_report::{self as report, data, html, text};
+use rigel_report::{html, text};
+use rigel_verbs::Evaluated;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -18,31 +18,28 @@ const OPENING: &[u8] = b"<!doctype html>";
 
 /// Writes the page of a new run next to its journal, and prints its path. A failure does not make
 /// the run fail.
-pub(super) fn beside(run: &Run, result: &RunResult, directory: &Path) {
-    put(&report::document(run, result), directory);
+fn beside(measured: &Evaluated, directory: &Path) {
+    put(&measured.document(), directory);
 }
 
 /// Shows a completed run: the report on stdout, then the location of its record, for these verbs,
 /// and its page.
-pub(super) fn show(run: &Run, result: &RunResult, directory: &Path, json: bool, verbs: &str) {
+pub(super) fn show(measured: &Evaluated, directory: &Path, json: bool, verbs: &str) {
     if json {
-        output::json(&data::json(run, result));
+        output::json(&measured.json());
     } else {
-        output::result(&text::render(
-            &report::document(run, result),
-            Extent::Summary,
-        ));
+        output::result(&text::render(&measured.document(), Extent::Summary));
     }
-    place(run, result, directory, verbs);
+    place(measured, directory, verbs);
 }
 
 /// Prints the location of a run's record, and writes its page.
-pub(super) fn place(run: &Run, result: &RunResult, directory: &Path, verbs: &str) {
+pub(super) fn place(measured: &Evaluated, directory: &Path, verbs: &str) {
     remark(&format!(
         "\nthe journal, for {verbs}:\n  {}\n",
         directory.display()
     ));
-    beside(run, result, directory);
+    beside(measured, directory);
 }
 
 /// Writes a page that is made already next to the journal of the run at `place`, which is its

@@ -5,8 +5,9 @@
 //! text and a hint. Opens nothing.
 
 use super::calibrate::size_of_io;
-use rigel_analyse::request::{Background, Loads};
 use rigel_model::{Bytes, Error, MIB, Mix, Ratio};
+use rigel_verbs::curve::Background;
+use rigel_verbs::curve::Loads;
 
 /// Maximum number of points of a curve.
 const POINTS_MAX: f64 = 200.0;

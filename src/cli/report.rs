@@ -1,15 +1,15 @@
 //! `rigel report`: any report of a run, made from its journal alone.
 
-use super::{orion, output, page, soak, watch};
+use super::{orion, output, page};
 use clap::{Args, ValueEnum};
-use rigel_analyse::RunResult;
-use rigel_analyse::request::Header;
-use rigel_analyse::request::Run;
+
 use rigel_device::engine;
 use rigel_model::Error;
 use rigel_model::record::journal;
 use rigel_report::document::{Document, Extent};
-use rigel_report::{self as report, data, fio, sql, text};
+use rigel_report::{self as report, fio, text};
+use rigel_verbs::Evaluated;
+use rigel_verbs::curve::{CurveResult, sessions};
 use std::path::PathBuf;
 
 /// Print a report of a run, computed from its journal
@@ -67,45 +67,44 @@ enum ReportFormat {
 
 /// Prints the report.
 pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
-    if soak::is_soak(&Header::read(&args.run)?) {
-        return args.of_soak();
+    let measured = Evaluated::read(&args.run)?;
+    let run = &measured.run;
+    if matches!(measured.verb.name(), "soak" | "watch") {
+        args.refuse_formats_of_points(measured.verb.name())?;
     }
-    if watch::is_watch(&Header::read(&args.run)?) {
-        return args.of_watch();
-    }
-    let run = Run::read(&args.run)?;
     if let Some(directory) = &args.orion_files {
-        return orion::write_files_again(&run, directory);
+        return orion::write_files_again(run, directory);
     }
-    let found = || report::result(&run);
     if let Some(file) = &args.html {
-        page::again(&args.document(&run, &found())?, &args.run, file.as_deref())?;
-        warn_if_cut(run.cut);
+        page::again(&args.document(&measured)?, &args.run, file.as_deref())?;
+        args.warn_if_cut(&measured);
         return Ok(0);
     }
     match (&args.emit_fio, args.format()) {
         (Some(point), _) => output::raw(&fio::job(
-            &run,
+            run,
+            measured.verb.grain(),
             point,
             engine::info(&run.header.engine.name),
         )?),
-        (None, ReportFormat::Text) => output::result(&args.text(&args.document(&run, &found())?)),
-        (None, ReportFormat::Csv) if args.per_host => output::raw(&report::csv_of_hosts(&run)?),
+        (None, ReportFormat::Text) => output::result(&args.text(&args.document(&measured)?)),
+        (None, ReportFormat::Csv) if args.per_host => output::raw(&report::csv_of_hosts(run)?),
         (None, ReportFormat::Json) if args.per_host => {
-            output::json(&data::json_with_each_host(&run, &found())?);
+            output::json(&measured.json_with_each_host()?);
         }
-        (None, ReportFormat::Csv) => output::raw(&report::csv(&found())),
-        (None, ReportFormat::Json) => output::json(&data::json(&run, &found())),
-        (None, ReportFormat::Awr) => output::result(&awr(&run, &found())?),
-        (None, ReportFormat::Orion) => output::result(&orion::summary_again(&run)?),
+        (None, ReportFormat::Csv) => output::raw(&measured.results.csv()),
+        (None, ReportFormat::Json) => output::json(&measured.json()),
+        (None, ReportFormat::Awr) => output::result(&awr(&measured)?),
+        (None, ReportFormat::Orion) => output::result(&orion::summary_again(run)?),
     }
-    warn_if_cut(run.cut);
+    args.warn_if_cut(&measured);
     Ok(0)
 }
 
 impl ReportArgs {
-    fn document(&self, run: &Run, found: &RunResult) -> Result<Document, Error> {
-        let document = report::with_end(run, report::document(run, found));
+    fn document(&self, measured: &Evaluated) -> Result<Document, Error> {
+        let run = &measured.run;
+        let document = report::with_end(run, measured.document());
         if self.per_host {
             report::with_each_host(run, document)
         } else {
@@ -132,35 +131,6 @@ impl ReportArgs {
         }
     }
 
-    /// Reports a soak. Its journal is read round by round, because it may cover weeks.
-    fn of_soak(&self) -> Result<u8, Error> {
-        let format = self.format();
-        self.refuse_formats_of_points("soak")?;
-        let (header, found, cut) = soak::read(&self.run)?;
-        if let Some(file) = &self.html {
-            page::again(
-                &report::soak::document(&header, &found),
-                &self.run,
-                file.as_deref(),
-            )?;
-        } else {
-            match format {
-                ReportFormat::Csv => output::raw(&report::soak::csv(&found)),
-                ReportFormat::Json => output::json(&report::soak::json(&header, &found)),
-                _ => output::result(&self.text(&report::soak::document(&header, &found))),
-            }
-        }
-        if cut && !journal::is_being_written(&self.run) {
-            output::remark(
-                "rigel: the journal's last line is incomplete and is left out; resume the soak \
-                 with rigel soak --resume\n",
-            );
-        }
-        Ok(0)
-    }
-}
-
-impl ReportArgs {
     /// Refuses the forms that a series over time does not have.
     fn refuse_formats_of_points(&self, what: &str) -> Result<(), Error> {
         if self.emit_fio.is_some()
@@ -175,40 +145,22 @@ impl ReportArgs {
         Ok(())
     }
 
-    /// Reports a watch. Its journal is read interval by interval, because it may cover weeks.
-    fn of_watch(&self) -> Result<u8, Error> {
-        self.refuse_formats_of_points("watch")?;
-        let (header, found, cut) = watch::read(&self.run)?;
-        let document = || report::watch::document(&header, &found);
-        if let Some(file) = &self.html {
-            page::again(&document(), &self.run, file.as_deref())?;
-        } else {
-            match self.format() {
-                ReportFormat::Csv => output::raw(&report::watch::csv(&found)),
-                ReportFormat::Json => output::json(&report::watch::json(&header, &found)),
-                _ => output::result(&self.text(&document())),
-            }
-        }
-        if cut && !journal::is_being_written(&self.run) {
-            output::remark(
-                "rigel: the journal's last line is incomplete and is left out; resume the watch \
-                 with rigel watch --resume\n",
-            );
-        }
-        Ok(0)
+    /// Says that the journal's last line was lost; a journal that is being written may end anywhere.
+    fn warn_if_cut(&self, measured: &Evaluated) {
+        warn_if_cut(measured.run.cut && !journal::is_being_written(&self.run));
     }
 }
 
-fn awr(run: &Run, found: &RunResult) -> Result<String, Error> {
-    match found {
-        RunResult::Curve(found) if found.busiest().is_some() => {
-            Ok(sql::awr_lines(run, &found.points))
-        }
-        _ => Err(Error::usage(
+fn awr(measured: &Evaluated) -> Result<String, Error> {
+    let result = measured.results.downcast_ref::<CurveResult>();
+    let result = result.filter(|result| result.busiest().is_some());
+    let result = result.ok_or_else(|| {
+        Error::usage(
             "this run did not measure database sessions",
             "--format text, csv or json reports any run",
-        )),
-    }
+        )
+    })?;
+    Ok(sessions::awr_lines(&measured.run, &result.points))
 }
 
 pub(super) fn warn_if_cut(cut: bool) {

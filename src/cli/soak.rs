@@ -8,16 +8,19 @@ use super::results::Results;
 use super::sql_args::{self, WorkArgs};
 use super::{database, page, ranges, ranks, sql};
 use clap::Args;
-use rigel_analyse::request::Header;
-use rigel_analyse::request::{Loads, Request, SoakRequest, SqlStop, SqlTerms};
-use rigel_analyse::{Predictability, RoundCounts, SoakReader, SoakResult};
+use rigel_analyse::plan::SqlStop;
+use rigel_analyse::plan::SqlTerms;
+use rigel_analyse::series::soak_request::SoakRequest;
+use rigel_analyse::{Predictability, RoundCounts, SoakResult};
 use rigel_model::record::PointRecord;
-use rigel_model::record::journal;
+use rigel_model::record::journal::Header;
 use rigel_model::{
     Arrivals, Bytes, Error, Load, Mix, Nanos, Objective, Pattern, Ratio, SqlWork, WarmUp,
 };
 use rigel_report::document::Extent;
-use rigel_report::{soak, text};
+use rigel_report::text;
+use rigel_verbs::Evaluated;
+use rigel_verbs::curve::Loads;
 use std::path::Path;
 
 /// Default time between rounds of fixed work.
@@ -175,10 +178,10 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
 /// Shows the report, and returns the exit status. `stopped` is true if this call ended before all
 /// rounds were measured; `None` if it measured nothing.
 fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, Error> {
-    let (header, found, _) = read(directory)?;
-    let document = soak::document(&header, &found);
+    let measured = Evaluated::read(directory)?;
+    let document = measured.document();
     if json {
-        output::json(&soak::json(&header, &found));
+        output::json(&measured.json());
     } else {
         output::result(&text::render(&document, Extent::Summary));
     }
@@ -187,13 +190,22 @@ fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, 
         directory.display()
     ));
     page::put(&document, directory);
+    let Some(result) = measured.results.downcast_ref::<SoakResult>() else {
+        return Err(Error::failed(
+            "the journal is no longer that of a soak",
+            "rigel report shows what it is",
+        ));
+    };
     if stopped == Some(true) {
         return Err(Error::failed(
             "the soak ended before it was complete",
-            format!("resume it with `{}`", resume_command(&header, directory)),
+            format!(
+                "resume it with `{}`",
+                resume_command(&*measured.verb, &measured.run.header, directory)
+            ),
         ));
     }
-    let missed = found
+    let missed = result
         .found
         .objectives
         .iter()
@@ -203,7 +215,7 @@ fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, 
     }
     // If this call measured nothing, exit with 0, so that a service manager stops restarting us.
     if stopped.is_some() {
-        refuse_incomplete(&found.found)?;
+        refuse_incomplete(&result.found)?;
     }
     Ok(0)
 }
@@ -243,37 +255,6 @@ fn refuse_incomplete(found: &Predictability) -> Result<(), Error> {
     }
 }
 
-/// The options of a soak; `None` if the run is not a soak.
-fn request(header: &Header) -> Option<&SoakRequest> {
-    match header.request() {
-        Request::Soak(request) => Some(request),
-        _ => None,
-    }
-}
-
-/// True for the journal of a soak.
-pub(super) fn is_soak(header: &Header) -> bool {
-    request(header).is_some()
-}
-
-/// Reads a soak's journal round by round: its header, its analysis, and whether its last line was
-/// cut off.
-pub(super) fn read(path: &Path) -> Result<(Header, SoakResult, bool), Error> {
-    let mut reader: Option<SoakReader> = None;
-    let (header, lines, cut) = journal::scan_with_parts(path, &mut |header, record, parts| {
-        let objectives = || request(header).map_or(&[][..], |request| &request.objectives);
-        let reader = reader.get_or_insert_with(|| SoakReader::new(objectives()));
-        reader.add(&record);
-        reader.add_parts(&parts);
-    })?;
-    let request = request(&header)
-        .ok_or_else(|| Error::usage("this run is not a soak", "rigel report reads any run"))?;
-    let mut reader = reader.unwrap_or_default();
-    reader.end(header.ranks.as_deref(), &lines);
-    let result = reader.result(request);
-    Ok((header, result, cut))
-}
-
 impl SoakArgs {
     fn begin(&self) -> Result<Job, Error> {
         if let Some(urls) = database::urls(&self.measuring.targets)? {
@@ -288,7 +269,7 @@ impl SoakArgs {
         }
         let length = size_of_io("--size", self.load.size.parse::<Bytes>()?)?;
         let request = self.request(length, 8, None)?;
-        measuring::begin(&self.measuring, Request::Soak(request), "auto")
+        measuring::begin(&self.measuring, Box::new(request), "auto")
     }
 
     fn on_database(&self, urls: &[String]) -> Result<Job, Error> {
@@ -326,7 +307,7 @@ impl SoakArgs {
             sql_args::sessions(&settings, tables),
             Some(work),
         )?;
-        measuring::begin_sql(&self.measuring, Request::Soak(request), access)
+        measuring::begin_sql(&self.measuring, Box::new(request), access)
     }
 
     fn request(&self, length: u32, depth: u32, sql: Option<SqlWork>) -> Result<SoakRequest, Error> {

@@ -13,12 +13,15 @@ use super::sql_args::{self, TablesArgs, WorkArgs};
 use super::sql_script::{self, ScriptArgs};
 use super::{calibrate, page, ranges, ranks};
 use clap::{Args, Subcommand};
-use rigel_analyse::request::{CurveRequest, Loads, Request, SqlStop, SqlTerms};
+use rigel_analyse::plan::SqlStop;
+use rigel_analyse::plan::SqlTerms;
 use rigel_database::access::shown;
 use rigel_database::server;
 use rigel_database::{self as sql, LoadRequest};
 use rigel_model::{Arrivals, Bound, Dbms, Error, Mix, Nanos, Pattern, Ratio, Tables, WarmUp};
-use rigel_report as report;
+use rigel_verbs::Evaluated;
+use rigel_verbs::curve::CurveRequest;
+use rigel_verbs::curve::Loads;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -307,7 +310,7 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
         .shape
         .request(&settings, tables, args.work.statement_timeout())?;
     report_on(
-        measuring::begin_sql(&measuring, Request::Sql(request), access)?,
+        measuring::begin_sql(&measuring, Box::new(request), access)?,
         &measuring,
     )
 }
@@ -376,7 +379,7 @@ fn measure_privately(
     let server = args.private.server.made(sessions, settings.load_degree)?;
     let dbms = args.private.server.dbms();
     report_on(
-        measuring::begin_private(measuring, Request::Sql(request), dbms, directory, server)?,
+        measuring::begin_private(measuring, Box::new(request), dbms, directory, server)?,
         measuring,
     )
 }
@@ -386,16 +389,15 @@ fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error>
     let Some((run, stopped)) = measuring::measure(&mut job, args)? else {
         return Ok(0);
     };
-    let found = report::result(&run);
+    let measured = Evaluated::of(run)?;
     page::show(
-        &run,
-        &found,
+        &measured,
         job.results.path(),
         args.outcome.json,
         "`rigel report` and `compare`",
     );
-    let status = found.bound_verdict().map_or(0, exit_status);
-    measuring::conclude(job, &run, stopped, status)
+    let status = measured.results.bound_verdict().map_or(0, exit_status);
+    measuring::conclude(job, &measured, stopped, status)
 }
 
 impl ShapeArgs {
@@ -425,6 +427,7 @@ impl ShapeArgs {
             most: self.warm_up,
         };
         Ok(CurveRequest {
+            is_sql_run: true,
             loads,
             arrivals: Arrivals::Poisson,
             in_flight_max: sessions,

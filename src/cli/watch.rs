@@ -10,26 +10,29 @@ use super::results::{Results, own_arguments};
 use super::stop::stop_flag;
 use super::{database, page, ranks};
 use clap::Args;
-use rigel_analyse::request::Header;
-use rigel_analyse::request::Invocation;
-use rigel_analyse::request::Run;
-use rigel_analyse::request::{BLOCK_ASSUMED, Request, StorageServes, WatchRequest, WatchedDisk};
-use rigel_analyse::{
-    RunResult, WatchReader, WatchResult, hidden_log_writes, hidden_times, hidden_waits, quantity,
-};
+use rigel_analyse::demand::BLOCK_ASSUMED;
+use rigel_analyse::demand::watch_request::StorageServes;
+use rigel_analyse::demand::watch_request::WatchRequest;
+use rigel_analyse::demand::watch_request::WatchedDisk;
+use rigel_analyse::{WatchReader, hidden_log_writes, hidden_times, hidden_waits, quantity};
 use rigel_database::{Address, ServerStatus};
 use rigel_device::clock;
 use rigel_device::{observe, rights};
 use rigel_measure::run::Event;
 use rigel_measure::watch::{WatchedServer, Watcher, disks_below};
+use rigel_model::Invocation;
 use rigel_model::record::WatchedInterval;
+use rigel_model::record::journal::Header;
+use rigel_model::record::journal::Measured;
 use rigel_model::record::journal::{self, EngineChoice, Journal};
 use rigel_model::{
     Bytes, Error, FileKind, Finding, FindingName, Layout, Nanos, RunOptions, Target, TargetFacts,
     VolumeMember, spoken,
 };
 use rigel_report::document::Extent;
-use rigel_report::{self as report, text, watch};
+use rigel_report::text;
+use rigel_verbs::Evaluated;
+use rigel_verbs::{Verb as _, calibrate};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -128,7 +131,10 @@ fn observe_all(
     stop: &AtomicBool,
     args: &WatchArgs,
 ) -> Result<(), Error> {
-    let request = request(header).ok_or_else(not_a_watch)?;
+    let request = &header
+        .invocation
+        .asked::<WatchRequest>("watch")
+        .ok_or_else(|| Error::usage("this run is not a watch", "rigel report reads any run"))?;
     let last = request.intervals().unwrap_or(u32::MAX);
     let metrics = WatchMetrics::of(&args.outcome, header, request)?;
     let mut progress = Progress::new(
@@ -196,15 +202,19 @@ fn resume(
     password: &PasswordArgs,
 ) -> Result<Option<(Watcher, Journal, Header)>, Error> {
     let mut last = 0;
-    let (journal, header, cut) = Journal::reopen_watched(run, &mut |_, interval| {
-        last = last.max(interval.number);
+    let (journal, so_far) = Journal::reopen_each(run, &mut |_, measured| {
+        if let Measured::Interval(interval) = measured {
+            last = last.max(interval.number);
+        }
     })?;
-    if cut {
+    if so_far.cut {
         remark("the journal's last line is incomplete: its interval is lost\n");
     }
-    let request = request(&header).ok_or_else(|| {
+    let header = so_far.header;
+    let verb = rigel_verbs::of(&header)?;
+    let request = verb.downcast_ref::<WatchRequest>().ok_or_else(|| {
         Error::usage(
-            format!("this run was made by rigel {}", header.request().command()),
+            format!("this run was made by rigel {}", verb.command()),
             "resume it with the verb that started it",
         )
     })?;
@@ -257,10 +267,10 @@ fn observed_alike(before: &str, now: &str) -> Result<(), Error> {
 
 /// Shows the report of the journal in `directory`.
 fn report_on(directory: &Path, json: bool) -> Result<u8, Error> {
-    let (header, found, _) = read(directory)?;
-    let document = watch::document(&header, &found);
+    let measured = Evaluated::read(directory)?;
+    let document = measured.document();
     if json {
-        output::json(&watch::json(&header, &found));
+        output::json(&measured.json());
     } else {
         output::result(&text::render(&document, Extent::Summary));
     }
@@ -270,33 +280,6 @@ fn report_on(directory: &Path, json: bool) -> Result<u8, Error> {
     ));
     page::put(&document, directory);
     Ok(0)
-}
-
-/// The options of a watch; `None` if the run is not a watch.
-fn request(header: &Header) -> Option<&WatchRequest> {
-    match header.request() {
-        Request::Watch(request) => Some(request),
-        _ => None,
-    }
-}
-
-/// True for the journal of a watch.
-pub(super) fn is_watch(header: &Header) -> bool {
-    request(header).is_some()
-}
-
-fn not_a_watch() -> Error {
-    Error::usage("this run is not a watch", "rigel report reads any run")
-}
-
-/// Reads the journal of a watch interval by interval: its header, its analysis, and whether its last
-/// line was cut off.
-pub(super) fn read(path: &Path) -> Result<(Header, WatchResult, bool), Error> {
-    let mut reader = WatchReader::default();
-    let (header, cut) = journal::scan_watched(path, &mut |_, interval| reader.add(&interval))?;
-    let request = request(&header).ok_or_else(not_a_watch)?;
-    let result = reader.result(request);
-    Ok((header, result, cut))
 }
 
 impl WatchArgs {
@@ -400,8 +383,8 @@ impl WatchArgs {
 
 /// What the calibration in `path` measured.
 fn serves(path: &Path) -> Result<StorageServes, Error> {
-    let run = Run::read(path)?;
-    let RunResult::Calibration(found) = report::result(&run) else {
+    let run = rigel_verbs::read(path)?;
+    let Some(found) = calibrate::results(&run) else {
         return Err(Error::usage(
             format!("--against '{}' is not a calibration", path.display()),
             "run rigel calibrate TARGET, and give the directory of that run",
@@ -468,12 +451,11 @@ fn header(request: &WatchRequest, about: String, findings: Vec<Finding>) -> Head
         engine_about: about,
         points: Vec::new(),
         invocation: Invocation {
-            request: Request::Watch(Box::new(request.clone())),
             options: RunOptions {
                 directory: std::env::current_dir().unwrap_or_default(),
                 ..RunOptions::default()
             },
-            files: None,
+            ..request.invocation()
         },
         host: observe::host(),
         facts: TargetFacts {

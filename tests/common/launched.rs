@@ -3,7 +3,7 @@
 
 use super::pmi::{Dialect, Server};
 use super::{Place, rigel};
-use rigel_analyse::request::Run;
+use rigel_model::record::journal::Run;
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;

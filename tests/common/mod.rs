@@ -8,18 +8,20 @@ mod golden;
 pub(crate) mod launched;
 pub(crate) mod pmi;
 
+use rigel_analyse::Subject;
 use rigel_analyse::plan::Plan;
-use rigel_analyse::request::Header;
-use rigel_analyse::request::Invocation;
-use rigel_analyse::request::{CalibrateRequest, Request};
 use rigel_analyse::{Calibration, SoFar, calibration, is_enough};
 use rigel_device::engine::Engine;
 use rigel_measure::drive::{self, Terms};
+use rigel_model::record::journal::Header;
+use rigel_model::record::journal::Run;
 use rigel_model::record::journal::{self, EngineChoice};
 use rigel_model::record::visits::joined;
 use rigel_model::record::{PointRecord, Window};
 use rigel_model::workload::{content, rng::Rng};
 use rigel_model::{Host, Nanos, Point, SimSpec, Target, TargetFacts};
+use rigel_verbs::calibrate::CalibrateRequest;
+use rigel_verbs::{Evaluated, Verb};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -279,8 +281,19 @@ pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
     entries
 }
 
+/// A run as it is compared with others.
+pub(crate) fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
+    let verb = rigel_verbs::of(&run.header).unwrap();
+    verb.evaluate(run).subject(name, run, &*verb)
+}
+
+/// A run with its results.
+pub(crate) fn evaluated(run: &Run) -> Evaluated {
+    Evaluated::of(run.clone()).unwrap()
+}
+
 /// The header of the journal of a run on a model.
-pub(crate) fn header(spec: SimSpec, request: &Request, started: &str) -> Header {
+pub(crate) fn header(spec: SimSpec, request: &dyn Verb, started: &str) -> Header {
     Header {
         format: journal::FORMAT,
         version: "0".into(),
@@ -293,7 +306,7 @@ pub(crate) fn header(spec: SimSpec, request: &Request, started: &str) -> Header 
         },
         engine_about: String::new(),
         points: Vec::new(),
-        invocation: Invocation::of(request.clone()),
+        invocation: request.invocation(),
         host: Host::default(),
         facts: TargetFacts {
             server: None,

@@ -7,19 +7,20 @@
 
 use crate::common;
 use rigel_analyse::plan::Plan;
-use rigel_analyse::request::{CalibrateRequest, Request};
-use rigel_analyse::request::{Header, Run};
 use rigel_analyse::{
-    Comparison, Estimate, Judgement, Limits, PointStalls, RunResult, Scope, Side, SoFar, Subject,
-    compare, compare_sides, is_enough,
+    Comparison, Estimate, Judgement, Limits, PointStalls, Scope, Side, SoFar, Subject, compare,
+    compare_sides, is_enough,
 };
 use rigel_device::engine::sim::Sim;
 use rigel_measure::drive::Terms;
+use rigel_model::record::journal::Header;
+use rigel_model::record::journal::Run;
 use rigel_model::record::{PointRecord, RankLines};
 use rigel_model::workload::rng::Rng;
 use rigel_model::{Bytes, Nanos, Ratio, SimSpec};
 use rigel_report::document::Extent;
 use rigel_report::{compare as comparison, text};
+use rigel_verbs::calibrate::CalibrateRequest;
 use std::sync::atomic::AtomicBool;
 
 /// A calibration of this device with points of one second, so that many runs take little time.
@@ -76,7 +77,7 @@ fn spec(text: &str) -> SimSpec {
 }
 
 fn header(spec: SimSpec, request: &CalibrateRequest) -> Header {
-    common::header(spec, &Request::Calibrate(request.clone()), "yesterday")
+    common::header(spec, request, "yesterday")
 }
 
 /// Compares the first run with the others; checks whether they are slower by 5 %.
@@ -88,7 +89,7 @@ fn shown(found: &Comparison) -> String {
 fn sides_against(sides: [&[Run]; 2]) -> Comparison {
     let [before, after] = [("a", sides[0]), ("b", sides[1])].map(|(letter, runs)| {
         let numbered = runs.iter().enumerate();
-        let subject = |(at, run)| comparison::subject(&format!("{letter}{}", at + 1), run);
+        let subject = |(at, run)| common::subject(&format!("{letter}{}", at + 1), run);
         numbered.map(subject).collect::<Vec<Subject>>()
     });
     let side = |name: &str, runs| Side {
@@ -102,7 +103,7 @@ fn sides_against(sides: [&[Run]; 2]) -> Comparison {
 fn against(runs: &[(&str, &Run)]) -> Comparison {
     let subjects: Vec<Subject> = runs
         .iter()
-        .map(|(name, run)| comparison::subject(name, run))
+        .map(|(name, run)| common::subject(name, run))
         .collect();
     compare(&subjects, Ratio::from_percent(5.0))
 }
@@ -291,7 +292,7 @@ fn short_stalls_are_counted_and_the_time_is_that_of_the_model() {
             run.points
                 .retain(|point| point.coordinates.depth().is_some_and(|depth| depth >= 8));
         }
-        let subject = comparison::subject("a", &run);
+        let subject = common::subject("a", &run);
         let sum = |of: fn(&PointStalls) -> f64| subject.stalls.iter().map(of).sum::<f64>();
         let seconds = sum(|one| one.measured_s);
         let found = [60.0 * sum(|one| one.stalls), sum(|one| one.stalled_s)].map(|it| it / seconds);
@@ -313,9 +314,7 @@ fn the_maximum_is_the_one_of_the_report_of_a_calibration() {
     let row = &found.figures[0];
     assert_eq!(row.name, "max IOPS");
     for (figure, run) in row.figures.iter().zip([&before, &after]) {
-        let RunResult::Calibration(of_run) = rigel_report::result(run) else {
-            unreachable!("it was calibrated")
-        };
+        let of_run = rigel_verbs::calibrate::results(run).unwrap();
         let (shown, told) = (figure.unwrap().estimate, of_run.maximum.unwrap().iops);
         assert!(
             (shown.value - told.value).abs() < 1e-9,
@@ -418,10 +417,7 @@ fn another_target_is_a_condition_and_another_size_of_io_is_not_compared() {
         [("target size", None), ("kernel", None)]
     );
     assert_eq!(compared(&after), all);
-    let Request::Calibrate(request) = &mut after.header.invocation.request else {
-        unreachable!("it was calibrated")
-    };
-    request.block = 16384;
+    after.header.invocation.request["block"] = 16384.into();
     let expected = [
         ("target size", None),
         ("size of a small I/O", Some(Scope::Small)),

@@ -7,14 +7,14 @@
 //! docs/methods/compare.md has the results.
 
 use crate::common;
-use rigel_analyse::request::Header;
-use rigel_analyse::request::{Request, SoakRequest};
+use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_analyse::{
-    Comparison, PredictabilityTerms, ROUNDS_MIN, Round, RoundEnd, SoakResult, Subject, compare,
+    Comparison, PredictabilityTerms, ROUNDS_MIN, Round, RoundEnd, SoakResult, compare,
     predictability, round,
 };
 use rigel_device::engine::sim::Sim;
 use rigel_measure::drive::Terms;
+use rigel_model::record::journal::Header;
 use rigel_model::workload::rng::Rng;
 use rigel_model::{Bytes, Load, Mix, Moment, Nanos, Pattern, Ratio, SimSpec};
 use rigel_report::document::Extent;
@@ -46,7 +46,7 @@ fn start() -> Moment {
 }
 
 fn soak(spec: SimSpec, request: &SoakRequest, rounds: Vec<Round>) -> Soak {
-    let header = common::header(spec, &Request::Soak(request.clone()), &start().to_string());
+    let header = common::header(spec, request, &start().to_string());
     let terms = PredictabilityTerms {
         objectives: request.objectives.clone(),
         share: request.share.get(),
@@ -148,7 +148,10 @@ fn shown(found: &Comparison) -> String {
 fn against(soaks: &[(&str, &Soak)]) -> Comparison {
     let subjects: Vec<_> = soaks
         .iter()
-        .map(|(name, (header, result))| Subject::of_soak(name, header, result, true))
+        .map(|(name, (header, result))| {
+            let verb = rigel_verbs::of(header).unwrap();
+            rigel_verbs::subject_of_soak(name, header, &*verb, result, true)
+        })
         .collect();
     compare(&subjects, Ratio::from_percent(5.0))
 }

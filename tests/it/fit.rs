@@ -3,14 +3,19 @@
 
 use crate::common::{CALIBRATION, calibrate, run};
 use crate::queues::truths::Queue;
+use rigel_analyse::demand::stream_objective::StreamObjective;
 use rigel_analyse::plan::Plan;
-use rigel_analyse::request::{CalibrateRequest, FitRequest, StreamObjective};
-use rigel_analyse::{Answer, BoundVerdict, FitResult, SoFar, against, fit, objectives};
+use rigel_analyse::{Answer, BoundVerdict, SoFar, against};
 use rigel_device::engine::Engine;
 use rigel_device::engine::sim::Sim;
 use rigel_model::record::visits::joined;
 use rigel_model::record::{PointRecord, RankLines};
 use rigel_model::{Demand, DemandAt, DemandInterval, DemandKind, DemandStream, Nanos, Ratio};
+use rigel_verbs::calibrate::CalibrateRequest;
+use rigel_verbs::fit::FitRequest;
+use rigel_verbs::fit::FitResult;
+use rigel_verbs::fit::objectives;
+use rigel_verbs::fit::result::fit;
 
 pub(crate) fn stream(kind: DemandKind, per_s: f64, bytes: f64) -> DemandStream {
     DemandStream {
@@ -80,7 +85,7 @@ fn holds(found: &FitResult, truth: f64) -> bool {
 
 /// The verdict and the figures of every multiple.
 fn said(found: &FitResult) -> String {
-    let of_stream = |stream: &rigel_analyse::TriedStream| {
+    let of_stream = |stream: &rigel_verbs::fit::TriedStream| {
         let p99 = stream.p99_us.map_or(0.0, |p99| p99.value);
         format!(
             "{} {:?} p99 {p99:.0} us",
@@ -88,7 +93,7 @@ fn said(found: &FitResult) -> String {
             stream.verdict
         )
     };
-    let of_multiple = |tried: &rigel_analyse::TriedMultiple| {
+    let of_multiple = |tried: &rigel_verbs::fit::TriedMultiple| {
         let streams: Vec<String> = tried.streams.iter().map(of_stream).collect();
         format!("{}: {}", tried.multiple, streams.join(", "))
     };

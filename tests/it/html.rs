@@ -3,7 +3,7 @@
 //! same seed.
 
 use crate::common::{Place, rigel};
-use rigel_analyse::request::Run;
+use rigel_model::record::journal::Run;
 use rigel_report::document::{Block, Chart, Document, Lines, Plot};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -111,7 +111,7 @@ fn same_findings(place: &Place, run: &str, document: &Value) {
 }
 
 fn of(run: &Run) -> Document {
-    rigel_report::document(run, &rigel_report::result(run))
+    crate::common::evaluated(run).document()
 }
 
 /// The contents of the page of a run.

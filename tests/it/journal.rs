@@ -6,8 +6,8 @@
 
 use crate::common::{self, Place, Scratch, entries, in_time, rigel, scratch_file, wait_until};
 use proptest::prelude::*;
-use rigel_analyse::request::Run;
 use rigel_model::Coordinates;
+use rigel_model::record::journal::Run;
 use rigel_model::record::journal::{FORMAT, Journal};
 use rigel_report::document::Extent;
 use rigel_report::text;
@@ -234,10 +234,9 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        if let Ok(run) = read(&place, &bytes) {
-            let _ = text::render(&rigel_report::document(&run, &rigel_report::result(&run)), Extent::Full);
-            let _ = rigel_report::data::csv(rigel_report::result(&run).points());
-            let _ = rigel_report::data::json(&run, &rigel_report::result(&run));
+        if let Ok(measured) = read(&place, &bytes).and_then(rigel_verbs::Evaluated::of) {
+            let _ = text::render(&measured.document(), Extent::Full);
+            let _ = (measured.results.csv(), measured.json());
         }
     }
 }

@@ -1,15 +1,15 @@
 //! Journals with values that Rigel never writes: every report of such a run is made, or the journal
 //! is refused. A fuzzer tests more (`fuzz/`); this is a fixed sample for every build.
 
-use crate::common::{Place, entries, rigel};
-use rigel_analyse::request::Run;
-use rigel_analyse::{AdviceTerms, Product, RunResult, compare};
+use crate::common::{Place, entries, evaluated, rigel, subject};
+use rigel_analyse::Calibration;
+use rigel_analyse::{AdviceTerms, Product, compare};
 use rigel_device::engine;
+use rigel_model::record::journal::Run;
 use rigel_model::workload::rng::Rng;
 use rigel_report::document::Extent;
-use rigel_report::{
-    self as report, advice, compare as comparison, data, fio, html, oracle_row, text,
-};
+use rigel_report::{self as report, advice, compare as comparison, data, fio, html, text};
+use rigel_verbs::calibrate::oracle_row;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -23,14 +23,14 @@ const MUTATIONS_MAX: u64 = 400;
 
 /// Makes all reports of a run, alone and compared with the original run.
 fn report_of(run: &Run, sound: &Run) {
-    let result = report::result(run);
-    let _ = (data::json(run, &result), data::csv(result.points()));
-    let _ = html::render(&report::document(run, &result));
-    let _ = [Extent::Full, Extent::Summary]
-        .map(|extent| text::render(&report::document(run, &result), extent));
-    let _ = report::csv(&result);
+    let measured = evaluated(run);
+    let document = measured.document();
+    let _ = (measured.json(), data::csv(measured.results.points()));
+    let _ = html::render(&document);
+    let _ = [Extent::Full, Extent::Summary].map(|extent| text::render(&document, extent));
+    let _ = measured.results.csv();
     let _ = report::csv_of_hosts(run);
-    if let RunResult::Calibration(found) = &result {
+    if let Some(found) = measured.results.downcast_ref::<Calibration>() {
         let _ = oracle_row::oracle_row(run, found);
         let _ = (
             advice::text(run, found, &Product::ALL, AdviceTerms::default()),
@@ -40,14 +40,12 @@ fn report_of(run: &Run, sound: &Run) {
     for point in run.header.points.iter().take(4) {
         let _ = fio::job(
             run,
+            measured.verb.grain(),
             &point.coordinates.name(),
             engine::info(&run.header.engine.name),
         );
     }
-    let subjects = [
-        comparison::subject("sound", sound),
-        comparison::subject("mutated", run),
-    ];
+    let subjects = [subject("sound", sound), subject("mutated", run)];
     let found = compare(&subjects, None);
     let _ = comparison::json(&found);
     let runs: Vec<_> = [sound, run].into_iter().zip(&subjects).collect();

@@ -2,12 +2,12 @@
 
 use crate::common::{Place, rigel};
 use proptest::prelude::*;
-use rigel_analyse::request::Run;
 use rigel_analyse::{
     self as analyse, FALSE_ALARMS_ONE_IN, ObjectiveCheck, Predictability, PredictabilityTerms,
     Quantity, Recurrence, Round, RoundEnd, SeriesClass, order, predictability,
 };
 use rigel_model::record::End;
+use rigel_model::record::journal::Run;
 use rigel_model::workload::rng::Rng;
 use rigel_model::{Moment, Objective};
 

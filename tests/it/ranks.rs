@@ -6,11 +6,11 @@
 //! them again.
 
 use crate::common::{self, Place, header, run};
+use rigel_analyse::plan::Plan;
 use rigel_analyse::plan::ranks::of_rank;
-use rigel_analyse::request::Run;
-use rigel_analyse::request::{CalibrateRequest, CurveRequest, Loads, Request};
 use rigel_analyse::{HostRounds, RanksResult, SoFar, ranks, summarise};
 use rigel_device::engine::sim::Sim;
+use rigel_model::record::journal::Run;
 use rigel_model::record::journal::{self, Journal};
 use rigel_model::record::ranks::merged;
 use rigel_model::record::{
@@ -22,6 +22,10 @@ use rigel_model::{
 use rigel_report::document::Extent;
 use rigel_report::openmetrics::{About, Exposed};
 use rigel_report::{self as report, html, text};
+use rigel_verbs::Verb;
+use rigel_verbs::calibrate::CalibrateRequest;
+use rigel_verbs::curve::CurveRequest;
+use rigel_verbs::curve::Loads;
 use std::sync::OnceLock;
 
 /// Where a rank's clock stands when rank 0's is at zero: an hour, and not whole windows, apart.
@@ -91,7 +95,7 @@ pub(crate) fn measured(point: &Point, size: u32, now: u64, model: Model<'_>) -> 
 }
 
 /// A run of `size` ranks, through a journal on disk.
-pub(crate) fn cluster(name: &str, size: u32, request: Request, model: Model<'_>) -> Run {
+pub(crate) fn cluster(name: &str, size: u32, request: impl Verb, model: Model<'_>) -> Run {
     let place = Place::new(&format!("ranks-{name}"));
     journaled(&place, size, request, model);
     Run::read(&place.0.join("run")).unwrap()
@@ -106,7 +110,7 @@ pub(crate) fn journal_text() -> String {
 }
 
 /// Measures a run of `size` ranks, and leaves its journal in the directory `run` of `place`.
-fn journaled(place: &Place, size: u32, mut request: Request, model: Model<'_>) {
+fn journaled(place: &Place, size: u32, mut request: impl Verb, model: Model<'_>) {
     let directory = place.0.join("run");
     request.set_ranks(size);
     let mut header = header(model(0, size), &request, "2026-01-01T00:00:00Z");
@@ -141,18 +145,19 @@ fn journaled(place: &Place, size: u32, mut request: Request, model: Model<'_>) {
 }
 
 /// A calibration that takes little time.
-fn calibration() -> Request {
-    Request::Calibrate(CalibrateRequest {
+fn calibration() -> CalibrateRequest {
+    CalibrateRequest {
         point_most: Nanos::from_secs(3),
         visits_until: Some(Nanos::from_secs(30)),
         depth_max: 32,
         ..common::CALIBRATION
-    })
+    }
 }
 
 /// A curve of one depth.
-fn curve(depth: u32) -> Request {
-    Request::Curve(CurveRequest {
+fn curve(depth: u32) -> CurveRequest {
+    CurveRequest {
+        is_sql_run: false,
         loads: Loads::Depths(vec![depth]),
         arrivals: Arrivals::Poisson,
         in_flight_max: 64,
@@ -167,7 +172,7 @@ fn curve(depth: u32) -> Request {
         sql: None,
         neighbours_per_s: None,
         ranks: 0,
-    })
+    }
 }
 
 /// A calibration by three hosts with a device each, the third one slower. Made once.
@@ -446,13 +451,13 @@ fn a_lost_rank_is_told_and_the_end_line_is_missing() {
 #[test]
 fn the_report_is_as_the_golden_files_have_it() {
     let run = calibrated();
-    let found = report::result(run);
-    let document = report::with_each_host(run, report::document(run, &found)).unwrap();
+    let measured = common::evaluated(run);
+    let document = report::with_each_host(run, measured.document()).unwrap();
     let said = text::render(&document, Extent::Summary);
     common::golden("ranks/three.txt", &said);
     common::golden("ranks/three.csv", &report::csv_of_hosts(run).unwrap());
     let json: serde_json::Value =
-        serde_json::from_str(&report::data::json_with_each_host(run, &found).unwrap()).unwrap();
+        serde_json::from_str(&measured.json_with_each_host().unwrap()).unwrap();
     assert_eq!(json["ranks"]["hosts"], 3);
     assert_eq!(
         json["ranks"]["rounds"]["ladder"].as_array().unwrap().len(),
@@ -527,9 +532,6 @@ fn in_a_directory_each_rank_has_a_file_of_its_own() {
     let own = ranks(&run).expect("several ranks");
     assert_eq!([shared.own_files, own.own_files], [false, true]);
     assert_eq!(own.reach.target_bytes, 2 * shared.reach.target_bytes);
-    let text = text::render(
-        &report::document(&run, &report::result(&run)),
-        Extent::Summary,
-    );
+    let text = text::render(&common::evaluated(&run).document(), Extent::Summary);
     assert!(text.contains("a scratch file of its own"), "{text}");
 }

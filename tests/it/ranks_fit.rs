@@ -4,23 +4,23 @@
 use crate::fit::{request, stream};
 use crate::queues::truths::Queue;
 use crate::ranks::{cluster, spec};
-use rigel_analyse::request::Run;
-use rigel_analyse::request::{FitRequest, RankDemand, Request};
-use rigel_analyse::{BoundVerdict, FitResult, RunResult, TriedStream};
+use rigel_analyse::BoundVerdict;
+use rigel_model::record::journal::Run;
 use rigel_model::{DemandInterval, DemandKind, DemandStream};
-use rigel_report as report;
 use rigel_report::document::Extent;
 use rigel_report::text;
+use rigel_verbs::fit::FitRequest;
+use rigel_verbs::fit::FitResult;
+use rigel_verbs::fit::RankDemand;
+use rigel_verbs::fit::TriedStream;
 
 /// The result, and the report as words with single spaces.
 fn found(run: &Run) -> (FitResult, String) {
-    let result = report::result(run);
-    let said = text::render(&report::document(run, &result), Extent::Summary);
+    let measured = crate::common::evaluated(run);
+    let said = text::render(&measured.document(), Extent::Summary);
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    match result {
-        RunResult::Fit(found) => (*found, said),
-        other => panic!("{other:?}"),
-    }
+    let result = measured.results.downcast_ref::<FitResult>();
+    (result.expect("a fit").clone(), said)
 }
 
 fn of_kind(streams: &[TriedStream], kind: DemandKind) -> &TriedStream {
@@ -41,7 +41,7 @@ fn a_multiple_holds_only_if_every_host_holds_it() {
         vec![stream(DemandKind::RandomReads, demanded, 8192.0)],
         &["random reads p99<20ms"],
     );
-    let run = cluster("fit-slow", 3, Request::Fit(Box::new(asked)), &|rank, _| {
+    let run = cluster("fit-slow", 3, asked, &|rank, _| {
         spec(if rank == 2 { "2,1ms" } else { "8,1ms" })
     });
     let (found, said) = found(&run);
@@ -64,7 +64,8 @@ fn a_multiple_holds_only_if_every_host_holds_it() {
         [BoundVerdict::Kept, BoundVerdict::Kept, BoundVerdict::Broken]
     );
     // What is offered and done is the sum.
-    let sum = |of: fn(&rigel_analyse::HostStream) -> f64| stream.hosts.iter().map(of).sum::<f64>();
+    let sum =
+        |of: fn(&rigel_verbs::fit::HostStream) -> f64| stream.hosts.iter().map(of).sum::<f64>();
     assert!((stream.offered_per_s - sum(|host| host.offered_per_s)).abs() < 1e-6);
     assert!((stream.done_per_s - sum(|host| host.done_per_s)).abs() < 1e-6);
 }
@@ -102,7 +103,7 @@ fn instances() -> FitRequest {
 
 #[test]
 fn each_rank_offers_the_demand_of_its_own_instance() {
-    let asked = Request::Fit(Box::new(instances()));
+    let asked = instances();
     let run = cluster("fit-own", 2, asked, &|_, _| spec("16,1ms"));
     let parts = &run.ranks.parts[0].parts;
     let of_part = |rank: usize| -> Vec<(&str, u32)> {

@@ -7,15 +7,15 @@ use crate::common::pmi::Dialect;
 use crate::common::{Place, header, in_time};
 use crate::pmi::{as_ranks, join};
 use crate::ranks::spec;
-use rigel_analyse::request::Run;
-use rigel_analyse::request::{CalibrateRequest, Request};
 use rigel_measure::run::{self, Bench, BenchRequest, Event, Next, RunningRanks, ranks::follow};
+use rigel_model::record::journal::Run;
 use rigel_model::record::journal::{EngineChoice, Journal};
 use rigel_model::record::{End, PointRecord, Window};
 use rigel_model::{
     ActiveRanks, Arrivals, Bytes, Coordinates, Load, Mix, Nanos, Pattern, Point, Stream, Target,
     Until, WarmUp,
 };
+use rigel_verbs::calibrate::CalibrateRequest;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -134,8 +134,11 @@ fn measured(name: &str, target: &Target, points: &[Point]) -> (Vec<Shown>, Run) 
         let (bench, stop) = (bench(&target, &points), AtomicBool::new(false));
         let mut shown = Vec::new();
         if ranks.is_root() {
-            let request = Request::Calibrate(CalibrateRequest::DEFAULT);
-            let header = header(spec("2,1ms"), &request, "2026-01-01T00:00:00Z");
+            let header = header(
+                spec("2,1ms"),
+                &CalibrateRequest::DEFAULT,
+                "2026-01-01T00:00:00Z",
+            );
             let mut journal = Journal::create(&journal_at, &header).unwrap();
             let mut plan = |records: &[PointRecord]| {
                 let point = points.get(records.len())?.clone();

@@ -2,10 +2,11 @@
 
 use crate::common::{Place, golden, header};
 use crate::ranks::{group, measured, spec};
-use rigel_analyse::request::Header;
-use rigel_analyse::request::Run;
-use rigel_analyse::request::{Request, SoakRequest};
-use rigel_analyse::{RunResult, SoakReader, SoakResult};
+use rigel_analyse::series::soak_request::SoakRequest;
+use rigel_analyse::{SoakReader, SoakResult};
+use rigel_model::record::journal::Header;
+use rigel_model::record::journal::Measured;
+use rigel_model::record::journal::Run;
 use rigel_model::record::journal::{self, Journal};
 use rigel_model::record::ranks::merged;
 use rigel_model::record::{End, RankLost, RanksEnd};
@@ -30,8 +31,7 @@ fn request() -> SoakRequest {
 fn soaked(place: &Place) -> (Header, SoakResult) {
     let (request, directory) = (request(), place.0.join("run"));
     let start: Moment = "2026-01-01T00:00:00Z".parse().unwrap();
-    let asked = Request::Soak(request.clone());
-    let mut header = header(spec("2,1ms"), &asked, &start.to_string());
+    let mut header = header(spec("2,1ms"), &request, &start.to_string());
     header.ranks = Some(Box::new(group(3)));
     let mut journal = Journal::create(&directory, &header).unwrap();
     for number in 1..=ROUNDS {
@@ -67,15 +67,18 @@ fn soaked(place: &Place) -> (Header, SoakResult) {
 /// Round by round, as the program reads it.
 fn read(directory: &std::path::Path) -> (Header, SoakResult) {
     let mut reader = SoakReader::new(&[]);
-    let (header, lines, cut) = journal::scan_with_parts(directory, &mut |_, record, parts| {
+    let run = journal::scan(directory, &mut |_, measured| {
+        let Measured::Point(record, parts) = measured else {
+            panic!("a soak has rounds");
+        };
         assert_eq!(parts.len(), 3, "{}", record.coordinates);
         reader.add(&record);
         reader.add_parts(&parts);
     })
     .unwrap();
-    assert!(!cut && lines.parts.is_empty());
-    reader.end(header.ranks.as_deref(), &lines);
-    (header, reader.result(&request()))
+    assert!(!run.cut && run.ranks.parts.is_empty());
+    reader.end(run.header.ranks.as_deref(), &run.ranks);
+    (run.header, reader.result(&request()))
 }
 
 #[test]
@@ -109,15 +112,15 @@ fn a_soak_says_what_each_host_did_and_in_how_many_rounds_it_was_slow() {
     golden("ranks/soak.txt", &section(&document));
     let page = html::render(&document);
     assert!(page.contains("The hosts") && page.contains("lost rounds"));
-    let json: serde_json::Value = serde_json::from_str(&soak::json(&header, &result)).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&soak::json(&Run::begun(header), &result)).unwrap();
     assert_eq!(json["ranks"]["by_host"][2]["slow_rounds"], 6);
     assert_eq!(json["ranks"]["lost"][0]["host"], "h2");
     assert_eq!(json["ranks"]["end_status"], 0);
 
     // A report of a journal in memory says the same.
-    let RunResult::Soak(whole) = RunResult::of(&run, &|_| false) else {
-        panic!("a soak")
-    };
+    let whole = crate::common::evaluated(&run);
+    let whole = whole.results.downcast_ref::<SoakResult>().unwrap();
     assert_eq!(whole.hosts, result.hosts);
     assert_eq!(whole.findings, result.findings);
 }

@@ -4,13 +4,15 @@
 use crate::common::{self, run};
 use crate::queues::truths::Queue;
 use rigel_analyse::plan::Plan;
-use rigel_analyse::request::{CalibrateRequest, CurveRequest, Loads};
 use rigel_analyse::{Calibration, Confidence, Limits, summarise};
 use rigel_device::engine::sim::Sim;
 use rigel_model::{
     Arrivals, Bound, Coordinates, FindingName, Load, Mix, Nanos, Pattern, Point, Ratio, Step,
     Stream, Until, WarmUp,
 };
+use rigel_verbs::calibrate::CalibrateRequest;
+use rigel_verbs::curve::CurveRequest;
+use rigel_verbs::curve::Loads;
 
 /// Number of runs, of which 95 % should contain the truth.
 const RUNS: u64 = 200;
@@ -81,6 +83,7 @@ fn assert_covers(held: u64, what: &str) {
 /// rule.
 fn offered(spec: &str, rate: u64, seed: u64) -> Confidence {
     let request = CurveRequest {
+        is_sql_run: false,
         loads: Loads::Rates(vec![rate]),
         arrivals: Arrivals::Poisson,
         in_flight_max: 256,

@@ -3,7 +3,7 @@
 //! name, or the launcher is killed.
 
 use crate::common::{Missing, Place, in_time, need, test, text, wait, wait_until};
-use rigel_analyse::request::Run;
+use rigel_model::record::journal::Run;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};

@@ -8,7 +8,7 @@ use crate::common::{
     Loop, Missing, Mounted, Place, need, one_at_a_time, rigel, test, text, wait, wait_until,
 };
 use crate::device::{Behaviour, Device};
-use rigel_analyse::request::Run;
+use rigel_model::record::journal::Run;
 use rigel_model::record::{End, PointRecord, StallChange, StallEvent, StreamRecord};
 use rigel_model::{MIB, Nanos};
 use std::fs::File;

@@ -4,8 +4,8 @@
 
 use crate::common::{self, Missing, Place, entries, need, rigel, test, text, wait};
 use base64::{Engine, prelude::BASE64_STANDARD};
-use rigel_analyse::request::Run;
 use rigel_device::engine;
+use rigel_model::record::journal::Run;
 use rigel_model::{Error, drives_a_terminal};
 use rigel_report::fio;
 use sha2::{Digest, Sha256};
@@ -472,7 +472,8 @@ fn no_name_drives_the_terminal() {
 }
 
 fn fio_job(run: &Run, point: &str) -> Result<String, Error> {
-    fio::job(run, point, engine::info(&run.header.engine.name))
+    let grain = rigel_verbs::of(&run.header)?.grain();
+    fio::job(run, grain, point, engine::info(&run.header.engine.name))
 }
 
 #[test]

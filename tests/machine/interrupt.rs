@@ -5,9 +5,9 @@ use crate::common::{
     Mounted, Place, entries, in_time, need, peak_of, processes, rigel, scratch_file, test, text,
     wait, wait_until,
 };
-use rigel_analyse::request::Run;
 use rigel_model::Coordinates;
 use rigel_model::record::End;
+use rigel_model::record::journal::Run;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 

@@ -1,8 +1,8 @@
 //! The live view in a real terminal: its output, its keys, and that the terminal is restored.
 
 use crate::common::{self, DEFAULT_SIGNALS, Missing, Place, need, test, wait_until};
-use rigel_analyse::request::Run;
 use rigel_model::record::End;
+use rigel_model::record::journal::Run;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};

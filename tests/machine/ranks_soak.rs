@@ -3,7 +3,7 @@
 
 use crate::common::launched::{Rank, start};
 use crate::common::{Place, rigel};
-use rigel_analyse::request::Run;
+use rigel_model::record::journal::Run;
 use std::process::Output;
 
 #[test]

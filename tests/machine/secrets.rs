@@ -3,10 +3,12 @@
 
 use crate::common::{DEFAULT_SIGNALS, Missing, Place, header, need, rigel, test, text, wait_until};
 use proptest::prelude::*;
-use rigel_analyse::request::Header;
-use rigel_analyse::request::{CurveRequest, Request, SqlStop, SqlTerms};
+use rigel_analyse::plan::SqlStop;
+use rigel_analyse::plan::SqlTerms;
+use rigel_model::record::journal::Header;
 use rigel_model::record::journal::Journal;
 use rigel_model::{Dbms, RunOptions, SqlTarget, SqlWork, Tables, Target, WarmUp};
+use rigel_verbs::curve::CurveRequest;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output, Stdio};
@@ -324,10 +326,9 @@ pub(crate) fn resumable(url: &str) -> Header {
         warm_up: WarmUp::NONE,
         statement_timeout: None,
     });
-    let search = Request::Curve(request);
     let mut head = header(
         "1,1ms".parse().unwrap(),
-        &search,
+        &request,
         "2026-01-01 00:00:00 +0000",
     );
     head.target = Target::Sql(SqlTarget {

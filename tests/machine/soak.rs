@@ -2,7 +2,7 @@
 //! memory use.
 
 use crate::common::{self, Mounted, Place, peak_of, rigel, text, wait_until};
-use rigel_analyse::request::Run;
+use rigel_model::record::journal::Run;
 use rigel_model::record::{End, PointRecord};
 use rigel_model::{Coordinates, Moment};
 use std::io::{BufRead, BufReader};

@@ -6,8 +6,8 @@ use super::{
     signal,
 };
 use mysql::prelude::Queryable;
-use rigel_analyse::request::Run;
 use rigel_database::server::Server;
+use rigel_model::record::journal::Run;
 use rigel_model::record::{End, StallChange};
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;

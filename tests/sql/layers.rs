@@ -3,7 +3,7 @@
 
 use crate::common::{Missing, Place, entries, in_time, rigel, test, text, wait_until};
 use crate::{begun, ends, lines, signal};
-use rigel_analyse::request::Run;
+use rigel_model::record::journal::Run;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

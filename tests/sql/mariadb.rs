@@ -7,7 +7,7 @@ use super::assert_offered;
 use crate::common::{Missing, Place, in_time, need, rigel, test, text, wait_until};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
-use rigel_analyse::request::Run;
+use rigel_model::record::journal::Run;
 use rigel_model::record::{End, PointRecord};
 use rigel_model::{Kind, ServerSample};
 use std::process::{Child, Command, Output, Stdio};

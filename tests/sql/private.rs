@@ -4,8 +4,8 @@ use super::common::{self, Place, entries, in_time, test, wait_until};
 use super::{
     assert_agree, begun, count, ends, lines, measured, postgres_15, postgres_18, signal, witness,
 };
-use rigel_analyse::request::Run;
 use rigel_model::record::End;
+use rigel_model::record::journal::Run;
 use rigel_model::{Nanos, Until};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

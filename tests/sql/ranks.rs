@@ -4,7 +4,7 @@
 use super::common::launched::{Rank, start};
 use super::common::{Place, test};
 use super::{assert_agree, client, number, postgres_15, serve, witness};
-use rigel_analyse::request::Run;
+use rigel_model::record::journal::Run;
 use serde_json::Value;
 use std::process::{Command, Output};
 

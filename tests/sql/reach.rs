@@ -6,8 +6,8 @@ use super::{
     postgres_18, serve, signal,
 };
 use super::{program, said, witness};
-use rigel_analyse::request::Run;
 use rigel_database::server::Server;
+use rigel_model::record::journal::Run;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 

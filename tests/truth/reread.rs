@@ -9,8 +9,8 @@ use super::faulty::mount;
 use super::{LENGTH, engine, measure};
 use crate::common::{Loop, Missing, Place, need, test, text, wait_until};
 use rigel_analyse::plan::Plan;
-use rigel_analyse::request::CalibrateRequest;
 use rigel_model::{Coordinates, Layout};
+use rigel_verbs::calibrate::CalibrateRequest;
 use std::time::Duration;
 
 /// Blocks in a part.

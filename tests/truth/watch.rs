@@ -3,9 +3,9 @@
 
 use super::{rigel, witness::Device};
 use crate::common::{Missing, Place, scratch_file, test, text, wait_until};
-use rigel_analyse::request::Header;
-use rigel_analyse::request::Run;
 use rigel_model::MIB;
+use rigel_model::record::journal::Header;
+use rigel_model::record::journal::Run;
 use rigel_model::record::{FlowKind, RequestFlow};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};

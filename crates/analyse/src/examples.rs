@@ -1,19 +1,23 @@
 //! Made-up values that tests of several files and crates share: a device that is easy to reckon with, and what was
 //! measured on it.
 
-use crate::request::{CalibrateRequest, FitRequest, Header, Invocation, Request};
 use crate::{
     AtLoad, Calibration, DemandAgainst, Estimate, Knee, KneeRange, Limits, LogWrites, Mean,
     ObjectiveCheck, Plateau, Round, RoundEnd, RoundHost,
 };
+use rigel_model::Invocation;
 use rigel_model::examples::interval;
 use rigel_model::record::journal::EngineChoice;
-use rigel_model::record::{Coverage, End, KindRecord, PointRecord, StreamRecord, Window};
-use rigel_model::{
-    BlockDevice, Bound, Bytes, Coordinates, Counters, Demand, DemandAt, DemandStream, Load, Moment,
-    Nanos, Pattern, Ratio, Sample, ServerSample, SqlWork, Tables, Target, TargetFacts,
-    VolumeMember,
+use rigel_model::record::journal::Header;
+use rigel_model::record::{
+    Coverage, CoverageMap, End, KindRecord, OperationTimes, PointRecord, Recorder, StreamRecord,
+    Window,
 };
+use rigel_model::{
+    BlockDevice, Bound, Bytes, Coordinates, Counters, Demand, DemandStream, Load, Moment, Nanos,
+    Pattern, Ratio, Sample, ServerSample, SqlWork, Tables, Target, TargetFacts, VolumeMember,
+};
+use rigel_model::{Kind, Outcome};
 
 /// One load, with figures known to 1 %.
 pub fn at(depth: u32, io_bytes: u32, iops: f64) -> AtLoad {
@@ -116,10 +120,7 @@ pub fn header() -> Header {
         },
         engine_about: String::new(),
         points: Vec::new(),
-        invocation: Invocation::of(Request::Calibrate(CalibrateRequest {
-            num_disks: 4,
-            ..CalibrateRequest::DEFAULT
-        })),
+        invocation: Invocation::of("calibrate", &serde_json::json!({ "num_disks": 4 })),
         host: rigel_model::Host {
             cpus: 32,
             ..rigel_model::Host::default()
@@ -288,28 +289,57 @@ pub fn demand(streams: Vec<DemandStream>) -> Demand {
     }
 }
 
-/// A request for these streams, with the usual options.
-pub fn fit(streams: Vec<DemandStream>) -> FitRequest {
-    FitRequest {
-        named: "awr.html".into(),
-        source: "AWR".into(),
-        database: "PROD".into(),
-        block: 8192,
-        is_block_assumed: false,
-        at: DemandAt::Peak,
-        interval: interval(streams),
-        of_ranks: Vec::new(),
-        intervals: 1,
-        below: 0.0,
-        burst: None,
-        findings: Vec::new(),
-        objectives: Vec::new(),
-        need: 1.0,
-        lowest: 0.125,
-        highest: 256.0,
-        precision: Ratio::from_parts_per_million(100_000),
-        point_time: Nanos::from_secs(10),
-        writes: false,
-        sessions: None,
+/// A point of 10 s with one operation after the other of 1 ms, on every block of a small volume
+/// in turn.
+pub fn reads_of_a_millisecond() -> PointRecord {
+    let mut recorder = Recorder::new(false, &[Kind::Read], std::sync::Arc::default());
+    recorder.measure_from(Nanos(0));
+    let map = CoverageMap::new(100);
+    for i in 0..10_000 {
+        let due = Nanos::from_millis(i);
+        let done = due.plus(Nanos::from_millis(1));
+        recorder.record(
+            Kind::Read,
+            OperationTimes {
+                due,
+                start: due,
+                done,
+            },
+            Outcome::Done,
+        );
+        map.touch(i % 100);
+    }
+    let mut stream = StreamRecord {
+        sql: None,
+        name: "small".into(),
+        length: 8192,
+        loads: vec![Load::Closed { depth: 1 }],
+        patterns: vec![Pattern::Uniform],
+        kinds: vec![KindRecord {
+            kind: Kind::Read,
+            windows: Vec::new(),
+        }],
+        unserved: Vec::new(),
+        drained: 0,
+        censored: None,
+        delay: None,
+        warm_up_done: 0,
+        coverage: map.read(),
+    };
+    recorder.merge_into(&mut stream);
+    PointRecord {
+        coordinates: Coordinates::cell(1, 0),
+        started: String::new(),
+        warm_up: Nanos(0),
+        measured: Nanos::from_secs(10),
+        end: End::Complete,
+        cpu: Nanos::from_millis(50),
+        cpus: 1,
+        window: rigel_model::record::WINDOW,
+        asked: None,
+        streams: vec![stream],
+        samples: Vec::new(),
+        merge: None,
+        visits: Vec::new(),
     }
 }

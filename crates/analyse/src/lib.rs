@@ -5,26 +5,23 @@
 //! where it doubts. It opens nothing and reads no clock, so it works on last year's journal.
 //!
 //! A folder imports only those before it: `figures`, then `point`, then `search`, `series` and `ranks`,
-//! then `demand` and `compare`. `result`, `conclusion` and `advice` are made of these. Other modules take everything
+//! then `demand` and `compare`. `conclusion` and `advice` are made of these. Other modules take everything
 //! from here.
 
-mod advice;
-mod compare;
-mod conclusion;
-mod demand;
+pub mod advice;
+pub mod compare;
+pub mod conclusion;
+pub mod demand;
 #[cfg(any(test, feature = "examples"))]
 pub mod examples;
-mod figures;
+pub mod figures;
 pub mod plan;
-mod point;
-mod preflight_checks;
-mod ranks;
-mod reported_knee;
-pub mod request;
-mod result;
-mod search;
-mod series;
-mod subject;
+pub mod point;
+pub mod preflight_checks;
+pub mod ranks;
+pub mod reported_knee;
+pub mod search;
+pub mod series;
 
 pub use advice::plan_crossing::{
     COSTS_ASKED as PLAN_COSTS_ASKED, PlanTest, crossings as plan_crossings,
@@ -43,16 +40,14 @@ pub use compare::power::RunsNeeded;
 pub use compare::row::Row;
 pub use compare::side::{ComparedSide, Side, SideRun};
 pub use compare::subject::{Scope, Subject, Term};
-pub use conclusion::{
-    Conclusion, Status, interval_in_words, objective_in_words, objective_of_stream,
-};
+pub use conclusion::{Conclusion, Status};
 pub use demand::{
     Answer, BusiestInterval, DatabaseFigures, DatabaseResult, DemandAgainst, DemandOfInstances,
     EventBucket, EventDistribution, LoopFigures, LoopKind, LoopWait, LoopWitness, OwnCost,
     StorageRoom, StreamAgainst, StreamPoint, StreamRoom, Usage, WaitShare, WatchDemands,
     WatchReader, WatchResult, WatchedPoint, WatchedSource, WatchedStream, against, at_one_time,
     database, demand_findings, demands, has_possible_reads, hidden_log_writes, hidden_times,
-    hidden_waits, imported_demands, load_points, objectives, why_assumed,
+    hidden_waits, imported_demands, load_points,
 };
 pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};
 pub use figures::modes;
@@ -81,23 +76,14 @@ pub use ranks::{
     ranks,
 };
 pub use reported_knee::{MARGIN as KNEE_MARGIN, ReportedKnee};
-pub use result::{ImportedResult, RunResult};
 pub use search::at_load::{AtLoad, AtRate};
 pub use search::bracket::Bracket;
 pub use search::calibration::{Calibration, ClosingFigures, LogWrites, calibration};
-pub use search::curve::{CurveResult, Naming, curve};
-pub use search::fit::{
-    FitResult, HostStream, TriedMultiple, TriedStream, bracket, fit, is_same, least_to_decide,
-    multiples, rounded,
-};
 pub use search::knee::{Cap, CurvePoint, Knee, KneeRange, Plateau, cap, knee};
-pub use search::layers::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
-pub use search::matrix::{MatrixCell, MatrixResult};
 pub use search::reread::RereadTest;
 pub use search::run_checks::{CacheTest, answers_from_cache};
 pub use search::shape::{CurveShape, curve_shape};
 pub use search::sustained::{Sustained, closing_rate, rate_to_refute, sustained};
-pub use search::unseen::suspect_below;
 pub use series::calendar::Recurrence;
 pub use series::causes::Causes;
 pub use series::change_points::FALSE_ALARMS_ONE_IN;

@@ -28,7 +28,7 @@ pub struct ReportedKnee {
 
 /// The knee of these loads; `None` unless they are one curve: four or more, each with another
 /// number of outstanding operations, throughput and mean, and all of the same kind.
-pub(super) fn reported_knee(loads: &[&LoadFigures]) -> Option<ReportedKnee> {
+pub fn reported_knee(loads: &[&LoadFigures]) -> Option<ReportedKnee> {
     const LOADS_MIN: usize = 4;
     let first = loads.first()?;
     let is_alike = |load: &&LoadFigures| {

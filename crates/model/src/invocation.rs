@@ -1,9 +1,9 @@
 //! How a run was called: the options that every verb has, and the request of one.
 
-use super::{Error, Target};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The options that every verb has, and that `--resume` takes from the original run.
@@ -43,59 +43,130 @@ pub struct OrionFiles {
     pub prefix: PathBuf,
 }
 
-/// What a verb was asked for. This crate knows none: a journal is read as one of whatever knows them.
-pub trait VerbRequest: Serialize + Sized {
-    /// Takes the request out of the members of an invocation.
-    ///
-    /// # Errors
-    /// None of them is a request, or it cannot be read.
-    fn take(members: &mut Map<String, Value>) -> Result<Self, String>;
-
-    /// Refuses numbers that no command line can ask for: a journal may contain any.
-    ///
-    /// # Errors
-    /// The sentence names the value.
-    fn check(&self, target: &Target) -> Result<(), Error>;
-}
-
-/// How a run was called: request and options. The journal's header keeps it, so that reports can be
-/// made again and the run can be resumed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Invocation<R> {
-    /// The request.
-    #[serde(flatten)]
-    pub request: R,
+/// How a run was called: the verb, what it was asked for, and the options that every verb has. The
+/// journal's header keeps it, so that reports can be made again and the run can be resumed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Invocation {
+    /// The verb: the first word after `rigel`.
+    pub verb: String,
+    /// What it was asked for, as data: only the verb can read it.
+    pub request: Value,
     /// The options that every verb has.
-    #[serde(flatten)]
     pub options: RunOptions,
     /// The files of `rigel orion`.
-    #[serde(flatten)]
     pub files: Option<OrionFiles>,
 }
 
-impl<R> Invocation<R> {
+impl Invocation {
     /// A request with default options.
-    pub fn of(request: R) -> Self {
+    ///
+    /// # Panics
+    /// The request cannot be written as JSON: it has a map without text keys.
+    pub fn of(verb: &str, request: &impl Serialize) -> Self {
         Self {
-            request,
+            verb: verb.into(),
+            request: serde_json::to_value(request).expect("a request is plain data"),
             options: RunOptions::default(),
             files: None,
         }
     }
+
+    /// What `verb` was asked for; `None` if another verb made the run, or if a member is missing.
+    pub fn asked<T: DeserializeOwned>(&self, verb: &str) -> Option<T> {
+        (self.verb == verb)
+            .then(|| T::deserialize(&self.request).ok())
+            .flatten()
+    }
 }
 
-impl<'de, R: VerbRequest> Deserialize<'de> for Invocation<R> {
-    /// Implemented by hand because derived code would report "no variant found" whichever part of a
-    /// request is unreadable.
+impl Serialize for Invocation {
+    /// The request stands under the name of its verb, among the options.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Members<'a> {
+            #[serde(flatten)]
+            request: BTreeMap<&'a str, &'a Value>,
+            #[serde(flatten)]
+            options: &'a RunOptions,
+            #[serde(flatten)]
+            files: &'a Option<OrionFiles>,
+        }
+        let members = Members {
+            request: BTreeMap::from([(self.verb.as_str(), &self.request)]),
+            options: &self.options,
+            files: &self.files,
+        };
+        members.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Invocation {
+    /// The one member that is no option is the request.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        const OPTIONS: [&str; 7] = [
+            "destroy",
+            "allow_holes",
+            "workers",
+            "seed",
+            "directory",
+            "stamp",
+            "prefix",
+        ];
         let mut members = Map::deserialize(deserializer)?;
-        let request = R::take(&mut members).map_err(D::Error::custom)?;
+        let verb = members.keys().find(|key| !OPTIONS.contains(&key.as_str()));
+        let (verb, request) = verb
+            .cloned()
+            .and_then(|verb| members.remove_entry(&verb))
+            .ok_or_else(|| D::Error::custom("it has no request"))?;
         let rest = Value::Object(members);
-        let options = RunOptions::deserialize(&rest).map_err(D::Error::custom)?;
         Ok(Self {
+            verb,
             request,
-            options,
+            options: RunOptions::deserialize(&rest).map_err(D::Error::custom)?,
             files: OrionFiles::deserialize(&rest).ok(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_invocation_survives_serialization() {
+        let invocation = Invocation {
+            options: RunOptions {
+                seed: 7,
+                workers: 2,
+                directory: "/there".into(),
+                destroy: vec!["/dev/a".into()],
+                allow_holes: true,
+            },
+            files: Some(OrionFiles {
+                stamp: "20260102_0304".into(),
+                prefix: "run/orion_20260102_0304".into(),
+            }),
+            ..Invocation::of("orion", &json!({ "run": "oltp", "most": u64::MAX }))
+        };
+        let kept = serde_json::to_value(&invocation).unwrap();
+        assert_eq!(
+            (&kept["seed"], &kept["orion"]["run"]),
+            (&json!(7), &json!("oltp"))
+        );
+        assert_eq!(
+            serde_json::from_value::<Invocation>(kept).unwrap(),
+            invocation
+        );
+    }
+
+    #[test]
+    fn options_that_a_journal_has_not_are_the_usual_ones() {
+        let read = |members: Value| serde_json::from_value::<Invocation>(members);
+        let imported = read(json!({ "import": { "files": ["a.csv"] } })).unwrap();
+        let request = json!({ "files": ["a.csv"] });
+        assert_eq!(imported, Invocation::of("import", &request));
+        let missing = read(json!({ "seed": 1 })).unwrap_err().to_string();
+        assert!(missing.contains("no request"), "{missing}");
     }
 }

@@ -44,7 +44,7 @@ pub use fact::{
     VolumeMember,
 };
 pub use finding::{Finding, FindingName, Severity};
-pub use invocation::{Invocation, OrionFiles, RunOptions, VerbRequest};
+pub use invocation::{Invocation, OrionFiles, RunOptions};
 pub use moment::{Moment, Resolution};
 pub use objective::{Measure, Objective};
 pub use op::{Cause, Completion, Fault, Kind, Op, Outcome, Slot};

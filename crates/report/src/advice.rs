@@ -3,11 +3,11 @@
 
 use super::document::Extent;
 use super::{against, text};
-use rigel_analyse::request::{Header, Run};
 use rigel_analyse::{
     Advice, AdviceTerms, Answer, Calibration, DemandAgainst, PlanTest, Product, ProductAdvice,
     advise, warnings_of,
 };
+use rigel_model::record::journal::{Header, Run};
 use serde::Serialize;
 use std::fmt::Write;
 

@@ -1,7 +1,8 @@
 //! A demand beside a calibration: the table by stream and the answer.
 
 use super::document::{Block, Section};
-use super::{database, fit, parts};
+use super::{database, parts};
+use rigel_analyse::demand::stream_objective::assumed_in_words;
 use rigel_analyse::quantity::{capital, per_second, rounded_length, rounded_percent, time};
 use rigel_analyse::{DemandAgainst, StreamAgainst, Usage};
 use rigel_model::Bytes;
@@ -41,7 +42,7 @@ pub(super) fn section(of: &DemandAgainst) -> Section {
             .into(),
     ];
     let objectives = of.streams.iter().filter_map(|one| one.objective);
-    let objectives: Vec<String> = objectives.map(|one| fit::assumed(&one)).collect();
+    let objectives: Vec<String> = objectives.map(|one| assumed_in_words(&one)).collect();
     if !objectives.is_empty() {
         said.push(format!(
             "Assumed, as by `rigel fit`: {}.",

@@ -7,7 +7,7 @@ use rigel_model::Bytes;
 use rigel_model::record::imported::ClaimedCalibration;
 
 /// A latency in whole milliseconds, as the view has it: it is rounded.
-pub(super) fn latency(ms: Option<f64>) -> String {
+pub fn latency(ms: Option<f64>) -> String {
     match ms {
         Some(ms) if ms < 0.5 => "below 0.5 ms".into(),
         Some(ms) => format!("{ms} ± 0.5 ms"),
@@ -16,7 +16,7 @@ pub(super) fn latency(ms: Option<f64>) -> String {
 }
 
 /// The rows of an import.
-pub(super) fn section(claims: &[ClaimedCalibration]) -> Option<Section> {
+pub fn section(claims: &[ClaimedCalibration]) -> Option<Section> {
     let row = |claim: &ClaimedCalibration| {
         let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".into());
         vec![

@@ -10,15 +10,15 @@ use super::document::{
 use super::parts::{self, Amount, AmountUnit};
 use super::soak::thinned;
 use super::throughput::{self, At, Group, first_classes};
-use super::{distribution, frame, setup};
-use rigel_analyse::request::Run;
+use super::{distribution, setup};
 use rigel_analyse::{
     self as analyse, Change, ComparedSide, Comparison, Conclusion, Course, Estimate, Figure,
     Judgement, Limits, LoadChange, PointSummary, Row, Scope, Subject, summarise_within,
 };
 use rigel_model::record::PointRecord;
-use rigel_model::{Finding, Step};
-use serde::Serialize;
+use rigel_model::record::journal::Run;
+use rigel_model::{Bound, Finding, Step};
+use serde::{Deserialize, Serialize};
 
 /// Maximum number of figures in large type.
 const FIGURES_MAX: usize = 4;
@@ -28,16 +28,6 @@ const RUNS_IN_TEXT_MAX: usize = 6;
 
 /// Maximum number of quantities drawn over time: iostat has hundreds.
 const PANELS_MAX: usize = 12;
-
-/// Prepares a run for a comparison.
-pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
-    let (header, result) = (&run.header, frame::result(run));
-    let is_more_planned = header
-        .request()
-        .next(header.facts.usable.0, 0, result.points())
-        .is_some();
-    Subject::of_run(name, run, &result, is_more_planned)
-}
 
 /// The JSON report. Fields are only added, never renamed or removed.
 #[derive(Serialize)]
@@ -253,7 +243,13 @@ fn sections(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Section> {
 }
 
 fn points_of(run: &Run) -> Vec<PointSummary> {
-    let bound = run.header.request().bound();
+    #[derive(Deserialize)]
+    struct Asked {
+        bound: Option<Bound>,
+    }
+    let invocation = &run.header.invocation;
+    let asked: Option<Asked> = invocation.asked(&invocation.verb);
+    let bound = asked.and_then(|asked| asked.bound);
     run.joined()
         .iter()
         .map(|record| summarise_within(record, bound))

@@ -11,11 +11,11 @@ const FORMULAS: [char; 11] = [
 ];
 
 /// A table that is written cell by cell. Each row has a cell for each column.
-pub(super) struct CsvTable(Writer<Vec<u8>>);
+pub struct CsvTable(Writer<Vec<u8>>);
 
 impl CsvTable {
     /// Creates a table with these columns, which commas separate.
-    pub(super) fn new(columns: &str) -> Self {
+    pub fn new(columns: &str) -> Self {
         let mut table = Self(Writer::from_writer(Vec::new()));
         columns.split(',').for_each(|column| {
             table.value(column);
@@ -26,7 +26,7 @@ impl CsvTable {
 
     /// Writes a text from outside. A spreadsheet would run a text that begins like a formula, so
     /// such a text gets an apostrophe before it.
-    pub(super) fn text(&mut self, text: &str) -> &mut Self {
+    pub fn text(&mut self, text: &str) -> &mut Self {
         let is_formula = text.starts_with(FORMULAS);
         // Some spreadsheets split cells at tabs, too.
         let text = escaped(text).replace('\t', " ");
@@ -34,7 +34,7 @@ impl CsvTable {
     }
 
     /// Writes a number, or a word of this program.
-    pub(super) fn value(&mut self, value: impl Display) -> &mut Self {
+    pub fn value(&mut self, value: impl Display) -> &mut Self {
         self.0
             .write_field(value.to_string())
             .expect("memory takes every cell");
@@ -42,12 +42,12 @@ impl CsvTable {
     }
 
     /// Writes a number with three decimals, or an empty cell if it is unknown.
-    pub(super) fn figure(&mut self, figure: Option<f64>) -> &mut Self {
+    pub fn figure(&mut self, figure: Option<f64>) -> &mut Self {
         self.maybe(figure.map(|figure| format!("{figure:.3}")))
     }
 
     /// Writes a value, or an empty cell if it is unknown.
-    pub(super) fn maybe(&mut self, value: Option<impl Display>) -> &mut Self {
+    pub fn maybe(&mut self, value: Option<impl Display>) -> &mut Self {
         match value {
             Some(value) => self.value(value),
             None => self.value(""),
@@ -55,14 +55,14 @@ impl CsvTable {
     }
 
     /// Ends a row.
-    pub(super) fn end(&mut self) {
+    pub fn end(&mut self) {
         self.0
             .write_record(None::<&[u8]>)
             .expect("a row has a cell for each column");
     }
 
     /// Returns the table as text.
-    pub(super) fn into_text(self) -> String {
+    pub fn into_text(self) -> String {
         let bytes = self.0.into_inner().expect("memory takes every row");
         String::from_utf8(bytes).expect("cells are text")
     }

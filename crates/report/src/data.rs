@@ -1,23 +1,20 @@
 //! The machine-readable report: JSON and CSV.
 
 use super::csv::CsvTable;
-use rigel_analyse::request::{Header, Run};
 use rigel_analyse::sql::{ServerFigures, ServerRate};
-use rigel_analyse::{
-    Calibration, ClassSummary, Conclusion, CurveResult, DatabaseResult, FitResult, HostsAtLoad,
-    ImportedSummary, LayersResult, PointSummary, Predictability, RanksResult, ReportedKnee,
-    RunResult, WatchResult, ranks,
-};
+use rigel_analyse::{ClassSummary, Conclusion, HostsAtLoad, PointSummary, RanksResult, ranks};
 use rigel_model::record::StallEvent;
-use rigel_model::{Error, Finding, Host, TargetFacts};
+use rigel_model::record::journal::{Header, Run};
+use rigel_model::{Finding, Host, TargetFacts};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Version of the format of JSON reports. Since 2, coordinates name their loads.
 const FORMAT: u32 = 1;
 
 /// The start of every JSON report of a run: the command, the target, and the versions.
 #[derive(Debug, Serialize)]
-pub(super) struct Head<'a> {
+pub struct Head<'a> {
     /// Version of the report format.
     format: u32,
     version: &'a str,
@@ -30,7 +27,8 @@ pub(super) struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    pub(super) fn of(header: &'a Header) -> Self {
+    /// The start of the report of the run with this header.
+    pub fn of(header: &'a Header) -> Self {
         Self {
             format: FORMAT,
             version: &header.version,
@@ -45,45 +43,21 @@ impl<'a> Head<'a> {
 }
 
 /// A report as one JSON document with a final line break.
-pub(super) fn document(report: &impl Serialize) -> String {
+pub fn document(report: &impl Serialize) -> String {
     serde_json::to_string_pretty(report).expect("a report is made of maps with text keys") + "\n"
 }
 
 /// The JSON report. Fields are only added, never renamed or removed.
-#[derive(Debug, Serialize)]
-struct RunReport<'a> {
+#[derive(Serialize)]
+struct RunReport<'a, M> {
     #[serde(flatten)]
     head: Head<'a>,
     conclusion: Conclusion,
     points_planned: usize,
     points: &'a [PointSummary],
-    /// For `calibrate`: its results.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    calibration: Option<&'a Calibration>,
-    /// For `curve`: its results as a whole.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    curve: Option<&'a CurveResult>,
-    /// For `layers`: the cost of each layer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    layers: Option<&'a LayersResult>,
-    /// For `fit`: how many times the demand is carried.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fit: Option<&'a FitResult>,
-    /// For `watch`: the demand of each disk and database.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    watch: Option<&'a WatchResult>,
-    /// For `import`: the figures of other tools.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    imported: &'a [ImportedSummary],
-    /// For `import`: what reports of databases say, and the demand that follows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    database: Option<&'a DatabaseResult>,
-    /// For `import`: the knee of the loads, if they are one curve.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    knee: Option<&'a ReportedKnee>,
-    /// For a soak or a single imported throughput series: its analysis over time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    predictability: Option<&'a Predictability>,
+    /// The verb's own results.
+    #[serde(flatten)]
+    own: M,
     /// For a run with several ranks: its hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     ranks: Option<RanksResult>,
@@ -96,65 +70,41 @@ struct RunReport<'a> {
     findings: Vec<&'a Finding>,
 }
 
-/// The report of a run as one JSON document.
-pub fn json(run: &Run, result: &RunResult) -> String {
-    json_with(run, result, &[])
+/// What the JSON reports of all verbs have.
+pub struct Reported<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its conclusion.
+    pub conclusion: Conclusion,
+    /// Its points.
+    pub points: &'a [PointSummary],
+    /// All findings.
+    pub findings: Vec<&'a Finding>,
+    /// All hosts at every load, if asked for.
+    pub each_host: &'a [HostsAtLoad],
 }
 
-/// The same with all hosts at every load.
-///
-/// # Errors
-/// One process measured the run alone.
-pub fn json_with_each_host(run: &Run, result: &RunResult) -> Result<String, Error> {
-    Ok(json_with(run, result, &super::ranks::each_load(run)?))
-}
-
-fn json_with(run: &Run, result: &RunResult, each_host: &[HostsAtLoad]) -> String {
-    let header = &run.header;
-    let points = result.points();
-    let mut report = RunReport {
-        head: Head::of(header),
-        conclusion: result.conclusion(header),
-        points_planned: header.points.len().max(points.len()),
-        points,
-        calibration: None,
-        curve: None,
-        layers: None,
-        fit: None,
-        watch: None,
-        imported: &[],
-        database: None,
-        knee: None,
-        predictability: None,
-        ranks: ranks(run),
-        each_host,
-        stalls: &run.stalls,
-        findings: result.all_findings(&header.findings).collect(),
-    };
-    match result {
-        RunResult::Matrix(_) => {}
-        RunResult::Calibration(found) => report.calibration = Some(found),
-        RunResult::Curve(found) => report.curve = Some(found),
-        RunResult::Layers(found) => report.layers = Some(found),
-        RunResult::Fit(found) => report.fit = Some(found),
-        RunResult::Watch(found) => {
-            report.watch = Some(found);
-            report.predictability = found.course.as_ref().map(|course| &course.found);
-        }
-        RunResult::Soak(found) => report.predictability = Some(&found.found),
-        RunResult::Imported(found) => {
-            report.imported = &found.sources;
-            report.database = found.database.as_ref();
-            report.knee = found.knee.as_ref();
-            let of_database = found
-                .database
-                .as_ref()
-                .and_then(|found| found.series.as_ref());
-            let series = found.series.as_ref().or(of_database);
-            report.predictability = series.map(|series| &series.found);
-        }
+impl Reported<'_> {
+    /// The report as one JSON document, with the verb's `own` results as members.
+    pub fn json(self, own: impl Serialize) -> String {
+        let (header, points) = (&self.run.header, self.points);
+        document(&RunReport {
+            head: Head::of(header),
+            conclusion: self.conclusion,
+            points_planned: header.points.len().max(points.len()),
+            points,
+            own,
+            ranks: ranks(self.run),
+            each_host: self.each_host,
+            stalls: &self.run.stalls,
+            findings: self.findings,
+        })
     }
-    document(&report)
+
+    /// The same with `results` as the member `name`.
+    pub fn json_with(self, name: &str, results: &impl Serialize) -> String {
+        self.json(BTreeMap::from([(name, results)]))
+    }
 }
 
 /// The report of a run as CSV: a header line, then one line for every class of every point. Columns

@@ -7,10 +7,10 @@ use super::document::{
 };
 use super::{event_distribution, loops, parts, soak};
 use rigel_analyse::quantity::rounded_length;
-use rigel_analyse::request::Run;
 use rigel_analyse::{DatabaseFigures, DatabaseResult, Estimate};
 use rigel_model::record::database::{DatabaseReport, IoStatRow, Printed, WaitRow, WaitTable};
 use rigel_model::record::imported::Figures;
+use rigel_model::record::journal::Run;
 use rigel_model::{Demand, DemandInterval, DemandKind, DemandStream, LatencyShare, Moment};
 
 /// Megabytes in a mebibyte.
@@ -23,7 +23,7 @@ const MIB: f64 = 1_048_576.0;
 const LISTED_MAX: usize = 60;
 
 /// Adds headlines and sections to `document`, which has the heading and the conclusion.
-pub(super) fn complete(run: &Run, result: &DatabaseResult, document: Document) -> Document {
+pub fn complete(run: &Run, result: &DatabaseResult, document: Document) -> Document {
     let reports: Vec<&DatabaseReport> = run
         .imported
         .iter()
@@ -233,7 +233,7 @@ fn demand(result: &DatabaseResult) -> Section {
 
 /// An interval of a demand in words: of which database, from which file, when, and what it is among
 /// others.
-pub(super) fn caption(
+pub fn caption(
     database: &str,
     label: &str,
     begin: Option<Moment>,
@@ -248,7 +248,7 @@ pub(super) fn caption(
 }
 
 /// What the busiest interval is among others: nothing if it is the only one.
-pub(super) fn among(intervals: usize, share_below: f64) -> String {
+pub fn among(intervals: usize, share_below: f64) -> String {
     if intervals == 1 {
         return String::new();
     }
@@ -605,7 +605,7 @@ fn parameters(result: &DatabaseResult) -> Option<Section> {
 
 /// One line for each report, for spreadsheets. MB are 2^20 bytes, as in the reports; latencies are
 /// whole microseconds. Columns are only added at the end.
-pub(super) fn csv(result: &DatabaseResult) -> String {
+pub fn csv(result: &DatabaseResult) -> String {
     let mut table = CsvTable::new(
         "file,sessions,kind,release,db,instance,begin,seconds,cpus,active_sessions,\
          cpu_seconds_per_s,executions_per_s,transactions_per_s,logical_reads_per_s,db_reads_per_s,\

@@ -11,10 +11,10 @@ const BINS: f64 = 80.0;
 const STEPS_A_NINE: u32 = 20;
 
 /// A point to be drawn, with its name.
-pub(super) type Chosen<'a> = (String, &'a PointRecord);
+pub type Chosen<'a> = (String, &'a PointRecord);
 
 /// The two plots of the first class of these points; `None` if nothing was recorded.
-pub(super) fn section(chosen: &[Chosen<'_>]) -> Option<Section> {
+pub fn section(chosen: &[Chosen<'_>]) -> Option<Section> {
     let histograms: Vec<(&str, Histogram)> = chosen
         .iter()
         .filter_map(|(name, record)| {
@@ -40,7 +40,7 @@ pub(super) fn section(chosen: &[Chosen<'_>]) -> Option<Section> {
 }
 
 /// The two plots of these named histograms.
-pub(super) fn of_histograms(histograms: &[(&str, Histogram)]) -> Option<Section> {
+pub fn of_histograms(histograms: &[(&str, Histogram)]) -> Option<Section> {
     if histograms.is_empty() {
         return None;
     }

@@ -1,6 +1,6 @@
 //! An fio job file for a data point, so that anybody can check our figures with another tool.
 
-use rigel_analyse::request::{Header, Run};
+use rigel_model::record::journal::{Header, Run};
 use rigel_model::{
     Arrivals, EngineInfo, Error, Kind, Layout, Load, Nanos, Pattern, Point, Ratio, Stream, Target,
     Until, drives_a_terminal,
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// The run has no such point, or fio cannot run it.
-pub fn job(run: &Run, name: &str, engine: &EngineInfo) -> Result<String, Error> {
+pub fn job(run: &Run, grain: u64, name: &str, engine: &EngineInfo) -> Result<String, Error> {
     let (header, points) = (&run.header, points(run));
     let wanted: String = name.chars().filter(|c| !c.is_whitespace()).collect();
     let point = points
@@ -52,7 +52,7 @@ pub fn job(run: &Run, name: &str, engine: &EngineInfo) -> Result<String, Error> 
     };
     refuse_unsafe(header, point, &members)?;
     let mut text = heading(header, point, &members, engine);
-    let places = Places::of(header, &members);
+    let places = Places::of(header, grain, &members);
     let mut classes: Vec<&str> = Vec::new();
     for (number, stream) in point.streams.iter().enumerate() {
         let _ = writeln!(
@@ -243,10 +243,10 @@ struct Places {
 }
 
 impl Places {
-    fn of(header: &Header, members: &[PathBuf]) -> Self {
+    fn of(header: &Header, grain: u64, members: &[PathBuf]) -> Self {
         // The grain comes from the request, because a run that ended early has not made all its
         // points.
-        let grain = header.request().grain().max(1);
+        let grain = grain.max(1);
         let sizes = header
             .facts
             .members

@@ -2,21 +2,13 @@
 
 use super::document::Document;
 use super::setup;
-use rigel_analyse::request::{Header, Run};
-use rigel_analyse::{Conclusion, PointSummary, RunResult};
+use rigel_analyse::Conclusion;
+use rigel_model::record::journal::Header;
 use rigel_model::{Moment, Target};
 
-/// The results of a run.
-pub fn result(run: &Run) -> RunResult {
-    let usable = run.header.facts.usable.0;
-    let is_more_planned =
-        |points: &[PointSummary]| run.header.request().next(usable, 0, points).is_some();
-    RunResult::of(run, &is_more_planned)
-}
-
 /// Title, heading and conclusion.
-pub(super) fn frame(header: &Header, conclusion: Conclusion) -> Document {
-    let verb = header.request().verb();
+pub fn frame(header: &Header, conclusion: Conclusion) -> Document {
+    let verb = &header.invocation.verb;
     let begun = header
         .started
         .parse::<Moment>()
@@ -31,7 +23,7 @@ pub(super) fn frame(header: &Header, conclusion: Conclusion) -> Document {
 }
 
 /// As [`about`], after a line about the server, if the run has one.
-pub(super) fn about_server(header: &Header, workload: &str, measured: &str) -> String {
+pub fn about_server(header: &Header, workload: &str, measured: &str) -> String {
     let about = about(header, workload, measured);
     match &header.facts.server {
         Some(server) => format!("{}; {about}", setup::server_line(server)),
@@ -40,7 +32,7 @@ pub(super) fn about_server(header: &Header, workload: &str, measured: &str) -> S
 }
 
 /// What was measured and how, in a line: size, workload, engine, and how much was measured.
-pub(super) fn about(header: &Header, workload: &str, measured: &str) -> String {
+pub fn about(header: &Header, workload: &str, measured: &str) -> String {
     // The name of a scratch file contains its size, and so does the line about a server's tables.
     let size = match header.target {
         Target::Scratch { .. } | Target::Sql(_) => String::new(),

@@ -1,79 +1,50 @@
 //! Reports in all formats: text, JSON and CSV, HTML, Orion's own files, fio's job files.
 //!
-//! Input: a journal that was read. Output: text. Each verb has one function that builds a
-//! [`Document`], which [`text`] and [`html`] render. Pure: nothing here opens a file or reads a
+//! Input: a journal that was read. Output: text. Each verb builds a [`Document`] from the parts that
+//! are here, which [`text`] and [`html`] render. Pure: nothing here opens a file or reads a
 //! clock.
 
 use document::{Document, Section};
-use frame::frame;
-use rigel_analyse::request::Run;
-use rigel_analyse::{self as analyse, RunResult};
+use rigel_analyse as analyse;
 use rigel_model::Error;
 use rigel_model::record::StallEvent;
+use rigel_model::record::journal::Run;
 
 pub mod advice;
-mod against;
-mod calibrate;
-mod chart;
+pub mod against;
+pub mod chart;
 pub mod claimed;
-pub mod classic;
 pub mod compare;
-mod csv;
-mod curve;
+pub mod csv;
 pub mod data;
-mod database;
-mod distribution;
+pub mod database;
+pub mod distribution;
 pub mod document;
-mod event_distribution;
+pub mod event_distribution;
 pub mod fio;
-mod fit;
-mod frame;
+pub mod frame;
 #[cfg(test)]
 #[path = "../../../tests/common/golden.rs"]
 pub(crate) mod golden;
 pub mod html;
-mod imported;
-mod layers;
-mod loops;
-mod matrix;
-mod neighbours;
+pub mod loops;
+pub mod neighbours;
 pub mod openmetrics;
-pub mod oracle_row;
-mod parts;
-mod points;
-mod ranks;
-mod setup;
+pub mod parts;
+pub mod points;
+pub mod ranks;
+pub mod setup;
 pub mod soak;
 pub mod sql;
-mod sweep;
 pub mod text;
-mod throughput;
-mod timeline;
-mod unit;
-pub mod watch;
+pub mod throughput;
+pub mod timeline;
+pub mod unit;
 
-pub use fit::fits;
-pub use frame::result;
-
-/// The report of a run.
-pub fn document(run: &Run, result: &RunResult) -> Document {
-    let header = &run.header;
-    let frame = frame(header, result.conclusion(header));
-    let findings = parts::findings(result.all_findings(&header.findings));
-    let mut document = match result {
-        RunResult::Matrix(found) => matrix::document(run, found, findings, frame),
-        RunResult::Calibration(found) => calibrate::document(run, found, findings, frame),
-        RunResult::Curve(found) if found.busiest().is_some() => {
-            sql::document(run, found, findings, frame)
-        }
-        RunResult::Curve(found) => curve::document(run, found, findings, frame),
-        RunResult::Layers(found) => layers::document(run, found, findings, frame),
-        RunResult::Fit(found) => fit::document(run, found, findings, frame),
-        RunResult::Soak(found) => soak::document(header, found),
-        RunResult::Watch(found) => watch::document(header, found),
-        RunResult::Imported(found) => imported::document(run, found, findings, frame),
-    };
-    let is_soak = matches!(result, RunResult::Soak(_));
+/// The document with what every run may have behind its own sections: its hosts, stalls, and that the
+/// journal was cut off. A soak says itself what its hosts did.
+pub fn completed(run: &Run, mut document: Document) -> Document {
+    let is_soak = run.header.invocation.verb == "soak";
     if let Some(found) = analyse::ranks(run).filter(|_| !is_soak) {
         // Behind the first section, which has the figures that the hosts' are the parts of.
         let at = document.sections.len().min(1);
@@ -129,14 +100,4 @@ fn cut_off(run: &Run) -> Option<Section> {
             vec![document::Block::Text(lost.into())],
         )
     })
-}
-
-/// The report as CSV.
-pub fn csv(result: &RunResult) -> String {
-    match result {
-        RunResult::Soak(found) => soak::csv(found),
-        RunResult::Watch(found) => watch::csv(found),
-        RunResult::Imported(found) => imported::csv(found),
-        _ => data::csv(result.points()),
-    }
 }

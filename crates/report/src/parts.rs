@@ -4,35 +4,35 @@ use super::document::{
     Axis, Block, Chart, Column, Extent, Headline, Lines, Plot, Section, Series, Table, Unit,
 };
 use rigel_analyse::Estimate;
-pub(super) use rigel_analyse::quantity::{
+pub use rigel_analyse::quantity::{
     Amount, AmountUnit, UNKNOWN, bound_in_words, capital, change, count, counted, lasting,
     mb_per_second, per_second, percent, rounded_percent, share, size, time,
 };
 use rigel_model::{Finding, Severity};
 
 /// A headline rate. `name` is the figure's path in the JSON report.
-pub(super) fn rate(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
+pub fn rate(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
     let amount = Amount::new(figure, AmountUnit::Number);
     let (value, interval) = (amount.to_string(), amount.plus_minus());
     headline(name, label, figure.value, value, interval, note)
 }
 
 /// A headline in megabytes per second.
-pub(super) fn throughput(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
+pub fn throughput(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
     let amount = Amount::new(figure, AmountUnit::MbPerSecond);
     let (value, interval) = (amount.to_string(), amount.plus_minus());
     headline(name, label, figure.value, value, interval, note)
 }
 
 /// A headline time.
-pub(super) fn latency(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
+pub fn latency(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
     let amount = Amount::new(figure, AmountUnit::Microseconds);
     let (value, interval) = (amount.to_string(), amount.range());
     headline(name, label, figure.value, value, interval, note)
 }
 
 /// A headline of any unit.
-pub(super) fn headline(
+pub fn headline(
     name: &str,
     label: &str,
     exact: f64,
@@ -51,7 +51,7 @@ pub(super) fn headline(
 }
 
 /// The section of findings, highest severity first; findings of the same kind appear once.
-pub(super) fn findings<'a>(all: impl Iterator<Item = &'a Finding>) -> Section {
+pub fn findings<'a>(all: impl Iterator<Item = &'a Finding>) -> Section {
     let one_per_kind = grouped(all)
         .into_iter()
         .map(|(finding, others)| {
@@ -70,7 +70,7 @@ pub(super) fn findings<'a>(all: impl Iterator<Item = &'a Finding>) -> Section {
 }
 
 /// The section of findings, highest severity first.
-pub(super) fn each_finding(mut listed: Vec<Finding>) -> Section {
+pub fn each_finding(mut listed: Vec<Finding>) -> Section {
     listed.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let warnings = listed
         .iter()
@@ -93,7 +93,7 @@ pub(super) fn each_finding(mut listed: Vec<Finding>) -> Section {
 }
 
 /// A section; tables without rows are left out.
-pub(super) fn section(id: &str, title: &str, lead: &str, mut blocks: Vec<Block>) -> Section {
+pub fn section(id: &str, title: &str, lead: &str, mut blocks: Vec<Block>) -> Section {
     blocks.retain(|block| !matches!(block, Block::Table(table) if table.rows.is_empty()));
     Section {
         id: id.into(),
@@ -105,7 +105,7 @@ pub(super) fn section(id: &str, title: &str, lead: &str, mut blocks: Vec<Block>)
 }
 
 /// Shows a section only in the full extent.
-pub(super) fn full(section: Section) -> Section {
+pub fn full(section: Section) -> Section {
     Section {
         extent: Extent::Full,
         ..section
@@ -113,7 +113,7 @@ pub(super) fn full(section: Section) -> Section {
 }
 
 /// A chart, drawn on a page only.
-pub(super) fn chart(id: &str, title: &str, description: String, plot: Plot) -> Chart {
+pub fn chart(id: &str, title: &str, description: String, plot: Plot) -> Chart {
     Chart {
         id: id.into(),
         title: title.into(),
@@ -124,7 +124,7 @@ pub(super) fn chart(id: &str, title: &str, description: String, plot: Plot) -> C
 }
 
 /// Latency over operations per second.
-pub(super) fn latency_over_iops(series: Vec<Series>) -> Lines {
+pub fn latency_over_iops(series: Vec<Series>) -> Lines {
     Lines {
         x: Axis {
             label: "IOPS".into(),
@@ -143,7 +143,7 @@ pub(super) fn latency_over_iops(series: Vec<Series>) -> Lines {
 }
 
 /// Draws the charts of a section in text, too.
-pub(super) fn in_text(mut section: Section) -> Section {
+pub fn in_text(mut section: Section) -> Section {
     for block in &mut section.blocks {
         if let Block::Chart(chart) = block {
             chart.extent = Extent::Summary;
@@ -153,12 +153,12 @@ pub(super) fn in_text(mut section: Section) -> Section {
 }
 
 /// Where a load is, if several ranks measured together: ` on each of 3 ranks`; else empty.
-pub(super) fn on_each(ranks: Option<u32>) -> String {
+pub fn on_each(ranks: Option<u32>) -> String {
     ranks.map_or_else(String::new, |ranks| format!(" on each of {ranks} ranks"))
 }
 
 /// Puts the existing charts side by side.
-pub(super) fn beside(charts: impl IntoIterator<Item = Option<Chart>>) -> Option<Block> {
+pub fn beside(charts: impl IntoIterator<Item = Option<Chart>>) -> Option<Block> {
     let mut blocks: Vec<Block> = charts
         .into_iter()
         .flatten()
@@ -194,7 +194,7 @@ fn grouped<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<(&'a Finding,
 
 /// A table; in a column's name, a leading `*` marks one that is shown only in the full extent, then
 /// a `#` one of numbers.
-pub(super) fn rows(caption: &str, columns: &[&str], rows: Vec<Vec<String>>) -> Table {
+pub fn rows(caption: &str, columns: &[&str], rows: Vec<Vec<String>>) -> Table {
     let column = |name: &&str| {
         let (extent, name) = name
             .strip_prefix('*')
@@ -217,28 +217,28 @@ pub(super) fn rows(caption: &str, columns: &[&str], rows: Vec<Vec<String>>) -> T
 }
 
 /// A figure, or a dash if it is not known.
-pub(super) fn known<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
+pub fn known<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
     value.map_or_else(|| "-".into(), show)
 }
 
 /// The precision of a rate: `0.7 %`; `?` if it is not known.
-pub(super) fn precision(figure: Estimate) -> String {
+pub fn precision(figure: Estimate) -> String {
     Amount::new(figure, AmountUnit::Number).precision()
 }
 
 /// The interval of a rate: `± 0.7 %`.
-pub(super) fn plus_minus(figure: Estimate) -> String {
+pub fn plus_minus(figure: Estimate) -> String {
     Amount::new(figure, AmountUnit::Number).plus_minus()
 }
 
 /// A time with its interval, for a cell: `458 µs (438 to 463)`.
-pub(super) fn time_in_cell(figure: Estimate) -> String {
+pub fn time_in_cell(figure: Estimate) -> String {
     Amount::new(figure, AmountUnit::Microseconds).in_cell()
 }
 
 /// Three significant digits of a value below a hundred, without trailing zeros: `31.5`, `0.03`,
 /// `0.00123`.
-pub(super) fn three_digits(value: f64) -> String {
+pub fn three_digits(value: f64) -> String {
     // Differences below a billionth are meaningless for counted values.
     let decimals = (1..9)
         .find(|decimals| value.abs() * 10f64.powi(*decimals) >= 99.95)

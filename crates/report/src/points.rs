@@ -2,27 +2,28 @@
 
 use super::document::{Block, Section, Table, Unit};
 use super::parts;
-use rigel_analyse::request::Request;
-use rigel_analyse::request::Run;
+use rigel_analyse::plan::SqlTerms;
 use rigel_analyse::{BoundVerdict, ClassSummary, Estimate, LatencySummary, PointSummary, RateMet};
 use rigel_model::record::End;
+use rigel_model::record::journal::Run;
 use rigel_model::{Arrivals, Bytes, Finding, FindingName, Step};
+use serde::Deserialize;
 
 /// A table with more rows than this is collapsed on a page.
 const OPEN_MAX: usize = 14;
 
 /// Units of the tables of points.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Units<'a> {
+pub struct Units<'a> {
     /// The unit of throughput, such as `IOPS`.
-    pub(super) operations: &'a str,
+    pub operations: &'a str,
     /// Bytes per second; Orion's are mebibytes.
-    pub(super) bytes: ByteRate,
+    pub bytes: ByteRate,
 }
 
 /// A unit of bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ByteRate {
+pub enum ByteRate {
     /// Megabytes, 10^6.
     Mb,
     /// Mebibytes, 2^20.
@@ -31,7 +32,7 @@ pub(super) enum ByteRate {
 
 impl ByteRate {
     /// `MB/s`.
-    pub(super) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Mb => "MB/s",
             Self::Mib => "MiB/s",
@@ -39,7 +40,7 @@ impl ByteRate {
     }
 
     /// Bytes in one of this unit.
-    pub(super) fn bytes(self) -> f64 {
+    pub fn bytes(self) -> f64 {
         match self {
             Self::Mb => 1e6,
             Self::Mib => f64::from(1 << 20),
@@ -47,7 +48,7 @@ impl ByteRate {
     }
 
     /// The unit of an axis.
-    pub(super) fn of_axis(self) -> Unit {
+    pub fn of_axis(self) -> Unit {
         match self {
             Self::Mb => Unit::MbPerSecond,
             Self::Mib => Unit::MibPerSecond,
@@ -62,7 +63,7 @@ impl ByteRate {
 
 impl<'a> Units<'a> {
     /// Megabytes, and these operations.
-    pub(super) fn of(operations: &'a str) -> Self {
+    pub fn of(operations: &'a str) -> Self {
         Self {
             operations,
             bytes: ByteRate::Mb,
@@ -71,7 +72,7 @@ impl<'a> Units<'a> {
 }
 
 /// All points, one row per class: those of the closed loop, and those of offered rates.
-pub(super) fn section(run: &Run, points: &[PointSummary], units: Units<'_>) -> Section {
+pub fn section(run: &Run, points: &[PointSummary], units: Units<'_>) -> Section {
     let (open, closed): (Vec<&PointSummary>, Vec<&PointSummary>) =
         points.iter().partition(|point| point.step() == Step::Rate);
     let in_order = "Every point, in the order it was measured";
@@ -185,21 +186,24 @@ fn table(caption: &str, points: &[&PointSummary], units: Units<'_>, is_offered: 
 
 /// What the table of offered rates says above itself.
 fn offered_caption(run: &Run) -> String {
-    let (spacing, in_flight) = match run.header.request() {
-        Request::Curve(request) | Request::Sql(request) => {
-            let spacing = match request.arrivals {
+    #[derive(Deserialize)]
+    struct Asked {
+        arrivals: Arrivals,
+        in_flight_max: u32,
+        sql: Option<SqlTerms>,
+    }
+    let invocation = &run.header.invocation;
+    let (spacing, in_flight) = match invocation.asked::<Asked>(&invocation.verb) {
+        Some(asked) => {
+            let spacing = match asked.arrivals {
                 Arrivals::Poisson => "Poisson",
                 Arrivals::Uniform => "uniform",
             };
-            (
-                spacing,
-                format!(
-                    ", at most {} in flight",
-                    request.in_flight_max.saturating_mul(request.pipeline())
-                ),
-            )
+            let pipeline = asked.sql.map_or(1, |terms| terms.work.pipeline);
+            let in_flight = asked.in_flight_max.saturating_mul(pipeline);
+            (spacing, format!(", at most {in_flight} in flight"))
         }
-        _ => ("Poisson", String::new()),
+        None => ("Poisson", String::new()),
     };
     format!(
         "Offered rates, {spacing} arrivals{in_flight}; response times count from the due time, \
@@ -235,7 +239,7 @@ fn mark(class: &ClassSummary) -> &'static str {
 
 /// Shows that the whole volume was measured, not a corner of it: the blocks that each class
 /// touched, and the bytes that the kernel counted. `None` if nothing was measured.
-pub(super) fn coverage(points: &[PointSummary], findings: &[Finding]) -> Option<Section> {
+pub fn coverage(points: &[PointSummary], findings: &[Finding]) -> Option<Section> {
     let mut names: Vec<&str> = Vec::new();
     for class in points.iter().flat_map(|point| &point.classes) {
         if !names.contains(&class.name.as_str()) {

@@ -6,11 +6,11 @@ use super::document::{
     Axis, Block, Chart, Column, Lines, Plot, Section, Series, Shape, Table, Unit,
 };
 use super::parts;
-use rigel_analyse::request::Run;
 use rigel_analyse::{
     self as analyse, AloneFigures, Estimate, HostFigures, HostRounds, HostsAtLoad, LadderGrowth,
     LadderStep, RanksResult,
 };
+use rigel_model::record::journal::Run;
 use rigel_model::record::{RankLost, RanksEnd};
 use rigel_model::{Bytes, Error};
 use std::fmt::Write;
@@ -535,7 +535,7 @@ fn alone_chart(rounds: &HostRounds) -> Option<Chart> {
 ///
 /// # Errors
 /// One process measured alone.
-pub(super) fn each_load(run: &Run) -> Result<Vec<HostsAtLoad>, Error> {
+pub fn each_load(run: &Run) -> Result<Vec<HostsAtLoad>, Error> {
     if run.header.ranks.is_none() {
         return Err(Error::usage(
             "--per-host: one process measured this run alone",

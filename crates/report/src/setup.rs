@@ -2,13 +2,12 @@
 
 use super::document::{Block, Section};
 use super::parts;
-use rigel_analyse::request::Header;
-use rigel_analyse::request::Request;
+use rigel_model::record::journal::Header;
 use rigel_model::{BlockDevice, ServerFacts, Target, VolumeMember, shell_word};
 use std::fmt::Write;
 
 /// The section about the setup; `workload` describes the load in words.
-pub(super) fn section(header: &Header, workload: &str) -> Section {
+pub fn section(header: &Header, workload: &str) -> Section {
     let mut blocks = vec![
         Block::Text("To run it again, with the same seed:".into()),
         Block::Code(again(header)),
@@ -83,7 +82,7 @@ pub(super) fn section(header: &Header, workload: &str) -> Section {
 
 /// `PostgreSQL 18.1, buffer cache 32 MiB, direct I/O; 1 table of 131072 rows, one to a block of 8
 /// KiB: 1 GiB`.
-pub(super) fn server_line(server: &ServerFacts) -> String {
+pub fn server_line(server: &ServerFacts) -> String {
     let how = if server.direct {
         "direct I/O"
     } else {
@@ -100,11 +99,11 @@ pub(super) fn server_line(server: &ServerFacts) -> String {
 }
 
 /// How the engine reads, after its name: direct, or through the page cache.
-pub(super) fn manner(header: &Header) -> &'static str {
+pub fn manner(header: &Header) -> &'static str {
     match header.target {
         // A database's I/O mode is among its settings, and a model has none.
         Target::Sql(_) | Target::Sim(_) | Target::Null { .. } => "",
-        _ if matches!(header.request(), Request::Import(_) | Request::Watch(_)) => "",
+        _ if matches!(header.invocation.verb.as_str(), "import" | "watch") => "",
         _ if header.engine.buffered => ", through the page cache",
         _ => ", direct I/O",
     }
@@ -184,16 +183,16 @@ fn device(device: &BlockDevice) -> Vec<String> {
 
 /// The seed of all random choices, from the journal.
 fn seed(header: &Header) -> Option<u64> {
-    (!matches!(header.request(), Request::Import(_))).then_some(header.invocation.options.seed)
+    (header.invocation.verb != "import").then_some(header.invocation.options.seed)
 }
 
 /// The command that repeats the run: with the seed that was used, and without the output directory,
 /// which now exists.
-pub(super) fn again(header: &Header) -> String {
+pub fn again(header: &Header) -> String {
     let mut words = vec!["rigel".to_string()];
     // The journal has only Orion's own arguments, because the program may have been called as
     // `orion`.
-    if matches!(header.request(), Request::Orion(_))
+    if header.invocation.verb == "orion"
         && header.command.first().is_none_or(|first| first != "orion")
     {
         words.push("orion".into());

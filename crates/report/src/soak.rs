@@ -17,13 +17,14 @@ use super::parts::{per_second as rate, rounded_percent, share};
 use super::{parts, setup};
 use changes::what_changed;
 use figures::show;
-pub(super) use figures::{thinned, wall};
-use rigel_analyse::request::Header;
-use rigel_analyse::request::Request;
+pub use figures::{thinned, wall};
+use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_analyse::{
     Conclusion, CutRounds, ObjectiveResult, Predictability, Quantity, Round, RoundEnd,
     SeriesFigures, SoakHosts, SoakResult,
 };
+use rigel_model::record::StallEvent;
+use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Bytes, Finding, Load, Moment, Resolution};
 use serde::Serialize;
 use timeline::{calendar, repeats, timeline};
@@ -74,7 +75,7 @@ fn measured(result: &SoakResult) -> String {
 
 /// The workload of a round, in words; empty if the run is not a soak.
 fn workload(header: &Header) -> String {
-    let Request::Soak(request) = header.request() else {
+    let Some(request) = header.invocation.asked::<SoakRequest>("soak") else {
         return String::new();
     };
     let round = match request.work {
@@ -120,7 +121,7 @@ fn workload(header: &Header) -> String {
 
 /// The headlines and sections of a series from any source. The caller adds a line about it, and the
 /// setup.
-pub(super) fn of_series(header: &Header, result: &SoakResult, frame: Document) -> Document {
+pub fn of_series(header: &Header, result: &SoakResult, frame: Document) -> Document {
     let found = &result.found;
     let mut sections: Vec<Section> = spread(found).into_iter().collect();
     let calendar = calendar(&result.rounds);
@@ -586,17 +587,22 @@ struct SoakReport<'a> {
     /// For a soak with several ranks: its hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     ranks: Option<&'a SoakHosts>,
+    /// When storage or a server stopped answering, and when it went on.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    stalls: &'a [StallEvent],
     findings: Vec<&'a Finding>,
 }
 
 /// The report as one JSON document.
-pub fn json(header: &Header, result: &SoakResult) -> String {
+pub fn json(run: &Run, result: &SoakResult) -> String {
+    let header = &run.header;
     let report = SoakReport {
         head: Head::of(header),
         conclusion: result.conclusion(header),
         predictability: &result.found,
         rounds: &result.rounds,
         ranks: result.hosts.as_ref(),
+        stalls: &run.stalls,
         findings: header.findings.iter().chain(&result.findings).collect(),
     };
     data::document(&report)
@@ -609,9 +615,8 @@ mod tests {
     use crate::document::{Plot, Series};
     use crate::html::render;
     use rigel_analyse::examples::rounds as example_rounds;
-    use rigel_analyse::request::ImportRequest;
-    use rigel_analyse::request::Invocation;
     use rigel_analyse::{PredictabilityTerms, predictability};
+    use rigel_model::Invocation;
     use rigel_model::record::journal::{EngineChoice, FORMAT};
     use rigel_model::{Host, Layout, Target, TargetFacts};
 
@@ -631,7 +636,7 @@ mod tests {
             },
             engine_about: String::new(),
             points: Vec::new(),
-            invocation: Invocation::of(Request::Import(ImportRequest::default())),
+            invocation: Invocation::of("import", &serde_json::json!({})),
             host: Host::default(),
             facts: TargetFacts {
                 name: "disk".into(),
@@ -723,7 +728,8 @@ mod tests {
 
     fn large_figures_are_in_the_report(is_open: bool) {
         let result = result_of(example_rounds(60), 60, is_open);
-        let report: serde_json::Value = serde_json::from_str(&json(&header(), &result)).unwrap();
+        let report: serde_json::Value =
+            serde_json::from_str(&json(&Run::begun(header()), &result)).unwrap();
         let page = document(&header(), &result);
         let names: Vec<&str> = page
             .headlines

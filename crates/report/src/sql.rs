@@ -1,141 +1,18 @@
-//! The report of database sessions, and the line format of SLOB users' spreadsheets.
+//! What a database server did for sessions: the cost of an operation, latencies, waits, and what
+//! other witnesses counted.
 
-use super::curve;
-use super::document::{Block, Document, Headline, Section, Table};
-use super::frame::about_server;
-use super::points::{self, Units};
-use super::{distribution, parts, setup, timeline};
-use rigel_analyse::request::Run;
-use rigel_analyse::sql::{ServerFigures, ServerRate, SqlSummary, Wait, mib};
-use rigel_analyse::{ClassSummary, CurveResult, Naming, PointSummary};
+use super::document::{Block, Section, Table};
+use super::parts;
+use rigel_analyse::sql::{ServerFigures, ServerRate, SqlSummary, Wait};
+use rigel_analyse::{ClassSummary, PointSummary};
 use rigel_model::Nanos;
-use std::fmt::Write;
 
 /// Maximum number of wait events in a point's table.
 const EVENTS_MAX: usize = 8;
 
-/// Completes `frame`, which has the heading and the conclusion; returns it unchanged if no point
-/// has sessions.
-pub(super) fn document(
-    run: &Run,
-    found: &CurveResult,
-    findings: Section,
-    frame: Document,
-) -> Document {
-    let Some((index, point, sql)) = found.busiest() else {
-        return frame;
-    };
-    let workload = curve::workload(run);
-    Document {
-        about: about_server(
-            &run.header,
-            &workload,
-            &parts::counted(found.points.len() as u64, "point"),
-        ),
-        headlines: headlines(found, index, point, sql),
-        sections: sections(run, found, findings, &workload),
-        ..frame
-    }
-}
-
-fn headlines(
-    found: &CurveResult,
-    index: usize,
-    point: &PointSummary,
-    sql: &SqlSummary,
-) -> Vec<Headline> {
-    let mut figures = Vec::new();
-    let at = match point.coordinates.rate() {
-        Some(rate) => format!("{} offered per second", parts::count(rate as f64)),
-        _ => format!("{} sessions{}", sql.sessions, pipelined(sql)),
-    };
-    if let Some(class) = point.classes.first() {
-        let name = format!("points.{index}.classes.0.iops");
-        let note = format!("{at}; {:.0} blocks each", sql.visited.per_operation);
-        figures.push(parts::rate(
-            &name,
-            "operations per second",
-            class.rate(),
-            note,
-        ));
-    }
-    let server = sql.server.as_ref();
-    let uncounted = || "counted by the server".to_string();
-    if let Some(physical) = server.and_then(|server| server.physical) {
-        let name = format!("points.{index}.sql.server.physical.per_s");
-        let value = parts::count(physical.per_s);
-        figures.push(parts::headline(
-            &name,
-            "physical reads per second",
-            physical.per_s,
-            value,
-            uncounted(),
-            at.clone(),
-        ));
-    }
-    figures.extend(curve::p99(index, point, "p99 of an operation"));
-    if let Some(reads) = server.and_then(|server| server.physical_per_cpu_s) {
-        let name = format!("points.{index}.sql.server.physical_per_cpu_s");
-        let note = "how much the server's CPU can read".to_string();
-        figures.push(parts::headline(
-            &name,
-            "reads per CPU second",
-            reads,
-            parts::count(reads),
-            uncounted(),
-            note,
-        ));
-    } else if let Some(rate) = found.sustained.kept_rate {
-        let (name, value) = ("curve.sustained.kept_rate", parts::per_second(rate as f64));
-        let note = "offered at random times, and served".to_string();
-        figures.push(parts::headline(
-            name,
-            "highest rate met",
-            rate as f64,
-            value,
-            String::new(),
-            note,
-        ));
-    }
-    figures
-}
-
-fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -> Vec<Section> {
-    let units = Units::of(Naming::SESSIONS.rate);
-    let mut sections = Vec::new();
-    if found.points.len() > 1 {
-        sections.push(curve::drawn(run, found));
-    }
-    sections.push(points::section(run, &found.points, units));
-    sections.push(findings);
-    if let Some((_, point, _)) = found.busiest() {
-        let points: Vec<&PointSummary> = found.points.iter().collect();
-        sections.push(database(&points, point));
-    }
-    sections.extend(timeline::section(run, units).map(|timeline| {
-        if found.points.len() == 1 {
-            parts::in_text(timeline)
-        } else {
-            timeline
-        }
-    }));
-    let records = run.joined();
-    let chosen = if records.len() == 1 {
-        records
-            .iter()
-            .map(|record| (record.coordinates.to_string(), record))
-            .collect()
-    } else {
-        curve::chosen(found, &records)
-    };
-    sections.extend(distribution::section(&chosen));
-    sections.push(setup::section(&run.header, workload));
-    sections
-}
-
 /// What the server did at each of these points; and at `shown`, which is one of them, the cost of an
 /// operation, latencies and wait events.
-pub(super) fn database(points: &[&PointSummary], shown: &PointSummary) -> Section {
+pub fn database(points: &[&PointSummary], shown: &PointSummary) -> Section {
     let mut blocks = Vec::new();
     let several = points.len() > 1;
     if several {
@@ -168,7 +45,7 @@ pub(super) fn database(points: &[&PointSummary], shown: &PointSummary) -> Sectio
 }
 
 /// What stands behind the number of sessions that were pipelined.
-fn pipelined(sql: &SqlSummary) -> String {
+pub fn pipelined(sql: &SqlSummary) -> String {
     if sql.pipeline > 1 {
         format!(", {} operations in flight each", sql.pipeline)
     } else {
@@ -450,70 +327,4 @@ fn witnesses(sql: &SqlSummary, at: &str) -> Table {
         &columns,
         rows.collect(),
     )
-}
-
-/// Header of the columns that [`awr_lines`] fills.
-const AWR_HEAD: &str = "FILE|SESSIONS|ELAPSED|DB CPU|DB Tm|EXECUTES|LIO|PREADS|READ_MBS|PWRITES|WRITE_MBS|REDO_MBS|\
-                        DFSR_LAT|DPR_LAT|DFPR_LAT|DFPW_LAT|LFPW_LAT|TOP WAIT|";
-
-/// One line per point in the format of SLOB's `awr_info`, with its header. Figures that the server
-/// does not report are empty.
-pub fn awr_lines(run: &Run, points: &[PointSummary]) -> String {
-    let block = run
-        .header
-        .facts
-        .server
-        .as_ref()
-        .and_then(|server| server.tables)
-        .map_or(8192.0, |tables| f64::from(tables.block));
-    let mut text = format!("{AWR_HEAD}\n");
-    for point in points {
-        let Some(sql) = &point.sql else { continue };
-        let name = format!("{}:{}", run.header.started, point.coordinates.name());
-        let server = sql.server.as_ref();
-        let figure = |of: fn(&ServerFigures) -> Option<ServerRate>| {
-            server.and_then(of).map(|figure| figure.per_s)
-        };
-        let whole = |value: Option<f64>| {
-            value.map_or_else(String::new, |value| format!("{:.0}", value.trunc()))
-        };
-        let mbs = |bytes: Option<f64>| {
-            bytes.map_or_else(String::new, |bytes| format!("{:.1}", mib(bytes)))
-        };
-        let plain =
-            |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.1}"));
-        let (reads, writes) = (
-            figure(|server| server.physical),
-            figure(|server| server.written),
-        );
-        let top = sql
-            .waits
-            .iter()
-            .find(|wait| wait.event != "CPU")
-            .map_or_else(String::new, |wait| {
-                format!("{} {:.1}", wait.event, wait.share * 100.0)
-            });
-        let fields = [
-            name.replace('|', "/"),
-            sql.sessions.to_string(),
-            format!("{:.0}", point.measured_s),
-            plain(figure(|server| server.cpu_us)),
-            plain(server.and_then(|server| server.active)),
-            whole(Some(sql.operations_per_s)),
-            whole(figure(|server| server.logical)),
-            whole(reads),
-            mbs(reads.map(|reads| reads * block)),
-            whole(writes),
-            mbs(writes.map(|writes| writes * block)),
-            mbs(figure(|server| server.log_bytes)),
-            whole(server.and_then(|server| server.read_mean_us)),
-            String::new(),
-            String::new(),
-            String::new(),
-            String::new(),
-            top,
-        ];
-        let _ = writeln!(text, "{}|", fields.join("|"));
-    }
-    text
 }

@@ -92,7 +92,7 @@ fn headlines(all: &[Headline]) -> Table {
 }
 
 /// A section with its title; empty if none of its blocks is shown. Findings are not part of it.
-pub(super) fn section(section: &Section, extent: Extent) -> String {
+pub fn section(section: &Section, extent: Extent) -> String {
     let is_table = |block: &&&Block| match block {
         Block::Table(table) => table.columns.iter().any(|column| column.extent <= extent),
         _ => false,

@@ -11,10 +11,10 @@ use rigel_model::{Bound, Coordinates};
 const BOUND_REACH: f64 = 12.0;
 
 /// A point and its class.
-pub(super) type At<'a> = (&'a PointSummary, &'a ClassSummary);
+pub type At<'a> = (&'a PointSummary, &'a ClassSummary);
 
 /// The first class of each `wanted` point, in ascending order of load.
-pub(super) fn first_classes(
+pub fn first_classes(
     points: &[PointSummary],
     wanted: impl Fn(&PointSummary) -> bool,
 ) -> Vec<At<'_>> {
@@ -27,21 +27,18 @@ pub(super) fn first_classes(
 }
 
 /// A group of loads, drawn as one line for p50 and one for p99.
-pub(super) struct Group<'a> {
+pub struct Group<'a> {
     /// Prefix of p50 and p99 in the legend; may be empty.
-    pub(super) name: &'a str,
+    pub name: &'a str,
     /// The loads, ascending.
-    pub(super) loads: Vec<At<'a>>,
+    pub loads: Vec<At<'a>>,
     /// The shape of the series.
-    pub(super) shape: Shape,
+    pub shape: Shape,
 }
 
 /// One chart per group with loads, side by side with the same axes; `None` if there is nothing to
 /// draw.
-pub(super) fn latency_charts(
-    groups: Vec<(Group<'_>, Vec<Mark>)>,
-    unit_name: &str,
-) -> Option<Block> {
+pub fn latency_charts(groups: Vec<(Group<'_>, Vec<Mark>)>, unit_name: &str) -> Option<Block> {
     let groups: Vec<_> = groups
         .into_iter()
         .filter(|(group, _)| !group.loads.is_empty())
@@ -107,11 +104,7 @@ fn align(charts: &mut [Chart]) {
 }
 
 /// Median and p99 over throughput, with intervals; `None` if there is nothing to draw.
-pub(super) fn latency_chart(
-    groups: &[Group<'_>],
-    marks: Vec<Mark>,
-    unit_name: &str,
-) -> Option<Chart> {
+pub fn latency_chart(groups: &[Group<'_>], marks: Vec<Mark>, unit_name: &str) -> Option<Chart> {
     let mut series = Vec::new();
     for (at, group) in groups.iter().enumerate() {
         let colour = u8::try_from(2 * at % 8).unwrap_or(0);
@@ -282,11 +275,7 @@ fn describe(group: &Group<'_>, unit_name: &str) -> Option<String> {
 }
 
 /// Marks at the knee, the cap, the bound and the highest kept rate.
-pub(super) fn marks(
-    shape: &CurveShape,
-    bound: Option<Bound>,
-    sustained: Option<&Sustained>,
-) -> Vec<Mark> {
+pub fn marks(shape: &CurveShape, bound: Option<Bound>, sustained: Option<&Sustained>) -> Vec<Mark> {
     let mut marks = Vec::new();
     if let Some(knee) = shape.knee.filter(|knee| knee.bounded_above) {
         let label = format!("knee, depth {}", knee.load);
@@ -339,7 +328,7 @@ pub(super) fn marks(
 }
 
 /// The group of the closed loop and that of the offered rates, each with its marks.
-pub(super) fn closed_and_open<'a>(
+pub fn closed_and_open<'a>(
     closed: Vec<At<'a>>,
     open: Vec<At<'a>>,
     shape: &CurveShape,
@@ -371,7 +360,7 @@ pub(super) fn closed_and_open<'a>(
 }
 
 /// Throughput over depth, with intervals; `None` with fewer than two depths.
-pub(super) fn depth_chart(loads: &[At<'_>], shape: &CurveShape, unit_name: &str) -> Option<Chart> {
+pub fn depth_chart(loads: &[At<'_>], shape: &CurveShape, unit_name: &str) -> Option<Chart> {
     let mut loads = loads.to_vec();
     loads.sort_by_key(|(point, class)| point.outstanding_each(class));
     let each = |(point, class): &At<'_>| point.outstanding_each(class);
@@ -424,7 +413,7 @@ fn large(point: &PointSummary) -> u32 {
 }
 
 /// Bytes per second of large I/O over depth; `None` with fewer than two depths.
-pub(super) fn large_chart(loads: &[At<'_>], what: &str, unit: ByteRate) -> Option<Chart> {
+pub fn large_chart(loads: &[At<'_>], what: &str, unit: ByteRate) -> Option<Chart> {
     let mut loads = loads.to_vec();
     loads.sort_by_key(|(point, _)| large(point));
     let (first, last) = (loads.first()?, loads.last()?);
@@ -498,4 +487,45 @@ fn over_depth(name: &str, loads: &[At<'_>], scale: f64, of: fn(&ClassSummary) ->
         series.labels.push(load_name(point, class));
     }
     series
+}
+
+/// The knee with its range, and the extent of the plateau, in a sentence each.
+pub fn knee(shape: &CurveShape) -> Vec<String> {
+    let Some(knee) = shape.knee else {
+        return Vec::new();
+    };
+    let reached = if knee.bounded_above {
+        "beyond it latency grows and throughput does not"
+    } else {
+        "not reached, as throughput still rose at the maximum depth"
+    };
+    let range = match knee.range.high {
+        Some(high) if high <= knee.range.low => String::new(),
+        Some(high) => format!(" (between {} and {high})", knee.range.low),
+        None => format!(" ({} or more)", knee.range.low),
+    };
+    let plateau = &knee.plateau;
+    let mut sentences = vec![format!("Knee: depth {}{range}, {reached}.", knee.load)];
+    if plateau.to > plateau.from {
+        sentences.push(format!(
+            "Throughput is level from depth {} to {}.",
+            plateau.from, plateau.to
+        ));
+    }
+    sentences
+}
+
+/// The lowest rate that was not sustained, and the lowest below it that is undecided.
+pub fn not_sustained(sustained: &Sustained) -> String {
+    let rate = |rate: u64| parts::per_second(rate as f64);
+    match (sustained.broken_rate, sustained.undecided_rate) {
+        (Some(broken), Some(undecided)) => format!(
+            "{} was not met, and {} is undecided",
+            rate(broken),
+            rate(undecided)
+        ),
+        (Some(broken), None) => format!("{} was not met", rate(broken)),
+        (None, Some(undecided)) => format!("{} is undecided", rate(undecided)),
+        (None, None) => "no higher rate failed".into(),
+    }
 }

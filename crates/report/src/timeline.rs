@@ -4,8 +4,8 @@
 use super::document::{Axis, Block, Lines, Mark, Plot, Section, Series, Shape, Unit};
 use super::parts;
 use super::points::Units;
-use rigel_analyse::request::Run;
 use rigel_analyse::{self as analyse, device_loads, host_load};
+use rigel_model::record::journal::Run;
 use rigel_model::record::{Latencies, PointRecord, StreamRecord, Window};
 use rigel_model::{Moment, Sample};
 use std::fmt::Write;
@@ -37,7 +37,7 @@ impl Part<'_> {
 }
 
 /// The timeline; `None` if the run measured nothing.
-pub(super) fn section(run: &Run, units: Units<'_>) -> Option<Section> {
+pub fn section(run: &Run, units: Units<'_>) -> Option<Section> {
     let (parts, squeezed) = in_time(run);
     if parts.is_empty() {
         return None;

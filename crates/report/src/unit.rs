@@ -4,7 +4,7 @@ use crate::document::Unit;
 use rigel_analyse::quantity;
 
 /// A value with its unit, for a table or a sentence: `79,941/s`, `450 µs`, `12.5 %`, `p99.9`.
-pub(crate) fn text(unit: Unit, value: f64) -> String {
+pub fn text(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Number => plain(value),
         Unit::PerSecond => format!("{}/s", plain(value)),
@@ -17,7 +17,7 @@ pub(crate) fn text(unit: Unit, value: f64) -> String {
 }
 
 /// A value in few characters, for a cell or an axis: `79.9k`, `450 µs`.
-pub(crate) fn short(unit: Unit, value: f64) -> String {
+pub fn short(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Number | Unit::PerSecond | Unit::MbPerSecond | Unit::MibPerSecond => {
             match value.abs() {
@@ -49,7 +49,7 @@ fn plain(value: f64) -> String {
 }
 
 /// This number of significant digits, without trailing zeros.
-pub(crate) fn significant(value: f64, digits: i32) -> String {
+pub fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 {
             "0".into()

@@ -5,16 +5,19 @@
 
 use super::job::{Job, header};
 use crate::cli::ranks;
-use rigel_analyse::plan::orion::VolumeShape;
-use rigel_analyse::request::Header;
-use rigel_analyse::request::Request;
-use rigel_analyse::suspect_below;
+use rigel_analyse::plan::VolumeShape;
+use rigel_model::record::journal::Header;
+use rigel_verbs::Verb;
+use rigel_verbs::calibrate::CalibrateRequest;
+use rigel_verbs::layers::LayersRequest;
+
 use rigel_database::Access;
 use rigel_measure::run::agreement;
 use rigel_measure::run::{Bench, BenchRequest, Listen, ServerWatch, SqlRequest};
 use rigel_model::record::journal::EngineChoice;
 use rigel_model::record::ranks::RankGroup;
 use rigel_model::{Coordinates, Error, Layer, Layout, Nanos, Point, SqlTarget, SqlWork, Target};
+use rigel_verbs::calibrate::suspect_below;
 use std::sync::atomic::AtomicBool;
 
 /// A part of a run's points, and what they are measured on.
@@ -64,8 +67,8 @@ impl Benches {
     /// Notes in the request from which response time on a cache is suspected, by what is known of
     /// the target.
     pub(super) fn note_suspicion(&self, job: &mut Job) {
-        if let Request::Calibrate(request) = &mut job.invocation.request {
-            let bench = self.main();
+        let bench = self.main();
+        if let Some(request) = job.verb.downcast_mut::<CalibrateRequest>() {
             request.suspect_below = suspect_below(&job.target, &bench.facts, bench.host.memory);
         }
     }
@@ -79,8 +82,9 @@ impl Benches {
 
     /// Stores in the request which engine was chosen for raw asynchronous I/O, so that a resumed
     /// run takes the same.
-    pub(super) fn name_engines(&self, request: &mut Request) {
-        if let (Request::Layers(request), Some(raw)) = (request, self.layer(Layer::Async)) {
+    pub(super) fn name_engines(&self, verb: &mut dyn Verb) {
+        let request = verb.downcast_mut::<LayersRequest>();
+        if let (Some(request), Some(raw)) = (request, self.layer(Layer::Async)) {
             request.asynchronous = raw.engine_name().into();
         }
     }
@@ -129,9 +133,9 @@ pub(super) fn all_ready(bench: &Bench, job: &Job) -> Result<Option<RankGroup>, E
 
 /// The parts of a run.
 fn parts(job: &Job) -> Vec<BenchPlan> {
-    let request = &job.invocation.request;
-    let Request::Layers(layers) = request else {
-        let sql = request
+    let Some(layers) = job.verb.downcast_ref::<LayersRequest>() else {
+        let sql = job
+            .verb
             .sql()
             .map(|terms| (terms.work, terms.statement_timeout));
         return vec![BenchPlan {
@@ -183,7 +187,7 @@ fn prepare(
     stop: &AtomicBool,
     listen: &mut Listen,
 ) -> Result<Bench, Error> {
-    let (request, options) = (&job.invocation.request, &job.invocation.options);
+    let (request, options) = (&job.verb, &job.options);
     let ranks = ranks::joined();
     let own = job.access.as_ref().map(ranks::own_servers);
     let target = own_target(&part.target, own.as_ref());
@@ -218,10 +222,11 @@ fn prepare(
             watch,
         }),
     };
-    let points = |volume: VolumeShape<'_>| match (request, part.layer) {
-        (Request::Layers(request), Some(layer)) => request.extremes_of(layer, options.seed),
-        _ => request.prepared(volume, options.seed),
-    };
+    let points =
+        |volume: VolumeShape<'_>| match (request.downcast_ref::<LayersRequest>(), part.layer) {
+            (Some(request), Some(layer)) => request.extremes_of(layer, options.seed),
+            _ => request.prepared(volume, options.seed),
+        };
     Bench::prepare(&asked, points, stop, listen)
 }
 

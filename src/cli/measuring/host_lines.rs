@@ -3,11 +3,12 @@
 //! Other searches go by the sums, and keep nothing.
 
 use crate::cli::ranks;
-use rigel_analyse::request::Request;
-use rigel_analyse::request::Run;
+
 use rigel_measure::run::Event;
 use rigel_model::Error;
+use rigel_model::record::journal::Run;
 use rigel_model::record::{End, RankLines};
+use rigel_verbs::Verb;
 use std::cell::{Ref, RefCell};
 use std::path::Path;
 
@@ -22,8 +23,8 @@ impl HostLines {
     ///
     /// # Errors
     /// The journal cannot be read.
-    pub(super) fn of(request: &Request, path: &Path, is_resumed: bool) -> Result<Self, Error> {
-        let is_kept = matches!(request, Request::Fit(_)) && ranks::joined().is_some();
+    pub(super) fn of(verb: &dyn Verb, path: &Path, is_resumed: bool) -> Result<Self, Error> {
+        let is_kept = (verb.name() == "fit") && ranks::joined().is_some();
         let lines = if is_kept && is_resumed {
             of_complete(&Run::read(path)?)
         } else {

@@ -7,17 +7,20 @@ use crate::cli::progress::ProgressMode;
 use crate::cli::ranks::{self, RanksArgs};
 use crate::cli::results::Results;
 use rigel_analyse::SoFar;
-use rigel_analyse::request::Invocation;
-use rigel_analyse::request::Request;
-use rigel_analyse::request::{Header, Run};
+
 use rigel_database::Access;
 use rigel_device::clock;
 use rigel_measure::run::agreement::{self, Agreement, AgreementTerms};
 use rigel_measure::run::{Bench, LOST_STATUS};
+use rigel_model::record::journal::Header;
+use rigel_model::record::journal::Run;
 use rigel_model::record::journal::{self, EngineChoice, Journal};
 use rigel_model::record::ranks::RanksEnd;
 use rigel_model::record::{End, PointRecord};
-use rigel_model::{Error, Point, SqlTarget, Target, TargetFacts, in_line};
+use rigel_model::{
+    Error, Invocation, OrionFiles, Point, RunOptions, SqlTarget, Target, TargetFacts, in_line,
+};
+use rigel_verbs::Verb;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -25,7 +28,11 @@ use std::sync::atomic::AtomicBool;
 /// A run to be made, or to be resumed.
 pub(in crate::cli) struct Job {
     /// What was asked for.
-    pub(in crate::cli) invocation: Invocation,
+    pub(in crate::cli) verb: Box<dyn Verb>,
+    /// The options that every verb has.
+    pub(in crate::cli) options: RunOptions,
+    /// The files of `rigel orion`.
+    pub(in crate::cli) files: Option<OrionFiles>,
     /// What is measured.
     pub(in crate::cli) target: Target,
     /// By which engine.
@@ -62,7 +69,7 @@ impl Job {
         let Some(ranks) = ranks::joined() else {
             return Ok(());
         };
-        let (request, options) = (&mut self.invocation.request, &self.invocation.options);
+        let (request, options) = (&mut self.verb, &self.options);
         let terms = AgreementTerms {
             target: &self.target,
             writes: request.writes(),
@@ -118,8 +125,8 @@ impl Job {
 
     /// Points that are still to be measured, as far as that is known before it is measured.
     pub(in crate::cli) fn points_expected(&self) -> usize {
-        let expected = self.invocation.request.points_expected(0);
-        match (&self.invocation.request, &self.resumed) {
+        let expected = self.verb.points_expected(0);
+        match (&self.verb, &self.resumed) {
             (request, Some((_, run))) if request.is_known_beforehand() => {
                 expected - run.complete().len().min(expected)
             }
@@ -132,18 +139,18 @@ impl Job {
         let Some((_, run)) = &self.resumed else {
             return false;
         };
-        let request = &self.invocation.request;
+        let request = &self.verb;
         if request.is_known_beforehand() {
             return self.points_expected() == 0;
         }
-        let Ok(lines) = HostLines::of(request, self.results.path(), true) else {
+        let Ok(lines) = HostLines::of(&**request, self.results.path(), true) else {
             return false;
         };
         let done = run.points.iter().cloned();
         let done: Vec<PointRecord> = done.filter(|point| point.end == End::Complete).collect();
         let mut so_far = SoFar::default();
         let done = so_far.of_ranks(&done, &lines.get(), request.bound());
-        let (usable, seed) = (run.header.facts.usable.0, self.invocation.options.seed);
+        let (usable, seed) = (run.header.facts.usable.0, self.options.seed);
         request.next(usable, seed, done).is_none()
     }
 
@@ -153,7 +160,7 @@ impl Job {
         way: ProgressMode,
         stop: &AtomicBool,
     ) -> Result<(), Error> {
-        let request = &self.invocation.request;
+        let request = &self.verb;
         let Target::Sql(SqlTarget {
             dbms,
             urls,
@@ -166,7 +173,7 @@ impl Job {
         let Some(tables) = request.tables() else {
             return Ok(());
         };
-        let directory = begun_in(&self.invocation.options.directory).join(&*directory);
+        let directory = begun_in(&self.options.directory).join(&*directory);
         server.device = same_device(&directory, server.device)?;
         let mut private = Private::make(
             *dbms,
@@ -177,7 +184,7 @@ impl Job {
             way,
             stop,
         )?;
-        if let Request::Layers(_) = request {
+        if request.name() == "layers" {
             private.share_files(tables)?;
         }
         *urls = private
@@ -195,7 +202,7 @@ impl Job {
     /// files, a number follows the minute.
     pub(in crate::cli) fn claim(&mut self) -> Result<(), Error> {
         self.results.claim()?;
-        if let Some(files) = &mut self.invocation.files {
+        if let Some(files) = &mut self.files {
             let suffix = self.results.suffix();
             files.stamp.push_str(&suffix);
             files.prefix.as_mut_os_string().push(&suffix);
@@ -218,7 +225,11 @@ pub(in crate::cli) fn header(bench: &Bench, points: Vec<Point>, job: &Job) -> He
         },
         engine_about: bench.engine_about(),
         points,
-        invocation: job.invocation.clone(),
+        invocation: Invocation {
+            options: job.options.clone(),
+            files: job.files.clone(),
+            ..job.verb.invocation()
+        },
         host: bench.host.clone(),
         facts: TargetFacts {
             name: match &job.target {

@@ -4,8 +4,8 @@
 //! The sums are in the journal of rank 0.
 
 use crate::cli::ranks::{RanksArgs, joined};
-use rigel_analyse::request::Header;
 use rigel_model::record::PointRecord;
+use rigel_model::record::journal::Header;
 use rigel_model::record::journal::{self, Journal};
 use rigel_model::{Error, Finding, FindingName};
 use std::path::PathBuf;
@@ -53,7 +53,7 @@ impl OwnJournal {
             return Ok(());
         };
         self.journal = Some(if self.is_resumed {
-            Journal::reopen_each(own, &mut |_: &Header, _| ())?.0
+            Journal::reopen_each(own, &mut |_, _| ())?.0
         } else {
             let mut header = header;
             header.findings.push(Finding::note(

@@ -9,17 +9,17 @@ use super::job::Job;
 use crate::cli::database;
 use crate::cli::ranks::{self, refuse_other_flags};
 use crate::cli::results::{Results, own_arguments};
-use rigel_analyse::request::Header;
-use rigel_analyse::request::Invocation;
-use rigel_analyse::request::Request;
+use rigel_model::Invocation;
+use rigel_model::record::journal::Header;
+
 use rigel_database::Access;
 use rigel_device::engine::{self, AUTO};
 use rigel_measure::run::agreement::Agreement;
-use rigel_model::VerbRequest;
 use rigel_model::record::RankGroup;
 use rigel_model::record::journal::EngineChoice;
 use rigel_model::{Bytes, Dbms, Error, Layout, ReadWay, RunOptions, SqlTarget, Target, shell_word};
 use rigel_ranks::Ranks;
+use rigel_verbs::{Verb, registry};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -33,7 +33,8 @@ pub(super) struct NamedAgain {
 /// What rank 0 tells the others of a run that is resumed.
 #[derive(Serialize, Deserialize)]
 pub(super) struct SharedPlan {
-    request: Request,
+    verb: String,
+    request: serde_json::Value,
     seed: u64,
     workers: usize,
     allow_holes: bool,
@@ -46,6 +47,7 @@ impl SharedPlan {
     pub(super) fn of(header: &Header) -> Self {
         let options = &header.invocation.options;
         Self {
+            verb: header.invocation.verb.clone(),
             request: header.invocation.request.clone(),
             seed: options.seed,
             workers: options.workers,
@@ -58,18 +60,23 @@ impl SharedPlan {
         }
     }
 
-    /// Refuses what no command line could have asked for.
-    fn check(&self, verb: &str, target: &Target) -> Result<(), Error> {
+    /// The verb. Refuses what no command line could have asked for.
+    fn check(&self, verb: &str, target: &Target) -> Result<Box<dyn Verb>, Error> {
         let refused = |what: String| {
             Err(Error::failed(
                 format!("rank 0 sent {what}"),
                 "is rank 0 the same version of rigel?",
             ))
         };
-        if self.request.command() != verb {
+        let invocation = Invocation::of(&self.verb, &self.request);
+        let asked = match registry::asked(&invocation) {
+            Ok(asked) => asked,
+            Err(why) => return refused(format!("a run, and {why}")),
+        };
+        if asked.command() != verb {
             return refused(format!(
                 "a run of rigel {}, and this is rigel {verb}",
-                self.request.command()
+                asked.command()
             ));
         }
         if !(1..=1024).contains(&self.workers) {
@@ -80,14 +87,11 @@ impl SharedPlan {
         if !names.any(|name| name == self.engine.name) {
             return refused("a run with an unknown engine".into());
         }
-        self.request.check(target)?;
-        let Some(work) = self.request.sql().map(|terms| terms.work) else {
-            return Ok(());
-        };
-        if work.way == ReadWay::File {
+        registry::check(&*asked, target)?;
+        if asked.work().is_some_and(|work| work.way == ReadWay::File) {
             return refused("work that reads a server's files".into());
         }
-        Ok(())
+        Ok(asked)
     }
 }
 
@@ -190,9 +194,10 @@ pub(super) fn named_again(header: &Header) -> String {
     let Some(group) = &header.ranks else {
         return String::new();
     };
-    let option = match header.request() {
-        Request::Orion(_) => "--target ",
-        _ => "",
+    let option = if header.invocation.verb == "orion" {
+        "--target "
+    } else {
+        ""
     };
     let names: Vec<String> = match &header.target {
         Target::Paths { members, .. } => members
@@ -273,11 +278,11 @@ pub(super) fn follow(
 ) -> Result<Job, Error> {
     let named = named.ok_or_else(|| Error::usage("no target is given", "name one"))?;
     let plan: SharedPlan = ranks.from_root(SHARED)?;
-    plan.check(verb, &named.target)?;
+    let verb = plan.check(verb, &named.target)?;
     let access = named.access(args)?;
     if let Some(access) = &access {
         let tables = database::tables_of(access)?;
-        if plan.request.tables() != Some(tables) {
+        if verb.tables() != Some(tables) {
             return Err(Error::usage(
                 format!(
                     "'{}' has {tables}, and this run was made on other tables",
@@ -295,11 +300,9 @@ pub(super) fn follow(
         directory: std::env::current_dir().unwrap_or_default(),
     };
     Ok(Job {
-        invocation: Invocation {
-            request: plan.request,
-            options,
-            files: None,
-        },
+        verb,
+        options,
+        files: None,
         target: named.target(plan.layout, None),
         engine: plan.engine,
         command: own_arguments(),

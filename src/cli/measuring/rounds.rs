@@ -9,12 +9,13 @@ use crate::cli::output::remark;
 use crate::cli::progress::Progress;
 use crate::cli::ranks;
 use crate::cli::stop::stop_flag;
-use rigel_analyse::request::Request;
-use rigel_analyse::request::{Header, Run};
+
+use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_device::clock;
 use rigel_measure::run::{self, Event, Listen, soak};
-use rigel_model::record::journal::Journal;
-use rigel_model::record::{PointRecord, RankLines};
+use rigel_model::record::PointRecord;
+use rigel_model::record::journal::Header;
+use rigel_model::record::journal::{Journal, Measured};
 use rigel_model::{Coordinates, Error, Target};
 use rigel_ranks::Ranks;
 use std::cell::RefCell;
@@ -34,30 +35,25 @@ pub(in crate::cli) fn resume(
 ) -> Result<Option<(Job, u32)>, Error> {
     let named = NamedAgain::of(args)?;
     let mut last = 0;
-    let (journal, header, cut) = Journal::reopen_each(run, &mut |header, record| {
+    let (journal, so_far) = Journal::reopen_each(run, &mut |header, measured| {
+        let Measured::Point(record, _) = measured else {
+            return;
+        };
         if let Coordinates::Round { round: number, .. } = record.coordinates {
             last = last.max(number);
         }
         ended(header, Some(&record));
     })?;
-    if cut {
+    if so_far.cut {
         remark("the journal's last line is incomplete: its round is lost\n");
     }
-    refuse_other_verb(&header, "soak", run)?;
-    if is_over(&header, last)? {
-        ended(&header, None);
+    let header = &so_far.header;
+    refuse_other_verb(&*rigel_verbs::of(header)?, header, "soak", run)?;
+    if is_over(header, last)? {
+        ended(header, None);
         return Ok(None);
     }
-    resumed::share(&header, args)?;
-    let so_far = Run {
-        header,
-        points: Vec::new(),
-        imported: Vec::new(),
-        watched: Vec::new(),
-        stalls: Vec::new(),
-        ranks: RankLines::default(),
-        cut,
-    };
+    resumed::share(header, args)?;
     let job = job_again(run, args, named, None, (journal, so_far))?;
     Ok(Some((job, last)))
 }
@@ -86,7 +82,7 @@ pub(in crate::cli) fn follow(
 
 /// True if the time of the soak's last round is over. The time of a model stands still meanwhile.
 fn is_over(header: &Header, last: u32) -> Result<bool, Error> {
-    let Request::Soak(request) = header.request() else {
+    let Some(request) = header.invocation.asked::<SoakRequest>("soak") else {
         return Ok(false);
     };
     let is_lapsed = !matches!(header.target, Target::Sim(_))
@@ -103,7 +99,7 @@ pub(in crate::cli) fn measure(
 ) -> Result<bool, Error> {
     let stop = stop_flag()?;
     job.agree(&args.outcome.ranks, None)?;
-    let search = &job.invocation.request;
+    let search = &job.verb;
     let title = format!("soak {}", job.target);
     let way = args.outcome.progress();
     let progress = Progress::new(
@@ -129,7 +125,7 @@ fn prepare_and_measure(
     notify: &dyn Fn(&Event),
     ended: &mut OnRound,
 ) -> Result<(), Error> {
-    let Request::Soak(request) = job.invocation.request.clone() else {
+    let Some(request) = job.verb.downcast_ref::<SoakRequest>().cloned() else {
         return Err(Error::usage(
             "this run was made by another verb",
             "resume it with the verb that started it",
@@ -175,7 +171,7 @@ fn prepare_and_measure(
         request: &request,
         began,
         last,
-        seed: job.invocation.options.seed,
+        seed: job.options.seed,
         together: ranks::joined(),
     };
     let measured = job;

@@ -7,21 +7,21 @@
 //! figure that was not measured is never made up: the setting says so, and names the command that
 //! measures it. Nothing is applied, and a statement that could do harm is a comment.
 
-mod innodb;
-mod linux;
-mod oracle;
-mod oracle_statistics;
-pub(super) mod plan_crossing;
-mod postgres;
-mod relevance;
-mod scylla;
-mod setting;
+pub mod innodb;
+pub mod linux;
+pub mod oracle;
+pub mod oracle_statistics;
+pub mod plan_crossing;
+pub mod postgres;
+pub mod relevance;
+pub mod scylla;
+pub mod setting;
 
 use crate::demand::DemandAgainst;
-use crate::request::Header;
 use crate::search::calibration::Calibration;
 use plan_crossing::PlanTest;
 use rigel_model::Severity;
+use rigel_model::record::journal::Header;
 use setting::Ground;
 
 pub use setting::{Advice, Opinion, Product, ProductAdvice, Relevance};

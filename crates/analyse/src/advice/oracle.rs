@@ -5,8 +5,8 @@ use super::oracle_statistics;
 use super::setting::{
     Advice, Ground, Opinion, Product, ProductAdvice, size, unsteady_or_unknown, whole,
 };
-use crate::request::Request;
 use crate::{AtLoad, Estimate};
+use serde::Deserialize;
 
 const VIEW: &str = "Oracle Database Reference, DBA_RSRC_IO_CALIBRATE";
 const DOP: &str = "Oracle VLDB and Partitioning Guide, Automatic Degree of Parallelism; \
@@ -113,10 +113,12 @@ fn figure(
 
 /// `NUM_PHYSICAL_DISKS` is an input to the measurement (`--num-disks`), not a result.
 fn disks(ground: &Ground) -> Advice {
-    let disks = match ground.header.request() {
-        Request::Calibrate(request) => request.num_disks,
-        _ => 1,
-    };
+    #[derive(Deserialize)]
+    struct Asked {
+        num_disks: u32,
+    }
+    let asked: Option<Asked> = ground.header.invocation.asked("calibrate");
+    let disks = asked.map_or(1, |asked| asked.num_disks);
     Advice {
         value: Some(disks.to_string()),
         derivation: "the value of --num-disks: not measured, with no effect on the figures".into(),

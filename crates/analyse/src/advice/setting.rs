@@ -1,8 +1,8 @@
 //! The advice on one setting: its types, what it is based on, and what the products' files share.
 
 use super::plan_crossing::PlanTest;
-use crate::request::Header;
 use crate::{Answer, AtLoad, Calibration, Estimate, Interval, Limits};
+use rigel_model::record::journal::Header;
 use rigel_model::{Bytes, Coordinates, Nanos, Target, shell_path, shell_word};
 use serde::Serialize;
 use std::path::Path;

@@ -2,9 +2,11 @@
 
 use super::difference::Figure;
 use super::over_time::OverTime;
+use crate::plan::SqlTerms;
 use crate::point::standstill::PointStalls;
 use crate::point::summary::PointSummary;
-use crate::request::Header;
+use rigel_model::record::journal::Header;
+use rigel_model::{Bytes, Mix, Pattern};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -70,6 +72,37 @@ impl Scope {
 }
 
 impl Term {
+    /// The size of an I/O of this scope.
+    pub fn size(scope: Scope, bytes: u32) -> Self {
+        let name = if scope == Scope::Large {
+            "size of a large I/O"
+        } else {
+            "size of a small I/O"
+        };
+        Self::deciding(scope, name, &Bytes(bytes.into()))
+    }
+
+    /// Reads and writes, and the blocks to visit.
+    pub fn work(mix: Mix, pattern: Pattern) -> Vec<Self> {
+        vec![
+            Self::deciding(Scope::All, "share of writes", &mix.writes.exact()),
+            Self::deciding(Scope::All, "pattern", &pattern),
+        ]
+    }
+
+    /// The work of database sessions, which replaces mix and pattern.
+    pub fn sessions(SqlTerms { work, .. }: SqlTerms) -> Vec<Self> {
+        vec![
+            Self::deciding(Scope::All, "pattern", &work),
+            Self::deciding(Scope::All, "tables", &work.tables),
+        ]
+    }
+
+    /// The work of sessions, if there are any, else of raw I/O.
+    pub fn work_of(sql: Option<SqlTerms>, mix: Mix, pattern: Pattern) -> Vec<Self> {
+        sql.map_or_else(|| Self::work(mix, pattern), Self::sessions)
+    }
+
     /// True if the request decides it, and not the server that was found.
     pub fn is_requested(&self) -> bool {
         !self.name.starts_with("server") && self.name != "buffer cache"

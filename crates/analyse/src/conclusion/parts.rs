@@ -2,9 +2,9 @@
 
 use crate::figures::quantity;
 use crate::point::summary::PointSummary;
-use crate::request::Header;
 use crate::search::run_checks::is_throttled;
 use crate::search::shape::CurveShape;
+use rigel_model::record::journal::Header;
 use rigel_model::{Finding, FindingName, Severity};
 use serde::Serialize;
 use std::fmt::Write;
@@ -35,17 +35,17 @@ pub enum Status {
 
 /// What a conclusion adds to the main sentence.
 #[derive(Default)]
-pub(super) struct Objections {
+pub struct Objections {
     /// A property of the storage that the reader must know: a throttle, a long tail.
-    pub(super) caution: Option<String>,
+    pub caution: Option<String>,
     /// A bound that was not kept, or operations that failed.
-    pub(super) failure: Option<String>,
+    pub failure: Option<String>,
 }
 
 impl Objections {
     /// Builds the conclusion: `found`, then the objections, then the first warning. `warnings` must
     /// be in order of importance.
-    pub(super) fn conclude(&self, found: &str, warnings: &[&Finding]) -> Conclusion {
+    pub fn conclude(&self, found: &str, warnings: &[&Finding]) -> Conclusion {
         let mut sentence = found.to_string();
         for objection in [&self.caution, &self.failure].into_iter().flatten() {
             let _ = write!(sentence, " {objection}");
@@ -98,7 +98,7 @@ impl Objections {
 /// The warnings that a conclusion names: first those of the run as a whole, then those of its
 /// points, then those of the checks before the run. Failed operations are left out, as they have a
 /// sentence of their own.
-pub(super) fn warnings<'a>(
+pub fn warnings<'a>(
     header: &'a Header,
     of_run: &'a [Finding],
     points: &'a [PointSummary],
@@ -110,7 +110,7 @@ pub(super) fn warnings<'a>(
 }
 
 /// The sentence of finding `cap` if the cap is a throttle; a fully busy device is normal.
-pub(super) fn throttle(
+pub fn throttle(
     findings: &[Finding],
     points: &[PointSummary],
     shape: &CurveShape,
@@ -123,13 +123,13 @@ pub(super) fn throttle(
 }
 
 /// The finding of this name as a sentence.
-pub(super) fn sentence_of(name: FindingName, findings: &[Finding]) -> Option<String> {
+pub fn sentence_of(name: FindingName, findings: &[Finding]) -> Option<String> {
     let finding = findings.iter().find(|finding| finding.is(name))?;
     Some(format!("{}.", quantity::capital(&finding.what)))
 }
 
 /// Says that I/Os failed, if any did.
-pub(super) fn failures(points: &[PointSummary]) -> Option<String> {
+pub fn failures(points: &[PointSummary]) -> Option<String> {
     let failed = points
         .iter()
         .flat_map(|point| &point.findings)

@@ -1,10 +1,10 @@
 //! The conclusion of a series of rounds: its verdict and rating.
 
 use super::parts::{Conclusion, Status};
-use crate::request::Header;
 use crate::series::soak::SoakResult;
 use crate::series::types::{Predictability, SeriesClass};
 use rigel_model::Severity;
+use rigel_model::record::journal::Header;
 
 impl SoakResult {
     /// The conclusion of a series; `header` is its journal's header.

@@ -11,11 +11,9 @@
 
 use super::answer::Answer;
 use super::keeps::{JudgedStream, StorageLoad, TimeAlone, exponential_us, keeps};
-use super::objectives::assumed;
-use crate::conclusion::{objective_in_words, objective_of_stream};
+use super::stream_objective::{StreamObjective, assumed, objective_in_words, objective_of_stream};
 use crate::figures::confidence::Estimate;
 use crate::figures::quantity::{listed, mb_per_second, per_second, rounded_percent};
-use crate::request::StreamObjective;
 use crate::search::at_load::AtLoad;
 use crate::search::calibration::{Calibration, LogWrites};
 use rigel_model::{Bytes, Demand, DemandInterval, DemandKind, DemandStream, Moment, Step};

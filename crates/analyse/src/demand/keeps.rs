@@ -14,7 +14,7 @@
 //!   highest throughput if a limit makes that longer; `u` is the part of the storage that is used.
 
 use super::answer::Answer;
-use crate::conclusion::objective_in_words;
+use super::stream_objective::objective_in_words;
 use crate::figures::confidence::Estimate;
 use crate::figures::quantity::{per_second, time};
 use crate::point::backlog::RateMet;

@@ -1,6 +1,5 @@
 //! Which kind of reads a source means that gives only their mean size.
 
-use crate::request::BLOCK_ASSUMED;
 use rigel_model::DemandKind;
 
 /// Reads of up to this many blocks on average are random reads.
@@ -15,3 +14,7 @@ pub(super) fn reads_of(bytes: Option<f64>) -> DemandKind {
         DemandKind::RandomReads
     }
 }
+
+/// Size of a block where the demand does not say it: that of PostgreSQL and of most Oracle
+/// databases.
+pub const BLOCK_ASSUMED: u32 = 8 << 10;

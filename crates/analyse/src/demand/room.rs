@@ -7,12 +7,12 @@
 //! are compared by their bytes. Log writes wait for each other and not for a share of the
 //! throughput, so the sum over kinds leaves them out.
 
+use super::watch_request::{ServedStream, StorageServes};
 use super::watched_types::{StorageRoom, StreamRoom, WatchedSource, WatchedStream};
+use crate::figures::quantity::multiple;
 use crate::figures::quantity::{mb_per_second, per_second};
-use crate::request::{ServedStream, StorageServes};
 use crate::search::at_load::AtLoad;
 use crate::search::calibration::Calibration;
-use crate::search::fit::rounded;
 use rigel_model::DemandKind;
 
 impl StorageServes {
@@ -124,7 +124,7 @@ fn of_stream(
     let sentence = format!(
         "{verb} {asked} of the {of} of {} that this storage serves{within}: room for {} times",
         kind.words(),
-        rounded(1.0 / used)
+        multiple(1.0 / used)
     );
     Some(StreamRoom {
         kind,

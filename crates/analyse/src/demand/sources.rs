@@ -10,8 +10,8 @@ use super::watched_demand::WatchDemands;
 use crate::figures::quantity::count;
 use crate::point::sql::SqlSummary;
 use crate::point::summary::{PointSummary, summarise};
-use crate::request::Run;
 use rigel_model::record::imported::{Figures, Imported, ImportedSeries};
+use rigel_model::record::journal::Run;
 use rigel_model::record::{End, PointRecord, Window};
 use rigel_model::{
     Demand, DemandInterval, DemandKind, DemandOperations, DemandStream, Finding, FindingName, Kind,

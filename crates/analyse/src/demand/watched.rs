@@ -4,6 +4,7 @@
 //! Output: a [`WatchResult`].
 
 use super::room::room;
+use super::watch_request::WatchRequest;
 use super::watched_demand::{is_short, not_short, of_counters};
 use super::watched_streams::{SeenStream, of_disk};
 use super::watched_types::{
@@ -11,7 +12,6 @@ use super::watched_types::{
 };
 use crate::figures::quantity::{counted, lasting, listed, percent};
 use crate::point::summary::latency;
-use crate::request::WatchRequest;
 use crate::series::soak::SoakResult;
 use rigel_model::record::imported::{Counted, ImportedSeries};
 use rigel_model::record::{DiskInterval, Latencies, WatchedInterval};
@@ -466,7 +466,7 @@ fn findings(own: &OwnCost, missing: f64, request: &WatchRequest) -> Vec<Finding>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::{ServedStream, StorageServes, WatchedDisk};
+    use crate::demand::watch_request::{ServedStream, StorageServes, WatchedDisk};
     use rigel_model::record::{DatabaseInterval, TracedRequests};
     use rigel_model::{Counters, DemandKind};
     use std::collections::BTreeMap;

@@ -3,10 +3,10 @@
 //! Input: intervals, one after the other, so that a journal of weeks is never in memory as a whole.
 //! Output: [`Demand`]s.
 
+use super::watch_request::WatchRequest;
 use super::watched_counters::{CounterChange, of_database};
 use super::watched_streams::{SeenStream, demand_stream, of_disk};
-use crate::request::Header;
-use crate::request::{Request, WatchRequest};
+use rigel_model::record::journal::Header;
 use rigel_model::record::{DatabaseInterval, WatchedInterval};
 use rigel_model::{Demand, DemandInterval, Moment, Nanos};
 
@@ -54,9 +54,10 @@ pub struct WatchDemands {
 impl WatchDemands {
     /// Adds an interval of the journal with this header.
     pub fn add(&mut self, header: &Header, interval: &WatchedInterval) {
-        let Request::Watch(request) = header.request() else {
+        let Some(request) = header.invocation.asked::<WatchRequest>("watch") else {
             return;
         };
+        let request = &request;
         self.every = request.every;
         let begin: Option<Moment> = interval.started.parse().ok();
         let taken = |seconds: f64, streams: &[SeenStream]| DemandInterval {

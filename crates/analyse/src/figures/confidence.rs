@@ -124,7 +124,7 @@ impl Confidence {
 /// Minimum number of windows with operations for the interval of a mean. Windows without any differ
 /// from it by nothing: the error of a mean of three operations in forty windows would be that of
 /// forty figures, and that of one window's operations would be 0.
-pub(crate) const WINDOWS_FOR_MEAN: usize = 10;
+pub const WINDOWS_FOR_MEAN: usize = 10;
 
 /// The mean of operations from the sums and counts of windows; `None` if too few windows have any.
 fn mean_of_operations(sums: &[f64], counts: &[f64]) -> Option<Mean> {

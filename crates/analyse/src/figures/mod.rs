@@ -3,9 +3,9 @@
 //! Input: numbers, such as the operations of each window. Output: means, quantiles and medians with
 //! their error, checks of a bound, and numbers as text. This folder imports no other of `analyse`.
 
-pub(super) mod confidence;
+pub mod confidence;
 pub mod modes;
-pub(super) mod quantile;
+pub mod quantile;
 pub mod quantity;
-pub(super) mod robust;
-pub(super) mod statistics;
+pub mod robust;
+pub mod statistics;

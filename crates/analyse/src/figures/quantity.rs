@@ -274,6 +274,22 @@ pub fn rounded_length(seconds: f64) -> String {
     }
 }
 
+/// A multiple with as many digits as it is worth: `0.25`, `2.71`, `13`.
+pub fn multiple(value: f64) -> String {
+    let decimals = match value {
+        ..1.0 => 3,
+        ..10.0 => 2,
+        ..100.0 => 1,
+        _ => 0,
+    };
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').into()
+    } else {
+        text
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,24 +3,28 @@
 //! Input: a request in the terms of its method. Output: the points to run, in order, and their
 //! expected number and duration. A plan opens nothing, measures nothing and reads no clock.
 
-pub mod calibrate;
-pub mod curve;
-mod fit;
-pub mod layers;
-pub mod lun;
-pub mod orion;
-mod precondition;
 pub mod ranks;
-mod reread;
-mod search;
+pub mod search;
+pub mod sessions;
 pub mod soak;
-mod visits;
+pub mod visits;
 
 use crate::PointSummary;
-use crate::request::SqlTerms;
-use orion::{SIZE_KB_MAX, VolumeShape};
 use rigel_model::{Bound, Bytes, Coordinates, Error, KIB, Point, Ratio, SqlWork, Tables, Target};
+pub use sessions::{SqlStop, SqlTerms};
 use std::fmt::Debug;
+
+/// Maximum size of an I/O, in KB.
+pub const SIZE_KB_MAX: u32 = 1024 * 1024;
+
+/// The shape of the volume, which determines where sequential streams begin.
+#[derive(Debug, Clone, Copy)]
+pub struct VolumeShape<'a> {
+    /// Start of each member in the volume, in bytes, ascending; used only for a concatenation.
+    pub member_starts: &'a [u64],
+    /// Bytes of the volume that operations can reach.
+    pub usable: u64,
+}
 
 /// What the request of a verb says about its points. The defaults are those of a verb that measures
 /// nothing by itself.
@@ -136,7 +140,7 @@ fn check_sizes(sizes: Vec<u32>, largest: u64) -> Result<(), Error> {
 
 /// Refuses sessions on a target without tables: their positions would not be those of the
 /// target. Refuses tables of more blocks than can be counted.
-pub(crate) fn check_sessions(work: SqlWork, target: &Target) -> Result<(), Error> {
+pub fn check_sessions(work: SqlWork, target: &Target) -> Result<(), Error> {
     let damaged = "the journal is damaged, or of another version";
     if !matches!(target, Target::Sql(_)) {
         let what = format!("this run has sessions of a database, and '{target}' is none");
@@ -160,52 +164,11 @@ pub(crate) fn check_sessions(work: SqlWork, target: &Target) -> Result<(), Error
     work.check()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::curve::tests::request as curve;
-    use crate::request::{CurveRequest, Loads, Request};
-    use rigel_model::{Dbms, SqlTarget, VerbRequest};
-
-    #[test]
-    fn sessions_work_on_a_database_whose_blocks_can_be_counted() {
-        let database = Target::Sql(SqlTarget {
-            dbms: Dbms::Postgres,
-            urls: Vec::new(),
-            private_in: None,
-            private: None,
-        });
-        let request = |change: &dyn Fn(&mut CurveRequest)| {
-            let mut curve = curve(Loads::Depths(vec![1]));
-            change(&mut curve);
-            Request::Curve(curve)
-        };
-        assert_eq!(request(&|_| ()).check(&database), Ok(()));
-        assert_eq!(
-            request(&|curve| curve.sql = None).check(&Target::Null { bytes: Bytes(0) }),
-            Ok(())
-        );
-        let refused = |request: &Request, target: &Target, why: &str| {
-            let error = request.check(target).unwrap_err().to_string();
-            assert!(error.contains(why), "{why}: {error}");
-        };
-        refused(
-            &request(&|_| ()),
-            &Target::Null { bytes: Bytes(0) },
-            "sessions of a database",
-        );
-        for (schemas, scale) in [(u32::MAX, u64::MAX), (2, 1 << 63), (0, 10_000), (1, 0)] {
-            let odd = request(&|curve| {
-                let tables = &mut curve.sql.as_mut().unwrap().work.tables;
-                (tables.schemas, tables.scale) = (schemas, scale);
-            });
-            refused(
-                &odd,
-                &database,
-                &format!("{schemas} tables of {scale} blocks"),
-            );
-        }
-        let odd = request(&|curve| curve.sql.as_mut().unwrap().work.read_rows = 10_001);
-        refused(&odd, &database, "an operation of 10001 rows");
+/// The least common multiple, as far as it can be counted.
+pub fn least_common_multiple(a: u64, b: u64) -> u64 {
+    let (mut divisor, mut rest) = (a, b);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
     }
+    a.saturating_mul(b / divisor.max(1))
 }

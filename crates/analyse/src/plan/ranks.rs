@@ -57,20 +57,16 @@ pub fn of_rank(point: &Point, rank: u32, size: u32, usable: u64) -> Option<Point
 
 /// The load of each rank in the rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LoadOfEach {
+pub struct LoadOfEach {
     /// Outstanding I/Os, or the in-flight limit.
-    pub(super) depth: u32,
+    pub depth: u32,
     /// Offered operations per second; 0 in a closed loop.
-    pub(super) rate_per_s: u64,
+    pub rate_per_s: u64,
 }
 
 /// The next point of the rounds after those in `done`, at `load`; `None` if they are complete, or
 /// if there is only one rank. Once begun, all rounds have the load of the first.
-pub(super) fn next(
-    size: u32,
-    load: Option<LoadOfEach>,
-    done: &[PointSummary],
-) -> Option<Coordinates> {
+pub fn next(size: u32, load: Option<LoadOfEach>, done: &[PointSummary]) -> Option<Coordinates> {
     let begun = done.iter().find_map(|point| match point.coordinates {
         Coordinates::Hosts {
             depth, rate_per_s, ..
@@ -93,17 +89,13 @@ pub(super) fn next(
 }
 
 /// Number of points of all rounds.
-pub(super) fn points_expected(size: u32) -> usize {
+pub fn points_expected(size: u32) -> usize {
     steps(size).len() * ROUNDS as usize
 }
 
 /// The next point after those in `done` at which one of `size` ranks offers I/Os per second, with an
 /// in-flight limit, beside the others; `None` if they are complete, or if there is only one rank.
-pub(super) fn next_beside(
-    size: u32,
-    offered: (u64, u32),
-    done: &[PointSummary],
-) -> Option<Coordinates> {
+pub fn next_beside(size: u32, offered: (u64, u32), done: &[PointSummary]) -> Option<Coordinates> {
     if size < 2 {
         return None;
     }
@@ -114,7 +106,7 @@ pub(super) fn next_beside(
 }
 
 /// Of those points, the one with the most outstanding I/Os.
-pub(super) fn most_beside(size: u32, offered: (u64, u32)) -> Option<Coordinates> {
+pub fn most_beside(size: u32, offered: (u64, u32)) -> Option<Coordinates> {
     let depth = DEPTHS_OF_NEIGHBOURS
         .into_iter()
         .max()
@@ -123,7 +115,7 @@ pub(super) fn most_beside(size: u32, offered: (u64, u32)) -> Option<Coordinates>
 }
 
 /// The rank with the fixed rate is the last, since rank 0 has the run to conduct.
-fn beside(
+pub fn beside(
     size: u32,
     (rate_per_s, in_flight_max): (u64, u32),
     depth: u32,
@@ -139,7 +131,7 @@ fn beside(
 }
 
 /// Number of points at which one rank is beside the others.
-pub(super) fn points_beside() -> usize {
+pub fn points_beside() -> usize {
     DEPTHS_OF_NEIGHBOURS.len() * ROUNDS as usize
 }
 
@@ -163,7 +155,7 @@ fn steps(size: u32) -> Vec<ActiveRanks> {
 
 /// The closed loop with the most operations per second of small I/O among `done`, or else the
 /// highest offered rate, divided among `size` ranks.
-pub(super) fn fullest(size: u32, done: &[PointSummary]) -> Option<LoadOfEach> {
+pub fn fullest(size: u32, done: &[PointSummary]) -> Option<LoadOfEach> {
     let of = |step: Step| {
         let points = done.iter().filter(move |point| point.step() == step);
         points.filter_map(|point| {
@@ -189,8 +181,6 @@ pub(super) fn fullest(size: u32, done: &[PointSummary]) -> Option<LoadOfEach> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::curve::tests::request;
-    use crate::request::{CalibrateRequest, Loads};
     use ActiveRanks::{All, First, Only};
 
     #[test]
@@ -212,80 +202,5 @@ mod tests {
                 .chain([All])
                 .collect::<Vec<_>>()
         );
-    }
-
-    #[test]
-    fn ranks_share_a_rate_and_read_blocks_of_their_own() {
-        let usable = 1 << 30;
-        let request = CalibrateRequest::DEFAULT;
-        let at = |coordinates| request.point(coordinates, usable, 7);
-        let rate = at(Coordinates::Rate {
-            rate_per_s: 900,
-            in_flight_max: 64,
-            large_beside: 0,
-        });
-        let parts: Vec<Point> = (0..3)
-            .filter_map(|rank| of_rank(&rate, rank, 3, usable))
-            .collect();
-        let rates: Vec<Load> = parts.iter().map(|part| part.streams[0].load).collect();
-        let each =
-            |load: &Load| matches!(load, Load::Open { rate, .. } if (*rate - 300.0).abs() < 1e-9);
-        assert!(rates.len() == 3 && rates.iter().all(each), "{rates:?}");
-        assert_ne!(parts[0].seed, parts[1].seed);
-        let stream = at(Coordinates::Stream);
-        let start = |rank| of_rank(&stream, rank, 4, usable).unwrap().streams[0].pattern;
-        assert_eq!(start(0), Pattern::Sequential { start: 0 });
-        assert_eq!(start(3), Pattern::Sequential { start: 768 });
-    }
-
-    #[test]
-    fn one_rank_keeps_its_rate_while_its_neighbours_climb() {
-        assert_eq!(next_beside(1, (500, 64), &[]), None);
-        let first = next_beside(3, (500, 64), &[]).unwrap();
-        assert_eq!(first, beside(3, (500, 64), 0, 1));
-        assert_eq!(first.active_ranks(), Only(2));
-        let mut request = request(Loads::Depths(vec![1]));
-        request.sql = None;
-        let point = request.point(beside(3, (500, 64), 16, 1), 1 << 30, 7);
-        assert_eq!(point.coordinates.active_ranks(), All);
-        let loads = |rank| -> Vec<Load> {
-            let own = of_rank(&point, rank, 3, 1 << 30).unwrap();
-            own.streams.iter().map(|stream| stream.load).collect()
-        };
-        assert_eq!(loads(0), [Load::Closed { depth: 16 }]);
-        assert_eq!(loads(1), loads(0));
-        let own = loads(2);
-        assert!(
-            matches!(own[..], [Load::Open { rate, .. }] if (rate - 500.0).abs() < 1e-9),
-            "{own:?}"
-        );
-    }
-
-    #[test]
-    fn in_rounds_those_that_wait_measure_nothing_and_the_others_have_their_own_load() {
-        let request = CalibrateRequest::DEFAULT;
-        let point = |active, rate_per_s| {
-            let at = Coordinates::Hosts {
-                active,
-                depth: 8,
-                rate_per_s,
-                round: 1,
-            };
-            request.point(at, 1 << 30, 7)
-        };
-        let active = |point: &Point| -> Vec<u32> {
-            (0..4)
-                .filter(|rank| of_rank(point, *rank, 4, 1 << 30).is_some())
-                .collect()
-        };
-        assert_eq!(active(&point(First(2), 0)), [0, 1]);
-        assert_eq!(active(&point(Only(3), 0)), [3]);
-        assert_eq!(active(&point(All, 0)), [0, 1, 2, 3]);
-        let own = of_rank(&point(All, 100), 1, 4, 1 << 30).unwrap();
-        assert!(
-            matches!(own.streams[0].load, Load::Open { rate, .. } if (rate - 100.0).abs() < 1e-9)
-        );
-        let closed = of_rank(&point(All, 0), 1, 4, 1 << 30).unwrap();
-        assert_eq!(closed.streams[0].load, Load::Closed { depth: 8 });
     }
 }

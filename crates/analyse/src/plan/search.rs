@@ -4,39 +4,39 @@
 use rigel_model::{ActiveRanks, Coordinates, Nanos, Ratio, WarmUp};
 
 /// The class of small I/O, which the results are about.
-pub(super) const SMALL: &str = "small";
+pub const SMALL: &str = "small";
 /// The class of large I/O.
-pub(super) const LARGE: &str = "large";
+pub const LARGE: &str = "large";
 /// The class of small I/O of the ranks beside one whose figures are asked for.
-pub(super) const NEIGHBOURS: &str = "neighbours";
+pub const NEIGHBOURS: &str = "neighbours";
 
 /// Width of a window: short, so that a few seconds have enough windows for an interval.
-pub(super) const WINDOW: Nanos = Nanos::from_millis(100);
+pub const WINDOW: Nanos = Nanos::from_millis(100);
 
 /// Minimum number of windows of a precise point: with fewer, an interval that is narrow by chance
 /// would end it.
-pub(super) const WINDOWS_MIN: u64 = 20;
+pub const WINDOWS_MIN: u64 = 20;
 
 /// Warm-up before each measurement: long enough to see whether throughput is steady.
-pub(super) const WARM_UP: WarmUp = WarmUp {
+pub const WARM_UP: WarmUp = WarmUp {
     least: Nanos::from_millis(300),
     most: Nanos::from_secs(2),
 };
 
 /// The state of a search for the maximum throughput.
-pub(super) struct Climb {
+pub struct Climb {
     /// The depth to measure next; `None` if throughput no longer rises or the maximum depth is
     /// reached.
-    pub(super) wanted: Option<u32>,
+    pub wanted: Option<u32>,
     /// The maximum throughput so far.
-    pub(super) best: f64,
+    pub best: f64,
     /// Number of depths measured so far.
-    pub(super) tried: usize,
+    pub tried: usize,
 }
 
 /// Searches from depth 1 by `deeper`, up to `most`, until `patience` consecutive depths gained no
 /// more than `precision`; `iops` returns the measured rate at a depth.
-pub(super) fn climb(
+pub fn climb(
     precision: Ratio,
     patience: u32,
     most: u32,
@@ -73,12 +73,12 @@ pub(super) fn climb(
 }
 
 /// Doubles the depth.
-pub(super) fn doubled(depth: u32) -> u32 {
+pub fn doubled(depth: u32) -> u32 {
     depth * 2
 }
 
 /// The seed of a point: it differs between points, and between runs.
-pub(super) fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
+pub fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
     let (small, large) = coordinates.small_and_large();
     let (which, value) = match coordinates {
         Coordinates::Cell { .. } => (0, 0),

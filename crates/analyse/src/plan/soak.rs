@@ -5,9 +5,9 @@
 //! number is its index in the timetable; a missing number is a skipped round.
 
 use super::search::{SMALL, seed_of};
-use super::{Plan, check_sizes};
+use super::{Plan, SqlTerms, check_sizes};
 use crate::PointSummary;
-use crate::request::{SoakRequest, SqlTerms};
+use crate::series::soak_request::SoakRequest;
 use rigel_model::{Coordinates, Error, Nanos, Pattern, Point, Ratio, Stream, Until, WarmUp};
 
 /// Number of windows of a round of maximum duration: enough to see its course, few enough for weeks

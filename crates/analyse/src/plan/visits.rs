@@ -23,18 +23,18 @@ const LONGER_BY: u64 = 4;
 
 /// How a point's time is divided into visits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Visits {
+pub struct Visits {
     /// Minimum measured time of each.
-    pub(super) length: Nanos,
+    pub length: Nanos,
     /// Minimum number.
-    pub(super) least: usize,
+    pub least: usize,
     /// Maximum number.
-    pub(super) most: usize,
+    pub most: usize,
 }
 
 impl Visits {
     /// Visits to a point that is measured for `least` to `most` in all.
-    pub(super) fn of(least: Nanos, most: Nanos) -> Self {
+    pub fn of(least: Nanos, most: Nanos) -> Self {
         let count = least.0.div_ceil(LENGTH_MAX.0).max(VISITS_MIN);
         // Whole windows.
         let length = Nanos(least.0.div_ceil(count).div_ceil(WINDOW.0) * WINDOW.0).max(LENGTH_MIN);
@@ -48,13 +48,13 @@ impl Visits {
     }
 
     /// When the first visit to a point ends.
-    pub(super) fn until(self) -> Until {
+    pub fn until(self) -> Until {
         Until::Elapsed(self.length)
     }
 
     /// The point to visit next, of those `wanted`, so that each has `count` visits: one with the
     /// fewest so far, in an order that the seed decides.
-    pub(super) fn next(
+    pub fn next(
         done: &[PointSummary],
         count: usize,
         seed: u64,
@@ -71,7 +71,7 @@ impl Visits {
 
     /// A further visit to one of the points `wanted` whose rate is known less well than to within
     /// `precision`. None gets its second further visit before all have had their first.
-    pub(super) fn next_extra(
+    pub fn next_extra(
         self,
         done: &[PointSummary],
         precision: Ratio,
@@ -95,7 +95,7 @@ impl Visits {
     /// The point on a volume of `usable` bytes as it is measured at its next visit: with other
     /// random choices and another start than before, and with a warm-up as long as its operations
     /// need, if it was visited before.
-    pub(super) fn again(mut point: Point, usable: u64, done: &[PointSummary], seed: u64) -> Point {
+    pub fn again(mut point: Point, usable: u64, done: &[PointSummary], seed: u64) -> Point {
         let Some(before) = done
             .iter()
             .find(|before| before.coordinates == point.coordinates)

@@ -7,7 +7,7 @@ use super::summary::{PointSummary, RankClasses, summarise};
 use rigel_model::record::RankLines;
 
 /// Adds the classes of each rank that measured this point, all visits together.
-pub(crate) fn add_ranks(point: &mut PointSummary, lines: &RankLines) {
+pub fn add_ranks(point: &mut PointSummary, lines: &RankLines) {
     let parts = lines.of_each_rank(point.coordinates).into_iter();
     let classes = parts.map(|(rank, record)| RankClasses {
         rank,

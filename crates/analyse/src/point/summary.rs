@@ -956,8 +956,9 @@ fn witness_warning(witness: DeviceBytes, cell: Coordinates) -> Option<Finding> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use rigel_model::record::{Coverage, CoverageMap, KindRecord, OperationTimes, Recorder};
-    use rigel_model::{Coordinates, Nanos, Outcome, SqlWork, Tables, Think};
+    pub(crate) use crate::examples::reads_of_a_millisecond as record;
+    use rigel_model::record::Coverage;
+    use rigel_model::{Nanos, SqlWork, Tables, Think};
 
     #[test]
     fn the_relaxation_time_is_that_of_a_queue_near_saturation() {
@@ -972,61 +973,6 @@ pub(crate) mod tests {
         assert_eq!(trend(-0.4), "fell by 40 % from start to end");
         assert_eq!(trend(-1.36), "fell from 1.7 times its mean to 0.3 times");
         assert_eq!(trend(2.6), "rose from 0.0 times its mean to 2.3 times");
-    }
-
-    /// A point of 10 s with one operation after the other of 1 ms, on every block of a small volume
-    /// in turn.
-    pub(crate) fn record() -> PointRecord {
-        let mut recorder = Recorder::new(false, &[Kind::Read], std::sync::Arc::default());
-        recorder.measure_from(Nanos(0));
-        let map = CoverageMap::new(100);
-        for i in 0..10_000 {
-            let due = Nanos::from_millis(i);
-            let done = due.plus(Nanos::from_millis(1));
-            recorder.record(
-                Kind::Read,
-                OperationTimes {
-                    due,
-                    start: due,
-                    done,
-                },
-                Outcome::Done,
-            );
-            map.touch(i % 100);
-        }
-        let mut stream = StreamRecord {
-            sql: None,
-            name: "small".into(),
-            length: 8192,
-            loads: vec![Load::Closed { depth: 1 }],
-            patterns: vec![Pattern::Uniform],
-            kinds: vec![KindRecord {
-                kind: Kind::Read,
-                windows: Vec::new(),
-            }],
-            unserved: Vec::new(),
-            drained: 0,
-            censored: None,
-            delay: None,
-            warm_up_done: 0,
-            coverage: map.read(),
-        };
-        recorder.merge_into(&mut stream);
-        PointRecord {
-            coordinates: Coordinates::cell(1, 0),
-            started: String::new(),
-            warm_up: Nanos(0),
-            measured: Nanos::from_secs(10),
-            end: End::Complete,
-            cpu: Nanos::from_millis(50),
-            cpus: 1,
-            window: rigel_model::record::WINDOW,
-            asked: None,
-            streams: vec![stream],
-            samples: Vec::new(),
-            merge: None,
-            visits: Vec::new(),
-        }
     }
 
     fn names(record: &PointRecord) -> Vec<String> {

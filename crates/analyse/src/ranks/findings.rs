@@ -5,7 +5,7 @@ use super::host::{HostFigures, HostsAtLoad};
 use super::loads::RankLoads;
 use crate::figures::quantity::{count, time};
 use crate::point::summary::summarise;
-use crate::request::Run;
+use rigel_model::record::journal::Run;
 use rigel_model::record::{RankFacts, RankGroup, RankLost};
 use rigel_model::{Finding, FindingName};
 

@@ -1,6 +1,6 @@
 //! The points of a run with ranks by load: several visits or rounds of one load together.
 
-use crate::request::Run;
+use rigel_model::record::journal::Run;
 use rigel_model::record::{PointRecord, RankedPoint, StreamRecord, visits};
 use rigel_model::{ActiveRanks, Coordinates, Step};
 use std::collections::BTreeMap;

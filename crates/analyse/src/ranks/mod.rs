@@ -4,13 +4,13 @@
 //! load, and findings. docs/methods/ranks-figures.md defines every figure. Nothing here is a mean of
 //! percentiles: histograms were added, window by window, over the time in which all ranks measured.
 
-mod facts;
-mod findings;
-mod host;
-mod loads;
-mod neighbours;
-mod rounds;
-mod soak_hosts;
+pub mod facts;
+pub mod findings;
+pub mod host;
+pub mod loads;
+pub mod neighbours;
+pub mod rounds;
+pub mod soak_hosts;
 
 pub use facts::FactDifference;
 pub use host::{HostFigures, HostsAtLoad};
@@ -20,8 +20,8 @@ pub(crate) use soak_hosts::SoakHostsReader;
 pub use soak_hosts::{SoakHost, SoakHosts};
 
 use crate::point::summary::summarise_within;
-use crate::request::Run;
 use loads::RankLoads;
+use rigel_model::record::journal::Run;
 use rigel_model::record::{RankGroup, RankLost, visits};
 use rigel_model::{Coordinates, Finding, Target};
 use serde::Serialize;

@@ -310,7 +310,7 @@ fn unseen_interval(points: &[PointSummary]) -> Option<f64> {
 }
 
 /// The figures at the knee, with the throughput of the plateau. A plateau of one load is that load.
-pub(crate) fn at_plateau(at: AtLoad, plateau: &Plateau) -> AtLoad {
+pub fn at_plateau(at: AtLoad, plateau: &Plateau) -> AtLoad {
     if plateau.from >= plateau.to {
         return at;
     }

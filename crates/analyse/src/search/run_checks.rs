@@ -189,7 +189,7 @@ impl CacheTest {
 }
 
 /// Warnings and notes about a run as a whole.
-pub(super) fn warnings(
+pub fn warnings(
     records: &[PointRecord],
     points: &[PointSummary],
     curve: &CurveShape,
@@ -216,7 +216,7 @@ pub(super) fn warnings(
 
 /// Warnings and notes about a matrix as a whole: credit that ran out, stalls, and a cap of small
 /// loads without large ones.
-pub(super) fn warnings_of_matrix(
+pub fn warnings_of_matrix(
     records: &[PointRecord],
     points: &[PointSummary],
     shape: &CurveShape,
@@ -231,7 +231,7 @@ pub(super) fn warnings_of_matrix(
 
 /// Warns of stalls: of operations that took far longer than their point's p99, and of those that
 /// the windows show.
-pub(super) fn stalled(records: &[PointRecord], points: &[PointSummary]) -> Option<Finding> {
+pub fn stalled(records: &[PointRecord], points: &[PointSummary]) -> Option<Finding> {
     let in_windows = repeated(points);
     let what = match (longest(records, points), in_windows) {
         (Some(longest), Some(repeated)) => format!("{longest}; {repeated}"),
@@ -490,7 +490,7 @@ fn drifted(points: &[PointSummary]) -> Option<Finding> {
 }
 
 /// Warns if throughput at the same load varied between visits by more than chance.
-pub(super) fn varied(variation: Variation) -> Option<Finding> {
+pub fn varied(variation: Variation) -> Option<Finding> {
     (variation.is_significant() && variation.share > DRIFT).then(|| {
         Finding::warning(
             FindingName::Drift,

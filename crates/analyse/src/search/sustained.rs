@@ -58,7 +58,7 @@ impl Sustained {
 
     /// The same, with a closed loop whose throughput is that of `maximum` if its depth is on the
     /// curve's plateau: which of the plateau's depths had the highest is chance. It is never higher.
-    pub(super) fn at_most(self, maximum: Option<AtLoad>, curve: &CurveShape) -> Self {
+    pub fn at_most(self, maximum: Option<AtLoad>, curve: &CurveShape) -> Self {
         let closed = self.closed.map(|at| {
             let plateau = curve.knee.map(|knee| knee.plateau.from..=knee.plateau.to);
             let is_level = plateau.is_some_and(|depths| depths.contains(&f64::from(at.depth)));
@@ -70,7 +70,7 @@ impl Sustained {
     }
 
     /// Warns of a rate that was served above one that was not.
-    pub(super) fn contradiction(&self) -> Option<Finding> {
+    pub fn contradiction(&self) -> Option<Finding> {
         let (broken, above) = self.broken_rate.zip(self.contradicting_rate)?;
         let bracket = Bracket::of([(broken, BoundVerdict::Broken), (above, BoundVerdict::Kept)]);
         bracket.contradiction(|rate| format!("{} per second", count(rate as f64)))

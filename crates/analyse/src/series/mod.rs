@@ -3,20 +3,21 @@
 //! Input: records of rounds, imported figures, objectives. Output: how predictable throughput and
 //! latency are, what changed when, which objectives were met, and the verdict.
 
-pub(super) mod budget;
-pub(super) mod calendar;
-pub(super) mod causes;
-pub(super) mod change_points;
-pub(super) mod episodes;
-pub(super) mod fixed_work;
-pub(super) mod host_shift;
-pub(super) mod imported;
-mod log_series;
-mod noise;
-pub(super) mod predictability;
-pub(super) mod rounds;
-mod segments;
-pub(super) mod series_figures;
-pub(super) mod soak;
-pub(super) mod types;
-mod verdict;
+pub mod budget;
+pub mod calendar;
+pub mod causes;
+pub mod change_points;
+pub mod episodes;
+pub mod fixed_work;
+pub mod host_shift;
+pub mod imported;
+pub mod log_series;
+pub mod noise;
+pub mod predictability;
+pub mod rounds;
+pub mod segments;
+pub mod series_figures;
+pub mod soak;
+pub mod soak_request;
+pub mod types;
+pub mod verdict;

@@ -9,7 +9,7 @@ use super::predictability::{order, predictability};
 use super::rounds::{Round, round};
 use super::types::{Predictability, PredictabilityTerms};
 use crate::ranks::{SoakHosts, SoakHostsReader};
-use crate::request::SoakRequest;
+use crate::series::soak_request::SoakRequest;
 use rigel_model::record::imported::ImportedSeries;
 use rigel_model::record::{PointRecord, RankGroup, RankLines, RankRecord};
 use rigel_model::{Finding, Load, Objective};

@@ -11,7 +11,7 @@ use crate::drive::{self, Cue, DetachedTerms, Live};
 use crate::preflight;
 use crate::stalls::PointStall;
 use rigel_analyse as analyse;
-use rigel_analyse::plan::orion::VolumeShape;
+use rigel_analyse::plan::VolumeShape;
 use rigel_database::Access;
 use rigel_device::bounded;
 use rigel_device::clock::Clock;

@@ -11,7 +11,7 @@
 //! cannot open its sessions, ends the soak: the sum of fewer hosts would be another figure.
 
 use super::bench::{Bench, Event, Listen};
-use rigel_analyse::request::SoakRequest;
+use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_device::clock::{self, Clock};
 use rigel_model::record::journal::Journal;
 use rigel_model::record::ranks::RankRecord;

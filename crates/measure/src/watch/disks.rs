@@ -2,7 +2,7 @@
 //!
 //! Input: a path or a device's name. Output: [`WatchedDisk`]s, and findings about them.
 
-use rigel_analyse::request::WatchedDisk;
+use rigel_analyse::demand::watch_request::WatchedDisk;
 use rigel_device::engine::probe::filesystem_below;
 use rigel_device::observe::stack::{Node, Sys};
 use rigel_model::{Error, Finding, FindingName};

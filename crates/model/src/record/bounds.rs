@@ -52,30 +52,11 @@ impl PointRecord {
 #[cfg(test)]
 mod tests {
     use crate::Nanos;
-    use crate::VerbRequest;
     use crate::record::Window;
-    use crate::record::journal;
-    use serde::Serialize;
-    use serde_json::{Map, Value};
+    use crate::record::journal::Run;
     use std::path::Path;
 
     const JOURNAL: &str = include_str!("../../../../tests/journals/v0.1.0.jsonl");
-
-    /// Any request.
-    #[derive(Debug, Serialize)]
-    struct Any;
-
-    impl VerbRequest for Any {
-        fn take(_: &mut Map<String, Value>) -> Result<Self, String> {
-            Ok(Self)
-        }
-
-        fn check(&self, _: &crate::Target) -> Result<(), crate::Error> {
-            Ok(())
-        }
-    }
-
-    type Run = journal::Run<Any>;
 
     /// The journal with other times in its first point.
     fn claimed(measured: u64, window: u64) -> Result<Run, crate::Error> {

@@ -4,12 +4,11 @@
 //! before the next point begins. Output: the same lines, however the run ended. A truncated last
 //! line is dropped and reported. The journal never changes a line that it has written.
 
-use super::ranks::{RankGroup, RankLines, RankLost, RankRecord, RanksEnd};
+use super::ranks::{RankGroup, RankLines, RankLost, RankRecord, RankedPoint, RanksEnd};
 use super::{End, Imported, PointRecord, StallEvent, WatchedInterval};
 use crate::files::{self, Directory};
 use crate::{
     Bytes, Coordinates, Error, Finding, Host, Invocation, KIB, Point, Target, TargetFacts,
-    VerbRequest,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -34,8 +33,7 @@ const LINE_MAX: Bytes = Bytes(4 << 30);
 
 /// The first line: the request, the program, the machine and the target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(bound = "R: VerbRequest")]
-pub struct Header<R> {
+pub struct Header {
     /// Version of this format.
     pub format: u32,
     /// Version of the program.
@@ -54,7 +52,7 @@ pub struct Header<R> {
     pub points: Vec<Point>,
     /// Request and options, used to reproduce the verb's reports and to resume.
     #[serde(rename = "plan")]
-    pub invocation: Invocation<R>,
+    pub invocation: Invocation,
     /// The machine.
     pub host: Host,
     /// Facts found about the target.
@@ -64,13 +62,6 @@ pub struct Header<R> {
     /// The ranks that measure together; `None` if one process measures alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Box<RankGroup>>,
-}
-
-impl<R> Header<R> {
-    /// The request of the run.
-    pub fn request(&self) -> &R {
-        &self.invocation.request
-    }
 }
 
 /// The engine that executes the operations.
@@ -104,29 +95,11 @@ struct HeaderLine<H> {
     header: H,
 }
 
-/// A line of the journal below its header.
-enum JournalEntry {
-    /// A measured point.
-    Point(Box<PointRecord>),
-    /// A measurement of another tool.
-    Imported(Box<Imported>),
-    /// What one rank measured of the next point.
-    Rank(Box<RankRecord>),
-    /// A rank that was lost.
-    Lost(Box<RankLost>),
-    /// The end of a run with ranks.
-    End(RanksEnd),
-    /// An interval of `rigel watch`.
-    Watched(Box<WatchedInterval>),
-    /// Storage stopped answering, or went on.
-    Stall(StallEvent),
-}
-
 /// The contents of a journal.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run<R> {
+pub struct Run {
     /// The request and its surroundings.
-    pub header: Header<R>,
+    pub header: Header,
     /// The points that ended, in the order they ran.
     pub points: Vec<PointRecord>,
     /// Measurements of other tools, in the order they were read.
@@ -141,7 +114,7 @@ pub struct Run<R> {
     pub cut: bool,
 }
 
-impl<R: VerbRequest> Run<R> {
+impl Run {
     /// Reads the journal of the run in `path`, which is the run's directory or the journal itself.
     ///
     /// # Errors
@@ -156,35 +129,44 @@ impl<R: VerbRequest> Run<R> {
     /// # Errors
     /// The text is of a later format, or damaged anywhere except in its last line.
     pub fn parse(path: &Path, text: impl BufRead) -> Result<Self, Error> {
-        let (mut points, mut imported, mut watched) = (Vec::new(), Vec::new(), Vec::new());
-        let mut stalls = Vec::new();
-        let mut ranks = RankLines::default();
-        let JournalSummary { header, cut, .. } =
-            read_lines(path, text, &mut |_, entry| match entry {
-                JournalEntry::Point(point) => {
-                    ranks.point(points.len(), &point);
-                    points.push(*point);
+        let (mut points, mut watched, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+        let mut each = |_: &Header, measured| match measured {
+            Measured::Point(point, of_ranks) => {
+                if !of_ranks.is_empty() {
+                    let at = points.len();
+                    parts.push(RankedPoint {
+                        at,
+                        parts: of_ranks,
+                    });
                 }
-                JournalEntry::Imported(told) => imported.push(*told),
-                JournalEntry::Rank(part) => ranks.record(*part),
-                JournalEntry::Lost(lost) => ranks.lost.push(*lost),
-                JournalEntry::End(end) => ranks.ended = Some(end),
-                JournalEntry::Watched(interval) => watched.push(*interval),
-                JournalEntry::Stall(event) => stalls.push(event),
-            })?;
+                points.push(*point);
+            }
+            Measured::Interval(interval) => watched.push(*interval),
+        };
+        let (mut run, _) = read_lines(path, text, &mut each)?;
+        run.ranks.parts = parts;
         Ok(Self {
-            header,
             points,
-            imported,
-            ranks,
             watched,
-            stalls,
-            cut,
+            ..run
         })
     }
 }
 
-impl<R> Run<R> {
+impl Run {
+    /// A run of which nothing was measured yet.
+    pub fn begun(header: Header) -> Self {
+        Self {
+            header,
+            points: Vec::new(),
+            imported: Vec::new(),
+            ranks: RankLines::default(),
+            watched: Vec::new(),
+            stalls: Vec::new(),
+            cut: false,
+        }
+    }
+
     /// One record for each point, in the order they ran: its visits joined, or the last attempt if
     /// none was completed.
     pub fn joined(&self) -> Vec<PointRecord> {
@@ -201,7 +183,7 @@ impl<R> Run<R> {
     }
 }
 
-impl<R: VerbRequest> Header<R> {
+impl Header {
     /// Reads only the header of the run in `path`, whatever the journal's length.
     ///
     /// # Errors
@@ -210,7 +192,7 @@ impl<R: VerbRequest> Header<R> {
         let path = file_of(path);
         let first = read_line(&mut opened(&path)?).map_err(|error| unreadable(&path, &error))?;
         read_lines(&path, opened(&path)?.take(first.bytes), &mut |_, _| ())
-            .map(|lines| lines.header)
+            .map(|(run, _)| run.header)
     }
 }
 
@@ -230,7 +212,7 @@ impl Journal {
     ///
     /// # Errors
     /// The directory exists and is not empty, or cannot be created or written.
-    pub fn create<R: VerbRequest>(directory: &Path, header: &Header<R>) -> Result<Self, Error> {
+    pub fn create(directory: &Path, header: &Header) -> Result<Self, Error> {
         refuse_occupied(directory)?;
         let failed = |error: std::io::Error| {
             Error::failed(
@@ -263,44 +245,19 @@ impl Journal {
     ///
     /// # Errors
     /// The journal cannot be read or written.
-    pub fn reopen<R: VerbRequest>(path: &Path) -> Result<(Self, Run<R>), Error> {
+    pub fn reopen(path: &Path) -> Result<(Self, Run), Error> {
         let mut points = Vec::new();
-        let (journal, header, cut) = Self::reopen_each(path, &mut |_, point| points.push(point))?;
-        Ok((
-            journal,
-            Run {
-                header,
-                points,
-                imported: Vec::new(),
-                ranks: RankLines::default(),
-                watched: Vec::new(),
-                stalls: Vec::new(),
-                cut,
-            },
-        ))
+        let (journal, run) = Self::reopen_each(path, &mut |_, measured| {
+            if let Measured::Point(point, _) = measured {
+                points.push(*point);
+            }
+        })?;
+        Ok((journal, Run { points, ..run }))
     }
 
-    /// Like [`Journal::reopen`], for a journal of any length: passes each point to `each` and
-    /// stores none. Returns the header, and whether a last line was truncated.
-    pub fn reopen_each<R: VerbRequest>(
-        path: &Path,
-        each: &mut Each<R>,
-    ) -> Result<(Self, Header<R>, bool), Error> {
-        Self::reopen_entries(path, &mut points_alone(each))
-    }
-
-    /// Like [`Journal::reopen_each`], for the intervals of `rigel watch`.
-    pub fn reopen_watched<R: VerbRequest>(
-        path: &Path,
-        each: &mut EachWatched<R>,
-    ) -> Result<(Self, Header<R>, bool), Error> {
-        Self::reopen_entries(path, &mut watched_alone(each))
-    }
-
-    fn reopen_entries<R: VerbRequest>(
-        path: &Path,
-        each: &mut dyn FnMut(&Header<R>, JournalEntry),
-    ) -> Result<(Self, Header<R>, bool), Error> {
+    /// Like [`Journal::reopen`], for a journal of any length: passes what was measured to `each` and
+    /// stores none of it.
+    pub fn reopen_each(path: &Path, each: &mut Each) -> Result<(Self, Run), Error> {
         let path = file_of(path);
         let failed = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound => unreadable(&path, &error),
@@ -325,7 +282,7 @@ impl Journal {
             .map_err(failed)?;
         // Read only once no other process can append any more.
         lock(&path, &file)?;
-        let JournalSummary { header, whole, cut } = read_lines(&path, BufReader::new(&file), each)?;
+        let (run, whole) = read_lines(&path, BufReader::new(&file), each)?;
         file.set_len(whole).map_err(failed)?;
         // A run that is resumed ends anew.
         let journal = Self {
@@ -334,7 +291,7 @@ impl Journal {
             whole: Arc::new(AtomicU64::new(whole)),
             has_end: false,
         };
-        Ok((journal, header, cut))
+        Ok((journal, run))
     }
 
     /// Appends the record of a point and waits until it is on disk.
@@ -598,109 +555,27 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Error {
     )
 }
 
-/// The error for an intact header with a request that this version cannot read.
-fn of_another_version<R: VerbRequest>(path: &Path, line: &[u8]) -> Option<Error> {
-    let line: serde_json::Value = serde_json::from_slice(line).ok()?;
-    let header = line.get("header")?;
-    let (version, plan) = (header.get("version")?.as_str()?, header.get("plan")?);
-    let error = serde_json::from_value::<Invocation<R>>(plan.clone()).err()?;
-    Some(Error::usage(
-        format!(
-            "'{}' was written by rigel {version}, and {error}",
-            path.display()
-        ),
-        format!(
-            "read it with rigel {version}; this is {}",
-            env!("CARGO_PKG_VERSION")
-        ),
-    ))
-}
-
-/// Reads the journal of the run in `path` point by point, so that a journal of any length needs the
-/// memory of only one line. Returns the header, and whether a last line was truncated.
-pub fn scan<R: VerbRequest>(path: &Path, each: &mut Each<R>) -> Result<(Header<R>, bool), Error> {
+/// Reads the journal of the run in `path` line by line, so that a journal of any length needs the
+/// memory of only one. Returns the run without what was measured.
+pub fn scan(path: &Path, each: &mut Each) -> Result<Run, Error> {
     let path = file_of(path);
-    let JournalSummary { header, cut, .. } =
-        read_lines(&path, opened(&path)?, &mut points_alone(each))?;
-    Ok((header, cut))
+    Ok(read_lines(&path, opened(&path)?, each)?.0)
 }
 
-/// Like [`scan`], with what each rank measured of the point, by rank. Also returns which ranks were
-/// lost and how the run ended, without the records of ranks.
-pub fn scan_with_parts<R: VerbRequest>(
-    path: &Path,
-    each: &mut EachWithParts<R>,
-) -> Result<(Header<R>, RankLines, bool), Error> {
-    let path = file_of(path);
-    let mut lines = RankLines::default();
-    let mut take = |header: &Header<R>, entry: JournalEntry| match entry {
-        JournalEntry::Rank(part) => lines.record(*part),
-        JournalEntry::Point(point) => {
-            lines.point(0, &point);
-            let parts = lines.parts.pop().map(|point| point.parts);
-            each(header, *point, parts.unwrap_or_default());
-        }
-        JournalEntry::Lost(lost) => lines.lost.push(*lost),
-        JournalEntry::End(end) => lines.ended = Some(end),
-        JournalEntry::Imported(_) | JournalEntry::Watched(_) | JournalEntry::Stall(_) => {}
-    };
-    let JournalSummary { header, cut, .. } = read_lines(&path, opened(&path)?, &mut take)?;
-    Ok((header, lines, cut))
+/// What a line of a journal says was measured.
+pub enum Measured {
+    /// A point, and what each rank measured of it, by rank, if there were several.
+    Point(Box<PointRecord>, Vec<RankRecord>),
+    /// An interval of `rigel watch`.
+    Interval(Box<WatchedInterval>),
 }
 
-/// Like [`scan`], for the intervals of `rigel watch`.
-pub fn scan_watched<R: VerbRequest>(
-    path: &Path,
-    each: &mut EachWatched<R>,
-) -> Result<(Header<R>, bool), Error> {
-    let path = file_of(path);
-    let JournalSummary { header, cut, .. } =
-        read_lines(&path, opened(&path)?, &mut watched_alone(each))?;
-    Ok((header, cut))
-}
+/// Receives what was measured, together with the journal's header.
+pub type Each<'a> = dyn FnMut(&Header, Measured) + 'a;
 
-/// Passes the intervals of `rigel watch` to `each` and skips all other entries.
-fn watched_alone<R>(each: &mut EachWatched<R>) -> impl FnMut(&Header<R>, JournalEntry) {
-    |header, entry| {
-        if let JournalEntry::Watched(interval) = entry {
-            each(header, *interval);
-        }
-    }
-}
-
-/// Passes the points to `each` and skips all other entries.
-fn points_alone<R>(each: &mut Each<R>) -> impl FnMut(&Header<R>, JournalEntry) {
-    |header, entry| {
-        if let JournalEntry::Point(point) = entry {
-            each(header, *point);
-        }
-    }
-}
-
-/// Receives each interval of a journal of `rigel watch`, together with the header.
-pub type EachWatched<'a, R> = dyn FnMut(&Header<R>, WatchedInterval) + 'a;
-
-/// Receives each point of a journal and what each rank measured of it, together with the header.
-pub type EachWithParts<'a, R> = dyn FnMut(&Header<R>, PointRecord, Vec<RankRecord>) + 'a;
-
-/// Receives each point of a journal, together with the header.
-pub type Each<'a, R> = dyn FnMut(&Header<R>, PointRecord) + 'a;
-
-/// Summary of a journal that was read to its end.
-struct JournalSummary<R> {
-    header: Header<R>,
-    /// Length of all complete lines, in bytes.
-    whole: u64,
-    /// True if a last line was truncated.
-    cut: bool,
-}
-
-/// Passes every line below the header to `each`, together with the header.
-fn read_lines<R: VerbRequest>(
-    path: &Path,
-    mut text: impl BufRead,
-    each: &mut dyn FnMut(&Header<R>, JournalEntry),
-) -> Result<JournalSummary<R>, Error> {
+/// Passes what was measured to `each`. Returns the run without it, and the length of all complete
+/// lines in bytes.
+fn read_lines(path: &Path, mut text: impl BufRead, each: &mut Each) -> Result<(Run, u64), Error> {
     let damaged = |number: usize, why: &str| {
         if number == 1 {
             return Error::usage(
@@ -716,7 +591,7 @@ fn read_lines<R: VerbRequest>(
             "the lines before it are complete; truncate the file there to read them",
         )
     };
-    let (mut header, mut number, mut whole) = (None, 0, 0);
+    let (mut run, mut number, mut whole): (Option<Box<Run>>, _, _) = (None, 0, 0);
     let cut = loop {
         number += 1;
         let line = read_line(&mut text).map_err(|error| unreadable(path, &error))?;
@@ -728,46 +603,48 @@ fn read_lines<R: VerbRequest>(
         }
         whole += line.bytes;
         check_format(path, &line.text)?;
-        let Some(header) = &header else {
-            let first = serde_json::from_slice::<HeaderLine<Header<R>>>(&line.text);
+        let Some(run) = &mut run else {
+            let first = serde_json::from_slice::<HeaderLine<Header>>(&line.text);
             let first = first.map(|line| line.header).map_err(|error| {
                 let other = serde_json::from_slice::<JournalLine>(&line.text);
                 if other.is_ok_and(|line| !matches!(line, JournalLine::Header(_))) {
                     return damaged(number, "a point before the header");
                 }
-                of_another_version::<R>(path, &line.text)
-                    .unwrap_or_else(|| damaged(number, &error.to_string()))
+                damaged(number, &error.to_string())
             })?;
-            first.request().check(&first.target)?;
-            header = Some(Box::new(first));
+            run = Some(Box::new(Run::begun(first)));
             continue;
         };
         let entry = serde_json::from_slice(&line.text)
             .map_err(|error| damaged(number, &error.to_string()))?;
-        let entry = match entry {
+        match entry {
             JournalLine::Header(_) => return Err(damaged(number, "a second header")),
             JournalLine::Point(point) => {
                 point.check_windows().map_err(|why| damaged(number, &why))?;
-                JournalEntry::Point(Box::new(point.into_owned()))
+                let parts = run.ranks.parts_of(&point);
+                each(
+                    &run.header,
+                    Measured::Point(Box::new(point.into_owned()), parts),
+                );
             }
-            JournalLine::Imported(imported) => {
-                JournalEntry::Imported(Box::new(imported.into_owned()))
-            }
+            JournalLine::Imported(imported) => run.imported.push(imported.into_owned()),
             JournalLine::Rank(part) => {
                 let checked = part.record.check_windows();
                 checked.map_err(|why| damaged(number, &why))?;
-                JournalEntry::Rank(Box::new(part.into_owned()))
+                run.ranks.record(part.into_owned());
             }
-            JournalLine::Lost(lost) => JournalEntry::Lost(Box::new(lost.into_owned())),
-            JournalLine::End(end) => JournalEntry::End(end),
+            JournalLine::Lost(lost) => run.ranks.lost.push(lost.into_owned()),
+            JournalLine::End(end) => run.ranks.ended = Some(end),
             JournalLine::Watched(interval) => {
-                JournalEntry::Watched(Box::new(interval.into_owned()))
+                each(
+                    &run.header,
+                    Measured::Interval(Box::new(interval.into_owned())),
+                );
             }
-            JournalLine::Stall(event) => JournalEntry::Stall(event.into_owned()),
-        };
-        each(header, entry);
+            JournalLine::Stall(event) => run.stalls.push(event.into_owned()),
+        }
     };
-    let header = header.ok_or_else(|| {
+    let run = run.ok_or_else(|| {
         Error::usage(
             format!(
                 "'{}' contains no run: its first line is incomplete",
@@ -776,11 +653,7 @@ fn read_lines<R: VerbRequest>(
             "start the run again",
         )
     })?;
-    Ok(JournalSummary {
-        header: *header,
-        whole,
-        cut,
-    })
+    Ok((Run { cut, ..*run }, whole))
 }
 
 /// A line as it is in the file.

@@ -210,13 +210,22 @@ impl RankLines {
         self.pending.push(record);
     }
 
+    /// What the lines before that of `point` have of it, by rank: its parts, if it is merged.
+    pub fn parts_of(&mut self, point: &PointRecord) -> Vec<RankRecord> {
+        let mut parts = std::mem::take(&mut self.pending);
+        parts.retain(|part| part.record.coordinates == point.coordinates);
+        if point.merge.is_none() {
+            return Vec::new();
+        }
+        parts.sort_by_key(|part| part.rank);
+        parts
+    }
+
     /// Takes the line of point number `at`, from 0: if it is merged, the lines before it are its
     /// parts.
     pub fn point(&mut self, at: usize, point: &PointRecord) {
-        let mut parts = std::mem::take(&mut self.pending);
-        parts.retain(|part| part.record.coordinates == point.coordinates);
-        if point.merge.is_some() && !parts.is_empty() {
-            parts.sort_by_key(|part| part.rank);
+        let parts = self.parts_of(point);
+        if !parts.is_empty() {
             self.parts.push(RankedPoint { at, parts });
         }
     }

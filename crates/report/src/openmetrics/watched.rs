@@ -9,7 +9,7 @@ use super::family::{Family, Sort, Times, Value};
 use super::protobuf;
 use super::text::{self, Dialect};
 use rigel_analyse::WatchReader;
-use rigel_analyse::request::WatchRequest;
+use rigel_analyse::demand::watch_request::WatchRequest;
 use rigel_model::Moment;
 use rigel_model::record::{Latencies, WatchedInterval};
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@ pub(super) const POINTS_MAX: usize = 2000;
 
 /// The position of a moment on the axis of local time. All moments use the UTC offset of the first;
 /// otherwise the hour that is repeated in autumn would be drawn over the previous one.
-pub(crate) fn wall(moment: Moment, first: Moment) -> f64 {
+pub fn wall(moment: Moment, first: Moment) -> f64 {
     moment.by_the_clock_of(first).wall_seconds() as f64
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn show(of: Quantity, value: f64) -> String {
 }
 
 /// The series of rounds over time; with many rounds, several share a point.
-pub(crate) fn thinned<T>(
+pub fn thinned<T>(
     name: &str,
     rounds: &[T],
     begin: impl Fn(&T) -> f64,

@@ -1,0 +1,358 @@
+//! The report of a calibration.
+
+use super::request::CalibrateRequest;
+use rigel_analyse::{AtLoad, Calibration, LogWrites, PointSummary};
+use rigel_model::Step;
+use rigel_model::record::PointRecord;
+use rigel_model::record::journal::Run;
+use rigel_report::distribution::Chosen;
+use rigel_report::document::{Block, Document, Headline, Section};
+use rigel_report::frame::about;
+use rigel_report::points::{self, Units};
+use rigel_report::throughput::{self, first_classes, knee, not_sustained};
+use rigel_report::{distribution, parts, setup, timeline};
+
+/// Completes `frame`, which has the heading and the conclusion.
+pub(super) fn document(
+    run: &Run,
+    found: &Calibration,
+    findings: Section,
+    frame: Document,
+) -> Document {
+    let sizes = found.maximum.zip(found.large).map_or_else(
+        || "random reads".into(),
+        |(small, large)| {
+            format!(
+                "random reads of {} and {}",
+                parts::size(small.io_bytes),
+                parts::size(large.io_bytes)
+            )
+        },
+    );
+    Document {
+        about: about(
+            &run.header,
+            &sizes,
+            &parts::counted(found.points.len() as u64, "point"),
+        ),
+        headlines: headlines(found),
+        sections: sections(run, found, findings, &sizes),
+        ..frame
+    }
+}
+
+fn headlines(found: &Calibration) -> Vec<Headline> {
+    let is_cached = found.cache.reread.and_then(|test| test.is_cached) == Some(true);
+    let doubt = if is_cached { "; may be a cache's" } else { "" };
+    let of = |at: AtLoad| {
+        format!(
+            "random reads of {}, {} outstanding{}{doubt}",
+            parts::size(at.io_bytes),
+            at.depth,
+            parts::on_each(at.ranks)
+        )
+    };
+    let mut figures = Vec::new();
+    if let Some(at) = found.maximum {
+        figures.push(parts::rate(
+            "calibration.maximum.iops.value",
+            "max IOPS",
+            at.iops,
+            of(at),
+        ));
+    }
+    if let Some(at) = found.large {
+        figures.push(parts::throughput(
+            "calibration.large.mb_per_s.value",
+            "max throughput",
+            at.mb_per_s,
+            of(at),
+        ));
+    }
+    if let Some(at) = found.low_load {
+        let note = format!(
+            "random reads of {}, one at a time{}; median {}{doubt}",
+            parts::size(at.io_bytes),
+            parts::on_each(at.ranks),
+            parts::time(at.p50_us.value)
+        );
+        figures.push(parts::latency(
+            "calibration.low_load.p99_us.value",
+            "p99 at low load",
+            at.p99_us,
+            note,
+        ));
+    }
+    let label = format!("within {}", parts::bound_in_words(&found.bound));
+    match (
+        found.sustained.kept,
+        found.sustained.kept_rate,
+        found.at_knee,
+    ) {
+        (Some(at), Some(rate), _) => {
+            let tried = not_sustained(&found.sustained);
+            let note = format!(
+                "offered at random times and served; p99 {}",
+                parts::time(at.p99_us.value)
+            );
+            let value = parts::per_second(rate as f64);
+            let name = "calibration.sustained.kept_rate";
+            figures.push(parts::headline(
+                name,
+                &label,
+                rate as f64,
+                value,
+                tried,
+                note,
+            ));
+        }
+        (_, _, Some(at)) => {
+            figures.push(parts::latency(
+                "calibration.at_knee.p99_us.value",
+                if found.curve.knee.is_some_and(|knee| knee.bounded_above) {
+                    "p99 at the knee"
+                } else {
+                    "p99 at the maximum"
+                },
+                at.p99_us,
+                of(at),
+            ));
+        }
+        _ => {}
+    }
+    figures
+}
+
+fn sections(run: &Run, found: &Calibration, findings: Section, sizes: &str) -> Vec<Section> {
+    let records = run.joined();
+    let mut sections = vec![curve(run, found), findings, figures(found)];
+    sections.extend(distribution::section(&chosen(found, &records)));
+    sections.extend(timeline::section(run, Units::of("IOPS")));
+    sections.push(parts::full(points::section(
+        run,
+        &found.points,
+        Units::of("IOPS"),
+    )));
+    sections.extend(points::coverage(&found.points, &run.header.findings).map(parts::full));
+    sections.push(setup::section(&run.header, sizes));
+    sections
+}
+
+fn curve(run: &Run, found: &Calibration) -> Section {
+    let closed = first_classes(&found.points, |point| point.step() == Step::Depth);
+    let open = first_classes(&found.points, |point| point.step() == Step::Rate);
+    let large = first_classes(&found.points, |point| point.step() == Step::Large);
+    let request: Option<CalibrateRequest> = run.header.invocation.asked("calibrate");
+    let bound = request.map(|request| request.bound);
+    let groups =
+        throughput::closed_and_open(closed.clone(), open, &found.curve, bound, &found.sustained);
+    let mut blocks: Vec<Block> = throughput::latency_charts(groups, "IOPS")
+        .into_iter()
+        .collect();
+    blocks.extend(parts::beside([
+        throughput::depth_chart(&closed, &found.curve, "IOPS"),
+        throughput::large_chart(&large, "large random reads", points::ByteRate::Mb),
+    ]));
+    blocks.extend(
+        knee(&found.curve)
+            .into_iter()
+            .chain(sustained(found))
+            .chain(reach(found))
+            .map(Block::Text),
+    );
+    let lead = "Random reads of the small size. Along the line more operations are outstanding; \
+                beyond the knee, where points are fainter, they only wait longer. Operations \
+                offered at random times arrive whether or not the storage is ready.";
+    parts::section(
+        "latency-throughput",
+        "Latency against throughput",
+        lead,
+        blocks,
+    )
+}
+
+/// How well a calibration sees rare events and changes of the storage.
+fn reach(found: &Calibration) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if let Some(seconds) = found.unseen_interval_s {
+        sentences.push(format!(
+            "What happens less often than every {seconds:.0} s may be in none of these figures."
+        ));
+    }
+    if let Some(variation) = found.variation {
+        let what = if variation.is_significant() {
+            format!(
+                "From visit to visit to the same load, throughput varied by {} (standard \
+                 deviation) beyond chance; all intervals include that.",
+                parts::percent(variation.share)
+            )
+        } else {
+            format!(
+                "Visits to the same load differed by {} (standard deviation), no more than chance \
+                 explains.",
+                parts::percent(variation.share.hypot(variation.within))
+            )
+        };
+        sentences.push(what);
+    }
+    let lost = found
+        .points
+        .iter()
+        .filter_map(|point| point.classes.first()?.lost.as_ref())
+        .map(|lost| lost.phases)
+        .sum();
+    if lost > 0 {
+        sentences.push(format!(
+            "{} of stalled or slow I/O came at some loads and might have come at any: all intervals \
+             include that, which can make them alike.",
+            parts::counted(lost, "phase")
+        ));
+    }
+    sentences
+}
+
+/// The highest rate that was offered and served within the bound, and the best constant depth
+/// within it.
+fn sustained(found: &Calibration) -> Vec<String> {
+    let (sustained, bound) = (&found.sustained, parts::bound_in_words(&found.bound));
+    let rate = |rate: u64| parts::per_second(rate as f64);
+    let open = if let (Some(at), Some(kept)) = (sustained.kept, sustained.kept_rate) {
+        let not = not_sustained(sustained);
+        let p99 = parts::time_in_cell(at.p99_us);
+        let confirmed = match sustained.confirmed {
+            Some(true) => ", confirmed by a fresh measurement",
+            Some(false) | None => "",
+        };
+        format!(
+            "Within {bound}: {}, offered at random times, was served with p99 {p99}{confirmed}; \
+             {not}.",
+            rate(kept)
+        )
+    } else {
+        let mut rates = found
+            .points
+            .iter()
+            .filter(|point| point.step() == Step::Rate);
+        let fails =
+            |point: &PointSummary| point.classes.iter().any(|class| !class.failed.is_empty());
+        let why = match (sustained.broken_rate, sustained.undecided_rate) {
+            (Some(_), _) if rates.any(fails) => "I/Os failed at every offered rate".to_string(),
+            (None, None) => "no offered rate was measured".to_string(),
+            (_, Some(_)) => format!("none was certainly served; {}", not_sustained(sustained)),
+            (Some(broken), None) => format!("no offered rate was served, down to {}", rate(broken)),
+        };
+        format!("Within {bound}: {why}.")
+    };
+    let closed = sustained.closed.map(|at| {
+        let (iops, known) = (parts::count(at.iops.value), parts::plus_minus(at.iops));
+        format!(
+            "Within {bound}: {iops} IOPS ({known}) with a constant {} outstanding{}.",
+            at.depth,
+            parts::on_each(at.ranks)
+        )
+    });
+    std::iter::once(open).chain(closed).collect()
+}
+
+/// All figures with their intervals: throughput, then latency.
+fn figures(found: &Calibration) -> Section {
+    let fixed = [
+        ("random reads, low load", found.low_load),
+        ("random reads, at the knee", found.at_knee),
+        (
+            "random reads, maximum",
+            found.maximum.filter(|_| found.at_knee.is_none()),
+        ),
+        ("random reads, closing measurement", found.closing.knee),
+        ("large random reads, low load", found.large_low_load),
+        ("large random reads, at the maximum", found.large),
+        ("one sequential stream", found.stream),
+        ("within the bound, offered", found.sustained.kept),
+        ("random writes, low load", found.write_low_load),
+        ("random writes, at the maximum", found.writes),
+        ("random writes, closing measurement", found.closing.writes),
+    ];
+    let fixed = fixed
+        .into_iter()
+        .filter_map(|(name, at)| Some((name.to_string(), at?)));
+    let log = |log: &LogWrites| {
+        (
+            format!("durable log writes of {}", parts::size(log.bytes)),
+            log.at,
+        )
+    };
+    let all: Vec<(String, AtLoad)> = fixed.chain(found.log_writes.iter().map(log)).collect();
+    let load = |name: &str, at: &AtLoad| {
+        [
+            name.to_string(),
+            at.depth.to_string(),
+            parts::size(at.io_bytes),
+        ]
+    };
+    let throughput = |(name, at): &(String, AtLoad)| {
+        let figures = [at.iops, at.mb_per_s]
+            .map(|figure| [parts::count(figure.value), parts::precision(figure)]);
+        load(name, at)
+            .into_iter()
+            .chain(figures.into_iter().flatten())
+            .collect()
+    };
+    let latency = |(name, at): &(String, AtLoad)| {
+        load(name, at)
+            .into_iter()
+            .chain([at.p50_us, at.p99_us, at.p999_us].map(parts::time_in_cell))
+            .collect()
+    };
+    let columns = [
+        "",
+        "#outstanding",
+        "#size",
+        "#IOPS",
+        "#± (95 %)",
+        "#MB/s",
+        "*#± (95 %)",
+    ];
+    let throughput = parts::rows("Throughput", &columns, all.iter().map(throughput).collect());
+    let columns = [
+        "",
+        "#outstanding",
+        "*#size",
+        "#p50 (95 % interval)",
+        "#p99 (95 % interval)",
+        "#p99.9 (95 % interval)",
+    ];
+    let latency = parts::rows("Latency", &columns, all.iter().map(latency).collect());
+    let about =
+        "Each figure is of one measured point, or of several that are named; none is interpolated.";
+    parts::section(
+        "figures",
+        "All figures",
+        about,
+        vec![Block::Table(throughput), Block::Table(latency)],
+    )
+}
+
+/// Low load, the knee, and the maximum measured depth.
+fn chosen<'a>(found: &Calibration, records: &'a [PointRecord]) -> Vec<Chosen<'a>> {
+    let deepest = records
+        .iter()
+        .filter_map(|record| record.coordinates.depth())
+        .max();
+    let wanted = [
+        found.low_load.map(|at| at.depth),
+        found.at_knee.map(|at| at.depth),
+        deepest,
+    ];
+    let mut chosen: Vec<Chosen<'a>> = Vec::new();
+    for depth in wanted.into_iter().flatten() {
+        let name = format!("depth {depth}");
+        if let Some(record) = records
+            .iter()
+            .find(|record| record.coordinates.depth() == Some(depth))
+            && chosen.iter().all(|(known, _)| *known != name)
+        {
+            chosen.push((name, record));
+        }
+    }
+    chosen
+}

@@ -1,0 +1,121 @@
+//! `rigel calibrate`: what a storage can do.
+
+mod conclusion;
+mod document;
+pub mod oracle_row;
+mod plan;
+mod precondition;
+mod request;
+mod reread;
+mod unseen;
+
+use crate::subject::of_points;
+use crate::verb::incomplete;
+use crate::{Verb, VerbResult};
+pub use request::CalibrateRequest;
+use rigel_analyse::PointSummary;
+use rigel_analyse::compare::difference::Figure;
+use rigel_analyse::compare::subject::{Scope, Subject, Term};
+use rigel_analyse::conclusion::parts::Conclusion;
+use rigel_analyse::search::calibration::{Calibration, calibration};
+use rigel_model::record::journal::{Header, Run};
+use rigel_model::{Finding, FindingName, Mix, Pattern};
+use rigel_report::data::Reported;
+use rigel_report::document::{Document, Section};
+use serde_json::{Value, json};
+pub use unseen::suspect_below;
+
+impl CalibrateRequest {
+    /// The results of a run.
+    pub fn results(&self, run: &Run) -> Calibration {
+        let mut found = calibration(&run.joined(), self.bound, self.precision);
+        let (suspected, others): (Vec<_>, Vec<_>) =
+            unseen::unseen(&run.header, &run.points, &found)
+                .into_iter()
+                .partition(|finding| {
+                    finding.is(FindingName::CacheSuspected) || finding.is(FindingName::Cache)
+                });
+        // The conclusion names the first warning, and this one is about every figure.
+        found.findings.splice(0..0, suspected);
+        found.findings.extend(others);
+        if let Some(finding) = incomplete(self, run, &found.points) {
+            found.findings.insert(0, finding);
+        }
+        found
+    }
+}
+
+/// The results of the calibration that was read; `None` if the run is of another verb.
+pub fn results(run: &Run) -> Option<Calibration> {
+    let request: CalibrateRequest = run.header.invocation.asked("calibrate")?;
+    Some(request.results(run))
+}
+
+impl Verb for CalibrateRequest {
+    fn to_value(&self) -> Value {
+        json!(self)
+    }
+
+    fn set_ranks(&mut self, size: u32) {
+        self.ranks = size;
+    }
+
+    fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
+        Box::new(self.results(run))
+    }
+
+    fn terms(&self, _: &Header) -> Vec<Term> {
+        vec![
+            Term::size(Scope::Small, self.block),
+            Term::size(Scope::Large, self.large),
+        ]
+        .into_iter()
+        .chain(Term::work(Mix::READS, Pattern::Uniform))
+        .chain([
+            Term::deciding(Scope::All, "load beside", &"none"),
+            Term::known("longest point", &self.point_most),
+        ])
+        .collect()
+    }
+}
+
+impl VerbResult for Calibration {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn findings_mut(&mut self) -> &mut Vec<Finding> {
+        &mut self.findings
+    }
+
+    fn points(&self) -> &[PointSummary] {
+        &self.points
+    }
+
+    fn conclusion(&self, header: &Header) -> Conclusion {
+        conclusion::conclusion(header, self)
+    }
+
+    fn document(&self, run: &Run, findings: Section, frame: Document) -> Document {
+        document::document(run, self, findings, frame)
+    }
+
+    fn json(&self, report: Reported) -> String {
+        report.json_with("calibration", self)
+    }
+
+    fn subject<'a>(&self, name: &str, run: &'a Run, verb: &dyn Verb) -> Subject<'a> {
+        of_points(name, run, verb, self)
+    }
+
+    fn compared_findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// As the report of a calibration has it.
+    fn max_iops(&self) -> Option<Figure> {
+        let visits = self.curve.knee.map_or(1, |knee| knee.plateau.visits);
+        let degrees = (visits as f64 - 1.0).max(1.0);
+        Some(Figure::of_estimate(self.maximum?.iops, degrees))
+    }
+}

@@ -1,0 +1,933 @@
+//! The plan of `calibrate`: searches for the storage's limits; each point is chosen by the results
+//! of the previous ones.
+//!
+//! The order is: tests for a cache; random reads at rising depth until throughput stops rising;
+//! depths in between around the knee; large reads; one sequential stream; a second visit to each of
+//! these in random order; offered rates under the latency bound; further visits; and a closing
+//! measurement of fixed length at the knee and at the sustained rate. Where a cache is suspected,
+//! parts of the volume are read again then. Writes come last, and only if the user asked for them.
+//!
+//! Offered rates are measured in one piece: a queue near saturation takes seconds to settle, and
+//! would have to at every visit.
+
+use super::precondition::{self, PASSES as PRECONDITIONING};
+use super::request::CalibrateRequest;
+use super::reread;
+use rigel_analyse::plan::ranks::{self, LoadOfEach};
+use rigel_analyse::plan::search::{
+    Climb, LARGE, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of,
+};
+use rigel_analyse::plan::visits::Visits;
+use rigel_analyse::plan::{Plan, least_common_multiple};
+use rigel_analyse::{
+    BoundVerdict, ClassSummary, CurvePoint, Knee, PointSummary, closing_rate, knee, rate_to_refute,
+    widen,
+};
+use rigel_model::{
+    Arrivals, Bound, Coordinates, KIB, Load, MIB, Mix, Nanos, Pattern, Point, Ratio, Step, Stream,
+    Until, WarmUp,
+};
+
+/// Maximum size of the part of the volume that is read twice to find a cache.
+const PASS_MAX: u64 = 128 * MIB;
+
+/// Maximum time of a pass over that part; only its rate is compared, so it need not finish.
+const PASS_TIME_MAX: Nanos = Nanos::from_secs(60);
+
+/// Ratio of each working set's size to the previous one's.
+const GROWTH: u64 = 4;
+
+/// Maximum size of a working set. Each is read completely once; a larger one would take longer than
+/// everything else.
+const WORKING_SET_MAX: u64 = 8 << 30;
+
+/// Number of depths measured between the doublings, around the knee and around the bound each.
+const REFINEMENTS: usize = 3;
+
+/// Number of visits to each point before rates are offered.
+const SECOND: usize = 2;
+
+/// Usual number of offered rates tried under the bound.
+const RATES: usize = 5;
+
+/// Number of offered rates tried where even single I/Os certainly break the bound.
+const RATES_OF_A_SLOW_DEVICE: usize = 2;
+
+/// The search ends when the highest kept rate and the lowest missed one differ by less than this
+/// fraction.
+const RATE_GAP: f64 = 0.05;
+
+/// Minimum measured time of a point of some of the ranks.
+const HOSTS_LEAST: Nanos = Nanos::from_secs(2);
+
+/// Maximum depth of large reads.
+const LARGE_DEPTH_MAX: u32 = 32;
+
+/// Maximum depth of writes.
+const WRITE_DEPTH_MAX: u32 = 64;
+
+/// Sizes of log writes: from a single commit to a group of many.
+const LOG_SIZES: [u64; 4] = [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB];
+
+/// The completed points, from which the next one is derived.
+struct DonePoints<'a> {
+    request: &'a CalibrateRequest,
+    points: &'a [PointSummary],
+    seed: u64,
+}
+
+impl Plan for CalibrateRequest {
+    fn name(&self) -> &'static str {
+        "calibrate"
+    }
+
+    fn bound(&self) -> Option<Bound> {
+        Some(self.bound)
+    }
+
+    fn precision(&self) -> Ratio {
+        self.precision
+    }
+
+    fn sizes(&self) -> Vec<u32> {
+        vec![self.block, self.large]
+    }
+
+    fn writes(&self) -> bool {
+        self.writes
+    }
+
+    /// The next point on a volume of `usable` bytes after those in `done`; `None` if the search is
+    /// complete.
+    fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
+        let mut points = done.to_vec();
+        widen(&mut points);
+        let done = DonePoints {
+            request: self,
+            points: &points,
+            seed,
+        };
+        let least = self.visits().map_or(1, |visits| visits.least);
+        let coordinates = done
+            .next_pass(self.pass(usable))
+            .or_else(|| done.next_depth())
+            .or_else(|| done.next_working_set(self.pass(usable), usable))
+            .or_else(|| done.next_between())
+            .or_else(|| done.next_doubling(|depth| Coordinates::Large { depth }, LARGE_DEPTH_MAX))
+            .or_else(|| done.unless_done(Coordinates::Stream))
+            .or_else(|| done.next_visit(least.min(SECOND), false))
+            .or_else(|| done.next_rate())
+            .or_else(|| done.next_rate_again())
+            .or_else(|| done.next_visit(least, false))
+            .or_else(|| done.next_extra_visit(false))
+            .or_else(|| done.next_closing())
+            .or_else(|| ranks::next(self.ranks, done.host_load(), done.points))
+            .or_else(|| reread::next(self, done.points, usable))
+            .or_else(|| done.next_write())?;
+        let point = self.point(coordinates, usable, seed);
+        Some(Visits::again(point, usable, done.points, seed))
+    }
+
+    /// The unrecorded load before a point: a working set is read once, so that a cache can hold it.
+    fn warming(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Option<Point> {
+        let Coordinates::Within { bytes } = coordinates else {
+            return reread::warming(self, coordinates, usable, seed);
+        };
+        // The smallest set was read in the passes.
+        (bytes > self.pass(usable))
+            .then(|| self.sequential(coordinates, Until::Ops(bytes / u64::from(self.large)), seed))
+    }
+
+    /// One point of each kind with its maximum number of outstanding I/Os, which must be available
+    /// before anything begins.
+    fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
+        let deepest = [
+            Coordinates::at_depth(self.depth_max),
+            Coordinates::Large {
+                depth: LARGE_DEPTH_MAX,
+            },
+            Coordinates::Rate {
+                rate_per_s: 1,
+                in_flight_max: IN_FLIGHT_MAX,
+                large_beside: 0,
+            },
+        ];
+        let log = LOG_SIZES.map(log);
+        let written = if self.writes { &log[..] } else { &[] };
+        let before = PRECONDITIONING.map(|pass| Coordinates::Precondition { pass });
+        let before = if self.precondition { &before[..] } else { &[] };
+        deepest
+            .iter()
+            .chain(written)
+            .chain(before)
+            .map(|coordinates| self.point(*coordinates, usable, seed))
+            .collect()
+    }
+
+    /// The approximate number of visits of a run when `done` are complete; used for the remaining
+    /// time.
+    fn points_expected(&self, done: usize) -> usize {
+        const USUAL: usize = 17;
+        const RATES_AND_CLOSING: usize = 8;
+        let visits = self.visits().map_or(1, |visits| visits.least);
+        let writes = if self.writes { 8 + LOG_SIZES.len() } else { 0 };
+        let once =
+            RATES_AND_CLOSING + reread::points_expected(self) + ranks::points_expected(self.ranks);
+        ((USUAL + writes) * visits + once).max(done + 1)
+    }
+
+    /// Usual time of a visit in seconds, warm-up included.
+    fn point_seconds(&self) -> f64 {
+        let measured = self
+            .visits()
+            .map_or(self.point_most, |visits| visits.length);
+        measured.plus(WARM_UP.least).as_secs_f64()
+    }
+
+    /// Bytes of the largest I/O.
+    fn largest(&self) -> u64 {
+        let log = if self.writes {
+            LOG_SIZES[LOG_SIZES.len() - 1]
+        } else {
+            0
+        };
+        u64::from(self.block.max(self.large)).max(log)
+    }
+
+    /// The unit in which members of a volume are cut, so that no I/O spans two of them.
+    fn grain(&self) -> u64 {
+        let sizes = [u64::from(self.block), u64::from(self.large)];
+        let log = if self.writes { &LOG_SIZES[..] } else { &[] };
+        sizes
+            .into_iter()
+            .chain(log.iter().copied())
+            .fold(1, least_common_multiple)
+    }
+}
+
+impl CalibrateRequest {
+    /// The request with all defaults.
+    pub const DEFAULT: CalibrateRequest = CalibrateRequest {
+        block: 8192,
+        large: 1 << 20,
+        bound: Bound::CALIBRATE_IO,
+        precision: Ratio::from_parts_per_million(20_000),
+        point_least: Nanos::from_secs(2),
+        point_most: Nanos::from_secs(5),
+        visits_until: Some(Nanos::from_secs(75)),
+        closing: Nanos::from_secs(30),
+        num_disks: 1,
+        depth_max: 256,
+        writes: false,
+        precondition: false,
+        suspect_below: None,
+        bound_given: false,
+        ranks: 0,
+    };
+
+    /// How points are divided into visits; `None` in runs of versions that measured each point in
+    /// one piece.
+    fn visits(&self) -> Option<Visits> {
+        (self.point_least > Nanos(0)).then(|| Visits::of(self.point_least, self.point_most))
+    }
+
+    /// The depth that the search tries after `depth`. Whatever the number of disks, the second
+    /// depth is low enough to find a knee at low depths.
+    fn deeper(&self, depth: u32) -> u32 {
+        const FIRST_MAX: u32 = 16;
+        let next = if depth == 1 {
+            self.num_disks.clamp(2, FIRST_MAX)
+        } else {
+            depth.saturating_mul(2)
+        };
+        next.min(self.depth_max)
+    }
+
+    /// Bytes of the part that is read twice: whole large I/Os; 0 if the volume is too small to show
+    /// anything.
+    fn pass(&self, usable: u64) -> u64 {
+        let large = u64::from(self.large);
+        let bytes = PASS_MAX.min(usable / 8) / large * large;
+        if bytes < 8 * large { 0 } else { bytes }
+    }
+
+    /// The point with these coordinates.
+    pub fn point(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Point {
+        let random = |load, pattern| self.stream(load, Mix::READS, pattern, self.block);
+        let stream = match coordinates {
+            Coordinates::Pass { .. } => {
+                let ops = self.pass(usable) / u64::from(self.large);
+                let most = PASS_TIME_MAX;
+                return self.sequential(coordinates, Until::Work { ops, most }, seed);
+            }
+            Coordinates::Within { bytes } => {
+                let space = Ratio::of(bytes, usable);
+                return Point {
+                    until: Until::Elapsed(Nanos::from_secs(1)),
+                    ..self.measured(
+                        coordinates,
+                        random(
+                            Load::Closed { depth: 1 },
+                            Pattern::Hotspot {
+                                space,
+                                share: Ratio::ONE,
+                            },
+                        ),
+                        seed,
+                    )
+                };
+            }
+            Coordinates::Rate {
+                rate_per_s,
+                in_flight_max,
+                ..
+            } => {
+                let point = self.measured(
+                    coordinates,
+                    random(offered(rate_per_s, in_flight_max), Pattern::Uniform),
+                    seed,
+                );
+                return match self.visits() {
+                    None => point,
+                    Some(_) => Point {
+                        until: Until::Decided {
+                            bound: self.bound,
+                            least: self.point_least,
+                            most: self.point_most,
+                        },
+                        ..point
+                    },
+                };
+            }
+            Coordinates::Hosts { .. } => return self.of_hosts(coordinates, seed),
+            Coordinates::ClosingRate {
+                rate_per_s,
+                in_flight_max,
+            } => random(offered(rate_per_s, in_flight_max), Pattern::Uniform),
+            Coordinates::Large { depth } => self.stream(
+                Load::Closed { depth },
+                Mix::READS,
+                Pattern::Uniform,
+                self.large,
+            ),
+            Coordinates::Stream => return self.sequential(coordinates, self.until(), seed),
+            Coordinates::Reread { .. } => return reread::point(self, coordinates, usable, seed),
+            Coordinates::Precondition { pass } => {
+                let sizes = [self.block, self.large];
+                return precondition::point(pass, sizes, usable, seed);
+            }
+            Coordinates::Write { depth } | Coordinates::ClosingWrite { depth } => {
+                let mix = Mix {
+                    writes: Ratio::ONE,
+                    durable: false,
+                };
+                self.stream(Load::Closed { depth }, mix, Pattern::Uniform, self.block)
+            }
+            Coordinates::Log { bytes } => {
+                let mix = Mix {
+                    writes: Ratio::ONE,
+                    durable: true,
+                };
+                Stream {
+                    objective: None,
+                    sql: None,
+                    name: SMALL.into(),
+                    load: Load::Closed { depth: 1 },
+                    mix,
+                    pattern: Pattern::Sequential { start: 0 },
+                    length: bytes,
+                    rank: None,
+                }
+            }
+            other => random(
+                Load::Closed {
+                    depth: other.outstanding(),
+                },
+                Pattern::Uniform,
+            ),
+        };
+        self.measured(coordinates, stream, seed)
+    }
+
+    /// Random reads by some of the ranks, in an open loop if a rate is given.
+    fn of_hosts(&self, coordinates: Coordinates, seed: u64) -> Point {
+        let depth = coordinates.outstanding();
+        let load = match coordinates.rate_of_each() {
+            None => Load::Closed { depth },
+            Some(rate) => offered(rate, depth),
+        };
+        let stream = self.stream(load, Mix::READS, Pattern::Uniform, self.block);
+        Point {
+            until: Until::Elapsed(self.point_least.max(HOSTS_LEAST)),
+            ..self.measured(coordinates, stream, seed)
+        }
+    }
+
+    fn stream(&self, load: Load, mix: Mix, pattern: Pattern, length: u32) -> Stream {
+        let name = if length == self.large && length != self.block {
+            LARGE
+        } else {
+            SMALL
+        };
+        Stream {
+            objective: None,
+            sql: None,
+            name: name.into(),
+            load,
+            mix,
+            pattern,
+            length,
+            rank: None,
+        }
+    }
+
+    /// When a closed loop's visit ends.
+    fn until(&self) -> Until {
+        if let Some(visits) = self.visits() {
+            return visits.until();
+        }
+        let least = Nanos(WINDOW.0 * WINDOWS_MIN).min(self.point_most);
+        Until::Precise {
+            precision: self.precision,
+            least,
+            most: self.point_most,
+        }
+    }
+
+    fn measured(&self, coordinates: Coordinates, stream: Stream, seed: u64) -> Point {
+        // The seed differs from all other points', because a cache would know the blocks of a
+        // repeated sequence.
+        let seed = seed_of(seed, coordinates);
+        let until = if coordinates.step() == Step::Closing {
+            Until::Elapsed(self.closing)
+        } else {
+            self.until()
+        };
+        let window = until.window(WINDOW);
+        Point {
+            coordinates,
+            streams: vec![stream],
+            warm_up: WARM_UP,
+            until,
+            seed,
+            window,
+        }
+    }
+
+    /// One sequential stream of large reads at depth 1, from the beginning of the volume.
+    fn sequential(&self, coordinates: Coordinates, until: Until, seed: u64) -> Point {
+        let pattern = Pattern::Sequential { start: 0 };
+        let stream = self.stream(Load::Closed { depth: 1 }, Mix::READS, pattern, self.large);
+        let warm_up = if matches!(until, Until::Ops(_) | Until::Work { .. }) {
+            WarmUp::NONE
+        } else {
+            WARM_UP
+        };
+        Point {
+            warm_up,
+            until,
+            ..self.measured(coordinates, stream, seed)
+        }
+    }
+}
+
+/// Maximum number of operations in flight in an open loop.
+const IN_FLIGHT_MAX: u32 = 512;
+
+fn offered(rate_per_s: u64, in_flight_max: u32) -> Load {
+    Load::Open {
+        rate: rate_per_s as f64,
+        arrivals: Arrivals::Poisson,
+        in_flight_max,
+    }
+}
+
+fn log(bytes: u64) -> Coordinates {
+    Coordinates::Log {
+        bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+    }
+}
+
+impl<'a> DonePoints<'a> {
+    fn of(&self, step: Step) -> impl Iterator<Item = (&'a PointSummary, &'a ClassSummary)> {
+        let points = self.points.iter().filter(move |point| point.step() == step);
+        points.filter_map(|point| Some((point, point.classes.first()?)))
+    }
+
+    fn at(&self, coordinates: Coordinates) -> Option<&'a ClassSummary> {
+        self.points
+            .iter()
+            .find(|point| point.coordinates == coordinates)?
+            .classes
+            .first()
+    }
+
+    fn at_depth(&self, depth: u32) -> Option<&'a ClassSummary> {
+        self.at(Coordinates::at_depth(depth))
+    }
+
+    fn unless_done(&self, coordinates: Coordinates) -> Option<Coordinates> {
+        self.points
+            .iter()
+            .all(|point| point.coordinates != coordinates)
+            .then_some(coordinates)
+    }
+
+    fn next_pass(&self, bytes: u64) -> Option<Coordinates> {
+        if bytes == 0 {
+            return None;
+        }
+        let pass = |pass| self.unless_done(Coordinates::Pass { pass });
+        let within = || self.unless_done(Coordinates::Within { bytes });
+        pass(1).or_else(|| pass(2)).or_else(within)
+    }
+
+    /// A larger working set, if the last one was served from a cache.
+    fn next_working_set(&self, first: u64, usable: u64) -> Option<Coordinates> {
+        let whole = self.at_depth(1)?;
+        let sets = self
+            .points
+            .iter()
+            .filter_map(|point| match point.coordinates {
+                Coordinates::Within { bytes } => Some((bytes, point.classes.first()?)),
+                _ => None,
+            });
+        let (bytes, class) = sets.max_by_key(|(bytes, _)| *bytes)?;
+        let next = bytes.max(first) * GROWTH;
+        (rigel_analyse::answers_from_cache(class, whole)
+            && next <= (usable / 2).min(WORKING_SET_MAX))
+        .then_some(Coordinates::Within { bytes: next })
+    }
+
+    /// Depth 1, then doubling from the second depth, until two consecutive doublings gained
+    /// nothing.
+    fn climb_depths(&self) -> Climb {
+        let request = self.request;
+        let iops = |depth| self.at_depth(depth).map(|class| class.iops);
+        climb(
+            request.precision,
+            2,
+            request.depth_max,
+            |depth| request.deeper(depth),
+            iops,
+        )
+    }
+
+    fn next_depth(&self) -> Option<Coordinates> {
+        self.climb_depths().wanted.map(Coordinates::at_depth)
+    }
+
+    /// Large I/O or writes: doubling until one doubling gained nothing.
+    fn next_doubling(
+        &self,
+        coordinates: impl Fn(u32) -> Coordinates,
+        most: u32,
+    ) -> Option<Coordinates> {
+        let at = |depth| self.at(coordinates(depth)).map(|class| class.iops);
+        let climbed = climb(self.request.precision, 1, most, doubled, at);
+        climbed.wanted.map(coordinates)
+    }
+
+    /// Depths between the measured ones: around the knee, then around the depth at which the bound
+    /// is broken.
+    fn next_between(&self) -> Option<Coordinates> {
+        let refined = self
+            .of(Step::Depth)
+            .count()
+            .saturating_sub(self.climb_depths().tried);
+        if refined >= 2 * REFINEMENTS {
+            return None;
+        }
+        let mut depths: Vec<u32> = self
+            .of(Step::Depth)
+            .filter_map(|(point, _)| point.coordinates.depth())
+            .collect();
+        depths.sort_unstable();
+        let between = |low: u32, high: u32| {
+            let gap = high - low;
+            (gap > (high / 8).max(1)).then_some(Coordinates::at_depth(low + gap / 2))
+        };
+        let knee = self.knee_depth()?;
+        let below = depths.iter().rev().find(|depth| **depth < knee);
+        if let Some(wanted) = below.and_then(|below| between(*below, knee)) {
+            return Some(wanted);
+        }
+        let kept = |class: &ClassSummary| class.within.is_some_and(|within| within.kept);
+        let depths_kept = self.of(Step::Depth).filter(|(_, class)| kept(class));
+        let last_kept = depths_kept
+            .filter_map(|(point, _)| point.coordinates.depth())
+            .max()?;
+        let broken = depths.iter().find(|depth| **depth > last_kept)?;
+        if last_kept >= knee {
+            return None;
+        }
+        between(last_kept, *broken)
+    }
+
+    fn knee(&self) -> Option<Knee> {
+        let loads: Vec<CurvePoint> = self
+            .of(Step::Depth)
+            .filter_map(|(point, class)| CurvePoint::of(point, class))
+            .collect();
+        knee(&loads, self.request.precision.get())
+    }
+
+    fn knee_depth(&self) -> Option<u32> {
+        self.knee().map(|found| whole_depth(found.load))
+    }
+
+    /// The load at which ranks are compared: the knee, or the depth with the most throughput.
+    fn host_load(&self) -> Option<LoadOfEach> {
+        let knee = self.knee_depth().map(|depth| LoadOfEach {
+            depth,
+            rate_per_s: 0,
+        });
+        knee.or_else(|| ranks::fullest(self.request.ranks, self.points))
+    }
+
+    /// True if the point is measured in visits: a closed loop of reads, or one that writes.
+    fn is_visited(point: &PointSummary, writes: bool) -> bool {
+        match point.step() {
+            Step::Depth | Step::Large | Step::Stream => !writes,
+            Step::Write | Step::Log => writes,
+            _ => false,
+        }
+    }
+
+    /// The next of the visits that bring every point to `count`.
+    fn next_visit(&self, count: usize, writes: bool) -> Option<Coordinates> {
+        Visits::next(self.points, count, self.seed, |point| {
+            Self::is_visited(point, writes)
+        })
+    }
+
+    /// A further visit to a point that is known less well than requested.
+    fn next_extra_visit(&self, writes: bool) -> Option<Coordinates> {
+        let request = self.request;
+        let spent: f64 = self
+            .points
+            .iter()
+            .filter(|point| point.step() != Step::Precondition)
+            .map(|point| point.warm_up_s + point.measured_s)
+            .sum();
+        if request
+            .visits_until
+            .is_some_and(|until| spent > until.as_secs_f64())
+        {
+            return None;
+        }
+        request
+            .visits()?
+            .next_extra(self.points, request.precision, self.seed, |point| {
+                Self::is_visited(point, writes)
+            })
+    }
+
+    /// The closing measurements: at the lowest load with the full throughput of the plateau, which
+    /// is the knee or slightly above, and at the sustained rate.
+    fn next_closing(&self) -> Option<Coordinates> {
+        if self.request.closing == Nanos(0) {
+            return None;
+        }
+        let is_of_knee =
+            |point: &PointSummary| matches!(point.coordinates, Coordinates::ClosingDepth { .. });
+        if !self.points.iter().any(is_of_knee)
+            && let Some(depth) = self.knee().map(|knee| whole_depth(knee.plateau.from))
+        {
+            return Some(Coordinates::ClosingDepth { depth });
+        }
+        Some(Coordinates::ClosingRate {
+            rate_per_s: rounded(
+                closing_rate(self.points, self.request.bound, self.request.closing)? as f64,
+            ),
+            in_flight_max: self.in_flight(),
+        })
+    }
+
+    /// The next offered rate: between the highest that kept the bound and the lowest that did not.
+    fn next_rate(&self) -> Option<Coordinates> {
+        let kept_depth =
+            |(_, class): &(_, &ClassSummary)| class.within.is_some_and(|within| within.kept);
+        let rate = |(_, class): (_, &ClassSummary)| class.iops;
+        let best = self
+            .of(Step::Depth)
+            .filter(kept_depth)
+            .map(rate)
+            .fold(0.0, f64::max);
+        // If not even depth 1 keeps the bound, a mostly idle load may.
+        let lowest = self.of(Step::Depth).map(rate).fold(f64::INFINITY, f64::min);
+        let limit = if best > 0.0 { best } else { lowest };
+        let measured: Vec<(f64, &ClassSummary)> = self
+            .of(Step::Rate)
+            .filter_map(|(point, class)| Some((point.coordinates.rate()? as f64, class)))
+            .collect();
+        if measured.iter().any(|(_, class)| !class.failed.is_empty()) {
+            // If I/Os fail, no rate is fully served.
+            return None;
+        }
+        // By what was measured, whether certain or not: the closing measurement is what decides.
+        let rates_kept = |kept: bool| {
+            let of_kind = measured
+                .iter()
+                .filter(move |(_, class)| class.kept() == kept);
+            of_kind.map(|(rate, _)| *rate)
+        };
+        let high = rates_kept(false).fold(limit, f64::min);
+        let low = rates_kept(true)
+            .filter(|rate| *rate < high)
+            .fold(0.0, f64::max);
+        let tried = measured.len();
+        let next = match (tried, low) {
+            (0, _) => 0.9 * high,
+            (1, low) if low <= 0.0 => 0.7 * high,
+            (_, low) if low <= 0.0 => 0.5 * high,
+            _ => f64::midpoint(low, high),
+        };
+        // Down to a small part of the closed loop's rate until one is kept; then a few more.
+        let certainly_broken = |class: &ClassSummary| {
+            class
+                .within
+                .is_some_and(|within| within.verdict == BoundVerdict::Broken)
+        };
+        let most = if low > 0.0 {
+            RATES.max(rates_kept(false).count() + RATES / 2)
+        } else if self.at_depth(1).is_some_and(certainly_broken) {
+            // Without a queue it is too slow already.
+            RATES_OF_A_SLOW_DEVICE
+        } else {
+            2 * RATES
+        };
+        let open = limit.is_finite() && limit > 0.0 && tried < most && high - low > RATE_GAP * high;
+        let wanted = if open {
+            Some(rounded(next))
+        } else {
+            self.next_rate_above_capacity(low)
+        };
+        wanted
+            .filter(|rate| *rate > 0)
+            .map(|rate_per_s| Coordinates::Rate {
+                rate_per_s,
+                in_flight_max: self.in_flight(),
+                large_beside: 0,
+            })
+            .and_then(|coordinates| self.unless_done(coordinates))
+    }
+
+    /// A further visit to a rate that probably breaks the bound, so that the lowest which certainly
+    /// does is near the highest that certainly does not.
+    fn next_rate_again(&self) -> Option<Coordinates> {
+        self.request.visits()?;
+        Some(Coordinates::Rate {
+            rate_per_s: rate_to_refute(self.points, self.request.bound)?,
+            in_flight_max: self.in_flight(),
+            large_beside: 0,
+        })
+    }
+
+    /// A little more than the maximum throughput as an offered rate, if a rate was kept and none was
+    /// certainly broken: then one is known that does not hold.
+    fn next_rate_above_capacity(&self, kept: f64) -> Option<u64> {
+        let is_broken = self
+            .of(Step::Rate)
+            .any(|(_, class)| class.sustained() == BoundVerdict::Broken);
+        let capacity = self.knee()?.plateau.throughput;
+        let mut rates = self.points.iter().filter_map(|it| it.coordinates.rate());
+        let is_tried = rates.any(|rate| rate as f64 > capacity);
+        (kept > 0.0 && !is_broken && !is_tried).then(|| rounded((1.0 + RATE_GAP) * capacity))
+    }
+
+    /// The maximum number of operations in flight at an offered rate.
+    fn in_flight(&self) -> u32 {
+        let rates = self
+            .points
+            .iter()
+            .find_map(|point| match point.coordinates {
+                Coordinates::Rate { in_flight_max, .. } => Some(in_flight_max),
+                _ => None,
+            });
+        // The first rate decides for all.
+        rates.unwrap_or_else(|| {
+            let knee = self.knee_depth().unwrap_or(1);
+            knee.saturating_mul(4).clamp(64, IN_FLIGHT_MAX)
+        })
+    }
+
+    fn next_write(&self) -> Option<Coordinates> {
+        if !self.request.writes {
+            return None;
+        }
+        let log = |bytes| self.unless_done(log(bytes));
+        let least = self.request.visits().map_or(1, |visits| visits.least);
+        precondition::next(self.request.precondition, self.points)
+            .or_else(|| self.next_doubling(|depth| Coordinates::Write { depth }, WRITE_DEPTH_MAX))
+            .or_else(|| LOG_SIZES.into_iter().find_map(log))
+            .or_else(|| self.next_visit(least, true))
+            .or_else(|| self.next_extra_visit(true))
+            .or_else(|| self.next_closing_write())
+    }
+
+    fn next_closing_write(&self) -> Option<Coordinates> {
+        if self.request.closing == Nanos(0) {
+            return None;
+        }
+        let is_done =
+            |point: &PointSummary| matches!(point.coordinates, Coordinates::ClosingWrite { .. });
+        if self.points.iter().any(is_done) {
+            return None;
+        }
+        let (best, _) = self
+            .of(Step::Write)
+            .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))?;
+        Some(Coordinates::ClosingWrite {
+            depth: best.coordinates.outstanding(),
+        })
+    }
+}
+
+/// A load of a closed loop as a depth, as it went in.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a depth, as it went in"
+)]
+fn whole_depth(load: f64) -> u32 {
+    load as u32
+}
+
+/// Rounds to three significant digits, so that rates are easy to read.
+fn rounded(rate: f64) -> u64 {
+    let unit = 10f64.powf((rate.max(1.0).log10().floor() - 2.0).max(0.0));
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "float casts saturate"
+    )]
+    let whole = ((rate / unit).round() * unit) as u64;
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rigel_analyse::{BoundCheck, summarise_within};
+    use rigel_model::record::{
+        Coverage, End, KindRecord, OperationTimes, PointRecord, Recorder, SharedWindows,
+        StreamRecord,
+    };
+    use rigel_model::{Kind, Outcome};
+    use std::sync::Arc;
+
+    /// A point of 3 s at `depth` with `iops` evenly spaced operations per second; `kept` says
+    /// whether it keeps the bound.
+    fn point(depth: u32, iops: u64, kept: bool) -> PointSummary {
+        let seconds = Arc::new(SharedWindows::new(WINDOW));
+        let mut recorder = Recorder::new(false, &[Kind::Read], seconds);
+        recorder.measure_from(Nanos(0));
+        let response = Nanos(u64::from(depth) * 1_000_000_000 / iops);
+        for number in 0..3 * iops {
+            let due = Nanos(number * 1_000_000_000 / iops);
+            recorder.record(
+                Kind::Read,
+                OperationTimes {
+                    due,
+                    start: due,
+                    done: due.plus(response),
+                },
+                Outcome::Done,
+            );
+        }
+        let load = Load::Closed { depth };
+        let mut stream = StreamRecord {
+            sql: None,
+            name: SMALL.into(),
+            length: 8192,
+            loads: vec![load],
+            patterns: vec![Pattern::Uniform],
+            kinds: vec![KindRecord {
+                kind: Kind::Read,
+                windows: Vec::new(),
+            }],
+            unserved: Vec::new(),
+            drained: 0,
+            censored: None,
+            delay: None,
+            warm_up_done: 0,
+            coverage: Coverage::default(),
+        };
+        recorder.merge_into(&mut stream);
+        let record = PointRecord {
+            coordinates: Coordinates::at_depth(depth),
+            started: String::new(),
+            warm_up: Nanos(0),
+            measured: Nanos::from_secs(3),
+            end: End::Complete,
+            cpu: Nanos(0),
+            cpus: 1,
+            window: WINDOW,
+            asked: None,
+            streams: vec![stream],
+            samples: Vec::new(),
+            merge: None,
+            visits: Vec::new(),
+        };
+        let mut summary = summarise_within(&record, None);
+        summary.classes[0].within = Some(BoundCheck {
+            share: f64::from(u8::from(kept)),
+            kept,
+            share_interval: None,
+            independent: None,
+            verdict: if kept {
+                BoundVerdict::Kept
+            } else {
+                BoundVerdict::Broken
+            },
+        });
+        summary
+    }
+
+    /// The depths requested on a device with this throughput, until the first point that is not a
+    /// depth.
+    fn depths(iops: impl Fn(u32) -> u64, kept: impl Fn(u32) -> bool) -> Vec<u32> {
+        let mut done = Vec::new();
+        // The volume is too small for passes, so depths come first.
+        while let Some(next) = CalibrateRequest::DEFAULT
+            .next(1 << 20, 1, &done)
+            .map(|point| point.coordinates)
+            && next.step() == Step::Depth
+        {
+            let depth = next.outstanding();
+            done.push(point(depth, iops(depth), kept(depth)));
+        }
+        done.iter()
+            .filter_map(|point| point.coordinates.depth())
+            .collect()
+    }
+
+    #[test]
+    fn depth_doubles_until_two_doublings_gain_nothing_and_is_refined_round_the_knee() {
+        assert_eq!(
+            depths(|depth| 1000 * u64::from(depth.min(4)), |_| true),
+            [1, 2, 4, 8, 16, 3]
+        );
+        assert_eq!(
+            depths(|depth| 1000 * u64::from(depth.min(11)), |_| true),
+            [1, 2, 4, 8, 16, 32, 64, 12, 10, 11]
+        );
+        assert_eq!(depths(|_| 1000, |_| true), [1, 2, 4]);
+    }
+
+    #[test]
+    fn where_a_bound_is_broken_before_the_knee_depths_close_in_on_it() {
+        // Throughput rises up to depth 32, and 21 is the last depth that keeps the bound.
+        let tried = depths(|depth| 200 * u64::from(depth.min(32)), |depth| depth <= 21);
+        assert_eq!(tried, [1, 2, 4, 8, 16, 32, 64, 128, 24, 28, 20, 22]);
+    }
+
+    #[test]
+    fn rates_read_well() {
+        assert_eq!(
+            [7.2, 123.4, 45_678.0, 1_234_567.0].map(rounded),
+            [7, 123, 45_700, 1_230_000]
+        );
+    }
+}

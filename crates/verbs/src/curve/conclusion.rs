@@ -1,0 +1,220 @@
+//! The conclusion of a curve, of raw I/O or of a database's sessions.
+
+use super::result::{CurveResult, Naming};
+use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, throttle, warnings};
+use rigel_analyse::figures::confidence::BoundVerdict;
+use rigel_analyse::figures::quantity::{bound_in_words, count, percent, time};
+use rigel_analyse::point::sql::SqlSummary;
+use rigel_analyse::point::summary::PointSummary;
+use rigel_analyse::search::at_load::AtLoad;
+use rigel_model::Step;
+use rigel_model::record::journal::Header;
+use std::fmt::Write;
+
+pub(super) fn conclusion(header: &Header, found: &CurveResult) -> Conclusion {
+    let naming = found.naming();
+    // For a single point of sessions, their sentence says everything.
+    let mut text = found
+        .busiest()
+        .map_or_else(String::new, |(_, point, sql)| sessions(point, sql));
+    if let Some(most) = found
+        .maximum
+        .filter(|_| text.is_empty() || found.points.len() > 1)
+    {
+        let _ = write!(text, " {}", closed(found, &most, naming));
+    }
+    text.push_str(&offered(found, naming));
+    let undecided = undecided(found, naming);
+    if text.is_empty() && undecided.is_none() {
+        text.push_str("The run measured too little for a conclusion.");
+    }
+    let failure = failures(&found.points).or_else(|| {
+        let is_broken = found.bound_verdict() == Some(BoundVerdict::Broken);
+        let bound = found.bound.as_ref().filter(|_| is_broken)?;
+        Some(format!("No load met the bound of {bound}."))
+    });
+    let cautions: Vec<String> = throttle(&found.findings, &found.points, &found.shape)
+        .into_iter()
+        .chain(undecided)
+        .collect();
+    let caution = (!cautions.is_empty()).then(|| cautions.join(" "));
+    Objections { caution, failure }.conclude(
+        text.trim_start(),
+        &warnings(header, &found.findings, &found.points),
+    )
+}
+
+fn closed(found: &CurveResult, most: &AtLoad, naming: Naming) -> String {
+    let Naming { rate, place, .. } = naming;
+    let maximum = count(most.iops.value);
+    let (p50, p99) = (time(most.p50_us.value), time(most.p99_us.value));
+    match found.shape.knee.filter(|_| {
+        found
+            .points
+            .iter()
+            .filter(|point| point.step() == Step::Depth)
+            .count()
+            > 1
+    }) {
+        Some(knee) if knee.bounded_above => format!(
+            "With {} {place} it does {maximum} {rate}; more only increase latency.",
+            knee.load
+        ),
+        Some(_) => format!(
+            "At {} {place} it does {maximum} {rate}, and throughput was still rising there: \
+             median {p50}, p99 {p99}.",
+            most.depth
+        ),
+        None => format!(
+            "With {} {place} it does {maximum} {rate}: median {p50}, p99 {p99}.",
+            most.depth
+        ),
+    }
+}
+
+/// Says which offered rates were served, and which were not.
+fn offered(found: &CurveResult, naming: Naming) -> String {
+    let sustained = &found.sustained;
+    let within = found.bound.as_ref().map_or_else(String::new, |bound| {
+        format!(" within {}", bound_in_words(bound))
+    });
+    let one = naming.one;
+    let mut text = match (sustained.kept, sustained.kept_rate, sustained.broken_rate) {
+        (Some(at), Some(rate), broken) => {
+            let but = match (broken, sustained.undecided_rate) {
+                (Some(broken), _) => format!(", but not {}", count(broken as f64)),
+                (None, Some(undecided)) => {
+                    format!(
+                        "; whether it serves {} is undecided",
+                        count(undecided as f64)
+                    )
+                }
+                (None, None) => ", the maximum that was offered".into(),
+            };
+            let (p50, p99) = (time(at.p50_us.value), time(at.p99_us.value));
+            let rate = count(rate as f64);
+            format!(
+                " It serves {rate} {one} per second that arrive at random times{within}, median \
+                 {p50} and p99 {p99}{but}."
+            )
+        }
+        (_, _, Some(broken)) if sustained.offered_verdict == Some(BoundVerdict::Broken) => {
+            format!(
+                " No offered rate was served{within}, not even {} {one} per second.",
+                count(broken as f64)
+            )
+        }
+        _ => String::new(),
+    };
+    if let (Some(closed), Some(_)) = (sustained.closed, &found.bound) {
+        let (depth, iops) = (closed.depth, count(closed.iops.value));
+        let _ = write!(
+            text,
+            " With a constant {depth} {}, {iops} {} stay{within}.",
+            naming.place, naming.rate
+        );
+    }
+    text
+}
+
+/// Says that the measured time does not decide whether any load is served within the bound, and what
+/// it showed; `None` if one certainly is, or certainly none.
+fn undecided(found: &CurveResult, naming: Naming) -> Option<String> {
+    let sustained = &found.sustained;
+    let verdict = found
+        .bound_verdict()
+        .or(sustained.offered_verdict)
+        .filter(|_| !found.points.is_empty())?;
+    if verdict != BoundVerdict::Undecided {
+        return None;
+    }
+    let within = found.bound.as_ref().map_or_else(String::new, |bound| {
+        format!(" within {}", bound_in_words(bound))
+    });
+    let Some(rate) = sustained.undecided_rate else {
+        return Some(format!(
+            "Whether any load is served{within} is undecided: measure longer."
+        ));
+    };
+    let point = found
+        .points
+        .iter()
+        .find(|point| point.coordinates.rate() == Some(rate))?;
+    let latency = point.classes.first().and_then(|class| class.latency);
+    let seen = latency.map_or_else(String::new, |latency| {
+        format!(
+            " (p99 {}, maximum {})",
+            time(latency.p99_us),
+            time(latency.max_us)
+        )
+    });
+    Some(format!(
+        "Whether it serves {} {} per second that arrive at random times{within} is undecided: {} were too \
+         short to tell{seen}. Measure longer.",
+        count(rate as f64),
+        naming.one,
+        time(point.measured_s * 1e6),
+    ))
+}
+
+/// Describes the sessions of the busiest point and where their time goes.
+fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
+    let pipelined = match sql.pipeline {
+        ..=1 => String::new(),
+        in_flight => format!(", pipelined with {in_flight} operations in flight each,"),
+    };
+    let mut text = format!(
+        "{} sessions{pipelined} visit {} blocks per second",
+        sql.sessions,
+        count(sql.visited.per_s)
+    );
+    let server = sql.server.as_ref();
+    if let Some(physical) = server.and_then(|server| server.physical) {
+        let _ = write!(
+            text,
+            ", {} of them read past the buffer cache",
+            count(physical.per_s)
+        );
+    }
+    if let Some(latency) = point.classes.first().and_then(|class| class.latency) {
+        let (p50, p99) = (time(latency.p50_us), time(latency.p99_us));
+        let _ = write!(
+            text,
+            "; an operation takes {p50} at the median and {p99} at p99; the mean is {} per block",
+            time(sql.block_mean_us)
+        );
+    }
+    let _ = write!(text, ".{}", spent(sql));
+    if let Some(share) = server
+        .and_then(|server| server.page_cache_share)
+        .filter(|share| *share > 0.01)
+    {
+        let _ = write!(
+            text,
+            " The page cache served {} of the blocks read, and not storage.",
+            percent(share)
+        );
+    }
+    text
+}
+
+/// Says where the sessions' time went: the first wait event, and the CPU share.
+fn spent(sql: &SqlSummary) -> String {
+    let waited = sql.waits.iter().find(|wait| wait.event != "CPU");
+    let cpu = sql.waits.iter().find(|wait| wait.event == "CPU");
+    match (waited, cpu) {
+        (Some(wait), Some(cpu)) => format!(
+            " The sessions spend {} of their time in {} and {} on the CPU.",
+            percent(wait.share),
+            wait.event,
+            percent(cpu.share)
+        ),
+        (Some(wait), None) => format!(
+            " The sessions spend {} of their time in {}.",
+            percent(wait.share),
+            wait.event
+        ),
+        (None, Some(_)) => " The sessions never waited: the CPU is their limit.".into(),
+        (None, None) => String::new(),
+    }
+}

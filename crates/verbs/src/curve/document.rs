@@ -1,0 +1,367 @@
+//! The report of a latency-throughput curve.
+
+use super::request::CurveRequest;
+use super::result::{CurveResult, Naming};
+use rigel_analyse::{AtLoad, CurveShape, Estimate, PointSummary};
+use rigel_model::record::PointRecord;
+use rigel_model::record::journal::Run;
+use rigel_model::{Ratio, Step};
+use rigel_report::distribution::Chosen;
+use rigel_report::document::{Block, Document, Extent, Headline, Section};
+use rigel_report::frame::about;
+use rigel_report::points::{self, Units};
+use rigel_report::throughput::{self, first_classes, knee, not_sustained};
+use rigel_report::{distribution, parts, setup, timeline};
+use std::fmt::Write;
+
+/// Completes `frame`, which has the heading and the conclusion.
+pub(super) fn document(
+    run: &Run,
+    found: &CurveResult,
+    findings: Section,
+    frame: Document,
+) -> Document {
+    let workload = workload(run);
+    Document {
+        about: about(
+            &run.header,
+            &workload,
+            &parts::counted(found.points.len() as u64, "point"),
+        ),
+        headlines: headlines(found),
+        sections: sections(run, found, findings, &workload),
+        ..frame
+    }
+}
+
+/// The workload of a curve or of database sessions, in words; empty if another verb made the run.
+pub(super) fn workload(run: &Run) -> String {
+    let invocation = &run.header.invocation;
+    let request: Option<CurveRequest> = invocation.asked(&invocation.verb);
+    request.map_or_else(String::new, |request| of_request(&request))
+}
+
+/// `8 KiB I/O, 70 % reads and 30 % durable writes, zipf:0.99, beside large reads of 1 MiB, 2
+/// outstanding`.
+fn of_request(request: &CurveRequest) -> String {
+    if let Some(terms) = &request.sql {
+        return terms.work.to_string();
+    }
+    let writes = if request.mix.durable {
+        "durable writes"
+    } else {
+        "writes"
+    };
+    let share = request.mix.writes;
+    let kinds = match share {
+        Ratio::ZERO => "reads".to_string(),
+        Ratio::ONE => writes.to_string(),
+        _ => format!("I/O, {} reads and {share} {writes}", share.complement()),
+    };
+    let mut text = format!(
+        "{} {kinds}, {}",
+        parts::size(request.length),
+        request.pattern
+    );
+    if let Some(background) = request.background {
+        let size = parts::size(background.length);
+        let _ = write!(
+            text,
+            ", with large reads of {size} at the same time, {} outstanding",
+            background.depth
+        );
+    }
+    text
+}
+
+/// The headline figures: at maximum throughput, at the lowest load, and at the highest rate within
+/// the bound.
+fn headlines(found: &CurveResult) -> Vec<Headline> {
+    let mut figures = Vec::new();
+    let at = |at: &AtLoad| {
+        let each = parts::on_each(at.ranks);
+        format!("{} {}{each}", at.depth, found.naming().place)
+    };
+    if let Some(most) = &found.maximum {
+        let label = format!("max {}", found.naming().rate);
+        figures.push(parts::rate(
+            "curve.maximum.iops.value",
+            &label,
+            most.iops,
+            at(most),
+        ));
+    }
+    let (open, closed): (Vec<_>, Vec<_>) = found
+        .points
+        .iter()
+        .enumerate()
+        .filter(|(_, point)| !point.classes.is_empty())
+        .filter(|(_, point)| !matches!(point.step(), Step::Hosts | Step::Neighbours))
+        .partition(|(_, point)| point.step() == Step::Rate);
+    let throughput = |point: &PointSummary| point.classes.first().map_or(0.0, |class| class.iops);
+    let of_which = if closed.len() > 1 || open.is_empty() {
+        &closed
+    } else {
+        &open
+    };
+    let least = of_which
+        .iter()
+        .min_by(|one, other| throughput(one.1).total_cmp(&throughput(other.1)))
+        .copied();
+    if let Some((index, point)) = least.filter(|_| found.points.len() > 1) {
+        figures.extend(p99(index, point, "p99 at the lowest load"));
+    }
+    if let Some(rate) = found.sustained.kept_rate {
+        let label = found.bound.as_ref().map_or_else(
+            || "highest rate met".into(),
+            |bound| format!("within {}", parts::bound_in_words(bound)),
+        );
+        let tried = not_sustained(&found.sustained);
+        let value = parts::per_second(rate as f64);
+        let note = "offered at random times, and served".to_string();
+        figures.push(parts::headline(
+            "curve.sustained.kept_rate",
+            &label,
+            rate as f64,
+            value,
+            tried,
+            note,
+        ));
+        let kept = found
+            .points
+            .iter()
+            .enumerate()
+            .find(|(_, point)| point.coordinates.rate() == Some(rate));
+        figures.extend(kept.and_then(|(index, point)| p99(index, point, "p99 at that rate")));
+    } else if let Some(knee) = found.shape.knee {
+        let at = found
+            .points
+            .iter()
+            .enumerate()
+            .find(|(_, point)| point.is_at_depth(knee.load));
+        let label = match (found.points.len(), knee.bounded_above) {
+            (..=1, _) => "p99",
+            (_, true) => "p99 at the knee",
+            (_, false) => "p99 at the maximum",
+        };
+        figures.extend(at.and_then(|(index, point)| p99(index, point, label)));
+    }
+    if figures.len() < 4
+        && let Some(most) = &found.maximum
+    {
+        let median = parts::latency(
+            "curve.maximum.p50_us.value",
+            "median at the maximum",
+            most.p50_us,
+            at(most),
+        );
+        figures.push(median);
+    }
+    figures
+}
+
+/// The p99 of a point; `index` is its position in the report.
+pub(super) fn p99(index: usize, point: &PointSummary, label: &str) -> Option<Headline> {
+    let class = point.classes.first()?;
+    let value = class.latency?.p99_us;
+    let interval = class.confidence.and_then(|known| known.p99_us);
+    let median = class
+        .latency
+        .map_or_else(String::new, |latency| parts::time(latency.p50_us));
+    let note = format!("{}; median {median}", point.coordinates);
+    let name = format!("points.{index}.classes.0.p99_us");
+    Some(parts::latency(
+        &name,
+        label,
+        Estimate { value, interval },
+        note,
+    ))
+}
+
+fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -> Vec<Section> {
+    let units = Units::of(Naming::RAW.rate);
+    let mut sections = vec![
+        drawn(run, found),
+        points::section(run, &found.points, units),
+        findings,
+    ];
+    sections.extend(distribution::section(&chosen(found, &run.joined())));
+    sections.extend(timeline::section(run, units));
+    sections.extend(points::coverage(&found.points, &run.header.findings).map(parts::full));
+    sections.push(setup::section(&run.header, workload));
+    sections
+}
+
+/// Latency against throughput, and the facts about the shape.
+pub(super) fn drawn(run: &Run, found: &CurveResult) -> Section {
+    let closed = first_classes(&found.points, |point| point.step() == Step::Depth);
+    let open = first_classes(&found.points, |point| point.step() == Step::Rate);
+    let invocation = &run.header.invocation;
+    let request: Option<CurveRequest> = invocation.asked(&invocation.verb);
+    let bound = request.and_then(|request| request.bound);
+    let has_shape = closed.len() > 1;
+    let mut facts = found.shape;
+    if !has_shape {
+        (facts.knee, facts.cap) = (None, None);
+    }
+    let groups = throughput::closed_and_open(closed.clone(), open, &facts, bound, &found.sustained);
+    let depth = throughput::depth_chart(&closed, &facts, found.naming().rate);
+    let mut blocks: Vec<Block> = throughput::latency_charts(groups, found.naming().rate)
+        .into_iter()
+        .collect();
+    draw_last_in_text(&mut blocks);
+    blocks.extend(parts::beside([depth]));
+    if has_shape {
+        blocks.extend(knee(&found.shape).into_iter().map(Block::Text));
+    }
+    blocks.extend(
+        cap(&facts, found.naming().rate)
+            .into_iter()
+            .chain(highest_loads(found))
+            .map(Block::Text),
+    );
+    if let Some(delay) = found.scheduling_delay {
+        blocks.push(Block::Text(format!(
+            "Scheduling delay, which Rigel itself adds and response times include: p99 at most \
+             {}, at {}/s.",
+            parts::time(delay.p99_us),
+            parts::count(delay.rate as f64)
+        )));
+    }
+    let lead = "Response times count from when an operation was due. Beyond the knee, where \
+                points are fainter, operations only wait longer.";
+    parts::section(
+        "latency-throughput",
+        "Latency against throughput",
+        lead,
+        blocks,
+    )
+}
+
+/// The last of the charts side by side is also drawn in text: the one of offered rates, if there is
+/// one.
+fn draw_last_in_text(blocks: &mut [Block]) {
+    match blocks.first_mut() {
+        Some(Block::Chart(chart)) => chart.extent = Extent::Summary,
+        Some(Block::Beside(inside)) => {
+            if let Some(Block::Chart(chart)) = inside.last_mut() {
+                chart.extent = Extent::Summary;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A limit of throughput, in a sentence.
+fn cap(shape: &CurveShape, rate: &str) -> Option<String> {
+    let cap = shape.cap?;
+    let [low, high] = [cap.interval.low, cap.interval.high].map(parts::count);
+    let throughput = parts::count(cap.throughput);
+    Some(format!(
+        "Cap: {throughput} {rate} (95 %: {low} to {high}) from depth {} on.",
+        cap.from
+    ))
+}
+
+/// The highest load that was met or stayed within the bound, in sentences.
+fn highest_loads(found: &CurveResult) -> Vec<String> {
+    let sustained = &found.sustained;
+    let name = found.bound.as_ref().map_or_else(
+        || "Offered rates".into(),
+        |it| format!("Within {}", parts::bound_in_words(it)),
+    );
+    let rate = |rate: u64| parts::per_second(rate as f64);
+    let open = match (
+        sustained.kept_rate,
+        sustained.broken_rate,
+        sustained.undecided_rate,
+    ) {
+        (Some(kept), None, None) => {
+            Some(format!("{}, the highest offered rate, was met", rate(kept)))
+        }
+        (Some(kept), ..) => Some(format!(
+            "{} is the highest rate that was met; {}",
+            rate(kept),
+            not_sustained(sustained)
+        )),
+        (None, _, Some(_)) => Some(format!(
+            "no offered rate certainly was met; {}",
+            not_sustained(sustained)
+        )),
+        (None, Some(broken), None) => {
+            Some(format!("no offered rate was met, down to {}", rate(broken)))
+        }
+        (None, None, None) => None,
+    };
+    let closed = match sustained.closed {
+        Some(at) => Some(format!(
+            "{} {} ({}) at depth {}",
+            parts::count(at.iops.value),
+            found.naming().rate,
+            parts::plus_minus(at.iops),
+            at.depth
+        )),
+        None if found.bound.is_some() && found.maximum.is_some() => {
+            Some("no measured depth".into())
+        }
+        None => None,
+    };
+    open.into_iter()
+        .chain(closed)
+        .map(|what| format!("{name}: {what}."))
+        .collect()
+}
+
+/// Points for the distributions. For depths: the minimum, the knee and the maximum; for offered
+/// rates: about 50 %, 90 % and 100 % of the highest rate that was met.
+pub(super) fn chosen<'a>(found: &CurveResult, records: &'a [PointRecord]) -> Vec<Chosen<'a>> {
+    let depths: Vec<u32> = depths(records);
+    let mut wanted: Vec<&PointRecord> = Vec::new();
+    if let Some(kept) = found.sustained.kept_rate {
+        for share in [0.5, 0.9, 1.0] {
+            let goal = kept as f64 * share;
+            let rates = records
+                .iter()
+                .filter_map(|record| match record.coordinates.rate() {
+                    Some(rate) if rate <= kept => Some((rate as f64, record)),
+                    _ => None,
+                });
+            let nearest =
+                rates.min_by(|one, other| (one.0 - goal).abs().total_cmp(&(other.0 - goal).abs()));
+            wanted.extend(nearest.map(|(_, record)| record));
+        }
+    } else {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a depth that was measured"
+        )]
+        let knee = found.shape.knee.map(|knee| knee.load as u32);
+        for depth in [depths.first().copied(), knee, depths.last().copied()]
+            .into_iter()
+            .flatten()
+        {
+            let of_depth = |record: &&PointRecord| record.coordinates.depth() == Some(depth);
+            wanted.extend(records.iter().find(of_depth));
+        }
+    }
+    let mut chosen: Vec<Chosen<'a>> = Vec::new();
+    for record in wanted {
+        if chosen
+            .iter()
+            .all(|(_, known)| known.coordinates != record.coordinates)
+        {
+            chosen.push((record.coordinates.to_string(), record));
+        }
+    }
+    chosen
+}
+
+fn depths(records: &[PointRecord]) -> Vec<u32> {
+    let mut depths: Vec<u32> = records
+        .iter()
+        .filter_map(|record| record.coordinates.depth())
+        .collect();
+    depths.sort_unstable();
+    depths
+}

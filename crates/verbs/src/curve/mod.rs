@@ -1,0 +1,101 @@
+//! `rigel curve` and `rigel sql run`: latency at one load after the other.
+
+mod conclusion;
+mod document;
+pub(crate) mod plan;
+mod request;
+pub mod result;
+pub mod sessions;
+
+use crate::subject::of_points;
+use crate::{Verb, VerbResult};
+pub use request::{Background, CurveRequest, Loads};
+pub use result::{CurveResult, Naming};
+use rigel_analyse::BoundVerdict;
+use rigel_analyse::PointSummary;
+use rigel_analyse::compare::subject::{Scope, Subject, Term};
+use rigel_analyse::conclusion::parts::Conclusion;
+use rigel_analyse::plan::SqlTerms;
+use rigel_model::record::journal::{Header, Run};
+use rigel_model::{Bytes, Finding};
+use rigel_report::data::Reported;
+use rigel_report::document::{Document, Section};
+use serde_json::{Value, json};
+
+impl Verb for CurveRequest {
+    fn to_value(&self) -> Value {
+        json!(self)
+    }
+
+    fn set_ranks(&mut self, size: u32) {
+        self.ranks = size;
+    }
+
+    fn command(&self) -> &'static str {
+        if self.is_sql_run { "sql run" } else { "curve" }
+    }
+
+    fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
+        Box::new(result::curve(&run.joined(), self.bound, self.precision))
+    }
+
+    fn terms(&self, _: &Header) -> Vec<Term> {
+        let beside = self.background.map_or_else(
+            || "none".to_string(),
+            |background| {
+                format!(
+                    "{} of {}",
+                    background.depth,
+                    Bytes(background.length.into())
+                )
+            },
+        );
+        let ends = |terms: SqlTerms| Term::known("ends by", &format!("{:?}", terms.stop));
+        std::iter::once(Term::size(Scope::Small, self.length))
+            .chain(Term::work_of(self.sql, self.mix, self.pattern))
+            .chain(self.sql.map(ends))
+            .chain([
+                Term::deciding(Scope::All, "load beside", &beside),
+                Term::known("longest point", &self.point_most),
+            ])
+            .collect()
+    }
+}
+
+impl VerbResult for CurveResult {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn findings_mut(&mut self) -> &mut Vec<Finding> {
+        &mut self.findings
+    }
+
+    fn points(&self) -> &[PointSummary] {
+        &self.points
+    }
+
+    fn conclusion(&self, header: &Header) -> Conclusion {
+        conclusion::conclusion(header, self)
+    }
+
+    fn document(&self, run: &Run, findings: Section, frame: Document) -> Document {
+        if self.busiest().is_some() {
+            sessions::document(run, self, findings, frame)
+        } else {
+            document::document(run, self, findings, frame)
+        }
+    }
+
+    fn json(&self, report: Reported) -> String {
+        report.json_with("curve", self)
+    }
+
+    fn bound_verdict(&self) -> Option<BoundVerdict> {
+        self.bound_verdict()
+    }
+
+    fn subject<'a>(&self, name: &str, run: &'a Run, verb: &dyn Verb) -> Subject<'a> {
+        of_points(name, run, verb, self)
+    }
+}

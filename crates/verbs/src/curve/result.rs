@@ -1,0 +1,154 @@
+//! The results of a latency-throughput curve: maximum throughput, shape, the offered rates that
+//! were met, and warnings.
+//!
+//! Input: the records of a `curve` run, and the latency bound if there was one.
+
+use rigel_analyse::figures::confidence::BoundVerdict;
+use rigel_analyse::point::sql::SqlSummary;
+use rigel_analyse::point::summary::{ClassSummary, PointSummary, summarise_within};
+use rigel_analyse::point::visits::{variation, widen};
+use rigel_analyse::search::at_load::AtLoad;
+use rigel_analyse::search::calibration::at_plateau;
+use rigel_analyse::search::run_checks::{self, CacheTest};
+use rigel_analyse::search::shape::{CurveShape, curve_shape};
+use rigel_analyse::search::sustained::{Sustained, sustained};
+use rigel_model::record::PointRecord;
+use rigel_model::{ActiveRanks, Bound, Finding, Ratio, Step};
+use serde::Serialize;
+
+/// The results of a curve.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CurveResult {
+    /// The latency bound of the run, such as `2ms@p99`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<String>,
+    /// Maximum throughput of the closed loop; `None` if the run had no closed loop.
+    pub maximum: Option<AtLoad>,
+    /// The shape of the closed loop's curve.
+    pub shape: CurveShape,
+    /// The offered rates that were met, and within the bound if there is one.
+    pub sustained: Sustained,
+    /// The offered rate with the highest p99 of Rigel's own scheduling delay, and that delay.
+    pub scheduling_delay: Option<SchedulingDelay>,
+    /// All points, in measuring order.
+    #[serde(skip)]
+    pub points: Vec<PointSummary>,
+    /// Findings about the run as a whole; findings about a point are in the point.
+    pub findings: Vec<Finding>,
+}
+
+impl CurveResult {
+    /// Whether any load kept the latency bound; `None` if the run had none.
+    pub fn bound_verdict(&self) -> Option<BoundVerdict> {
+        self.bound.as_ref().map(|_| self.sustained.verdict())
+    }
+
+    /// The point of database sessions with the highest throughput, and its index; `None` for raw
+    /// I/O. Of several hosts, a point at which only some of them measured is not the run's.
+    pub fn busiest(&self) -> Option<(usize, &PointSummary, &SqlSummary)> {
+        let is_of_all = |point: &PointSummary| point.coordinates.active_ranks() == ActiveRanks::All;
+        let points = self.points.iter().enumerate();
+        let points = points.filter(|(_, point)| is_of_all(point));
+        let with = points.filter_map(|(index, point)| Some((index, point, point.sql.as_deref()?)));
+        with.max_by(|one, other| one.2.operations_per_s.total_cmp(&other.2.operations_per_s))
+    }
+
+    /// The names of this curve's operations and units.
+    pub fn naming(&self) -> Naming {
+        if self.points.iter().any(|point| point.sql.is_some()) {
+            Naming::SESSIONS
+        } else {
+            Naming::RAW
+        }
+    }
+}
+
+/// Names of a curve's operations and units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Naming {
+    /// Unit of the rate.
+    pub rate: &'static str,
+    /// Plural name of the operations.
+    pub one: &'static str,
+    /// Name of what a depth counts.
+    pub place: &'static str,
+}
+
+impl Naming {
+    /// Names for raw I/O.
+    pub const RAW: Naming = Naming {
+        rate: "IOPS",
+        one: "I/Os",
+        place: "outstanding",
+    };
+    /// Names for database sessions, where an operation is a statement over a work unit.
+    pub const SESSIONS: Naming = Naming {
+        rate: "op/s",
+        one: "operations",
+        place: "sessions",
+    };
+}
+
+/// The highest delay that the tool itself added.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SchedulingDelay {
+    /// Offered operations per second.
+    pub rate: u64,
+    /// 99th percentile of the time from when an operation was due and had a free slot, to its
+    /// issue.
+    pub p99_us: f64,
+}
+
+/// Evaluates the records of a curve, with figures wanted to within `precision`.
+pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) -> CurveResult {
+    let mut points: Vec<PointSummary> = records
+        .iter()
+        .map(|record| summarise_within(record, bound))
+        .collect();
+    let variation = variation(&points, false);
+    widen(&mut points);
+    let points = points;
+    let closed = || {
+        let chosen = points.iter().filter(|point| point.step() == Step::Depth);
+        chosen.filter_map(|point| Some((point, point.classes.first()?)))
+    };
+    let greatest = closed().max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops));
+    let shape = curve_shape(closed(), precision.get());
+    let at = |found: Option<(&PointSummary, &ClassSummary)>| {
+        found.and_then(|(point, class)| AtLoad::of(point, class))
+    };
+    let at_knee = shape.knee.and_then(|knee| {
+        let found = at(closed().find(|(point, _)| point.is_at_depth(knee.load)))?;
+        Some(at_plateau(found, &knee.plateau))
+    });
+    let maximum = at_knee.or_else(|| at(greatest));
+    let sustained = sustained(&points).at_most(maximum, &shape);
+    CurveResult {
+        bound: bound.map(|bound| bound.to_string()),
+        maximum,
+        scheduling_delay: points
+            .iter()
+            .filter_map(delay)
+            .max_by(|one, other| one.p99_us.total_cmp(&other.p99_us)),
+        findings: run_checks::warnings(records, &points, &shape, &CacheTest::default(), precision)
+            .into_iter()
+            .chain(variation.and_then(run_checks::varied))
+            .chain(sustained.contradiction())
+            .collect(),
+        sustained,
+        shape,
+        points,
+    }
+}
+
+fn delay(point: &PointSummary) -> Option<SchedulingDelay> {
+    let rate = point.coordinates.rate()?;
+    let delay = point
+        .classes
+        .first()
+        .and_then(|class: &ClassSummary| class.scheduling_delay)?;
+    Some(SchedulingDelay {
+        rate,
+        p99_us: delay.p99_us,
+    })
+}

@@ -1,0 +1,700 @@
+//! The report of a fit: the streams at the highest multiple that held, every multiple, and latency
+//! against multiple.
+
+use super::conclusion::interval_in_words;
+use super::request::FitRequest;
+use super::result::{FitResult, HostStream, TriedMultiple, TriedStream, is_same};
+use rigel_analyse::demand::stream_objective::{assumed_in_words, objective_in_words};
+use rigel_analyse::figures::quantity::multiple as rounded;
+use rigel_analyse::{BoundVerdict, Estimate, PointSummary, quantity};
+use rigel_model::record::RankGroup;
+use rigel_model::record::journal::Run;
+use rigel_model::{DemandKind, DemandStream, Measure, Objective, quantile_name};
+use rigel_report::document::Extent;
+use rigel_report::document::{
+    Axis, Block, Chart, Document, Headline, Lines, Mark, Plot, Section, Series, Shape, Status, Unit,
+};
+use rigel_report::frame::about_server;
+use rigel_report::points::{self, Units};
+use rigel_report::text;
+use rigel_report::{parts, setup, sql, timeline};
+use std::path::Path;
+
+/// Number of streams among the headline figures.
+const HEADLINES: usize = 3;
+
+/// Number of streams whose intervals fit into a line of text.
+const INTERVALS_MAX: usize = 2;
+
+/// Completes `frame`, which has the heading and the conclusion.
+pub(super) fn document(
+    run: &Run,
+    found: &FitResult,
+    findings: Section,
+    frame: Document,
+) -> Document {
+    let Some(request) = &run.header.invocation.asked::<FitRequest>("fit") else {
+        return frame;
+    };
+    let workload = workload(request);
+    let tried = match found.multiples.len() {
+        1 => "1 multiple".into(),
+        count => format!("{count} multiples"),
+    };
+    Document {
+        about: about_server(&run.header, &workload, &tried),
+        headlines: headlines(request, found),
+        sections: sections(run, request, found, findings, &workload),
+        ..frame
+    }
+}
+
+/// `the demand of PROD by AWR, reads only`.
+fn workload(request: &FitRequest) -> String {
+    let part = if request.writes {
+        "reads and writes"
+    } else {
+        "reads only"
+    };
+    let work = request.sessions.map_or_else(String::new, |sessions| {
+        format!(
+            "; {} sessions: {}, {}",
+            sessions.number, sessions.terms.work, sessions.terms.work.tables
+        )
+    });
+    format!(
+        "{}, by {}, {part}{work}",
+        interval_in_words(request),
+        request.source
+    )
+}
+
+/// Several targets and what each carries, best first, as lines of text.
+pub fn fits(all: &[(&str, &Path, &FitResult)]) -> String {
+    let mut ranked: Vec<&(&str, &Path, &FitResult)> = all.iter().collect();
+    ranked.sort_by(|(.., one), (.., other)| {
+        let rank = |found: &FitResult| (found.held.unwrap_or(0.0), found.not_held.unwrap_or(0.0));
+        let ((held, limit), (other_held, other_limit)) = (rank(one), rank(other));
+        other_held
+            .total_cmp(&held)
+            .then(other_limit.total_cmp(&limit))
+    });
+    let times = |multiple: Option<f64>| parts::known(multiple, |it| format!("{} ×", rounded(it)));
+    let rows = ranked.iter().map(|(target, run, found)| {
+        let first: Vec<&str> = found.breaks_first.iter().map(|kind| kind.words()).collect();
+        vec![
+            (*target).to_string(),
+            times(found.held),
+            times(found.not_held),
+            answer(found.verdict).into(),
+            first.join(", "),
+            run.display().to_string(),
+        ]
+    });
+    let need = all.first().map_or(1.0, |(.., found)| found.need);
+    let wanted = format!("{} ×", rounded(need));
+    let columns = [
+        "target",
+        "#held",
+        "#not held",
+        wanted.as_str(),
+        "breaks first",
+        "run",
+    ];
+    let table = parts::rows("", &columns, rows.collect());
+    let blocks = vec![Block::Table(table)];
+    let document = Document {
+        heading: "rigel fit: the same demand on each target".into(),
+        sections: vec![parts::section("targets", "Targets", "", blocks)],
+        ..Document::default()
+    };
+    text::render(&document, Extent::Summary)
+}
+
+/// A rate of an open loop that may be far below one per second.
+fn rate(per_s: f64) -> String {
+    if per_s < 9.95 {
+        parts::three_digits(per_s)
+    } else {
+        parts::count(per_s)
+    }
+}
+
+fn answer(verdict: BoundVerdict) -> &'static str {
+    match verdict {
+        BoundVerdict::Kept => "held",
+        BoundVerdict::Broken => "not held",
+        BoundVerdict::Undecided => "undecided",
+    }
+}
+
+fn headlines(request: &FitRequest, found: &FitResult) -> Vec<Headline> {
+    let mut figures = Vec::new();
+    let of = format!("times the demand of {}", request.database);
+    let times = |multiple: f64| format!("{} ×", rounded(multiple));
+    match (found.carries, found.held, found.not_held) {
+        (Some(carries), Some(low), Some(high)) => figures.push(parts::headline(
+            "fit.carries.value",
+            "carries",
+            carries.value,
+            times(carries.value),
+            format!("{} to {} ×", rounded(low), rounded(high)),
+            of,
+        )),
+        (_, Some(low), None) => figures.push(parts::headline(
+            "fit.held",
+            "carries at least",
+            low,
+            times(low),
+            found
+                .multiples
+                .last()
+                .filter(|last| last.multiple > low)
+                .map_or_else(
+                    || "the highest that was tried".into(),
+                    |last| format!("up to {} × undecided", rounded(last.multiple)),
+                ),
+            of,
+        )),
+        (_, None, Some(high)) => figures.push(parts::headline(
+            "fit.not_held",
+            "does not carry",
+            high,
+            times(high),
+            "no multiple held".into(),
+            of,
+        )),
+        _ => {}
+    }
+    let shown = found.shown();
+    let at = found.multiples.iter().position(|one| Some(one) == shown);
+    if let Some((at, tried)) = at.zip(shown) {
+        let mut streams: Vec<(usize, &TriedStream)> = tried.streams.iter().enumerate().collect();
+        // What breaks first is the figure to know.
+        streams.sort_by_key(|(_, stream)| !found.breaks_first.contains(&stream.kind));
+        for (index, stream) in streams.into_iter().take(HEADLINES) {
+            figures.extend(headline(at, index, tried, stream));
+        }
+    }
+    figures
+}
+
+/// The judged figure of a stream at a multiple.
+fn headline(
+    at: usize,
+    index: usize,
+    tried: &TriedMultiple,
+    stream: &TriedStream,
+) -> Option<Headline> {
+    let objective = stream.objective.map(|known| known.objective);
+    let figure = judged(stream, objective)?;
+    let name = if is_of_mean(objective) {
+        "mean_us"
+    } else {
+        "p99_us"
+    };
+    let label = format!(
+        "{} of {}",
+        name.trim_end_matches("_us"),
+        stream.kind.words()
+    );
+    let limit = objective.map_or_else(String::new, |objective| {
+        format!("; {}", objective_in_words(objective))
+    });
+    Some(parts::latency(
+        &format!("fit.multiples.{at}.streams.{index}.{name}.value"),
+        &label,
+        figure,
+        format!("at {} ×{limit}", rounded(tried.multiple)),
+    ))
+}
+
+fn is_of_mean(objective: Option<Objective>) -> bool {
+    matches!(objective, Some(Objective(Measure::Mean(_))))
+}
+
+/// The figure that an objective is about, or p99; `None` if nothing completed.
+fn judged(stream: &TriedStream, objective: Option<Objective>) -> Option<Estimate> {
+    if is_of_mean(objective) {
+        stream.mean_us
+    } else {
+        stream.p99_us
+    }
+}
+
+fn sections(
+    run: &Run,
+    request: &FitRequest,
+    found: &FitResult,
+    findings: Section,
+    workload: &str,
+) -> Vec<Section> {
+    let group = run.header.ranks.as_deref();
+    let mut streams = streams(request, found);
+    if let Some((group, shown)) = group.zip(found.shown()) {
+        streams.blocks.extend(hosts(group, request, shown));
+    }
+    let mut sections = vec![streams, multiples(request, found, group), findings];
+    sections.extend(database(found));
+    let units = Units::of("op/s");
+    sections.extend(timeline::section(run, units));
+    sections.push(parts::full(points::section(run, &found.points, units)));
+    sections.extend(points::coverage(&found.points, &run.header.findings).map(parts::full));
+    sections.push(setup::section(&run.header, workload));
+    sections
+}
+
+/// What the server did at each multiple, rising, and at the one that is shown; `None` if the target
+/// is no database.
+fn database(found: &FitResult) -> Option<Section> {
+    let with_sessions = |point: &&PointSummary| point.sql.is_some();
+    let mut points: Vec<&PointSummary> = found.points.iter().filter(with_sessions).collect();
+    let multiple = |point: &PointSummary| point.coordinates.multiple().unwrap_or(0.0);
+    points.sort_by(|one, other| multiple(one).total_cmp(&multiple(other)));
+    let is_shown = |point: &&&PointSummary| {
+        let shown = found.shown().map(|tried| tried.multiple);
+        shown.is_some_and(|shown| is_same(multiple(point), shown))
+    };
+    let shown = *points.iter().find(is_shown).or(points.first())?;
+    Some(sql::database(&points, shown))
+}
+
+/// The columns of [`stream_row`].
+const STREAM_COLUMNS: [&str; 9] = [
+    "stream",
+    "#demanded/s",
+    "#size",
+    "#offered/s",
+    "#done/s",
+    "#mean here",
+    "#mean there",
+    "#p99 here",
+    "objective",
+];
+
+/// The streams of the demand at the multiple that is shown, and what the answer means.
+fn streams(request: &FitRequest, found: &FitResult) -> Section {
+    let shown = found.shown();
+    let operations = request.operations();
+    let rows = operations
+        .iter()
+        .chain(&request.interval.streams)
+        .filter(|stream| stream.per_s.is_some_and(|per_s| per_s > 0.0))
+        .map(|stream| stream_row(stream, found, shown))
+        .collect();
+    let at = shown.map_or_else(String::new, |shown| {
+        format!(
+            "Offered at {} ×: {}",
+            rounded(shown.multiple),
+            answer(shown.verdict)
+        )
+    });
+    let mut blocks = vec![Block::Table(parts::rows(&at, &STREAM_COLUMNS, rows))];
+    blocks.extend(meaning(request, found).map(Block::Text));
+    blocks.extend(assumptions(request).map(Block::Text));
+    blocks.extend(left_out(request).map(Block::Text));
+    parts::section(
+        "streams",
+        "What was demanded, and what was done",
+        "Each kind of I/O of the database is a stream of its own; all run at once, at times of \
+         their own, and response times count from when an operation was due. There: as the \
+         database saw it.",
+        blocks,
+    )
+}
+
+/// Each host at the multiple that is shown, and what each offers.
+fn hosts(group: &RankGroup, request: &FitRequest, shown: &TriedMultiple) -> Vec<Block> {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for stream in &shown.streams {
+        let worst = stream.worst_host().map(|host| host.rank);
+        for host in &stream.hosts {
+            rows.push(host_row(group, stream, host, worst == Some(host.rank)));
+        }
+    }
+    let columns = [
+        "stream",
+        "host",
+        "#offered/s",
+        "#done/s",
+        "#mean",
+        "#p99 (95 % interval)",
+        "objective",
+    ];
+    let caption = format!("Each host at {} ×", rounded(shown.multiple));
+    let offers = if request.of_ranks.is_empty() {
+        format!(
+            "Each of the {} ranks offers an equal part of the demand.",
+            group.size()
+        )
+    } else {
+        let each: Vec<String> = (0..)
+            .zip(&request.of_ranks)
+            .map(|(rank, one)| format!("{} that of {}", group.label(rank), one.database))
+            .collect();
+        format!(
+            "The demand is the sum of all instances at one time; each rank offers its own: {}.",
+            each.join(", ")
+        )
+    };
+    let judged = "Rates are sums over the hosts. Every host must keep the objectives with its own \
+                  response times: a multiple that one of them does not hold is not held.";
+    vec![
+        Block::Table(parts::rows(&caption, &columns, rows)),
+        Block::Text(format!("{offers} {judged}")),
+    ]
+}
+
+fn host_row(
+    group: &RankGroup,
+    stream: &TriedStream,
+    host: &HostStream,
+    is_worst: bool,
+) -> Vec<String> {
+    let mut verdict: String = answer(host.verdict).into();
+    if is_worst && stream.hosts.len() > 1 {
+        verdict.push_str(" (worst host)");
+    }
+    vec![
+        stream.kind.words().into(),
+        group.label(host.rank),
+        rate(host.offered_per_s),
+        rate(host.done_per_s),
+        parts::known(host.mean_us, |mean| parts::time(mean.value)),
+        parts::known(host.p99_us, parts::time_in_cell),
+        verdict,
+    ]
+}
+
+fn stream_row(
+    stream: &DemandStream,
+    found: &FitResult,
+    shown: Option<&TriedMultiple>,
+) -> Vec<String> {
+    let offered = found.offered.iter().find(|one| one.kind == stream.kind);
+    let tried = shown.and_then(|tried| tried.streams.iter().find(|one| one.kind == stream.kind));
+    let us = |figure: Option<Estimate>| parts::known(figure, |figure| parts::time(figure.value));
+    let verdict = tried.map_or_else(
+        || "not offered".into(),
+        |tried| match tried.objective {
+            Some(known) => format!(
+                "{}: {}",
+                objective_in_words(known.objective),
+                answer(tried.verdict)
+            ),
+            None => format!("served: {}", answer(tried.verdict)),
+        },
+    );
+    vec![
+        stream.kind.words().into(),
+        parts::known(stream.per_s, rate),
+        // Not of operations, which are of several blocks.
+        offered
+            .filter(|one| one.kind != DemandKind::Operations)
+            .map_or_else(
+                || {
+                    parts::known(stream.mean_bytes, |bytes| {
+                        format!("{:.0} KiB", bytes / 1024.0)
+                    })
+                },
+                |offered| parts::size(offered.length),
+            ),
+        parts::known(tried, |tried| rate(tried.offered_per_s)),
+        parts::known(tried, |tried| rate(tried.done_per_s)),
+        us(tried.and_then(|tried| tried.mean_us)),
+        parts::known(stream.mean_us, parts::time),
+        us(tried.and_then(|tried| tried.p99_us)),
+        verdict,
+    ]
+}
+
+/// What the multiple says of bursts within the interval.
+fn meaning(request: &FitRequest, found: &FitResult) -> Option<String> {
+    let average = found.held.zip(request.interval.seconds);
+    let mut said: Vec<String> = Vec::new();
+    if let Some((held, seconds)) = average.filter(|(_, seconds)| *seconds > 10.0) {
+        said.push(format!(
+            "The demand is an average of {}, and hides the bursts within them. A second that is {} \
+             times as busy as this average is still within the objectives.",
+            quantity::rounded_length(seconds),
+            rounded(held)
+        ));
+    }
+    said.extend(request.burst.map(|burst| {
+        let hour = if burst.known_s < 3540.0 {
+            format!(
+                "the {} around them",
+                quantity::rounded_length(burst.known_s)
+            )
+        } else {
+            "their hour".into()
+        };
+        format!(
+            "The busiest ten seconds of the whole demand ({}) had {} times the I/O of {hour}.",
+            burst.begin.short(),
+            rounded(burst.ratio)
+        )
+    }));
+    (!said.is_empty()).then(|| said.join(" "))
+}
+
+/// What was assumed because nobody said it.
+fn assumptions(request: &FitRequest) -> Option<String> {
+    let mut said: Vec<String> = Vec::new();
+    if request.is_block_assumed {
+        said.push(format!(
+            "a block has {}, because the demand does not say it (--size)",
+            parts::size(request.block)
+        ));
+    }
+    let offered = request.offered();
+    for one in request.objectives.iter().filter(|one| one.is_assumed) {
+        if offered.iter().all(|it| it.kind != one.kind) {
+            continue;
+        }
+        said.push(assumed_in_words(one));
+    }
+    (!said.is_empty()).then(|| format!("Assumed: {}. --slo sets an objective.", said.join("; ")))
+}
+
+/// The streams that are not offered, and why; and I/O that is no part of the demand.
+fn left_out(request: &FitRequest) -> Option<String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (kind, why) in request.left_out() {
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, kinds)) => kinds.push(kind.words()),
+            None => reasons.push((why, vec![kind.words()])),
+        }
+    }
+    let mut said: Vec<String> = reasons
+        .into_iter()
+        .map(|(why, kinds)| format!("{} ({why})", kinds.join(", ")))
+        .collect();
+    if let Some(out) = request.interval.left_out {
+        const MEGABYTES: f64 = 1.048_576;
+        said.push(format!(
+            "{} MB/s read and {} MB/s written by backups, archiving and others",
+            parts::three_digits(out.read_mib_per_s * MEGABYTES),
+            parts::three_digits(out.write_mib_per_s * MEGABYTES)
+        ));
+    }
+    (!said.is_empty()).then(|| format!("Left out: {}.", said.join("; ")))
+}
+
+/// Every multiple with its streams, in a table and a chart.
+fn multiples(request: &FitRequest, found: &FitResult, group: Option<&RankGroup>) -> Section {
+    let kinds: Vec<DemandKind> = found.offered.iter().map(|one| one.kind).collect();
+    let heads: Vec<String> = kinds
+        .iter()
+        .map(|kind| {
+            let objective = request.objective(*kind);
+            // A stream without an objective cannot break it.
+            let mark = if objective.is_some() { "#" } else { "*#" };
+            format!("{mark}{} of {}", measure_name(objective), kind.words())
+        })
+        .collect();
+    let mut columns = vec!["#multiple", "answer"];
+    columns.extend(heads.iter().map(String::as_str));
+    columns.push("does not hold");
+    let rows = found
+        .multiples
+        .iter()
+        .map(|tried| multiple_row(request, &kinds, tried, group))
+        .collect();
+    let chart = chart(request, found, &kinds);
+    let mut blocks: Vec<Block> = parts::beside([chart]).into_iter().collect();
+    blocks.push(Block::Table(parts::rows("", &columns, rows)));
+    let lead = "Held: every stream was served and its 95 % interval lies within the objective. Not \
+                held: one was not served, or lies beyond it. Undecided: what was measured \
+                does not decide.";
+    parts::section("multiples", "Latency against multiple", lead, blocks)
+}
+
+/// `p99`, `mean`.
+fn measure_name(objective: Option<Objective>) -> String {
+    match objective.map(|objective| objective.0) {
+        Some(Measure::Mean(_)) => "mean".into(),
+        Some(Measure::Quantile(quantile, _)) if (quantile - 0.99).abs() > 1e-9 => {
+            format!("p99, judged by {},", quantile_name(quantile))
+        }
+        _ => "p99".into(),
+    }
+}
+
+fn multiple_row(
+    request: &FitRequest,
+    kinds: &[DemandKind],
+    tried: &TriedMultiple,
+    group: Option<&RankGroup>,
+) -> Vec<String> {
+    let of = |kind: &DemandKind| tried.streams.iter().find(|stream| stream.kind == *kind);
+    let mut row = vec![
+        format!("{} ×", rounded(tried.multiple)),
+        answer(tried.verdict).into(),
+    ];
+    // The intervals of many streams would not fit into a line.
+    let show = if kinds.len() > INTERVALS_MAX {
+        |figure: Estimate| parts::time(figure.value)
+    } else {
+        parts::time_in_cell
+    };
+    row.extend(kinds.iter().map(|kind| {
+        let figure = of(kind).and_then(|stream| judged(stream, request.objective(*kind)));
+        parts::known(figure, show)
+    }));
+    let broken: Vec<String> = tried
+        .streams
+        .iter()
+        .filter(|stream| stream.verdict == BoundVerdict::Broken)
+        .map(|stream| match group.zip(stream.worst_host()) {
+            Some((group, host)) => format!("{} on {}", stream.kind.words(), group.label(host.rank)),
+            None => stream.kind.words().into(),
+        })
+        .collect();
+    row.push(broken.join(", "));
+    row
+}
+
+/// The judged latency of each stream over the multiples, with the objectives and the answer.
+fn chart(request: &FitRequest, found: &FitResult, kinds: &[DemandKind]) -> Option<Chart> {
+    if found.multiples.len() < 2 {
+        return None;
+    }
+    let mut marks: Vec<Mark> = Vec::new();
+    let mut series = Vec::new();
+    for (at, kind) in kinds.iter().enumerate() {
+        let colour = u8::try_from(at % 8).ok();
+        let objective = request.objective(*kind);
+        let figures: Vec<(f64, Estimate)> = found
+            .multiples
+            .iter()
+            .filter_map(|tried| {
+                let stream = tried.streams.iter().find(|stream| stream.kind == *kind)?;
+                Some((tried.multiple, judged(stream, objective)?))
+            })
+            .collect();
+        series.push(Series {
+            name: format!("{}, {}", kind.words(), measure_name(objective)),
+            shape: Shape::Line,
+            colour,
+            x: figures.iter().map(|(multiple, _)| *multiple).collect(),
+            y: figures
+                .iter()
+                .map(|(_, figure)| Some(figure.value))
+                .collect(),
+            band: figures.iter().map(|(_, figure)| figure.interval).collect(),
+            ..Series::default()
+        });
+        marks.extend(limit(objective).map(|us| Mark {
+            at: us,
+            label: parts::known(objective, |it| {
+                format!("{} {}", kind.words(), objective_in_words(it))
+            }),
+            tone: Status::Warning,
+            ..Mark::default()
+        }));
+    }
+    let upright = |at: f64, label: &str, tone| Mark {
+        at,
+        upright: true,
+        label: format!("{label}: {} ×", rounded(at)),
+        tone,
+        ..Mark::default()
+    };
+    marks.extend(found.held.map(|held| upright(held, "held", Status::Good)));
+    marks.extend(
+        found
+            .not_held
+            .map(|not_held| upright(not_held, "not held", Status::Bad)),
+    );
+    let description = match (found.held, found.not_held) {
+        (Some(held), Some(not_held)) => format!(
+            "Latency of each stream at each multiple of the demand: {} × held, {} × did not.",
+            rounded(held),
+            rounded(not_held)
+        ),
+        _ => "Latency of each stream at each multiple of the demand.".into(),
+    };
+    let lines = Lines {
+        x: Axis {
+            label: "multiple of the demand".into(),
+            unit: Unit::Number,
+            log: true,
+            range: None,
+        },
+        y: Axis {
+            label: "response time".into(),
+            unit: Unit::Microseconds,
+            log: true,
+            range: None,
+        },
+        right: None,
+        series,
+        marks,
+    };
+    Some(parts::chart(
+        "fit-chart",
+        "Latency against multiple",
+        description,
+        Plot::Lines(lines),
+    ))
+}
+
+/// The limit of an objective in microseconds.
+fn limit(objective: Option<Objective>) -> Option<f64> {
+    match objective?.0 {
+        Measure::Quantile(_, limit) | Measure::Mean(limit) | Measure::Max(limit) => {
+            Some(limit.as_micros_f64())
+        }
+        Measure::Rate(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fit::result::fit;
+    use crate::golden;
+    use rigel_analyse::examples;
+    use rigel_model::record::{PointRecord, RankLines};
+    use rigel_model::{Coordinates, Ratio};
+
+    /// Sessions at a multiple, with `hits` of four blocks in the buffer cache.
+    fn point(thousandths: u32, hits: u64) -> PointRecord {
+        let mut record = examples::sessions(Ratio::ZERO);
+        record.coordinates = Coordinates::Multiple { thousandths };
+        record.streams[0].name = DemandKind::Operations.words().into();
+        for sample in &mut record.samples {
+            let server = sample.server.as_mut().unwrap();
+            server.physical = server.logical.map(|blocks| blocks / 4 * (4 - hits));
+        }
+        record
+    }
+
+    #[test]
+    fn what_the_server_did_is_said_of_each_multiple() {
+        let records = [point(2000, 1), point(1000, 2)];
+        let found = fit(
+            &records,
+            &RankLines::default(),
+            &crate::examples::fit(Vec::new()),
+        );
+        let section = database(&found).unwrap();
+        golden::check(
+            "fit-database.txt",
+            &text::section(&section, Extent::Summary),
+        );
+    }
+
+    #[test]
+    fn a_fit_on_a_disk_has_no_database() {
+        let mut record = point(1000, 2);
+        record.streams[0].sql = None;
+        let found = fit(
+            &[record],
+            &RankLines::default(),
+            &crate::examples::fit(Vec::new()),
+        );
+        assert_eq!(database(&found), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! `rigel fit`: how many times the demand of a database a storage carries.
+
+mod conclusion;
+mod document;
+mod objectives;
+mod plan;
+mod request;
+pub mod result;
+
+use crate::subject::of_points;
+use crate::verb::incomplete;
+use crate::{Verb, VerbResult};
+pub use document::fits;
+pub use objectives::objectives;
+pub use request::{FitRequest, FitSessions, OfferedStream, RankDemand};
+pub use result::{FitResult, HostStream, TriedMultiple, TriedStream};
+use rigel_analyse::PointSummary;
+use rigel_analyse::compare::subject::{Scope, Subject, Term};
+use rigel_analyse::conclusion::parts::Conclusion;
+use rigel_model::Finding;
+use rigel_model::record::journal::{Header, Run};
+use rigel_report::data::Reported;
+use rigel_report::document::{Document, Section};
+use serde_json::{Value, json};
+
+impl FitRequest {
+    /// The results of a run.
+    pub fn results(&self, run: &Run) -> FitResult {
+        let mut found = result::fit(&run.joined(), &run.ranks, self);
+        if let Some(finding) = incomplete(self, run, &found.points) {
+            found.findings.insert(0, finding);
+        }
+        found
+    }
+}
+
+impl Verb for FitRequest {
+    fn to_value(&self) -> Value {
+        json!(self)
+    }
+
+    fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
+        Box::new(self.results(run))
+    }
+
+    fn terms(&self, _: &Header) -> Vec<Term> {
+        let demand = format!("{} of {}", self.interval.label, self.named);
+        let writes = if self.writes { "offered" } else { "left out" };
+        let mut terms = vec![
+            Term::size(Scope::Small, self.block),
+            Term::deciding(Scope::All, "demand", &demand),
+            Term::deciding(Scope::All, "writes", &writes),
+            Term::known("time of a multiple", &self.point_time),
+        ];
+        if let Some(sessions) = self.sessions {
+            terms.extend(Term::sessions(sessions.terms));
+            terms.push(Term::deciding(Scope::All, "sessions", &sessions.number));
+        }
+        terms
+    }
+}
+
+impl VerbResult for FitResult {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn findings_mut(&mut self) -> &mut Vec<Finding> {
+        &mut self.findings
+    }
+
+    fn points(&self) -> &[PointSummary] {
+        &self.points
+    }
+
+    fn conclusion(&self, header: &Header) -> Conclusion {
+        conclusion::conclusion(header, self)
+    }
+
+    fn document(&self, run: &Run, findings: Section, frame: Document) -> Document {
+        document::document(run, self, findings, frame)
+    }
+
+    fn json(&self, report: Reported) -> String {
+        report.json_with("fit", self)
+    }
+
+    fn subject<'a>(&self, name: &str, run: &'a Run, verb: &dyn Verb) -> Subject<'a> {
+        of_points(name, run, verb, self)
+    }
+}

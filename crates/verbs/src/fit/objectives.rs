@@ -1,0 +1,107 @@
+//! What the streams of a demand must keep where nobody says it: one choice for every command that
+//! judges storage by a demand.
+//!
+//! Input: an interval of a demand. Output: an objective for each stream. A stream whose latency the
+//! database saw must be as fast as it was; other reads, log writes and operations must keep the usual
+//! limits; page writes must only be served.
+
+use super::request::FitRequest;
+use rigel_analyse::demand::stream_objective::{StreamObjective, assumed};
+use rigel_model::{DemandKind, Error};
+
+/// What each offered stream must keep: as given, else as assumed.
+///
+/// # Errors
+/// An objective is for a stream that is not offered, or the second for one stream.
+pub fn objectives(
+    given: &[StreamObjective],
+    request: &FitRequest,
+) -> Result<Vec<StreamObjective>, Error> {
+    let offered: Vec<DemandKind> = request.offered().iter().map(|one| one.kind).collect();
+    for (index, one) in given.iter().enumerate() {
+        if !offered.contains(&one.kind) {
+            let words: Vec<&str> = offered.iter().map(|kind| kind.words()).collect();
+            return Err(Error::usage(
+                format!("--slo '{one}' is for a stream that is not offered"),
+                format!("offered: {}", words.join(", ")),
+            ));
+        }
+        if given[..index].iter().any(|before| before.kind == one.kind) {
+            return Err(Error::usage(
+                format!(
+                    "--slo '{one}' is the second objective of {}",
+                    one.kind.words()
+                ),
+                "give one for each stream",
+            ));
+        }
+    }
+    let of = |kind: &DemandKind| {
+        let own = given.iter().find(|one| one.kind == *kind).copied();
+        own.or_else(|| assumed(&request.interval, &request.demanded(*kind)?))
+    };
+    Ok(offered.iter().filter_map(of).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::examples::fit as request;
+    use rigel_model::DemandStream;
+    use rigel_model::examples::stream;
+
+    #[test]
+    fn without_an_objective_storage_must_be_as_good_as_the_database_saw_it() {
+        let reads = DemandStream {
+            mean_us: Some(850.0),
+            ..stream(DemandKind::RandomReads, 100.0, None)
+        };
+        let scans = stream(DemandKind::MultiblockReads, 5.0, Some(1e6));
+        let log = stream(DemandKind::LogWrites, 5.0, Some(4096.0));
+        let mut asked = request(vec![reads, scans, log]);
+        let chosen = |asked: &FitRequest, given: &[&str]| {
+            let given: Vec<StreamObjective> =
+                given.iter().map(|text| text.parse().unwrap()).collect();
+            objectives(&given, asked).map(|all| {
+                let shown = all.iter().map(|one| (one.to_string(), one.is_assumed));
+                shown.collect::<Vec<_>>()
+            })
+        };
+        let assumed = |text: &str| (text.to_string(), true);
+        assert_eq!(
+            chosen(&asked, &[]).unwrap(),
+            [
+                assumed("random reads mean<850us"),
+                assumed("multi-block reads p99<10ms")
+            ]
+        );
+        asked.writes = true;
+        assert_eq!(
+            chosen(&asked, &["random reads p99<2ms"]).unwrap(),
+            [
+                ("random reads p99<2ms".to_string(), false),
+                assumed("multi-block reads p99<10ms"),
+                assumed("log writes p99<20ms")
+            ]
+        );
+        asked.writes = false;
+        let refused = chosen(&asked, &["log writes p99<2ms"])
+            .unwrap_err()
+            .to_string();
+        assert!(refused.contains("not offered"), "{refused}");
+        let twice = chosen(&asked, &["random reads p99<2ms", "random reads mean<2ms"]);
+        assert!(twice.unwrap_err().to_string().contains("second"));
+    }
+
+    #[test]
+    fn latencies_of_an_exadata_are_no_bar() {
+        let reads = DemandStream {
+            mean_us: Some(350.0),
+            ..stream(DemandKind::RandomReads, 100.0, None)
+        };
+        let scans = stream(DemandKind::SmartScans, 5.0, Some(1e6));
+        let asked = request(vec![reads, scans]);
+        let chosen = objectives(&[], &asked).unwrap();
+        assert_eq!(chosen[0].to_string(), "random reads p99<10ms");
+    }
+}

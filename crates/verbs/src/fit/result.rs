@@ -1,0 +1,487 @@
+//! The results of `rigel fit`: which multiples of a demand the target carries, and which stream
+//! breaks first.
+//!
+//! Input: the records of the run and its request. Each multiple is judged by all of its streams:
+//! held, not held, undecided. What is held at a multiple is taken to be held at every lower one, so
+//! the answer lies between the highest multiple that certainly held and the lowest that certainly
+//! did not.
+
+use super::request::{FitRequest, OfferedStream};
+use rigel_analyse::figures::confidence::{BoundVerdict, Estimate, WINDOWS_FOR_MEAN};
+use rigel_analyse::figures::quantity::count;
+use rigel_analyse::figures::quantity::multiple;
+use rigel_analyse::point::objective::ObjectiveVerdict;
+use rigel_analyse::point::of_ranks::add_ranks;
+use rigel_analyse::point::summary::{ClassSummary, PointSummary, RankClasses, summarise};
+use rigel_analyse::search::bracket::Bracket;
+use rigel_analyse::search::run_checks::stalled;
+use rigel_model::record::{End, PointRecord, RankLines};
+use rigel_model::{Coordinates, DemandKind, Finding, FindingName, Measure, Objective};
+use serde::Serialize;
+
+/// One multiple of the demand.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TriedMultiple {
+    /// The multiple.
+    pub multiple: f64,
+    /// Measured time in seconds, of all visits together.
+    pub measured_s: f64,
+    /// Whether every stream was served and kept its objective.
+    pub verdict: BoundVerdict,
+    /// True if what was measured held, whether certain or not.
+    pub kept: bool,
+    /// Its streams, in the order of the demand.
+    pub streams: Vec<TriedStream>,
+}
+
+/// One stream on one host at a multiple.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HostStream {
+    /// The rank.
+    pub rank: u32,
+    /// Operations per second that were due on this host.
+    pub offered_per_s: f64,
+    /// Operations per second that completed on it.
+    pub done_per_s: f64,
+    /// Mean response time.
+    pub mean_us: Option<Estimate>,
+    /// 99th percentile of response time.
+    pub p99_us: Option<Estimate>,
+    /// Whether this host was served and kept the objective.
+    pub verdict: BoundVerdict,
+    /// The same by what was measured, whether certain or not.
+    pub kept: bool,
+}
+
+/// One stream at a multiple. If several ranks measured, rates are sums and response times are those
+/// of all operations; it holds if it holds on every host.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TriedStream {
+    /// The kind of I/O.
+    pub kind: DemandKind,
+    /// Operations per second that were due.
+    pub offered_per_s: f64,
+    /// Operations per second that completed.
+    pub done_per_s: f64,
+    /// Mean response time.
+    pub mean_us: Option<Estimate>,
+    /// 99th percentile of response time.
+    pub p99_us: Option<Estimate>,
+    /// What it must keep, and whether it does.
+    pub objective: Option<ObjectiveVerdict>,
+    /// Whether it was served and kept its objective.
+    pub verdict: BoundVerdict,
+    /// The same by what was measured, whether certain or not.
+    pub kept: bool,
+    /// By rank, if several measured: those to which the stream was offered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostStream>,
+}
+
+/// The results of a fit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FitResult {
+    /// The multiple, with its interval: from the highest that held to the lowest that did not. The
+    /// value is the middle, in ratio; `None` unless both are known.
+    pub carries: Option<Estimate>,
+    /// The highest multiple that certainly held, below the lowest that did not.
+    pub held: Option<f64>,
+    /// The lowest multiple that certainly did not hold.
+    pub not_held: Option<f64>,
+    /// The multiple that was to be held.
+    pub need: f64,
+    /// Whether it was.
+    pub verdict: BoundVerdict,
+    /// The streams that did not hold at the lowest multiple that did not.
+    pub breaks_first: Vec<DemandKind>,
+    /// The ranks on whose hosts those streams did not hold, the worst first; empty if one process
+    /// measured alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub breaks_on: Vec<u32>,
+    /// The tried multiples, rising.
+    pub multiples: Vec<TriedMultiple>,
+    /// The streams at 1 ×.
+    pub offered: Vec<OfferedStream>,
+    /// The same points in measuring order.
+    #[serde(skip)]
+    pub points: Vec<PointSummary>,
+    /// Findings about the run as a whole.
+    pub findings: Vec<Finding>,
+}
+
+impl TriedMultiple {
+    /// The multiple of a point; `None` if the point is another step, or was not completed.
+    fn of(point: &PointSummary) -> Option<Self> {
+        let multiple = point
+            .coordinates
+            .multiple()
+            .filter(|_| point.end == End::Complete)?;
+        let of_class = |class: &ClassSummary| TriedStream::of(class, &point.of_ranks);
+        let streams: Vec<TriedStream> = point.classes.iter().filter_map(of_class).collect();
+        Some(Self {
+            multiple,
+            measured_s: point.measured_s,
+            verdict: if streams.is_empty() {
+                BoundVerdict::Broken
+            } else {
+                BoundVerdict::all_of(streams.iter().map(|one| one.verdict))
+            },
+            kept: streams.iter().all(|stream| stream.kept),
+            streams,
+        })
+    }
+
+    /// The streams that certainly did not hold.
+    fn broken(&self) -> Vec<DemandKind> {
+        let broken = |one: &&TriedStream| one.verdict == BoundVerdict::Broken;
+        self.streams
+            .iter()
+            .filter(broken)
+            .map(|one| one.kind)
+            .collect()
+    }
+
+    /// The ranks on which a stream certainly did not hold, the worst of each stream first.
+    fn broken_on(&self) -> Vec<u32> {
+        let is_broken = |verdict: BoundVerdict| verdict == BoundVerdict::Broken;
+        let streams = || self.streams.iter().filter(|one| is_broken(one.verdict));
+        let worst = streams().filter_map(TriedStream::worst_host);
+        let others = streams().flat_map(|one| &one.hosts);
+        let mut ranks: Vec<u32> = Vec::new();
+        for host in worst.chain(others.filter(|host| is_broken(host.verdict))) {
+            if !ranks.contains(&host.rank) {
+                ranks.push(host.rank);
+            }
+        }
+        ranks
+    }
+}
+
+impl TriedStream {
+    fn of(class: &ClassSummary, of_ranks: &[RankClasses]) -> Option<Self> {
+        let kind = DemandKind::ALL
+            .into_iter()
+            .find(|kind| kind.words() == class.name)?;
+        let of_host = |of: &RankClasses| {
+            let own = of.classes.iter().find(|own| own.name == class.name)?;
+            Some(HostStream::of(of.rank, own))
+        };
+        let hosts: Vec<HostStream> = of_ranks.iter().filter_map(of_host).collect();
+        let all = HostStream::of(0, class);
+        // Percentiles of all hosts together would hide the one that is slow.
+        let (verdict, kept) = if hosts.is_empty() {
+            (all.verdict, all.kept)
+        } else {
+            let verdict = BoundVerdict::all_of(hosts.iter().map(|host| host.verdict));
+            (verdict, hosts.iter().all(|host| host.kept))
+        };
+        Some(Self {
+            kind,
+            offered_per_s: all.offered_per_s,
+            done_per_s: all.done_per_s,
+            mean_us: all.mean_us,
+            p99_us: all.p99_us,
+            objective: class.objective,
+            verdict,
+            kept,
+            hosts,
+        })
+    }
+
+    /// The host that decides about this stream: one on which it did not hold, else one on which it
+    /// is undecided, else any; of these, the one with the highest figure that the objective is
+    /// about. `None` if one process measured alone.
+    pub fn worst_host(&self) -> Option<&HostStream> {
+        let is_of_mean = self
+            .objective
+            .is_some_and(|known| matches!(known.objective, Objective(Measure::Mean(_))));
+        let figure = |host: &HostStream| {
+            let known = if is_of_mean {
+                host.mean_us
+            } else {
+                host.p99_us
+            };
+            known.map_or(f64::INFINITY, |known| known.value)
+        };
+        let of_verdict = |host: &&HostStream| host.verdict == self.verdict;
+        self.hosts
+            .iter()
+            .filter(of_verdict)
+            .max_by(|one, other| figure(one).total_cmp(&figure(other)))
+    }
+}
+
+impl HostStream {
+    fn of(rank: u32, class: &ClassSummary) -> Self {
+        let known = class.confidence;
+        let figure = |value: f64, interval| Estimate { value, interval };
+        Self {
+            rank,
+            offered_per_s: class.offered.unwrap_or(0.0),
+            done_per_s: class.iops,
+            mean_us: class.latency.map(|latency| {
+                let mean = known.and_then(|known| known.mean_us);
+                figure(latency.mean_us, mean.map(|mean| mean.limits()))
+            }),
+            p99_us: class
+                .latency
+                .map(|latency| figure(latency.p99_us, known.and_then(|known| known.p99_us))),
+            verdict: judged(class),
+            kept: class.kept(),
+        }
+    }
+}
+
+/// Whether a class was served and kept its objective. Where Rigel itself issued so late that this
+/// alone may be why it did not, nothing is said about the storage: undecided.
+fn judged(class: &ClassSummary) -> BoundVerdict {
+    /// Share of the limit from which on a delay may be the reason.
+    const SHARE: f64 = 0.5;
+    let verdict = class.sustained();
+    if verdict != BoundVerdict::Broken || class.is_not_met() {
+        return verdict;
+    }
+    let known = class.scheduling_delay.zip(class.objective);
+    let is_late = known.is_some_and(|(delay, known)| {
+        let (delay_us, limit) = match known.objective.0 {
+            Measure::Quantile(_, limit) => (delay.p99_us, limit),
+            Measure::Mean(limit) => (delay.mean_us, limit),
+            Measure::Max(limit) => (delay.max_us, limit),
+            Measure::Rate(_) => return false,
+        };
+        delay_us > SHARE * limit.as_micros_f64()
+    });
+    if is_late {
+        BoundVerdict::Undecided
+    } else {
+        verdict
+    }
+}
+
+/// The multiples of these points, rising.
+pub fn multiples(points: &[PointSummary]) -> Vec<TriedMultiple> {
+    let mut found: Vec<TriedMultiple> = points.iter().filter_map(TriedMultiple::of).collect();
+    found.sort_by(|one, other| one.multiple.total_cmp(&other.multiple));
+    found
+}
+
+/// Where these multiples, which must be rising, stop being held.
+pub fn bracket(multiples: &[TriedMultiple]) -> Bracket<f64> {
+    Bracket::of(multiples.iter().map(|one| (one.multiple, one.verdict)))
+}
+
+/// Evaluates the records of a fit; `lines` has what each rank measured, if there were several.
+pub fn fit(records: &[PointRecord], lines: &RankLines, request: &FitRequest) -> FitResult {
+    let mut points: Vec<PointSummary> = records.iter().map(summarise).collect();
+    points.iter_mut().for_each(|point| add_ranks(point, lines));
+    let multiples = multiples(&points);
+    let Bracket { held, not_held, .. } = bracket(&multiples);
+    let at = |multiple: f64| multiples.iter().find(|one| is_same(one.multiple, multiple));
+    let limit = not_held.and_then(at);
+    let breaks_first = limit.map_or_else(Vec::new, TriedMultiple::broken);
+    let breaks_on = limit.map_or_else(Vec::new, TriedMultiple::broken_on);
+    let verdict = if held.is_some_and(|held| held >= request.need) {
+        BoundVerdict::Kept
+    } else if not_held.is_some_and(|not_held| not_held <= request.need) {
+        BoundVerdict::Broken
+    } else {
+        BoundVerdict::Undecided
+    };
+    for point in &mut points {
+        leave_out_expected(point, &multiples);
+    }
+    FitResult {
+        carries: held.zip(not_held).map(|(low, high)| Estimate {
+            value: (low * high).sqrt(),
+            interval: Some(rigel_analyse::Interval { low, high }.into()),
+        }),
+        held,
+        not_held,
+        need: request.need,
+        verdict,
+        breaks_first,
+        breaks_on,
+        findings: findings(request, &multiples, (records, &points)),
+        multiples,
+        offered: request.offered(),
+        points,
+    }
+}
+
+/// True if both are one multiple, which is planned in thousandths.
+pub fn is_same(one: f64, other: f64) -> bool {
+    (one - other).abs() < 5e-4
+}
+
+/// A search has to go beyond the limit: there, queues that grow are no warning.
+fn leave_out_expected(point: &mut PointSummary, multiples: &[TriedMultiple]) {
+    const EXPECTED: [FindingName; 3] = [
+        FindingName::RateNotMet,
+        FindingName::Unsteady,
+        FindingName::TooShort,
+    ];
+    let Coordinates::Multiple { .. } = point.coordinates else {
+        return;
+    };
+    let held = multiples.iter().any(|one| {
+        one.verdict == BoundVerdict::Kept
+            && point
+                .coordinates
+                .multiple()
+                .is_some_and(|multiple| is_same(one.multiple, multiple))
+    });
+    if !held {
+        point
+            .findings
+            .retain(|finding| !EXPECTED.iter().any(|name| finding.is(*name)));
+    }
+}
+
+fn findings(
+    request: &FitRequest,
+    multiples: &[TriedMultiple],
+    (records, points): (&[PointRecord], &[PointSummary]),
+) -> Vec<Finding> {
+    // What speaks against the demand comes first: no figure of the fit is better than that.
+    let mut found = request.findings.clone();
+    found.extend(stalled(records, points));
+    found.extend(bracket(multiples).contradiction(|at| format!("{} ×", multiple(at))));
+    found.extend(too_few(request, multiples));
+    if !request.interval.censored.is_empty() {
+        found.push(Finding::note(
+            FindingName::DemandCensored,
+            format!(
+                "{}: {}: it may have wanted more than it got, so read the demand as \"at least \
+                 this\"",
+                request.database, request.interval.censored
+            ),
+        ));
+    }
+    found
+}
+
+/// The square of the quantile of the normal distribution for 95 %.
+const Z_SQUARED: f64 = 3.84;
+
+/// Number of operations from which on it can be decided whether an objective is kept.
+///
+/// Fewer show nothing about a quantile, even if all are within the bound: Wilson's interval of none
+/// among n ends at z² / (n + z²).
+pub fn least_to_decide(objective: Objective) -> f64 {
+    objective.bound().map_or(WINDOWS_FOR_MEAN as f64, |bound| {
+        Z_SQUARED * bound.quantile / (1.0 - bound.quantile)
+    })
+}
+
+/// A stream with so few operations that its objective cannot be judged.
+fn too_few(request: &FitRequest, multiples: &[TriedMultiple]) -> Option<Finding> {
+    let undecided = multiples
+        .iter()
+        .find(|one| one.verdict == BoundVerdict::Undecided)?;
+    let stream = undecided
+        .streams
+        .iter()
+        .filter(|one| one.verdict == BoundVerdict::Undecided)
+        .min_by(|one, other| one.offered_per_s.total_cmp(&other.offered_per_s))?;
+    let objective = request.objective(stream.kind)?;
+    let least = least_to_decide(objective);
+    let or_else = match objective.bound() {
+        Some(_) => format!(", or a mean: --slo '{} mean<10ms'", stream.kind.words()),
+        None => String::new(),
+    };
+    // Of several hosts, the one that is judged.
+    let host = stream.worst_host();
+    let done_per_s = host.map_or(stream.done_per_s, |host| host.done_per_s);
+    let done = done_per_s * undecided.measured_s;
+    (done < least).then(|| {
+        Finding::note(
+            FindingName::TooShort,
+            format!(
+                "at {} × only {} {} were offered in {:.0} s, and it takes {} or more to decide whether \
+                 {objective} is kept: give --point-time more{or_else}",
+                multiple(undecided.multiple),
+                count(done),
+                stream.kind.words(),
+                undecided.measured_s,
+                count(least.ceil()),
+            ),
+        )
+    })
+}
+
+impl FitResult {
+    /// The multiple that the table of streams is of: the highest that held, else the lowest tried.
+    pub fn shown(&self) -> Option<&TriedMultiple> {
+        let held = |held: f64| {
+            self.multiples
+                .iter()
+                .find(|one| is_same(one.multiple, held))
+        };
+        self.held.and_then(held).or_else(|| self.multiples.first())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rigel_analyse::point::summary::LatencySummary;
+
+    fn tried(multiple: f64, verdict: BoundVerdict) -> TriedMultiple {
+        TriedMultiple {
+            multiple,
+            measured_s: 10.0,
+            verdict,
+            kept: verdict != BoundVerdict::Broken,
+            streams: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_answer_lies_between_what_certainly_held_and_what_certainly_did_not() {
+        use BoundVerdict::{Broken, Kept, Undecided};
+        let of = |verdicts: &[(f64, BoundVerdict)]| {
+            let all: Vec<TriedMultiple> = verdicts.iter().map(|(at, v)| tried(*at, *v)).collect();
+            let found = bracket(&all);
+            (found.held, found.not_held)
+        };
+        assert_eq!(
+            of(&[(1.0, Kept), (2.0, Kept), (2.5, Undecided), (4.0, Broken)]),
+            (Some(2.0), Some(4.0))
+        );
+        assert_eq!(of(&[(1.0, Undecided), (2.0, Kept)]), (Some(2.0), None));
+        assert_eq!(of(&[(0.5, Undecided), (1.0, Broken)]), (None, Some(1.0)));
+        // What held above a multiple that did not is not believed.
+        let contradicting = [(1.0, Kept), (2.0, Broken), (4.0, Kept)];
+        assert_eq!(of(&contradicting), (Some(1.0), Some(2.0)));
+    }
+
+    #[test]
+    fn operations_that_rigel_issued_late_say_nothing_about_the_storage() {
+        let mut class = summarise(&rigel_analyse::examples::reads_of_a_millisecond())
+            .classes
+            .remove(0);
+        let response = class.latency.expect("operations of 1 ms");
+        let objective: Objective = "p99<900us".parse().unwrap();
+        let verdict = |class: &mut ClassSummary, delay_us: Option<f64>| {
+            class.objective = Some(ObjectiveVerdict {
+                objective,
+                verdict: BoundVerdict::Broken,
+                kept: false,
+            });
+            class.scheduling_delay = delay_us.map(|p99_us| LatencySummary { p99_us, ..response });
+            judged(class)
+        };
+        assert_eq!(verdict(&mut class, None), BoundVerdict::Broken);
+        assert_eq!(verdict(&mut class, Some(450.0)), BoundVerdict::Broken);
+        assert_eq!(verdict(&mut class, Some(451.0)), BoundVerdict::Undecided);
+        // Failures are the storage's.
+        class.failed.insert("EIO".into(), 1);
+        assert_eq!(verdict(&mut class, Some(451.0)), BoundVerdict::Broken);
+    }
+
+    #[test]
+    fn a_multiple_has_three_digits() {
+        let said = [0.125, 0.063, 1.0, 2.714, 13.04, 128.3].map(multiple);
+        assert_eq!(said, ["0.125", "0.063", "1", "2.71", "13", "128"]);
+    }
+}

@@ -1,0 +1,292 @@
+//! The conclusion of another tool's figures.
+
+use super::result::ImportedResult;
+use rigel_analyse::conclusion::parts::{Conclusion, Status};
+use rigel_analyse::demand::{DatabaseFigures, DatabaseResult};
+use rigel_analyse::figures::modes;
+use rigel_analyse::figures::quantity::{count, counted, rounded_length, time};
+use rigel_analyse::series::imported::{ImportedSummary, LoadFigures};
+use rigel_model::record::imported::ClaimedCalibration;
+use rigel_model::record::journal::Header;
+use rigel_model::{DemandKind, DemandStream, Severity};
+
+pub(super) fn conclusion(header: &Header, found: &ImportedResult) -> Conclusion {
+    if let Some(series) = &found.series {
+        return series.conclusion(header);
+    }
+    let mut all = header.findings.iter().chain(&found.findings);
+    let status = if all.any(|finding| finding.severity != Severity::Note) {
+        Status::Warning
+    } else {
+        Status::Plain
+    };
+    Conclusion {
+        status,
+        sentence: sentence(found),
+    }
+}
+
+fn sentence(found: &ImportedResult) -> String {
+    if let Some(said) = found.database.as_ref().and_then(of_loops) {
+        return said;
+    }
+    if let Some(said) = found.database.as_ref().and_then(of_distributions) {
+        return said;
+    }
+    if let Some(said) = found.database.as_ref().and_then(of_database) {
+        return said;
+    }
+    if let Some(claim) = found.claims.last() {
+        return claimed(claim);
+    }
+    let mut tools: Vec<String> = found
+        .sources
+        .iter()
+        .map(ImportedSummary::tool_and_version)
+        .collect();
+    tools.dedup();
+    let report = if tools.len() == 1 {
+        "reports"
+    } else {
+        "report"
+    };
+    let tools = tools.join(" and ");
+    let loads = found
+        .sources
+        .iter()
+        .map(|source| source.loads.len())
+        .sum::<usize>();
+    if let Some((
+        LoadFigures {
+            load, kind, p99_us, ..
+        },
+        iops,
+    )) = found
+        .best()
+        .map(|(_, best)| (best, best.iops.unwrap_or(0.0)))
+    {
+        let p99 = p99_us.map_or_else(String::new, |p99| format!(", p99 {}", time(p99)));
+        return format!(
+            "{tools} {report} {}: the maximum is {} {}s per second at {load}{p99}. No confidence \
+             interval is reported.",
+            counted(loads as u64, "load"),
+            count(iops),
+            if kind == "mixed" { "operation" } else { kind },
+        );
+    }
+    if loads > 0 {
+        return format!(
+            "{tools} {report} {} without a rate{}. No confidence interval is reported.",
+            counted(loads as u64, "load"),
+            first_latency(found).unwrap_or_default()
+        );
+    }
+    let series = || found.sources.iter().flat_map(|source| &source.series);
+    let number: usize = series().map(|one| one.samples.len()).sum();
+    format!(
+        "{tools} {report} {} series with {}.",
+        series().count(),
+        counted(number as u64, "sample")
+    )
+}
+
+/// The latency of the first load that has one.
+fn first_latency(found: &ImportedResult) -> Option<String> {
+    let mut loads = found.sources.iter().flat_map(|source| &source.loads);
+    let load = loads.find(|load| load.p50_us.or(load.mean_us).is_some())?;
+    let p99 = load
+        .p99_us
+        .map_or_else(String::new, |p99| format!(", p99 {}", time(p99)));
+    let (name, middle) = match (load.p50_us, load.mean_us) {
+        (Some(p50), _) => ("p50", p50),
+        (None, mean) => ("mean", mean?),
+    };
+    Some(format!(
+        ": at {} the {name} is {}{p99}",
+        load.load,
+        time(middle)
+    ))
+}
+
+/// What Oracle's calibration claims. Its latency is rounded to whole milliseconds.
+fn claimed(claim: &ClaimedCalibration) -> String {
+    let figure =
+        |figure: Option<f64>, unit: &str| figure.map(|figure| format!("{}{unit}", count(figure)));
+    let latency = claim.latency_ms.map(|ms| {
+        if ms < 0.5 {
+            "a latency below 0.5 ms".to_string()
+        } else {
+            format!("a latency of {ms} ms, to half a millisecond")
+        }
+    });
+    let parts: Vec<String> = [
+        figure(claim.max_iops, " reads per second"),
+        latency,
+        figure(claim.max_mbps, " MB/s"),
+        figure(claim.max_pmbps, " MB/s by one process"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    format!(
+        "CALIBRATE_IO claims {}. It has no interval, and does not say which blocks it read.",
+        parts.join(", ")
+    )
+}
+
+/// What the sessions of spools did at most.
+fn of_loops(found: &DatabaseResult) -> Option<String> {
+    let best = found
+        .loops
+        .iter()
+        .max_by(|one, other| one.blocks_per_s.total_cmp(&other.blocks_per_s))?;
+    let which = match found.loops.len() {
+        1 => String::new(),
+        count => format!(", the most of {count} spools"),
+    };
+    let physical = best.physical_reads_per_s.map_or_else(
+        || "physical reads are unknown".into(),
+        |reads| format!("{} of them were physical reads", count(reads)),
+    );
+    let latencies: Vec<String> = best
+        .kinds
+        .iter()
+        .filter_map(|kind| {
+            Some(format!(
+                "a{} {} took {} on average, p99 {}",
+                if kind.kind == "update" { "n" } else { "" },
+                kind.kind,
+                time(kind.mean_us?),
+                time(kind.p99_us?)
+            ))
+        })
+        .collect();
+    Some(format!(
+        "{} session{} in the server visited {} blocks per second{which}; {physical}. {}{}.",
+        best.sessions,
+        if best.sessions == 1 { "" } else { "s" },
+        count(best.blocks_per_s),
+        if latencies.is_empty() {
+            "No operation was completed"
+        } else {
+            "Of operations, "
+        },
+        latencies.join(", ")
+    ))
+}
+
+/// The waits of one event, where distributions are all there is: one of storage if there is any.
+fn of_distributions(found: &DatabaseResult) -> Option<String> {
+    let all = found.distributions.as_slice();
+    let first = all.first().filter(|_| !found.has_streams())?;
+    let one = all.iter().find(|one| one.is_of_storage()).unwrap_or(first);
+    let waits = one
+        .waits
+        .map_or_else(String::new, |waits| format!(" of {} waits", count(waits)));
+    let p99 = one
+        .p99_us
+        .map_or_else(String::new, |p99| format!("; p99 {}", time(p99)));
+    let others = match all.len() - 1 {
+        0 => String::new(),
+        others => format!(" {} below.", counted(others as u64, "other distribution")),
+    };
+    Some(
+        format!(
+            "{}:{waits}, {}{p99}. Rates are unknown.{others}",
+            one.event,
+            modes::in_words(&one.modes)
+        )
+        .replace(":,", ":"),
+    )
+}
+
+/// What the busiest interval of a database asked for, and what it got.
+fn of_database(found: &DatabaseResult) -> Option<String> {
+    let demand = &found.demands[found.main_demand()?];
+    let (busiest, _) = demand.busiest()?;
+    let when = busiest
+        .begin
+        .map_or_else(String::new, |begin| format!(" from {}", begin.short()));
+    let length = busiest.seconds.map_or_else(String::new, |seconds| {
+        format!(", {}", rounded_length(seconds))
+    });
+    let which = match demand.intervals.len() {
+        1 => String::new(),
+        count => format!(", in the busiest of {count} intervals"),
+    };
+    let rate = |per_s: f64| {
+        if per_s < 10.0 {
+            format!("{per_s:.2}")
+        } else {
+            count(per_s)
+        }
+    };
+    let said = |kind: DemandKind| {
+        let stream = busiest.stream(kind)?;
+        if stream.per_s.is_none() {
+            return half_below(stream);
+        }
+        let per_s = rate(stream.per_s.filter(|per_s| *per_s >= 0.005)?);
+        let size = stream.mean_bytes.map_or_else(String::new, |bytes| {
+            format!(" of {:.0} KiB", bytes / 1024.0)
+        });
+        let mean = stream
+            .mean_us
+            .map_or_else(String::new, |us| format!(" in {} on average", time(us)));
+        Some(format!("{per_s} {} per second{size}{mean}", kind.words()))
+    };
+    let parts: Vec<String> = [
+        DemandKind::RandomReads,
+        DemandKind::MultiblockReads,
+        DemandKind::DirectReads,
+        DemandKind::SmartScans,
+        DemandKind::LogWrites,
+    ]
+    .into_iter()
+    .filter_map(said)
+    .collect();
+    let asked = if parts.is_empty() {
+        all_requests(found)
+    } else {
+        parts.join(", ")
+    };
+    Some(format!(
+        "{}{when}{length}{which}: {asked}.",
+        demand.database
+    ))
+}
+
+/// All requests of the busiest report, where single streams are not known.
+fn all_requests(found: &DatabaseResult) -> String {
+    let of = |one: &DatabaseFigures| Some((one.all_reads_per_s?, one.all_writes_per_s?));
+    let busiest = found
+        .figures
+        .iter()
+        .filter_map(of)
+        .max_by(|one, other| (one.0 + one.1).total_cmp(&(other.0 + other.1)));
+    busiest.map_or_else(
+        || "single streams of I/O are not reported".into(),
+        |(reads, writes)| {
+            format!(
+                "single streams of I/O are not reported; at most {} read and {} write requests per \
+                 second",
+                count(reads),
+                count(writes)
+            )
+        },
+    )
+}
+
+/// The bucket of the median, where a distribution is all that is known.
+fn half_below(stream: &DemandStream) -> Option<String> {
+    let mut below = 0.0;
+    let median = stream.latencies.iter().find(|one| {
+        below += one.share;
+        below >= 0.5
+    })?;
+    let bound = time(median.high_us?);
+    Some(format!(
+        "half of the {} take less than {bound}",
+        stream.kind.words()
+    ))
+}

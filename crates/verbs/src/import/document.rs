@@ -1,0 +1,795 @@
+//! The report of imported figures: loads and time series of other tools.
+//!
+//! A figure that the tool does not report is `-`, and a note below the table explains what is
+//! missing.
+
+use super::result::ImportedResult;
+use super::sweep;
+use rigel_analyse::{
+    Estimate, ImportedSummary, KNEE_MARGIN, LoadFigures, ReportedKnee, SeriesSummary, quantity,
+};
+use rigel_model::record::Histogram;
+use rigel_model::record::imported::Figures;
+use rigel_model::record::journal::Run;
+use rigel_model::{Moment, Resolution};
+use rigel_report::csv::CsvTable;
+use rigel_report::document::{
+    Axis, Block, Document, Headline, Lines, Mark, Plot, Section, Series, Shape, Table, Unit,
+};
+use rigel_report::{claimed, database, distribution, parts, soak};
+
+/// Megabytes in a mebibyte.
+const MIB: f64 = 1.048_576;
+
+/// Maximum number of drawn series: iostat has hundreds.
+const DRAWN_MAX: usize = 12;
+
+/// Maximum number of overlaid distributions.
+const DISTRIBUTIONS_MAX: usize = 4;
+
+/// Completes `frame`, which has the heading and the conclusion.
+pub(super) fn document(
+    run: &Run,
+    result: &ImportedResult,
+    findings: Section,
+    frame: Document,
+) -> Document {
+    let header = &run.header;
+    let mut document = Document {
+        about: format!(
+            "imported {} by Rigel {}; not measured by Rigel",
+            header.started, header.version
+        ),
+        ..frame
+    };
+    if let Some(series) = &result.series {
+        document = soak::of_series(header, series, document);
+    } else if let Some(found) = &result.database {
+        document.sections.push(findings);
+        document = database::complete(run, found, document);
+        let loads = result.sources.iter().flat_map(|one| &one.loads);
+        // Of spools, loads are of reads, of updates and of both: a curve is of one of them.
+        let kind = loads.clone().next().map(|load| &load.kind);
+        let loads: Vec<&LoadFigures> = loads.filter(|load| Some(&load.kind) == kind).collect();
+        document
+            .sections
+            .extend(curve(&loads, result.knee.as_ref()));
+    } else {
+        document.sections.push(findings);
+        document.sections.extend(claimed::section(&result.claims));
+        add_figures(&mut document, run, result);
+    }
+    let lead = "These figures were not measured by Rigel.";
+    // The loads of a scale-up series are of the reports that stand before them.
+    let is_own = |one: &&ImportedSummary| !one.is_of_sessions();
+    let own = result.sources.iter().filter(is_own);
+    let blocks = own.flat_map(source_facts).collect();
+    document.sections.push(parts::section(
+        "source",
+        "Where it comes from",
+        lead,
+        blocks,
+    ));
+    document
+}
+
+/// Adds the loads, distributions and series of all sources.
+fn add_figures(document: &mut Document, run: &Run, result: &ImportedResult) {
+    let sources = &result.sources;
+    let loads: Vec<&LoadFigures> = sources.iter().flat_map(|one| &one.loads).collect();
+    let series: Vec<&SeriesSummary> = sources.iter().flat_map(|one| &one.series).collect();
+    if let Some((place, load)) = result.best() {
+        document.headlines = headlines(&place, load);
+    }
+    let sections = &mut document.sections;
+    let knee = result.knee.as_ref();
+    let of_sweep = sweep::section(&loads).map(|mut section| {
+        section.blocks.extend(knee.map(knee_block));
+        section
+    });
+    sections.extend(of_sweep.or_else(|| curve(&loads, knee)));
+    sections.extend(distributions(run));
+    sections.extend(over_time(&series));
+    if !loads.is_empty() {
+        let mut blocks = vec![Block::Table(table(&loads))];
+        let with_loads = sources.iter().filter(|one| !one.loads.is_empty());
+        blocks.extend(with_loads.map(|source| Block::Text(not_reported(source))));
+        sections.push(parts::section(
+            "loads",
+            "Every load",
+            "As the tool reports it.",
+            blocks,
+        ));
+    }
+    if !series.is_empty() {
+        let lead = "Each series with its minimum and maximum, and when they were.";
+        sections.push(parts::section(
+            "series",
+            "Every series",
+            lead,
+            vec![Block::Table(series_table(&series))],
+        ));
+    }
+}
+
+/// The figures of a load; `place` is its path in the JSON report.
+fn headlines(place: &str, best: &LoadFigures) -> Vec<Headline> {
+    let plain = |value| Estimate {
+        value,
+        interval: None,
+    };
+    // A cell of Orion's is its own load.
+    let at = if best.label == best.load {
+        best.label.clone()
+    } else {
+        format!("{}, {}", best.label, best.load)
+    };
+    let name = |figure: &str| format!("{place}.{figure}");
+    [
+        best.iops
+            .map(|iops| parts::rate(&name("iops"), "max IOPS", plain(iops), at.clone())),
+        best.mib_per_s.map(|mib| {
+            let value = parts::mb_per_second(mib * MIB);
+            parts::headline(
+                &name("mib_per_s"),
+                "throughput there",
+                mib,
+                value,
+                String::new(),
+                at.clone(),
+            )
+        }),
+        best.p50_us
+            .map(|p50| parts::latency(&name("p50_us"), "p50 there", plain(p50), at.clone())),
+        best.p99_us
+            .map(|p99| parts::latency(&name("p99_us"), "p99 there", plain(p99), at.clone())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Latency against throughput, if there are at least two loads.
+fn curve(loads: &[&LoadFigures], knee: Option<&ReportedKnee>) -> Option<Section> {
+    type Of = fn(&LoadFigures) -> Option<f64>;
+    let of: [(&str, Of); 3] = [
+        ("mean", |load| load.mean_us),
+        ("p50", |load| load.p50_us),
+        ("p99", |load| load.p99_us),
+    ];
+    let series = of.iter().filter_map(|(name, value)| {
+        let mut points: Vec<(f64, f64, String)> = loads
+            .iter()
+            .filter_map(|load| Some((load.iops?, value(load)?, load.label.clone())))
+            .collect();
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        (points.len() > 1).then(|| Series {
+            name: (*name).into(),
+            shape: Shape::Points,
+            x: points.iter().map(|point| point.0).collect(),
+            y: points.iter().map(|point| Some(point.1)).collect(),
+            labels: points.into_iter().map(|point| point.2).collect(),
+            ..Series::default()
+        })
+    });
+    let series: Vec<Series> = series.collect();
+    let mut lines = parts::latency_over_iops(series);
+    if lines.series.is_empty() {
+        return None;
+    }
+    lines.marks.extend(knee.map(|knee| Mark {
+        at: knee.iops,
+        upright: true,
+        label: format!("knee, {}", knee.label),
+        ..Mark::default()
+    }));
+    let description = format!("Each of {} loads that the tool reports.", loads.len());
+    let chart = parts::chart(
+        "imported-curve",
+        "Latency against throughput",
+        description,
+        Plot::Lines(lines),
+    );
+    let lead = "Points are not joined: they may be of different work.";
+    Some(parts::section(
+        "latency-throughput",
+        "Latency",
+        lead,
+        std::iter::once(Block::Chart(Box::new(chart)))
+            .chain(knee.map(knee_block))
+            .collect(),
+    ))
+}
+
+fn knee_block(knee: &ReportedKnee) -> Block {
+    Block::Text(knee_in_words(knee))
+}
+
+fn knee_in_words(knee: &ReportedKnee) -> String {
+    let at = format!(
+        "{}: {} at a mean of {}",
+        knee.label,
+        quantity::per_second(knee.iops),
+        quantity::time(knee.mean_us)
+    );
+    let same = KNEE_MARGIN * 100.0;
+    if knee.is_reached {
+        format!(
+            "Knee: {at}. More load only waits longer; rates within {same:.0} % count as the same, \
+             because a load that was measured once has no interval."
+        )
+    } else if knee.is_highest {
+        format!("The throughput still rises at the highest load, {at}: the knee lies beyond.")
+    } else {
+        format!(
+            "The throughput is the same from this load on, and so is the mean, so that something \
+             else than storage limits it: {at}."
+        )
+    }
+}
+
+/// Distributions of response times, for loads whose tool reports a histogram.
+fn distributions(run: &Run) -> Option<Section> {
+    let points = run.imported.iter().flat_map(|one| match &one.figures {
+        Figures::Loads(points) => points.as_slice(),
+        Figures::Series(_) | Figures::Database(_) | Figures::Claims(_) => &[],
+    });
+    let flows = points.flat_map(|point| point.flows.iter().map(move |flow| (point, flow)));
+    let all: Vec<(String, Histogram)> = flows
+        .filter_map(|(point, flow)| {
+            let of = |name: &str| {
+                flow.latencies
+                    .iter()
+                    .find(|it| it.of == name && it.histogram.is_some())
+            };
+            let histogram = of("total")
+                .or_else(|| of("completion"))?
+                .histogram
+                .clone()?;
+            (histogram.count() > 0).then(|| (format!("{}, {}", point.label, flow.kind), histogram))
+        })
+        .collect();
+    let drawn: Vec<(&str, Histogram)> = all
+        .iter()
+        .take(DISTRIBUTIONS_MAX)
+        .map(|(name, histogram)| (name.as_str(), histogram.clone()))
+        .collect();
+    let mut section = distribution::of_histograms(&drawn)?;
+    section.lead = if drawn.len() < all.len() {
+        format!(
+            "{} of {} loads, from the tool's own bins.",
+            drawn.len(),
+            all.len()
+        )
+    } else {
+        "From the tool's own bins.".into()
+    };
+    Some(section)
+}
+
+fn over_time(all: &[&SeriesSummary]) -> Option<Section> {
+    let drawn = || {
+        all.iter()
+            .filter(|series| series.samples.len() > 1)
+            .take(DRAWN_MAX)
+    };
+    let first = drawn().next()?.samples.first()?.begin;
+    let panel = |series: &&SeriesSummary| Lines {
+        x: Axis {
+            label: "time".into(),
+            unit: Unit::Moment,
+            ..Axis::default()
+        },
+        y: Axis {
+            label: match series.unit.as_str() {
+                "" => series.name.clone(),
+                unit => format!("{}, {unit}", series.name),
+            },
+            unit: Unit::Number,
+            ..Axis::default()
+        },
+        series: vec![Series {
+            name: series.name.clone(),
+            x: series
+                .samples
+                .iter()
+                .map(|sample| soak::wall(sample.begin, first))
+                .collect(),
+            y: series.samples.iter().map(|sample| sample.value).collect(),
+            ..Series::default()
+        }],
+        ..Lines::default()
+    };
+    let panels: Vec<Lines> = drawn().map(panel).collect();
+    if panels.is_empty() {
+        return None;
+    }
+    let lead = if drawn().count() < all.len() {
+        format!(
+            "{} of {} series; the table below has all.",
+            panels.len(),
+            all.len()
+        )
+    } else {
+        String::new()
+    };
+    let description = format!("{} series on one axis of time.", panels.len());
+    let chart = parts::chart(
+        "imported-series",
+        "Over time",
+        description,
+        Plot::Stack { panels },
+    );
+    Some(parts::section(
+        "timeline",
+        "Timeline",
+        &lead,
+        vec![Block::Chart(Box::new(chart))],
+    ))
+}
+
+fn table(loads: &[&LoadFigures]) -> Table {
+    let time = |value: Option<f64>| parts::known(value, parts::time);
+    let row = |load: &&LoadFigures| {
+        vec![
+            load.label.clone(),
+            load.load.clone(),
+            load.kind.clone(),
+            parts::known(load.io_bytes, parts::size),
+            parts::known(load.iops, parts::count),
+            parts::known(load.mib_per_s, |mib| parts::count(mib * MIB)),
+            time(load.mean_us),
+            time(load.p50_us),
+            time(load.p99_us),
+            time(load.p999_us),
+            time(load.max_us),
+            parts::known(load.littles_law, |law| format!("{law:.2}")),
+        ]
+    };
+    let columns = [
+        "name",
+        "load",
+        "kind",
+        "#size",
+        "#IOPS",
+        "#MB/s",
+        "#mean",
+        "#p50",
+        "#p99",
+        "#p99.9",
+        "#max",
+        "#outstanding by Little's law",
+    ];
+    parts::rows(
+        "Loads; - is what the tool does not report",
+        &columns,
+        loads.iter().map(row).collect(),
+    )
+}
+
+/// Explains which figures the tool does not report.
+fn not_reported(found: &ImportedSummary) -> String {
+    let tool = &found.tool;
+    let lacks = |of: fn(&LoadFigures) -> bool| found.loads.iter().any(of);
+    let mut missing = vec![format!(
+        "{tool} does not report single seconds, so there is no confidence interval and no check \
+         for a steady state; nor which blocks it touched"
+    )];
+    if lacks(|load| load.iops.is_some() && load.class != "large" && load.mean_us.is_none()) {
+        missing.push("nor the latency of some loads".into());
+    }
+    if lacks(|load| load.mean_us.is_some() && load.p99_us.is_none()) {
+        missing.push("nor the percentiles of some loads".into());
+    }
+    if lacks(|load| load.quantiles_of.as_deref() == Some("completion")) {
+        missing.push(
+            "percentiles are of completion (clat), without the time to submit: \
+             --lat_percentiles=1 includes it"
+                .into(),
+        );
+    }
+    format!(
+        "Not reported in {}: {}.",
+        files(&found.sources),
+        missing.join("; ")
+    )
+}
+
+/// Formats a value of a series: waits are fractions of a millisecond, rates are thousands.
+fn counted(value: f64) -> String {
+    if value.abs() < 99.95 {
+        parts::three_digits(value)
+    } else {
+        parts::count(value)
+    }
+}
+
+fn series_table(all: &[&SeriesSummary]) -> Table {
+    let row = |series: &&SeriesSummary| {
+        let steps = series.samples.windows(2);
+        let step = steps.map(|two| two[1].begin.since(two[0].begin) as f64);
+        let resolution = Resolution::of_steps(step.fold(f64::INFINITY, f64::min));
+        let when = |value: Option<(f64, Moment)>| {
+            parts::known(value, |(value, at)| {
+                format!("{} at {}", counted(value), at.shown(resolution))
+            })
+        };
+        vec![
+            series.name.clone(),
+            series.unit.clone(),
+            series.samples.len().to_string(),
+            parts::known(series.median, counted),
+            when(series.least),
+            when(series.greatest),
+        ]
+    };
+    let columns = [
+        "series", "unit", "#samples", "#median", "minimum", "maximum",
+    ];
+    let table = parts::rows("Series", &columns, all.iter().map(row).collect());
+    Table {
+        folded: all.len() > DRAWN_MAX,
+        ..table
+    }
+}
+
+/// The names of files, or the first and the last of many.
+fn files(names: &[String]) -> String {
+    const NAMED_MAX: usize = 8;
+    match names {
+        [first, .., last] if names.len() > NAMED_MAX => {
+            format!("{} files, {first} to {last}", names.len())
+        }
+        _ => names.join(", "),
+    }
+}
+
+/// What a file says about itself, and notes about reading it.
+fn source_facts(source: &ImportedSummary) -> Vec<Block> {
+    let pair = |(name, value): &(String, String)| vec![name.clone(), value.clone()];
+    let mut rows = vec![
+        vec!["files".into(), files(&source.sources)],
+        vec!["written by".into(), source.tool_and_version()],
+    ];
+    rows.extend(source.told.iter().map(pair));
+    let mut blocks = vec![Block::Table(parts::rows(
+        "What the file says about itself",
+        &["", "value"],
+        rows,
+    ))];
+    blocks.extend(source.notes.iter().map(|note| Block::Text(note.clone())));
+    blocks
+}
+
+/// The report as CSV: one line for each kind of each load, or one line per sample of a series.
+/// Columns are only added at the end.
+pub(super) fn csv(result: &ImportedResult) -> String {
+    let found = &result.sources;
+    let mut text = String::new();
+    if found.iter().any(|one| !one.loads.is_empty()) {
+        text.push_str(&loads_csv(found));
+    }
+    if found.iter().any(|one| !one.series.is_empty()) {
+        text.push_str(&series_csv(found));
+    }
+    if let Some(found) = &result.database {
+        text = database::csv(found);
+    }
+    text
+}
+
+/// One line for each kind of each load.
+fn loads_csv(found: &[ImportedSummary]) -> String {
+    let mut table = CsvTable::new(
+        "source,tool,job,load,like,class,kind,io_bytes,seconds,done,iops,mib_per_s,mean_us,\
+         deviation_us,min_us,p50_us,p90_us,p99_us,p999_us,max_us,quantiles_of,littles_law,\
+         processes",
+    );
+    for (one, load) in found
+        .iter()
+        .flat_map(|one| one.loads.iter().map(move |load| (one, load)))
+    {
+        table
+            .text(source(one))
+            .text(&one.tool)
+            .text(&load.label)
+            .text(&load.load);
+        table
+            .text(load.like.as_deref().unwrap_or_default())
+            .text(&load.class)
+            .text(&load.kind);
+        table
+            .maybe(load.io_bytes)
+            .figure(load.seconds)
+            .maybe(load.done)
+            .figure(load.iops)
+            .figure(load.mib_per_s);
+        table
+            .figure(load.mean_us)
+            .figure(load.deviation_us)
+            .figure(load.min_us)
+            .figure(load.p50_us);
+        table
+            .figure(load.p90_us)
+            .figure(load.p99_us)
+            .figure(load.p999_us)
+            .figure(load.max_us);
+        table
+            .text(load.quantiles_of.as_deref().unwrap_or_default())
+            .figure(load.littles_law)
+            .maybe(load.processes)
+            .end();
+    }
+    table.into_text()
+}
+
+/// One line for each sample.
+fn series_csv(found: &[ImportedSummary]) -> String {
+    let mut table = CsvTable::new("source,tool,series,unit,begin,seconds,value,count");
+    for (one, series) in found
+        .iter()
+        .flat_map(|one| one.series.iter().map(move |series| (one, series)))
+    {
+        for sample in &series.samples {
+            table
+                .text(source(one))
+                .text(&one.tool)
+                .text(&series.name)
+                .text(&series.unit);
+            table
+                .value(sample.begin)
+                .figure(sample.seconds)
+                .figure(sample.value)
+                .figure(sample.count)
+                .end();
+        }
+    }
+    table.into_text()
+}
+
+/// The first file with these figures.
+fn source(one: &ImportedSummary) -> &str {
+    one.sources.first().map_or("", String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::ImportRequest;
+    use crate::{Evaluated, Verb, golden};
+    use rigel_analyse::{Judgement, compare};
+    use rigel_import::{Source, read, table::Columns};
+
+    use rigel_model::record::journal::Header;
+    use rigel_model::record::journal::{EngineChoice, FORMAT};
+    use rigel_model::{Host, Layout, Target, TargetFacts};
+    use rigel_report::document::Extent;
+    use rigel_report::{compare as comparison, text};
+
+    fn evaluated(run: Run) -> Evaluated {
+        Evaluated::of(run).unwrap()
+    }
+
+    fn run(files: &[(&str, &str)]) -> Run {
+        let sources: Vec<Source> = files
+            .iter()
+            .map(|(name, text)| Source { name, text })
+            .collect();
+        let imported = read(&sources, None, &Columns::default()).unwrap();
+        let header = Header {
+            format: FORMAT,
+            version: "0.1.0".into(),
+            started: "2026-01-02T03:04:05+00:00".into(),
+            command: vec!["import".into()],
+            target: Target::Paths {
+                members: Vec::new(),
+                layout: Layout::Concat,
+            },
+            engine: EngineChoice {
+                name: imported[0].tool.clone(),
+                buffered: false,
+            },
+            engine_about: String::new(),
+            points: Vec::new(),
+            invocation: ImportRequest::default().invocation(),
+            host: Host::default(),
+            facts: TargetFacts {
+                name: files[0].0.into(),
+                ..TargetFacts::default()
+            },
+            findings: Vec::new(),
+            ranks: None,
+        };
+        Run {
+            header,
+            points: Vec::new(),
+            watched: Vec::new(),
+            stalls: Vec::new(),
+            imported,
+            ranks: rigel_model::record::RankLines::default(),
+            cut: false,
+        }
+    }
+
+    fn fio() -> Run {
+        let files = [
+            (
+                "depth8.json",
+                include_str!("../../../../tests/imports/fio_depth8_plus.json"),
+            ),
+            (
+                "each.json",
+                include_str!("../../../../tests/imports/fio_each.json"),
+            ),
+            (
+                "mixed.json",
+                include_str!("../../../../tests/imports/fio_mixed_lat.json"),
+            ),
+            (
+                "nolat.json",
+                include_str!("../../../../tests/imports/fio_nolat.json"),
+            ),
+        ];
+        run(&files)
+    }
+
+    fn series() -> Run {
+        let files = [
+            (
+                "cloud-day.csv",
+                include_str!("../../../../docs/examples/cloud-day.csv"),
+            ),
+            (
+                "iostat.txt",
+                include_str!("../../../../tests/imports/iostat_iso.txt"),
+            ),
+        ];
+        run(&files)
+    }
+
+    fn awr() -> Run {
+        run(&[(
+            "awr_synthetic.html",
+            include_str!("../../../../tests/imports/awr_synthetic.html"),
+        )])
+    }
+
+    #[test]
+    fn reports_look_as_they_should() {
+        for (name, run) in [("fio", fio()), ("series", series()), ("awr", awr())] {
+            let run = evaluated(run);
+            golden::check(
+                &format!("imported/{name}.txt"),
+                &text::render(&run.document(), Extent::Summary),
+            );
+            golden::check(&format!("imported/{name}.csv"), &run.results.csv());
+        }
+    }
+
+    #[test]
+    fn a_scale_up_series_of_reports_is_compared_by_sessions() {
+        let text = include_str!("../../../../tests/imports/awr_synthetic.txt");
+        let files = [
+            ("awr.txt.1", text),
+            ("awr.txt.4", text),
+            ("awr.txt.16", text),
+        ];
+        let (one, other) = (evaluated(run(&files)), evaluated(run(&files)));
+        let found = compare(&[one.subject("one"), other.subject("other")], None);
+        let points: Vec<String> = found.points.iter().map(|row| row.load.clone()).collect();
+        assert_eq!(points.len(), 3, "{points:?}");
+        let said = text::render(&one.document(), Extent::Full);
+        assert_eq!(said.matches("  AWR\n").count(), 1, "{said}");
+    }
+
+    #[test]
+    fn only_a_throughput_is_judged_as_one() {
+        let mut run = run(&[(
+            "cloud-day.csv",
+            include_str!("../../../../docs/examples/cloud-day.csv"),
+        )]);
+        let said = |run: &Run| text::render(&evaluated(run.clone()).document(), Extent::Summary);
+        assert!(said(&run).contains("throughput fell by 93 %"));
+        let Figures::Series(all) = &mut run.imported[0].figures else {
+            panic!("no series")
+        };
+        all[0].unit = "ms".into();
+        let found = ImportedResult::of(&run.imported);
+        let said = said(&run);
+        assert!(
+            found.series.is_none() && !said.contains("/s") && !said.contains("throughput"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn json_has_what_was_imported() {
+        let report: serde_json::Value = serde_json::from_str(&evaluated(series()).json()).unwrap();
+        assert_eq!(
+            report["imported"][0]["series"][0]["samples"][0]["value"],
+            6272.0
+        );
+        assert_eq!(
+            report["imported"][0]["series"][0]["samples"][0]["begin"],
+            "2016-04-23T10:17:00+00:00"
+        );
+        assert_eq!(report["points"], serde_json::json!([]));
+    }
+
+    #[test]
+    fn two_imports_are_compared_without_a_verdict() {
+        let one = evaluated(run(&[(
+            "depth8.json",
+            include_str!("../../../../tests/imports/fio_depth8_plus.json"),
+        )]));
+        let slower = include_str!("../../../../tests/imports/fio_depth8_plus.json")
+            .replace("55479.76012", "27739.88006");
+        let other = evaluated(run(&[("slower.json", slower.as_str())]));
+        let found = compare(&[one.subject("one"), other.subject("other")], None);
+        let change = found.points[0].iops.unwrap();
+        assert!(
+            (change.ratio - 0.5).abs() < 1e-9
+                && change.judgement == Judgement::NotKnown
+                && change.interval.is_none()
+        );
+        let said = text::render(&comparison::document(&[], &found), Extent::Summary);
+        assert!(
+            said.contains("other was measured by fio 3.33: what it does not report")
+                && said.contains("not known"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_listing_alone_shows_every_event_and_no_row_of_dashes() {
+        let run = run(&[(
+            "pasted.txt",
+            "EVENT                          WAIT_TIME_MICRO WAIT_COUNT\n\
+             ------------------------------ --------------- ----------\n\
+             enq: TX - row lock contention          1048576        400\n\
+             db file sequential read                   1024        750\n\
+             db file sequential read                   8192        250\n",
+        )]);
+        let said = text::render(&evaluated(run).document(), Extent::Summary);
+        for part in [
+            "db file sequential read: of 1,000 waits, 75 % up to 1.02 ms, 25 % from 4.10 ms to 8.19 ms",
+            "enq: TX - row lock contention",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let is_bucket = |line: &str| {
+            let words = line.split_whitespace().take(5);
+            words.eq(["up", "to", "8.19", "ms", "250"])
+        };
+        assert!(said.lines().any(is_bucket), "{said}");
+        let is_blank = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words.iter().filter(|word| **word == "-").count() > 2
+        };
+        assert!(!said.lines().any(is_blank), "{said}");
+    }
+
+    #[test]
+    fn orions_cells_are_compared_by_cell() {
+        let files = [
+            (
+                "o_iops.csv",
+                include_str!("../../../../tests/golden/classic/simple_iops.csv"),
+            ),
+            (
+                "o_mbps.csv",
+                include_str!("../../../../tests/golden/classic/simple_mbps.csv"),
+            ),
+            (
+                "o_summary.txt",
+                include_str!("../../../../tests/golden/classic/simple_summary.txt"),
+            ),
+        ];
+        let (one, other) = (evaluated(run(&files)), evaluated(run(&files)));
+        let found = compare(&[one.subject("one"), other.subject("other")], None);
+        assert_eq!(found.points.len(), 7);
+        assert!(
+            found.conditions.is_empty() && found.figures.iter().any(|row| row.name == "max MB/s")
+        );
+    }
+}

@@ -1,0 +1,130 @@
+//! The conclusion of the layers from storage to a row.
+
+use super::result::{LayerStep, LayersResult};
+use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, warnings};
+use rigel_analyse::figures::quantity::{Amount, AmountUnit, count, listed};
+use rigel_model::Layer;
+use rigel_model::record::journal::Header;
+use std::fmt::Write;
+
+pub(super) fn conclusion(header: &Header, found: &LayersResult) -> Conclusion {
+    let mut text = String::new();
+    let table = found.widest().map(|(_, table)| table);
+    let both =
+        table.and_then(|table| Some((table, table.of(Layer::Async)?, table.of(Layer::Row)?)));
+    if let Some((table, raw, row)) = both {
+        let _ = write!(
+            text,
+            "Raw I/O reads {} blocks per second with {} at a time, and as many sessions of the \
+             database read {}",
+            count(raw.blocks_per_s.value),
+            table.sessions,
+            count(row.blocks_per_s.value)
+        );
+        let share = match row.share_of_first {
+            Some(share) if share.least() > 1.0 => {
+                ": more than the storage delivered, so a cache served some".into()
+            }
+            Some(share) => format!(
+                ": {} of the storage's rate arrives at a row",
+                Amount::new(share, AmountUnit::Percent).in_cell()
+            ),
+            None => String::new(),
+        };
+        let _ = write!(text, "{share}.");
+        let cached: Vec<Layer> = table
+            .layers
+            .iter()
+            .filter(|figures| figures.page_cache_share().is_some())
+            .map(|figures| figures.layer)
+            .collect();
+        if let Some(step) = most_expensive(&table.steps, &cached) {
+            let _ = write!(
+                text,
+                " The most expensive step is from layer {} to {}, {}: {} of the blocks per second \
+                 remain.",
+                step.from.number(),
+                step.to.number(),
+                step.between(),
+                Amount::new(step.blocks_share, AmountUnit::Percent).in_cell()
+            );
+        }
+        if let Some(sentence) = left_out(&cached) {
+            let _ = write!(text, " {sentence}");
+        }
+    } else {
+        text.push_str("Not all layers were measured.");
+    }
+    let objections = Objections {
+        caution: None,
+        failure: failures(&found.points),
+    };
+    objections.conclude(&text, &warnings(header, &found.findings, &found.points))
+}
+
+/// The step between neighbouring layers that loses most. Without the layers that the page cache
+/// served: the steps to them and from them would measure memory.
+fn most_expensive<'a>(steps: &'a [LayerStep], cached: &[Layer]) -> Option<&'a LayerStep> {
+    let costs = |step: &&LayerStep| {
+        let is_cached = [step.from, step.to].iter().any(|it| cached.contains(it));
+        let skips_file = (step.from, step.to) == (Layer::Sync, Layer::Row);
+        let is_neighbour = !skips_file || cached.contains(&Layer::File);
+        step.blocks_share.value < 1.0 && !is_cached && is_neighbour
+    };
+    let steps = steps.iter().filter(costs);
+    steps.min_by(|one, other| one.blocks_share.value.total_cmp(&other.blocks_share.value))
+}
+
+/// Names the layers that no step is judged by; `None` if there are none.
+fn left_out(cached: &[Layer]) -> Option<String> {
+    let numbers: Vec<String> = cached
+        .iter()
+        .map(|layer| layer.number().to_string())
+        .collect();
+    let why = "as the page cache served part of";
+    match numbers.len() {
+        0 => None,
+        1 => Some(format!(
+            "Layer {} is left out, {why} its blocks.",
+            numbers[0]
+        )),
+        _ => Some(format!(
+            "Layers {} are left out, {why} their blocks.",
+            listed(&numbers)
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rigel_analyse::figures::confidence::Estimate;
+
+    #[test]
+    fn a_layer_that_the_page_cache_served_is_not_part_of_the_most_expensive_step() {
+        let step = |from, to, blocks_share| LayerStep {
+            from,
+            to,
+            blocks_share: Estimate::from(blocks_share),
+            time_us: 0.0,
+            client_cpu_us: 0.0,
+            server_cpu_us: None,
+        };
+        let steps = [
+            step(Layer::Async, Layer::Sync, 0.8),
+            step(Layer::Sync, Layer::File, 2.0),
+            step(Layer::File, Layer::Row, 0.3),
+            step(Layer::Sync, Layer::Row, 0.6),
+        ];
+        assert_eq!(most_expensive(&steps, &[]), Some(&steps[2]));
+        assert_eq!(most_expensive(&steps, &[Layer::File]), Some(&steps[3]));
+        // Every layer that the cache served is left out, not only the first.
+        let both = [Layer::File, Layer::Row];
+        assert_eq!(most_expensive(&steps, &both), Some(&steps[0]));
+        assert_eq!(
+            left_out(&both).unwrap(),
+            "Layers 3 and 4 are left out, as the page cache served part of their blocks."
+        );
+        assert_eq!(left_out(&[]), None);
+    }
+}

@@ -1,0 +1,67 @@
+//! `rigel layers`: the same blocks through each layer of a database in turn.
+
+mod conclusion;
+mod document;
+mod plan;
+mod request;
+pub mod result;
+
+use crate::subject::of_points;
+use crate::{Verb, VerbResult};
+pub use request::LayersRequest;
+pub use result::{LayerFigures, LayerStep, LayerTable, LayersResult};
+use rigel_analyse::PointSummary;
+use rigel_analyse::compare::subject::{Scope, Subject, Term};
+use rigel_analyse::conclusion::parts::Conclusion;
+use rigel_model::record::journal::{Header, Run};
+use rigel_model::{Finding, Mix, Pattern};
+use rigel_report::data::Reported;
+use rigel_report::document::{Document, Section};
+use serde_json::{Value, json};
+
+impl Verb for LayersRequest {
+    fn to_value(&self) -> Value {
+        json!(self)
+    }
+
+    fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
+        Box::new(result::layers(&run.joined(), run.header.host.cpus))
+    }
+
+    fn terms(&self, _: &Header) -> Vec<Term> {
+        std::iter::once(Term::size(Scope::Small, self.block()))
+            .chain(Term::work(Mix::READS, Pattern::Uniform))
+            .chain([Term::known("longest point", &self.point_time)])
+            .collect()
+    }
+}
+
+impl VerbResult for LayersResult {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn findings_mut(&mut self) -> &mut Vec<Finding> {
+        &mut self.findings
+    }
+
+    fn points(&self) -> &[PointSummary] {
+        &self.points
+    }
+
+    fn conclusion(&self, header: &Header) -> Conclusion {
+        conclusion::conclusion(header, self)
+    }
+
+    fn document(&self, run: &Run, findings: Section, frame: Document) -> Document {
+        document::document(run, self, findings, frame)
+    }
+
+    fn json(&self, report: Reported) -> String {
+        report.json_with("layers", self)
+    }
+
+    fn subject<'a>(&self, name: &str, run: &'a Run, verb: &dyn Verb) -> Subject<'a> {
+        of_points(name, run, verb, self)
+    }
+}

@@ -1,0 +1,124 @@
+//! The conclusion of a matrix of small and large I/O.
+
+use super::result::MatrixResult;
+use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, throttle, warnings};
+use rigel_analyse::figures::quantity::{count, size, time};
+use rigel_model::record::End;
+use rigel_model::record::journal::Header;
+use std::fmt::Write;
+
+/// Large I/O has a cost if small I/O beside it reaches less than this fraction of its rate alone.
+const CLEARLY_LESS: f64 = 0.95;
+
+pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
+    let mut parts = Vec::new();
+    if let Some(most) = found.most("small") {
+        parts.push(format!(
+            "at most {} small I/Os of {} per second, with {} outstanding{}",
+            count(most.class.iops),
+            size(most.class.io_bytes),
+            most.small(),
+            with_others(most.large(), "large")
+        ));
+    }
+    if let Some(most) = found.most("large") {
+        parts.push(format!(
+            "at most {} MBPS of large I/O of {}, with {} outstanding{}",
+            count(most.class.mib_per_s),
+            size(most.class.io_bytes),
+            most.large(),
+            with_others(most.small(), "small")
+        ));
+    }
+    let mut text = if parts.is_empty() {
+        "No complete data point has done an I/O, so there is no maximum.".to_string()
+    } else {
+        format!("It does {}.", parts.join("; "))
+    };
+    if let Some(latency) = found.quickest().and_then(|quickest| quickest.class.latency) {
+        let (mean, p99) = (time(latency.mean_us), time(latency.p99_us));
+        let _ = write!(
+            text,
+            " A small I/O takes at least {mean} on average, p99 {p99}."
+        );
+    }
+    text.push_str(&cost_of_large(found).unwrap_or_default());
+    let planned = header.points.len();
+    let failure = failures(&found.points).or_else(|| {
+        let complete = found
+            .points
+            .iter()
+            .filter(|point| point.end == End::Complete)
+            .count();
+        (complete < planned).then(|| {
+            format!(
+                "{} of {planned} data points are not complete.",
+                planned - complete
+            )
+        })
+    });
+    let cautions: Vec<String> = throttle(&found.findings, &found.points, &found.shape)
+        .into_iter()
+        .chain(still_rising(found))
+        .collect();
+    let caution = (!cautions.is_empty()).then(|| cautions.join(" "));
+    Objections { caution, failure }
+        .conclude(&text, &warnings(header, &found.findings, &found.points))
+}
+
+/// Says that the maximum was not reached, if small I/O alone still gained throughput at the highest
+/// load.
+fn still_rising(found: &MatrixResult) -> Option<String> {
+    let loads = found.loads().filter(|(_, large)| *large == 0);
+    let most = loads.map(|(small, _)| small).max()?;
+    let knee = found.shape.knee.filter(|_| most > 1)?;
+    (!knee.bounded_above).then(|| {
+        format!(
+            "Throughput was still rising with {most} small I/Os outstanding, the most that were \
+             tried: the storage may do more."
+        )
+    })
+}
+
+/// Names the I/O that ran at the same time; empty if none did.
+fn with_others(number: u32, kind: &str) -> String {
+    if number == 0 {
+        String::new()
+    } else {
+        format!(" together with {number} {kind}")
+    }
+}
+
+/// The cost of large I/O for small I/O, where it is clear: the same number of small I/Os, alone and
+/// beside the maximum number of large ones.
+fn cost_of_large(found: &MatrixResult) -> Option<String> {
+    let most_large = found
+        .loads()
+        .filter(|(small, _)| *small > 0)
+        .map(|(_, large)| large)
+        .max()?;
+    let at = |small: u32, large: u32| {
+        let mut cells = found
+            .cells("small")
+            .filter(|cell| (cell.small(), cell.large()) == (small, large));
+        cells.next().map(|cell| cell.class)
+    };
+    let small = found
+        .cells("small")
+        .filter(|cell| cell.large() == most_large)
+        .map(|cell| cell.small())
+        .max()?;
+    let (alone, beside) = (at(small, 0)?, at(small, most_large)?);
+    let plural = |number: u32| if number == 1 { "" } else { "s" };
+    (most_large > 0 && beside.iops < CLEARLY_LESS * alone.iops).then(|| {
+        format!(
+            " Together with {most_large} large I/O{}, {small} small one{} do{} {} per second \
+             instead of {}.",
+            plural(most_large),
+            plural(small),
+            if small == 1 { "es" } else { "" },
+            count(beside.iops),
+            count(alone.iops)
+        )
+    })
+}

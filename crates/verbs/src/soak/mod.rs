@@ -1,0 +1,106 @@
+//! `rigel soak`: the same round repeatedly, for hours to weeks.
+
+use crate::{Verb, VerbResult, subject};
+use rigel_analyse::compare::subject::{Scope, Subject, Term};
+use rigel_analyse::conclusion::parts::Conclusion;
+use rigel_analyse::series::soak::{SoakReader, SoakResult};
+use rigel_analyse::series::soak_request::SoakRequest;
+use rigel_model::record::journal::{self, Header, Measured, Run};
+use rigel_model::{Error, Finding, Load};
+use rigel_report::data::Reported;
+use rigel_report::document::{Document, Section};
+use rigel_report::soak;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// The rounds of a soak's journal in `path`, and the run without them.
+///
+/// # Errors
+/// The journal cannot be read.
+pub fn scan(request: &SoakRequest, path: &Path) -> Result<(Run, SoakResult), Error> {
+    let mut reader = SoakReader::new(&request.objectives);
+    let run = journal::scan(path, &mut |_, measured| {
+        if let Measured::Point(record, parts) = measured {
+            reader.add(&record);
+            reader.add_parts(&parts);
+        }
+    })?;
+    reader.end(run.header.ranks.as_deref(), &run.ranks);
+    Ok((run, reader.result(request)))
+}
+
+impl Verb for SoakRequest {
+    fn to_value(&self) -> Value {
+        json!(self)
+    }
+
+    fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
+        let mut reader = SoakReader::new(&self.objectives);
+        run.joined().iter().for_each(|record| reader.add(record));
+        let parts = run.ranks.parts.iter();
+        parts.for_each(|point| reader.add_parts(&point.parts));
+        reader.end(run.header.ranks.as_deref(), &run.ranks);
+        Box::new(reader.result(self))
+    }
+
+    fn scan(&self, path: &Path) -> Result<(Run, Box<dyn VerbResult>), Error> {
+        let (run, results) = scan(self, path)?;
+        Ok((run, Box::new(results)))
+    }
+
+    fn terms(&self, _: &Header) -> Vec<Term> {
+        let load = match self.load {
+            Load::Closed { depth } => format!("{depth} outstanding"),
+            Load::Open {
+                rate,
+                in_flight_max,
+                ..
+            } => format!("{rate}/s, {in_flight_max} in flight at most"),
+        };
+        let work = self.work.map_or_else(
+            || "as much as its time allows".into(),
+            |work| format!("{work} operations"),
+        );
+        std::iter::once(Term::size(Scope::Small, self.length))
+            .chain(Term::work_of(self.sql, self.mix, self.pattern))
+            .chain([
+                Term::deciding(Scope::All, "load beside", &"none"),
+                Term::deciding(Scope::All, "load", &load),
+                Term::deciding(Scope::All, "work of a round", &work),
+                Term::known("a round every", &self.every.exact()),
+                Term::known("longest round", &self.limit.exact()),
+                Term::known("was to last", &self.lasting.exact()),
+            ])
+            .collect()
+    }
+}
+
+impl VerbResult for SoakResult {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn findings_mut(&mut self) -> &mut Vec<Finding> {
+        &mut self.findings
+    }
+
+    fn conclusion(&self, header: &Header) -> Conclusion {
+        self.conclusion(header)
+    }
+
+    fn document(&self, run: &Run, _: Section, _: Document) -> Document {
+        soak::document(&run.header, self)
+    }
+
+    fn csv(&self) -> String {
+        soak::csv(self)
+    }
+
+    fn json(&self, report: Reported) -> String {
+        soak::json(report.run, self)
+    }
+
+    fn subject<'a>(&self, name: &str, run: &'a Run, verb: &dyn Verb) -> Subject<'a> {
+        subject::of_soak(name, &run.header, verb, self, !run.cut)
+    }
+}

@@ -1,0 +1,125 @@
+//! The conclusion of a watch: what the busiest interval asked for.
+
+use rigel_analyse::conclusion::parts::{Conclusion, Status, warnings};
+use rigel_analyse::demand::watch_request::WatchRequest;
+use rigel_analyse::demand::{WatchResult, WatchedSource, WatchedStream};
+use rigel_analyse::figures::quantity::{capital, lasting, per_second, percent, time};
+use rigel_model::record::journal::Header;
+use rigel_model::{Bytes, FindingName, Nanos};
+use std::fmt::Write;
+
+/// Number of sources that the sentence describes.
+const SOURCES_MAX: usize = 2;
+
+/// The conclusion of a watch; `header` is its journal's header.
+pub(super) fn conclusion(header: &Header, result: &WatchResult) -> Conclusion {
+    if result.intervals == 0 {
+        return Conclusion {
+            status: Status::Warning,
+            sentence: "No interval was observed to its end.".into(),
+        };
+    }
+    let described = result.sources.iter().take(SOURCES_MAX).map(source);
+    let mut sentence = of_room(header, result);
+    sentence.push_str(&described.collect::<Vec<_>>().join(" "));
+    if result.sources.len() > SOURCES_MAX {
+        let _ = write!(
+            sentence,
+            " The report has {} more.",
+            result.sources.len() - SOURCES_MAX
+        );
+    }
+    let _ = write!(
+        sentence,
+        " Rigel itself used {} of one CPU.",
+        percent(result.own.cpu)
+    );
+    let warnings = warnings(header, &result.findings, &[]);
+    let status = if let Some(first) = warnings.first() {
+        let _ = write!(sentence, " Warning: {}.", first.what.trim_end_matches('.'));
+        Status::Warning
+    } else {
+        Status::Plain
+    };
+    Conclusion { status, sentence }
+}
+
+/// How much room a calibrated storage leaves, with a blank behind it; empty without one. Says
+/// first if that is other storage.
+fn of_room(header: &Header, result: &WatchResult) -> String {
+    let Some(request) = header.invocation.asked::<WatchRequest>("watch") else {
+        return String::new();
+    };
+    let Some((room, serves)) = result.room.as_ref().zip(request.against.as_ref()) else {
+        return String::new();
+    };
+    let mut text = String::new();
+    let elsewhere = FindingName::CalibrationElsewhere;
+    if let Some(other) = header.findings.iter().find(|one| one.is(elsewhere)) {
+        let _ = write!(text, "{}. ", capital(&other.what));
+    }
+    // Of several kinds, the one with the least room.
+    let least = room
+        .streams
+        .iter()
+        .max_by(|one, other| one.used.total_cmp(&other.used));
+    match least {
+        Some(least) => {
+            let _ = write!(text, "{} {}. ", room.source, least.sentence);
+        }
+        None => {
+            let _ = write!(
+                text,
+                "The calibration in {} measured no I/O of the kinds of {}. ",
+                serves.run, room.source
+            );
+        }
+    }
+    text
+}
+
+/// What a source asked for, in a sentence.
+fn source(found: &WatchedSource) -> String {
+    let Some(busiest) = found.busiest.filter(|busiest| busiest.per_s > 0.0) else {
+        return format!("{} was idle.", found.name);
+    };
+    let all: f64 = found.streams.iter().map(|stream| stream.per_s).sum();
+    let mut streams: Vec<&WatchedStream> = found
+        .streams
+        .iter()
+        .filter(|stream| stream.kind.is_some() && stream.operations > 0.0)
+        .collect();
+    streams.sort_by(|one, other| other.operations.total_cmp(&one.operations));
+    let each: Vec<String> = streams.into_iter().map(stream).collect();
+    format!(
+        "{} was asked for {} on average, and for {} in the busiest {} ({}): {}.",
+        found.name,
+        per_second(all),
+        per_second(busiest.per_s),
+        lasting(Nanos::from_secs_f64(busiest.seconds.round().max(1.0))),
+        busiest.begin.short(),
+        each.join(", ")
+    )
+}
+
+/// `2,900/s random reads of 8 KiB (p99 1.2 ms)`.
+fn stream(stream: &WatchedStream) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a mean size; float casts saturate"
+    )]
+    let size = stream
+        .mean_bytes
+        .map_or_else(String::new, |bytes| format!(" of {}", Bytes(bytes as u64)));
+    let latency = match (stream.response, stream.mean_us) {
+        (Some(times), _) => format!(" (p99 {})", time(times.p99_us)),
+        (None, Some(mean)) => format!(" (mean {})", time(mean)),
+        (None, None) => String::new(),
+    };
+    format!(
+        "{} {}{size}{latency}",
+        per_second(stream.per_s),
+        stream.name
+    )
+}

@@ -1,0 +1,443 @@
+//! The report of a watch: what each disk and each database was asked for, over time, and what
+//! Rigel itself needed for it.
+
+use super::conclusion::conclusion;
+use rigel_analyse::demand::watch_request::WatchRequest;
+use rigel_analyse::figures::quantity::multiple as rounded;
+use rigel_analyse::{
+    Conclusion, LatencySummary, Predictability, StorageRoom, StreamRoom, WatchResult, WatchedPoint,
+    WatchedSource, WatchedStream,
+};
+use rigel_model::record::StallEvent;
+use rigel_model::record::journal::{Header, Run};
+use rigel_model::{Bytes, Finding, Moment, Nanos};
+use rigel_report::csv::CsvTable;
+use rigel_report::data::{self, Head};
+use rigel_report::document::{
+    Axis, Block, Document, Headline, Lines, Merge, Plot, Section, Series, Unit,
+};
+use rigel_report::soak::{thinned, wall};
+use rigel_report::{parts, setup};
+use serde::Serialize;
+
+/// Maximum number of headline figures.
+const HEADLINES_MAX: usize = 4;
+
+/// The report of a watch. It needs only the header: a journal of weeks is never in memory as a
+/// whole.
+pub(super) fn document(
+    header: &Header,
+    found: &WatchResult,
+    findings: Section,
+    frame: Document,
+) -> Document {
+    let what = what(header);
+    let mut sections: Vec<Section> = Vec::new();
+    for (at, source) in found.sources.iter().enumerate() {
+        sections.push(streams(at, source));
+    }
+    sections.extend(found.room.as_ref().map(|room| room_section(header, room)));
+    sections.extend(over_time(found));
+    sections.push(own_cost(found));
+    sections.push(findings);
+    sections.push(setup::section(header, &what));
+    Document {
+        about: [
+            what,
+            header.engine_about.clone(),
+            measured(found),
+            format!("Rigel {}", header.version),
+        ]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("; "),
+        headlines: headlines(found),
+        sections,
+        ..frame
+    }
+}
+
+/// The report as one JSON document.
+pub(super) fn json(run: &Run, found: &WatchResult) -> String {
+    #[derive(Serialize)]
+    struct WatchReport<'a> {
+        #[serde(flatten)]
+        head: Head<'a>,
+        conclusion: Conclusion,
+        watch: &'a WatchResult,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        predictability: Option<&'a Predictability>,
+        /// When a server stopped answering, and when it went on.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        stalls: &'a [StallEvent],
+        findings: Vec<&'a Finding>,
+    }
+    let header = &run.header;
+    data::document(&WatchReport {
+        head: Head::of(header),
+        conclusion: conclusion(header, found),
+        watch: found,
+        predictability: found.course.as_ref().map(|course| &course.found),
+        stalls: &run.stalls,
+        findings: header.findings.iter().chain(&found.findings).collect(),
+    })
+}
+
+/// The report as CSV: a line for each stream of each source in each interval.
+pub(super) fn csv(found: &WatchResult) -> String {
+    let mut table = CsvTable::new("begun,seconds,source,stream,per_s,p99_us");
+    for source in &found.sources {
+        for point in &source.points {
+            for (stream, seen) in source.streams.iter().zip(&point.streams) {
+                table
+                    .value(point.begin)
+                    .figure(Some(point.seconds))
+                    .text(&source.name)
+                    .value(&stream.name)
+                    .figure(Some(seen.per_s))
+                    .figure(seen.p99_us);
+                table.end();
+            }
+        }
+    }
+    table.into_text()
+}
+
+/// `vda and postgres://…, every 10 s`.
+fn what(header: &Header) -> String {
+    let Some(request) = header.invocation.asked::<WatchRequest>("watch") else {
+        return String::new();
+    };
+    let disks = request.disks.iter().map(|disk| &disk.name);
+    let names: Vec<&str> = disks.chain(&request.urls).map(String::as_str).collect();
+    format!(
+        "{}; an interval every {}",
+        names.join(" and "),
+        parts::lasting(request.every)
+    )
+}
+
+/// `6 intervals, 60 s`.
+fn measured(found: &WatchResult) -> String {
+    let plural = if found.intervals == 1 { "" } else { "s" };
+    format!(
+        "{} interval{plural}, {}",
+        parts::count(found.intervals as f64),
+        parts::lasting(Nanos::from_secs_f64(found.seconds.round().max(1.0)))
+    )
+}
+
+fn headlines(found: &WatchResult) -> Vec<Headline> {
+    let mut figures = Vec::new();
+    for (at, source) in found.sources.iter().enumerate() {
+        if let Some(busiest) = source.busiest.filter(|busiest| busiest.per_s > 0.0) {
+            figures.push(parts::headline(
+                &format!("watch.sources.{at}.busiest.per_s"),
+                "busiest interval",
+                busiest.per_s,
+                parts::per_second(busiest.per_s),
+                String::new(),
+                format!("{}, {}", source.name, busiest.begin.short()),
+            ));
+        }
+        for (index, stream) in source.streams.iter().enumerate() {
+            figures.extend(headline(at, index, source, stream));
+        }
+    }
+    figures.truncate(HEADLINES_MAX);
+    figures
+}
+
+/// The latency of a stream that a database asks for; `None` if it is unknown.
+fn headline(
+    at: usize,
+    index: usize,
+    source: &WatchedSource,
+    stream: &WatchedStream,
+) -> Option<Headline> {
+    let (name, figure) = match (stream.kind?, stream.response, stream.mean_us) {
+        (_, Some(times), _) => ("response.p99_us", times.p99_us),
+        (_, None, mean) => ("mean_us", mean?),
+    };
+    let what = if name == "mean_us" { "mean" } else { "p99" };
+    Some(parts::headline(
+        &format!("watch.sources.{at}.streams.{index}.{name}"),
+        &format!("{what} of {}", stream.name),
+        figure,
+        parts::time(figure),
+        String::new(),
+        format!("{}, {}", source.name, parts::per_second(stream.per_s)),
+    ))
+}
+
+/// The streams of a source.
+fn streams(at: usize, source: &WatchedSource) -> Section {
+    let row = |stream: &WatchedStream| {
+        vec![
+            stream.name.clone(),
+            rate(stream.per_s),
+            rate(stream.busiest_per_s),
+            parts::known(stream.mean_bytes, kib),
+            parts::known(stream.sequential, parts::rounded_percent),
+            parts::known(stream.mean_us, parts::time),
+            quantile(stream.response, |times| times.p50_us),
+            quantile(stream.response, |times| times.p99_us),
+            quantile(stream.response, |times| times.max_us),
+            parts::count(stream.operations),
+            stream.failed.to_string(),
+        ]
+    };
+    let columns = [
+        "stream",
+        "#per second",
+        "#busiest",
+        "#mean size",
+        "#sequential",
+        "#mean",
+        "#p50",
+        "#p99",
+        "*#max",
+        "*#number",
+        "*#failed",
+    ];
+    let table = parts::rows("", &columns, source.streams.iter().map(row).collect());
+    let mut blocks = vec![Block::Table(table)];
+    blocks.extend(apart(source).map(Block::Table));
+    if source.gaps > 0 {
+        blocks.push(Block::Text(format!(
+            "Intervals without figures: {}{}.",
+            parts::count(source.gaps as f64),
+            if source.gap.is_empty() {
+                String::new()
+            } else {
+                format!("; of the last one: {}", source.gap)
+            }
+        )));
+    }
+    blocks.extend(waits(source).map(Block::Table));
+    let lead = format!(
+        "By {}. Times are from the first sight of a request to its end; those of log writes to the \
+         end of the flush that made them durable. Busiest: the interval with the most of the kind.",
+        source.by
+    );
+    parts::section(
+        &format!("demand-{at}"),
+        &format!("What {} was asked for", source.name),
+        &lead,
+        blocks,
+    )
+}
+
+/// What the sessions of a database waited for; `None` if nobody was seen.
+fn waits(source: &WatchedSource) -> Option<rigel_report::document::Table> {
+    /// Number of waits in the table.
+    const LISTED_MAX: usize = 12;
+    let active = source.active.filter(|active| *active > 0.0)?;
+    let row = |(name, share): &(String, f64)| {
+        vec![
+            name.clone(),
+            parts::rounded_percent(*share),
+            parts::three_digits(active * share),
+        ]
+    };
+    let rows = source.waits.iter().take(LISTED_MAX).map(row).collect();
+    let caption = format!(
+        "What active sessions waited for; {} were active on average",
+        parts::three_digits(active)
+    );
+    Some(parts::rows(
+        &caption,
+        &["wait", "#share", "#sessions"],
+        rows,
+    ))
+}
+
+/// Time in the queue and in the disk, apart; `None` if nothing was queued.
+fn apart(source: &WatchedSource) -> Option<rigel_report::document::Table> {
+    let was_queued = |stream: &&WatchedStream| stream.queue.is_some();
+    source.streams.iter().find(was_queued)?;
+    let row = |stream: &WatchedStream| {
+        let share = stream
+            .queued
+            .map(|queued| queued as f64 / stream.operations.max(1.0));
+        vec![
+            stream.name.clone(),
+            parts::known(share, parts::rounded_percent),
+            quantile(stream.queue, |times| times.mean_us),
+            quantile(stream.queue, |times| times.p99_us),
+            quantile(stream.device, |times| times.mean_us),
+            quantile(stream.device, |times| times.p99_us),
+        ]
+    };
+    let columns = [
+        "stream",
+        "#queued",
+        "#mean in the queue",
+        "#p99 in the queue",
+        "#mean in the disk",
+        "#p99 in the disk",
+    ];
+    let rows = source.streams.iter().map(row).collect();
+    Some(parts::rows("Queue and disk apart", &columns, rows))
+}
+
+fn quantile(times: Option<LatencySummary>, of: fn(&LatencySummary) -> f64) -> String {
+    parts::known(times.map(|times| of(&times)), parts::time)
+}
+
+/// A rate that may be far below one per second.
+fn rate(per_s: f64) -> String {
+    if per_s < 9.95 {
+        parts::three_digits(per_s)
+    } else {
+        parts::count(per_s)
+    }
+}
+
+fn kib(bytes: f64) -> String {
+    format!("{} KiB", parts::three_digits(bytes / 1024.0))
+}
+
+/// What the storage of a calibration serves beside what was asked for.
+fn room_section(header: &Header, room: &StorageRoom) -> Section {
+    let request = header.invocation.asked::<WatchRequest>("watch");
+    let serves = request
+        .and_then(|request| request.against)
+        .unwrap_or_default();
+    let row = |stream: &StreamRoom| {
+        vec![
+            stream.kind.words().into(),
+            rate(stream.per_s),
+            rate(stream.serves_per_s),
+            parts::rounded_percent(stream.used),
+            format!("{} ×", rounded(1.0 / stream.used)),
+        ]
+    };
+    let columns = ["stream", "#busiest", "#served", "#used", "#room"];
+    let rows = room.streams.iter().map(row).collect();
+    let mut blocks = vec![Block::Table(parts::rows("", &columns, rows))];
+    if room.streams.len() > 1 {
+        blocks.push(Block::Text(format!(
+            "If the busiest intervals of all kinds but log writes fell together, they would use {} \
+             of the storage.",
+            parts::rounded_percent(room.used_together)
+        )));
+    }
+    let missing: Vec<&str> = room.not_measured.iter().map(|kind| kind.words()).collect();
+    if !missing.is_empty() {
+        blocks.push(Block::Text(format!(
+            "Not measured by the calibration: {} (rigel calibrate --write measures writes).",
+            missing.join(", ")
+        )));
+    }
+    let lead = format!(
+        "Each kind in its busiest interval, beside what the calibration {} of {} measured for \
+         operations of that size, alone. rigel fit offers all kinds at once and answers exactly.",
+        serves.run, serves.target
+    );
+    parts::section("room", "Room beside a calibration", &lead, blocks)
+}
+
+/// Operations and latency over time, and whether the demand stays the same.
+fn over_time(found: &WatchResult) -> Option<Section> {
+    let course = found.course.as_ref()?;
+    let source = found.sources.first()?;
+    let first = source.points.first()?.begin;
+    let panels = [
+        panel(
+            source,
+            first,
+            Unit::PerSecond,
+            "per second",
+            &|point, at| Some(point.streams.get(at).map_or(0.0, |seen| seen.per_s)),
+        ),
+        panel(source, first, Unit::Microseconds, "p99", &|point, at| {
+            point.streams.get(at).and_then(|seen| seen.p99_us)
+        }),
+    ];
+    let panels: Vec<Lines> = panels
+        .into_iter()
+        .filter(|lines| !lines.series.is_empty())
+        .collect();
+    let verdict = &course.found.verdict;
+    let chart = parts::chart(
+        "course-chart",
+        "Demand over time",
+        format!(
+            "Operations of {} per second, by stream. {verdict}",
+            source.name
+        ),
+        Plot::Stack { panels },
+    );
+    let lead = format!("Operations of {} in each interval.", source.name);
+    let blocks = vec![Block::Text(verdict.clone()), Block::Chart(Box::new(chart))];
+    Some(parts::section("course", "Demand over time", &lead, blocks))
+}
+
+/// One figure of every stream over time.
+fn panel(
+    source: &WatchedSource,
+    first: Moment,
+    unit: Unit,
+    label: &str,
+    of: &dyn Fn(&WatchedPoint, usize) -> Option<f64>,
+) -> Lines {
+    let series = source.streams.iter().enumerate().map(|(at, stream)| {
+        let value = |point: &WatchedPoint| of(point, at);
+        thinned(
+            &stream.name,
+            &source.points,
+            |point| wall(point.begin, first),
+            &value,
+            Merge::Greatest,
+        )
+    });
+    let is_known = |series: &Series| series.y.iter().any(Option::is_some);
+    Lines {
+        x: Axis {
+            label: "begun".into(),
+            unit: Unit::Moment,
+            ..Axis::default()
+        },
+        y: Axis {
+            label: label.into(),
+            log: unit == Unit::Microseconds,
+            unit,
+            ..Axis::default()
+        },
+        series: series.filter(is_known).collect(),
+        ..Lines::default()
+    }
+}
+
+/// What Rigel itself needed.
+fn own_cost(found: &WatchResult) -> Section {
+    let own = found.own;
+    let rows = vec![
+        vec![
+            "CPU time".into(),
+            format!("{} of one CPU", parts::percent(own.cpu)),
+        ],
+        vec![
+            "resident memory, at most".into(),
+            Bytes(own.memory_bytes).to_string(),
+        ],
+        vec!["events lost".into(), parts::count(own.lost_events as f64)],
+        vec![
+            "requests that began unseen".into(),
+            parts::count(own.unmatched as f64),
+        ],
+        vec![
+            "requests that were only counted".into(),
+            parts::count(own.missed as f64),
+        ],
+    ];
+    parts::section(
+        "own-cost",
+        "What Rigel itself needed",
+        "A watch makes no load. What the kernel needs to write an event is not in these figures: it \
+         is part of the time of those who make the requests.",
+        vec![Block::Table(parts::rows("", &["", "#value"], rows))],
+    )
+}
