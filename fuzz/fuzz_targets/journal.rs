@@ -4,12 +4,12 @@
 use rigel_model::record::journal::Run;
 use libfuzzer_sys::fuzz_target;
 use rigel_report::document::Extent;
-use rigel_report::{self as report, data, text};
+use rigel_report::text;
+use rigel_verbs::Evaluated;
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Ok(run) = Run::parse(std::path::Path::new("journal.jsonl"), bytes) {
-        let result = report::result(&run);
-        let _ = (text::render(&report::document(&run, &result), Extent::Full), data::json(&run, &result));
-        let _ = report::csv(&result);
+    if let Ok(measured) = Run::parse(std::path::Path::new("journal.jsonl"), bytes).and_then(Evaluated::of) {
+        let _ = (text::render(&measured.document(), Extent::Full), measured.json());
+        let _ = measured.results.csv();
     }
 });

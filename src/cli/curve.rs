@@ -4,8 +4,8 @@ use super::calibrate::{refuse_imprecise, size_of_io, times_of_point};
 use super::database;
 use super::exit_status::exit_status;
 use super::measuring::{self, MeasuringArgs};
-use super::sql_args::{self, WorkArgs};
-use super::{page, ranges, ranks, sql};
+use super::sql_args::WorkArgs;
+use super::{page, ranges, ranks};
 use clap::{Args, ValueEnum};
 use rigel_analyse::plan::SqlStop;
 use rigel_analyse::plan::SqlTerms;
@@ -160,60 +160,38 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
 impl CurveArgs {
     /// Begins a curve of database sessions.
     fn on_database(&self, urls: &[String]) -> Result<measuring::Job, Error> {
-        let asked = [
+        let own = [
             ("--mix", self.mix.is_some(), "--update"),
             ("--background", self.background.is_some(), "--scan"),
             ("--pattern", self.pattern != "uniform", "--hot-spot"),
-            (
-                "--engine",
-                self.measuring.engine.is_some(),
-                "the database's own I/O",
-            ),
-            (
-                "--buffered",
-                self.measuring.buffered,
-                "the database's own setting",
-            ),
             ("--size", self.size != "8KiB", "the database's block"),
             (
                 "--neighbours",
                 self.neighbours.is_some(),
                 "--rate, at which all hosts offer the same",
             ),
-            (
-                "--workers",
-                self.measuring.workers.is_some(),
-                "sessions have threads of their own",
-            ),
         ];
-        sql::refuse_raw(&asked, &urls[0])?;
-        if self.rate.is_some() && self.work.has_pauses() {
-            return Err(sql::rate_with_pauses());
-        }
-        let access = database::access(urls, &self.measuring.password)?;
-        let settings = self.work.settings()?;
-        sql_args::refuse_foreign(&settings, access.dbms())?;
-        let tables = database::tables_of(&access)?;
-        let work = sql_args::work(&settings, tables)?;
+        let has_rate = self.rate.is_some();
+        let on = self
+            .work
+            .on_database(urls, &self.measuring, &own, has_rate)?;
         let warm_up = WarmUp {
             least: Nanos::from_secs(1),
             most: Nanos::from_secs(5),
         };
         let terms = SqlTerms {
-            work,
+            work: on.work,
             stop: SqlStop::Precise,
             warm_up,
             statement_timeout: self.work.statement_timeout(),
         };
         let request = CurveRequest {
-            in_flight_max: self
-                .in_flight
-                .unwrap_or_else(|| sql_args::sessions(&settings, tables)),
-            length: tables.block,
+            in_flight_max: self.in_flight.unwrap_or(on.sessions),
+            length: on.tables.block,
             sql: Some(terms),
             ..self.request()?
         };
-        measuring::begin_sql(&self.measuring, Box::new(request), access)
+        measuring::begin_sql(&self.measuring, Box::new(request), on.access)
     }
 
     /// The rate that one rank offers beside the others.

@@ -6,7 +6,7 @@ use super::report::warn_if_cut;
 use rigel_analyse::{WatchDemands, demands, imported_demands};
 use rigel_import::{Source, read, table::Columns};
 use rigel_model::record::journal::Header;
-use rigel_model::record::journal::Measured;
+use rigel_model::record::journal::MeasuredLine;
 use rigel_model::record::{Imported, journal};
 use rigel_model::{Demand, Error, spoken};
 use std::path::Path;
@@ -185,7 +185,7 @@ fn demands_of(path: &Path) -> Result<Asked, Error> {
 fn of_watch(path: &Path) -> Result<Vec<Demand>, Error> {
     let mut demands = WatchDemands::default();
     let run = journal::scan(path, &mut |header, measured| {
-        if let Measured::Interval(interval) = measured {
+        if let MeasuredLine::Interval(interval) = measured {
             demands.add(header, &interval);
         }
     })?;

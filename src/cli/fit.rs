@@ -4,7 +4,7 @@ use super::calibrate::size_of_io;
 use super::exit_status::exit_status;
 use super::measuring::{self, Job, MeasuringArgs};
 use super::output::{self, remark};
-use super::{database, demand, page, ranks, sql, sql_args};
+use super::{database, demand, page, ranks, sql_args};
 use clap::Args;
 use rigel_analyse::demand::BLOCK_ASSUMED;
 use rigel_analyse::demand::stream_objective::StreamObjective;
@@ -206,20 +206,12 @@ impl FitArgs {
             "every host would offer all operations of the demand to it",
             "start it on one host, with one URL",
         )?;
-        let (engine, block) = ("the database's own I/O", "the database's block");
-        let asked = [
-            ("--size", self.size.is_some(), block),
-            ("--engine", one.engine.is_some(), engine),
-            ("--buffered", one.buffered, "the database's own setting"),
-            (
-                "--workers",
-                one.workers.is_some(),
-                "sessions have threads of their own",
-            ),
+        let own = [
+            ("--size", self.size.is_some(), "the database's block"),
             ("--scratch-size", one.scratch_size.is_some(), "tables"),
             ("--destroy", !one.destroy.is_empty(), "--write"),
         ];
-        sql::refuse_raw(&asked, url)?;
+        sql_args::refuse_raw(one, &own, url)?;
         let Some(operations) = request.interval.operations else {
             return Err(Error::usage(
                 format!(

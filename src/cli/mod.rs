@@ -69,11 +69,11 @@ use std::path::Path;
 )]
 struct Cli {
     #[command(subcommand)]
-    verb: Verb,
+    verb: CliVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum CliVerb {
     Calibrate(Box<calibrate::CalibrateArgs>),
     Curve(Box<curve::CurveArgs>),
     Sql(Box<sql::SqlArgs>),
@@ -191,20 +191,20 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
         .and_then(|matches| Cli::from_arg_matches(&matches));
     match parsed {
         Ok(cli) => match cli.verb {
-            Verb::Calibrate(args) => calibrate::run(&args),
-            Verb::Curve(args) => curve::run(&args),
-            Verb::Sql(args) => sql::run(&args),
-            Verb::Layers(args) => layers::run(&args),
-            Verb::Soak(args) => soak::run(&args),
-            Verb::Watch(args) => watch::run(&args),
-            Verb::Fit(args) => fit::run(&args),
-            Verb::Check(args) => check::run(&args),
-            Verb::Import(args) => import::run(&args),
-            Verb::Report(args) => report::run(&args),
-            Verb::Advise(args) => advise::run(&args),
-            Verb::Compare(args) => compare::run(&args),
-            Verb::Man(args) => pages::man(&args, &command()),
-            Verb::Completions(args) => {
+            CliVerb::Calibrate(args) => calibrate::run(&args),
+            CliVerb::Curve(args) => curve::run(&args),
+            CliVerb::Sql(args) => sql::run(&args),
+            CliVerb::Layers(args) => layers::run(&args),
+            CliVerb::Soak(args) => soak::run(&args),
+            CliVerb::Watch(args) => watch::run(&args),
+            CliVerb::Fit(args) => fit::run(&args),
+            CliVerb::Check(args) => check::run(&args),
+            CliVerb::Import(args) => import::run(&args),
+            CliVerb::Report(args) => report::run(&args),
+            CliVerb::Advise(args) => advise::run(&args),
+            CliVerb::Compare(args) => compare::run(&args),
+            CliVerb::Man(args) => pages::man(&args, &command()),
+            CliVerb::Completions(args) => {
                 pages::completions(&args, command());
                 Ok(0)
             }

@@ -5,8 +5,8 @@ use super::measuring::{self, Job, MeasuringArgs, resume_command, rounds};
 use super::metrics::Metrics;
 use super::output::{self, remark};
 use super::results::Results;
-use super::sql_args::{self, WorkArgs};
-use super::{database, page, ranges, ranks, sql};
+use super::sql_args::WorkArgs;
+use super::{database, page, ranges, ranks};
 use clap::Args;
 use rigel_analyse::plan::SqlStop;
 use rigel_analyse::plan::SqlTerms;
@@ -273,41 +273,17 @@ impl SoakArgs {
     }
 
     fn on_database(&self, urls: &[String]) -> Result<Job, Error> {
-        let asked = [
+        let own = [
             ("--mix", self.load.mix.is_some(), "--update"),
             ("--pattern", self.load.pattern != "uniform", "--hot-spot"),
-            (
-                "--engine",
-                self.measuring.engine.is_some(),
-                "the database's own I/O",
-            ),
-            (
-                "--buffered",
-                self.measuring.buffered,
-                "the database's own setting",
-            ),
             ("--size", self.load.size != "8KiB", "the database's block"),
-            (
-                "--workers",
-                self.measuring.workers.is_some(),
-                "sessions have threads of their own",
-            ),
         ];
-        sql::refuse_raw(&asked, &urls[0])?;
-        if self.load.rate.is_some() && self.work.has_pauses() {
-            return Err(sql::rate_with_pauses());
-        }
-        let access = database::access(urls, &self.measuring.password)?;
-        let settings = self.work.settings()?;
-        sql_args::refuse_foreign(&settings, access.dbms())?;
-        let tables = database::tables_of(&access)?;
-        let work = sql_args::work(&settings, tables)?;
-        let request = self.request(
-            tables.block,
-            sql_args::sessions(&settings, tables),
-            Some(work),
-        )?;
-        measuring::begin_sql(&self.measuring, Box::new(request), access)
+        let has_rate = self.load.rate.is_some();
+        let on = self
+            .work
+            .on_database(urls, &self.measuring, &own, has_rate)?;
+        let request = self.request(on.tables.block, on.sessions, Some(on.work))?;
+        measuring::begin_sql(&self.measuring, Box::new(request), on.access)
     }
 
     fn request(&self, length: u32, depth: u32, sql: Option<SqlWork>) -> Result<SoakRequest, Error> {

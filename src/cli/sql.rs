@@ -334,29 +334,9 @@ impl RunArgs {
             ));
         }
         if self.shape.rate.is_some() && self.work.has_pauses() {
-            return Err(rate_with_pauses());
+            return Err(sql_args::rate_with_pauses());
         }
         Ok(())
-    }
-}
-
-/// Offered operations wait for a session that pauses.
-pub(super) fn rate_with_pauses() -> Error {
-    Error::usage(
-        "--rate and --think exclude each other: a pause would count as response time",
-        "leave one of them out",
-    )
-}
-
-/// Refuses options that are for files and devices where a database is measured: each with whether
-/// it is given, and what there is in its place.
-pub(super) fn refuse_raw(asked: &[(&str, bool, &str)], url: &str) -> Result<(), Error> {
-    match asked.iter().find(|(_, given, _)| *given) {
-        Some((option, _, instead)) => Err(Error::usage(
-            format!("{option} is for files and devices, and '{url}' is a database"),
-            format!("leave it out; a database has {instead} instead"),
-        )),
-        None => Ok(()),
     }
 }
 

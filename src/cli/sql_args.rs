@@ -2,8 +2,11 @@
 //! pgio's users.
 
 use super::conf::{self, Conf, ConfDialect, HotSpotSetting, Settings, TableSize};
+use super::database;
+use super::measuring::MeasuringArgs;
 use super::output::remark;
 use clap::{Args, ValueEnum};
+use rigel_database::Access;
 use rigel_model::files;
 use rigel_model::{
     self as model, Bytes, Dbms, Error, MIB, Nanos, Ratio, ReadWay, Redo, SqlWork, Tables, Think,
@@ -173,6 +176,77 @@ impl WorkArgs {
     pub(super) fn statement_timeout(&self) -> Option<Nanos> {
         self.statement_timeout
     }
+}
+
+/// An option, whether it is given, and what there is in its place.
+pub(super) type Raw<'a> = (&'a str, bool, &'a str);
+
+/// Refuses options that are for files and devices where a database is measured: those that all verbs
+/// have, and the verb's `own`.
+pub(super) fn refuse_raw(args: &MeasuringArgs, own: &[Raw<'_>], url: &str) -> Result<(), Error> {
+    let shared = [
+        ("--engine", args.engine.is_some(), "the database's own I/O"),
+        ("--buffered", args.buffered, "the database's own setting"),
+        (
+            "--workers",
+            args.workers.is_some(),
+            "sessions have threads of their own",
+        ),
+    ];
+    match own.iter().chain(&shared).find(|(_, given, _)| *given) {
+        Some((option, _, instead)) => Err(Error::usage(
+            format!("{option} is for files and devices, and '{url}' is a database"),
+            format!("leave it out; a database has {instead} instead"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Sessions on the tables of a database, for a verb that measures files and devices, too.
+pub(super) struct OnDatabase {
+    /// How the database is reached.
+    pub(super) access: Access,
+    /// Its tables.
+    pub(super) tables: Tables,
+    /// What the sessions do.
+    pub(super) work: SqlWork,
+    /// Their usual number.
+    pub(super) sessions: u32,
+}
+
+impl WorkArgs {
+    /// Opens the databases at `urls`. `own` are the verb's options for files and devices; `has_rate`
+    /// is true if the load is offered.
+    pub(super) fn on_database(
+        &self,
+        urls: &[String],
+        args: &MeasuringArgs,
+        own: &[Raw<'_>],
+        has_rate: bool,
+    ) -> Result<OnDatabase, Error> {
+        refuse_raw(args, own, &urls[0])?;
+        if has_rate && self.has_pauses() {
+            return Err(rate_with_pauses());
+        }
+        let access = database::access(urls, &args.password)?;
+        let settings = self.settings()?;
+        refuse_foreign(&settings, access.dbms())?;
+        let tables = database::tables_of(&access)?;
+        Ok(OnDatabase {
+            work: work(&settings, tables)?,
+            sessions: sessions(&settings, tables),
+            access,
+            tables,
+        })
+    }
+}
+
+/// Offered operations wait for a session that pauses.
+pub(super) fn rate_with_pauses() -> Error {
+    Error::usage(
+        "--rate and --think exclude each other: a pause would count as response time",
+        "leave one of them out",
+    )
 }
 
 /// The work of the sessions on `tables`.

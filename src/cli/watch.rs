@@ -23,7 +23,7 @@ use rigel_measure::watch::{WatchedServer, Watcher, disks_below};
 use rigel_model::Invocation;
 use rigel_model::record::WatchedInterval;
 use rigel_model::record::journal::Header;
-use rigel_model::record::journal::Measured;
+use rigel_model::record::journal::MeasuredLine;
 use rigel_model::record::journal::{self, EngineChoice, Journal};
 use rigel_model::{
     Bytes, Error, FileKind, Finding, FindingName, Layout, Nanos, RunOptions, Target, TargetFacts,
@@ -203,7 +203,7 @@ fn resume(
 ) -> Result<Option<(Watcher, Journal, Header)>, Error> {
     let mut last = 0;
     let (journal, so_far) = Journal::reopen_each(run, &mut |_, measured| {
-        if let Measured::Interval(interval) = measured {
+        if let MeasuredLine::Interval(interval) = measured {
             last = last.max(interval.number);
         }
     })?;

@@ -234,7 +234,8 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        if let Ok(measured) = read(&place, &bytes).and_then(rigel_verbs::Evaluated::of) {
+        let run = read(&place, &bytes).ok();
+        if let Some(measured) = run.and_then(|run| rigel_verbs::Evaluated::of(run).ok()) {
             let _ = text::render(&measured.document(), Extent::Full);
             let _ = (measured.results.csv(), measured.json());
         }

@@ -5,7 +5,7 @@ use crate::ranks::{group, measured, spec};
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_analyse::{SoakReader, SoakResult};
 use rigel_model::record::journal::Header;
-use rigel_model::record::journal::Measured;
+use rigel_model::record::journal::MeasuredLine;
 use rigel_model::record::journal::Run;
 use rigel_model::record::journal::{self, Journal};
 use rigel_model::record::ranks::merged;
@@ -68,7 +68,7 @@ fn soaked(place: &Place) -> (Header, SoakResult) {
 fn read(directory: &std::path::Path) -> (Header, SoakResult) {
     let mut reader = SoakReader::new(&[]);
     let run = journal::scan(directory, &mut |_, measured| {
-        let Measured::Point(record, parts) = measured else {
+        let MeasuredLine::Point(record, parts) = measured else {
             panic!("a soak has rounds");
         };
         assert_eq!(parts.len(), 3, "{}", record.coordinates);

@@ -28,7 +28,7 @@ pub struct Next {
 }
 
 /// A plan: returns the next step, given the points measured so far in order.
-pub type Plan<'a> = dyn FnMut(&[PointRecord]) -> Option<Next> + 'a;
+pub type NextPoint<'a> = dyn FnMut(&[PointRecord]) -> Option<Next> + 'a;
 
 /// Drives the points that `plan` returns, each on the bench that `bench_of` returns for it, and
 /// writes each to `journal` when it ends. `records` are the points of an earlier part of the run.
@@ -44,7 +44,7 @@ pub fn measure<'a>(
     together: Option<&Ranks>,
     journal: &mut Journal,
     mut records: Vec<PointRecord>,
-    plan: &mut Plan,
+    plan: &mut NextPoint,
     stop: &AtomicBool,
     listen: &mut Listen,
 ) -> Result<Vec<PointRecord>, Error> {

@@ -8,6 +8,7 @@
 
 pub mod calibrate;
 pub mod curve;
+mod evaluated;
 #[cfg(any(test, feature = "examples"))]
 pub mod examples;
 pub mod fit;
@@ -25,6 +26,7 @@ mod subject;
 mod verb;
 pub mod watch;
 
+pub use evaluated::Evaluated;
 pub use registry::{of, read};
 pub use subject::of_soak as subject_of_soak;
-pub use verb::{Evaluated, Verb, VerbResult};
+pub use verb::{Verb, VerbResult};

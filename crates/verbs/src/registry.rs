@@ -18,10 +18,10 @@ use serde_json::Value;
 use std::path::Path;
 
 /// Reads the request of a verb.
-type Reader = fn(&Value) -> Result<Box<dyn Verb>, serde_json::Error>;
+type ReadRequest = fn(&Value) -> Result<Box<dyn Verb>, serde_json::Error>;
 
 /// Each verb that makes a run, by its name in journals.
-const VERBS: [(&str, Reader); 9] = [
+const VERBS: [(&str, ReadRequest); 9] = [
     ("orion", request::<OrionRequest>),
     ("calibrate", request::<CalibrateRequest>),
     ("curve", request::<CurveRequest>),

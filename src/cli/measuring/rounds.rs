@@ -15,7 +15,7 @@ use rigel_device::clock;
 use rigel_measure::run::{self, Event, Listen, soak};
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Header;
-use rigel_model::record::journal::{Journal, Measured};
+use rigel_model::record::journal::{Journal, MeasuredLine};
 use rigel_model::{Coordinates, Error, Target};
 use rigel_ranks::Ranks;
 use std::cell::RefCell;
@@ -36,7 +36,7 @@ pub(in crate::cli) fn resume(
     let named = NamedAgain::of(args)?;
     let mut last = 0;
     let (journal, so_far) = Journal::reopen_each(run, &mut |header, measured| {
-        let Measured::Point(record, _) = measured else {
+        let MeasuredLine::Point(record, _) = measured else {
             return;
         };
         if let Coordinates::Round { round: number, .. } = record.coordinates {

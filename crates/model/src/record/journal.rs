@@ -131,7 +131,7 @@ impl Run {
     pub fn parse(path: &Path, text: impl BufRead) -> Result<Self, Error> {
         let (mut points, mut watched, mut parts) = (Vec::new(), Vec::new(), Vec::new());
         let mut each = |_: &Header, measured| match measured {
-            Measured::Point(point, of_ranks) => {
+            MeasuredLine::Point(point, of_ranks) => {
                 if !of_ranks.is_empty() {
                     let at = points.len();
                     parts.push(RankedPoint {
@@ -141,7 +141,7 @@ impl Run {
                 }
                 points.push(*point);
             }
-            Measured::Interval(interval) => watched.push(*interval),
+            MeasuredLine::Interval(interval) => watched.push(*interval),
         };
         let (mut run, _) = read_lines(path, text, &mut each)?;
         run.ranks.parts = parts;
@@ -248,7 +248,7 @@ impl Journal {
     pub fn reopen(path: &Path) -> Result<(Self, Run), Error> {
         let mut points = Vec::new();
         let (journal, run) = Self::reopen_each(path, &mut |_, measured| {
-            if let Measured::Point(point, _) = measured {
+            if let MeasuredLine::Point(point, _) = measured {
                 points.push(*point);
             }
         })?;
@@ -563,7 +563,7 @@ pub fn scan(path: &Path, each: &mut Each) -> Result<Run, Error> {
 }
 
 /// What a line of a journal says was measured.
-pub enum Measured {
+pub enum MeasuredLine {
     /// A point, and what each rank measured of it, by rank, if there were several.
     Point(Box<PointRecord>, Vec<RankRecord>),
     /// An interval of `rigel watch`.
@@ -571,7 +571,7 @@ pub enum Measured {
 }
 
 /// Receives what was measured, together with the journal's header.
-pub type Each<'a> = dyn FnMut(&Header, Measured) + 'a;
+pub type Each<'a> = dyn FnMut(&Header, MeasuredLine) + 'a;
 
 /// Passes what was measured to `each`. Returns the run without it, and the length of all complete
 /// lines in bytes.
@@ -624,7 +624,7 @@ fn read_lines(path: &Path, mut text: impl BufRead, each: &mut Each) -> Result<(R
                 let parts = run.ranks.parts_of(&point);
                 each(
                     &run.header,
-                    Measured::Point(Box::new(point.into_owned()), parts),
+                    MeasuredLine::Point(Box::new(point.into_owned()), parts),
                 );
             }
             JournalLine::Imported(imported) => run.imported.push(imported.into_owned()),
@@ -638,7 +638,7 @@ fn read_lines(path: &Path, mut text: impl BufRead, each: &mut Each) -> Result<(R
             JournalLine::Watched(interval) => {
                 each(
                     &run.header,
-                    Measured::Interval(Box::new(interval.into_owned())),
+                    MeasuredLine::Interval(Box::new(interval.into_owned())),
                 );
             }
             JournalLine::Stall(event) => run.stalls.push(event.into_owned()),

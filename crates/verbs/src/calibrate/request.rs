@@ -1,6 +1,6 @@
 //! The request of `rigel calibrate`.
 
-use crate::verb::is_alone;
+use rigel_analyse::plan::ranks::is_alone;
 use rigel_model::{Bound, Nanos, Ratio};
 use serde::{Deserialize, Serialize};
 

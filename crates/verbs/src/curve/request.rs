@@ -1,7 +1,7 @@
 //! The request of `rigel curve` and `rigel sql run`.
 
-use crate::verb::is_alone;
 use rigel_analyse::plan::SqlTerms;
+use rigel_analyse::plan::ranks::is_alone;
 use rigel_model::{Arrivals, Bound, Mix, Nanos, Pattern, Ratio};
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,7 @@ use rigel_analyse::compare::subject::{Scope, Subject, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::series::soak::{SoakReader, SoakResult};
 use rigel_analyse::series::soak_request::SoakRequest;
-use rigel_model::record::journal::{self, Header, Measured, Run};
+use rigel_model::record::journal::{self, Header, MeasuredLine, Run};
 use rigel_model::{Error, Finding, Load};
 use rigel_report::data::Reported;
 use rigel_report::document::{Document, Section};
@@ -20,7 +20,7 @@ use std::path::Path;
 pub fn scan(request: &SoakRequest, path: &Path) -> Result<(Run, SoakResult), Error> {
     let mut reader = SoakReader::new(&request.objectives);
     let run = journal::scan(path, &mut |_, measured| {
-        if let Measured::Point(record, parts) = measured {
+        if let MeasuredLine::Point(record, parts) = measured {
             reader.add(&record);
             reader.add_parts(&parts);
         }

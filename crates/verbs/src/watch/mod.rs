@@ -9,7 +9,7 @@ use rigel_analyse::compare::subject::Subject;
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::demand::watch_request::WatchRequest;
 use rigel_analyse::demand::{WatchReader, WatchResult};
-use rigel_model::record::journal::{self, Header, Measured, Run};
+use rigel_model::record::journal::{self, Header, MeasuredLine, Run};
 use rigel_model::{Error, Finding};
 use rigel_report::data::Reported;
 use rigel_report::document::{Document, Section};
@@ -23,7 +23,7 @@ use std::path::Path;
 pub fn scan(request: &WatchRequest, path: &Path) -> Result<(Run, WatchResult), Error> {
     let mut reader = WatchReader::default();
     let run = journal::scan(path, &mut |_, measured| {
-        if let Measured::Interval(interval) = measured {
+        if let MeasuredLine::Interval(interval) = measured {
             reader.add(&interval);
         }
     })?;

@@ -1,0 +1,141 @@
+//! A run with its results, whatever its verb.
+
+use crate::registry;
+use crate::verb::{Verb, VerbResult};
+use rigel_analyse::compare::subject::Subject;
+use rigel_analyse::conclusion::parts::Conclusion;
+use rigel_analyse::{HostsAtLoad, ranks};
+use rigel_model::record::journal::{Header, Run};
+use rigel_model::record::{End, StallChange};
+use rigel_model::{Error, Finding, FindingName};
+use rigel_report::data::Reported;
+use rigel_report::document::Document;
+use rigel_report::frame::frame;
+use rigel_report::parts;
+use std::path::Path;
+
+/// A run with its results.
+pub struct Evaluated {
+    /// The run; of a verb whose journals cover weeks without its records.
+    pub run: Run,
+    /// What was asked for.
+    pub verb: Box<dyn Verb>,
+    /// What follows.
+    pub results: Box<dyn VerbResult>,
+}
+
+impl Evaluated {
+    /// Evaluates a run that was read.
+    ///
+    /// # Errors
+    /// This version does not know its verb, or cannot read its request.
+    pub fn of(run: Run) -> Result<Self, Error> {
+        let verb = registry::of(&run.header)?;
+        let results = verb.evaluate(&run);
+        Ok(Self::new(run, verb, results))
+    }
+
+    /// Reads and evaluates the run in `path`, whatever its length.
+    ///
+    /// # Errors
+    /// The journal cannot be read, or is of a verb that this version does not know.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let verb = registry::of(&Header::read(path)?)?;
+        let (run, results) = verb.scan(path)?;
+        Ok(Self::new(run, verb, results))
+    }
+
+    /// The results of the verb, with findings that runs of every verb can have.
+    pub fn new(run: Run, verb: Box<dyn Verb>, mut results: Box<dyn VerbResult>) -> Self {
+        // A soak has its own findings about the hosts, over all rounds.
+        if let Some(found) = ranks(&run).filter(|_| verb.name() != "soak") {
+            results.findings_mut().extend(found.findings);
+        }
+        if let Some(ended) = ended_in_stall(&run) {
+            // The conclusion names the first warning.
+            results.findings_mut().insert(0, ended);
+        }
+        Self { run, verb, results }
+    }
+
+    /// The answer in a sentence or two.
+    pub fn conclusion(&self) -> Conclusion {
+        self.results.conclusion(&self.run.header)
+    }
+
+    /// All findings: those from before the first point, those of the run as a whole, and those of
+    /// its points.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        let of_points = self
+            .results
+            .points()
+            .iter()
+            .flat_map(|point| &point.findings);
+        let of_run = self.results.findings();
+        self.run
+            .header
+            .findings
+            .iter()
+            .chain(of_run)
+            .chain(of_points)
+    }
+
+    /// The run as it is compared with others; `name` is what the user calls it.
+    pub fn subject(&self, name: &str) -> Subject<'_> {
+        self.results.subject(name, &self.run, &*self.verb)
+    }
+
+    /// The report.
+    pub fn document(&self) -> Document {
+        let frame = frame(&self.run.header, self.conclusion());
+        let findings = parts::findings(self.findings());
+        let document = self.results.document(&self.run, findings, frame);
+        rigel_report::completed(&self.run, document)
+    }
+
+    /// The report as one JSON document.
+    pub fn json(&self) -> String {
+        self.json_with(&[])
+    }
+
+    /// The same with all hosts at every load.
+    ///
+    /// # Errors
+    /// One process measured the run alone.
+    pub fn json_with_each_host(&self) -> Result<String, Error> {
+        Ok(self.json_with(&rigel_report::ranks::each_load(&self.run)?))
+    }
+
+    fn json_with(&self, each_host: &[HostsAtLoad]) -> String {
+        self.results.json(Reported {
+            run: &self.run,
+            conclusion: self.conclusion(),
+            points: self.results.points(),
+            findings: self.findings().collect(),
+            each_host,
+        })
+    }
+}
+
+/// Warns of a run that ended while nothing completed; `None` if a resumed run measured more.
+fn ended_in_stall(run: &Run) -> Option<Finding> {
+    let last = run.stalls.last()?;
+    // Both are wall-clock times in one format. What began later was measured by a resumed run.
+    let is_measured = run
+        .points
+        .iter()
+        .any(|point| point.end == End::Complete && point.started > last.noticed);
+    if last.change != StallChange::Ended || is_measured {
+        return None;
+    }
+    let host = last.host.iter().map(|host| format!(" on {host}"));
+    let host: String = host.collect();
+    Some(Finding::warning(
+        FindingName::EndedInStall,
+        format!(
+            "the run ended at {}{host} while {}",
+            last.coordinates, last.stalled
+        ),
+        "see the log of the kernel (dmesg) and of the device or server; then resume the run",
+    ))
+}
