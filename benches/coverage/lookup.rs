@@ -4,7 +4,7 @@
 //! their intervals. A key that is missing gives `None` and never an error, because one table is
 //! made of several versions.
 
-use rigel_analyse::Mean;
+use rigel_stats::mean::Mean;
 use serde_json::Value;
 use std::collections::BTreeSet;
 

@@ -53,8 +53,6 @@ pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is
 pub use figures::modes;
 pub use figures::quantile::{Quantile, precise};
 pub use figures::quantity;
-pub use figures::robust::median;
-pub use figures::statistics::{BATCHES_MIN, CONFIDENCE, Interval, Limits, Mean, difference, ratio};
 pub use point::backlog::RateMet;
 pub use point::load::{DeviceLoad, HostLoad, device_loads, host_load};
 pub use point::lost::LostTime;
@@ -76,10 +74,12 @@ pub use ranks::{
     ranks,
 };
 pub use reported_knee::{MARGIN as KNEE_MARGIN, ReportedKnee};
+pub use rigel_stats::knee::{Cap, CurvePoint, Knee, KneeRange, Plateau, cap, knee};
+pub use rigel_stats::mean::{BATCHES_MIN, CONFIDENCE, Interval, Limits, Mean, difference, ratio};
+pub use rigel_stats::robust::median;
 pub use search::at_load::{AtLoad, AtRate};
 pub use search::bracket::Bracket;
 pub use search::calibration::{Calibration, ClosingFigures, LogWrites, calibration};
-pub use search::knee::{Cap, CurvePoint, Knee, KneeRange, Plateau, cap, knee};
 pub use search::reread::RereadTest;
 pub use search::run_checks::{CacheTest, answers_from_cache};
 pub use search::shape::{CurveShape, curve_shape};

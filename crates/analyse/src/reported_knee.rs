@@ -1,9 +1,9 @@
 //! The knee of a curve that another tool measured, or that reports of a database make: from its
 //! loads, which have no intervals.
 
-use super::figures::statistics::Mean;
-use super::search::knee::{CurvePoint, knee};
 use super::series::imported::LoadFigures;
+use rigel_stats::knee::{CurvePoint, knee};
+use rigel_stats::mean::Mean;
 use serde::Serialize;
 
 /// Two throughputs are the same within this part: a load that was measured once has no interval.

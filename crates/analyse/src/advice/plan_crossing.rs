@@ -7,8 +7,8 @@
 //! answer: then the times are not the storage's.
 
 use crate::Estimate;
-use crate::figures::statistics::{Limits, t_quantile};
 use rigel_model::{PlanCosts, PlanTime, TablePlan};
+use rigel_stats::mean::{Limits, t_quantile};
 use serde::Serialize;
 
 /// Maximum share of the blocks that may come from elsewhere than storage.

@@ -23,11 +23,11 @@ use super::row::Row;
 use super::side::{ComparedSide, Side};
 use super::standstill::{self, STALLS, STOOD_STILL};
 use super::subject::{Scope, Subject};
-use crate::figures::statistics::{CONFIDENCE, Interval};
 use crate::point::summary::{ClassSummary, PointSummary};
 use crate::search::shape::curve_shape;
 use crate::search::sustained;
 use rigel_model::{Bytes, Coordinates, Ratio, Step};
+use rigel_stats::mean::{CONFIDENCE, Interval};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -718,8 +718,8 @@ fn slower(rows: &[Row], limit: Ratio) -> Slower {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::statistics::Mean;
     use rigel_model::workload::rng::Rng;
+    use rigel_stats::mean::Mean;
 
     /// A normal variate with mean 0 and deviation 1 (Box and Muller 1958).
     fn normal(rng: &mut Rng) -> f64 {

@@ -11,7 +11,7 @@
 //! dispersion, the variance of the counts relative to that of the Poisson distribution (`McCullagh`
 //! and Nelder, Generalized Linear Models, 1989, ch. 6).
 
-use crate::figures::statistics::{CONFIDENCE, Limits};
+use rigel_stats::mean::{CONFIDENCE, Limits};
 
 /// Maximum number of events that count: the test takes time in proportion to it.
 const EVENTS_MAX: f64 = 10_000.0;

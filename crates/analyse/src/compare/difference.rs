@@ -13,7 +13,7 @@
 
 use super::counts::CountPair;
 use crate::figures::confidence::Estimate;
-use crate::figures::statistics::{Interval, Limits, Mean, Spread, t_quantile, welch};
+use rigel_stats::mean::{Interval, Limits, Mean, Spread, t_quantile, welch};
 use serde::Serialize;
 use std::f64::consts::FRAC_PI_2;
 

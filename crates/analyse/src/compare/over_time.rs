@@ -8,14 +8,14 @@
 
 use super::difference::{Figure, FigureUnit};
 use crate::figures::quantile::error_of_share;
-use crate::figures::robust;
-use crate::figures::statistics::{Interval, Spread, t_quantile};
 use crate::series::imported;
 use crate::series::predictability::{known, predictability};
 use crate::series::rounds::Round;
 use crate::series::series_figures::{SeriesFigures, series_figures};
 use crate::series::types::{Predictability, PredictabilityTerms, Quantity};
 use rigel_model::record::imported::{Figures, Imported, ImportedSeries};
+use rigel_stats::mean::{Interval, Spread, t_quantile};
+use rigel_stats::robust;
 
 /// Minimum number of rounds for an interval of the median; with fewer, their correlation cannot be
 /// estimated.

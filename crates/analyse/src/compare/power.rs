@@ -6,8 +6,8 @@
 
 use super::difference::{Figure, beyond};
 use super::row::Row;
-use crate::figures::statistics::CONFIDENCE;
 use rigel_model::Ratio;
+use rigel_stats::mean::CONFIDENCE;
 use serde::Serialize;
 
 /// The difference to look for, if the user gave no limit.

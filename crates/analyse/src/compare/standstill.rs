@@ -9,8 +9,8 @@ use super::difference::{Change, Figure, FigureUnit};
 use super::row::{Row, of_several};
 use super::side::Side;
 use super::subject::Scope;
-use crate::figures::statistics::{Spread, t_quantile};
 use crate::point::standstill::PointStalls;
+use rigel_stats::mean::{Spread, t_quantile};
 
 /// Name of the row of stalls per minute.
 pub(super) const STALLS: &str = "stalls per minute";

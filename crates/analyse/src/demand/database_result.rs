@@ -4,7 +4,6 @@ use super::database_figures::DatabaseFigures;
 use super::event_distribution::{EventDistribution, event_distributions};
 use super::loops::{self, LoopFigures};
 use super::{checks, evidence, notes, report_figures, scale_up, streams};
-use crate::figures::robust::median;
 use crate::series::soak::SoakResult;
 use rigel_model::record::DatabaseReport;
 use rigel_model::record::database::{ReportKind, WaitTable};
@@ -12,6 +11,7 @@ use rigel_model::record::imported::{Counted, Figures, Imported, ImportedSeries};
 use rigel_model::{
     Demand, DemandInterval, DemandStream, Finding, FindingName, LatencyShare, LeftOut, Moment,
 };
+use rigel_stats::robust::median;
 use serde::Serialize;
 
 /// How far apart the snapshots of two instances may begin to be one window.

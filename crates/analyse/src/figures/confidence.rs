@@ -2,9 +2,9 @@
 //! check of a bound.
 
 use super::quantile::{INDEPENDENT_FOR_UPPER, Quantile, SPREAD_OVER, effective_number, looks};
-use super::statistics::{Interval, Limits, Mean, spread, t_quantile};
 use rigel_model::record::{Histogram, PointRecord, StreamRecord, Window};
 use rigel_model::{Bound, Until};
+use rigel_stats::mean::{Interval, Limits, Mean, spread, t_quantile};
 use serde::{Deserialize, Serialize};
 
 /// A figure with its 95 % interval, if that is known.

@@ -7,5 +7,3 @@ pub mod confidence;
 pub mod modes;
 pub mod quantile;
 pub mod quantity;
-pub mod robust;
-pub mod statistics;

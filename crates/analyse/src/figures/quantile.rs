@@ -11,8 +11,8 @@
 //! slow operations that come in bunches widen it, as they should. (For independent values this is
 //! the interval of order statistics: David and Nagaraja, Order Statistics, 2003, ch. 7.)
 
-use super::statistics::{CONFIDENCE, Limits, Mean, Spread, spread, t_quantile};
 use rigel_model::record::{Band, Histogram};
+use rigel_stats::mean::{CONFIDENCE, Limits, Mean, Spread, spread, t_quantile};
 
 /// With fewer expected values beyond a quantile than this, batches cannot show its error.
 const BEYOND_MIN: f64 = 10.0;

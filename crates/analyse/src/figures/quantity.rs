@@ -6,8 +6,8 @@
 //! csv, Orion's) have their own formats.
 
 use super::confidence::Estimate;
-use super::statistics::Limits;
 use rigel_model::{Bytes, Nanos};
+use rigel_stats::mean::Limits;
 use std::fmt;
 
 /// Text for a figure without an interval.

@@ -1,6 +1,6 @@
 //! Whether throughput or response time stayed level during a measurement.
 
-use crate::figures::statistics::{deviations, spread, t_quantile};
+use rigel_stats::mean::{deviations, spread, t_quantile};
 use serde::{Deserialize, Serialize};
 
 /// Minimum number of windows for a judgement, and on either side of a step.

@@ -8,8 +8,8 @@
 use super::lost::LossEvidence;
 use super::summary::{ClassSummary, PointSummary};
 use crate::figures::confidence::Confidence;
-use crate::figures::statistics::{Limits, Mean, t_quantile, welch};
 use rigel_model::{Coordinates, Step};
+use rigel_stats::mean::{Limits, Mean, t_quantile, welch};
 use serde::Serialize;
 
 /// How much throughput varied from visit to visit, beyond what the visits' own windows explain.

@@ -3,11 +3,11 @@
 use super::facts::{FactDifference, differences};
 use crate::figures::confidence::Estimate;
 use crate::figures::quantity::per_second;
-use crate::figures::robust::median;
-use crate::figures::statistics::Limits;
 use crate::point::summary::{ClassSummary, PointSummary, summarise};
 use rigel_model::Coordinates;
 use rigel_model::record::{PointRecord, RankGroup};
+use rigel_stats::mean::Limits;
+use rigel_stats::robust::median;
 use serde::Serialize;
 
 /// A host with less than this share of the median rate is slow, if the intervals show it.

@@ -3,10 +3,10 @@
 use super::host::quantiles;
 use super::loads::{RankLoads, load_of};
 use crate::figures::confidence::Estimate;
-use crate::figures::statistics::Limits;
 use crate::point::summary::{ClassSummary, summarise};
 use rigel_model::Coordinates;
 use rigel_model::record::{RankGroup, visits};
+use rigel_stats::mean::Limits;
 use serde::Serialize;
 
 /// The host beside one load of its neighbours.

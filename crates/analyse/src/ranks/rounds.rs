@@ -4,10 +4,10 @@
 use super::host::quantiles;
 use super::loads::RankLoads;
 use crate::figures::confidence::Estimate;
-use crate::figures::statistics::{Mean, ratio};
 use crate::point::summary::{ClassSummary, summarise};
 use rigel_model::record::{RankGroup, visits};
 use rigel_model::{ActiveRanks, Coordinates};
+use rigel_stats::mean::{Mean, ratio};
 use serde::Serialize;
 
 /// The same load by a number of hosts.
@@ -252,7 +252,7 @@ fn against(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::statistics::Limits;
+    use rigel_stats::mean::Limits;
 
     /// A ladder of sums, each with an interval of `share` of it to both sides.
     fn ladder(sums: &[f64], share: f64) -> HostRounds {

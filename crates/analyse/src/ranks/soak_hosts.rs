@@ -7,12 +7,12 @@ use super::facts::{FactDifference, differences, in_words};
 use super::findings;
 use super::host::{HOSTS_TO_JUDGE, P99_HIGH, RATE_LOW};
 use crate::figures::quantity::{count, time};
-use crate::figures::robust::median;
 use crate::point::summary::latency;
 use rigel_model::record::{
     End, Latencies, RankGroup, RankLines, RankLost, RankRecord, StreamRecord,
 };
 use rigel_model::{Finding, FindingName, Load};
+use rigel_stats::robust::median;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -5,17 +5,17 @@
 //! one point or of several named ones; nothing is interpolated.
 
 use super::at_load::{AtLoad, AtRate};
-use super::knee::Plateau;
 use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
 use super::sustained::{Sustained, sustained};
 use crate::figures::confidence::{BoundVerdict, Estimate};
 use crate::figures::quantity::count;
-use crate::figures::statistics::{Interval, Limits};
 use crate::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::point::visits::{Variation, variation, widen};
 use rigel_model::record::PointRecord;
 use rigel_model::{Bound, Coordinates, Finding, FindingName, Ratio, Step};
+use rigel_stats::knee::Plateau;
+use rigel_stats::mean::{Interval, Limits};
 use serde::Serialize;
 
 /// Durable appends of one size.

@@ -7,7 +7,6 @@ pub mod at_load;
 pub mod bracket;
 pub mod calibration;
 pub mod kernel_witness;
-pub mod knee;
 pub mod reread;
 pub mod run_checks;
 pub mod shape;

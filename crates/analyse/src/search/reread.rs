@@ -6,9 +6,9 @@
 //! A cache that holds all of the target, or nothing of it, makes no difference between parts. So
 //! "not seen" does not say that there is none.
 
-use crate::figures::statistics::{Interval, t_quantile};
 use crate::point::summary::PointSummary;
 use rigel_model::Coordinates;
+use rigel_stats::mean::{Interval, t_quantile};
 use serde::Serialize;
 
 /// A cache was seen if other parts took longer by more than this factor: the order in which a disk

@@ -10,13 +10,13 @@ use super::reread::RereadTest;
 use super::shape::CurveShape;
 use crate::figures::confidence::Estimate;
 use crate::figures::quantity::{count, mb_per_second, rounded_percent, time};
-use crate::figures::statistics::{Limits, ratio};
 use crate::point::stalls::Stalls;
 use crate::point::steady::step;
 use crate::point::summary::{ClassSummary, PointSummary};
 use crate::point::visits::Variation;
 use rigel_model::record::{PointRecord, StreamRecord};
 use rigel_model::{Bytes, Coordinates, Finding, FindingName, Nanos, Ratio, Severity, Step};
+use rigel_stats::mean::{Limits, ratio};
 use serde::Serialize;
 
 /// Reads are from a cache if their median is below this fraction of the median over the whole

@@ -1,26 +1,24 @@
 //! The shape of a closed loop's curve: plateau, knee and cap.
 
-use super::knee::{Cap, CurvePoint, Knee, cap, knee};
 use crate::point::summary::{ClassSummary, PointSummary};
+use rigel_stats::knee::{Cap, CurvePoint, Knee, cap, knee};
 use serde::Serialize;
 
-impl CurvePoint {
-    /// A point of a closed loop's curve, for the knee; `None` if it has too few data for an error
-    /// estimate.
-    pub fn of(point: &PointSummary, class: &ClassSummary) -> Option<Self> {
-        let throughput = class.confidence?.iops;
-        let visits: Vec<f64> = point.visits.iter().map(|visit| visit.iops).collect();
-        Some(Self {
-            load: f64::from(point.outstanding_each(class)),
-            visits: if visits.is_empty() {
-                vec![throughput.value]
-            } else {
-                visits
-            },
-            throughput,
-            response: class.latency?.mean_us / 1e6,
-        })
-    }
+/// A point of a closed loop's curve, for the knee; `None` if it has too few data for an error
+/// estimate.
+fn curve_point(point: &PointSummary, class: &ClassSummary) -> Option<CurvePoint> {
+    let throughput = class.confidence?.iops;
+    let visits: Vec<f64> = point.visits.iter().map(|visit| visit.iops).collect();
+    Some(CurvePoint {
+        load: f64::from(point.outstanding_each(class)),
+        visits: if visits.is_empty() {
+            vec![throughput.value]
+        } else {
+            visits
+        },
+        throughput,
+        response: class.latency?.mean_us / 1e6,
+    })
 }
 
 /// What the shape of a closed loop's curve shows.
@@ -39,7 +37,7 @@ pub fn curve_shape<'a>(
     margin: f64,
 ) -> CurveShape {
     let loads: Vec<CurvePoint> = points
-        .filter_map(|(point, class)| CurvePoint::of(point, class))
+        .filter_map(|(point, class)| curve_point(point, class))
         .collect();
     CurveShape {
         knee: knee(&loads, margin),

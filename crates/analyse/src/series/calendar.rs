@@ -10,7 +10,7 @@
 use super::log_series::{LogSeries, WORTH_TELLING};
 use super::noise::ROUNDING;
 use crate::figures::quantity::listed;
-use crate::figures::robust::{deviation_of_differences, median, normal_quantile, spread, z_of_t};
+use rigel_stats::robust::{deviation_of_differences, median, normal_quantile, spread, z_of_t};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@ use super::calendar::{Calendar, calendar};
 use super::log_series::{LogSeries, WORTH_TELLING};
 use super::noise::{Coefficient, Fit, ROUNDING, fit};
 use super::segments;
-use crate::figures::robust::{
+use rigel_stats::robust::{
     MAD_TO_DEVIATION, median, normal_quantile, quantile, spread_of_differences,
 };
 

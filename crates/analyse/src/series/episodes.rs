@@ -3,8 +3,8 @@
 use super::change_points::{Explained, SEGMENT_MIN, middle_of};
 use super::host_shift::{HostShift, host_shifts};
 use super::rounds::Round;
-use crate::figures::robust::{median, spread_of_differences, usual};
 use rigel_model::Moment;
+use rigel_stats::robust::{median, spread_of_differences, usual};
 use serde::Serialize;
 
 /// Minimum distance of a slow round's rate below the usual level: 10 %.

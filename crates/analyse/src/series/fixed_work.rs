@@ -6,8 +6,8 @@
 //! lines for it, which are joined.
 
 use super::rounds::{Round, RoundEnd};
-use crate::figures::robust::median;
 use rigel_model::Moment;
+use rigel_stats::robust::median;
 use serde::Serialize;
 
 /// Figures are the same if they lie within this fraction of their median.

@@ -2,7 +2,7 @@
 
 use super::rounds::{Round, RoundHost};
 use crate::figures::quantity;
-use crate::figures::robust::{median, spread};
+use rigel_stats::robust::{median, spread};
 use serde::Serialize;
 
 /// Maximum number of compared rounds on either side, those nearest to the change.

@@ -19,9 +19,9 @@ use super::types::{
     Quantity, RangeOfRounds, RoundCounts, SeriesClass, SpreadChange, Trend,
 };
 use super::verdict::{troubles, verdict};
-use crate::figures::robust::{median, quantile};
-use crate::figures::statistics::{Interval, t_quantile};
 use rigel_model::{Finding, FindingName, Moment, Resolution};
+use rigel_stats::mean::{Interval, t_quantile};
+use rigel_stats::robust::{median, quantile};
 
 /// The medians on both sides of a change must differ by at least this fraction of its size.
 const SEEN: f64 = 0.25;

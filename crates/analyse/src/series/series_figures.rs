@@ -1,8 +1,8 @@
 //! Figures of one quantity over all rounds: median, spread, extremes, worst hour.
 
 use super::rounds::Round;
-use crate::figures::robust::{median, quantile};
 use rigel_model::Moment;
+use rigel_stats::robust::{median, quantile};
 use serde::Serialize;
 
 const HOUR: f64 = 3600.0;

@@ -8,8 +8,8 @@ use super::fixed_work::CutRounds;
 use super::host_shift::HostShift;
 use super::series_figures::SeriesFigures;
 use crate::figures::quantity::rounded_percent;
-use crate::figures::statistics::Interval;
 use rigel_model::{Moment, Objective, Resolution};
+use rigel_stats::mean::Interval;
 use serde::Serialize;
 
 /// The terms of a series.

@@ -20,7 +20,7 @@ use rigel_analyse::plan::search::{
 use rigel_analyse::plan::visits::Visits;
 use rigel_analyse::plan::{Plan, least_common_multiple};
 use rigel_analyse::{
-    BoundVerdict, ClassSummary, CurvePoint, Knee, PointSummary, closing_rate, knee, rate_to_refute,
+    BoundVerdict, ClassSummary, Knee, PointSummary, closing_rate, curve_shape, rate_to_refute,
     widen,
 };
 use rigel_model::{
@@ -565,11 +565,7 @@ impl<'a> DonePoints<'a> {
     }
 
     fn knee(&self) -> Option<Knee> {
-        let loads: Vec<CurvePoint> = self
-            .of(Step::Depth)
-            .filter_map(|(point, class)| CurvePoint::of(point, class))
-            .collect();
-        knee(&loads, self.request.precision.get())
+        curve_shape(self.of(Step::Depth), self.request.precision.get()).knee
     }
 
     fn knee_depth(&self) -> Option<u32> {

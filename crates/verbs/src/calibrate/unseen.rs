@@ -4,7 +4,6 @@
 //! Input: the facts about the target, the records of all visits, and the result. Output: findings.
 
 use rigel_analyse::figures::quantity::time;
-use rigel_analyse::figures::statistics::Interval;
 use rigel_analyse::search::calibration::Calibration;
 use rigel_analyse::search::reread::RereadTest;
 use rigel_model::record::journal::Header;
@@ -13,6 +12,7 @@ use rigel_model::{
     BlockDevice, Bytes, Distribution, Finding, FindingName, GIB, Kind, Nanos, Severity, SimSpec,
     Step, Target, TargetFacts,
 };
+use rigel_stats::mean::Interval;
 
 /// Caches of arrays and hypervisors are smaller than this, mostly.
 const CACHE_MAX: u64 = 64 * GIB;

@@ -7,10 +7,10 @@
 
 use rigel_analyse::figures::confidence::Estimate;
 use rigel_analyse::figures::quantity::percent;
-use rigel_analyse::figures::statistics::Limits;
 use rigel_analyse::point::summary::{PointSummary, latency, summarise};
 use rigel_model::record::{End, Latencies, PointRecord};
 use rigel_model::{Coordinates, Finding, FindingName, Layer};
+use rigel_stats::mean::Limits;
 use serde::Serialize;
 
 /// Fraction of blocks served by a cache above which a warning is raised.

@@ -6,7 +6,7 @@
 //! loads are judged, nothing between them: how precisely the knee is located depends on the choice
 //! of loads.
 
-use crate::figures::statistics::{Interval, Mean, t_quantile};
+use crate::mean::{Interval, Mean, t_quantile};
 use serde::Serialize;
 
 /// A point of a closed loop's curve.

@@ -1,7 +1,7 @@
 //! Robust statistics, which a few outliers cannot move, and the tails of two distributions.
 
 /// Ratio of the standard deviation of normal noise to the median of its absolute values.
-pub(crate) const MAD_TO_DEVIATION: f64 = 1.4826;
+pub const MAD_TO_DEVIATION: f64 = 1.4826;
 
 /// The middle value, or the mean of the two in the middle; `None` if there are no values.
 pub fn median(values: &[f64]) -> Option<f64> {
@@ -15,7 +15,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     clippy::cast_sign_loss,
     reason = "a place in the series"
 )]
-pub(crate) fn quantile(values: &[f64], quantile: f64) -> Option<f64> {
+pub fn quantile(values: &[f64], quantile: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let place = quantile.clamp(0.0, 1.0) * sorted.len().checked_sub(1)? as f64;
@@ -25,7 +25,7 @@ pub(crate) fn quantile(values: &[f64], quantile: f64) -> Option<f64> {
 }
 
 /// The median absolute deviation, scaled to the standard deviation of normal noise.
-pub(crate) fn spread(values: &[f64]) -> f64 {
+pub fn spread(values: &[f64]) -> f64 {
     let Some(middle) = median(values) else {
         return 0.0;
     };
@@ -37,7 +37,7 @@ pub(crate) fn spread(values: &[f64]) -> f64 {
 /// levels, slopes, steps and a few outliers do not count. If most neighbours are equal, it is a
 /// quarter of the root mean square of the differences over √2, without the largest twentieth of
 /// them.
-pub(crate) fn spread_of_differences(values: &[f64]) -> f64 {
+pub fn spread_of_differences(values: &[f64]) -> f64 {
     let mut differences: Vec<f64> = values
         .windows(2)
         .map(|two| (two[1] - two[0]).abs())
@@ -57,14 +57,14 @@ pub(crate) fn spread_of_differences(values: &[f64]) -> f64 {
 
 /// The standard deviation of independent noise with these sizes of differences between neighbours,
 /// from their median.
-pub(crate) fn deviation_of_differences(sizes: &[f64]) -> f64 {
+pub fn deviation_of_differences(sizes: &[f64]) -> f64 {
     MAD_TO_DEVIATION * median(sizes).unwrap_or(0.0) / std::f64::consts::SQRT_2
 }
 
 /// The median of the half of the values that lie closest together. It is the usual level, even if
 /// nearly half of the values are far off to one side (Andrews et al., Robust Estimates of Location,
 /// 1972: the shorth).
-pub(crate) fn usual(values: &[f64]) -> Option<f64> {
+pub fn usual(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let half = sorted.len() / 2 + 1;
@@ -78,7 +78,7 @@ pub(crate) fn usual(values: &[f64]) -> Option<f64> {
 
 /// The value that a normal variable exceeds with the probability `tail`, at most a half (Abramowitz
 /// and Stegun, 26.2.23; to 0.0005).
-pub(crate) fn normal_quantile(tail: f64) -> f64 {
+pub fn normal_quantile(tail: f64) -> f64 {
     let t = (-2.0 * tail.clamp(1e-300, 0.5).ln()).sqrt();
     let above = 2.515_517 + 0.802_853 * t + 0.010_328 * t * t;
     t - above / (1.0 + 1.432_788 * t + 0.189_269 * t * t + 0.001_308 * t * t * t)
@@ -86,7 +86,7 @@ pub(crate) fn normal_quantile(tail: f64) -> f64 {
 
 /// The normal deviate, at least zero, with the same probability as this Student's t (Wallace,
 /// Annals of Mathematical Statistics 30, 1959).
-pub(crate) fn z_of_t(t: f64, degrees: f64) -> f64 {
+pub fn z_of_t(t: f64, degrees: f64) -> f64 {
     let factor = (8.0 * degrees + 1.0) / (8.0 * degrees + 3.0);
     factor * (degrees * (t * t / degrees).ln_1p()).sqrt()
 }

@@ -41,7 +41,7 @@ pub struct Interval {
 impl Interval {
     /// The limits at a distance from a positive value on a logarithmic scale, so that none is
     /// negative.
-    pub(crate) fn around(value: f64, distance: f64) -> Self {
+    pub fn around(value: f64, distance: f64) -> Self {
         Self {
             low: value * (-distance).exp(),
             high: value * distance.exp(),
@@ -273,7 +273,7 @@ pub fn difference(a: &Mean, b: &Mean) -> (f64, Interval) {
 
 /// The standard error of the sum or difference of two independent figures, each given as error and
 /// degrees of freedom (Satterthwaite, Biometrics Bulletin 2, 1946).
-pub(crate) fn welch(a: (f64, f64), b: (f64, f64)) -> Spread {
+pub fn welch(a: (f64, f64), b: (f64, f64)) -> Spread {
     let (one, other) = (a.0 * a.0, b.0 * b.0);
     let fourth = one * one / a.1 + other * other / b.1;
     let degrees = if fourth > 0.0 {
@@ -293,7 +293,7 @@ pub(crate) fn welch(a: (f64, f64), b: (f64, f64)) -> Spread {
 /// Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5: an expansion in the inverse
 /// of the degrees, here with its coefficients at 0.975. The last two terms are fitted to the exact
 /// values at 1 and 2 degrees, where the series would be wrong by 11 % and 0.8 %.
-pub(crate) fn t_quantile(degrees: f64) -> f64 {
+pub fn t_quantile(degrees: f64) -> f64 {
     const TERMS: [f64; 7] = [
         1.959_964, 2.372_271, 2.822_499, 2.555_853, 1.589_533, 0.647, 0.759,
     ];
@@ -307,16 +307,18 @@ pub(crate) fn t_quantile(degrees: f64) -> f64 {
 /// The value of a normal distribution that is exceeded as often as this one of Student's t:
 /// significance in standard deviations, whatever the degrees of freedom (Wallace, Annals of
 /// Mathematical Statistics 30, 1959).
-pub(crate) fn deviations(t: f64, degrees: f64) -> f64 {
+pub fn deviations(t: f64, degrees: f64) -> f64 {
     let scale = (8.0 * degrees + 1.0) / (8.0 * degrees + 3.0);
     scale * (degrees * (t * t / degrees).ln_1p()).sqrt()
 }
 
 /// The standard error of a mean, with its degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Spread {
-    pub(crate) error: f64,
-    pub(crate) degrees: f64,
+pub struct Spread {
+    /// The standard error.
+    pub error: f64,
+    /// Its degrees of freedom.
+    pub degrees: f64,
 }
 
 /// The standard error of the mean of `residuals`, which sum to zero, by batch means; `None` if
@@ -326,7 +328,7 @@ pub(crate) struct Spread {
 /// 20 batches. The remaining correlation between batches is estimated from neighbouring windows, as
 /// for a first-order process. It is also estimated from neighbouring batches, if there are enough
 /// of them and it is unlikely to be chance (one time in six).
-pub(crate) fn spread(residuals: &[f64]) -> Option<Spread> {
+pub fn spread(residuals: &[f64]) -> Option<Spread> {
     let n = residuals.len();
     if n < BATCHES_MIN {
         return None;
