@@ -19,11 +19,14 @@ use std::time::Duration;
 /// one that stopped answering.
 pub const ANSWER: Nanos = Nanos::from_secs(10);
 
+/// The limit of a call that may take any time, until the program is asked to stop.
+pub const NEVER: Nanos = Nanos(u64::MAX);
+
 /// How long a call may still take after the program was asked to stop.
 const STOPPED: Nanos = Nanos::from_secs(2);
 
 /// Interval at which a wait looks whether the program was asked to stop.
-const LOOK: Nanos = Nanos::from_millis(50);
+pub const LOOK: Nanos = Nanos::from_millis(50);
 
 /// The request to stop that every call heeds, once there is one.
 static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
@@ -139,7 +142,8 @@ fn lock() -> MutexGuard<'static, Vec<Left>> {
 
 /// The time for which something was waited for, in looks. A machine that stood still for a minute is
 /// not storage that did not answer for a minute, so no look counts for more than two.
-struct BoundedWait {
+#[derive(Debug, Clone)]
+pub struct BoundedWait {
     limit: Nanos,
     waited: Nanos,
     waited_stopped: Nanos,
@@ -147,7 +151,8 @@ struct BoundedWait {
 }
 
 impl BoundedWait {
-    fn new(limit: Nanos) -> Self {
+    /// A wait that begins now, for at most `limit`.
+    pub fn new(limit: Nanos) -> Self {
         Self {
             limit,
             waited: Nanos(0),
@@ -156,8 +161,9 @@ impl BoundedWait {
         }
     }
 
-    /// Called after each look.
-    fn is_over(&mut self) -> bool {
+    /// True if the time is up, or the program was asked to stop long enough ago. To be called after
+    /// each look, at least every [`LOOK`].
+    pub fn is_over(&mut self) -> bool {
         let now = clock::monotonic();
         let step = now.since(self.last).min(Nanos(2 * LOOK.0));
         self.last = now;
@@ -166,6 +172,11 @@ impl BoundedWait {
             self.waited_stopped = self.waited_stopped.plus(step);
         }
         self.waited >= self.limit || self.waited_stopped >= STOPPED
+    }
+
+    /// How long it has lasted.
+    pub fn waited(&self) -> Nanos {
+        self.waited
     }
 }
 

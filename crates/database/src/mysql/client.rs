@@ -8,7 +8,9 @@ use crate::tables;
 use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{Conn, DriverError, OptsBuilder, SslOpts};
-use rigel_model::Error;
+use rigel_device::bounded;
+use rigel_model::{Error, Nanos};
+use std::io;
 use std::time::Duration;
 
 /// Columns of a row besides its key.
@@ -28,7 +30,7 @@ const SETTINGS: [&str; 4] = [
     "SET SESSION unique_checks = 1, foreign_key_checks = 1",
 ];
 
-/// Timeout for a connection attempt, and for any reply once data was sent.
+/// Timeout for a connection attempt, for all of a login, and for any reply once data was sent.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The server's error code for a missing database.
@@ -71,8 +73,27 @@ pub(crate) fn connect_outside(access: &Access, address: &Address) -> Result<Conn
     try_connect(access, address, None).map_err(|error| not_connected(access, address, &error))
 }
 
-/// Connects, and returns the server's own error.
+/// Connects within half a minute, and returns the server's own error.
+///
+/// The wait of the client's library for a reply of the server has no limit of its own.
 pub(super) fn try_connect(
+    access: &Access,
+    address: &Address,
+    database: Option<&str>,
+) -> Result<Conn, mysql::Error> {
+    let what = format!("connecting to '{address}'");
+    let (access, address) = (access.clone(), address.clone());
+    let database = database.map(String::from);
+    let log_in = move || log_in(&access, &address, database.as_deref());
+    let limit = Nanos::from_secs(PATIENCE.as_secs());
+    bounded::call(&what, limit, log_in).map_err(|unanswered| {
+        let waited = unanswered.waited.as_secs_f64();
+        let why = format!("the server did not answer for {waited:.0} s");
+        io::Error::new(io::ErrorKind::TimedOut, why)
+    })?
+}
+
+fn log_in(
     access: &Access,
     address: &Address,
     database: Option<&str>,

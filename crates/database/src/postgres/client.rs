@@ -98,6 +98,9 @@ pub(super) fn failed(address: &Address, what: &str, error: &PostgresError) -> Er
         "42501" => "grant this user CREATE on the database, or use another user",
         "53100" => "free some space on the server; the same command then resumes",
         "57014" => "raise statement_timeout for this user, or set it to 0",
+        _ if matches!(error, PostgresError::Silent(_)) => {
+            "the server, or storage below it, hangs: see its log"
+        }
         _ if error.is_closed() => "the server closed the connection: see its log",
         _ => "see the server's log",
     };

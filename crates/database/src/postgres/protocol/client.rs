@@ -7,9 +7,8 @@ use super::error::{PostgresError, PostgresRefusal};
 use super::inbox::{PostgresFrame, PostgresInbox, shown};
 use super::outbox::{self, PostgresCall, PostgresFormat};
 use super::row::{PostgresRow, first_number, rows_of};
-use super::socket::{PostgresLink, PostgresSocket};
-use rigel_device::clock::Clock;
-use rigel_model::Nanos;
+use super::socket::{PostgresLink, PostgresSocket, is_late};
+use rigel_device::bounded::{self, BoundedWait};
 use std::io::{self, Read};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -28,8 +27,8 @@ pub(crate) struct PostgresClient<L: PostgresLink = PostgresSocket> {
     inbox: PostgresInbox,
     /// The messages of the next round trip, but of calls.
     pub(super) out: Vec<u8>,
-    /// When logging in must have ended, while it lasts.
-    deadline: Option<(Clock, Nanos)>,
+    /// The time of logging in, while it lasts.
+    login: Option<BoundedWait>,
     /// Number of statements that were prepared.
     prepared: u32,
     is_closed: bool,
@@ -80,7 +79,7 @@ impl PostgresClient {
     /// A client that is logged in to whoever is at the other end.
     pub(crate) fn of_pair(socket: std::os::unix::net::UnixStream) -> Self {
         Self::new(
-            PostgresSocket::Local(super::socket::PostgresLocal::new(socket)),
+            PostgresSocket::Local(super::socket::PostgresLocal::new(socket).expect("a socket")),
             None,
         )
     }
@@ -88,22 +87,21 @@ impl PostgresClient {
 
 impl<L: PostgresLink> PostgresClient<L> {
     /// A client on a connected socket, which is not logged in yet.
-    pub(super) fn new(link: L, deadline: Option<(Clock, Nanos)>) -> Self {
+    pub(super) fn new(link: L, login: Option<BoundedWait>) -> Self {
         Self {
             link,
             inbox: PostgresInbox::new(),
             out: Vec::new(),
-            deadline,
+            login,
             prepared: 0,
             is_closed: false,
             is_ready: false,
         }
     }
 
-    /// Lets reads take as long as the server needs, once it is logged in.
-    pub(super) fn be_patient(&mut self) -> Result<(), PostgresError> {
-        self.deadline = None;
-        Ok(self.link.wait_at_most(None)?)
+    /// Lets statements take as long as the server needs, once it is logged in.
+    pub(super) fn be_patient(&mut self) {
+        self.login = None;
     }
 
     /// True if the connection is lost.
@@ -221,12 +219,16 @@ impl<L: PostgresLink> PostgresClient<L> {
         self.send(call.bytes())
     }
 
-    /// Reads once. The socket must have something to read, or its end.
+    /// Reads once. The socket must have something to read, or its end; of a record of TLS that is not
+    /// complete, nothing can be read yet.
     ///
     /// # Errors
     /// The connection is lost.
     pub(crate) fn hear(&mut self) -> io::Result<()> {
-        self.inbox.read(&mut Arrived(&mut self.link))
+        match self.inbox.read(&mut Arrived(&mut self.link)) {
+            Err(error) if is_late(&error) => Ok(()),
+            read => read,
+        }
     }
 
     /// Adds a call to those that [`flush_queue`](Self::flush_queue) sends. Each is answered on its
@@ -309,8 +311,32 @@ impl<L: PostgresLink> PostgresClient<L> {
             return Err(PostgresError::Lost("the connection is closed".into()));
         }
         self.is_ready = false;
-        let sent = self.link.send(bytes);
-        sent.map_err(|error| self.last_words(error.into()))
+        let (mut left, mut wait) = (bytes, None);
+        loop {
+            match self.link.send(&mut left) {
+                Ok(()) => return Ok(()),
+                Err(error) if is_late(&error) => self.go_on_waiting(&mut wait)?,
+                Err(error) => return Err(self.last_words(error.into())),
+            }
+        }
+    }
+
+    /// Called where nothing could be read or sent for a look.
+    ///
+    /// # Errors
+    /// The time of logging in is up, or the program was asked to stop a while ago.
+    #[cold]
+    fn go_on_waiting(&mut self, statement: &mut Option<BoundedWait>) -> Result<(), PostgresError> {
+        let wait = match &mut self.login {
+            Some(login) => login,
+            None => statement.get_or_insert_with(|| BoundedWait::new(bounded::NEVER)),
+        };
+        if wait.is_over() {
+            let waited = wait.waited();
+            self.is_closed = true;
+            return Err(PostgresError::Silent(waited));
+        }
+        Ok(())
     }
 
     /// Why the server does not listen any more: in its own words if it sent some, otherwise
@@ -421,19 +447,21 @@ impl<L: PostgresLink> PostgresClient<L> {
 
     #[inline]
     fn read(&mut self) -> Result<(), PostgresError> {
-        if let Some((clock, end)) = &self.deadline {
-            let left = end.since(clock.now());
-            if left == Nanos(0) {
-                self.is_closed = true;
-                return Err(io::Error::from(io::ErrorKind::TimedOut).into());
-            }
-            self.link.wait_at_most(Some(Duration::from_nanos(left.0)))?;
+        let mut wait = None;
+        if self.login.is_some() {
+            // A server that sends a byte now and then is never late with one.
+            self.go_on_waiting(&mut wait)?;
         }
-        let read = self.inbox.read(&mut self.link);
-        read.map_err(|error| {
-            self.is_closed = true;
-            error.into()
-        })
+        loop {
+            match self.inbox.read(&mut self.link) {
+                Ok(()) => return Ok(()),
+                Err(error) if is_late(&error) => self.go_on_waiting(&mut wait)?,
+                Err(error) => {
+                    self.is_closed = true;
+                    return Err(error.into());
+                }
+            }
+        }
     }
 
     /// Bytes of memory for what the server sends.
@@ -449,7 +477,7 @@ impl<L: PostgresLink> Drop for PostgresClient<L> {
         if self.is_ready && !self.is_closed {
             self.out.clear();
             outbox::terminate(&mut self.out);
-            let _ = self.link.send(&self.out);
+            let _ = self.link.send(&mut self.out.as_slice());
         }
     }
 }
@@ -458,4 +486,26 @@ fn only(rows: Vec<PostgresRow>) -> Result<PostgresRow, PostgresError> {
     rows.into_iter()
         .next()
         .ok_or_else(|| PostgresError::protocol("no row where there is always one"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::socket::PostgresLocal;
+    use super::*;
+    use rigel_model::Nanos;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_server_that_says_or_takes_nothing_is_silent_once_the_wait_is_over() {
+        let more_than_a_socket_holds = "-".repeat(16 * 1024 * 1024);
+        for statement in ["SELECT 1", &more_than_a_socket_holds] {
+            let (ours, _theirs) = UnixStream::pair().unwrap();
+            let link = PostgresSocket::Local(PostgresLocal::new(ours).unwrap());
+            let wait = BoundedWait::new(Nanos::from_millis(200));
+            let mut client = PostgresClient::new(link, Some(wait));
+            let error = client.batch(statement).unwrap_err();
+            assert!(matches!(error, PostgresError::Silent(_)), "{error:?}");
+            assert!(error.is_closed() && client.is_closed());
+        }
+    }
 }

@@ -5,9 +5,9 @@ use super::binding::certificate_hash;
 use super::client::PostgresClient;
 use super::error::PostgresError;
 use super::outbox;
-use super::socket::{PostgresLocal, PostgresSocket};
+use super::socket::{PostgresLocal, PostgresSocket, is_late, limit};
 use crate::access::{Access, Address, Secret, Tls};
-use rigel_device::clock::Clock;
+use rigel_device::bounded::{self, BoundedWait};
 use rigel_model::Nanos;
 use rustix::net::sockopt;
 use rustls::pki_types::ServerName;
@@ -32,25 +32,23 @@ pub(crate) fn connect(
     address: &Address,
     tls: Option<ClientConfig>,
 ) -> Result<PostgresClient, PostgresError> {
-    let (socket, deadline, certificate) = if address.is_socket() {
+    let (socket, login, certificate) = if address.is_socket() {
         let path = format!("{}/.s.PGSQL.{}", address.host, address.port);
-        let socket = UnixStream::connect(path)?;
-        (
-            PostgresSocket::Local(PostgresLocal::new(socket)),
-            deadline(),
-            None,
-        )
+        let socket = bounded(address, move || Ok(UnixStream::connect(path)?))?;
+        let socket = PostgresSocket::Local(PostgresLocal::new(socket)?);
+        (socket, login(), None)
     } else {
-        let socket = connect_tcp(address)?;
-        let deadline = deadline();
+        let (host, port) = (address.host.clone(), address.port);
+        let socket = bounded(address, move || connect_tcp(&host, port))?;
+        let login = login();
         let is_required = !matches!(access.tls(address), Tls::Disable | Tls::Prefer);
         match tls {
-            Some(config) => encrypt(socket, address, config, is_required, deadline)?,
-            None => (PostgresSocket::Tcp(socket), deadline, None),
+            Some(config) => encrypt(socket, address, config, is_required, login)?,
+            None => (PostgresSocket::Tcp(socket), login, None),
         }
     };
     let methods = address.auth_methods(matches!(socket, PostgresSocket::Tls(_)));
-    let mut client = PostgresClient::new(socket, Some(deadline));
+    let mut client = PostgresClient::new(socket, Some(login));
     client.log_in(&PostgresLogin {
         user: &address.user,
         database: &address.database,
@@ -60,30 +58,46 @@ pub(crate) fn connect(
         methods,
         binding: address.binding,
     })?;
-    client.be_patient()?;
+    client.be_patient();
     Ok(client)
 }
 
-/// When logging in that begins now must have ended.
-fn deadline() -> (Clock, Nanos) {
-    let clock = Clock::real();
-    let end = clock.now().plus(Nanos::from_secs(PATIENCE.as_secs()));
-    (clock, end)
+/// The wait for a login that begins now.
+fn login() -> BoundedWait {
+    BoundedWait::new(Nanos::from_secs(PATIENCE.as_secs()))
 }
 
-/// Sets the time of the next read to what is left until `deadline`.
-fn hurry(socket: &TcpStream, (clock, end): &(Clock, Nanos)) -> io::Result<()> {
-    let left = end.since(clock.now());
-    if left == Nanos(0) {
-        return Err(io::ErrorKind::TimedOut.into());
+/// Connects in a thread of its own, where a signal does not have to wait for it.
+fn bounded<S: Send + 'static>(
+    address: &Address,
+    connect: impl FnOnce() -> Result<S, PostgresError> + Send + 'static,
+) -> Result<S, PostgresError> {
+    let what = format!("connecting to '{address}'");
+    let socket = bounded::call(&what, bounded::NEVER, connect);
+    socket.map_err(|unanswered| PostgresError::Silent(unanswered.waited))?
+}
+
+/// Reads from a server that logs us in, until it has an answer or its time is up.
+fn hear<T>(
+    socket: &mut TcpStream,
+    login: &mut BoundedWait,
+    mut read: impl FnMut(&mut TcpStream) -> io::Result<T>,
+) -> Result<T, PostgresError> {
+    loop {
+        if login.is_over() {
+            return Err(PostgresError::Silent(login.waited()));
+        }
+        match read(socket) {
+            Err(error) if is_late(&error) => (),
+            read => return Ok(read?),
+        }
     }
-    socket.set_read_timeout(Some(Duration::from_nanos(left.0)))
 }
 
 /// Connects to the first address of the host that answers.
-fn connect_tcp(address: &Address) -> Result<TcpStream, PostgresError> {
+fn connect_tcp(host: &str, port: u16) -> Result<TcpStream, PostgresError> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-    for place in (address.host.as_str(), address.port).to_socket_addrs()? {
+    for place in (host, port).to_socket_addrs()? {
         match TcpStream::connect_timeout(&place, PATIENCE) {
             Ok(socket) => {
                 socket.set_nodelay(true)?;
@@ -92,6 +106,7 @@ fn connect_tcp(address: &Address) -> Result<TcpStream, PostgresError> {
                     .and_then(|()| sockopt::set_socket_keepalive(&socket, true))
                     .and_then(|()| sockopt::set_tcp_keepidle(&socket, PATIENCE));
                 set.map_err(io::Error::from)?;
+                limit(&socket)?;
                 return Ok(socket);
             }
             Err(error) => last = error,
@@ -100,8 +115,8 @@ fn connect_tcp(address: &Address) -> Result<TcpStream, PostgresError> {
     Err(last.into())
 }
 
-/// A socket, the deadline of its login, and the hash of the server's certificate.
-type Prepared = (PostgresSocket, (Clock, Nanos), Option<Vec<u8>>);
+/// A socket, the wait for its login, and the hash of the server's certificate.
+type Prepared = (PostgresSocket, BoundedWait, Option<Vec<u8>>);
 
 /// Asks for TLS, and begins it where the server has it.
 fn encrypt(
@@ -109,7 +124,7 @@ fn encrypt(
     address: &Address,
     config: ClientConfig,
     is_required: bool,
-    deadline: (Clock, Nanos),
+    mut login: BoundedWait,
 ) -> Result<Prepared, PostgresError> {
     let mut request = Vec::new();
     outbox::tls_request(&mut request);
@@ -117,11 +132,12 @@ fn encrypt(
     // Exactly one byte is read in the clear: whatever somebody in between adds to it goes to the
     // handshake, which then fails, and never into the encrypted session.
     let mut said = [0];
-    hurry(&socket, &deadline)?;
-    socket.read_exact(&mut said)?;
+    hear(&mut socket, &mut login, |socket| {
+        socket.read_exact(&mut said)
+    })?;
     match said[0] {
         b'S' => (),
-        b'N' if !is_required => return Ok((PostgresSocket::Tcp(socket), deadline, None)),
+        b'N' if !is_required => return Ok((PostgresSocket::Tcp(socket), login, None)),
         b'N' => return Err(PostgresError::NoTls),
         // Nobody has proven to be the server yet: its words are not repeated.
         b'E' => {
@@ -143,8 +159,7 @@ fn encrypt(
         if !tls.is_handshaking() {
             break;
         }
-        hurry(&socket, &deadline)?;
-        if tls.read_tls(&mut socket)? == 0 {
+        if hear(&mut socket, &mut login, |socket| tls.read_tls(socket))? == 0 {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
         if let Err(error) = tls.process_new_packets() {
@@ -160,5 +175,5 @@ fn encrypt(
         .peer_certificates()
         .and_then(|chain| certificate_hash(chain.first()?));
     let socket = PostgresSocket::Tls(Box::new(StreamOwned::new(tls, socket)));
-    Ok((socket, deadline, certificate))
+    Ok((socket, login, certificate))
 }

@@ -1,5 +1,6 @@
 //! What can go wrong between a client and a `PostgreSQL` server.
 
+use rigel_model::Nanos;
 use std::io;
 
 /// Maximum number of characters of a text of the server that an error repeats.
@@ -12,6 +13,8 @@ pub(crate) enum PostgresError {
     Refused(Box<PostgresRefusal>),
     /// The connection cannot be made, or is lost.
     Lost(String),
+    /// The server did not answer for this time, which was as long as we wait.
+    Silent(Nanos),
     /// The server sent something that the protocol does not allow, or more than is accepted.
     Protocol(String),
     /// The server has no TLS, and the connection requires it.
@@ -103,6 +106,9 @@ impl PostgresError {
                 format!("{}{hint}", refusal.message)
             }
             Self::Protocol(why) => format!("the server does not keep to the protocol: {why}"),
+            Self::Silent(time) => {
+                format!("the server did not answer for {:.0} s", time.as_secs_f64())
+            }
             Self::NoTls => "the server does not support TLS".into(),
             Self::NoPassword => "the server requires a password".into(),
             Self::Lost(why) | Self::NotAccepted(why) => why.clone(),

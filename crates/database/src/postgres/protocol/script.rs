@@ -26,11 +26,7 @@ impl Read for PostgresScript<'_> {
 }
 
 impl PostgresLink for PostgresScript<'_> {
-    fn send(&mut self, _: &[u8]) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn wait_at_most(&mut self, _: Option<Duration>) -> io::Result<()> {
+    fn send(&mut self, _: &mut &[u8]) -> io::Result<()> {
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Blocking sockets to a `PostgreSQL` server: local, TCP, or TLS over TCP.
 
+use rigel_device::bounded;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::{ClientConnection, StreamOwned};
 use std::io::{self, Read, Write};
@@ -8,21 +9,22 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+/// Maximum time of one read or write. Whoever wants to wait longer tries again.
+pub(super) const LOOK: Duration = Duration::from_nanos(bounded::LOOK.0);
+
 /// Maximum time of one wait.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 /// What a client needs of a socket.
 pub(crate) trait PostgresLink: Read {
-    /// Writes all of `bytes`, with one system call if the system accepts them at once.
-    fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// Writes all of `bytes`, with one system call if the system accepts them at once. After
+    /// `WouldBlock`, they are what is left to write.
+    fn send(&mut self, bytes: &mut &[u8]) -> io::Result<()>;
 
     /// Reads once, without looking first whether there is something to read.
     fn read_arrived(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.read(into)
     }
-
-    /// Limits the time of each read; `None` waits as long as the connection exists.
-    fn wait_at_most(&mut self, time: Option<Duration>) -> io::Result<()>;
 
     /// Waits until a read would not wait; false if that takes longer than `time`.
     fn hears_within(&mut self, time: Duration) -> bool;
@@ -35,34 +37,29 @@ pub(crate) enum PostgresSocket {
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
-/// A local socket, which is waited for by `poll`, with this limit on the time of each read.
+/// A local socket, which is waited for by `poll`.
 ///
 /// A thread that waits in `read` on a local socket is woken twice for each operation: by the answer,
 /// and before that when the server takes the request, because then the socket can be written to
 /// again. `poll` waits for the answer only: half the context switches for one system call more.
-pub(crate) struct PostgresLocal {
-    socket: UnixStream,
-    at_most: Option<Duration>,
-}
+pub(crate) struct PostgresLocal(UnixStream);
 
 impl PostgresLocal {
-    pub(super) fn new(socket: UnixStream) -> Self {
-        Self {
-            socket,
-            at_most: None,
-        }
+    /// # Errors
+    /// The system does not limit the time of a write.
+    pub(super) fn new(socket: UnixStream) -> io::Result<Self> {
+        socket.set_write_timeout(Some(LOOK))?;
+        Ok(Self(socket))
     }
 }
 
 impl Read for PostgresLocal {
     #[inline]
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        while !is_readable(self.socket.as_fd(), self.at_most)? {
-            if self.at_most.is_some() {
-                return Err(io::ErrorKind::WouldBlock.into());
-            }
+        if !is_readable(self.0.as_fd(), LOOK)? {
+            return Err(io::ErrorKind::WouldBlock.into());
         }
-        self.socket.read(into)
+        self.0.read(into)
     }
 }
 
@@ -70,7 +67,7 @@ impl PostgresSocket {
     /// The socket, to wait for.
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Local(local) => local.socket.as_fd(),
+            Self::Local(local) => local.0.as_fd(),
             Self::Tcp(socket) => socket.as_fd(),
             Self::Tls(tls) => tls.sock.as_fd(),
         }
@@ -90,12 +87,12 @@ impl Read for PostgresSocket {
 
 impl PostgresLink for PostgresSocket {
     #[inline]
-    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn send(&mut self, bytes: &mut &[u8]) -> io::Result<()> {
         match self {
-            Self::Local(local) => local.socket.write_all(bytes),
-            Self::Tcp(socket) => socket.write_all(bytes),
+            Self::Local(local) => write_all(&mut local.0, bytes),
+            Self::Tcp(socket) => write_all(socket, bytes),
             Self::Tls(socket) => {
-                socket.write_all(bytes)?;
+                write_all(socket, bytes)?;
                 socket.flush()
             }
         }
@@ -103,25 +100,14 @@ impl PostgresLink for PostgresSocket {
 
     fn read_arrived(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
-            Self::Local(local) => local.socket.read(into),
+            Self::Local(local) => local.0.read(into),
             Self::Tcp(_) | Self::Tls(_) => self.read(into),
-        }
-    }
-
-    fn wait_at_most(&mut self, time: Option<Duration>) -> io::Result<()> {
-        match self {
-            Self::Local(local) => {
-                local.at_most = time;
-                Ok(())
-            }
-            Self::Tcp(socket) => socket.set_read_timeout(time),
-            Self::Tls(socket) => socket.sock.set_read_timeout(time),
         }
     }
 
     fn hears_within(&mut self, time: Duration) -> bool {
         let socket = match self {
-            Self::Local(local) => local.socket.as_fd(),
+            Self::Local(local) => local.0.as_fd(),
             Self::Tcp(socket) => (*socket).as_fd(),
             // What was decrypted already does not show at the socket. An error shows in the read.
             Self::Tls(tls) => {
@@ -133,16 +119,46 @@ impl PostgresLink for PostgresSocket {
             }
         };
         // Interrupted by a signal: the caller looks whether it is to stop.
-        is_readable(socket, Some(time)).unwrap_or(false)
+        is_readable(socket, time).unwrap_or(false)
     }
 }
 
-/// True if the socket has bytes, or an error or end; false if that takes longer than `time`, which
-/// is an hour if there is no limit.
+/// Makes each read and write on this socket end after a look.
+///
+/// # Errors
+/// The system does not limit them.
+pub(super) fn limit(socket: &TcpStream) -> io::Result<()> {
+    socket.set_read_timeout(Some(LOOK))?;
+    socket.set_write_timeout(Some(LOOK))
+}
+
+/// True if a socket gave up for now: nothing came, or nothing was taken, for a look. A signal ends a
+/// read that has a limit, too.
+pub(super) fn is_late(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
+    )
+}
+
+/// Writes all of `bytes`, which are what is left to write if it fails.
+fn write_all(socket: &mut impl Write, bytes: &mut &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match socket.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => *bytes = &bytes[count..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// True if the socket has bytes, or an error or end; false if that takes longer than `time`.
 #[inline]
-fn is_readable(socket: BorrowedFd<'_>, time: Option<Duration>) -> io::Result<bool> {
+fn is_readable(socket: BorrowedFd<'_>, time: Duration) -> io::Result<bool> {
     let mut asked = [PollFd::from_borrowed_fd(socket, PollFlags::IN)];
-    is_any_readable(&mut asked, time.unwrap_or(LONGEST))
+    is_any_readable(&mut asked, time)
 }
 
 /// True if one of these sockets has what was asked for; false if that takes longer than `time`, or an
@@ -174,18 +190,28 @@ mod tests {
         line.unwrap().trim().parse().unwrap()
     }
 
+    /// Reads, however long the answer takes.
+    fn patient_read(socket: &mut PostgresSocket) -> usize {
+        loop {
+            match socket.read(&mut [0; 9]) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => (),
+                read => return read.unwrap(),
+            }
+        }
+    }
+
     #[test]
     fn a_session_that_waits_is_woken_by_the_answer_alone() {
         const OPERATIONS: u64 = 50;
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let (say, hear) = mpsc::channel();
         let session = thread::spawn(move || {
-            let mut socket = PostgresSocket::Local(PostgresLocal::new(ours));
+            let mut socket = PostgresSocket::Local(PostgresLocal::new(ours).unwrap());
             say.send(rustix::thread::gettid()).unwrap();
             let before = waits("/proc/thread-self/status");
             for _ in 0..OPERATIONS {
-                socket.send(b"SELECT").unwrap();
-                assert_eq!(socket.read(&mut [0; 9]).unwrap(), 2);
+                socket.send(&mut b"SELECT".as_slice()).unwrap();
+                assert_eq!(patient_read(&mut socket), 2);
             }
             waits("/proc/thread-self/status") - before
         });
@@ -211,10 +237,9 @@ mod tests {
     }
 
     #[test]
-    fn a_read_with_a_limit_ends_without_an_answer() {
+    fn a_read_ends_without_an_answer() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let mut socket = PostgresSocket::Local(PostgresLocal::new(ours));
-        socket.wait_at_most(Some(Duration::from_millis(1))).unwrap();
+        let mut socket = PostgresSocket::Local(PostgresLocal::new(ours).unwrap());
         let error = socket.read(&mut [0; 9]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
         assert!(!socket.hears_within(Duration::ZERO));
