@@ -16,7 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let packed = packed.finish().expect("memory takes every byte");
     for bytes in [bytes, &packed] {
-        if let Ok(text) = text("f", bytes) {
+        if let Ok(text) = text("f", bytes.to_vec()) {
             let _ = read(&[Source { name: "f", text: &text }], None, &Columns::default());
         }
     }

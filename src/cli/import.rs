@@ -21,6 +21,9 @@ use std::path::{Path, PathBuf};
 /// smaller.
 const BYTES_MAX: Bytes = Bytes(1 << 30);
 
+/// Maximum number of bytes that all compressed files of one import have more when uncompressed.
+const UNPACKED_MAX: Bytes = Bytes(256 << 20);
+
 /// Import results of fio, Orion, iostat, csv files or a database's reports
 ///
 /// Detects the format from the content of the files. What a tool does not report stays unknown.
@@ -109,10 +112,14 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     };
     let found = import::read(&sources, args.format, &columns)?;
     refuse_idle_columns(&columns, &found)?;
+    drop(texts);
     results.claim()?;
     let directory = results.path();
     let mut journal = Journal::create(directory, &header(args, &names, &found))?;
-    found.iter().try_for_each(|one| journal.imported(one))?;
+    // What is read back is not kept twice.
+    for one in found {
+        journal.imported(&one)?;
+    }
     let imported = Evaluated::read(directory)?;
     if args.csv {
         output::raw(&imported.results.csv());
@@ -145,21 +152,28 @@ fn refuse_occupied(directory: &Path) -> Result<(), Error> {
 
 /// Reads the texts of files, of a limited length together.
 fn texts_of(files: &[PathBuf]) -> Result<Vec<String>, Error> {
-    let mut all = Bytes(0);
+    let (mut all, mut of_compressed) = (Bytes(0), Bytes(0));
     let mut texts = Vec::new();
     for (before, path) in files.iter().enumerate() {
-        let text = text_of(path)?;
-        all = Bytes(all.0.saturating_add(text.len() as u64));
-        if all > BYTES_MAX {
-            return Err(Error::usage(
+        let (text, length) = text_and_length(path)?;
+        let refuse = |bytes: Bytes, of: &str, limit: Bytes| {
+            if bytes <= limit {
+                return Ok(());
+            }
+            Err(Error::usage(
                 format!(
-                    "'{}' and the {before} files before it have {all} together, and the limit is \
-                     {BYTES_MAX}",
+                    "'{}' and the {before} files before it have {bytes} together{of}, and the \
+                     limit is {limit}",
                     path.display()
                 ),
                 "import fewer at once: `rigel compare` takes several runs",
-            ));
-        }
+            ))
+        };
+        all.0 += text.len() as u64;
+        of_compressed.0 += (text.len() as u64).saturating_sub(length.0);
+        refuse(all, "", BYTES_MAX)?;
+        let of = " more than on disk";
+        refuse(of_compressed, of, UNPACKED_MAX)?;
         texts.push(text);
     }
     Ok(texts)
@@ -167,13 +181,19 @@ fn texts_of(files: &[PathBuf]) -> Result<Vec<String>, Error> {
 
 /// Reads the text of a file.
 pub(super) fn text_of(path: &Path) -> Result<String, Error> {
+    Ok(text_and_length(path)?.0)
+}
+
+/// Reads the text of a file, and says how long the file is.
+fn text_and_length(path: &Path) -> Result<(String, Bytes), Error> {
     let bytes = files::read(path, BYTES_MAX).map_err(|error| {
         Error::usage(
             format!("cannot read '{}': {error}", path.display()),
             "give a file with a tool's results",
         )
     })?;
-    import::text(&path.display().to_string(), &bytes)
+    let length = Bytes(bytes.len() as u64);
+    Ok((import::text(&path.display().to_string(), bytes)?, length))
 }
 
 fn refuse_duplicates(names: &[String]) -> Result<(), Error> {

@@ -91,6 +91,96 @@ fn kilobytes_of_another_tools_file_do_not_become_gigabytes() {
     }
 }
 
+/// `begin` and `piece`, `times` times, compressed.
+fn packed_text(begin: &str, piece: &str, times: usize) -> Vec<u8> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(begin.as_bytes()).unwrap();
+    packed.write_all(piece.repeat(times).as_bytes()).unwrap();
+    packed.finish().unwrap()
+}
+
+#[test]
+fn kilobytes_of_cells_do_not_become_gigabytes() {
+    const CSV: &str = "time,v\n2026-01-01 00:00:00,5\n";
+    const HTML: &str = "<html><h1>WORKLOAD REPOSITORY report for</h1><h3>Load Profile</h3><table>";
+    const LOG: &str = "0,1,0,0\n";
+    let place = Place::new("hostile-cells");
+    let ruler = format!("{AWR}{}\n", "- ".repeat(256).trim_end());
+    let row = format!("{}\n", "x ".repeat(255));
+    let lines = 30 << 20;
+    let inputs: [(&str, Vec<u8>, &str); 6] = [
+        (
+            "cells.txt",
+            packed_text(&ruler, &row, lines / row.len()),
+            "has tables of more than 2000000 cells, the limit of a report",
+        ),
+        (
+            "cells.html",
+            packed_text(HTML, "<td>x", lines / 5),
+            "has tables of more than 2000000 cells, the limit of a report",
+        ),
+        (
+            "rows.html",
+            packed_text(HTML, "<TR>", lines / 4),
+            "has tables of more than 2000000 cells, the limit of a report",
+        ),
+        (
+            "commas.csv",
+            packed_text(CSV, ",", lines),
+            "of memory when parsed, and the limit is 512 MiB",
+        ),
+        (
+            "rows.csv",
+            packed_text(CSV, "a\n", lines / 2),
+            "of memory when parsed, and the limit is 512 MiB",
+        ),
+        (
+            "t_lat.1.log",
+            packed_text("", LOG, lines / LOG.len()),
+            "t_lat.1.log",
+        ),
+    ];
+    for (name, bytes, part) in inputs {
+        assert!(bytes.len() < 400 << 10, "{name}: {}", bytes.len());
+        std::fs::write(place.0.join(name), bytes).unwrap();
+        let output = bounded(&place, &["import", name, "--out", "imported"]);
+        assert!(
+            matches!(output.status.code(), Some(0..=2)) && said(&output).contains(part),
+            "{name}: {output:?}"
+        );
+    }
+}
+
+#[test]
+fn many_files_of_the_allowed_length_do_not_add_up() {
+    let place = Place::new("hostile-many");
+    let names: Vec<String> = (0..12)
+        .map(|number| format!("t_lat.{number}.log"))
+        .collect();
+    let log = packed_text("", "0,1,0,0\n", (31 << 20) / 8);
+    let unpacked = packed(AWR, b'\n', 31 << 20);
+    for (bytes, count, part) in [
+        (&log, 4, "lines together, and the limit is 8000000"),
+        (
+            &unpacked,
+            12,
+            "together more than on disk, and the limit is 256 MiB",
+        ),
+    ] {
+        for name in &names[..count] {
+            std::fs::write(place.0.join(name), bytes).unwrap();
+        }
+        let files = names[..count].iter().map(String::as_str);
+        let words: Vec<&str> = ["import", "--out", "imported"]
+            .into_iter()
+            .chain(files)
+            .collect();
+        let output = bounded(&place, &words);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(said(&output).contains(part), "{output:?}");
+    }
+}
+
 #[test]
 fn many_devices_of_iostat_are_each_read() {
     const DEVICES: usize = 20_000;

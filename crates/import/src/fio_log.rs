@@ -7,6 +7,7 @@
 //!
 //! Series have steps of at least a second, because logs of several processes have no common times.
 
+use super::limits::LOG_LINES_MAX;
 use super::source::{Source, damaged, file_name, refuse_empty, shortened};
 use rigel_model::record::Imported;
 use rigel_model::record::imported::{Counted, Figures, ImportedSeries};
@@ -142,7 +143,19 @@ fn fields(line: &str) -> Option<([u64; 5], usize)> {
 /// A name does not say what is counted, or a line is damaged.
 pub fn read(sources: &[Source]) -> Result<Vec<Imported>, Error> {
     let mut runs: Vec<LogRun> = Vec::new();
+    let mut lines = 0;
     for source in sources {
+        lines += source.text.bytes().filter(|byte| *byte == b'\n').count();
+        if lines > LOG_LINES_MAX {
+            return Err(Error::usage(
+                format!(
+                    "'{}' and the logs before it have {lines} lines together, and the limit is \
+                     {LOG_LINES_MAX}",
+                    file_name(source.name)
+                ),
+                "log averages, with fio's log_avg_msec, or import fewer at once",
+            ));
+        }
         let (kind, prefix) = kind(source.name).ok_or_else(|| {
             Error::failed(
                 format!(
@@ -176,23 +189,7 @@ impl LogRun {
             );
         }
         let is_averaged = rows.iter().all(|row| row.bytes == 0);
-        let mut parts: Vec<Vec<LogRow>> = Vec::new();
-        let mut latest = None;
-        for row in rows {
-            // Lines of one process are out of order by less than a second.
-            let again = latest.is_none_or(|latest| row.time_ms + 1000 <= latest);
-            if again {
-                parts.push(Vec::new());
-            }
-            latest = Some(
-                latest
-                    .filter(|_| !again)
-                    .map_or(row.time_ms, |latest: u64| latest.max(row.time_ms)),
-            );
-            if let Some(part) = parts.last_mut() {
-                part.push(row);
-            }
-        }
+        let parts = parts(rows);
         if parts.len() > 1 {
             self.notes.push(format!(
                 "{}: its times start again {} times: each is taken as a process of its own",
@@ -213,6 +210,29 @@ impl LogRun {
             self.notes.push(note.into());
         }
     }
+}
+
+/// The rows of each process, which wrote them in order, but for less than a second.
+fn parts(mut rows: Vec<LogRow>) -> Vec<Vec<LogRow>> {
+    let mut begins = Vec::new();
+    let mut latest = 0;
+    for (index, row) in rows.iter().enumerate() {
+        if index > 0 && row.time_ms + 1000 <= latest {
+            begins.push(index);
+            latest = 0;
+        }
+        latest = latest.max(row.time_ms);
+    }
+    let mut parts: Vec<Vec<LogRow>> = begins
+        .into_iter()
+        .rev()
+        .map(|begin| rows.split_off(begin))
+        .collect();
+    if !rows.is_empty() {
+        parts.push(rows);
+    }
+    parts.reverse();
+    parts
 }
 
 /// The lines of a log, and the number of its columns. A last line that is cut short is left out.
@@ -237,7 +257,7 @@ fn rows(source: Source, notes: &mut Vec<String>) -> Result<(Vec<LogRow>, usize),
             .next()
             .is_some_and(|([_, _, third, ..], _)| third > 2)
         && known().all(|([_, value, third, fourth, _], _)| third >= value && fourth < 3);
-    let mut rows = Vec::new();
+    let mut rows = Vec::with_capacity(lines().count());
     for (at, line) in lines() {
         let row = fields(line)
             .filter(|(_, fields)| *fields == columns && columns >= 4)

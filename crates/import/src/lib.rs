@@ -97,22 +97,26 @@ impl ImportFormat {
 ///
 /// # Errors
 /// It is UTF-16, which cannot be read, or a damaged or too long compressed file.
-pub fn text(name: &str, bytes: &[u8]) -> Result<String, Error> {
-    let unpacked = unpacked(name, bytes)?;
-    let bytes = unpacked.as_deref().unwrap_or(bytes);
+pub fn text(name: &str, bytes: Vec<u8>) -> Result<String, Error> {
+    let bytes = unpacked(name, &bytes)?.unwrap_or(bytes);
     let is_wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     // In UTF-16, every other byte of ASCII text is zero.
-    if is_wide || matches!(bytes, [0, _, 0, _, ..] | [_, 0, _, 0, ..]) {
+    if is_wide || matches!(bytes[..], [0, _, 0, _, ..] | [_, 0, _, 0, ..]) {
         return Err(Error::usage(
             format!("'{name}' is UTF-16, and only UTF-8 is supported"),
             "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW",
         ));
     }
-    let text = String::from_utf8_lossy(bytes);
-    Ok(text
-        .strip_prefix('\u{feff}')
-        .map_or_else(|| text.to_string(), str::to_string))
+    // A text is not copied: it may have a gigabyte.
+    let mut text = String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len_utf8());
+    }
+    Ok(text)
 }
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The content of a file that gzip compressed; `None` for another file.
 fn unpacked(name: &str, bytes: &[u8]) -> Result<Option<Vec<u8>>, Error> {
@@ -154,6 +158,7 @@ pub fn read(
     let mut found = Vec::new();
     let (mut of_orion, mut logs): (Vec<Source>, Vec<Source>) = (Vec::new(), Vec::new());
     let mut listings = Vec::new();
+    let mut kept = limits::KeptFigures::default();
     for source in sources {
         limits::refuse_controls(*source)?;
     }
@@ -170,20 +175,32 @@ pub fn read(
             let is_html = format == ImportFormat::Awr && awr::is_html(source.text);
             limits::refuse_oversized(*source, lines_max, is_html)?;
         }
-        match format {
-            ImportFormat::Fio if !fio::is_like(source.text) => logs.push(*source),
-            ImportFormat::Fio => found.push(fio::read(*source)?),
-            ImportFormat::Iostat => found.push(iostat::read(*source)?),
-            ImportFormat::Csv => found.push(table::read(*source, columns)?),
-            ImportFormat::Orion => of_orion.push(*source),
-            ImportFormat::Listing => listings.extend(listing::read(*source, columns)?),
-            ImportFormat::Awr => {
-                for one in awr::read(*source)? {
-                    awr::join(&mut found, one);
-                }
+        let one_file = match format {
+            ImportFormat::Fio if !fio::is_like(source.text) => {
+                logs.push(*source);
+                continue;
             }
-            ImportFormat::Spool => awr::join(&mut found, spool::read(*source)?),
-            ImportFormat::CalibrateIo => found.push(calibrate_io::read(*source)?),
+            ImportFormat::Orion => {
+                of_orion.push(*source);
+                continue;
+            }
+            ImportFormat::Fio => vec![fio::read(*source)?],
+            ImportFormat::Iostat => vec![iostat::read(*source)?],
+            ImportFormat::Csv => vec![table::read(*source, columns)?],
+            ImportFormat::Listing => listing::read(*source, columns)?,
+            ImportFormat::Awr => awr::read(*source)?,
+            ImportFormat::Spool => vec![spool::read(*source)?],
+            ImportFormat::CalibrateIo => vec![calibrate_io::read(*source)?],
+        };
+        one_file.iter().try_for_each(|one| kept.add(one))?;
+        match format {
+            ImportFormat::Listing => listings.extend(one_file),
+            ImportFormat::Awr | ImportFormat::Spool => {
+                one_file
+                    .into_iter()
+                    .for_each(|one| awr::join(&mut found, one));
+            }
+            _ => found.extend(one_file),
         }
     }
     let (histograms, others): (Vec<Imported>, Vec<Imported>) = listings
@@ -194,8 +211,10 @@ pub fn read(
         awr::join(&mut found, one);
     }
     let mut found = fio_sweep::together(found);
-    found.extend(fio_log::read(&logs)?);
-    found.extend(orion::read(&of_orion)?);
+    let mut of_several = fio_log::read(&logs)?;
+    of_several.extend(orion::read(&of_orion)?);
+    of_several.iter().try_for_each(|one| kept.add(one))?;
+    found.extend(of_several);
     Ok(found)
 }
 
@@ -307,7 +326,7 @@ mod tests {
 
     #[test]
     fn encodings_are_distinguished() {
-        assert_eq!(text("f", b"\xef\xbb\xbf{}").unwrap(), "{}");
+        assert_eq!(text("f", b"\xef\xbb\xbf{}".to_vec()).unwrap(), "{}");
         for bytes in [
             &b"\xff\xfea\0"[..],
             &b"\xfe\xff\0a"[..],
@@ -315,7 +334,7 @@ mod tests {
             &b"\0t\0i"[..],
         ] {
             assert!(
-                text("f", bytes)
+                text("f", bytes.to_vec())
                     .unwrap_err()
                     .to_string()
                     .contains("'f' is UTF-16"),
@@ -327,7 +346,7 @@ mod tests {
     #[test]
     fn a_file_that_is_not_text_is_said_to_be_none() {
         let bytes = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0";
-        let text = text("program", bytes).unwrap();
+        let text = text("program", bytes.to_vec()).unwrap();
         let source = Source {
             name: "program",
             text: &text,

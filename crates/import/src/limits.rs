@@ -5,7 +5,9 @@
 
 use super::ruler::Ruler;
 use super::source::Source;
+use rigel_model::record::Imported;
 use rigel_model::{Bytes, Error, MIB, drives_a_terminal};
+use std::io::{self, Write};
 
 /// Maximum length of a compressed file when uncompressed, and of a report of a database, whether it
 /// was compressed or not. An AWR report of a large system has 5 MiB.
@@ -24,16 +26,94 @@ pub(super) const REPORT_LINES_MAX: usize = 500_000;
 pub(super) const LISTING_LINES_MAX: usize = 100_000;
 
 /// Maximum number of figures of a file of iostat. Each takes some hundred bytes until the report is
-/// written; 20 devices over two days, every 10 s, have as many.
-pub(super) const FIGURES_MAX: usize = 4_000_000;
+/// written; 20 devices over a day, every 10 s, have as many.
+pub(super) const FIGURES_MAX: usize = 2_000_000;
 
 /// Maximum number of devices of a file of iostat. A large host has some thousand.
 pub(super) const DEVICES_MAX: usize = 50_000;
 
-/// Maximum memory of a JSON text when parsed. fio's json+ of a hundred jobs takes 100 MiB.
-const JSON_MAX: Bytes = Bytes(512 * MIB);
+/// Maximum memory of one text when parsed, as JSON or as the rows of a table. fio's json+ of a hundred
+/// jobs takes 100 MiB.
+const PARSED_MAX: Bytes = Bytes(512 * MIB);
 
-/// Refuses a JSON text that would take more memory than [`JSON_MAX`] when parsed: objects of a few
+/// Maximum number of cells of a report's tables. The largest reports have some hundred thousand.
+const CELLS_MAX: usize = 2_000_000;
+
+/// Maximum number of lines of all logs of fio together, whose rows are kept until the last is read.
+pub(super) const LOG_LINES_MAX: usize = 8_000_000;
+
+/// Maximum length of what all files of an import say, as the journal has it. The figures of iostat
+/// that are allowed have some 150 MiB.
+const KEPT_MAX: Bytes = Bytes(200 * MIB);
+
+/// The length of what was read so far.
+#[derive(Debug, Default)]
+pub(super) struct KeptFigures(Bytes);
+
+impl KeptFigures {
+    /// Counts what one more file says.
+    ///
+    /// # Errors
+    /// All files together say too much; the error names this one, the value and the limit.
+    pub(super) fn add(&mut self, found: &Imported) -> Result<(), Error> {
+        serde_json::to_writer(&mut *self, found).expect("figures are written as JSON");
+        if self.0 <= KEPT_MAX {
+            return Ok(());
+        }
+        let last = found.sources.last().map_or("", String::as_str);
+        Err(Error::usage(
+            format!(
+                "'{last}' and the files before it have figures of {} together, and the limit is \
+                 {KEPT_MAX}",
+                self.0
+            ),
+            IN_PARTS,
+        ))
+    }
+}
+
+impl Write for KeptFigures {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+const IN_PARTS: &str = "import fewer at once: `rigel compare` takes several runs";
+
+/// Refuses the text of a table that would take more memory than [`PARSED_MAX`] when parsed: a comma
+/// begins a cell.
+pub(super) fn refuse_large_table(source: Source) -> Result<(), Error> {
+    // A row is also looked up by its time and by its cells.
+    const ROW: u64 = 160;
+    const CELL: u64 = 56;
+    let bytes = source.text.bytes().map(|byte| match byte {
+        b'\n' => ROW + CELL,
+        b',' | b';' | b'\t' => CELL,
+        _ => 0,
+    });
+    refuse_above_parsed_max(source, bytes.sum(), "give files of fewer lines each")
+}
+
+fn refuse_above_parsed_max(source: Source, bytes: u64, hint: &str) -> Result<(), Error> {
+    let bytes = Bytes(bytes);
+    if bytes <= PARSED_MAX {
+        return Ok(());
+    }
+    Err(Error::usage(
+        format!(
+            "'{}' would take about {bytes} of memory when parsed, and the limit is {PARSED_MAX}",
+            source.name
+        ),
+        hint,
+    ))
+}
+
+/// Refuses a JSON text that would take more memory than [`PARSED_MAX`] when parsed: objects of a few
 /// bytes take hundreds.
 ///
 /// # Errors
@@ -58,17 +138,7 @@ pub(super) fn refuse_large_json(source: Source) -> Result<(), Error> {
         };
         is_inside = byte == b'"';
     }
-    let bytes = Bytes(bytes);
-    if bytes <= JSON_MAX {
-        return Ok(());
-    }
-    Err(Error::usage(
-        format!(
-            "'{}' would take about {bytes} of memory when parsed, and the limit is {JSON_MAX}",
-            source.name
-        ),
-        "give files of fewer jobs or reports each",
-    ))
+    refuse_above_parsed_max(source, bytes, "give files of fewer jobs or reports each")
 }
 
 /// Refuses a text that consists largely of control characters, each of which takes several bytes
@@ -112,9 +182,19 @@ pub(super) fn refuse_oversized(
             "'{name}' has {length}, and the limit of a report is {REPORT_MAX}"
         ));
     }
+    let refuse_many = |cells: usize| {
+        if cells <= CELLS_MAX {
+            return Ok(());
+        }
+        refused(format!(
+            "'{name}' has tables of more than {CELLS_MAX} cells, the limit of a report"
+        ))
+    };
     if is_html {
-        return Ok(());
+        return refuse_many(tags_of_cells(text));
     }
+    // The columns of the ruler above a line, and the cells that lines may have at most.
+    let (mut columns, mut cells) = (0, 0);
     for (at, line) in text.lines().enumerate() {
         let number = at + 1;
         if number > lines_max {
@@ -128,23 +208,41 @@ pub(super) fn refuse_oversized(
                 "'{name}' line {number} has {length}, and the limit of a line is {LINE_MAX}"
             ));
         }
-        // A ruler of so many columns is longer than this.
-        if line.len() > COLUMNS_MAX
-            && let Some(columns) = Ruler::of(line).map(|ruler| ruler.widths().len())
-            && columns > COLUMNS_MAX
-        {
-            return refused(format!(
-                "'{name}' line {number} is a ruler of {columns} columns, and the limit is \
-                 {COLUMNS_MAX}"
-            ));
+        if let Some(ruler) = Ruler::of(line) {
+            columns = ruler.len();
+            if columns > COLUMNS_MAX {
+                return refused(format!(
+                    "'{name}' line {number} is a ruler of {columns} columns, and the limit is \
+                     {COLUMNS_MAX}"
+                ));
+            }
         }
+        // A column has a dash and a blank at least, and a tab is up to eight blanks.
+        let width = line.len() + 7 * line.bytes().filter(|byte| *byte == b'\t').count();
+        cells += columns.min(width / 2 + 1);
     }
-    Ok(())
+    refuse_many(cells)
+}
+
+/// Number of tags in HTML that begin a cell or a row.
+fn tags_of_cells(text: &str) -> usize {
+    text.as_bytes()
+        .windows(3)
+        .filter(|tag| {
+            tag[0] == b'<'
+                && tag[1].eq_ignore_ascii_case(&b't')
+                && matches!(tag[2].to_ascii_lowercase(), b'd' | b'h' | b'r')
+        })
+        .count()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ImportFormat, read, table::Columns, text};
+    use super::super::{
+        ImportFormat, read,
+        table::{self, Columns},
+        text,
+    };
     use super::*;
     use flate2::{Compression, write::GzEncoder};
     use std::io::Write;
@@ -219,7 +317,7 @@ mod tests {
         let head = "2026-11-21T10:00:11+0000\nDevice r/s %util\n";
         let rows = "d 1 1\n".repeat(FIGURES_MAX / 2 + 1);
         let told = refusal(&format!("{head}{rows}"), None);
-        assert!(told.contains("has more than 4000000 figures"), "{told}");
+        assert!(told.contains("has more than 2000000 figures"), "{told}");
         let rows: Vec<String> = (0..=DEVICES_MAX)
             .map(|device| format!("d{device} 1 1\n"))
             .collect();
@@ -229,11 +327,31 @@ mod tests {
     }
 
     #[test]
+    fn figures_of_all_files_have_one_limit() {
+        let rows = "2026-01-01 00:00:00,5\n".repeat(100_000);
+        let source = Source {
+            name: "f",
+            text: &format!("time,v\n{rows}"),
+        };
+        let found = table::read(source, &Columns::default()).unwrap();
+        let mut kept = KeptFigures::default();
+        let refused = (1..100).find_map(|number| kept.add(&found).err().map(|why| (number, why)));
+        let (number, why) = refused.unwrap();
+        assert!(number > 10, "{number} files");
+        let why = why.to_string();
+        assert!(
+            why.starts_with("'f' and the files before it have figures of 2"),
+            "{why}"
+        );
+        assert!(why.contains("and the limit is 200 MiB"), "{why}");
+    }
+
+    #[test]
     fn a_compressed_file_stops_at_the_limit() {
         let mut packed = GzEncoder::new(Vec::new(), Compression::best());
         let zeros = vec![b'\n'; 1 << 20];
         (0..33).for_each(|_| packed.write_all(&zeros).unwrap());
-        let told = text("f.gz", &packed.finish().unwrap())
+        let told = text("f.gz", packed.finish().unwrap())
             .unwrap_err()
             .to_string();
         assert!(

@@ -66,3 +66,12 @@ pub(super) fn shortened(text: &str) -> String {
 pub(super) fn file_name(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
+
+/// The first `bytes` of a text, or fewer where a character would be cut.
+pub(super) fn beginning(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len()))
+        .rev()
+        .find(|end| text.is_char_boundary(*end))
+        .unwrap_or(0);
+    &text[..end]
+}

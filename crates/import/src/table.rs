@@ -1,7 +1,8 @@
 //! Plain csv: lines with a time and values, such as figures extracted from AWR with SQL.
 
+use super::limits::refuse_large_table;
 use super::samples::{Remarks, impossible, put_in_order};
-use super::source::{Source, damaged, number, refuse_empty, shortened};
+use super::source::{Source, beginning, damaged, number, refuse_empty, shortened};
 use super::time::{self, Order, moment};
 use csv::{Position, StringRecord};
 use rigel_model::record::Imported;
@@ -201,9 +202,16 @@ fn field(raw: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
+/// As much of a text as shows whether it is a table. It may be no table and have one line of millions
+/// of commas.
+fn top(text: &str) -> &str {
+    const BYTES: usize = 1 << 20;
+    beginning(text, BYTES)
+}
+
 /// True if `text` contains lines with a time and a number.
 pub fn is_like(text: &str, columns: &Columns) -> bool {
-    let Some(mut rows) = CsvRows::of(text) else {
+    let Some(mut rows) = CsvRows::of(top(text)) else {
         return false;
     };
     let top: Vec<CsvRow> = rows.by_ref().take(TOP_ROWS).collect();
@@ -220,7 +228,7 @@ pub fn why_not(text: &str) -> String {
         .find(|line| !line.is_empty())
         .unwrap_or_default();
     let first = format!("its first line is '{}'", shortened(first));
-    let Some(mut table) = CsvRows::of(text) else {
+    let Some(mut table) = CsvRows::of(top(text)) else {
         return first;
     };
     // If there is more than one line, the first is a header.
@@ -271,6 +279,7 @@ struct CsvColumns {
 /// # Errors
 /// A column is missing, or a line does not match the others.
 pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
+    refuse_large_table(source)?;
     let name = source.name;
     let mut table = CsvRows::of(source.text).ok_or_else(|| {
         Error::failed(

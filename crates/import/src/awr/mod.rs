@@ -18,7 +18,7 @@ mod parts;
 mod text;
 
 use super::ruler::{expanded_text, unclear};
-use super::source::{Source, file_name};
+use super::source::{Source, beginning, file_name};
 use crate::limits::REPORT_MAX;
 use grid::Grid;
 use kinds::{Told, WORDS};
@@ -45,14 +45,6 @@ const PARTS_MAX: usize = 1000;
 /// True if the text is a report of an Oracle database, or of a kind that is refused by name.
 pub(super) fn is_like(text: &str) -> bool {
     told(text).is_some()
-}
-
-fn beginning(text: &str, bytes: usize) -> &str {
-    let end = (0..=bytes.min(text.len()))
-        .rev()
-        .find(|end| text.is_char_boundary(*end))
-        .unwrap_or(0);
-    &text[..end]
 }
 
 /// True if tags of HTML are near the text's beginning.
