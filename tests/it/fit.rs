@@ -10,7 +10,9 @@ use rigel_device::engine::Engine;
 use rigel_device::engine::sim::Sim;
 use rigel_model::record::visits::joined;
 use rigel_model::record::{PointRecord, RankLines};
-use rigel_model::{Demand, DemandAt, DemandInterval, DemandKind, DemandStream, Nanos, Ratio};
+use rigel_model::{
+    Demand, DemandAt, DemandInterval, DemandKind, DemandStream, FindingName, Nanos, Ratio,
+};
 use rigel_verbs::calibrate::CalibrateRequest;
 use rigel_verbs::fit::FitRequest;
 use rigel_verbs::fit::FitResult;
@@ -250,4 +252,47 @@ fn a_calibration_and_a_fit_of_one_demand_never_contradict_each_other() {
         }
     }
     assert!(yes >= 3 && no >= 2, "{yes} times yes, {no} times no");
+}
+
+#[test]
+fn storage_that_stalls_is_judged_by_its_stalls_and_they_are_named() {
+    let mut asked = request(
+        vec![stream(DemandKind::RandomReads, 1000.0, 8192.0)],
+        &["random reads p99<10ms"],
+    );
+    asked.highest = 2.0;
+    let fitted = |spec: &str| fitted(spec, &asked, 11).0;
+    let stalls = |found: &FitResult| {
+        let of_stalls = |finding: &&rigel_model::Finding| finding.is(FindingName::Stall);
+        let all: Vec<String> = found
+            .findings
+            .iter()
+            .filter(of_stalls)
+            .map(|finding| finding.what.clone())
+            .collect();
+        all.concat()
+    };
+    let steady = fitted("8,200us,fixed");
+    assert_eq!((steady.held, stalls(&steady).as_str()), (Some(2.0), ""));
+    // A tenth of the reads meet a stall, so p99 is most of a second at any rate.
+    let long = fitted("8,200us,fixed,stall=1s/10s");
+    assert_eq!(
+        (long.held, long.verdict),
+        (None, BoundVerdict::Broken),
+        "{}",
+        said(&long)
+    );
+    assert!(
+        stalls(&long).contains("all I/O stalled"),
+        "{:?}",
+        long.findings
+    );
+    // One read in 200 meets a stall: p99 is kept, and the stall is told all the same.
+    let short = fitted("8,200us,fixed,stall=20ms/4s");
+    assert_eq!(short.held, Some(2.0), "{}", said(&short));
+    assert!(
+        stalls(&short).contains("times the p99 there"),
+        "{:?}",
+        short.findings
+    );
 }

@@ -48,6 +48,30 @@ fn a_volume_that_lies_in_a_cache_whole_is_warned_of_in_the_conclusion() {
 }
 
 #[test]
+fn a_fit_on_a_volume_that_lies_in_a_cache_whole_is_warned_of_in_the_conclusion() {
+    const DAY: &str = include_str!("../../docs/examples/cloud-day.csv");
+    let place = Place::new("unseen-fit");
+    std::fs::write(place.0.join("day.csv"), DAY).unwrap();
+    for (name, cache, is_warned) in [("cached", ",cache=8GiB@20us", true), ("bare", "", false)] {
+        let target = format!("sim:8,200us,fixed{cache},size=64MiB");
+        let line = format!(
+            "fit day.csv {target} --multiples 1..2 --seed 1 --out {name} --no-progress --json"
+        );
+        let run = rigel(&place, &line).output().unwrap();
+        assert!(run.status.success(), "{run:?}");
+        let report: Value = serde_json::from_slice(&run.stdout).expect("one document on stdout");
+        let conclusion = report["conclusion"]["sentence"].as_str().unwrap();
+        let said = "half of the random reads at 1 × take";
+        assert_eq!(conclusion.contains(said), is_warned, "{conclusion}");
+        assert_eq!(
+            names(&report).contains(&"cache-suspected"),
+            is_warned,
+            "{report}"
+        );
+    }
+}
+
+#[test]
 fn a_cache_that_holds_most_of_the_volume_is_found_by_reading_parts_again() {
     let place = Place::new("unseen-most");
     // Three quarters of it fit. Half of the reads come from the cache everywhere, so the medians of

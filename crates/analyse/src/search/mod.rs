@@ -11,3 +11,4 @@ pub mod reread;
 pub mod run_checks;
 pub mod shape;
 pub mod sustained;
+pub mod unseen;

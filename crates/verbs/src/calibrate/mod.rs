@@ -7,7 +7,6 @@ mod plan;
 mod precondition;
 mod request;
 mod reread;
-mod unseen;
 
 use crate::subject::of_points;
 use crate::verb::incomplete;
@@ -18,12 +17,13 @@ use rigel_analyse::compare::difference::Figure;
 use rigel_analyse::compare::subject::{Scope, Subject, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::search::calibration::{Calibration, calibration};
+use rigel_analyse::search::unseen;
+pub use rigel_analyse::search::unseen::suspect_below;
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Finding, FindingName, Mix, Pattern};
 use rigel_report::data::Reported;
 use rigel_report::document::{Document, Section};
 use serde_json::{Value, json};
-pub use unseen::suspect_below;
 
 impl CalibrateRequest {
     /// The results of a run.

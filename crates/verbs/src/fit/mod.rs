@@ -17,8 +17,10 @@ pub use result::{FitResult, HostStream, TriedMultiple, TriedStream};
 use rigel_analyse::PointSummary;
 use rigel_analyse::compare::subject::{Scope, Subject, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
-use rigel_model::Finding;
+use rigel_analyse::figures::quantity::multiple;
+use rigel_analyse::search::unseen;
 use rigel_model::record::journal::{Header, Run};
+use rigel_model::{DemandKind, Finding, Target};
 use rigel_report::data::Reported;
 use rigel_report::document::{Document, Section};
 use serde_json::{Value, json};
@@ -27,11 +29,33 @@ impl FitRequest {
     /// The results of a run.
     pub fn results(&self, run: &Run) -> FitResult {
         let mut found = result::fit(&run.joined(), &run.ranks, self);
+        // After what speaks against the demand, this one is about every figure.
+        let place = self.findings.len();
+        let suspected = cache_suspected(&run.header, &found);
+        found.findings.splice(place..place, suspected);
         if let Some(finding) = incomplete(self, run, &found.points) {
             found.findings.insert(0, finding);
         }
         found
     }
+}
+
+/// Suspects a cache below the target by the random reads at the lowest multiple. A database has caches
+/// of its own.
+fn cache_suspected(header: &Header, found: &FitResult) -> Option<Finding> {
+    if matches!(header.target, Target::Sql(_)) {
+        return None;
+    }
+    let lowest = found.multiples.first()?.multiple;
+    let is_lowest = |point: &&PointSummary| {
+        let multiple = point.coordinates.multiple();
+        multiple.is_some_and(|multiple| result::is_same(multiple, lowest))
+    };
+    let point = found.points.iter().find(is_lowest)?;
+    let name = DemandKind::RandomReads.words();
+    let class = point.classes.iter().find(|class| class.name == name)?;
+    let reads = format!("{name} at {} ×", multiple(lowest));
+    unseen::suspected_by(header, class.latency?.p50_us, &reads, None)
 }
 
 impl Verb for FitRequest {

@@ -3,9 +3,9 @@
 //!
 //! Input: the facts about the target, the records of all visits, and the result. Output: findings.
 
-use rigel_analyse::figures::quantity::time;
-use rigel_analyse::search::calibration::Calibration;
-use rigel_analyse::search::reread::RereadTest;
+use crate::figures::quantity::time;
+use crate::search::calibration::Calibration;
+use crate::search::reread::RereadTest;
 use rigel_model::record::journal::Header;
 use rigel_model::record::{KindRecord, PointRecord, StreamRecord};
 use rigel_model::{
@@ -41,7 +41,7 @@ const CREDIT_MINUTES: f64 = 30.0;
 const PRECONDITIONED_TIMES: f64 = 2.0;
 
 /// Findings about what the run cannot have seen; `visits` are the records as they were measured.
-pub(super) fn unseen(header: &Header, visits: &[PointRecord], found: &Calibration) -> Vec<Finding> {
+pub fn unseen(header: &Header, visits: &[PointRecord], found: &Calibration) -> Vec<Finding> {
     cache_suspected(header, found)
         .into_iter()
         .chain(not_preconditioned(header, visits))
@@ -171,13 +171,26 @@ fn cache_suspected(header: &Header, found: &Calibration) -> Option<Finding> {
     if found.cache.cache_at_least.is_some() {
         return None;
     }
-    let p50_us = low.p50_us.value;
+    suspected_by(
+        header,
+        low.p50_us.value,
+        "reads at depth 1",
+        found.cache.reread,
+    )
+}
+
+/// The suspicion where half of `reads` take `p50_us` or less, and what reading parts again showed.
+pub fn suspected_by(
+    header: &Header,
+    p50_us: f64,
+    reads: &str,
+    reread: Option<RereadTest>,
+) -> Option<Finding> {
     let (_, why) = suspicions(&header.target, &header.facts, header.host.memory)
         .into_iter()
         .find(|(below_us, _)| p50_us < *below_us)?;
     let hint = "measure a target several times as large as any cache below: a larger \
                 --scratch-size (`df -h` shows what is free), or an existing large file or device";
-    let reread = found.cache.reread;
     if let Some(test) = reread.filter(|test| test.is_cached == Some(true)) {
         return Some(Finding::warning(
             FindingName::Cache,
@@ -212,7 +225,7 @@ fn cache_suspected(header: &Header, found: &Calibration) -> Option<Finding> {
         FindingName::CacheSuspected,
         format!(
             "the figures may come from a cache that holds all of the target, {}: half of the \
-             reads at depth 1 take {} or less, and {why}{tested}",
+             {reads} take {} or less, and {why}{tested}",
             header.facts.usable,
             time(p50_us)
         ),
@@ -314,8 +327,8 @@ fn written_bytes(visit: &PointRecord) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rigel_analyse::examples::{calibration as example, header};
-    use rigel_analyse::{AtLoad, Estimate};
+    use crate::examples::{calibration as example, header};
+    use crate::{AtLoad, Estimate};
     use rigel_model::record::{Coverage, End, KindRecord, Window};
     use rigel_model::{Coordinates, Nanos};
 
