@@ -240,7 +240,7 @@ fn resume(
         .iter()
         .map(|url| {
             let access = database::access_again(std::slice::from_ref(url), password)?;
-            let status = rights::without(|| ServerStatus::connect(&access))?;
+            let status = rights::in_thread_that_connects(|| ServerStatus::connect(&access))?;
             Ok((url.clone(), access, status))
         })
         .collect::<Result<Vec<WatchedServer>, Error>>()?;
@@ -367,7 +367,7 @@ impl WatchArgs {
         for url in urls {
             let url = url.to_string_lossy().into_owned();
             let access = database::access(&[url], &self.password)?;
-            let status = rights::without(|| ServerStatus::connect(&access))?;
+            let status = rights::in_thread_that_connects(|| ServerStatus::connect(&access))?;
             let name = access.servers[0].to_string();
             if servers.iter().any(|(known, ..)| *known == name) {
                 return Err(Error::usage(

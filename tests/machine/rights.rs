@@ -152,3 +152,60 @@ fn a_watch_keeps_the_rights_to_trace_unused_and_no_others() {
         },
     );
 }
+
+/// Options of the tracefs of this machine, which all mounts of it share, until it is dropped.
+struct TracefsOptions;
+
+impl TracefsOptions {
+    fn set(options: &str) -> Result<Self, Missing> {
+        const MOUNT: &str = "[ -e /sys/kernel/tracing/events ] || \
+                             mount -t tracefs none /sys/kernel/tracing; \
+                             mount -o remount,\"$1\" /sys/kernel/tracing";
+        let mut command = Command::new("unshare");
+        let output = output(command.args(["--mount", "sh", "-c", MOUNT, "sh", options]))?;
+        if output.status.success() {
+            Ok(Self)
+        } else {
+            let why = String::from_utf8_lossy(&output.stderr);
+            Err(Missing(format!("tracefs with other options: {why}")))
+        }
+    }
+}
+
+impl Drop for TracefsOptions {
+    fn drop(&mut self) {
+        let _ = Self::set("gid=0,mode=700").map(std::mem::forget);
+    }
+}
+
+#[test]
+fn a_group_traces_with_the_rights_and_the_mount_that_the_documents_advise() {
+    let name = "a_group_traces_with_the_rights_and_the_mount_that_the_documents_advise";
+    test(name, || {
+        const NOBODY: &str = "gid=65534,mode=750";
+        let place = Place::new("rights-group");
+        let program = Path::new(env!("CARGO_BIN_EXE_rigel"));
+        let copy = with_rights(&place, program, "cap_perfmon,cap_bpf+p")?;
+        std::fs::set_permissions(&place.0, PermissionsExt::from_mode(0o777)).unwrap();
+        let documented = include_str!("../../docs/methods/watch.md");
+        assert!(documented.contains("setcap cap_perfmon,cap_bpf+p "));
+        assert!(documented.contains(",mode=750 /sys/kernel/tracing"));
+        let _options = TracefsOptions::set(NOBODY)?;
+        let out = place.0.join("run");
+        let mut command = as_nobody(&place, &copy);
+        command
+            .args(["watch", ".", "--every", "1s", "--no-progress", "--out"])
+            .arg(&out)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let child = Watch(command.spawn().unwrap());
+        let journal = out.join("journal.jsonl");
+        wait_until("the watch has an interval", || {
+            std::fs::read_to_string(&journal).is_ok_and(|text| text.lines().count() > 1)
+        });
+        drop(child);
+        let text = std::fs::read_to_string(&journal).unwrap();
+        assert!(!text.contains("not-traced"), "{text}");
+        Ok(())
+    });
+}

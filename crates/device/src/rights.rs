@@ -20,6 +20,9 @@ const TRACING: CapabilitySet = CapabilitySet::PERFMON.union(CapabilitySet::BPF);
 /// What the layout of the events needs, which tracefs shows to root only by default.
 const LAYOUTS: CapabilitySet = CapabilitySet::DAC_READ_SEARCH;
 
+/// What a server's socket in a directory of another user needs, for root too.
+const CONNECTING: CapabilitySet = CapabilitySet::DAC_OVERRIDE;
+
 /// What rings of CPUs that come online later need, if they are larger than an ordinary user's may
 /// be. No program file is advised to bring it.
 const LARGE_RINGS: CapabilitySet = CapabilitySet::IPC_LOCK;
@@ -79,21 +82,14 @@ pub fn give_up_all() -> Result<(), Error> {
 }
 
 /// Gives up all rights of the calling thread but the one to reach a server's socket in a directory of
-/// another user, which a connection that is made again needs.
+/// another user, which a connection that is made again needs. It is used by [`to_connect`] alone.
 ///
 /// # Errors
 /// The kernel refuses.
 pub fn keep_that_to_connect() -> Result<(), Error> {
-    let keep = || {
-        let kept = capabilities(None)?.permitted & CapabilitySet::DAC_OVERRIDE;
-        set(CapabilitySets {
-            effective: kept,
-            permitted: kept,
-            inheritable: CapabilitySet::empty(),
-        })?;
-        Ok(set_no_new_privs(true)?)
-    };
-    keep().map_err(|error: io::Error| refused(&error))
+    keep_unused(CONNECTING)
+        .and_then(|()| Ok(set_no_new_privs(true)?))
+        .map_err(|error| refused(&error))
 }
 
 /// Makes a call in a thread with no other right than to connect, such as one that reads what a server
@@ -104,7 +100,7 @@ pub fn keep_that_to_connect() -> Result<(), Error> {
 ///
 /// # Panics
 /// If the call does.
-pub fn without<Answer: Send>(
+pub fn in_thread_that_connects<Answer: Send>(
     call: impl FnOnce() -> Result<Answer, Error> + Send,
 ) -> Result<Answer, Error> {
     std::thread::scope(|scope| {
@@ -113,6 +109,12 @@ pub fn without<Answer: Send>(
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Makes a call with the right to reach sockets and files in directories of other users, as far as
+/// this thread may have it.
+pub fn to_connect<Answer>(call: impl FnOnce() -> Answer) -> Answer {
+    with(CONNECTING, call)
 }
 
 /// Makes a call with the rights to trace, as far as this thread may have them.
@@ -225,12 +227,18 @@ mod tests {
     }
 
     #[test]
-    fn a_call_keeps_only_the_right_to_connect_and_the_caller_its_own() {
+    fn a_thread_that_connects_uses_its_right_for_that_call_only() {
         let before = sets();
-        let inside = without(|| Ok(sets().permitted)).unwrap();
-        assert_eq!(inside, before.permitted & CapabilitySet::DAC_OVERRIDE);
+        let of_thread = in_thread_that_connects(|| {
+            let kept = sets();
+            let connecting = to_connect(|| sets().effective);
+            assert_eq!(sets(), kept);
+            Ok((kept.permitted, kept.effective, connecting))
+        });
+        let kept = before.permitted & CapabilitySet::DAC_OVERRIDE;
+        assert_eq!(of_thread.unwrap(), (kept, CapabilitySet::empty(), kept));
         assert_eq!(sets(), before);
-        let failed = without(|| Err::<(), _>(Error::failed("it failed", "")));
+        let failed = in_thread_that_connects(|| Err::<(), _>(Error::failed("it failed", "")));
         assert_eq!(failed.unwrap_err().what(), "it failed");
     }
 }

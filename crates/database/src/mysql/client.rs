@@ -8,7 +8,7 @@ use crate::tables;
 use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{Conn, DriverError, OptsBuilder, SslOpts};
-use rigel_device::bounded;
+use rigel_device::{bounded, rights};
 use rigel_model::{Error, Nanos};
 use std::io;
 use std::time::Duration;
@@ -100,9 +100,11 @@ fn log_in(
 ) -> Result<Conn, mysql::Error> {
     let options = options(access, address, database);
     let secured = options.clone().ssl_opts(tls(address));
-    let mut connection = match Conn::new(secured) {
+    // The client opens the socket, reads certificates and logs in by one call.
+    let connected = |options: OptsBuilder| rights::to_connect(|| Conn::new(options));
+    let mut connection = match connected(secured) {
         Err(error) if is_without_tls(&error) && access.tls(address) == Tls::Prefer => {
-            Conn::new(options)?
+            connected(options)?
         }
         other => other?,
     };

@@ -6,6 +6,7 @@
 use super::protocol::{self, PostgresClient, PostgresError};
 use crate::access::{self, Access, Address, Tls};
 use crate::tls;
+use rigel_device::rights;
 use rigel_model::{Error, ReadWay};
 
 /// Columns of a row besides its key.
@@ -40,7 +41,7 @@ pub(crate) fn connect(access: &Access, address: &Address) -> Result<PostgresClie
     let tls = if is_plain {
         None
     } else {
-        Some(tls::config(address)?)
+        Some(rights::to_connect(|| tls::config(address))?)
     };
     protocol::connect(access, address, tls)
         .map_err(|error| not_connected(address, access.password(address).is_some(), &error))

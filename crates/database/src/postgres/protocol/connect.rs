@@ -8,6 +8,7 @@ use super::outbox;
 use super::socket::{PostgresLocal, PostgresSocket, is_late, limit};
 use crate::access::{Access, Address, Secret, Tls};
 use rigel_device::bounded::{self, BoundedWait};
+use rigel_device::rights;
 use rigel_model::Nanos;
 use rustix::net::sockopt;
 use rustls::pki_types::ServerName;
@@ -34,7 +35,9 @@ pub(crate) fn connect(
 ) -> Result<PostgresClient, PostgresError> {
     let (socket, login, certificate) = if address.is_socket() {
         let path = format!("{}/.s.PGSQL.{}", address.host, address.port);
-        let socket = bounded(address, move || Ok(UnixStream::connect(path)?))?;
+        let socket = bounded(address, move || {
+            Ok(rights::to_connect(|| UnixStream::connect(path))?)
+        })?;
         let socket = PostgresSocket::Local(PostgresLocal::new(socket)?);
         (socket, login(), None)
     } else {
