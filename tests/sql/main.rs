@@ -19,6 +19,7 @@ mod private;
 mod ranks;
 mod reach;
 mod servers;
+mod silent;
 mod trust;
 mod watch;
 

@@ -179,10 +179,6 @@ pub fn fullest(size: u32, done: &[PointSummary]) -> Option<LoadOfEach> {
 }
 
 /// True for the number of ranks of a run that one process measured alone.
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
 pub fn is_alone(ranks: &u32) -> bool {
     *ranks == 0
 }

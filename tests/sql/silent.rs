@@ -1,0 +1,67 @@
+//! Servers that fall silent: one signal ends the program, and it says whom it waited for.
+
+use super::common::Place;
+use super::{begun, said, signal};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+/// A server that answers the first message with `greeting`, hears one more, and then says nothing.
+/// Returns its port, and a channel that gets a word whenever it has fallen silent.
+fn silent_server(greeting: &'static [u8]) -> (u16, Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (sender, silent) = channel();
+    thread::spawn(move || {
+        let mut connections = Vec::new();
+        while let Ok((mut connection, _)) = listener.accept() {
+            let mut bytes = [0; 4096];
+            if !greeting.is_empty() {
+                let _ = connection.read(&mut bytes);
+                let _ = connection.write_all(greeting);
+                let _ = connection.read(&mut bytes);
+            }
+            connections.push(connection);
+            let _ = sender.send(());
+        }
+    });
+    (port, silent)
+}
+
+/// Starts the program on such a server and sends one SIGTERM when it is silent.
+fn one_signal_ends(verb: &str, url: &str, silent: &Receiver<()>) {
+    let place = Place::new("silent");
+    let child = begun(&place, &verb.replace("URL", url));
+    silent.recv().unwrap();
+    signal(&child, "TERM");
+    // This waits for ever if the program does.
+    let output = child.wait_with_output().unwrap();
+    let printed = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{verb}: {printed}");
+    assert!(
+        printed.contains(url.split('?').next().unwrap())
+            && printed.contains("the server did not answer for"),
+        "{verb}: {printed}"
+    );
+}
+
+#[test]
+fn one_signal_ends_a_verb_whose_postgres_server_fell_silent() {
+    // Authentication is complete; the server is ready.
+    let greeting = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
+    for verb in ["watch URL", "sql load URL --scale 1MiB", "sql drop URL"] {
+        let (port, silent) = silent_server(greeting);
+        let url = format!("postgres://ana@127.0.0.1:{port}/shop?sslmode=disable");
+        one_signal_ends(verb, &url, &silent);
+    }
+}
+
+#[test]
+fn one_signal_ends_a_verb_whose_mysql_server_does_not_log_it_in() {
+    for verb in ["watch URL", "sql load URL --scale 1MiB"] {
+        let (port, silent) = silent_server(b"");
+        let url = format!("mysql://ana@127.0.0.1:{port}/shop?sslmode=disable");
+        one_signal_ends(verb, &url, &silent);
+    }
+}
