@@ -160,7 +160,10 @@ impl Progress {
         match event {
             Event::Fill { done, of } => self.fill("filling a scratch file", *done, *of),
             Event::LookForHolders { target } => self.aside(|| {
-                output::remark(&format!("looking who has '{}' open\n", target.display()));
+                output::remark(&format!(
+                    "looking who has '{}' open\n",
+                    in_line(&target.display().to_string())
+                ));
             }),
             Event::Begin { point } => match point.coordinates {
                 Coordinates::Round { round, .. } => self.begin_number(round as usize),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// What rank 0 sends of a run that is resumed, with a target that no command line names.
 fn plan(request: &Value, target: &Value) -> Value {
     let mut plan = json!({
-        "request": request, "seed": 1, "workers": 1, "allow_holes": false,
+        "verb": "curve", "request": request, "seed": 1, "workers": 1, "allow_holes": false,
         "engine": {"name": "auto", "buffered": false}, "layout": "concat",
     });
     // As the header of a journal has it, too.
@@ -61,7 +61,7 @@ fn a_scratch_file_is_made_in_the_directory_of_the_own_command_line_alone() {
     }
     let line = "curve --resume run own --scratch-size 64MiB --keep";
     let root = FakeRoot::beside(&place, line);
-    let curve = json!({"curve": crate::secrets::curve_request()});
+    let curve = crate::secrets::curve_request();
     let target =
         json!({"scratch": {"directory": place.0.join("other"), "bytes": 64 << 20, "keep": true}});
     root.say(&plan(&curve, &target));

@@ -1,7 +1,7 @@
 //! The streams of an interval of `rigel watch`: of a disk by its requests or its counters, of a
 //! database by its counters.
 //!
-//! Input: a record. Output: [`SeenStream`]s, from which reports and the demand are made. What the
+//! Input: a record. Output: `SeenStream`s, from which reports and the demand are made. What the
 //! source does not say stays absent.
 
 use super::read_kind::reads_of;

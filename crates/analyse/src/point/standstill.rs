@@ -3,7 +3,7 @@
 //! Input: the record of a point. Output: the number of stalls, and the time that the device stood
 //! still. Everything comes from the response times of each window, so it works on every journal.
 //!
-//! An operation is slow if it took at least [`STALL_MIN`] and several times its class's median. One
+//! An operation is slow if it took at least `STALL_MIN` and several times its class's median. One
 //! slow operation is no stall: the device stood still if every slot that could have completed
 //! something waited. In a closed loop these are all outstanding operations. In an open loop they
 //! are the slots that the arrivals during the stall take.
