@@ -4,6 +4,7 @@
 //! Apart from `run`, nothing here examines the machine.
 
 use super::output;
+use super::ranks::{self, JoinArgs};
 use super::target::{self, is_url};
 use clap::Args;
 use rigel_analyse::quantity;
@@ -36,10 +37,18 @@ pub struct CheckArgs {
     /// Print the results as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    joining: JoinArgs,
 }
 
 /// Examines the targets, prints the findings, and returns the exit status.
 pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
+    args.joining.enter(false)?;
+    ranks::refuse_shared(
+        "check",
+        "each host has facts and findings of its own",
+        "start one process for each host, with --alone",
+    )?;
     if let Some(url) = args
         .targets
         .iter()
@@ -310,11 +319,14 @@ fn host_lines(look: &Preflight) -> Vec<(&'static str, String)> {
         Some(1) => "privileged users only",
         Some(_) => "forbidden",
     };
+    let quota = host.cpu_quota.map_or_else(String::new, |cpus| {
+        format!(" (control groups allow {cpus:.2})")
+    });
     let mut lines = vec![
         (
             "machine",
             format!(
-                "Linux {}, {}, {} CPUs, {} of memory",
+                "Linux {}, {}, {} CPUs{quota}, {} of memory",
                 host.kernel, host.cpu, host.cpus, host.memory
             ),
         ),
@@ -434,6 +446,7 @@ mod tests {
             kernel: "6.1.0".into(),
             cpu: "Some CPU".into(),
             cpus: 8,
+            cpu_quota: None,
             memory: Bytes(16 * GIB),
             clock_source: "tsc".into(),
             clock_read_ns: 25.4,

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use rigel_device::engine;
 use rigel_model::Error;
 use rigel_model::record::journal;
+use rigel_model::record::journal::Run;
 use rigel_report::document::{Document, Extent};
 use rigel_report::{self as report, fio, text};
 use rigel_verbs::Evaluated;
@@ -16,7 +17,8 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 printed, 1 the journal cannot be read or the file not written, 2 \
-                  wrong usage, or a report that this run does not have."
+                  wrong usage, or a report that this run does not have. A run of several ranks: as \
+                  the run ended, by its journal."
 )]
 pub(super) struct ReportArgs {
     /// Directory of the run, or its journal
@@ -78,7 +80,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
     if let Some(file) = &args.html {
         page::again(&args.document(&measured)?, &args.run, file.as_deref())?;
         args.warn_if_cut(&measured);
-        return Ok(0);
+        return Ok(as_it_ended(run));
     }
     match (&args.emit_fio, args.format()) {
         (Some(point), _) => output::raw(&fio::job(
@@ -98,7 +100,13 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
         (None, ReportFormat::Orion) => output::result(&orion::summary_again(run)?),
     }
     args.warn_if_cut(&measured);
-    Ok(0)
+    Ok(as_it_ended(run))
+}
+
+/// The status with which several ranks ended, so that a script need not trust that of a launcher; 0
+/// for other runs, and for one that goes on.
+fn as_it_ended(run: &Run) -> u8 {
+    run.ranks.ended.map_or(0, |end| end.status)
 }
 
 impl ReportArgs {

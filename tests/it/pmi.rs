@@ -179,6 +179,7 @@ fn member(host: &str) -> RankMember {
         host: host.into(),
         boot_id: host.into(),
         version: "1".into(),
+        build: "1".into(),
         arguments: "none".into(),
     }
 }

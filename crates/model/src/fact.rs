@@ -20,6 +20,9 @@ pub struct Host {
     pub cpu: String,
     /// CPUs this process may run on.
     pub cpus: u32,
+    /// CPU time per time that control groups allow, in CPUs; `None` without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_quota: Option<f64>,
     /// Main memory.
     pub memory: Bytes,
     /// The kernel's clock source: `tsc` is fast; readings of `hpet` and others cost more.

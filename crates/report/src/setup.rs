@@ -138,10 +138,13 @@ fn machine(header: &Header) -> Vec<Vec<String>> {
         "{}, {:.0} ns a reading",
         host.clock_source, host.clock_read_ns
     );
+    let quota = host.cpu_quota.map_or_else(String::new, |cpus| {
+        format!(", of which control groups allow {cpus:.2}")
+    });
     vec![
         pair("name", &host.name),
         pair("kernel", &format!("Linux {}", host.kernel)),
-        pair("CPUs", &format!("{} of {}", host.cpus, host.cpu)),
+        pair("CPUs", &format!("{} of {}{quota}", host.cpus, host.cpu)),
         pair("memory", &host.memory),
         pair("clock", &clock),
     ]

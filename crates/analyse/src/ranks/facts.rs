@@ -31,6 +31,15 @@ fn facts(of: &RankFacts) -> Vec<(&'static str, String)> {
         ("paths", of.paths.map(|paths| paths.to_string())),
         ("MTU", of.mtu.map(|mtu| mtu.to_string())),
         ("CPUs allowed", text(&of.cpu_mask)),
+        (
+            "CPU quota",
+            // Without one is known, too.
+            Some(
+                of.host
+                    .cpu_quota
+                    .map_or("none".into(), |cpus| format!("{cpus:.2}")),
+            ),
+        ),
         ("kernel", text(&of.host.kernel)),
         ("queue depth", disk.map(|disk| disk.requests.to_string())),
         ("scheduler", disk.and_then(|disk| text(&disk.scheduler))),

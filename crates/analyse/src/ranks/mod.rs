@@ -62,7 +62,6 @@ pub struct RanksResult {
     pub lost: Vec<RankLost>,
     /// The exit status of all ranks, by the journal's last line; `None` if it has none: the run goes
     /// on, or was killed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub end_status: Option<u8>,
     /// Findings about the ranks; those of their points are in the points.
     #[serde(skip)]

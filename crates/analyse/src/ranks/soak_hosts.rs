@@ -42,7 +42,6 @@ pub struct SoakHosts {
     pub lost: Vec<RankLost>,
     /// The exit status of all ranks, by the journal's last line; `None` if it has none: the soak goes
     /// on, or was killed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub end_status: Option<u8>,
 }
 

@@ -16,6 +16,7 @@ pub fn host() -> Host {
             .and_then(|text| parse_cpu(&text))
             .unwrap_or_else(|| machine(system.machine())),
         cpus: allowed,
+        cpu_quota: read("/proc/self/cgroup").and_then(|text| cpu_quota(&text, &|path| read(path))),
         memory: Bytes(
             read("/proc/meminfo")
                 .and_then(|text| parse_memory(&text))
@@ -26,6 +27,44 @@ pub fn host() -> Host {
         clock_read_ns: clock::read_cost_ns(),
         limits: limits(),
     }
+}
+
+/// The least quota of CPU time of the control groups that this process is in, in CPUs; `groups` is the
+/// text of `/proc/self/cgroup`. Source: the kernel's Documentation/admin-guide/cgroup-v2.rst, `cpu.max`,
+/// and scheduler/sched-bwc.rst for version 1.
+fn cpu_quota(groups: &str, read: &dyn Fn(&str) -> Option<String>) -> Option<f64> {
+    let quota_in = |directory: &str| -> Option<f64> {
+        let both = read(&format!("{directory}/cpu.max")).or_else(|| {
+            let quota = read(&format!("{directory}/cpu.cfs_quota_us"))?;
+            Some(format!(
+                "{} {}",
+                quota.trim(),
+                read(&format!("{directory}/cpu.cfs_period_us"))?.trim()
+            ))
+        })?;
+        let mut numbers = both.split_whitespace().map(str::parse::<f64>);
+        let (quota, period) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+        (quota > 0.0 && period > 0.0).then(|| quota / period)
+    };
+    let of_group = |line: &str| -> Option<f64> {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        let root = if controllers.is_empty() {
+            "/sys/fs/cgroup".to_string()
+        } else if controllers.split(',').any(|one| one == "cpu") {
+            format!("/sys/fs/cgroup/{controllers}")
+        } else {
+            return None;
+        };
+        // Each group above has a limit of its own.
+        let above = std::iter::successors(Some(path.trim_end_matches('/')), |path| {
+            Some(&path[..path.rfind('/')?])
+        });
+        above
+            .filter_map(|path| quota_in(&format!("{root}{path}")))
+            .reduce(f64::min)
+    };
+    groups.lines().filter_map(of_group).reduce(f64::min)
 }
 
 fn machine(name: &std::ffi::CStr) -> String {
@@ -121,6 +160,27 @@ mod tests {
         assert!(!has_lock_capability(""));
         assert!(maps_every_user("         0          0 4294967295\n"));
         assert!(!maps_every_user("         0       1000          1\n"));
+    }
+
+    #[test]
+    fn the_least_quota_of_all_groups_above_counts() {
+        let files = [
+            ("/sys/fs/cgroup/pod/one/cpu.max", "max 100000\n"),
+            ("/sys/fs/cgroup/pod/cpu.max", "150000 100000\n"),
+            ("/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "50000\n"),
+            ("/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n"),
+            ("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n"),
+            ("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"),
+        ];
+        let read = |path: &str| {
+            let file = files.iter().find(|(name, _)| *name == path);
+            file.map(|(_, text)| (*text).to_string())
+        };
+        assert_eq!(cpu_quota("0::/pod/one\n", &read), Some(1.5));
+        assert_eq!(cpu_quota("0::/other\n", &read), None);
+        let first = "5:memory:/a\n4:cpu,cpuacct:/a\n0::/\n";
+        assert_eq!(cpu_quota(first, &read), Some(0.5));
+        assert_eq!(cpu_quota("4:cpu,cpuacct:/\nx\n", &read), None);
     }
 
     #[test]

@@ -151,7 +151,7 @@ pub fn agree(ranks: &Ranks, terms: &AgreementTerms) -> Result<Agreement, Error> 
     })
 }
 
-/// Refuses ranks of another version or with other arguments.
+/// Refuses ranks of another version or build, or with other arguments.
 fn same_program(ranks: &Ranks) -> Result<(), Error> {
     let [first, others @ ..] = ranks.members() else {
         return Ok(());
@@ -162,6 +162,8 @@ fn same_program(ranks: &Ranks) -> Result<(), Error> {
                 "is rigel {}, and rank 0 is {}",
                 other.version, first.version
             )
+        } else if other.build != first.build {
+            format!("is another build of rigel {} than rank 0", first.version)
         } else if other.arguments != first.arguments {
             "has other arguments or another working directory than rank 0".into()
         } else {
