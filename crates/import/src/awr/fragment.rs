@@ -19,17 +19,21 @@ const HEADINGS: &[&str] = &[
 /// How many lines below a heading its ruler may be.
 const RULER_WITHIN: usize = 10;
 
+/// True for the heading of such a section.
+pub(super) fn is_known(heading: &str) -> bool {
+    let heading = plain(heading);
+    // `Top` also begins sentences.
+    let is_other = heading.starts_with("top ") && !heading.contains("event");
+    HEADINGS.iter().any(|known| heading.starts_with(known)) && !is_other
+}
+
 /// True if `line` is a heading, and a ruler of several columns is among `below`.
 fn is_heading(line: &str, below: &[&str]) -> bool {
-    let heading = plain(line);
-    let is_known = HEADINGS.iter().any(|known| heading.starts_with(known));
-    // `Top` also begins sentences.
-    let is_top = heading.starts_with("top ") && !heading.contains("event");
     let has_ruler = || {
         let mut near = below.iter().take(RULER_WITHIN);
         near.any(|line| Ruler::of(line.trim_end()).is_some_and(|ruler| ruler.len() > 1))
     };
-    is_known && !is_top && has_ruler()
+    is_known(line) && has_ruler()
 }
 
 /// True if the text has such a section.

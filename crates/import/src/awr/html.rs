@@ -11,6 +11,14 @@ use html5gum::{Span, Tokenizer};
 /// Maximum depth of tables in tables. Reports have none that matter.
 const DEPTH_MAX: usize = 8;
 
+/// Maximum length of a title that is no heading tag. Longer ones are sentences.
+const TITLE_BYTES: usize = 100;
+
+/// Tags within a line of text. All others end it.
+const INLINE: &[&[u8]] = &[
+    b"a", b"b", b"code", b"em", b"font", b"i", b"small", b"span", b"strong", b"u",
+];
+
 /// What the tags of a report contain.
 #[derive(Debug, Default)]
 struct Contents {
@@ -20,6 +28,10 @@ struct Contents {
     heading: String,
     /// Name of the open heading tag, and its text so far.
     in_heading: Option<(Vec<u8>, String)>,
+    /// The line of text so far that is neither in a heading nor in a cell.
+    line: String,
+    /// The last such line that is a title, if no heading and no table followed.
+    title: String,
 }
 
 #[derive(Debug, Default)]
@@ -32,11 +44,27 @@ struct OpenTable {
 
 /// The tables whose heading `wanted` accepts, in order.
 pub(super) fn tables(text: &str, wanted: &dyn Fn(&str) -> bool) -> Vec<Grid> {
+    titled_tables(text, wanted, &|_| false)
+}
+
+/// As [`tables`]; a line of text that `is_title` accepts is the heading of the next table. The tables
+/// below `Report Summary` have such lines: `<p />Load Profile<p />`.
+pub(super) fn titled_tables(
+    text: &str,
+    wanted: &dyn Fn(&str) -> bool,
+    is_title: &dyn Fn(&str) -> bool,
+) -> Vec<Grid> {
     let mut contents = Contents::default();
     let callback = |event: CallbackEvent<'_>, _: Span<()>| -> Option<()> {
         match event {
-            CallbackEvent::OpenStartTag { name } => contents.start(name, wanted),
-            CallbackEvent::EndTag { name } => contents.end(name),
+            CallbackEvent::OpenStartTag { name } => {
+                contents.end_line(name, is_title);
+                contents.start(name, wanted);
+            }
+            CallbackEvent::EndTag { name } => {
+                contents.end_line(name, is_title);
+                contents.end(name);
+            }
             CallbackEvent::String { value } => contents.text(value),
             _ => {}
         }
@@ -61,9 +89,12 @@ impl Contents {
             }
             b"table" => {
                 self.close_heading();
+                let title = std::mem::take(&mut self.title);
                 if self.open.len() < DEPTH_MAX {
                     self.open.push(OpenTable {
-                        heading: if wanted(&self.heading) {
+                        heading: if !title.is_empty() {
+                            title
+                        } else if wanted(&self.heading) {
                             self.heading.clone()
                         } else {
                             String::new()
@@ -113,12 +144,26 @@ impl Contents {
             heading.push_str(&String::from_utf8_lossy(value));
         } else if let Some(cell) = self.open.last_mut().and_then(|table| table.cell.as_mut()) {
             cell.push_str(&String::from_utf8_lossy(value));
+        } else if self.line.len() <= TITLE_BYTES {
+            self.line.push_str(&String::from_utf8_lossy(value));
+        }
+    }
+
+    /// Ends the line of text at a tag, unless the tag is part of the line.
+    fn end_line(&mut self, tag: &[u8], is_title: &dyn Fn(&str) -> bool) {
+        if INLINE.contains(&tag) {
+            return;
+        }
+        let line = words(&std::mem::take(&mut self.line));
+        if line.len() <= TITLE_BYTES && is_title(&line) {
+            self.title = line;
         }
     }
 
     fn close_heading(&mut self) {
         if let Some((_, heading)) = self.in_heading.take() {
             self.heading = words(&heading);
+            self.title.clear();
         }
     }
 
@@ -213,6 +258,39 @@ mod tests {
         ] {
             assert_eq!(read(&disfigured), read(ORDERLY), "{disfigured}");
         }
+    }
+
+    #[test]
+    fn a_line_above_a_table_may_be_its_title() {
+        let headings = |text: &str| {
+            let is_title = |line: &str| line.starts_with("Load");
+            let grids = titled_tables(text, &|heading| heading == "Summary", &is_title);
+            let headings = grids.iter().map(|grid| grid.heading.clone());
+            headings.collect::<Vec<_>>()
+        };
+        let table = "<table><tr><td>1</td></tr></table>";
+        let long = format!("Load {}", "x".repeat(TITLE_BYTES));
+        for (text, expected) in [
+            (
+                format!("<p />Load Profile<p />{table}"),
+                &["Load Profile"][..],
+            ),
+            (
+                format!("<div><b>Load</b>\nProfile<ul><li>Note</ul>{table}{table}"),
+                &["Load Profile"],
+            ),
+            (
+                format!("<h3>Summary</h3>Load Profile<p />{table}{table}"),
+                &["Load Profile", "Summary"],
+            ),
+            (format!("Load Profile<h3>Summary</h3>{table}"), &["Summary"]),
+            (format!("<p>The Load Profile</p>{table}"), &[]),
+            (format!("<p>{long}</p>{table}"), &[]),
+        ] {
+            assert_eq!(headings(&text), expected, "{text}");
+        }
+        let text = format!("<h3>Summary</h3>Load Profile<p />{table}");
+        assert_eq!(tables(&text, &|_| true)[0].heading, "Summary");
     }
 
     #[test]

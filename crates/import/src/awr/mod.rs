@@ -159,7 +159,12 @@ fn read_one(source: Source, kind: Option<Told>) -> Result<Imported, Error> {
 
 /// True if the text has sections of a report, whatever is around them.
 pub(super) fn is_fragment(text: &str) -> bool {
-    !is_html(text) && fragment::is_like(text)
+    if is_html(text) {
+        return html::titled_tables(text, &facts::is_wanted, &fragment::is_known)
+            .iter()
+            .any(|grid| !grid.rows.is_empty() && fragment::is_known(&grid.heading));
+    }
+    fragment::is_like(text)
 }
 
 /// Reads sections of a report without its first page.
@@ -169,8 +174,12 @@ fn sections(source: Source) -> Result<Imported, Error> {
         kind: ReportKind::Fragment,
         ..DatabaseReport::default()
     };
-    let text = fragment::as_sections(source.text);
-    let grids = text::tables(&text, &facts::is_wanted).grids;
+    let grids = if is_html(source.text) {
+        html::titled_tables(source.text, &facts::is_wanted, &fragment::is_known)
+    } else {
+        let text = fragment::as_sections(source.text);
+        text::tables(&text, &facts::is_wanted).grids
+    };
     facts::read(&grids, &mut report);
     // Sentences around a table are no rows of it.
     report
@@ -333,7 +342,7 @@ pub(super) fn join(found: &mut Vec<Imported>, read: Imported) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rigel_model::record::database::{Printed, WaitRow, WaitTable};
+    use rigel_model::record::database::{Printed, WaitHistogram, WaitRow, WaitTable};
 
     // Made for these tests, in the layout of 11.2.0.4: no figures of a real database.
     const TEXT: &str = include_str!("../../../../tests/imports/awr_synthetic.txt");
@@ -780,6 +789,85 @@ db file sequential read                        920,000       2,040      2   51.1
         assert!(!is_fragment("Top of the world events\n\nhello\n"));
     }
 
+    /// The section of a report from `heading` to where `end` is.
+    fn section<'a>(text: &'a str, heading: &str, end: &str) -> &'a str {
+        let from = text.find(heading).unwrap();
+        let to = text[from..].find(end).unwrap() + from;
+        &text[from..to + end.len()]
+    }
+
+    #[test]
+    fn a_pasted_section_of_html_is_that_of_the_report() {
+        let whole = one(HTML);
+        let profile = section(HTML, "Load Profile<p />", "</table>");
+        let top = section(HTML, "Top 10 Foreground Events", "</table>");
+        let histogram = section(HTML, "Wait Event Histogram</h3>", "</table>");
+        let bold = format!("<b>{}", profile.replacen("<p />", "</b>\n", 1));
+        for text in [
+            section(HTML, "<h3 class=\"awr\"><a", "</table>"),
+            profile,
+            &bold,
+            &format!("<p>We looked at it:</p>{profile}<p>Why?</p><h3>{histogram}"),
+            &format!("<html><body><h1>An article</h1><h2>A part</h2>{profile}{top}</html>"),
+        ] {
+            let report = part(text);
+            assert_eq!(report.kind, ReportKind::Fragment);
+            assert_eq!(report.load_profile, whole.load_profile, "{text}");
+            assert_eq!(report.window.elapsed_s, None);
+        }
+        let is_top = |row: &&WaitRow| row.of == WaitTable::Top;
+        assert!(part(top).waits.iter().eq(whole.waits.iter().filter(is_top)));
+        let report = part(&format!("<h3>{histogram}"));
+        let is_main = |row: &&WaitHistogram| !row.is_detail;
+        let expected = whole.histograms.iter().filter(is_main);
+        assert!(report.histograms.iter().eq(expected), "{report:?}");
+        assert!(report.notes[0].contains("part of a report: Wait Event Histogram"));
+        // Other pages have tables too.
+        for other in [
+            "<h3>Top of the world</h3><table><tr><td>1</td></tr></table>",
+            "<p>Load Profile<table></table>",
+        ] {
+            assert!(!is_fragment(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_pasted_load_profile_of_each_release_is_read() {
+        // 10g has two columns, 11.2 and later four, and other names of its rows.
+        for (text, names) in [
+            (
+                "Load Profile\n\
+                 ~~~~~~~~~~~~                            Per Second       Per Transaction\n\
+                 \x20                                  ---------------       ---------------\n\
+                 \x20                 Redo size:            730,500.12             11,836.10\n\
+                 \x20            Physical reads:              1,250.50                 20.26\n",
+                ["Redo size", "Physical reads"],
+            ),
+            (
+                "Load Profile              Per Second    Per Transaction   Per Exec   Per Call\n\
+                 ~~~~~~~~~~~~         ---------------    --------------- ---------- ----------\n\
+                 \x20      Redo size:       730,500.12          11,836.1\n\
+                 \x20 Physical reads:         1,250.50              20.3\n",
+                ["Redo size", "Physical reads"],
+            ),
+            (
+                "Load Profile                    Per Second   Per Transaction  Per Exec  Per Call\n\
+                 ~~~~~~~~~~~~~~~            ---------------   --------------- --------- ---------\n\
+                 \x20     Redo size (bytes):       730,500.1          11,836.1\n\
+                 Physical read (blocks):         1,250.5              20.3\n",
+                ["Redo size (bytes)", "Physical read (blocks)"],
+            ),
+        ] {
+            let report = part(text);
+            let rows: Vec<(&str, f64)> = report
+                .load_profile
+                .iter()
+                .map(|row| (row.name.as_str(), row.value.value.round()))
+                .collect();
+            assert_eq!(rows, [(names[0], 730_500.0), (names[1], 1251.0)], "{text}");
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -798,7 +886,7 @@ db file sequential read                        920,000       2,040      2   51.1
 
         #[test]
         fn no_text_breaks_the_reader(text in "(?s).{0,300}") {
-            for start in ["Load Profile\n~~~~ ---- ----\n", "WORKLOAD REPOSITORY report for\n", "<html><h1>WORKLOAD REPOSITORY report for</h1>", "STATSPACK report for\n", "~~BEGIN-OS-INFORMATION~~\n"] {
+            for start in ["Load Profile\n~~~~ ---- ----\n", "<p>Load Profile<table><tr><th>Per Second<th>Per Transaction<tr><td>1", "WORKLOAD REPOSITORY report for\n", "<html><h1>WORKLOAD REPOSITORY report for</h1>", "STATSPACK report for\n", "~~BEGIN-OS-INFORMATION~~\n"] {
                 let _ = read(Source { name: "report", text: &format!("{start}{text}") });
             }
         }
