@@ -44,15 +44,10 @@ pub(super) fn is_wanted(heading: &str) -> bool {
 
 /// Adds what the tables say to `report`.
 pub(super) fn read(grids: &[Grid], report: &mut DatabaseReport) {
-    let is_in_microseconds = grids
-        .iter()
-        .filter(|grid| grid.plain_heading().starts_with("wait event histogram"))
-        .flat_map(|grid| &grid.header)
-        .any(|head| squeezed(head).starts_with('<') && squeezed(head).contains('u'));
     for grid in grids {
         let heading = grid.plain_heading();
         if heading.starts_with("wait event histogram") {
-            histograms(grid, &heading, is_in_microseconds, report);
+            histograms(grid, &heading, report);
         } else if let Some(of) = wait_table(grid, &heading) {
             waits(grid, of, report);
         } else if heading.starts_with("iostat by file") {
@@ -283,7 +278,15 @@ fn waits(grid: &Grid, of: WaitTable, report: &mut DatabaseReport) {
     }
 }
 
-fn histograms(grid: &Grid, heading: &str, is_in_microseconds: bool, report: &mut DatabaseReport) {
+/// True if the bounds of a histogram are powers of two of a microsecond, as since 12.2: it has a bound
+/// below a millisecond, or is titled as `(up to 2 sec)`.
+fn is_in_microseconds(heads: &[(usize, BucketHead)], heading: &str) -> bool {
+    let is_small =
+        |(_, head): &(usize, BucketHead)| matches!(head, BucketHead::Below(us) if *us < 1e3);
+    heading.contains("(up to") || heads.iter().any(is_small)
+}
+
+fn histograms(grid: &Grid, heading: &str, report: &mut DatabaseReport) {
     let is_detail = heading.contains("detail") || heading.contains("(up to");
     let event = grid.column(&["event"]);
     let total = grid
@@ -295,6 +298,7 @@ fn histograms(grid: &Grid, heading: &str, is_in_microseconds: bool, report: &mut
         .enumerate()
         .filter_map(|(at, head)| Some((at, number::bucket_head(head)?)))
         .collect();
+    let is_in_microseconds = is_in_microseconds(&heads, heading);
     let bounds = heads.iter().filter_map(|(_, head)| match head {
         BucketHead::Below(us) => Some(number::true_bound_us(*us, is_in_microseconds)),
         BucketHead::Above(_) => None,

@@ -16,8 +16,9 @@ const HEADINGS: &[&str] = &[
     "wait events",
 ];
 
-/// How many lines below a heading its ruler may be.
-const RULER_WITHIN: usize = 10;
+/// How many lines below a heading its ruler may be. Details of a histogram have eight lines of notes
+/// and six of heads between.
+const RULER_WITHIN: usize = 20;
 
 /// True for the heading of such a section.
 pub(super) fn is_known(heading: &str) -> bool {

@@ -342,7 +342,7 @@ pub(super) fn join(found: &mut Vec<Imported>, read: Imported) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rigel_model::record::database::{Printed, WaitHistogram, WaitRow, WaitTable};
+    use rigel_model::record::database::{Printed, WaitBucket, WaitHistogram, WaitRow, WaitTable};
 
     // Made for these tests, in the layout of 11.2.0.4: no figures of a real database.
     const TEXT: &str = include_str!("../../../../tests/imports/awr_synthetic.txt");
@@ -830,6 +830,133 @@ db file sequential read                        920,000       2,040      2   51.1
             assert!(!is_fragment(other), "{other}");
         }
     }
+
+    /// Whether each histogram is a detail, and the bounds and shares of its buckets.
+    type Buckets = (bool, Vec<(Option<f64>, Option<f64>)>);
+
+    fn buckets(report: &DatabaseReport) -> Vec<Buckets> {
+        let of = |bucket: &WaitBucket| (bucket.high_us, bucket.percent.map(|it| it.value));
+        let row = |row: &WaitHistogram| (row.is_detail, row.buckets.iter().map(of).collect());
+        report.histograms.iter().map(row).collect()
+    }
+
+    #[test]
+    fn a_pasted_histogram_has_the_bounds_of_its_release() {
+        // 11.2 and 12.1: powers of two of a millisecond.
+        let heading = "Wait Event Histogram Detail";
+        let old = section(TEXT, "Wait Event Histogram ", heading).trim_end_matches(heading);
+        let untitled = old.replace("DB/Inst: SYNTH/synth1  Snaps: 101-102", "");
+        let of_two = format!("{old}\n{MICROSECONDS}");
+        for text in [old, &untitled, &of_two] {
+            let report = part(text);
+            let is_read = |row: &&WaitHistogram| row.event == "db file sequential read";
+            let row = report.histograms.iter().find(is_read).unwrap();
+            let bounds: Vec<_> = row.buckets.iter().map(|bucket| bucket.high_us).collect();
+            assert_eq!(bounds[..2], [Some(1000.0), Some(2000.0)]);
+            assert_eq!((bounds.len(), row.last_bound_us), (7, Some(1_024_000.0)));
+        }
+        // 12.2 and later: powers of two of a microsecond.
+        let main = vec![
+            (Some(128.0), Some(10.5)),
+            (Some(256.0), Some(30.0)),
+            (Some(512.0), Some(20.0)),
+            (None, Some(39.5)),
+        ];
+        let shortest = vec![
+            (Some(32.0), Some(10.0)),
+            (Some(64.0), Some(0.5)),
+            (None, Some(89.5)),
+        ];
+        let middle = vec![
+            (Some(512.0), Some(60.5)),
+            (Some(1024.0), Some(30.0)),
+            (Some(32_768.0), Some(0.5)),
+            (None, Some(9.0)),
+        ];
+        let all = format!("{MICROSECONDS}{UP_TO_64_US}{UP_TO_32_MS}");
+        assert_eq!(
+            buckets(&part(&all)),
+            [
+                (false, main.clone()),
+                (true, shortest.clone()),
+                (true, middle.clone())
+            ]
+        );
+        assert_eq!(buckets(&part(MICROSECONDS)), [(false, main)]);
+        assert_eq!(buckets(&part(UP_TO_64_US)), [(true, shortest)]);
+        assert_eq!(buckets(&part(UP_TO_32_MS)), [(true, middle)]);
+        // No head of this one has microseconds, its title tells.
+        let longest = UP_TO_32_MS
+            .replace("(up to 32 ms)", "(up to 2 sec)")
+            .replace(
+                " <512  <1ms  <2ms  <4ms  <8ms <16ms <32ms >=32m",
+                "<32ms <64ms <1/8s <1/4s <1/2s   <1s   <2s  >=2s",
+            );
+        assert_eq!(
+            buckets(&part(&longest))[0].1,
+            [
+                (Some(32_768.0), Some(60.5)),
+                (Some(65_536.0), Some(30.0)),
+                (Some(2_097_152.0), Some(0.5)),
+                (None, Some(9.0))
+            ]
+        );
+    }
+
+    // By hand, in the layout of 12.2 and later, with as many notes as there are.
+    const MICROSECONDS: &str = "\
+Wait Event Histogram
+-> K is 1000, M is 1000000
+-> .0 is less than .05
+   nothing is 0
+-> 512 is 512us
+-> by name
+
+                                                    % of Waits
+                                 -----------------------------------------------
+                           Total
+Event                      Waits  <8us <16us <32us <64us <128u <256u <512u >=512
+-------------------------- ----- ----- ----- ----- ----- ----- ----- ----- -----
+db file sequential read     920K                          10.5  30.0  20.0  39.5
+                          ------------------------------------------------------
+
+";
+
+    const UP_TO_64_US: &str = "\
+Wait Event Histogram (up to 64 us)
+-> K is 1000, M is 1000000
+-> of all waits:
+   us is a microsecond
+   ms is 1024 of them
+-> idle ones too
+-> .0 is less than .05
+   nothing is 0
+-> by name
+
+                                                 % of Total Waits
+                                 -----------------------------------------------
+                           Waits
+                           up to
+Event                       64us  <1us  <2us  <4us  <8us <16us <32us <64us >=64u
+-------------------------- ----- ----- ----- ----- ----- ----- ----- ----- -----
+db file sequential read    96.6K                                10.0    .5  89.5
+                          ------------------------------------------------------
+
+";
+
+    const UP_TO_32_MS: &str = "\
+Wait Event Histogram (up to 32 ms)
+
+                                                 % of Total Waits
+                                 -----------------------------------------------
+                           Waits
+                           512us
+Event                     to 32m  <512  <1ms  <2ms  <4ms  <8ms <16ms <32ms >=32m
+-------------------------- ----- ----- ----- ----- ----- ----- ----- ----- -----
+db file sequential read    96.6K  60.5  30.0                            .5   9.0
+                          ------------------------------------------------------
+
+";
 
     #[test]
     fn a_pasted_load_profile_of_each_release_is_read() {

@@ -218,9 +218,9 @@ pub(super) fn bucket_head(text: &str) -> Option<BucketHead> {
         None => number.parse().ok()?,
     };
     let unit_us = match unit {
-        // Heads of text reports are cut to five characters: `<128u`, `>=512`.
-        "us" | "u" => 1.0,
-        "" if is_last => 1.0,
+        // Heads of text reports are cut to five characters or four: `<128u`, `>=512`, `<512`. Only
+        // microseconds have three digits.
+        "us" | "u" | "" => 1.0,
         "ms" => 1e3,
         "s" => 1e6,
         "m" => 60e6,
@@ -325,6 +325,7 @@ mod tests {
             ("<8us", true, 8.0),
             ("<128u", true, 128.0),
             (">=512", true, 512.0),
+            ("<512", true, 512.0),
             ("<1ms", true, 1024.0),
             ("<1s", true, 1_048_576.0),
             ("<1/8s", true, 131_072.0),
