@@ -6,8 +6,9 @@ use super::pmi::{Dialect, Server};
 use super::{Place, rigel};
 use rigel_model::{Error, Nanos};
 use rigel_ranks::pmi::Pmi;
-use rigel_ranks::{Joining, RankMember, Ranks};
+use rigel_ranks::{Joining, RankMember, Ranks, digest_of_program};
 use serde_json::Value;
+use std::path::Path;
 use std::process::Output;
 
 /// Time for any answer of the other rank.
@@ -29,6 +30,7 @@ impl FakeRoot {
         // So that rank 1 sends its own, which is then that of rank 0 too.
         let member = RankMember {
             arguments: arguments_of(&command),
+            build: digest_of_program(Path::new(command.get_program())).unwrap(),
             ..RankMember::of_this_program("fake".into(), "boot-0".into())
         };
         command.stdin(std::process::Stdio::null());

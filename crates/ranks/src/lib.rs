@@ -103,9 +103,12 @@ pub struct RankMember {
     pub arguments: String,
 }
 
-/// Digest of the file that runs, however it is called now.
-fn digest_of_this_program() -> std::io::Result<String> {
-    let mut file = std::fs::File::open("/proc/self/exe")?;
+/// Digest of a program's file, which tells builds apart.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn digest_of_program(path: &Path) -> std::io::Result<String> {
+    let mut file = std::fs::File::open(path)?;
     let mut digest = digest::Context::new(&digest::SHA256);
     let mut piece = vec![0; 1 << 20];
     loop {
@@ -123,7 +126,8 @@ impl RankMember {
             host,
             boot_id,
             version: env!("CARGO_PKG_VERSION").into(),
-            build: digest_of_this_program().unwrap_or_default(),
+            // However its file is called now.
+            build: digest_of_program(Path::new("/proc/self/exe")).unwrap_or_default(),
             arguments: String::new(),
         }
     }
