@@ -24,13 +24,20 @@ pub(crate) struct FakeRoot {
 impl FakeRoot {
     /// Starts `line` as rank 1 of 2, and joins it.
     pub(crate) fn beside(place: &Place, line: &str) -> Self {
+        let program = rigel(place, line);
+        let build = digest_of_program(Path::new(program.get_program())).unwrap();
+        Self::of_build(place, line, build)
+    }
+
+    /// The same, by a program whose file has this digest.
+    pub(crate) fn of_build(place: &Place, line: &str, build: String) -> Self {
         let (server, mut ends) = Server::start(Dialect::Hydra5, 2, usize::MAX);
         let mut command = rigel(place, line);
         command.env("RIGEL_TEST_BOOT_ID", "boot-1");
         // So that rank 1 sends its own, which is then that of rank 0 too.
         let member = RankMember {
             arguments: arguments_of(&command),
-            build: digest_of_program(Path::new(command.get_program())).unwrap(),
+            build,
             ..RankMember::of_this_program("fake".into(), "boot-0".into())
         };
         command.stdin(std::process::Stdio::null());

@@ -4,12 +4,16 @@
 use crate::common::launched::{Rank, journal, run, start, statuses, stderr};
 use crate::common::{Place, in_time, rigel, wait_until};
 use rigel_model::DemandKind;
+use rigel_model::record::journal::Run;
 use std::process::Output;
 
 /// The report of a run in one line of words with single spaces.
 fn reported(place: &Place, name: &str) -> String {
     let output = rigel(place, &format!("report {name}")).output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
+    // A report exits as the run ended.
+    let run = Run::read(&place.0.join(name)).unwrap();
+    let ended = run.ranks.ended.map_or(0, |end| i32::from(end.status));
+    assert_eq!(output.status.code(), Some(ended), "{}", stderr(&output));
     let said = String::from_utf8_lossy(&output.stdout);
     said.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -208,6 +208,33 @@ fn a_rank_refuses_an_agreement_that_is_not_its_own() {
 }
 
 #[test]
+fn two_builds_of_one_version_do_not_measure_together() {
+    let place = Place::new("ranks-build");
+    let line = "curve sim:1,1ms --depth 1";
+    let refusal = |root: &FakeRoot| root.hear().map_err(|error| error.to_string());
+    let root = FakeRoot::beside(&place, line);
+    let of_one_build = refusal(&root);
+    root.end();
+    assert!(of_one_build.is_ok(), "{of_one_build:?}");
+    let root = FakeRoot::of_build(&place, line, "another".into());
+    let refused = refusal(&root).unwrap_err();
+    root.end();
+    assert!(refused.contains("is another build of rigel"), "{refused}");
+}
+
+#[test]
+fn a_check_is_of_one_host() {
+    let place = Place::new("ranks-check");
+    let root = FakeRoot::beside(&place, "check .");
+    let refused = root.hear().unwrap_err().to_string();
+    root.end();
+    assert!(
+        refused.contains("2 ranks cannot share rigel check"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn a_rank_refuses_fewer_values_than_there_are_ranks() {
     let place = Place::new("ranks-short");
     let root = FakeRoot::beside(&place, "curve sim:1,1ms --depth 1");
