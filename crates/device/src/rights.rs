@@ -66,9 +66,7 @@ pub fn give_up_those_of_the_file(is_tracing: bool) -> Result<(), Error> {
 /// # Errors
 /// The kernel refuses.
 pub fn keep_those_to_trace() -> Result<(), Error> {
-    keep_unused(TRACING | LARGE_RINGS)
-        .and_then(|()| Ok(set_no_new_privs(true)?))
-        .map_err(|error| refused(&error))
+    keep_at_most(TRACING | LARGE_RINGS)
 }
 
 /// Gives up all rights of the calling thread.
@@ -76,9 +74,7 @@ pub fn keep_those_to_trace() -> Result<(), Error> {
 /// # Errors
 /// The kernel refuses.
 pub fn give_up_all() -> Result<(), Error> {
-    keep_unused(CapabilitySet::empty())
-        .and_then(|()| Ok(set_no_new_privs(true)?))
-        .map_err(|error| refused(&error))
+    keep_at_most(CapabilitySet::empty())
 }
 
 /// Gives up all rights of the calling thread but the one to reach a server's socket in a directory of
@@ -87,9 +83,7 @@ pub fn give_up_all() -> Result<(), Error> {
 /// # Errors
 /// The kernel refuses.
 pub fn keep_that_to_connect() -> Result<(), Error> {
-    keep_unused(CONNECTING)
-        .and_then(|()| Ok(set_no_new_privs(true)?))
-        .map_err(|error| refused(&error))
+    keep_at_most(CONNECTING)
 }
 
 /// Makes a call in a thread with no other right than to connect, such as one that reads what a server
@@ -162,6 +156,13 @@ impl Drop for Lowered {
     fn drop(&mut self) {
         set(self.0).expect("a thread may stop to use its rights");
     }
+}
+
+/// Gives up all rights but these, and those to gain any by starting a program.
+fn keep_at_most(rights: CapabilitySet) -> Result<(), Error> {
+    keep_unused(rights)
+        .and_then(|()| Ok(set_no_new_privs(true)?))
+        .map_err(|error| refused(&error))
 }
 
 /// Keeps these rights, of those that the thread has, without using them; gives up all others.
