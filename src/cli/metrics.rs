@@ -34,7 +34,7 @@ struct State {
     /// Number of points so far.
     points: u32,
     /// The rounds of a soak so far: a few hundred bytes each, for its conclusion.
-    soak: Option<SoakReader>,
+    soak: Option<(SoakRequest, SoakReader)>,
     /// The number of rounds from which on the conclusion is drawn again.
     conclude_at: u32,
     /// The ranks of the run, if there are several.
@@ -91,12 +91,17 @@ impl Metrics {
         if exposed.is_none() {
             *exposed = about(header).map(Exposed::new);
             group.clone_from(&header.ranks);
+            let request: Option<SoakRequest> = header.invocation.asked("soak");
+            *soak = request.map(|request| {
+                let reader = SoakReader::new(&request.objectives);
+                (request, reader)
+            });
         }
         let Some((exposed, record)) = exposed.as_mut().zip(record) else {
             return;
         };
         *points += 1;
-        let found = if header.invocation.verb == "soak" {
+        let found = if soak.is_some() {
             round(record, exposed.objectives())
         } else {
             numbered_round(*points, record, exposed.objectives())
@@ -104,13 +109,12 @@ impl Metrics {
         if let Some(found) = found {
             exposed.add_round(&found, record);
         }
-        if let Some(request) = header.invocation.asked::<SoakRequest>("soak") {
-            let reader = soak.get_or_insert_with(|| SoakReader::new(&request.objectives));
+        if let Some((request, reader)) = soak {
             reader.add(record);
             // All rounds are evaluated, so of many not after each.
             if *points >= *conclude_at {
                 *conclude_at = *points + (*points / CONCLUDE_EVERY).max(1);
-                let result = reader.clone().result(&request);
+                let result = reader.clone().result(request);
                 exposed.conclude(result.conclusion(header).status);
             }
         }

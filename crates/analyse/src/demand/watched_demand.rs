@@ -48,17 +48,20 @@ pub(super) fn not_short<T>(all: &[T], seconds: impl Fn(&T) -> f64, every: Nanos)
 #[derive(Debug, Clone, Default)]
 pub struct WatchDemands {
     demands: Vec<Demand>,
-    every: Nanos,
+    /// That of the journal; `None` before its first interval.
+    request: Option<WatchRequest>,
 }
 
 impl WatchDemands {
     /// Adds an interval of the journal with this header.
     pub fn add(&mut self, header: &Header, interval: &WatchedInterval) {
-        let Some(request) = header.invocation.asked::<WatchRequest>("watch") else {
+        if self.request.is_none() {
+            self.request = header.invocation.asked("watch");
+        }
+        let Some(request) = &self.request else {
             return;
         };
-        let request = &request;
-        self.every = request.every;
+        let block_bytes = (!request.is_block_assumed).then_some(request.block);
         let begin: Option<Moment> = interval.started.parse().ok();
         let taken = |seconds: f64, streams: &[SeenStream]| DemandInterval {
             label: format!("interval {}", interval.number),
@@ -78,14 +81,14 @@ impl WatchDemands {
         }
         for disk in &interval.disks {
             if let Some(streams) = of_disk(disk) {
-                let demand = self.of(&disk.name, header, request);
+                let demand = self.of(&disk.name, header, block_bytes);
                 demand.intervals.push(taken(seconds, &streams));
             }
         }
         for database in &interval.databases {
             let (seconds, streams) = of_counters(database);
             if database.counters.is_some() && seconds > 0.0 {
-                let demand = self.of(&database.name, header, request);
+                let demand = self.of(&database.name, header, block_bytes);
                 demand.intervals.push(taken(seconds, &streams));
             }
         }
@@ -94,9 +97,10 @@ impl WatchDemands {
     /// The demands; intervals that were cut short are in them only if there are no others.
     pub fn finish(self) -> Vec<Demand> {
         let mut demands = self.demands;
+        let every = self.request.map_or(Nanos(0), |request| request.every);
         for demand in &mut demands {
             let seconds = |one: &DemandInterval| one.seconds.unwrap_or(0.0);
-            let whole = not_short(&demand.intervals, seconds, self.every);
+            let whole = not_short(&demand.intervals, seconds, every);
             if whole.len() < demand.intervals.len() {
                 demand.intervals = whole.into_iter().cloned().collect();
             }
@@ -105,7 +109,7 @@ impl WatchDemands {
     }
 
     /// The demand of the source `name`, which is made if there is none yet.
-    fn of(&mut self, name: &str, header: &Header, request: &WatchRequest) -> &mut Demand {
+    fn of(&mut self, name: &str, header: &Header, block_bytes: Option<u32>) -> &mut Demand {
         let demands = &mut self.demands;
         let known = demands.iter().position(|demand| demand.database == name);
         let at = known.unwrap_or_else(|| {
@@ -114,7 +118,7 @@ impl WatchDemands {
                 database: name.into(),
                 release: None,
                 host: Some(header.host.name.clone()).filter(|name| !name.is_empty()),
-                block_bytes: (!request.is_block_assumed).then_some(request.block),
+                block_bytes,
                 intervals: Vec::new(),
                 sum_of: Vec::new(),
             });
