@@ -65,10 +65,12 @@ struct ComparedRun {
 
 impl ComparedRun {
     fn read(name: String, path: &Path) -> Result<Self, Error> {
+        // Asked first: what is written while it is read may be complete a moment later.
+        let ended = !journal::is_being_written(path);
         Ok(Self {
             name,
             evaluated: Evaluated::read(path)?,
-            ended: !journal::is_being_written(path),
+            ended,
         })
     }
 
@@ -125,15 +127,12 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
 
 /// A calibration beside what Oracle's claims, if the two runs are that: the figures and the document.
 fn claimed_beside(members: &[ComparedRun]) -> Option<Result<(ClaimBeside, Document), Error>> {
-    let claims = |member: &ComparedRun| {
-        let claims = member.evaluated.results.claims();
-        (!claims.is_empty()).then(|| claims.to_vec())
-    };
-    let theirs = members.iter().position(|member| claims(member).is_some())?;
+    let claims = |index: usize| members[index].evaluated.results.claims();
+    let theirs = (0..members.len()).find(|index| !claims(*index).is_empty())?;
     let pair = |of: usize| match members {
         [_, _] => {
             let ours = &members[1 - of].evaluated.results;
-            analyse::beside(&claims(&members[of])?, ours.downcast_ref::<Calibration>()?)
+            analyse::beside(claims(of), ours.downcast_ref::<Calibration>()?)
         }
         _ => None,
     };
