@@ -40,7 +40,7 @@ use rigel_model::{
     Step, Target, TargetFacts, shell_path,
 };
 use rigel_ranks::Ranks;
-use rigel_verbs::{Evaluated, Verb, registry};
+use rigel_verbs::{Evaluated, Verb};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -406,8 +406,7 @@ pub(super) fn measure_announced(
     let metrics = Metrics::of(outcome)?;
     job.serve(outcome.progress(), &stop)?;
     // The job may change while it is measured.
-    let request = registry::asked(&job.verb.invocation())
-        .map_err(|why| Error::failed(format!("the request: {why}"), "this is a defect"))?;
+    let request = job.verb.boxed();
     let expected = job.points_expected();
     let title = format!("{} {}", request.name(), job.target);
     let progress = RefCell::new(Progress::new(

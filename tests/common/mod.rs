@@ -284,7 +284,7 @@ pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
 /// A run as it is compared with others.
 pub(crate) fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
     let verb = rigel_verbs::of(&run.header).unwrap();
-    verb.evaluate(run).subject(name, run, &*verb)
+    rigel_verbs::subject(name, run, &*verb, &*verb.evaluate(run))
 }
 
 /// A run with its results.

@@ -287,7 +287,7 @@ fn storage_that_stalls_is_judged_by_its_stalls_and_they_are_named() {
         "{:?}",
         long.findings
     );
-    // One read in 200 meets a stall: p99 is kept, and the stall is told all the same.
+    // One read in 200 meets a stall: p99 is kept, and the report names the stall nevertheless.
     let short = fitted("8,200us,fixed,stall=20ms/4s");
     assert_eq!(short.held, Some(2.0), "{}", said(&short));
     assert!(

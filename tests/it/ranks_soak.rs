@@ -112,14 +112,13 @@ fn a_soak_says_what_each_host_did_and_in_how_many_rounds_it_was_slow() {
     golden("ranks/soak.txt", &section(&document));
     let page = html::render(&document);
     assert!(page.contains("The hosts") && page.contains("lost rounds"));
-    let json: serde_json::Value =
-        serde_json::from_str(&soak::json(&Run::begun(header), &result)).unwrap();
+    let whole = crate::common::evaluated(&run);
+    let json: serde_json::Value = serde_json::from_str(&whole.json()).unwrap();
     assert_eq!(json["ranks"]["by_host"][2]["slow_rounds"], 6);
     assert_eq!(json["ranks"]["lost"][0]["host"], "h2");
     assert_eq!(json["ranks"]["end_status"], 0);
 
     // A report of a journal in memory says the same.
-    let whole = crate::common::evaluated(&run);
     let whole = whole.results.downcast_ref::<SoakResult>().unwrap();
     assert_eq!(whole.hosts, result.hosts);
     assert_eq!(whole.findings, result.findings);

@@ -10,7 +10,7 @@ mod hosts;
 mod timeline;
 
 use super::csv::CsvTable;
-use super::data::{self, Head};
+use super::data::{self, Head, Reported};
 use super::document::{Block, Document, Headline, Section, Table};
 use super::frame::{about, frame};
 use super::parts::{per_second as rate, rounded_percent, share};
@@ -24,7 +24,7 @@ use rigel_analyse::{
     SeriesFigures, SoakHosts, SoakResult,
 };
 use rigel_model::record::StallEvent;
-use rigel_model::record::journal::{Header, Run};
+use rigel_model::record::journal::Header;
 use rigel_model::{Bytes, Finding, Load, Moment, Resolution};
 use serde::Serialize;
 use timeline::{calendar, repeats, timeline};
@@ -594,16 +594,15 @@ struct SoakReport<'a> {
 }
 
 /// The report as one JSON document.
-pub fn json(run: &Run, result: &SoakResult) -> String {
-    let header = &run.header;
+pub fn json(report: Reported, result: &SoakResult) -> String {
     let report = SoakReport {
-        head: Head::of(header),
-        conclusion: result.conclusion(header),
+        head: Head::of(&report.run.header),
+        conclusion: report.conclusion,
         predictability: &result.found,
         rounds: &result.rounds,
         ranks: result.hosts.as_ref(),
-        stalls: &run.stalls,
-        findings: header.findings.iter().chain(&result.findings).collect(),
+        stalls: &report.run.stalls,
+        findings: report.findings,
     };
     data::document(&report)
 }
@@ -617,7 +616,7 @@ mod tests {
     use rigel_analyse::examples::rounds as example_rounds;
     use rigel_analyse::{PredictabilityTerms, predictability};
     use rigel_model::Invocation;
-    use rigel_model::record::journal::{EngineChoice, FORMAT};
+    use rigel_model::record::journal::{EngineChoice, FORMAT, Run};
     use rigel_model::{Host, Layout, Target, TargetFacts};
 
     fn header() -> Header {
@@ -728,8 +727,15 @@ mod tests {
 
     fn large_figures_are_in_the_report(is_open: bool) {
         let result = result_of(example_rounds(60), 60, is_open);
-        let report: serde_json::Value =
-            serde_json::from_str(&json(&Run::begun(header()), &result)).unwrap();
+        let run = Run::begun(header());
+        let reported = Reported {
+            run: &run,
+            conclusion: result.conclusion(&run.header),
+            points: &[],
+            findings: Vec::new(),
+            each_host: &[],
+        };
+        let report: serde_json::Value = serde_json::from_str(&json(reported, &result)).unwrap();
         let page = document(&header(), &result);
         let names: Vec<&str> = page
             .headlines

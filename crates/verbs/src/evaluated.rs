@@ -1,6 +1,7 @@
 //! A run with its results, whatever its verb.
 
 use crate::registry;
+use crate::subject::subject;
 use crate::verb::{Verb, VerbResult};
 use rigel_analyse::compare::subject::Subject;
 use rigel_analyse::conclusion::parts::Conclusion;
@@ -82,7 +83,7 @@ impl Evaluated {
 
     /// The run as it is compared with others; `name` is what the user calls it.
     pub fn subject(&self, name: &str) -> Subject<'_> {
-        self.results.subject(name, &self.run, &*self.verb)
+        subject(name, &self.run, &*self.verb, &*self.results)
     }
 
     /// The report.

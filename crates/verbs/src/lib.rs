@@ -28,5 +28,5 @@ pub mod watch;
 
 pub use evaluated::Evaluated;
 pub use registry::{of, read};
-pub use subject::of_soak as subject_of_soak;
-pub use verb::{Verb, VerbResult};
+pub use subject::{of_soak as subject_of_soak, subject};
+pub use verb::{RequestData, Verb, VerbResult};

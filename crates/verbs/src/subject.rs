@@ -22,8 +22,19 @@ use std::collections::BTreeMap;
 /// Default tolerance to find the knee, for runs without a precision option.
 const TOLERANCE: f64 = 0.02;
 
-/// A run with its results.
-pub(crate) fn of_points<'a>(
+/// A run as it is compared with others; `name` is what the user calls it.
+pub fn subject<'a>(
+    name: &str,
+    run: &'a Run,
+    verb: &dyn Verb,
+    results: &dyn VerbResult,
+) -> Subject<'a> {
+    let own = results.subject(name, run, verb);
+    own.unwrap_or_else(|| of_points(name, run, verb, results))
+}
+
+/// A run that is compared by its points.
+fn of_points<'a>(
     name: &str,
     run: &'a Run,
     verb: &dyn Verb,

@@ -11,19 +11,36 @@ use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Error, Finding, FindingName, Invocation};
 use rigel_report::data::{self, Reported};
 use rigel_report::document::{Document, Section};
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 use std::any::Any;
 use std::path::Path;
 
+/// What every request can do because it is plain data.
+pub trait RequestData {
+    /// The request as the journal's header keeps it.
+    fn to_value(&self) -> Value;
+
+    /// A copy.
+    fn boxed(&self) -> Box<dyn Verb>;
+}
+
+impl<T: Verb + Serialize + Clone> RequestData for T {
+    fn to_value(&self) -> Value {
+        json!(self)
+    }
+
+    fn boxed(&self) -> Box<dyn Verb> {
+        Box::new(self.clone())
+    }
+}
+
 /// A verb with what it was asked for: its plan, and how a run of it is evaluated.
-pub trait Verb: Plan + Any {
+pub trait Verb: Plan + RequestData + Any {
     /// The words after `rigel` for a command with `--resume`.
     fn command(&self) -> &'static str {
         self.name()
     }
-
-    /// The request as the journal's header keeps it.
-    fn to_value(&self) -> Value;
 
     /// Says that `size` ranks measure together, before the first point is planned. Plans that stay
     /// as they are, and are measured by all ranks, ignore it.
@@ -106,8 +123,11 @@ pub trait VerbResult: Any {
     /// The report as JSON: the members of every verb with its own.
     fn json(&self, report: Reported) -> String;
 
-    /// The run as it is compared with others; `name` is what the user calls it.
-    fn subject<'a>(&self, name: &str, run: &'a Run, verb: &dyn Verb) -> Subject<'a>;
+    /// The run as it is compared with others, if that is not by its points; `name` is what the user
+    /// calls it.
+    fn subject<'a>(&self, _name: &str, _run: &'a Run, _verb: &dyn Verb) -> Option<Subject<'a>> {
+        None
+    }
 
     /// The findings about the run as a whole that a comparison counts. Those about a matrix or a
     /// curve are about its shape, and are not counted.

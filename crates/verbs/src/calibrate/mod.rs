@@ -8,13 +8,12 @@ mod precondition;
 mod request;
 mod reread;
 
-use crate::subject::of_points;
 use crate::verb::incomplete;
 use crate::{Verb, VerbResult};
 pub use request::CalibrateRequest;
 use rigel_analyse::PointSummary;
 use rigel_analyse::compare::difference::Figure;
-use rigel_analyse::compare::subject::{Scope, Subject, Term};
+use rigel_analyse::compare::subject::{Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::search::calibration::{Calibration, calibration};
 use rigel_analyse::search::unseen;
@@ -23,7 +22,6 @@ use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Finding, FindingName, Mix, Pattern};
 use rigel_report::data::Reported;
 use rigel_report::document::{Document, Section};
-use serde_json::{Value, json};
 
 impl CalibrateRequest {
     /// The results of a run.
@@ -52,10 +50,6 @@ pub fn results(run: &Run) -> Option<Calibration> {
 }
 
 impl Verb for CalibrateRequest {
-    fn to_value(&self) -> Value {
-        json!(self)
-    }
-
     fn set_ranks(&mut self, size: u32) {
         self.ranks = size;
     }
@@ -102,10 +96,6 @@ impl VerbResult for Calibration {
 
     fn json(&self, report: Reported) -> String {
         report.json_with("calibration", self)
-    }
-
-    fn subject<'a>(&self, name: &str, run: &'a Run, verb: &dyn Verb) -> Subject<'a> {
-        of_points(name, run, verb, self)
     }
 
     fn compared_findings(&self) -> &[Finding] {

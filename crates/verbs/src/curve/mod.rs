@@ -7,26 +7,20 @@ mod request;
 pub mod result;
 pub mod sessions;
 
-use crate::subject::of_points;
 use crate::{Verb, VerbResult};
 pub use request::{Background, CurveRequest, Loads};
 pub use result::{CurveResult, Naming};
 use rigel_analyse::BoundVerdict;
 use rigel_analyse::PointSummary;
-use rigel_analyse::compare::subject::{Scope, Subject, Term};
+use rigel_analyse::compare::subject::{Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::plan::SqlTerms;
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Bytes, Finding};
 use rigel_report::data::Reported;
 use rigel_report::document::{Document, Section};
-use serde_json::{Value, json};
 
 impl Verb for CurveRequest {
-    fn to_value(&self) -> Value {
-        json!(self)
-    }
-
     fn set_ranks(&mut self, size: u32) {
         self.ranks = size;
     }
@@ -93,9 +87,5 @@ impl VerbResult for CurveResult {
 
     fn bound_verdict(&self) -> Option<BoundVerdict> {
         self.bound_verdict()
-    }
-
-    fn subject<'a>(&self, name: &str, run: &'a Run, verb: &dyn Verb) -> Subject<'a> {
-        of_points(name, run, verb, self)
     }
 }

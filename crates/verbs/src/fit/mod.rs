@@ -7,7 +7,6 @@ mod plan;
 mod request;
 pub mod result;
 
-use crate::subject::of_points;
 use crate::verb::incomplete;
 use crate::{Verb, VerbResult};
 pub use document::fits;
@@ -15,7 +14,7 @@ pub use objectives::objectives;
 pub use request::{FitRequest, FitSessions, OfferedStream, RankDemand};
 pub use result::{FitResult, HostStream, TriedMultiple, TriedStream};
 use rigel_analyse::PointSummary;
-use rigel_analyse::compare::subject::{Scope, Subject, Term};
+use rigel_analyse::compare::subject::{Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::figures::quantity::multiple;
 use rigel_analyse::search::unseen;
@@ -23,13 +22,12 @@ use rigel_model::record::journal::{Header, Run};
 use rigel_model::{DemandKind, Finding, Target};
 use rigel_report::data::Reported;
 use rigel_report::document::{Document, Section};
-use serde_json::{Value, json};
 
 impl FitRequest {
     /// The results of a run.
     pub fn results(&self, run: &Run) -> FitResult {
         let mut found = result::fit(&run.joined(), &run.ranks, self);
-        // After what speaks against the demand, this one is about every figure.
+        // Behind the findings about the demand: this one is about every figure.
         let place = self.findings.len();
         let suspected = cache_suspected(&run.header, &found);
         found.findings.splice(place..place, suspected);
@@ -59,10 +57,6 @@ fn cache_suspected(header: &Header, found: &FitResult) -> Option<Finding> {
 }
 
 impl Verb for FitRequest {
-    fn to_value(&self) -> Value {
-        json!(self)
-    }
-
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
         Box::new(self.results(run))
     }
@@ -107,9 +101,5 @@ impl VerbResult for FitResult {
 
     fn json(&self, report: Reported) -> String {
         report.json_with("fit", self)
-    }
-
-    fn subject<'a>(&self, name: &str, run: &'a Run, verb: &dyn Verb) -> Subject<'a> {
-        of_points(name, run, verb, self)
     }
 }

@@ -18,13 +18,8 @@ use rigel_model::record::journal::{Header, Run};
 use rigel_report::data::Reported;
 use rigel_report::document::{Document, Section};
 use serde::Serialize;
-use serde_json::{Value, json};
 
 impl Verb for ImportRequest {
-    fn to_value(&self) -> Value {
-        json!(self)
-    }
-
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
         Box::new(ImportedResult::of(&run.imported))
     }
@@ -79,8 +74,8 @@ impl VerbResult for ImportedResult {
         })
     }
 
-    fn subject<'a>(&self, name: &str, run: &'a Run, _: &dyn Verb) -> Subject<'a> {
-        subject::of_imported(name, run, self)
+    fn subject<'a>(&self, name: &str, run: &'a Run, _: &dyn Verb) -> Option<Subject<'a>> {
+        Some(subject::of_imported(name, run, self))
     }
 
     fn claims(&self) -> &[ClaimedCalibration] {

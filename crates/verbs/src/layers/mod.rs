@@ -6,24 +6,18 @@ mod plan;
 mod request;
 pub mod result;
 
-use crate::subject::of_points;
 use crate::{Verb, VerbResult};
 pub use request::LayersRequest;
 pub use result::{LayerFigures, LayerStep, LayerTable, LayersResult};
 use rigel_analyse::PointSummary;
-use rigel_analyse::compare::subject::{Scope, Subject, Term};
+use rigel_analyse::compare::subject::{Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Finding, Mix, Pattern};
 use rigel_report::data::Reported;
 use rigel_report::document::{Document, Section};
-use serde_json::{Value, json};
 
 impl Verb for LayersRequest {
-    fn to_value(&self) -> Value {
-        json!(self)
-    }
-
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
         Box::new(result::layers(&run.joined(), run.header.host.cpus))
     }
@@ -59,9 +53,5 @@ impl VerbResult for LayersResult {
 
     fn json(&self, report: Reported) -> String {
         report.json_with("layers", self)
-    }
-
-    fn subject<'a>(&self, name: &str, run: &'a Run, verb: &dyn Verb) -> Subject<'a> {
-        of_points(name, run, verb, self)
     }
 }

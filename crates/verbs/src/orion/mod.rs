@@ -8,24 +8,18 @@ pub mod plan;
 mod request;
 pub mod result;
 
-use crate::subject::of_points;
 use crate::{Verb, VerbResult};
 pub use request::{LargeType, Matrix, OrionRequest, RunLevel};
 pub use result::{MatrixCell, MatrixResult};
 use rigel_analyse::PointSummary;
-use rigel_analyse::compare::subject::{Scope, Subject, Term};
+use rigel_analyse::compare::subject::{Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_model::Finding;
 use rigel_model::record::journal::{Header, Run};
 use rigel_report::data::Reported;
 use rigel_report::document::{Document, Section};
-use serde_json::{Value, json};
 
 impl Verb for OrionRequest {
-    fn to_value(&self) -> Value {
-        json!(self)
-    }
-
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
         Box::new(MatrixResult::of(&run.joined()))
     }
@@ -69,9 +63,5 @@ impl VerbResult for MatrixResult {
 
     fn json(&self, report: Reported) -> String {
         report.json(())
-    }
-
-    fn subject<'a>(&self, name: &str, run: &'a Run, verb: &dyn Verb) -> Subject<'a> {
-        of_points(name, run, verb, self)
     }
 }

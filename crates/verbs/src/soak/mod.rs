@@ -10,30 +10,9 @@ use rigel_model::{Error, Finding, Load};
 use rigel_report::data::Reported;
 use rigel_report::document::{Document, Section};
 use rigel_report::soak;
-use serde_json::{Value, json};
 use std::path::Path;
 
-/// The rounds of a soak's journal in `path`, and the run without them.
-///
-/// # Errors
-/// The journal cannot be read.
-pub fn scan(request: &SoakRequest, path: &Path) -> Result<(Run, SoakResult), Error> {
-    let mut reader = SoakReader::new(&request.objectives);
-    let run = journal::scan(path, &mut |_, measured| {
-        if let MeasuredLine::Point(record, parts) = measured {
-            reader.add(&record);
-            reader.add_parts(&parts);
-        }
-    })?;
-    reader.end(run.header.ranks.as_deref(), &run.ranks);
-    Ok((run, reader.result(request)))
-}
-
 impl Verb for SoakRequest {
-    fn to_value(&self) -> Value {
-        json!(self)
-    }
-
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
         let mut reader = SoakReader::new(&self.objectives);
         run.joined().iter().for_each(|record| reader.add(record));
@@ -44,8 +23,15 @@ impl Verb for SoakRequest {
     }
 
     fn scan(&self, path: &Path) -> Result<(Run, Box<dyn VerbResult>), Error> {
-        let (run, results) = scan(self, path)?;
-        Ok((run, Box::new(results)))
+        let mut reader = SoakReader::new(&self.objectives);
+        let run = journal::scan(path, &mut |_, measured| {
+            if let MeasuredLine::Point(record, parts) = measured {
+                reader.add(&record);
+                reader.add_parts(&parts);
+            }
+        })?;
+        reader.end(run.header.ranks.as_deref(), &run.ranks);
+        Ok((run, Box::new(reader.result(self))))
     }
 
     fn terms(&self, _: &Header) -> Vec<Term> {
@@ -97,10 +83,10 @@ impl VerbResult for SoakResult {
     }
 
     fn json(&self, report: Reported) -> String {
-        soak::json(report.run, self)
+        soak::json(report, self)
     }
 
-    fn subject<'a>(&self, name: &str, run: &'a Run, verb: &dyn Verb) -> Subject<'a> {
-        subject::of_soak(name, &run.header, verb, self, !run.cut)
+    fn subject<'a>(&self, name: &str, run: &'a Run, verb: &dyn Verb) -> Option<Subject<'a>> {
+        Some(subject::of_soak(name, &run.header, verb, self, !run.cut))
     }
 }

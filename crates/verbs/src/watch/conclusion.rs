@@ -58,7 +58,7 @@ fn of_room(header: &Header, result: &WatchResult) -> String {
     if let Some(other) = header.findings.iter().find(|one| one.is(elsewhere)) {
         let _ = write!(text, "{}. ", capital(&other.what));
     }
-    // Of several kinds, the one with the least room.
+    // Where there are several kinds of I/O, the one of which the most is used decides.
     let least = room
         .streams
         .iter()

@@ -1,7 +1,6 @@
 //! The report of a watch: what each disk and each database was asked for, over time, and what
 //! Rigel itself needed for it.
 
-use super::conclusion::conclusion;
 use rigel_analyse::demand::watch_request::WatchRequest;
 use rigel_analyse::figures::quantity::multiple as rounded;
 use rigel_analyse::{
@@ -9,10 +8,10 @@ use rigel_analyse::{
     WatchedSource, WatchedStream,
 };
 use rigel_model::record::StallEvent;
-use rigel_model::record::journal::{Header, Run};
+use rigel_model::record::journal::Header;
 use rigel_model::{Bytes, Finding, Moment, Nanos};
 use rigel_report::csv::CsvTable;
-use rigel_report::data::{self, Head};
+use rigel_report::data::{self, Head, Reported};
 use rigel_report::document::{
     Axis, Block, Document, Headline, Lines, Merge, Plot, Section, Series, Unit,
 };
@@ -59,7 +58,7 @@ pub(super) fn document(
 }
 
 /// The report as one JSON document.
-pub(super) fn json(run: &Run, found: &WatchResult) -> String {
+pub(super) fn json(report: Reported, found: &WatchResult) -> String {
     #[derive(Serialize)]
     struct WatchReport<'a> {
         #[serde(flatten)]
@@ -73,14 +72,13 @@ pub(super) fn json(run: &Run, found: &WatchResult) -> String {
         stalls: &'a [StallEvent],
         findings: Vec<&'a Finding>,
     }
-    let header = &run.header;
     data::document(&WatchReport {
-        head: Head::of(header),
-        conclusion: conclusion(header, found),
+        head: Head::of(&report.run.header),
+        conclusion: report.conclusion,
         watch: found,
         predictability: found.course.as_ref().map(|course| &course.found),
-        stalls: &run.stalls,
-        findings: header.findings.iter().chain(&found.findings).collect(),
+        stalls: &report.run.stalls,
+        findings: report.findings,
     })
 }
 
