@@ -1,11 +1,10 @@
 //! The charts of the live view: a column of the terminal is a window, the latest at the right.
 
+use super::cells::{Buffer, Rect};
 use super::column::{BINS, BINS_A_DECADE, LiveColumn, Percentiles, edge_of};
 use super::look::{ColourMode, SHADES};
 use super::unit::ThroughputUnit;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::Style;
+use anstyle::Style;
 use rigel_model::Nanos;
 
 /// Width of the labels left of a chart, in columns.
@@ -13,25 +12,6 @@ pub(super) const LABEL: u16 = 12;
 
 /// Eighths of a cell, from below.
 const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-
-/// Writes `text`, truncated at `right`; nothing if there is no space. Returns its end.
-pub(super) fn put(
-    buffer: &mut Buffer,
-    x: u16,
-    y: u16,
-    right: u16,
-    text: &str,
-    style: Style,
-) -> u16 {
-    let area = buffer.area;
-    let right = right.min(area.right());
-    if x >= right || x < area.left() || y < area.top() || y >= area.bottom() {
-        return x;
-    }
-    buffer
-        .set_stringn(x, y, text, usize::from(right - x), style)
-        .0
-}
 
 /// Writes `text` right-aligned at `right`. A text that is too long begins at `left` and is
 /// truncated.
@@ -44,14 +24,7 @@ pub(super) fn put_right(
     style: Style,
 ) {
     let width = u16::try_from(text.chars().count()).unwrap_or(u16::MAX);
-    put(
-        buffer,
-        right.saturating_sub(width).max(left),
-        y,
-        right,
-        text,
-        style,
-    );
+    buffer.put(right.saturating_sub(width).max(left), y, right, text, style);
 }
 
 /// The latest of `columns` that fit into a chart of `width`, each with its position from the left.
@@ -92,11 +65,11 @@ fn bar(buffer: &mut Buffer, x: u16, area: Rect, share: f64, style: Style) {
     if share > 0.0 {
         left = left.max(1);
     }
-    for y in (area.top()..area.bottom()).rev() {
+    for y in (area.y..area.bottom()).rev() {
         let part = left.min(8);
         left -= part;
         if part > 0 {
-            put(buffer, x, y, x + 1, EIGHTHS[part], style);
+            buffer.put(x, y, x + 1, EIGHTHS[part], style);
         }
     }
 }
@@ -116,7 +89,7 @@ pub(super) fn rates<'a>(
             continue;
         }
         let style = if column.warming {
-            look.bar().patch(ColourMode::faint())
+            look.bar().dimmed()
         } else {
             look.bar()
         };
@@ -184,7 +157,7 @@ pub(super) fn gauge(buffer: &mut Buffer, area: Rect, share: f64, look: ColourMod
         } else {
             ("░", ColourMode::faint())
         };
-        put(buffer, area.x + at, area.y, area.right(), symbol, style);
+        buffer.put(area.x + at, area.y, area.right(), symbol, style);
     }
 }
 
@@ -270,9 +243,9 @@ where
                 )]
                 let (symbol, style) =
                     look.shade(((share * SHADES as f64).ceil() as usize).saturating_sub(1));
-                put(buffer, x, y, x + 1, symbol, style);
+                buffer.put(x, y, x + 1, symbol, style);
             } else if column.first {
-                put(buffer, x, y, x + 1, "│", ColourMode::faint());
+                buffer.put(x, y, x + 1, "│", ColourMode::faint());
             }
         }
     }

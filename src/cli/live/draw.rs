@@ -3,15 +3,14 @@
 //! Input: a [`LiveState`], the time, and an area of any size. Output: cells. On a small terminal
 //! the least important panels are left out first. Nothing is drawn outside of the area.
 
-use super::chart::{self, put, put_right};
+use super::cells::{Buffer, Rect};
+use super::chart::{self, put_right};
 use super::column::{LiveColumn, Percentiles, Span};
 use super::look::ColourMode;
 use super::point::PointNow;
 use super::state::{Activity, DonePoint, LiveState};
 use super::unit::clock;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::Style;
+use anstyle::Style;
 use rigel_analyse::quantity::{capital, rounded_percent as percent};
 use rigel_model::{Bytes, Nanos};
 
@@ -52,13 +51,8 @@ pub(super) struct FrameOptions {
 }
 
 /// Draws a frame.
-pub(super) fn draw(
-    buffer: &mut Buffer,
-    area: Rect,
-    state: &LiveState,
-    now: Nanos,
-    view: FrameOptions,
-) {
+pub(super) fn draw(buffer: &mut Buffer, state: &LiveState, now: Nanos, view: FrameOptions) {
+    let area = buffer.area();
     if area.width == 0 || area.height == 0 {
         return;
     }
@@ -177,8 +171,8 @@ fn header(buffer: &mut Buffer, area: Rect, state: &LiveState, now: Nanos, look: 
     } else {
         area.right()
     };
-    let x = put(buffer, area.x, area.y, right, "rigel ", look.title());
-    put(buffer, x, area.y, right, &state.title, ColourMode::strong());
+    let x = buffer.put(area.x, area.y, right, "rigel ", look.title());
+    buffer.put(x, area.y, right, &state.title, ColourMode::strong());
     if is_room {
         put_right(
             buffer,
@@ -204,14 +198,7 @@ fn overall(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode)
             state.points.max(state.number)
         ),
     };
-    let x = put(
-        buffer,
-        area.x,
-        area.y,
-        area.right(),
-        &text,
-        ColourMode::strong(),
-    ) + 2;
+    let x = buffer.put(area.x, area.y, area.right(), &text, ColourMode::strong()) + 2;
     let share = state.share();
     let room = area.right().saturating_sub(x + 7);
     chart::gauge(
@@ -248,11 +235,11 @@ fn load(buffer: &mut Buffer, area: Rect, state: &LiveState, now: Nanos, look: Co
         } else {
             "stopping: the results so far are kept"
         };
-        x = put(buffer, x, area.y, area.right(), text, look.warning()) + 2;
+        x = buffer.put(x, area.y, area.right(), text, look.warning()) + 2;
     }
     if let Some(stalled) = state.stalled {
         let text = stalled.to_string();
-        x = put(buffer, x, area.y, area.right(), &text, look.warning()) + 2;
+        x = buffer.put(x, area.y, area.right(), &text, look.warning()) + 2;
     }
     let (strong, faint) = match (&state.stage, &state.point) {
         (Activity::Running, Some(point)) => (point.name.clone(), running(point)),
@@ -266,15 +253,8 @@ fn load(buffer: &mut Buffer, area: Rect, state: &LiveState, now: Nanos, look: Co
         (Activity::Beginning, _) => (format!("starting point {}", state.number), String::new()),
         _ => ("preparing".to_string(), String::new()),
     };
-    let x = put(
-        buffer,
-        x,
-        area.y,
-        area.right(),
-        &strong,
-        ColourMode::strong(),
-    ) + 2;
-    put(buffer, x, area.y, area.right(), &faint, ColourMode::faint());
+    let x = buffer.put(x, area.y, area.right(), &strong, ColourMode::strong()) + 2;
+    buffer.put(x, area.y, area.right(), &faint, ColourMode::faint());
 }
 
 /// The load of a point, and its progress.
@@ -315,7 +295,7 @@ fn keys(buffer: &mut Buffer, area: Rect, view: FrameOptions) {
     let look = view.look;
     let mut x = area.x;
     if view.frozen {
-        x = put(buffer, x, area.y, area.right(), "paused", look.warning()) + 2;
+        x = buffer.put(x, area.y, area.right(), "paused", look.warning()) + 2;
     }
     let freeze = if view.frozen { "resume" } else { "pause" };
     let stop = if area.width < 60 {
@@ -324,8 +304,8 @@ fn keys(buffer: &mut Buffer, area: Rect, view: FrameOptions) {
         "stop, keep results"
     };
     for (key, what) in [("q", stop), ("p", freeze), ("?", "help")] {
-        x = put(buffer, x, area.y, area.right(), key, ColourMode::strong()) + 1;
-        x = put(buffer, x, area.y, area.right(), what, ColourMode::faint()) + 3;
+        x = buffer.put(x, area.y, area.right(), key, ColourMode::strong()) + 1;
+        x = buffer.put(x, area.y, area.right(), what, ColourMode::faint()) + 3;
     }
 }
 
@@ -341,24 +321,10 @@ fn title(
     // A narrow terminal shows figures instead of names.
     let name = if area.width <= 40 { "" } else { name };
     let gap = if name.is_empty() { 0 } else { 2 };
-    let x = put(buffer, area.x, area.y, area.right(), name, look.title()) + gap;
-    let x = put(
-        buffer,
-        x,
-        area.y,
-        area.right(),
-        strong,
-        ColourMode::strong(),
-    );
+    let x = buffer.put(area.x, area.y, area.right(), name, look.title()) + gap;
+    let x = buffer.put(x, area.y, area.right(), strong, ColourMode::strong());
     let gap = u16::from(!strong.is_empty());
-    put(
-        buffer,
-        x + gap,
-        area.y,
-        area.right(),
-        faint,
-        ColourMode::faint(),
-    )
+    buffer.put(x + gap, area.y, area.right(), faint, ColourMode::faint())
 }
 
 /// The columns that a chart in `area` shows.
@@ -399,8 +365,7 @@ fn throughput_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: Co
     }
     let mut x = title(buffer, area, "Throughput", &now, &words, look) + 2;
     if failed > 0 {
-        x = put(
-            buffer,
+        x = buffer.put(
             x,
             area.y,
             area.right(),
@@ -501,7 +466,7 @@ fn times_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourM
             ..area
         };
         let y = row.bottom() - 1;
-        let x = put(buffer, row.x, y, row.right(), name, ColourMode::faint());
+        let x = buffer.put(row.x, y, row.right(), name, ColourMode::faint());
         put_right(
             buffer,
             x,
@@ -576,8 +541,7 @@ fn host_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMo
         title(buffer, rows.take(1), "Host", "", words, look);
     }
     let Some(now) = state.hosts.back() else {
-        put(
-            buffer,
+        buffer.put(
             area.x,
             rows.0.y.min(area.bottom() - 1),
             area.right(),
@@ -619,7 +583,7 @@ fn host_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMo
         .collect();
     line(buffer, cpu, "CPU", &figures, &busy, look);
     if host.stolen > STEAL {
-        put(buffer, cpu.x, cpu.y, cpu.x + 3, "CPU", look.warning());
+        buffer.put(cpu.x, cpu.y, cpu.x + 3, "CPU", look.warning());
     }
 }
 
@@ -632,16 +596,8 @@ fn busy_of(host: &super::state::HostNow, name: &str) -> f64 {
 
 /// Draws a row of the host panel: name, figures, and a chart of its utilization.
 fn line(buffer: &mut Buffer, row: Rect, name: &str, figures: &str, busy: &[f64], look: ColourMode) {
-    let x = put(
-        buffer,
-        row.x,
-        row.y,
-        row.right(),
-        name,
-        ColourMode::strong(),
-    );
-    let x = put(
-        buffer,
+    let x = buffer.put(row.x, row.y, row.right(), name, ColourMode::strong());
+    let x = buffer.put(
         (row.x + 8).max(x + 1),
         row.y,
         row.right(),
@@ -691,8 +647,7 @@ fn list(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
         }
     }
     if state.done.is_empty() {
-        put(
-            buffer,
+        buffer.put(
             area.x,
             head.y + 1,
             area.right(),
@@ -708,7 +663,7 @@ fn done_row(buffer: &mut Buffer, row: Rect, done: &DonePoint, name: u16, ends: [
     } else {
         ColourMode::faint()
     };
-    put(buffer, row.x, row.y, row.x + name, &done.name, style);
+    buffer.put(row.x, row.y, row.x + name, &done.name, style);
     let figures = if let Some((p50, p99)) = done.latency {
         [done.unit.rate(done.rate), p50.to_string(), p99.to_string()]
     } else {
@@ -746,12 +701,12 @@ fn help(buffer: &mut Buffer, area: Rect, look: ColourMode) {
         look.bar()
     };
     for y in y..y + height {
-        put(buffer, x, y, x + width, &blank, Style::reset());
+        buffer.put(x, y, x + width, &blank, Style::new());
     }
     let rule = "─".repeat(usize::from(width));
-    put(buffer, x, y, x + width, &rule, style);
-    put(buffer, x, y + height - 1, x + width, &rule, style);
+    buffer.put(x, y, x + width, &rule, style);
+    buffer.put(x, y + height - 1, x + width, &rule, style);
     for (text, y) in HELP.iter().zip(y + 1..(y + height).saturating_sub(1)) {
-        put(buffer, x + 2, y, x + width, text, Style::reset());
+        buffer.put(x + 2, y, x + width, text, Style::new());
     }
 }

@@ -1,6 +1,6 @@
 //! Styles of the live view for this terminal: colours if it has them, otherwise shades and symbols.
 
-use ratatui::style::{Color, Modifier, Style};
+use anstyle::{Ansi256Color, AnsiColor, Effects, RgbColor, Style};
 
 /// Number of shades of the heat map.
 pub(super) const SHADES: usize = 8;
@@ -53,44 +53,42 @@ impl ColourMode {
         let (red, green, blue) = CIVIDIS[level];
         match self {
             Self::Plain => (["░", "▒", "▓", "█"][level * 4 / SHADES], Style::new()),
-            Self::Indexed => ("█", Style::new().fg(Color::Indexed(INDEXED[level]))),
-            Self::Full => ("█", Style::new().fg(Color::Rgb(red, green, blue))),
+            Self::Indexed => ("█", Ansi256Color(INDEXED[level]).on_default()),
+            Self::Full => ("█", RgbColor(red, green, blue).on_default()),
         }
     }
 
-    fn colour(self, colour: Color, otherwise: Modifier) -> Style {
+    fn colour(self, colour: AnsiColor, otherwise: Effects) -> Style {
         if self == Self::Plain {
-            Style::new().add_modifier(otherwise)
+            Style::new().effects(otherwise)
         } else {
-            Style::new().fg(colour)
+            colour.on_default()
         }
     }
 
     /// Style of a panel's name.
     pub(super) fn title(self) -> Style {
-        self.colour(Color::Cyan, Modifier::empty())
-            .add_modifier(Modifier::BOLD)
+        self.colour(AnsiColor::Cyan, Effects::new()).bold()
     }
 
     /// Style of the most important text.
     pub(super) fn strong() -> Style {
-        Style::new().add_modifier(Modifier::BOLD)
+        Style::new().bold()
     }
 
     /// Style of less important text.
     pub(super) fn faint() -> Style {
-        Style::new().add_modifier(Modifier::DIM)
+        Style::new().dimmed()
     }
 
     /// Style of a warning.
     pub(super) fn warning(self) -> Style {
-        self.colour(Color::Yellow, Modifier::REVERSED)
-            .add_modifier(Modifier::BOLD)
+        self.colour(AnsiColor::Yellow, Effects::INVERT).bold()
     }
 
     /// Style of bars.
     pub(super) fn bar(self) -> Style {
-        self.colour(Color::Cyan, Modifier::empty())
+        self.colour(AnsiColor::Cyan, Effects::new())
     }
 }
 

@@ -5,6 +5,7 @@
 //! stays responsive while the run sends no events. Measuring threads only record events. At the
 //! end, and also after a panic, the terminal is restored.
 
+mod cells;
 mod chart;
 mod column;
 mod draw;
@@ -158,13 +159,13 @@ fn keep_drawing(shared: &Shared) {
             continue;
         }
         next = shared.clock.now().plus(FRAME);
-        screen.draw(|buffer, area| {
+        screen.draw(|buffer| {
             if let Some((state, at)) = &still {
-                draw::draw(buffer, area, state, *at, view);
+                draw::draw(buffer, state, *at, view);
             } else {
                 let mut state = lock(&shared.state);
                 state.draining = shared.stop.load(Relaxed);
-                draw::draw(buffer, area, &state, shared.clock.now(), view);
+                draw::draw(buffer, &state, shared.clock.now(), view);
             }
         });
     }

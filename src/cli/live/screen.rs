@@ -1,35 +1,27 @@
 //! The terminal: takes it over, draws on it, reads keys, and restores it.
 
-use ratatui::backend::CrosstermBackend;
-use ratatui::buffer::Buffer;
-use ratatui::crossterm::cursor::{Hide, Show};
-use ratatui::crossterm::execute;
-use ratatui::crossterm::terminal::{
-    self, Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
-    enable_raw_mode,
-};
-use ratatui::layout::Rect;
-use ratatui::{Terminal, TerminalOptions, Viewport};
+use super::cells::Buffer;
 use rigel_device::clock::Clock;
 use rigel_model::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::io::{self, BufWriter, IsTerminal, Stderr};
-use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, Once, PoisonError};
 
 /// Timeout for the rest of a key's escape sequence after its first byte, also over a slow line.
 const SEQUENCE: Nanos = Nanos::from_millis(50);
 
-/// Size to assume if the terminal does not report its size.
-const UNKNOWN: Rect = Rect {
-    x: 0,
-    y: 0,
-    width: 80,
-    height: 24,
-};
+/// Columns and rows to assume if the terminal does not report its size.
+const UNKNOWN: (u16, u16) = (80, 24);
 
-/// True while the terminal is in use by the live view.
-static TAKEN: AtomicBool = AtomicBool::new(false);
+/// Alternate screen, cleared, without a cursor (xterm control sequences, DEC private modes 1049 and
+/// 25).
+const ENTER: &str = "\x1b[?1049h\x1b[?25l";
+const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+const CLEAR: &str = "\x1b[2J";
+
+/// How the terminal was set before the live view took it over.
+static TAKEN: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// Returns why the live view is not possible, if so.
 pub(super) fn refuse_unusable() -> Result<(), String> {
@@ -54,11 +46,18 @@ fn is_in_foreground() -> bool {
     rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
+fn write(sequences: &str) -> io::Result<()> {
+    let mut stderr = io::stderr().lock();
+    stderr.write_all(sequences.as_bytes())?;
+    stderr.flush()
+}
+
 /// Restores the terminal if it was taken over.
 pub(super) fn restore() {
-    if TAKEN.swap(false, SeqCst) {
-        let _ = execute!(io::stderr(), Show, LeaveAlternateScreen);
-        let _ = disable_raw_mode();
+    let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(before) = taken {
+        let _ = write(LEAVE);
+        let _ = tcsetattr(io::stderr(), OptionalActions::Now, &before);
     }
 }
 
@@ -76,62 +75,51 @@ fn restore_on_panic() {
 
 /// The terminal while it is taken over.
 pub(super) struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stderr>>>,
-    area: Rect,
+    shown: Buffer,
 }
 
 impl Screen {
     /// Takes over the terminal: alternate screen, raw mode.
     pub(super) fn open() -> io::Result<Self> {
         restore_on_panic();
-        enable_raw_mode()?;
-        TAKEN.store(true, SeqCst);
-        let taken =
-            execute!(io::stderr(), EnterAlternateScreen, Hide).and_then(|()| Self::of_size(size()));
-        if taken.is_err() {
-            restore();
-        }
-        taken
+        let before = tcgetattr(io::stderr())?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        tcsetattr(io::stderr(), OptionalActions::Now, &raw)?;
+        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        write(ENTER)
+            .and_then(|()| Self::of_size(size()))
+            .inspect_err(|_| restore())
     }
 
-    /// Creates an empty screen. Does not ask the terminal for its cursor position: the answer would
-    /// arrive as keys.
-    fn of_size(area: Rect) -> io::Result<Self> {
-        execute!(io::stderr(), Clear(ClearType::All))?;
-        let backend = CrosstermBackend::new(BufWriter::new(io::stderr()));
-        let terminal = Terminal::with_options(
-            backend,
-            TerminalOptions {
-                viewport: Viewport::Fixed(area),
-            },
-        )?;
-        Ok(Self { terminal, area })
+    fn of_size((width, height): (u16, u16)) -> io::Result<Self> {
+        write(CLEAR)?;
+        Ok(Self {
+            shown: Buffer::blank(width, height),
+        })
     }
 
     /// Draws a frame at the current size of the terminal. Ignores errors of a lost terminal.
-    pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Buffer, Rect)) {
-        let area = size();
-        if area != self.area
-            && let Ok(anew) = Self::of_size(area)
+    pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) {
+        let (width, height) = size();
+        let area = self.shown.area();
+        if (width, height) != (area.width, area.height)
+            && let Ok(anew) = Self::of_size((width, height))
         {
             *self = anew;
         }
-        let _ = self.terminal.draw(|frame| {
-            let area = frame.area();
-            draw(frame.buffer_mut(), area);
-        });
+        let area = self.shown.area();
+        let mut frame = Buffer::blank(area.width, area.height);
+        draw(&mut frame);
+        let _ = write(&frame.since(&self.shown));
+        self.shown = frame;
     }
 }
 
-fn size() -> Rect {
-    let size = terminal::size().map(|(width, height)| Rect {
-        x: 0,
-        y: 0,
-        width,
-        height,
-    });
+fn size() -> (u16, u16) {
+    let size = tcgetwinsize(io::stderr()).map(|size| (size.ws_col, size.ws_row));
     size.ok()
-        .filter(|area| area.width > 0 && area.height > 0)
+        .filter(|(width, height)| *width > 0 && *height > 0)
         .unwrap_or(UNKNOWN)
 }
 
@@ -148,8 +136,7 @@ pub(super) enum Key {
     Help,
 }
 
-/// Reads keys. Does not use crossterm's events, whose reader never returns after the terminal has
-/// hung up.
+/// Reads keys.
 pub(super) struct Keys {
     is_there: bool,
 }

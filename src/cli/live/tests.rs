@@ -1,5 +1,6 @@
 //! Screens of the live view as text, at several sizes, from runs on a simulated device.
 
+use super::cells::Buffer;
 use super::column::LiveColumn;
 use super::draw::{FrameOptions, draw};
 use super::golden;
@@ -7,9 +8,7 @@ use super::look::ColourMode;
 use super::point::PointNow;
 use super::state::{Activity, HostNow, LiveState};
 use super::unit::ThroughputUnit;
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
-use ratatui::style::Color;
+use anstyle::{Ansi256Color, RgbColor, Style};
 use rigel_analyse::{DeviceLoad, HostLoad, summarise};
 use rigel_device::engine::sim::Sim;
 use rigel_measure::drive::{self, Live, LiveClass, Terms};
@@ -100,33 +99,14 @@ fn curve() -> (LiveState, Nanos) {
     (state, now)
 }
 
-fn terminal(
-    width: u16,
-    height: u16,
-    state: &LiveState,
-    now: Nanos,
-    view: FrameOptions,
-) -> Terminal<TestBackend> {
-    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal
-        .draw(|frame| {
-            let area = frame.area();
-            draw(frame.buffer_mut(), area, state, now, view);
-        })
-        .unwrap();
-    terminal
+fn picture(width: u16, height: u16, state: &LiveState, now: Nanos, view: FrameOptions) -> Buffer {
+    let mut buffer = Buffer::blank(width, height);
+    draw(&mut buffer, state, now, view);
+    buffer
 }
 
 fn screen(width: u16, height: u16, state: &LiveState, now: Nanos, view: FrameOptions) -> String {
-    let terminal = terminal(width, height, state, now, view);
-    let buffer = terminal.backend().buffer();
-    let mut text = String::new();
-    for y in 0..height {
-        let row: String = (0..width).map(|x| buffer[(x, y)].symbol()).collect();
-        text.push_str(row.trim_end());
-        text.push('\n');
-    }
-    text
+    picture(width, height, state, now, view).text()
 }
 
 #[test]
@@ -221,24 +201,22 @@ fn a_watch_shows_its_intervals() {
 fn with_colours_shades_are_colours_and_without_none_is_there() {
     let (state, now) = curve();
     let colours = |look| {
-        let terminal = terminal(120, 40, &state, now, FrameOptions { look, ..PLAIN });
-        let cells = terminal.backend().buffer().content().to_vec();
-        cells
-            .iter()
-            .map(|cell| cell.fg)
-            .filter(|colour| *colour != Color::Reset)
+        let picture = picture(120, 40, &state, now, FrameOptions { look, ..PLAIN });
+        picture
+            .styles()
+            .filter_map(Style::get_fg_color)
             .collect::<Vec<_>>()
     };
     assert_eq!(colours(ColourMode::Plain), []);
     assert!(
         colours(ColourMode::Indexed)
             .iter()
-            .any(|colour| matches!(colour, Color::Indexed(227)))
+            .any(|colour| *colour == Ansi256Color(227).into())
     );
     assert!(
         colours(ColourMode::Full)
             .iter()
-            .any(|colour| matches!(colour, Color::Rgb(254, 232, 56)))
+            .any(|colour| *colour == RgbColor(254, 232, 56).into())
     );
 }
 
@@ -251,7 +229,7 @@ fn no_size_and_no_state_makes_it_panic() {
             .flat_map(|width| [0, 1, 2, 3, 4, 5, 7, 12, 19, 33].map(|height| (width * 3, height)))
         {
             if width > 0 && height > 0 {
-                drop(terminal(
+                drop(picture(
                     width,
                     height,
                     state,
