@@ -756,7 +756,7 @@ mod tests {
         let found = preflight_findings(&host(), &facts(), &before, &after, false);
         assert_eq!(named(&found), only("other-load", Severity::Warning));
         assert!(
-            found[0].what.contains("1,000 IOPS, 8.2 MB/s, busy 40 %"),
+            found[0].what.contains("1,000 IOPS, 8.19 MB/s, busy 40 %"),
             "{}",
             found[0].what
         );

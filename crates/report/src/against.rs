@@ -1,40 +1,25 @@
 //! A demand beside a calibration: the table by stream and the answer.
 
+use super::columns::Columns;
 use super::document::{Block, Section};
 use super::{database, parts};
 use rigel_analyse::demand::stream_objective::assumed_in_words;
-use rigel_analyse::quantity::{capital, per_second, rounded_length, rounded_percent, time};
-use rigel_analyse::{DemandAgainst, StreamAgainst, Usage};
+use rigel_analyse::quantity::{capital, per_second, rounded_length, rounded_percent};
+use rigel_analyse::{DemandAgainst, Usage};
 use rigel_model::Bytes;
 
 /// The section.
 pub(super) fn section(of: &DemandAgainst) -> Section {
-    let row = |one: &StreamAgainst| {
-        vec![
-            one.kind.words().to_string(),
-            per_second(one.per_s),
-            parts::known(one.mean_bytes, size),
-            parts::known(one.database_us, time),
-            parts::known(one.storage_us, |us| time(us.value)),
-            usage(one.usage),
-            one.fits.word().to_string(),
-            one.by.clone(),
-        ]
-    };
-    let table = parts::rows(
-        &interval(of),
-        &[
-            "stream",
-            "#asked",
-            "#size",
-            "#in the database",
-            "#here",
-            "#uses",
-            "fits",
-            "this storage",
-        ],
-        of.streams.iter().map(row).collect(),
-    );
+    let table = Columns::of(&interval(of), &of.streams)
+        .text("stream", |one| one.kind.words())
+        .number("asked", |one| per_second(one.per_s))
+        .number("size", |one| parts::known(one.mean_bytes, size))
+        .time("in the database", |one| one.database_us)
+        .time("here", |one| one.storage_us.map(|us| us.value))
+        .number("uses", |one| usage(one.usage))
+        .text("fits", |one| one.fits.word())
+        .text("this storage", |one| one.by.clone())
+        .block();
     let mut said = vec![
         format!("{}: {}.", capital(of.fits.word()), of.reason()),
         "'Uses' is the part of the storage's time that a stream needs; the streams of the \
@@ -61,7 +46,7 @@ pub(super) fn section(of: &DemandAgainst) -> Section {
             of.censored
         ));
     }
-    let mut blocks = vec![Block::Table(table)];
+    let mut blocks = vec![table];
     blocks.extend(said.into_iter().map(Block::Text));
     parts::section(
         "demand",

@@ -1,6 +1,7 @@
 //! What Oracle's own calibration claims: alone, and beside a calibration of ours.
 
-use super::document::{Block, Conclusion, Document, Section, Status};
+use super::columns::Columns;
+use super::document::{Conclusion, Document, Section, Status};
 use super::parts;
 use rigel_analyse::{AtLoad, ClaimBeside, Estimate};
 use rigel_model::Bytes;
@@ -17,38 +18,23 @@ pub fn latency(ms: Option<f64>) -> String {
 
 /// The rows of an import.
 pub fn section(claims: &[ClaimedCalibration]) -> Option<Section> {
-    let row = |claim: &ClaimedCalibration| {
-        let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".into());
-        vec![
-            text(&claim.started),
-            text(&claim.ended),
-            parts::known(claim.max_iops, parts::count),
-            parts::known(claim.max_mbps, parts::count),
-            parts::known(claim.max_pmbps, parts::count),
-            latency(claim.latency_ms),
-            parts::known(claim.disks, parts::count),
-        ]
-    };
-    let columns = [
-        "begin",
-        "end",
-        "#max IOPS",
-        "#max MB/s",
-        "#one process MB/s",
-        "#latency",
-        "#disks",
-    ];
     (!claims.is_empty()).then(|| {
         parts::section(
             "claims",
             "What CALIBRATE_IO claims",
             "As DBA_RSRC_IO_CALIBRATE has it. `rigel compare CALIBRATION THIS` puts a calibration of \
              Rigel's beside it.",
-            vec![Block::Table(parts::rows(
-                "",
-                &columns,
-                claims.iter().map(row).collect(),
-            ))],
+            vec![
+                Columns::of("", claims)
+                    .text("begin", |claim| parts::known(claim.started.as_ref(), String::clone))
+                    .text("end", |claim| parts::known(claim.ended.as_ref(), String::clone))
+                    .count("max IOPS", |claim| claim.max_iops)
+                    .count("max MB/s", |claim| claim.max_mbps)
+                    .count("one process MB/s", |claim| claim.max_pmbps)
+                    .number("latency", |claim| latency(claim.latency_ms))
+                    .count("disks", |claim| claim.disks)
+                    .block(),
+            ],
         )
     })
 }
@@ -77,7 +63,7 @@ pub fn document(ours: &str, theirs: &str, found: &ClaimBeside) -> Document {
         at.map_or_else(|| "-".to_string(), |at| estimate(figure(&at), show))
     };
     let row = |name: &str, claimed: String, mean: String, p99: String| {
-        vec![name.to_string(), claimed, mean, p99]
+        (name.to_string(), claimed, mean, p99)
     };
     let (mean, p99) = (found.by_mean, found.by_p99);
     let outstanding = |at: Option<AtLoad>| {
@@ -125,13 +111,6 @@ pub fn document(ours: &str, theirs: &str, found: &ClaimBeside) -> Document {
         ),
     ];
     let bound = format!("{} ms", found.bound_ms);
-    let columns = [
-        String::new(),
-        format!("#claimed by {theirs}"),
-        format!("#{ours}, mean within {bound}"),
-        format!("#{ours}, p99 within {bound}"),
-    ];
-    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let default = if found.is_default_bound {
         " The claim does not state its maximum latency: 20 ms is the procedure's default."
     } else {
@@ -149,7 +128,14 @@ pub fn document(ours: &str, theirs: &str, found: &ClaimBeside) -> Document {
             "claimed",
             "Claimed and measured",
             &lead,
-            vec![Block::Table(parts::rows("", &columns, rows))],
+            vec![
+                Columns::of("", rows)
+                    .text("", |row| row.0.clone())
+                    .number(&format!("claimed by {theirs}"), |row| row.1.clone())
+                    .number(&format!("{ours}, mean within {bound}"), |row| row.2.clone())
+                    .number(&format!("{ours}, p99 within {bound}"), |row| row.3.clone())
+                    .block(),
+            ],
         )],
         ..Document::default()
     }

@@ -3,6 +3,7 @@
 //!
 //! Input: journals that were read; the first is the baseline.
 
+use super::columns::Columns;
 use super::distribution::Chosen;
 use super::document::{
     Axis, Block, Document, Headline, Lines, Merge, Plot, Section, Series, Shape, Table, Unit,
@@ -259,46 +260,31 @@ fn points_of(run: &Run) -> Vec<PointSummary> {
 /// One column for each run, with its ratio and the judgement of it.
 fn table(found: &Comparison) -> Table {
     let several = found.names.len() > 2;
-    let many = if several { "*" } else { "" };
     let value = |row: &Row, run: usize| match row.figures[run] {
         // Their intervals are in the JSON report, and in comparisons of two.
         Some(figure) if several => amount(figure.estimate, row.unit).to_string(),
         _ => value(row, run),
     };
-    let mut columns = vec![String::new(), format!("#{}", found.names[0])];
-    for name in &found.names[1..] {
-        columns.extend([
-            format!("#{name}"),
-            "#ratio".into(),
-            format!("{many}95 % interval"),
-            String::new(),
-        ]);
+    let mut table = Columns::of("Figures of the runs as a whole", &found.figures)
+        .text("", |row| row.name.clone())
+        .number(&found.names[0], |row| value(row, 0));
+    for (at, name) in found.names[1..].iter().enumerate() {
+        table = table
+            .number(name, |row| value(row, at + 1))
+            .number("ratio", |row| {
+                parts::known(row.changes[at], |change| digits(change.ratio))
+            })
+            .text("95 % interval", |row| {
+                row.changes[at].map_or_else(String::new, |change| interval(&change))
+            })
+            .on_page_if(several)
+            .text("", |row| match row.changes[at] {
+                Some(change) if several => sign(change.judgement),
+                Some(change) => word(change.judgement),
+                None => found.without_ratio(row, at + 1),
+            });
     }
-    let rows = found.figures.iter().map(|row| {
-        let mut cells = vec![row.name.clone(), value(row, 0)];
-        for (at, change) in row.changes.iter().enumerate() {
-            cells.push(value(row, at + 1));
-            cells.extend(change.map_or_else(
-                || {
-                    [
-                        "-".into(),
-                        String::new(),
-                        found.without_ratio(row, at + 1).into(),
-                    ]
-                },
-                |change| {
-                    [
-                        digits(change.ratio),
-                        interval(&change),
-                        if several { sign } else { word }(change.judgement).into(),
-                    ]
-                },
-            ));
-        }
-        cells
-    });
-    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    parts::rows("Figures of the runs as a whole", &columns, rows.collect())
+    table.table()
 }
 
 /// The figures of each run, if some side has several. Wide tables are shown on a page only.
@@ -307,22 +293,21 @@ fn each_run(found: &Comparison) -> Option<Section> {
         return None;
     }
     let runs = || found.sides.iter().flat_map(|side| &side.runs);
-    let mut columns = vec![String::new()];
-    columns.extend(runs().map(|run| format!("#{}", run.name)));
-    let rows = found.figures.iter().map(|row| {
-        let figures = row.runs.iter().flatten();
-        let mut cells = vec![row.name.clone()];
-        cells.extend(figures.map(|figure| {
-            parts::known(*figure, |figure| {
+    let figures = found
+        .figures
+        .iter()
+        .map(|row| (row, row.runs.iter().flatten().collect()));
+    let mut table = Columns::of("Figures of each run", figures)
+        .text("", |(row, _): &(&Row, Vec<_>)| row.name.clone());
+    for (at, run) in runs().enumerate() {
+        table = table.number(&run.name, |(row, figures)| {
+            parts::known(*figures[at], |figure| {
                 amount(figure.estimate, row.unit).to_string()
             })
-        }));
-        cells
-    });
-    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let table = parts::rows("Figures of each run", &columns, rows.collect());
+        });
+    }
     let lead = "What a side's figure is the geometric mean of; stalls are added up.";
-    let section = parts::section("runs", "Run by run", lead, vec![Block::Table(table)]);
+    let section = parts::section("runs", "Run by run", lead, vec![table.block()]);
     Some(if runs().count() > RUNS_IN_TEXT_MAX {
         parts::full(section)
     } else {
@@ -538,41 +523,36 @@ fn chosen<'a>(runs: &[(&Run, &Subject)], records: &'a [Vec<PointRecord>]) -> Vec
 /// The ratios at each load that a run shares with the baseline; a sentence if it shares none.
 fn loads(found: &Comparison) -> Section {
     let several = found.names.len() > 2;
-    let row = |point: &LoadChange| {
-        let load = if found
-            .points
-            .iter()
-            .any(|other| other.run == point.run && other.is_beside(point))
-        {
+    let load = |point: &&LoadChange| {
+        let mut others = found.points.iter().filter(|other| other.run == point.run);
+        if others.any(|other| other.is_beside(point)) {
             format!("{} {}", point.load, point.class)
         } else {
             point.load.clone()
-        };
-        let mut cells = vec![found.names[point.run].clone(), load];
-        cells.extend([point.iops, point.p50, point.p99].map(|change| {
-            parts::known(change, |change| {
-                let known = interval(&change);
-                let known = if known.is_empty() || several {
-                    String::new()
-                } else {
-                    format!(" ({known})")
-                };
-                let judgement = match change.judgement {
-                    Judgement::NoDifferenceShown => "=",
-                    Judgement::NotKnown => "?",
-                    judgement => word(judgement),
-                };
-                format!("{}{known} {judgement}", digits(change.ratio))
-            })
-        }));
-        cells
+        }
     };
-    let run = if several { "run" } else { "*run" };
-    let columns = [run, "load", "throughput", "p50", "p99"];
+    let ratio = |change: Option<Change>| {
+        parts::known(change, |change| {
+            let known = Some(interval(&change)).filter(|known| !known.is_empty() && !several);
+            let known = known.map_or_else(String::new, |known| format!(" ({known})"));
+            let judgement = match change.judgement {
+                Judgement::NoDifferenceShown => "=",
+                Judgement::NotKnown => "?",
+                judgement => word(judgement),
+            };
+            format!("{}{known} {judgement}", digits(change.ratio))
+        })
+    };
     let caption = format!("Ratio to {} at each load that both have", found.names[0]);
-    let mut table = parts::rows(&caption, &columns, found.points.iter().map(row).collect());
-    table.folded = table.rows.len() > 14;
-    let mut blocks = vec![Block::Table(table)];
+    let table = Columns::of(&caption, &found.points)
+        .text("run", |point| found.names[point.run].clone())
+        .on_page_if(!several)
+        .text("load", load)
+        .text("throughput", |point| ratio(point.iops))
+        .text("p50", |point| ratio(point.p50))
+        .text("p99", |point| ratio(point.p99))
+        .folded_if(found.points.len() > 14);
+    let mut blocks = vec![table.block()];
     let changes = || {
         found
             .points
@@ -605,28 +585,15 @@ fn loads(found: &Comparison) -> Section {
 
 /// What differs between the conditions of the runs.
 fn conditions(found: &Comparison) -> Section {
-    let rows: Vec<Vec<String>> = found
-        .conditions
-        .iter()
-        .map(|it| {
-            let left_out = it.not_compared.map_or("", figures_of);
-            vec![
-                found.names[it.run].clone(),
-                it.name.into(),
-                it.before.clone(),
-                it.after.clone(),
-                left_out.into(),
-            ]
-        })
-        .collect();
-    let run = if found.names.len() > 2 { "run" } else { "*run" };
-    let there = if found.names.len() > 2 {
-        "there"
-    } else {
-        &found.names[1]
-    };
-    let columns = [run, "condition", &found.names[0], there, "not compared"];
-    let table = parts::rows("Conditions that differ", &columns, rows);
+    let several = found.names.len() > 2;
+    let there = if several { "there" } else { &found.names[1] };
+    let table = Columns::of("Conditions that differ", &found.conditions)
+        .text("run", |it| found.names[it.run].clone())
+        .on_page_if(!several)
+        .text("condition", |it| it.name)
+        .text(&found.names[0], |it| it.before.clone())
+        .text(there, |it| it.after.clone())
+        .text("not compared", |it| it.not_compared.map_or("", figures_of));
     let mut blocks = vec![];
     for run in 1..found.names.len() {
         if found
@@ -640,7 +607,7 @@ fn conditions(found: &Comparison) -> Section {
             )));
         }
     }
-    blocks.push(Block::Table(table));
+    blocks.push(table.block());
     let lead = "A condition that differs may be why figures differ.";
     parts::section("conditions", "Conditions", lead, blocks)
 }

@@ -10,60 +10,80 @@ const FORMULAS: [char; 11] = [
     '=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
 ];
 
-/// A table that is written cell by cell. Each row has a cell for each column.
-pub struct CsvTable(Writer<Vec<u8>>);
+/// A name of a column, and its cell in a row.
+type CsvColumn<'a, R> = (&'static str, Box<dyn Fn(&R) -> String + 'a>);
 
-impl CsvTable {
-    /// Creates a table with these columns, which commas separate.
-    pub fn new(columns: &str) -> Self {
-        let mut table = Self(Writer::from_writer(Vec::new()));
-        columns.split(',').for_each(|column| {
-            table.value(column);
-        });
-        table.end();
-        table
-    }
+/// A table whose columns know their name and where their value is. Rows are made one after the
+/// other: an import may have millions.
+pub struct CsvTable<'a, R, I> {
+    rows: I,
+    columns: Vec<CsvColumn<'a, R>>,
+}
 
-    /// Writes a text from outside. A spreadsheet would run a text that begins like a formula, so
-    /// such a text gets an apostrophe before it.
-    pub fn text(&mut self, text: &str) -> &mut Self {
-        let is_formula = text.starts_with(FORMULAS);
-        // Some spreadsheets split cells at tabs, too.
-        let text = escaped(text).replace('\t', " ");
-        self.value(format_args!("{}{text}", if is_formula { "'" } else { "" }))
-    }
-
-    /// Writes a number, or a word of this program.
-    pub fn value(&mut self, value: impl Display) -> &mut Self {
-        self.0
-            .write_field(value.to_string())
-            .expect("memory takes every cell");
-        self
-    }
-
-    /// Writes a number with three decimals, or an empty cell if it is unknown.
-    pub fn figure(&mut self, figure: Option<f64>) -> &mut Self {
-        self.maybe(figure.map(|figure| format!("{figure:.3}")))
-    }
-
-    /// Writes a value, or an empty cell if it is unknown.
-    pub fn maybe(&mut self, value: Option<impl Display>) -> &mut Self {
-        match value {
-            Some(value) => self.value(value),
-            None => self.value(""),
+impl<'a, R, I: Iterator<Item = R>> CsvTable<'a, R, I> {
+    /// A table of these rows, without columns yet.
+    pub fn of(rows: impl IntoIterator<IntoIter = I>) -> Self {
+        Self {
+            rows: rows.into_iter(),
+            columns: Vec::new(),
         }
     }
 
-    /// Ends a row.
-    pub fn end(&mut self) {
-        self.0
-            .write_record(None::<&[u8]>)
-            .expect("a row has a cell for each column");
+    /// A column of numbers, or of words of this program.
+    #[must_use]
+    pub fn value<V: Display>(mut self, name: &'static str, value: impl Fn(&R) -> V + 'a) -> Self {
+        let cell = move |row: &R| value(row).to_string();
+        self.columns.push((name, Box::new(cell)));
+        self
     }
 
-    /// Returns the table as text.
+    /// A column of texts from outside. A spreadsheet would run a text that begins like a formula,
+    /// so such a text gets an apostrophe before it.
+    #[must_use]
+    pub fn text<T: AsRef<str>>(self, name: &'static str, text: impl Fn(&R) -> T + 'a) -> Self {
+        self.value(name, move |row| {
+            let text = text(row);
+            let is_formula = text.as_ref().starts_with(FORMULAS);
+            // Some spreadsheets split cells at tabs, too.
+            let text = escaped(text.as_ref()).replace('\t', " ");
+            format!("{}{text}", if is_formula { "'" } else { "" })
+        })
+    }
+
+    /// A column of values; a cell is empty if it is unknown.
+    #[must_use]
+    pub fn maybe<V: Display>(
+        self,
+        name: &'static str,
+        value: impl Fn(&R) -> Option<V> + 'a,
+    ) -> Self {
+        let cell = move |row: &R| value(row).map_or_else(String::new, |value| value.to_string());
+        self.value(name, cell)
+    }
+
+    /// A column of numbers with three decimals; a cell is empty if it is unknown.
+    #[must_use]
+    pub fn figure<F: Into<Option<f64>>>(
+        self,
+        name: &'static str,
+        figure: impl Fn(&R) -> F + 'a,
+    ) -> Self {
+        self.maybe(name, move |row| {
+            figure(row).into().map(|figure| format!("{figure:.3}"))
+        })
+    }
+
+    /// The table as text: a line of names, then one for each row.
     pub fn into_text(self) -> String {
-        let bytes = self.0.into_inner().expect("memory takes every row");
+        let mut writer = Writer::from_writer(Vec::new());
+        let mut write = |cells: &mut dyn Iterator<Item = String>| {
+            writer.write_record(cells).expect("memory takes every row");
+        };
+        write(&mut self.columns.iter().map(|(name, _)| (*name).to_string()));
+        for row in self.rows {
+            write(&mut self.columns.iter().map(|(_, cell)| cell(&row)));
+        }
+        let bytes = writer.into_inner().expect("memory takes every row");
         String::from_utf8(bytes).expect("cells are text")
     }
 }
@@ -93,8 +113,10 @@ mod tests {
             ("\u{1b}[2J", "\\u{1b}[2J"),
             ("", ""),
         ] {
-            let mut table = CsvTable::new("text,figure,word");
-            table.text(text).figure(None).value(-1).end();
+            let table = CsvTable::of([text])
+                .text("text", |text| *text)
+                .figure("figure", |_| None)
+                .value("word", |_| -1);
             assert_eq!(
                 table.into_text(),
                 format!("text,figure,word\n{is},,-1\n"),

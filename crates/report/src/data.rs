@@ -2,7 +2,9 @@
 
 use super::csv::CsvTable;
 use rigel_analyse::sql::{ServerFigures, ServerRate};
-use rigel_analyse::{ClassSummary, Conclusion, HostsAtLoad, PointSummary, RanksResult, ranks};
+use rigel_analyse::{
+    ClassSummary, Conclusion, HostsAtLoad, LatencySummary, Limits, PointSummary, RanksResult, ranks,
+};
 use rigel_model::record::StallEvent;
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Finding, Host, TargetFacts};
@@ -110,111 +112,118 @@ impl Reported<'_> {
 /// The report of a run as CSV: a header line, then one line for every class of every point. Columns
 /// are only added at the end, never renamed or removed.
 pub fn csv(points: &[PointSummary]) -> String {
-    let mut table = CsvTable::new(
-        "small,large,class,io_bytes,outstanding,done,failed,iops,mib_per_s,mean_us,deviation_us,\
-         min_us,p50_us,p90_us,p99_us,p999_us,max_us,littles_law,steady,cpu_us_per_io,warm_up_s,\
-         measured_s,distinct_blocks,step,offered,iops_low,iops_high,p50_low_us,p50_high_us,\
-         p99_low_us,p99_high_us,service_p50_us,service_p99_us,delay_p99_us,unserved,blocks_per_s,\
-         logical_per_s,physical_per_s,written_per_s,log_bytes_per_s,commits_per_s,db_cpus,\
-         physical_per_db_cpu_s,page_cache_share,kernel_mean_us",
-    );
-    for point in points {
-        for class in &point.classes {
-            let failed: u64 = class.failed.values().sum();
-            let (small, large) = point.coordinates.small_and_large();
-            table
-                .value(small)
-                .value(large)
-                .text(&class.name)
-                .value(class.io_bytes)
-                .value(class.outstanding);
-            table
-                .value(class.done)
-                .value(failed)
-                .value(format_args!("{:.2}", class.iops));
-            table.figure(Some(class.mib_per_s));
-            let times = class.latency.map(|l| {
-                [
-                    l.mean_us,
-                    l.deviation_us,
-                    l.min_us,
-                    l.p50_us,
-                    l.p90_us,
-                    l.p99_us,
-                    l.p999_us,
-                    l.max_us,
-                ]
-            });
-            (0..8).for_each(|at| {
-                table.figure(times.map(|times| times[at]));
-            });
-            let steady = class
-                .steady
-                .and_then(|steady| steady.steady)
-                .map(|steady| if steady { "yes" } else { "no" });
-            let cpu = point.cpu_us_per_io.map(|cpu| format!("{cpu:.4}"));
-            table
-                .value(format_args!("{:.4}", class.littles_law))
-                .maybe(steady)
-                .maybe(cpu);
-            table
-                .figure(Some(point.warm_up_s))
-                .figure(Some(point.measured_s))
-                .value(class.coverage.distinct);
-            confidence(&mut table, point, class);
-            of_server(&mut table, point);
-            table.figure(class.kernel_mean_us);
-            table.end();
-        }
-    }
-    table.into_text()
+    let rows = points
+        .iter()
+        .flat_map(|point| point.classes.iter().map(move |class| Row { point, class }));
+    CsvTable::of(rows)
+        .value("small", |row| row.point.coordinates.small_and_large().0)
+        .value("large", |row| row.point.coordinates.small_and_large().1)
+        .text("class", |row| &row.class.name)
+        .value("io_bytes", |row| row.class.io_bytes)
+        .value("outstanding", |row| row.class.outstanding)
+        .value("done", |row| row.class.done)
+        .value("failed", |row| row.class.failed.values().sum::<u64>())
+        .value("iops", |row| format!("{:.2}", row.class.iops))
+        .figure("mib_per_s", |row| row.class.mib_per_s)
+        .figure("mean_us", |row| row.latency(|l| l.mean_us))
+        .figure("deviation_us", |row| row.latency(|l| l.deviation_us))
+        .figure("min_us", |row| row.latency(|l| l.min_us))
+        .figure("p50_us", |row| row.latency(|l| l.p50_us))
+        .figure("p90_us", |row| row.latency(|l| l.p90_us))
+        .figure("p99_us", |row| row.latency(|l| l.p99_us))
+        .figure("p999_us", |row| row.latency(|l| l.p999_us))
+        .figure("max_us", |row| row.latency(|l| l.max_us))
+        .value("littles_law", |row| format!("{:.4}", row.class.littles_law))
+        .maybe("steady", |row| {
+            let steady = row.class.steady.and_then(|steady| steady.steady)?;
+            Some(if steady { "yes" } else { "no" })
+        })
+        .maybe("cpu_us_per_io", |row| {
+            row.point.cpu_us_per_io.map(|cpu| format!("{cpu:.4}"))
+        })
+        .figure("warm_up_s", |row| row.point.warm_up_s)
+        .figure("measured_s", |row| row.point.measured_s)
+        .value("distinct_blocks", |row| row.class.coverage.distinct)
+        .value("step", |row| row.point.coordinates.step_name())
+        .figure("offered", |row| row.class.offered)
+        .figure("iops_low", |row| low(row.class.rate().interval))
+        .figure("iops_high", |row| high(row.class.rate().interval))
+        .figure("p50_low_us", |row| {
+            low(row.class.confidence.and_then(|of| of.p50_us))
+        })
+        .figure("p50_high_us", |row| {
+            high(row.class.confidence.and_then(|of| of.p50_us))
+        })
+        .figure("p99_low_us", |row| {
+            low(row.class.confidence.and_then(|of| of.p99_us))
+        })
+        .figure("p99_high_us", |row| {
+            high(row.class.confidence.and_then(|of| of.p99_us))
+        })
+        .figure("service_p50_us", |row| {
+            row.class.service.map(|service| service.p50_us)
+        })
+        .figure("service_p99_us", |row| {
+            row.class.service.map(|service| service.p99_us)
+        })
+        .figure("delay_p99_us", |row| {
+            row.class.scheduling_delay.map(|delay| delay.p99_us)
+        })
+        .value("unserved", |row| row.class.unserved)
+        .figure("blocks_per_s", |row| {
+            row.point.sql.as_ref().map(|sql| sql.visited.per_s)
+        })
+        .figure("logical_per_s", |row| {
+            row.server_per_s(|server| server.logical)
+        })
+        .figure("physical_per_s", |row| {
+            row.server_per_s(|server| server.physical)
+        })
+        .figure("written_per_s", |row| {
+            row.server_per_s(|server| server.written)
+        })
+        .figure("log_bytes_per_s", |row| {
+            row.server_per_s(|server| server.log_bytes)
+        })
+        .figure("commits_per_s", |row| {
+            row.server_per_s(|server| server.commits)
+        })
+        .figure("db_cpus", |row| row.server_per_s(|server| server.cpu_us))
+        .figure("physical_per_db_cpu_s", |row| {
+            row.server()?.physical_per_cpu_s
+        })
+        .figure("page_cache_share", |row| row.server()?.page_cache_share)
+        .figure("kernel_mean_us", |row| row.class.kernel_mean_us)
+        .into_text()
 }
 
-/// Writes the columns from `step` to `unserved`: intervals, and figures of an open loop. Empty
-/// means unknown.
-fn confidence(table: &mut CsvTable, point: &PointSummary, class: &ClassSummary) {
-    let known = class.confidence;
-    let intervals = [
-        class.rate().interval,
-        known.and_then(|known| known.p50_us),
-        known.and_then(|known| known.p99_us),
-    ];
-    table
-        .value(point.coordinates.step_name())
-        .figure(class.offered);
-    for interval in intervals {
-        table
-            .figure(interval.map(|limits| limits.low))
-            .figure(interval.and_then(|limits| limits.high));
-    }
-    table
-        .figure(class.service.map(|service| service.p50_us))
-        .figure(class.service.map(|service| service.p99_us));
-    table
-        .figure(class.scheduling_delay.map(|delay| delay.p99_us))
-        .value(class.unserved);
+/// A line of the csv.
+struct Row<'a> {
+    point: &'a PointSummary,
+    class: &'a ClassSummary,
 }
 
-/// Writes the columns from `blocks_per_s` on: a database server's figures. Empty for raw I/O, and
-/// if not reported.
-fn of_server(table: &mut CsvTable, point: &PointSummary) {
-    let sql = point.sql.as_deref();
-    let server = sql.and_then(|sql| sql.server.as_ref());
-    let rate = |of: fn(&ServerFigures) -> Option<ServerRate>| {
-        server.and_then(of).map(|figure| figure.per_s)
-    };
-    let figures = [
-        sql.map(|sql| sql.visited.per_s),
-        rate(|server| server.logical),
-        rate(|server| server.physical),
-        rate(|server| server.written),
-        rate(|server| server.log_bytes),
-        rate(|server| server.commits),
-        rate(|server| server.cpu_us),
-        server.and_then(|server| server.physical_per_cpu_s),
-        server.and_then(|server| server.page_cache_share),
-    ];
-    figures.into_iter().for_each(|figure| {
-        table.figure(figure);
-    });
+impl<'a> Row<'a> {
+    fn latency(&self, of: fn(&LatencySummary) -> f64) -> Option<f64> {
+        self.class.latency.as_ref().map(of)
+    }
+
+    /// What a database's server did; `None` for raw I/O.
+    fn server(&self) -> Option<&'a ServerFigures> {
+        self.point.sql.as_ref()?.server.as_ref()
+    }
+
+    fn server_per_s(&self, of: fn(&ServerFigures) -> Option<ServerRate>) -> Option<f64> {
+        Some(of(self.server()?)?.per_s)
+    }
+}
+
+/// The lower end of an interval.
+pub fn low(interval: Option<Limits>) -> Option<f64> {
+    Some(interval?.low)
+}
+
+/// The upper end of an interval.
+pub fn high(interval: Option<Limits>) -> Option<f64> {
+    interval?.high
 }

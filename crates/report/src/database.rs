@@ -1,14 +1,15 @@
 //! The report of a database's reports: what it asked of its storage, what it got, and how the
 //! figures fit together.
 
+use super::columns::{Columns, pairs};
 use super::csv::CsvTable;
 use super::document::{
-    Axis, Block, Chart, Document, Headline, Lines, Plot, Section, Series, Shape, Table, Unit,
+    Axis, Block, Chart, Document, Headline, Lines, Plot, Section, Series, Shape, Unit,
 };
 use super::{event_distribution, loops, parts, soak};
 use rigel_analyse::quantity::rounded_length;
-use rigel_analyse::{DatabaseFigures, DatabaseResult, Estimate};
-use rigel_model::record::database::{DatabaseReport, IoStatRow, Printed, WaitRow, WaitTable};
+use rigel_analyse::{DatabaseResult, Estimate};
+use rigel_model::record::database::{DatabaseReport, IoStatRow, Printed, WaitTable};
 use rigel_model::record::imported::Figures;
 use rigel_model::record::journal::Run;
 use rigel_model::{Demand, DemandInterval, DemandKind, DemandStream, LatencyShare, Moment};
@@ -117,21 +118,12 @@ fn headlines(result: &DatabaseResult) -> Vec<Headline> {
     found
 }
 
-/// A rate: small ones keep their digits.
-fn rate(per_s: f64) -> String {
-    if per_s.abs() < 99.95 {
-        parts::three_digits(per_s)
-    } else {
-        parts::count(per_s)
-    }
-}
-
 fn bytes(size: f64) -> String {
     const KIB: f64 = 1024.0;
     if size >= MIB {
-        format!("{} MiB", parts::three_digits(size / MIB))
+        format!("{} MiB", parts::count(size / MIB))
     } else {
-        format!("{} KiB", parts::three_digits(size / KIB))
+        format!("{} KiB", parts::count(size / KIB))
     }
 }
 
@@ -170,55 +162,41 @@ fn bucket(all: &[LatencyShare], quantile: f64) -> String {
     "-".into()
 }
 
-fn stream_row(stream: &DemandStream) -> Vec<String> {
+/// The streams of an interval.
+fn streams(caption: &str, streams: &[DemandStream]) -> Block {
     /// Waits below which a p99 is chance.
     const P99_WAITS_MIN: f64 = 1000.0;
-    let has_tail = stream.waits.is_some_and(|waits| waits >= P99_WAITS_MIN);
-    vec![
-        stream.kind.words().into(),
-        parts::known(stream.per_s, rate),
-        parts::known(stream.mean_bytes, bytes),
-        parts::known(megabytes(stream), rate),
-        mean(stream),
-        bucket(&stream.latencies, 0.5),
-        if has_tail {
-            bucket(&stream.latencies, 0.99)
-        } else {
-            "-".into()
-        },
-        stream.rate_of.clone(),
-    ]
+    Columns::of(caption, streams)
+        .text("stream", |stream| stream.kind.words())
+        .count("per second", |stream| stream.per_s)
+        .number("mean size", |stream| parts::known(stream.mean_bytes, bytes))
+        .count("MB/s", |stream| megabytes(stream))
+        .number("mean latency", |stream| mean(stream))
+        .number("p50", |stream| bucket(&stream.latencies, 0.5))
+        .number("p99", |stream| {
+            let has_tail = stream.waits.filter(|waits| *waits >= P99_WAITS_MIN);
+            parts::known(has_tail, |_| bucket(&stream.latencies, 0.99))
+        })
+        .text("from", |stream| stream.rate_of.clone())
+        .on_page()
+        .block()
 }
 
 /// What was asked for, for each instance in its busiest interval.
 fn demand(result: &DatabaseResult) -> Section {
-    let columns = [
-        "stream",
-        "#per second",
-        "#mean size",
-        "#MB/s",
-        "#mean latency",
-        "#p50",
-        "#p99",
-        "*from",
-    ];
     let mut blocks = Vec::new();
     for demand in &result.demands {
         let Some((busiest, below)) = demand.busiest() else {
             continue;
         };
-        let rows = busiest.streams.iter().map(stream_row).collect();
-        blocks.push(Block::Table(parts::rows(
-            &caption(
-                &demand.database,
-                &busiest.label,
-                busiest.begin,
-                busiest.seconds,
-                &among(demand.intervals.len(), below),
-            ),
-            &columns,
-            rows,
-        )));
+        let caption = caption(
+            &demand.database,
+            &busiest.label,
+            busiest.begin,
+            busiest.seconds,
+            &among(demand.intervals.len(), below),
+        );
+        blocks.push(streams(&caption, &busiest.streams));
         blocks.extend(beside(busiest).map(Block::Text));
         blocks.extend(spread(demand).map(Block::Text));
     }
@@ -263,8 +241,8 @@ fn beside(interval: &DemandInterval) -> Option<String> {
         said.push(format!(
             "Left out: {} MB/s read, {} MB/s written by backups, archiving, control files and \
              others.",
-            rate(out.read_mib_per_s * MEGABYTES),
-            rate(out.write_mib_per_s * MEGABYTES)
+            parts::count(out.read_mib_per_s * MEGABYTES),
+            parts::count(out.write_mib_per_s * MEGABYTES)
         ));
     }
     if !interval.censored.is_empty() {
@@ -291,7 +269,7 @@ fn spread(demand: &Demand) -> Option<String> {
             reason = "an index"
         )]
         let place = ((all.len() - 1) as f64 * share).round() as usize;
-        rate(all[place])
+        parts::count(all[place])
     };
     Some(format!(
         "I/O operations per second over {} intervals: median {}, p95 {}, peak {}.",
@@ -439,18 +417,16 @@ fn waits_over_time(result: &DatabaseResult) -> Option<Section> {
 /// The busiest report's list of top events.
 fn waits(reports: &[&DatabaseReport]) -> Option<Section> {
     let [report] = reports else { return None };
-    let row = |row: &WaitRow| {
-        vec![
-            row.event.clone(),
-            parts::known(row.waits, |waits| parts::count(waits.value)),
-            parts::known(row.time_s, |time| rate(time.value)),
-            parts::known(row.mean_us, printed_time),
-            parts::known(row.percent, |percent| format!("{} %", percent.value)),
-        ]
-    };
     let rows = report.waits.iter().filter(|row| row.of == WaitTable::Top);
-    let columns = ["event", "#waits", "#seconds", "#mean", "#share of DB time"];
-    let table = parts::rows("Top events, as printed", &columns, rows.map(row).collect());
+    let table = Columns::of("Top events, as printed", rows)
+        .text("event", |row| row.event.clone())
+        .count("waits", |row| row.waits.map(|waits| waits.value))
+        .count("seconds", |row| row.time_s.map(|time| time.value))
+        .number("mean", |row| parts::known(row.mean_us, printed_time))
+        .number("share of DB time", |row| {
+            parts::known(row.percent, |percent| format!("{} %", percent.value))
+        })
+        .table();
     (!table.rows.is_empty()).then(|| {
         parts::section(
             "waits",
@@ -473,40 +449,28 @@ fn printed_time(mean: Printed) -> String {
 /// I/O by function and by file type of a single report.
 fn by_function(reports: &[&DatabaseReport]) -> Option<Section> {
     let [report] = reports else { return None };
-    let row = |row: &&IoStatRow| {
-        let read_is_possible = rigel_analyse::has_possible_reads(row);
-        let reads = parts::known(row.reads_per_s, |reads| rate(reads.value));
-        vec![
-            row.name.clone(),
-            if read_is_possible {
-                reads
-            } else {
-                format!("doubted: {reads}")
-            },
-            parts::known(row.read_mib_per_s, |mib| rate(mib.value * MEGABYTES)),
-            parts::known(row.writes_per_s, |writes| rate(writes.value)),
-            parts::known(row.write_mib_per_s, |mib| rate(mib.value * MEGABYTES)),
-            parts::known(row.mean_us, |mean| parts::time(mean.value)),
-        ]
-    };
     let of_all = |row: &&IoStatRow| {
         row.instance.as_deref().is_none_or(|of| of == "*") && !row.name.contains('(')
     };
-    let columns = [
-        "",
-        "#reads/s",
-        "#MB/s read",
-        "#writes/s",
-        "#MB/s written",
-        "#mean",
-    ];
+    let megabytes = |mib: Option<Printed>| mib.map(|mib| mib.value * MEGABYTES);
     let table = |caption: &str, rows: &[IoStatRow]| {
-        let rows: Vec<&IoStatRow> = rows.iter().filter(of_all).collect();
-        Block::Table(parts::rows(
-            caption,
-            &columns,
-            rows.iter().map(row).collect(),
-        ))
+        Columns::of(caption, rows.iter().filter(of_all))
+            .text("", |row| row.name.clone())
+            .number("reads/s", |row| {
+                let reads = parts::known(row.reads_per_s, |reads| parts::count(reads.value));
+                if rigel_analyse::has_possible_reads(row) {
+                    reads
+                } else {
+                    format!("doubted: {reads}")
+                }
+            })
+            .count("MB/s read", |row| megabytes(row.read_mib_per_s))
+            .count("writes/s", |row| {
+                row.writes_per_s.map(|writes| writes.value)
+            })
+            .count("MB/s written", |row| megabytes(row.write_mib_per_s))
+            .time("mean", |row| row.mean_us.map(|mean| mean.value))
+            .block()
     };
     let section = parts::section(
         "io-by-function",
@@ -522,51 +486,30 @@ fn by_function(reports: &[&DatabaseReport]) -> Option<Section> {
 
 /// One line for each report.
 fn listed(result: &DatabaseResult) -> Section {
-    let row = |one: &DatabaseFigures| {
-        let time = |us: Option<f64>| parts::known(us, parts::time);
-        vec![
-            one.file.rsplit('/').next().unwrap_or_default().to_string(),
-            parts::known(one.begin, Moment::short),
-            parts::known(one.seconds, |seconds| format!("{:.0}", seconds / 60.0)),
-            parts::known(one.all_reads_per_s, rate),
-            parts::known(one.all_read_mib_per_s, |mib| rate(mib * MEGABYTES)),
-            parts::known(one.all_writes_per_s, rate),
-            parts::known(one.all_write_mib_per_s, |mib| rate(mib * MEGABYTES)),
-            time(one.random_read_us),
-            time(one.random_read_p99_us),
-            time(one.log_write_us),
-            time(one.commit_us),
-            one.findings.to_string(),
-        ]
-    };
-    let columns = [
-        "report",
-        "begin",
-        "#minutes",
-        "#reads/s",
-        "#MB/s read",
-        "#writes/s",
-        "#MB/s written",
-        "#read mean",
-        "*#read p99",
-        "#log write",
-        "#commit",
-        "*#findings",
-    ];
-    let table = parts::rows(
-        "All I/O of each report; reads and writes are requests",
-        &columns,
-        result.figures.iter().map(row).collect(),
-    );
-    let section = parts::section(
-        "reports",
-        "Every report",
-        "",
-        vec![Block::Table(Table {
-            folded: result.figures.len() > LISTED_MAX,
-            ..table
-        })],
-    );
+    let megabytes = |mib: Option<f64>| mib.map(|mib| mib * MEGABYTES);
+    let caption = "All I/O of each report; reads and writes are requests";
+    let table = Columns::of(caption, &result.figures)
+        .text("report", |one| {
+            one.file.rsplit('/').next().unwrap_or_default().to_string()
+        })
+        .text("begin", |one| parts::known(one.begin, Moment::short))
+        .number("minutes", |one| {
+            parts::known(one.seconds, |seconds| format!("{:.0}", seconds / 60.0))
+        })
+        .count("reads/s", |one| one.all_reads_per_s)
+        .count("MB/s read", |one| megabytes(one.all_read_mib_per_s))
+        .count("writes/s", |one| one.all_writes_per_s)
+        .count("MB/s written", |one| megabytes(one.all_write_mib_per_s))
+        .time("read mean", |one| one.random_read_us)
+        .time("read p99", |one| one.random_read_p99_us)
+        .on_page()
+        .time("log write", |one| one.log_write_us)
+        .time("commit", |one| one.commit_us)
+        .number("findings", |one| one.findings)
+        .on_page()
+        .folded_if(result.figures.len() > LISTED_MAX)
+        .block();
+    let section = parts::section("reports", "Every report", "", vec![table]);
     if result.figures.len() > LISTED_MAX {
         parts::full(section)
     } else {
@@ -588,88 +531,74 @@ fn over_time(run: &Run, result: &DatabaseResult) -> Vec<Section> {
 }
 
 fn parameters(result: &DatabaseResult) -> Option<Section> {
-    let rows: Vec<Vec<String>> = result
-        .parameters
-        .iter()
-        .map(|(name, value)| vec![name.clone(), value.clone()])
-        .collect();
-    (!rows.is_empty()).then(|| {
-        parts::full(parts::section(
-            "parameters",
-            "Parameters that matter to I/O",
-            "",
-            vec![Block::Table(parts::rows("", &["parameter", "value"], rows))],
-        ))
+    let table = || {
+        let parameters = result.parameters.iter().map(|(name, value)| (name, value));
+        pairs("", ["parameter", "value"], parameters)
+    };
+    (!result.parameters.is_empty()).then(|| {
+        let title = "Parameters that matter to I/O";
+        parts::full(parts::section("parameters", title, "", vec![table()]))
     })
 }
 
 /// One line for each report, for spreadsheets. MB are 2^20 bytes, as in the reports; latencies are
 /// whole microseconds. Columns are only added at the end.
 pub fn csv(result: &DatabaseResult) -> String {
-    let mut table = CsvTable::new(
-        "file,sessions,kind,release,db,instance,begin,seconds,cpus,active_sessions,\
-         cpu_seconds_per_s,executions_per_s,transactions_per_s,logical_reads_per_s,db_reads_per_s,\
-         db_read_mb_per_s,all_reads_per_s,all_read_mb_per_s,db_writes_per_s,db_write_mb_per_s,\
-         all_writes_per_s,all_write_mb_per_s,redo_mb_per_s,redo_writes_per_s,redo_write_bytes,\
-         random_reads_per_s,random_read_us,random_read_p50_us,random_read_p99_us,\
-         multiblock_read_us,direct_read_us,parallel_read_us,log_write_us,log_write_p99_us,\
-         commit_us,commit_p99_us,page_write_batch_us,host_busy_percent,io_wait_percent,top_event,\
-         top_event_percent,findings",
-    );
-    for one in &result.figures {
-        let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        table.text(&one.file).maybe(one.sessions).text(&one.kind);
-        table
-            .text(&text(&one.release))
-            .text(&text(&one.db))
-            .text(&text(&one.instance));
-        table.maybe(one.begin).figure(one.seconds).maybe(one.cpus);
-        for figure in [
-            one.active_sessions,
-            one.cpu_seconds_per_s,
-            one.executions_per_s,
-            one.transactions_per_s,
-            one.logical_reads_per_s,
-            one.db_reads_per_s,
-            one.db_read_mib_per_s,
-            one.all_reads_per_s,
-            one.all_read_mib_per_s,
-            one.db_writes_per_s,
-            one.db_write_mib_per_s,
-            one.all_writes_per_s,
-            one.all_write_mib_per_s,
-        ] {
-            table.figure(figure);
-        }
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let whole = |figure: Option<f64>| figure.map(|figure| format!("{figure:.0}"));
+    CsvTable::of(&result.figures)
+        .text("file", |one| &one.file)
+        .maybe("sessions", |one| one.sessions)
+        .text("kind", |one| &one.kind)
+        .text("release", move |one| text(&one.release))
+        .text("db", move |one| text(&one.db))
+        .text("instance", move |one| text(&one.instance))
+        .maybe("begin", |one| one.begin)
+        .figure("seconds", |one| one.seconds)
+        .maybe("cpus", |one| one.cpus)
+        .figure("active_sessions", |one| one.active_sessions)
+        .figure("cpu_seconds_per_s", |one| one.cpu_seconds_per_s)
+        .figure("executions_per_s", |one| one.executions_per_s)
+        .figure("transactions_per_s", |one| one.transactions_per_s)
+        .figure("logical_reads_per_s", |one| one.logical_reads_per_s)
+        .figure("db_reads_per_s", |one| one.db_reads_per_s)
+        .figure("db_read_mb_per_s", |one| one.db_read_mib_per_s)
+        .figure("all_reads_per_s", |one| one.all_reads_per_s)
+        .figure("all_read_mb_per_s", |one| one.all_read_mib_per_s)
+        .figure("db_writes_per_s", |one| one.db_writes_per_s)
+        .figure("db_write_mb_per_s", |one| one.db_write_mib_per_s)
+        .figure("all_writes_per_s", |one| one.all_writes_per_s)
+        .figure("all_write_mb_per_s", |one| one.all_write_mib_per_s)
         // A few hundred bytes of redo per second would round to 0.
-        table.maybe(one.redo_mib_per_s.map(|mib| format!("{mib:.4}")));
-        table.figure(one.redo_writes_per_s);
-        let whole = |figure: Option<f64>| figure.map(|figure| format!("{figure:.0}"));
-        table
-            .maybe(whole(one.redo_write_bytes))
-            .figure(one.random_reads_per_s);
-        for us in [
-            one.random_read_us,
-            one.random_read_p50_us,
-            one.random_read_p99_us,
-            one.multiblock_read_us,
-            one.direct_read_us,
-            one.parallel_read_us,
-            one.log_write_us,
-            one.log_write_p99_us,
-            one.commit_us,
-            one.commit_p99_us,
-            one.page_write_batch_us,
-        ] {
-            table.maybe(whole(us));
-        }
-        table
-            .figure(one.host_busy_percent)
-            .figure(one.io_wait_percent);
-        table
-            .text(&text(&one.top_event))
-            .figure(one.top_event_percent);
-        table.value(one.findings).end();
-    }
-    table.into_text()
+        .maybe("redo_mb_per_s", |one| {
+            one.redo_mib_per_s.map(|mib| format!("{mib:.4}"))
+        })
+        .figure("redo_writes_per_s", |one| one.redo_writes_per_s)
+        .maybe("redo_write_bytes", move |one| whole(one.redo_write_bytes))
+        .figure("random_reads_per_s", |one| one.random_reads_per_s)
+        .maybe("random_read_us", move |one| whole(one.random_read_us))
+        .maybe("random_read_p50_us", move |one| {
+            whole(one.random_read_p50_us)
+        })
+        .maybe("random_read_p99_us", move |one| {
+            whole(one.random_read_p99_us)
+        })
+        .maybe("multiblock_read_us", move |one| {
+            whole(one.multiblock_read_us)
+        })
+        .maybe("direct_read_us", move |one| whole(one.direct_read_us))
+        .maybe("parallel_read_us", move |one| whole(one.parallel_read_us))
+        .maybe("log_write_us", move |one| whole(one.log_write_us))
+        .maybe("log_write_p99_us", move |one| whole(one.log_write_p99_us))
+        .maybe("commit_us", move |one| whole(one.commit_us))
+        .maybe("commit_p99_us", move |one| whole(one.commit_p99_us))
+        .maybe("page_write_batch_us", move |one| {
+            whole(one.page_write_batch_us)
+        })
+        .figure("host_busy_percent", |one| one.host_busy_percent)
+        .figure("io_wait_percent", |one| one.io_wait_percent)
+        .text("top_event", move |one| text(&one.top_event))
+        .figure("top_event_percent", |one| one.top_event_percent)
+        .value("findings", |one| one.findings)
+        .into_text()
 }

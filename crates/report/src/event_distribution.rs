@@ -1,6 +1,7 @@
 //! The distributions of waits of a listing: every event with its percentiles and modes, and the
 //! buckets of each.
 
+use super::columns::Columns;
 use super::document::{Block, Section};
 use super::parts;
 use rigel_analyse::{DatabaseResult, EventDistribution, modes};
@@ -14,32 +15,24 @@ pub(super) fn sections(result: &DatabaseResult) -> Vec<Section> {
     if all.is_empty() {
         return Vec::new();
     }
-    let columns = [
-        "event", "#waits", "#p50", "#p90", "#p99", "*#p99.9", "modes",
-    ];
-    let row = |one: &EventDistribution| {
-        vec![
-            name(one),
-            parts::known(one.waits, parts::count),
-            quantile(one, 0.5, one.p50_us),
-            quantile(one, 0.9, one.p90_us),
-            quantile(one, 0.99, one.p99_us),
-            quantile(one, 0.999, one.p999_us),
-            modes::in_words(&one.modes),
-        ]
-    };
-    let table = parts::rows(
-        "Waits of every event; percentiles are interpolated within their buckets",
-        &columns,
-        all.iter().map(row).collect(),
-    );
+    let caption = "Waits of every event; percentiles are interpolated within their buckets";
+    let table = Columns::of(caption, all)
+        .text("event", |one| name(one))
+        .count("waits", |one| one.waits)
+        .number("p50", |one| quantile(one, 0.5, one.p50_us))
+        .number("p90", |one| quantile(one, 0.9, one.p90_us))
+        .number("p99", |one| quantile(one, 0.99, one.p99_us))
+        .number("p99.9", |one| quantile(one, 0.999, one.p999_us))
+        .on_page()
+        .text("modes", |one| modes::in_words(&one.modes))
+        .block();
     let lead = "As the view counts them. A mode is a part around a maximum of the share, cut where \
                 the share is least.";
     let mut found = vec![parts::section(
         "events",
         "Distribution of waits",
         lead,
-        vec![Block::Table(table)],
+        vec![table],
     )];
     let (first, others) = all.split_at(all.len().min(LISTED_MAX));
     let tables = |all: &[EventDistribution]| all.iter().map(buckets).collect::<Vec<Block>>();
@@ -76,18 +69,14 @@ fn quantile(one: &EventDistribution, share: f64, us: Option<f64>) -> String {
 }
 
 fn buckets(one: &EventDistribution) -> Block {
-    let rows = one.buckets.iter().map(|bucket| {
-        vec![
-            bucket.high_us.map_or_else(
-                || format!("above {}", parts::time(bucket.low_us)),
-                |high| format!("up to {}", parts::time(high)),
-            ),
-            parts::known(bucket.count, parts::count),
-            parts::percent(bucket.share),
-            parts::percent(bucket.cumulated),
-        ]
-    });
     let caption = format!("{}: {}", name(one), modes::in_words(&one.modes));
-    let columns = ["bucket", "#waits", "#share", "#cumulated"];
-    Block::Table(parts::rows(&caption, &columns, rows.collect()))
+    Columns::of(&caption, &one.buckets)
+        .text("bucket", |bucket| match bucket.high_us {
+            Some(high) => format!("up to {}", parts::time(high)),
+            None => format!("above {}", parts::time(bucket.low_us)),
+        })
+        .count("waits", |bucket| bucket.count)
+        .percent("share", |bucket| bucket.share)
+        .percent("cumulated", |bucket| bucket.cumulated)
+        .block()
 }

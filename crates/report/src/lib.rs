@@ -14,6 +14,7 @@ pub mod advice;
 pub mod against;
 pub mod chart;
 pub mod claimed;
+pub mod columns;
 pub mod compare;
 pub mod csv;
 pub mod data;

@@ -1,8 +1,9 @@
 //! Sections about the sessions of spools: what they did, what they waited for, who counted what.
 
+use super::columns::Columns;
 use super::document::{Block, Headline, Section};
 use super::parts;
-use rigel_analyse::{DatabaseResult, Estimate, LoopFigures, LoopKind};
+use rigel_analyse::{DatabaseResult, Estimate, LoopFigures};
 
 /// The sections; none for other reports.
 pub(super) fn sections(result: &DatabaseResult) -> Vec<Section> {
@@ -70,132 +71,95 @@ pub(super) fn headlines(result: &DatabaseResult) -> Vec<Headline> {
 }
 
 fn operations(all: &[LoopFigures]) -> Section {
-    let time = |us: Option<f64>| parts::known(us, parts::time);
-    let row = |spool: &LoopFigures, kind: &LoopKind| {
-        vec![
-            spool.sessions.to_string(),
-            kind.kind.clone(),
-            parts::count(kind.done as f64),
-            parts::known(kind.rows_each, |rows| format!("{rows:.2}")),
-            parts::count(kind.per_s),
-            time(kind.mean_us),
-            time(kind.p50_us),
-            time(kind.p99_us),
-            time(kind.p999_us),
-            time(kind.max_us),
-            kind.failed.to_string(),
-        ]
-    };
-    let columns = [
-        "#sessions",
-        "operation",
-        "#done",
-        "#rows each",
-        "#per second",
-        "#mean",
-        "#p50",
-        "#p99",
-        "*#p99.9",
-        "#max",
-        "#failed",
-    ];
-    let rows = all
+    let kinds = all
         .iter()
-        .flat_map(|spool| spool.kinds.iter().map(move |kind| row(spool, kind)))
-        .collect();
+        .flat_map(|spool| spool.kinds.iter().map(move |kind| (spool, kind)));
+    let table = Columns::of("", kinds)
+        .number("sessions", |(spool, _)| spool.sessions)
+        .text("operation", |(_, kind)| kind.kind.clone())
+        .count("done", |(_, kind)| kind.done as f64)
+        .number("rows each", |(_, kind)| {
+            parts::known(kind.rows_each, |rows| format!("{rows:.2}"))
+        })
+        .count("per second", |(_, kind)| kind.per_s)
+        .time("mean", |(_, kind)| kind.mean_us)
+        .time("p50", |(_, kind)| kind.p50_us)
+        .time("p99", |(_, kind)| kind.p99_us)
+        .time("p99.9", |(_, kind)| kind.p999_us)
+        .on_page()
+        .time("max", |(_, kind)| kind.max_us)
+        .number("failed", |(_, kind)| kind.failed)
+        .block();
     parts::section(
         "operations",
         "What the sessions did",
         "As the loop in the server counted and timed it. Mean and maximum are exact; percentiles are \
          interpolated within buckets of powers of two.",
-        vec![Block::Table(parts::rows("", &columns, rows))],
+        vec![table],
     )
 }
 
 fn per_second(all: &[LoopFigures]) -> Section {
-    let row = |spool: &LoopFigures| {
-        let known = |figure: Option<f64>| parts::known(figure, parts::count);
-        vec![
-            spool.file.rsplit('/').next().unwrap_or_default().into(),
-            spool.sessions.to_string(),
-            format!("{:.1}", spool.seconds),
-            parts::count(spool.blocks_per_s),
-            known(spool.physical_reads_per_s),
-            parts::known(spool.cpu_s_per_s, parts::three_digits),
-            known(spool.physical_reads_per_cpu_s),
-            known(spool.redo_bytes_per_update),
-        ]
-    };
-    let columns = [
-        "spool",
-        "#sessions",
-        "#seconds",
-        "#blocks/s",
-        "#physical reads/s",
-        "#CPU s per s",
-        "#reads per CPU s",
-        "#redo bytes per update",
-    ];
+    let table = Columns::of("", all)
+        .text("spool", |spool| {
+            spool
+                .file
+                .rsplit('/')
+                .next()
+                .unwrap_or_default()
+                .to_string()
+        })
+        .number("sessions", |spool| spool.sessions)
+        .number("seconds", |spool| format!("{:.1}", spool.seconds))
+        .count("blocks/s", |spool| spool.blocks_per_s)
+        .count("physical reads/s", |spool| spool.physical_reads_per_s)
+        .number("CPU s per s", |spool| {
+            parts::known(spool.cpu_s_per_s, parts::count)
+        })
+        .count("reads per CPU s", |spool| spool.physical_reads_per_cpu_s)
+        .count("redo bytes per update", |spool| spool.redo_bytes_per_update)
+        .block();
     parts::section(
         "sessions",
         "Per second",
         "Blocks and reads are of the sessions; CPU is of the whole server.",
-        vec![Block::Table(parts::rows(
-            "",
-            &columns,
-            all.iter().map(row).collect(),
-        ))],
+        vec![table],
     )
 }
 
 fn waits(spool: &LoopFigures) -> Option<Section> {
     const SHARE_MIN: f64 = 0.001;
-    let rows: Vec<Vec<String>> = spool
-        .waits
-        .iter()
-        .filter(|one| one.share >= SHARE_MIN)
-        .map(|one| {
-            vec![
-                one.event.clone(),
-                parts::known(one.waits, parts::count),
-                parts::known(one.mean_us, parts::time),
-                parts::percent(one.share),
-            ]
-        })
-        .collect();
-    let columns = ["event", "#waits", "#mean", "#share of their time"];
-    (!rows.is_empty()).then(|| {
+    let table = Columns::of("", spool.waits.iter().filter(|one| one.share >= SHARE_MIN))
+        .text("event", |one| one.event.clone())
+        .count("waits", |one| one.waits)
+        .time("mean", |one| one.mean_us)
+        .percent("share of their time", |one| one.share)
+        .table();
+    (!table.rows.is_empty()).then(|| {
         parts::section(
             "session-waits",
             "What the sessions waited for",
             "By each session's own v$session_event.",
-            vec![Block::Table(parts::rows("", &columns, rows))],
+            vec![Block::Table(table)],
         )
     })
 }
 
 fn witnesses(spool: &LoopFigures) -> Option<Section> {
-    let rows: Vec<Vec<String>> = spool
-        .witnesses
-        .iter()
-        .map(|one| {
-            vec![
-                one.what.clone(),
-                one.first.0.clone(),
-                parts::count(one.first.1),
-                one.second.0.clone(),
-                parts::count(one.second.1),
-                format!("{:.4}", one.ratio()),
-            ]
-        })
-        .collect();
-    let columns = ["what", "counted by", "#count", "and by", "#count", "#ratio"];
-    (!rows.is_empty()).then(|| {
+    let table = Columns::of("", &spool.witnesses)
+        .text("what", |one| one.what.clone())
+        .text("counted by", |one| one.first.0.clone())
+        .count("count", |one| one.first.1)
+        .text("and by", |one| one.second.0.clone())
+        .count("count", |one| one.second.1)
+        .number("ratio", |one| format!("{:.4}", one.ratio()))
+        .table();
+    (!table.rows.is_empty()).then(|| {
         parts::section(
             "witnesses",
             "Who counted what",
             "Two independent counts of the same thing.",
-            vec![Block::Table(parts::rows("", &columns, rows))],
+            vec![Block::Table(table)],
         )
     })
 }

@@ -1,5 +1,6 @@
 //! One host with a fixed rate beside the others, in the section of the hosts.
 
+use super::columns::Columns;
 use super::document::{Axis, Block, Chart, Lines, Plot, Series, Table, Unit};
 use super::parts;
 use rigel_analyse::{Neighbours, NeighboursStep};
@@ -68,31 +69,6 @@ fn sum(step: &NeighboursStep) -> String {
 const LEAST_SERVED: f64 = 0.98;
 
 fn table(found: &Neighbours) -> Table {
-    let row = |step: &NeighboursStep| {
-        vec![
-            match step.depth {
-                0 => "they wait".into(),
-                depth => depth.to_string(),
-            },
-            step.neighbours
-                .map_or_else(|| "-".into(), |sum| parts::count(sum.value)),
-            parts::count(step.iops.value),
-            parts::known(step.p50_us, parts::time_in_cell),
-            parts::known(step.p99_us, parts::time_in_cell),
-            step.p99_ratio.map_or_else(
-                || "-".into(),
-                |ratio| format!("x {}", parts::three_digits(ratio)),
-            ),
-        ]
-    };
-    let columns = [
-        "#depth of each neighbour",
-        "#op/s of neighbours",
-        "#op/s served",
-        "#p50 (95 % interval)",
-        "#p99 (95 % interval)",
-        "#of p99 alone",
-    ];
     let rounds = match found.rounds {
         1 => "one round".to_string(),
         count => format!("{count} rounds in turn"),
@@ -102,7 +78,21 @@ fn table(found: &Neighbours) -> Table {
         found.host,
         parts::per_second(found.rate_per_s as f64)
     );
-    parts::rows(&caption, &columns, found.steps.iter().map(row).collect())
+    Columns::of(&caption, &found.steps)
+        .number("depth of each neighbour", |step| match step.depth {
+            0 => "they wait".into(),
+            depth => depth.to_string(),
+        })
+        .count("op/s of neighbours", |step| {
+            step.neighbours.map(|sum| sum.value)
+        })
+        .count("op/s served", |step| step.iops.value)
+        .time("p50 (95 % interval)", |step| step.p50_us)
+        .time("p99 (95 % interval)", |step| step.p99_us)
+        .number("of p99 alone", |step| {
+            parts::known(step.p99_ratio, |ratio| format!("x {}", parts::count(ratio)))
+        })
+        .table()
 }
 
 fn chart(found: &Neighbours) -> Option<Chart> {

@@ -1,8 +1,6 @@
 //! Makes parts of a document from figures and findings: headlines, sections, tables, charts.
 
-use super::document::{
-    Axis, Block, Chart, Column, Extent, Headline, Lines, Plot, Section, Series, Table, Unit,
-};
+use super::document::{Axis, Block, Chart, Extent, Headline, Lines, Plot, Section, Series, Unit};
 use rigel_analyse::Estimate;
 pub use rigel_analyse::quantity::{
     Amount, AmountUnit, UNKNOWN, bound_in_words, capital, change, count, counted, lasting,
@@ -192,30 +190,6 @@ fn grouped<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<(&'a Finding,
         .collect()
 }
 
-/// A table; in a column's name, a leading `*` marks one that is shown only in the full extent, then
-/// a `#` one of numbers.
-pub fn rows(caption: &str, columns: &[&str], rows: Vec<Vec<String>>) -> Table {
-    let column = |name: &&str| {
-        let (extent, name) = name
-            .strip_prefix('*')
-            .map_or((Extent::Summary, *name), |name| (Extent::Full, name));
-        let (is_number, name) = name
-            .strip_prefix('#')
-            .map_or((false, name), |name| (true, name));
-        Column {
-            name: name.into(),
-            is_number,
-            extent,
-        }
-    };
-    Table {
-        caption: caption.into(),
-        columns: columns.iter().map(column).collect(),
-        rows,
-        folded: false,
-    }
-}
-
 /// A figure, or a dash if it is not known.
 pub fn known<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
     value.map_or_else(|| "-".into(), show)
@@ -234,26 +208,4 @@ pub fn plus_minus(figure: Estimate) -> String {
 /// A time with its interval, for a cell: `458 µs (438 to 463)`.
 pub fn time_in_cell(figure: Estimate) -> String {
     Amount::new(figure, AmountUnit::Microseconds).in_cell()
-}
-
-/// Three significant digits of a value below a hundred, without trailing zeros: `31.5`, `0.03`,
-/// `0.00123`.
-pub fn three_digits(value: f64) -> String {
-    // Differences below a billionth are meaningless for counted values.
-    let decimals = (1..9)
-        .find(|decimals| value.abs() * 10f64.powi(*decimals) >= 99.95)
-        .unwrap_or(9);
-    let text = format!("{value:.0$}", usize::try_from(decimals).unwrap_or(0));
-    text.trim_end_matches('0').trim_end_matches('.').to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn small_figures_keep_three_digits() {
-        let said = [0.03, 31.52, 0.001_234_5, 99.96, -5.25, 0.0, 7.0].map(three_digits);
-        assert_eq!(said, ["0.03", "31.5", "0.00123", "100", "-5.25", "0", "7"]);
-    }
 }

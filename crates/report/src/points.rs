@@ -1,5 +1,6 @@
 //! The tables of all points, and which blocks they touched.
 
+use super::columns::Columns;
 use super::document::{Block, Section, Table, Unit};
 use super::parts;
 use rigel_analyse::plan::SqlTerms;
@@ -54,11 +55,6 @@ impl ByteRate {
             Self::Mib => Unit::MibPerSecond,
         }
     }
-
-    /// A number of bytes per second in this unit.
-    fn of(self, class: &ClassSummary) -> String {
-        parts::count(class.bytes_per_s() / self.bytes())
-    }
 }
 
 impl<'a> Units<'a> {
@@ -97,91 +93,66 @@ fn with_classes<'a>(
         .flat_map(|point| point.classes.iter().map(move |class| (*point, class)))
 }
 
-/// The columns of an operation's response times.
-const TIMES: [&str; 5] = ["*#mean", "#p50", "#p99 (95 % interval)", "#p99.9", "#max"];
-
-fn times(class: &ClassSummary) -> [String; 5] {
-    let time = |of: fn(&LatencySummary) -> f64| {
-        parts::known(class.latency.as_ref(), |l| parts::time(of(l)))
-    };
-    let p99 = parts::known(class.latency, |latency| {
-        let interval = class.confidence.and_then(|known| known.p99_us);
-        parts::time_in_cell(Estimate {
-            value: latency.p99_us,
-            interval,
-        })
-    });
-    [
-        time(|l| l.mean_us),
-        time(|l| l.p50_us),
-        p99,
-        time(|l| l.p999_us),
-        time(|l| l.max_us),
-    ]
-}
-
-/// Marks the column of classes as one of the full extent if every point has only one.
-fn class_column(points: &[&PointSummary]) -> &'static str {
-    if points.iter().any(|point| point.classes.len() > 1) {
-        "class"
-    } else {
-        "*class"
-    }
-}
-
 /// A table of points with one row per class. That of offered rates has the service times, too.
 fn table(caption: &str, points: &[&PointSummary], units: Units<'_>, is_offered: bool) -> Table {
-    let (rate, bytes) = (units.operations, units.bytes.name());
-    let (point, [rate, precision, bytes]) = if is_offered {
-        let throughput = [
-            format!("#{rate} served"),
-            "*#± (95 %)".into(),
-            format!("*#{bytes}"),
-        ];
-        ("offered", throughput)
+    type Row<'a> = (&'a PointSummary, &'a ClassSummary);
+    let (rate, bytes) = (units.operations, units.bytes);
+    let (point, rate) = if is_offered {
+        ("offered", format!("{rate} served"))
     } else {
-        let throughput = [format!("#{rate}"), "#± (95 %)".into(), format!("#{bytes}")];
-        ("point", throughput)
+        ("point", rate.to_string())
     };
-    let mut columns = vec![point, class_column(points), &rate, &precision, &bytes];
-    columns.extend(TIMES);
+    let time =
+        |latency: Option<LatencySummary>, of: fn(&LatencySummary) -> f64| latency.as_ref().map(of);
+    // The class is known if every point has only one.
+    let has_classes = points.iter().any(|point| point.classes.len() > 1);
     let has_kernel = with_classes(points).any(|(_, class)| class.kernel_mean_us.is_some());
-    if has_kernel {
-        columns.push("*#kernel's mean");
-    }
-    if is_offered {
-        columns.extend(["#service p50", "#service p99"]);
-    }
-    columns.extend(["*#CPU per I/O", "steady", "remark"]);
-    let row = |(point, class): (&PointSummary, &ClassSummary)| {
-        let precision = if class.met == Some(RateMet::No) {
-            String::new()
-        } else {
-            parts::precision(class.rate())
-        };
-        let mut row = vec![
-            point.coordinates.to_string(),
-            class.name.clone(),
-            parts::count(class.iops),
-            precision,
-            units.bytes.of(class),
-        ];
-        row.extend(times(class));
-        if has_kernel {
-            row.push(parts::known(class.kernel_mean_us, parts::time));
-        }
-        if is_offered {
-            let service = class.service.as_ref();
-            row.push(parts::known(service, |l| parts::time(l.p50_us)));
-            row.push(parts::known(service, |l| parts::time(l.p99_us)));
-        }
-        row.push(parts::known(point.cpu_us_per_io, parts::time));
-        row.extend([steady(point, class).into(), mark(class).into()]);
-        row
-    };
-    let mut table = parts::rows(caption, &columns, with_classes(points).map(row).collect());
-    table.folded = table.rows.len() > OPEN_MAX;
-    table
+    let rows = with_classes(points).count();
+    Columns::of(caption, with_classes(points))
+        .text(point, |(point, _)| point.coordinates)
+        .text("class", |(_, class)| class.name.clone())
+        .on_page_if(!has_classes)
+        .count(&rate, |(_, class)| class.iops)
+        .number("± (95 %)", |(_, class)| match class.met {
+            Some(RateMet::No) => String::new(),
+            _ => parts::precision(class.rate()),
+        })
+        .on_page_if(is_offered)
+        .count(bytes.name(), |(_, class)| {
+            class.bytes_per_s() / bytes.bytes()
+        })
+        .on_page_if(is_offered)
+        .time("mean", |(_, class)| time(class.latency, |l| l.mean_us))
+        .on_page()
+        .time("p50", |(_, class)| time(class.latency, |l| l.p50_us))
+        .time("p99 (95 % interval)", |(_, class)| {
+            class.latency.map(|latency| Estimate {
+                value: latency.p99_us,
+                interval: class.confidence.and_then(|known| known.p99_us),
+            })
+        })
+        .time("p99.9", |(_, class)| time(class.latency, |l| l.p999_us))
+        .time("max", |(_, class)| time(class.latency, |l| l.max_us))
+        .and_if(has_kernel, |table: Columns<Row<'_>>| {
+            table
+                .time("kernel's mean", |(_, class)| class.kernel_mean_us)
+                .on_page()
+        })
+        .and_if(is_offered, |table| {
+            table
+                .time("service p50", |(_, class)| {
+                    time(class.service, |l| l.p50_us)
+                })
+                .time("service p99", |(_, class)| {
+                    time(class.service, |l| l.p99_us)
+                })
+        })
+        .time("CPU per I/O", |(point, _)| point.cpu_us_per_io)
+        .on_page()
+        .text("steady", |(point, class)| steady(point, class))
+        .text("remark", |(_, class)| mark(class))
+        .folded_if(rows > OPEN_MAX)
+        .table()
 }
 
 /// What the table of offered rates says above itself.

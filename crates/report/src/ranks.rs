@@ -1,14 +1,14 @@
 //! The section of a run with several ranks: the sum and who contributed it, the ladder over numbers
 //! of hosts, each host alone against all, and how far the figures can be trusted.
 
+use super::columns::{Columns, NOT_KNOWN};
 use super::csv::CsvTable;
-use super::document::{
-    Axis, Block, Chart, Column, Lines, Plot, Section, Series, Shape, Table, Unit,
-};
+use super::data::{high, low};
+use super::document::{Axis, Block, Chart, Lines, Plot, Section, Series, Shape, Table, Unit};
 use super::parts;
 use rigel_analyse::{
     self as analyse, AloneFigures, Estimate, HostFigures, HostRounds, HostsAtLoad, LadderGrowth,
-    LadderStep, RanksResult,
+    RanksResult,
 };
 use rigel_model::record::journal::Run;
 use rigel_model::record::{RankLost, RanksEnd};
@@ -149,18 +149,6 @@ fn sum(at: &HostsAtLoad) -> String {
 /// end after the measurement.
 const ALL_SERVED: f64 = 0.995;
 
-const HOST_COLUMNS: [&str; 9] = [
-    "host",
-    "#op/s",
-    "#± (95 %)",
-    "#share",
-    "#p50",
-    "#p99 (95 % interval)",
-    "*#p99.9",
-    "*#CPU per op",
-    "",
-];
-
 /// A row for each host: of many, the slowest.
 fn hosts(at: &HostsAtLoad) -> Table {
     let caption = format!("Each host, {}", at.load());
@@ -175,23 +163,25 @@ fn hosts(at: &HostsAtLoad) -> Table {
     } else {
         caption
     };
-    let rows = shown.into_iter().map(|host| row(host).to_vec()).collect();
-    parts::rows(&caption, &HOST_COLUMNS, rows)
+    with_figures(Columns::of(&caption, shown), |host| host)
 }
 
-fn row(host: &HostFigures) -> [String; 9] {
-    let time = |figure: Option<Estimate>| parts::known(figure, |figure| parts::time(figure.value));
-    [
-        host.host.clone(),
-        parts::count(host.iops.value),
-        parts::precision(host.iops),
-        parts::percent(host.share),
-        time(host.p50_us),
-        parts::known(host.p99_us, parts::time_in_cell),
-        time(host.p999_us),
-        parts::known(host.cpu_us_per_io, parts::time),
-        if host.is_slow { "slow" } else { "" }.into(),
-    ]
+/// A table whose rows have a host's figures, with their columns.
+fn with_figures<R>(table: Columns<R>, host: impl Fn(&R) -> &HostFigures) -> Table {
+    let value = |figure: Option<Estimate>| figure.map(|figure| figure.value);
+    table
+        .text("host", |row| host(row).host.clone())
+        .count("op/s", |row| host(row).iops.value)
+        .precision("± (95 %)", |row| host(row).iops)
+        .percent("share", |row| host(row).share)
+        .time("p50", |row| value(host(row).p50_us))
+        .time("p99 (95 % interval)", |row| host(row).p99_us)
+        .time("p99.9", |row| value(host(row).p999_us))
+        .on_page()
+        .time("CPU per op", |row| host(row).cpu_us_per_io)
+        .on_page()
+        .text("", |row| if host(row).is_slow { "slow" } else { "" })
+        .table()
 }
 
 /// How equally the hosts were served.
@@ -218,7 +208,7 @@ fn fairness(at: &HostsAtLoad) -> Option<String> {
     let ratio = at.p99_worst_to_median?;
     Some(format!(
         "Fairness: the worst host's p99 is {} times the median of the hosts' p99; {ends}.",
-        parts::three_digits(ratio)
+        parts::count(ratio)
     ))
 }
 
@@ -245,24 +235,14 @@ fn of_each(rounds: &HostRounds) -> String {
 }
 
 fn ladder(rounds: &HostRounds) -> Table {
-    let row = |step: &LadderStep| {
-        vec![
-            step.ranks.to_string(),
-            parts::count(step.sum.value),
-            parts::precision(step.sum),
-            parts::known(step.p99_us, parts::time_in_cell),
-            parts::known(step.efficiency, parts::percent),
-        ]
-    };
-    let columns = [
-        "#ranks",
-        "#op/s together",
-        "#± (95 %)",
-        "#p99 (95 % interval)",
-        "#each, of one alone",
-    ];
     let caption = format!("More and more ranks, {}", of_each(rounds));
-    parts::rows(&caption, &columns, rounds.ladder.iter().map(row).collect())
+    Columns::of(&caption, &rounds.ladder)
+        .number("ranks", |step| step.ranks)
+        .count("op/s together", |step| step.sum.value)
+        .precision("± (95 %)", |step| step.sum)
+        .time("p99 (95 % interval)", |step| step.p99_us)
+        .percent("each, of one alone", |step| step.efficiency)
+        .table()
 }
 
 /// Where the sum stops growing with the hosts.
@@ -286,7 +266,7 @@ fn where_it_ends(rounds: &HostRounds, hosts: usize) -> Option<String> {
         (LadderGrowth::Level, Some(fill)) => format!(
             "{steps}: the sum stops growing. The rate of {} ranks like the first fills the storage \
              at this load, if the hosts were not busy themselves.",
-            parts::three_digits(fill)
+            parts::count(fill)
         ),
         (LadderGrowth::Level, None) => format!("{steps}: the sum does not grow with the hosts."),
         (LadderGrowth::Grows, _) => format!(
@@ -300,41 +280,30 @@ fn where_it_ends(rounds: &HostRounds, hosts: usize) -> Option<String> {
 }
 
 fn alone(rounds: &HostRounds) -> Table {
-    let rows = rounds.alone.iter().map(|one| {
-        let ratio = match (one.rate_ratio, one.p99_ratio) {
-            (Some(ratio), _) => format!(
-                "{} ({})",
-                parts::percent(ratio.value),
-                parts::plus_minus(ratio)
-            ),
-            (None, Some(ratio)) => format!("p99 x {}", parts::three_digits(ratio)),
-            (None, None) => "-".into(),
-        };
-        let p99 =
-            |figure: Option<Estimate>| parts::known(figure, |figure| parts::time(figure.value));
-        vec![
-            one.host.clone(),
-            parts::count(one.alone.value),
-            parts::count(one.together.value),
-            ratio,
-            p99(one.alone_p99_us),
-            p99(one.together_p99_us),
-        ]
-    });
-    let columns = [
-        "host",
-        "#op/s alone",
-        "#op/s with all",
-        "#of it left",
-        "#p99 alone",
-        "#p99 with all",
-    ];
     let rounds_of = match rounds.rounds {
         1 => "one round".to_string(),
         count => format!("{count} rounds in turn"),
     };
     let caption = format!("Alone against together, {}, {rounds_of}", of_each(rounds));
-    parts::rows(&caption, &columns, rows.collect())
+    let value = |figure: Option<Estimate>| figure.map(|figure| figure.value);
+    Columns::of(&caption, &rounds.alone)
+        .text("host", |one| one.host.clone())
+        .count("op/s alone", |one| one.alone.value)
+        .count("op/s with all", |one| one.together.value)
+        .number("of it left", |one| match (one.rate_ratio, one.p99_ratio) {
+            (Some(ratio), _) => {
+                format!(
+                    "{} ({})",
+                    parts::percent(ratio.value),
+                    parts::plus_minus(ratio)
+                )
+            }
+            (None, Some(ratio)) => format!("p99 x {}", parts::count(ratio)),
+            (None, None) => NOT_KNOWN.into(),
+        })
+        .time("p99 alone", |one| value(one.alone_p99_us))
+        .time("p99 with all", |one| value(one.together_p99_us))
+        .table()
 }
 
 fn scaling(rounds: &HostRounds) -> Option<String> {
@@ -547,63 +516,37 @@ pub fn each_load(run: &Run) -> Result<Vec<HostsAtLoad>, Error> {
 
 /// Each host at every load, for `--per-host`.
 pub(super) fn per_host(loads: &[HostsAtLoad]) -> Section {
-    let mut rows = Vec::new();
-    for at in loads {
-        for host in &at.hosts {
-            rows.push([vec![at.coordinates.to_string()], row(host).to_vec()].concat());
-        }
-    }
-    let mut table = parts::rows("Each host at every load", &HOST_COLUMNS, rows);
-    table.columns.insert(
-        0,
-        Column {
-            name: "load".into(),
-            ..Column::default()
-        },
-    );
+    let rows = loads
+        .iter()
+        .flat_map(|at| at.hosts.iter().map(move |host| (at, host)));
+    let table = Columns::of("Each host at every load", rows).text("load", |(at, _)| at.coordinates);
+    let table = with_figures(table, |(_, host)| host);
     let lead = "Figures of the first class of each point.";
     parts::section("per-host", "Each host", lead, vec![Block::Table(table)])
 }
 
 /// Each host at every load, one line each. Columns are only added at the end.
 pub(super) fn per_host_csv(loads: &[HostsAtLoad]) -> String {
-    let mut table = CsvTable::new(
-        "step,rank,host,iops,iops_low,iops_high,share,p50_us,p99_us,p99_low_us,p99_high_us,\
-         p999_us,cpu_us_per_io,slow",
-    );
-    for at in loads {
-        for host in &at.hosts {
-            let value = |figure: Option<Estimate>| figure.map(|figure| figure.value);
-            let ends = |figure: Option<Estimate>| {
-                let limits = figure.and_then(|figure| figure.interval);
-                [
-                    limits.map(|limits| limits.low),
-                    limits.and_then(|limits| limits.high),
-                ]
-            };
-            table
-                .value(at.coordinates.name())
-                .value(host.rank)
-                .text(&host.host);
-            let ([low, high], [p99_low, p99_high]) = (ends(Some(host.iops)), ends(host.p99_us));
-            let figures = [
-                Some(host.iops.value),
-                low,
-                high,
-                Some(host.share),
-                value(host.p50_us),
-                value(host.p99_us),
-                p99_low,
-                p99_high,
-                value(host.p999_us),
-                host.cpu_us_per_io,
-            ];
-            figures.into_iter().for_each(|figure| {
-                table.figure(figure);
-            });
-            table.value(if host.is_slow { "yes" } else { "no" });
-            table.end();
-        }
-    }
-    table.into_text()
+    let value = |figure: Option<Estimate>| figure.map(|figure| figure.value);
+    let interval = |figure: Option<Estimate>| figure.and_then(|figure| figure.interval);
+    CsvTable::of(
+        loads
+            .iter()
+            .flat_map(|at| at.hosts.iter().map(move |host| (at, host))),
+    )
+    .value("step", |(at, _)| at.coordinates.name())
+    .value("rank", |(_, host)| host.rank)
+    .text("host", |(_, host)| &host.host)
+    .figure("iops", |(_, host)| host.iops.value)
+    .figure("iops_low", |(_, host)| low(host.iops.interval))
+    .figure("iops_high", |(_, host)| high(host.iops.interval))
+    .figure("share", |(_, host)| host.share)
+    .figure("p50_us", move |(_, host)| value(host.p50_us))
+    .figure("p99_us", move |(_, host)| value(host.p99_us))
+    .figure("p99_low_us", move |(_, host)| low(interval(host.p99_us)))
+    .figure("p99_high_us", move |(_, host)| high(interval(host.p99_us)))
+    .figure("p999_us", move |(_, host)| value(host.p999_us))
+    .figure("cpu_us_per_io", |(_, host)| host.cpu_us_per_io)
+    .value("slow", |(_, host)| if host.is_slow { "yes" } else { "no" })
+    .into_text()
 }

@@ -1,5 +1,6 @@
 //! The setup: workload, target, host, versions, and the command that repeats the run.
 
+use super::columns::{Columns, pairs};
 use super::document::{Block, Section};
 use super::parts;
 use rigel_model::record::journal::Header;
@@ -11,60 +12,26 @@ pub fn section(header: &Header, workload: &str) -> Section {
     let mut blocks = vec![
         Block::Text("To run it again, with the same seed:".into()),
         Block::Code(again(header)),
-        Block::Table(parts::rows(
-            "What was run",
-            &["", "value"],
-            what(header, workload),
-        )),
-        Block::Table(parts::rows("The machine", &["", "value"], machine(header))),
+        pairs("What was run", ["", "value"], what(header, workload)),
+        pairs("The machine", ["", "value"], machine(header)),
     ];
-    let members: Vec<Vec<String>> = header.facts.members.iter().map(member).collect();
+    let members = &header.facts.members;
     if !members.is_empty() {
-        let columns = ["path", "is a", "#size", "filesystem", "mounted with"];
-        blocks.push(Block::Table(parts::rows(
-            "Files and devices",
-            &columns,
-            members,
-        )));
+        blocks.push(files(members));
     }
     let mut devices: Vec<&BlockDevice> = Vec::new();
-    for device in header
-        .facts
-        .members
-        .iter()
-        .flat_map(|member| &member.devices)
-    {
+    for device in members.iter().flat_map(|member| &member.devices) {
         if devices.iter().all(|known| known.name != device.name) {
             devices.push(device);
         }
     }
     if !devices.is_empty() {
-        let columns = [
-            "disk",
-            "model",
-            "#size",
-            "kind",
-            "scheduler",
-            "write cache",
-            "#queue",
-            "#largest request",
-            "#block",
-        ];
-        let rows = devices.into_iter().map(device).collect();
-        blocks.push(Block::Table(parts::rows("The disks below", &columns, rows)));
+        blocks.push(disks(devices));
     }
     if let Some(server) = &header.facts.server {
-        let settings: Vec<Vec<String>> = server
-            .settings
-            .iter()
-            .map(|(name, value)| vec![name.clone(), value.clone()])
-            .collect();
-        if !settings.is_empty() {
-            blocks.push(Block::Table(parts::rows(
-                "The server's settings",
-                &["setting", "value"],
-                settings,
-            )));
+        if !server.settings.is_empty() {
+            let headings = ["setting", "value"];
+            blocks.push(pairs("The server's settings", headings, &server.settings));
         }
         if !server.plan.is_empty() {
             blocks.push(Block::Text("How the server reads, by its EXPLAIN:".into()));
@@ -109,7 +76,7 @@ pub fn manner(header: &Header) -> &'static str {
     }
 }
 
-fn what(header: &Header, workload: &str) -> Vec<Vec<String>> {
+fn what(header: &Header, workload: &str) -> Vec<(&'static str, String)> {
     let mut rows = vec![
         pair("target", &header.facts.name),
         pair("size", &header.facts.usable),
@@ -128,11 +95,11 @@ fn what(header: &Header, workload: &str) -> Vec<Vec<String>> {
     if let Some(seed) = seed(header) {
         rows.push(pair("seed", &seed));
     }
-    rows.retain(|row| !row[1].is_empty());
+    rows.retain(|(_, value)| !value.is_empty());
     rows
 }
 
-fn machine(header: &Header) -> Vec<Vec<String>> {
+fn machine(header: &Header) -> Vec<(&'static str, String)> {
     let host = &header.host;
     let clock = format!(
         "{}, {:.0} ns a reading",
@@ -150,38 +117,48 @@ fn machine(header: &Header) -> Vec<Vec<String>> {
     ]
 }
 
-fn pair(name: &str, value: &impl ToString) -> Vec<String> {
-    vec![name.to_string(), value.to_string()]
+fn pair(name: &'static str, value: &impl ToString) -> (&'static str, String) {
+    (name, value.to_string())
 }
 
-fn member(member: &VolumeMember) -> Vec<String> {
-    let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".into());
-    vec![
-        member.path.display().to_string(),
-        format!("{:?}", member.kind).to_lowercase(),
-        member.bytes.to_string(),
-        known(&member.filesystem),
-        known(&member.mount_options),
-    ]
+fn files(members: &[VolumeMember]) -> Block {
+    Columns::of("Files and devices", members)
+        .text("path", |member| member.path.display().to_string())
+        .text("is a", |member| format!("{:?}", member.kind).to_lowercase())
+        .number("size", |member| member.bytes)
+        .text("filesystem", |member| {
+            parts::known(member.filesystem.as_ref(), String::clone)
+        })
+        .text("mounted with", |member| {
+            parts::known(member.mount_options.as_ref(), String::clone)
+        })
+        .block()
 }
 
-fn device(device: &BlockDevice) -> Vec<String> {
-    vec![
-        device.name.clone(),
-        device.model.clone().unwrap_or_else(|| "-".into()),
-        device.bytes.to_string(),
-        if device.rotational {
-            "spinning"
-        } else {
-            "not spinning"
-        }
-        .into(),
-        device.scheduler.clone(),
-        device.write_cache.clone(),
-        device.requests.to_string(),
-        format!("{} KiB", device.request_max_kib),
-        format!("{} / {}", device.logical_block, device.physical_block),
-    ]
+fn disks(devices: Vec<&BlockDevice>) -> Block {
+    Columns::of("The disks below", devices)
+        .text("disk", |device| device.name.clone())
+        .text("model", |device| {
+            parts::known(device.model.as_ref(), String::clone)
+        })
+        .number("size", |device| device.bytes)
+        .text("kind", |device| {
+            if device.rotational {
+                "spinning"
+            } else {
+                "not spinning"
+            }
+        })
+        .text("scheduler", |device| device.scheduler.clone())
+        .text("write cache", |device| device.write_cache.clone())
+        .number("queue", |device| device.requests)
+        .number("largest request", |device| {
+            format!("{} KiB", device.request_max_kib)
+        })
+        .number("block", |device| {
+            format!("{} / {}", device.logical_block, device.physical_block)
+        })
+        .block()
 }
 
 /// The seed of all random choices, from the journal.

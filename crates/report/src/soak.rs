@@ -9,9 +9,10 @@ mod figures;
 mod hosts;
 mod timeline;
 
+use super::columns::Columns;
 use super::csv::CsvTable;
 use super::data::{self, Head, Reported};
-use super::document::{Block, Document, Headline, Section, Table};
+use super::document::{Block, Document, Headline, Section};
 use super::frame::{about, frame};
 use super::parts::{per_second as rate, rounded_percent, share};
 use super::{parts, setup};
@@ -20,12 +21,12 @@ use figures::show;
 pub use figures::{thinned, wall};
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_analyse::{
-    Conclusion, CutRounds, ObjectiveResult, Predictability, Quantity, Round, RoundEnd,
-    SeriesFigures, SoakHosts, SoakResult,
+    Conclusion, CutRounds, Extreme, Predictability, Quantity, Round, RoundEnd, SeriesFigures,
+    SoakHosts, SoakResult,
 };
 use rigel_model::record::StallEvent;
 use rigel_model::record::journal::Header;
-use rigel_model::{Bytes, Finding, Load, Moment, Resolution};
+use rigel_model::{Bytes, Finding, Load, Resolution};
 use serde::Serialize;
 use timeline::{calendar, repeats, timeline};
 
@@ -155,34 +156,23 @@ fn spread(found: &Predictability) -> Option<Section> {
         ("p50", &found.p50_us, parts::time),
         ("p99", &found.p99_us, parts::time),
     ];
-    let row = |(name, figures, show): (&str, &Option<SeriesFigures>, Show)| {
-        let figures = figures.as_ref()?;
-        let at =
-            |value: f64, at: Moment| format!("{}, {}", show(value), at.shown(found.resolution));
-        Some(vec![
-            name.to_string(),
-            show(figures.median),
-            show(figures.mean),
-            parts::known(figures.variation, parts::percent),
-            format!("{} to {}", show(figures.low), show(figures.high)),
-            at(figures.least.value, figures.least.at),
-            at(figures.greatest.value, figures.greatest.at),
-        ])
-    };
-    let columns = [
-        "",
-        "#median",
-        "*#mean",
-        "#varies by",
-        "95 % of rounds",
-        "minimum",
-        "maximum",
-    ];
-    let table = parts::rows(
-        "Rounds",
-        &columns,
-        all.into_iter().filter_map(row).collect(),
-    );
+    let known = all
+        .into_iter()
+        .filter_map(|(name, figures, show)| Some((name, figures.as_ref()?, show)));
+    let at =
+        |show: Show, it: Extreme| format!("{}, {}", show(it.value), it.at.shown(found.resolution));
+    let table = Columns::of("Rounds", known)
+        .text("", |(name, ..)| *name)
+        .number("median", |(_, figures, show)| show(figures.median))
+        .number("mean", |(_, figures, show)| show(figures.mean))
+        .on_page()
+        .percent("varies by", |(_, figures, _)| figures.variation)
+        .text("95 % of rounds", |(_, figures, show)| {
+            format!("{} to {}", show(figures.low), show(figures.high))
+        })
+        .text("minimum", |(_, figures, show)| at(*show, figures.least))
+        .text("maximum", |(_, figures, show)| at(*show, figures.greatest))
+        .block();
     let hour = |name: &str, figures: &SeriesFigures, show: Show, worst: bool| {
         let hour = if worst {
             figures.least_hour
@@ -203,7 +193,7 @@ fn spread(found: &Predictability) -> Option<Section> {
         .p99_us
         .as_ref()
         .and_then(|figures| hour("p99", figures, parts::time, false));
-    let mut blocks = vec![Block::Table(table)];
+    let mut blocks = vec![table];
     blocks.extend(worst.into_iter().chain(slowest).map(Block::Text));
     let lead = "Over all complete rounds; the variation is the standard deviation over the mean.";
     let section = parts::section("spread", "How much rounds vary", lead, blocks);
@@ -352,79 +342,35 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
 }
 
 fn objectives(found: &Predictability) -> Option<Section> {
-    let row = |result: &ObjectiveResult| {
-        let met = match result.met {
+    let to = found.resolution;
+    let table = Columns::of("Objectives and their error budgets", &found.objectives)
+        .text("objective", |result| result.objective)
+        .text("", |result| match result.met {
             Some(true) => "met",
             Some(false) => "missed",
             None => "not known",
-        };
-        let breach = result.longest_breach.map_or_else(
-            || "none".into(),
-            |breach| {
-                format!(
-                    "{} to {}",
-                    breach.begin.shown(found.resolution),
-                    breach.end.shown(found.resolution)
-                )
-            },
-        );
-        vec![
-            result.objective.to_string(),
-            met.into(),
-            result.share_kept.map_or_else(|| "not known".into(), share),
-            share(result.share_asked),
-            parts::known(result.budget_used, rounded_percent),
-            format!("{} of {}", result.missed, result.kept + result.missed),
-            result.unknown.to_string(),
-            breach,
-        ]
-    };
-    let columns = [
-        "objective",
-        "",
-        "#met for",
-        "#required",
-        "#budget used",
-        "#rounds that missed it",
-        "*#unknown",
-        "longest breach",
-    ];
-    let table = parts::rows(
-        "Objectives and their error budgets",
-        &columns,
-        found.objectives.iter().map(row).collect(),
-    );
+        })
+        .number("met for", |result| {
+            result.share_kept.map_or_else(|| "not known".into(), share)
+        })
+        .number("required", |result| share(result.share_asked))
+        .rounded_percent("budget used", |result| result.budget_used)
+        .number("rounds that missed it", |result| {
+            format!("{} of {}", result.missed, result.kept + result.missed)
+        })
+        .number("unknown", |result| result.unknown)
+        .on_page()
+        .text("longest breach", |result| match result.longest_breach {
+            Some(breach) => format!("{} to {}", breach.begin.shown(to), breach.end.shown(to)),
+            None => "none".into(),
+        })
+        .table();
     let lead = "The share of time in which each was met; a broken round has missed it.";
     (!table.rows.is_empty())
         .then(|| parts::section("objectives", "Objectives", lead, vec![Block::Table(table)]))
 }
 
 fn rounds(result: &SoakResult) -> Section {
-    let row = |round: &Round| {
-        vec![
-            round.number.to_string(),
-            round.begin.shown(result.found.resolution),
-            format!("{:.0}", round.seconds),
-            parts::count(round.done.round()),
-            parts::known(round.rate, rate),
-            parts::known(round.p50_us, parts::time),
-            parts::known(round.p99_us, parts::time),
-            parts::known(round.max_us, parts::time),
-            end_name(&round.end).into(),
-        ]
-    };
-    // Text has the rounds in its timeline.
-    let columns = [
-        "*#round",
-        "*begun",
-        "*#seconds",
-        "*#done",
-        "*#throughput",
-        "*#p50",
-        "*#p99",
-        "*#max",
-        "*end",
-    ];
     let all = &result.rounds;
     let last = &all[all.len().saturating_sub(ROWS_MAX)..];
     let caption = if last.len() < all.len() {
@@ -436,15 +382,33 @@ fn rounds(result: &SoakResult) -> Section {
     } else {
         "Every round".into()
     };
-    let table = Table {
-        folded: true,
-        ..parts::rows(&caption, &columns, last.iter().map(row).collect())
-    };
+    // Text has the rounds in its timeline.
+    let table = Columns::of(&caption, last)
+        .number("round", |round| round.number)
+        .on_page()
+        .text("begun", |round| round.begin.shown(result.found.resolution))
+        .on_page()
+        .number("seconds", |round| format!("{:.0}", round.seconds))
+        .on_page()
+        .count("done", |round| round.done.round())
+        .on_page()
+        .per_second("throughput", |round| round.rate)
+        .on_page()
+        .time("p50", |round| round.p50_us)
+        .on_page()
+        .time("p99", |round| round.p99_us)
+        .on_page()
+        .time("max", |round| round.max_us)
+        .on_page()
+        .text("end", |round| end_name(&round.end))
+        .on_page()
+        .folded_if(true)
+        .block();
     let mut blocks: Vec<Block> = incomplete(&result.found)
         .into_iter()
         .map(Block::Text)
         .collect();
-    blocks.push(Block::Table(table));
+    blocks.push(table);
     let lead = "Rounds that are not complete, and the figures of each.";
     parts::section("rounds", "Rounds", lead, blocks)
 }
@@ -523,48 +487,39 @@ fn cut(cut: &CutRounds, to: Resolution) -> String {
 /// The rounds as CSV: a header line, then one line per round. Columns are only added at the end,
 /// never renamed or removed.
 pub fn csv(result: &SoakResult) -> String {
-    let mut table = CsvTable::new(
-        "round,begin,seconds,done,failed,asked,rate,mean_us,p50_us,p99_us,max_us,end,kept,device,\
-         device_busy,queue,cpu_busy,stolen,io_pressure,others_mb_per_s",
-    );
-    for round in &result.rounds {
-        let kept: Vec<&str> = round
-            .kept
-            .iter()
-            .map(|kept| if kept.kept { "1" } else { "0" })
-            .collect();
-        let host = round.host.as_ref();
-        table
-            .value(round.number)
-            .value(round.begin)
-            .figure(Some(round.seconds));
-        table
-            .value(format_args!("{:.0}", round.done))
-            .value(round.failed)
-            .maybe(round.asked);
-        table
-            .figure(round.rate)
-            .figure(round.mean_us)
-            .figure(round.p50_us)
-            .figure(round.p99_us)
-            .figure(round.max_us);
-        table.value(end_name(&round.end)).value(kept.join(" "));
-        table.text(
-            host.and_then(|host| host.device.as_deref())
-                .unwrap_or_default(),
-        );
-        table
-            .figure(host.and_then(|host| host.device_busy))
-            .figure(host.and_then(|host| host.queue));
-        table
-            .figure(host.map(|host| host.cpu_busy))
-            .figure(host.map(|host| host.stolen));
-        table
-            .figure(host.and_then(|host| host.io_pressure))
-            .figure(host.and_then(|host| host.others_mb_per_s));
-        table.end();
-    }
-    table.into_text()
+    CsvTable::of(&result.rounds)
+        .value("round", |round| round.number)
+        .value("begin", |round| round.begin)
+        .figure("seconds", |round| round.seconds)
+        .value("done", |round| format!("{:.0}", round.done))
+        .value("failed", |round| round.failed)
+        .maybe("asked", |round| round.asked)
+        .figure("rate", |round| round.rate)
+        .figure("mean_us", |round| round.mean_us)
+        .figure("p50_us", |round| round.p50_us)
+        .figure("p99_us", |round| round.p99_us)
+        .figure("max_us", |round| round.max_us)
+        .value("end", |round| end_name(&round.end))
+        .value("kept", |round| {
+            let kept = round
+                .kept
+                .iter()
+                .map(|kept| if kept.kept { "1" } else { "0" });
+            kept.collect::<Vec<&str>>().join(" ")
+        })
+        .text("device", |round| {
+            let device = round.host.as_ref().and_then(|host| host.device.as_deref());
+            device.unwrap_or_default()
+        })
+        .figure("device_busy", |round| round.host.as_ref()?.device_busy)
+        .figure("queue", |round| round.host.as_ref()?.queue)
+        .figure("cpu_busy", |round| Some(round.host.as_ref()?.cpu_busy))
+        .figure("stolen", |round| Some(round.host.as_ref()?.stolen))
+        .figure("io_pressure", |round| round.host.as_ref()?.io_pressure)
+        .figure("others_mb_per_s", |round| {
+            round.host.as_ref()?.others_mb_per_s
+        })
+        .into_text()
 }
 
 fn end_name(end: &RoundEnd) -> &'static str {
@@ -617,7 +572,7 @@ mod tests {
     use rigel_analyse::{PredictabilityTerms, predictability};
     use rigel_model::Invocation;
     use rigel_model::record::journal::{EngineChoice, FORMAT, Run};
-    use rigel_model::{Host, Layout, Target, TargetFacts};
+    use rigel_model::{Host, Layout, Moment, Target, TargetFacts};
 
     fn header() -> Header {
         Header {

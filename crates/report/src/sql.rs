@@ -1,9 +1,11 @@
 //! What a database server did for sessions: the cost of an operation, latencies, waits, and what
 //! other witnesses counted.
 
+use super::columns::Columns;
 use super::document::{Block, Section, Table};
 use super::parts;
-use rigel_analyse::sql::{ServerFigures, ServerRate, SqlSummary, Wait};
+use rigel_analyse::LatencySummary;
+use rigel_analyse::sql::{ServerFigures, ServerRate, SqlSummary};
 use rigel_analyse::{ClassSummary, PointSummary};
 use rigel_model::Nanos;
 
@@ -68,99 +70,118 @@ fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
     )
 }
 
+/// What is timed, its mean, and the other latencies if they are known.
+struct Timed<'a>(&'a str, f64, Option<LatencySummary>);
+
+impl Timed<'_> {
+    fn time(&self, of: fn(&LatencySummary) -> f64) -> String {
+        self.2
+            .as_ref()
+            .map_or_else(String::new, |latency| parts::time(of(latency)))
+    }
+}
+
 /// Latencies of an operation and of its parts.
 fn latencies(class: &ClassSummary, sql: &SqlSummary, at: &str) -> Table {
     let mut rows = Vec::new();
-    if let Some(l) = class.latency {
-        let times = [l.mean_us, l.p50_us, l.p90_us, l.p99_us, l.p999_us, l.max_us].map(parts::time);
-        rows.push(
-            std::iter::once("an operation".to_string())
-                .chain(times)
-                .collect(),
-        );
-        let mean = |name: &str, us: f64| {
-            let mut row = vec![name.to_string(), parts::time(us)];
-            row.resize(7, String::new());
-            row
-        };
-        rows.push(mean("a block within it", sql.block_mean_us));
+    if let Some(latency) = class.latency {
+        rows.push(Timed("an operation", latency.mean_us, Some(latency)));
+        rows.push(Timed("a block within it", sql.block_mean_us, None));
         let read = sql.server.as_ref().and_then(|server| server.read_mean_us);
-        rows.extend(read.map(|us| mean("a physical read, as the server times it", us)));
+        rows.extend(read.map(|us| Timed("a physical read, as the server times it", us, None)));
     }
-    parts::rows(
-        &format!("Latency{at}"),
-        &["", "#mean", "#p50", "#p90", "#p99", "#p99.9", "#max"],
-        rows,
-    )
+    Columns::of(&format!("Latency{at}"), rows)
+        .text("", |row| row.0)
+        .time("mean", |row| row.1)
+        .number("p50", |row| row.time(|l| l.p50_us))
+        .number("p90", |row| row.time(|l| l.p90_us))
+        .number("p99", |row| row.time(|l| l.p99_us))
+        .number("p99.9", |row| row.time(|l| l.p999_us))
+        .number("max", |row| row.time(|l| l.max_us))
+        .table()
 }
 
 /// The distribution of an operation's latency, in powers of two.
 fn histogram(sql: &SqlSummary, at: &str) -> Table {
     let all: u64 = sql.histogram_us.iter().map(|(_, count)| count).sum();
-    let row = |(edge, count): &(u64, u64)| {
-        let share = parts::percent(*count as f64 / all.max(1) as f64);
-        vec![
-            parts::time(*edge as f64),
-            parts::count(*count as f64),
-            share,
-        ]
-    };
-    let rows = sql.histogram_us.iter().map(row).collect();
-    let table = parts::rows(
-        &format!("Latency of an operation, in powers of two{at}"),
-        &["#up to", "#operations", "#share"],
-        rows,
-    );
-    Table {
-        folded: true,
-        ..table
+    let caption = format!("Latency of an operation, in powers of two{at}");
+    Columns::of(&caption, &sql.histogram_us)
+        .time("up to", |(edge, _)| *edge as f64)
+        .count("operations", |(_, count)| *count as f64)
+        .percent("share", |(_, count)| *count as f64 / all.max(1) as f64)
+        .folded_if(true)
+        .table()
+}
+
+/// A load through a database, and what the server did.
+struct ServerLoad<'a> {
+    point: &'a PointSummary,
+    sql: &'a SqlSummary,
+}
+
+impl ServerLoad<'_> {
+    fn per_s(&self, of: fn(&ServerFigures) -> Option<ServerRate>) -> Option<f64> {
+        self.one(of).map(|figure| figure.per_s)
+    }
+
+    fn one<T>(&self, of: fn(&ServerFigures) -> Option<T>) -> Option<T> {
+        self.sql.server.as_ref().and_then(of)
     }
 }
 
 fn loads(points: &[&PointSummary]) -> Table {
-    let count = |value: Option<f64>| parts::known(value, parts::count);
-    let mut rows = Vec::new();
-    for point in points {
-        let Some(sql) = &point.sql else { continue };
-        let server = sql.server.as_ref();
-        let rate = |of: fn(&ServerFigures) -> Option<ServerRate>| {
-            server.and_then(of).map(|figure| figure.per_s)
-        };
-        let one = |of: fn(&ServerFigures) -> Option<f64>| server.and_then(of);
-        rows.push(vec![
-            point.coordinates.to_string(),
-            parts::count(sql.operations_per_s),
-            parts::count(sql.visited.per_s),
-            count(rate(|server| server.physical)),
-            parts::known(one(|server| server.hit_share), parts::percent),
-            count(rate(|server| server.written)),
-            count(rate(|server| server.commits)),
-            parts::known(one(|server| server.active), |active| format!("{active:.1}")),
-            parts::known(rate(|server| server.cpu_us), |cpus| format!("{cpus:.2}")),
-            count(one(|server| server.physical_per_cpu_s)),
-            parts::known(sql.waits.first(), |wait| {
+    let loads = points.iter().filter_map(|point| {
+        let sql = point.sql.as_deref()?;
+        Some(ServerLoad { point, sql })
+    });
+    Columns::of("Each load", loads)
+        .text("point", |load| load.point.coordinates)
+        .count("op/s", |load| load.sql.operations_per_s)
+        .count("blocks/s", |load| load.sql.visited.per_s)
+        .on_page()
+        .count("physical/s", |load| load.per_s(|server| server.physical))
+        .percent("buffer hits", |load| load.one(|server| server.hit_share))
+        .count("written/s", |load| load.per_s(|server| server.written))
+        .count("commits/s", |load| load.per_s(|server| server.commits))
+        .on_page()
+        .number("active", |load| {
+            parts::known(load.one(|server| server.active), |active| {
+                format!("{active:.1}")
+            })
+        })
+        .number("CPUs", |load| {
+            parts::known(load.per_s(|server| server.cpu_us), |cpus| {
+                format!("{cpus:.2}")
+            })
+        })
+        .count("reads/CPU s", |load| {
+            load.one(|server| server.physical_per_cpu_s)
+        })
+        .text("longest wait", |load| {
+            parts::known(load.sql.waits.first(), |wait| {
                 format!("{} {}", wait.event, parts::percent(wait.share))
-            }),
-        ]);
+            })
+        })
+        .table()
+}
+
+/// What an operation costs, per operation and per second.
+struct Cost {
+    name: String,
+    each: String,
+    per_s: String,
+}
+
+fn cost(name: impl Into<String>, each: impl Into<String>, per_s: impl Into<String>) -> Cost {
+    Cost {
+        name: name.into(),
+        each: each.into(),
+        per_s: per_s.into(),
     }
-    let columns = [
-        "point",
-        "#op/s",
-        "*#blocks/s",
-        "#physical/s",
-        "#buffer hits",
-        "#written/s",
-        "*#commits/s",
-        "#active",
-        "#CPUs",
-        "#reads/CPU s",
-        "longest wait",
-    ];
-    parts::rows("Each load", &columns, rows)
 }
 
 /// Blocks, transactions and bytes, per operation and per second.
-fn counts(sql: &SqlSummary) -> Vec<Vec<String>> {
+fn counts(sql: &SqlSummary) -> Vec<Cost> {
     let server = sql.server.as_ref();
     let of = |of: fn(&ServerFigures) -> Option<ServerRate>| server.and_then(of);
     let count = |name: &str, figure: Option<ServerRate>| {
@@ -171,13 +192,13 @@ fn counts(sql: &SqlSummary) -> Vec<Vec<String>> {
         } else {
             parts::count(each)
         };
-        Some(vec![name.to_string(), each, parts::count(figure.per_s)])
+        Some(cost(name, each, parts::count(figure.per_s)))
     };
     let bytes = |name: &str, figure: Option<ServerRate>| {
         let figure = figure?;
         let each = format!("{} KiB", parts::count(figure.per_operation / 1024.0));
         let per_s = parts::mb_per_second(figure.per_s / 1e6);
-        Some(vec![name.to_string(), each, per_s])
+        Some(cost(name, each, per_s))
     };
     let rows = [
         count("blocks visited", Some(sql.visited)),
@@ -194,137 +215,86 @@ fn counts(sql: &SqlSummary) -> Vec<Vec<String>> {
 
 /// The cost of an operation, and the rates per second.
 fn costs(sql: &SqlSummary, at: &str) -> Table {
-    let mut rows = vec![vec![
-        "operations".into(),
-        String::new(),
-        parts::count(sql.operations_per_s),
-    ]];
+    let mut rows = vec![cost("operations", "", parts::count(sql.operations_per_s))];
     let all = sql.kinds.values().sum::<u64>().max(1) as f64;
-    let of_kind = |(kind, count): (&&'static str, &u64)| {
+    let kinds = sql.kinds.iter().filter(|_| sql.kinds.len() > 1);
+    rows.extend(kinds.map(|(kind, count)| {
         let share = *count as f64 / all;
-        vec![
-            format!("of those {kind}s"),
-            parts::percent(share),
-            parts::count(sql.operations_per_s * share),
-        ]
-    };
-    rows.extend(
-        sql.kinds
-            .iter()
-            .filter(|_| sql.kinds.len() > 1)
-            .map(of_kind),
-    );
+        let per_s = parts::count(sql.operations_per_s * share);
+        cost(format!("of those {kind}s"), parts::percent(share), per_s)
+    }));
     rows.extend(counts(sql));
     let server = sql.server.as_ref();
-    let of = |of: fn(&ServerFigures) -> Option<ServerRate>| server.and_then(of);
-    let row = |name: &str, each: String, second: String| vec![name.to_string(), each, second];
     if let Some(share) = server.and_then(|server| server.hit_share) {
-        let (name, share) = (
+        rows.push(cost(
             "logical reads found in the buffer cache",
             parts::percent(share),
-        );
-        rows.push(row(name, share, String::new()));
+            "",
+        ));
     }
     if let Some(active) = server.and_then(|server| server.active) {
         // Little's law: the time that an operation keeps a session active.
         let each = active / sql.operations_per_s.max(1e-9) * 1e6;
-        rows.push(row(
-            "database time, from samples of its sessions",
+        let name = "database time, from samples of its sessions";
+        rows.push(cost(
+            name,
             parts::time(each),
             format!("{active:.2} sessions"),
         ));
     }
-    if let Some(cpu) = of(|server| server.cpu_us) {
-        rows.push(row(
-            "database CPU",
-            parts::time(cpu.per_operation),
-            format!("{:.2} CPUs", cpu.per_s),
-        ));
+    if let Some(cpu) = server.and_then(|server| server.cpu_us) {
+        let per_s = format!("{:.2} CPUs", cpu.per_s);
+        rows.push(cost("database CPU", parts::time(cpu.per_operation), per_s));
     }
     let busy = sql.client_cpu_us * sql.operations_per_s / 1e6;
-    rows.push(row(
-        "client CPU",
-        parts::time(sql.client_cpu_us),
-        format!("{busy:.2} CPUs"),
-    ));
+    let each = parts::time(sql.client_cpu_us);
+    rows.push(cost("client CPU", each, format!("{busy:.2} CPUs")));
     if let Some(reads) = server.and_then(|server| server.physical_per_cpu_s) {
-        rows.push(row(
-            "physical reads per CPU second of the database",
-            String::new(),
-            parts::count(reads),
-        ));
+        let name = "physical reads per CPU second of the database";
+        rows.push(cost(name, "", parts::count(reads)));
     }
     if let Some(disk) = &sql.disk {
         let each = disk.read_mean_us.map_or_else(String::new, parts::time);
-        let reads = parts::count(disk.reads_per_s);
-        rows.push(row("reads of the disk, of all processes", each, reads));
-        rows.push(row(
-            "writes of the disk, of all processes",
-            String::new(),
+        let (reads, writes) = (
+            parts::count(disk.reads_per_s),
             parts::count(disk.writes_per_s),
-        ));
-        rows.push(row(
+        );
+        rows.push(cost("reads of the disk, of all processes", each, reads));
+        rows.push(cost("writes of the disk, of all processes", "", writes));
+        rows.push(cost(
             "the busiest disk was busy",
             parts::percent(disk.busy),
-            String::new(),
+            "",
         ));
     }
-    parts::rows(
-        &format!("Figures of the database{at}"),
-        &["", "#per operation", "#per second"],
-        rows,
-    )
+    Columns::of(&format!("Figures of the database{at}"), rows)
+        .text("", |row| row.name.clone())
+        .number("per operation", |row| row.each.clone())
+        .number("per second", |row| row.per_s.clone())
+        .table()
 }
 
 fn waits(sql: &SqlSummary, at: &str) -> Table {
-    let row = |wait: &Wait| {
-        vec![
-            wait.event.clone(),
-            parts::percent(wait.share),
-            format!("{:.2}", wait.sessions),
-        ]
-    };
-    let rows = sql.waits.iter().take(EVENTS_MAX).map(row).collect();
-    parts::rows(
-        &format!("Where the sessions spent their time{at}"),
-        &["event", "#share", "#sessions"],
-        rows,
-    )
+    let caption = format!("Where the sessions spent their time{at}");
+    Columns::of(&caption, sql.waits.iter().take(EVENTS_MAX))
+        .text("event", |wait| wait.event.clone())
+        .percent("share", |wait| wait.share)
+        .number("sessions", |wait| format!("{:.2}", wait.sessions))
+        .table()
 }
 
 fn witnesses(sql: &SqlSummary, at: &str) -> Table {
-    let rows = sql.witnesses.iter().map(|witness| {
-        let verdict = match (witness.may_differ, witness.agrees()) {
+    let counted = |(name, count): &(&str, u64)| format!("{name} {}", parts::count(*count as f64));
+    let caption = format!("Independent counts of the same blocks{at}");
+    Columns::of(&caption, &sql.witnesses)
+        .text("counted, warm-up included", |witness| witness.what)
+        .text("first", |witness| counted(&witness.first))
+        .text("second", |witness| counted(&witness.second))
+        .number("second of first", |witness| parts::share(witness.ratio()))
+        .text("", |witness| match (witness.may_differ, witness.agrees()) {
             (_, true) => "agrees".to_string(),
             (None, false) => "does not agree".to_string(),
             (Some(why), false) => format!("may differ: {why}"),
-        };
-        vec![
-            witness.what.to_string(),
-            format!(
-                "{} {}",
-                witness.first.0,
-                parts::count(witness.first.1 as f64)
-            ),
-            format!(
-                "{} {}",
-                witness.second.0,
-                parts::count(witness.second.1 as f64)
-            ),
-            parts::share(witness.ratio()),
-            verdict,
-        ]
-    });
-    let columns = [
-        "counted, warm-up included",
-        "first",
-        "second",
-        "#second of first",
-        "",
-    ];
-    parts::rows(
-        &format!("Independent counts of the same blocks{at}"),
-        &columns,
-        rows.collect(),
-    )
+        })
+        .table()
 }

@@ -16,7 +16,7 @@ pub const UNKNOWN: &str = "interval not known";
 /// The unit of an amount. It chooses how the amount is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AmountUnit {
-    /// `79,941`; below a hundred with one decimal if it is not whole.
+    /// `79,941`; below a hundred with three significant digits: `31.5`, `0.03`.
     Number,
     /// `79,941/s`.
     PerSecond,
@@ -131,13 +131,13 @@ impl fmt::Display for Amount {
     }
 }
 
-/// Commas between thousands; below a hundred one decimal if it is not whole.
+/// Commas between thousands; below a hundred three significant digits, without trailing zeros.
 fn grouped(value: f64) -> String {
-    if value.abs() < 99.95 && value.fract().abs() > 1e-9 {
-        return format!("{value:.1}");
+    if value.abs() < 99.95 {
+        return three_digits(value);
     }
     let digits = format!("{:.0}", value.abs());
-    let mut text = if value <= -0.5 {
+    let mut text = if value < 0.0 {
         "-".to_string()
     } else {
         String::new()
@@ -149,6 +149,18 @@ fn grouped(value: f64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// `31.5`, `0.03`, `0.00123`. Differences below a billionth are meaningless for counted values.
+fn three_digits(value: f64) -> String {
+    let decimals = (1..9)
+        .find(|decimals| value.abs() * 10f64.powi(*decimals) >= 99.95)
+        .unwrap_or(9);
+    let text = format!("{value:.0$}", usize::try_from(decimals).unwrap_or(0));
+    match text.trim_end_matches('0').trim_end_matches('.') {
+        "-0" => "0".into(),
+        text => text.into(),
+    }
 }
 
 fn shown(value: f64, unit: AmountUnit) -> String {
@@ -314,8 +326,18 @@ mod tests {
         let counts = [0.0, 7.25, 99.96, 999.6, 79_941.4, 1_234_567.0, -12_345.0].map(count);
         assert_eq!(
             counts,
-            ["0", "7.2", "100", "1,000", "79,941", "1,234,567", "-12,345"]
+            [
+                "0",
+                "7.25",
+                "100",
+                "1,000",
+                "79,941",
+                "1,234,567",
+                "-12,345"
+            ]
         );
+        let small = [0.03, 31.52, 0.001_234_5, -5.25, -1e-12, 7.0].map(count);
+        assert_eq!(small, ["0.03", "31.5", "0.00123", "-5.25", "0", "7"]);
         assert_eq!(
             [0.25, 102.4, 1234.5, 2e6].map(time),
             ["250 ns", "102 µs", "1.23 ms", "2.00 s"]

@@ -1,11 +1,11 @@
 //! What changed in a series of rounds: slowdowns, changes of level, trends, single rounds that stand out.
 
+use super::super::columns::Columns;
 use super::figures::show;
 use crate::document::{Block, Section};
 use crate::parts::{self, Amount, AmountUnit};
 use rigel_analyse::{
-    ChangePoint, Episode, Estimate, HostShift, Limits, Outlier, Predictability, Quantity,
-    SpreadChange,
+    Episode, Estimate, HostShift, Limits, Outlier, Predictability, Quantity, SpreadChange,
 };
 use rigel_model::Resolution;
 
@@ -29,27 +29,22 @@ pub(super) fn what_changed(found: &Predictability) -> Option<Section> {
     let sentence = |text: String| Block::Text(parts::capital(&text) + ".");
     let mut blocks: Vec<Block> = too_often.chain(episodes).map(sentence).collect();
     if !found.changes.is_empty() {
-        let row = |change: &ChangePoint| {
-            let interval = change.interval.map(Limits::from);
-            let range = |_| factor(change.factor, interval, AmountUnit::Change).range();
-            let until = change.until.map_or_else(String::new, |until| {
-                format!(" to {}, in steps", until.shown(to))
-            });
-            vec![
-                format!("{}{until}, round {}", change.at.shown(to), change.round),
-                change.of.name().into(),
-                parts::change(change.factor),
-                interval.map_or_else(String::new, range),
-                host(change.host.as_deref()),
-            ]
-        };
-        let columns = ["when", "what", "#change", "#95 % interval", "host"];
-        let rows = found.changes.iter().take(LIST_MAX).map(row).collect();
-        blocks.push(Block::Table(parts::rows(
-            "Changes of level",
-            &columns,
-            rows,
-        )));
+        let changes = Columns::of("Changes of level", found.changes.iter().take(LIST_MAX))
+            .text("when", |change| {
+                let until = change.until.map_or_else(String::new, |until| {
+                    format!(" to {}, in steps", until.shown(to))
+                });
+                format!("{}{until}, round {}", change.at.shown(to), change.round)
+            })
+            .text("what", |change| change.of.name())
+            .number("change", |change| parts::change(change.factor))
+            .number("95 % interval", |change| {
+                let interval = change.interval.map(Limits::from);
+                let range = |_| factor(change.factor, interval, AmountUnit::Change).range();
+                interval.map_or_else(String::new, range)
+            })
+            .text("host", |change| host(change.host.as_deref()));
+        blocks.push(changes.block());
     }
     blocks.extend(found.trends.iter().map(|trend| {
         let fine = |value, interval| factor(value, interval, AmountUnit::FineChange);

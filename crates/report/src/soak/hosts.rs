@@ -1,19 +1,9 @@
 //! The section about the hosts of a soak: what each did in all rounds, and when it was slow.
 
+use super::super::columns::Columns;
 use super::super::document::{Block, Section};
 use super::super::{parts, ranks};
 use rigel_analyse::{SoakHost, SoakHosts};
-
-const COLUMNS: [&str; 8] = [
-    "host",
-    "#operations",
-    "#op/s",
-    "#share",
-    "*#p50, all rounds",
-    "#p99, all rounds",
-    "#slow rounds",
-    "#lost rounds",
-];
 
 /// The section.
 pub(super) fn section(found: &SoakHosts) -> Section {
@@ -22,28 +12,28 @@ pub(super) fn section(found: &SoakHosts) -> Section {
         &found.names,
         &found.lost,
     ))];
-    let rows = found.by_host.iter().map(row).collect();
     let caption = match found.rounds {
         1 => "Each host, in the round that all of them completed".to_string(),
         rounds => format!("Each host, in the {rounds} rounds that all of them completed"),
     };
-    blocks.push(Block::Table(parts::rows(&caption, &COLUMNS, rows)));
+    blocks.push(hosts(&caption, &found.by_host));
     blocks.push(Block::Text(what_slow_means(found)));
     blocks.push(Block::Text(ranks::NOT_ASKED.into()));
     parts::section("hosts", "The hosts", ranks::lead(found.is_separate), blocks)
 }
 
-fn row(host: &SoakHost) -> Vec<String> {
-    vec![
-        host.host.clone(),
-        parts::count(host.operations as f64),
-        parts::known(host.rate_per_s, parts::count),
-        parts::percent(host.share),
-        parts::known(host.p50_us, parts::time),
-        parts::known(host.p99_us, parts::time),
-        parts::count(host.slow_rounds.into()),
-        parts::count(host.lost_rounds.into()),
-    ]
+fn hosts(caption: &str, hosts: &[SoakHost]) -> Block {
+    Columns::of(caption, hosts)
+        .text("host", |host| host.host.clone())
+        .count("operations", |host| host.operations as f64)
+        .count("op/s", |host| host.rate_per_s)
+        .percent("share", |host| host.share)
+        .time("p50, all rounds", |host| host.p50_us)
+        .on_page()
+        .time("p99, all rounds", |host| host.p99_us)
+        .count("slow rounds", |host| f64::from(host.slow_rounds))
+        .count("lost rounds", |host| f64::from(host.lost_rounds))
+        .block()
 }
 
 /// What makes a round one in which a host was slow.

@@ -1,9 +1,8 @@
 //! Rounds over time: the timeline, the calendar of days by hours, what repeats.
 
+use super::super::columns::Columns;
 use super::figures::{POINTS_MAX, thinned, wall};
-use crate::document::{
-    Axis, Block, Heat, Lines, Mark, Merge, Plot, Section, Series, Status, Table, Unit,
-};
+use crate::document::{Axis, Block, Heat, Lines, Mark, Merge, Plot, Section, Series, Status, Unit};
 use crate::parts;
 use rigel_analyse::{
     Breach, CalendarPattern, Predictability, Quantity, Round, RoundEnd, RoundHost, SoakResult,
@@ -286,38 +285,27 @@ pub(super) fn calendar(rounds: &[Round]) -> Option<Section> {
 
 /// Adds a table with the figures of each day.
 fn with_days(mut calendar: Section, rounds: &[Round]) -> Section {
-    let row = |day: &[Round]| {
-        let rates: Vec<f64> = day.iter().filter_map(Round::counted_rate).collect();
-        let p99s: Vec<f64> = day.iter().filter_map(|round| round.p99_us).collect();
-        let broken = day
-            .iter()
-            .filter(|round| matches!(round.end, RoundEnd::Broken(_)))
-            .count();
-        vec![
-            day[0].begin.date(),
-            day.len().to_string(),
-            broken.to_string(),
-            parts::known(Merge::Median.of(&rates), parts::per_second),
-            parts::known(Merge::Least.of(&rates), parts::per_second),
-            parts::known(Merge::Greatest.of(&p99s), parts::time),
-        ]
+    let rates = |day: &[Round]| {
+        day.iter()
+            .filter_map(Round::counted_rate)
+            .collect::<Vec<f64>>()
     };
-    let rows = rounds
-        .chunk_by(|one, other| one.begin.day() == other.begin.day())
-        .map(row)
-        .collect();
-    let columns = [
-        "day",
-        "#rounds",
-        "#broken",
-        "#median throughput",
-        "#minimum",
-        "#maximum p99",
-    ];
-    calendar.blocks.push(Block::Table(Table {
-        folded: true,
-        ..parts::rows("Each day", &columns, rows)
-    }));
+    let days = rounds.chunk_by(|one, other| one.begin.day() == other.begin.day());
+    let table = Columns::of("Each day", days)
+        .text("day", |day| day[0].begin.date())
+        .number("rounds", |day| day.len())
+        .number("broken", |day| {
+            let is_broken = |round: &&Round| matches!(round.end, RoundEnd::Broken(_));
+            day.iter().filter(is_broken).count()
+        })
+        .per_second("median throughput", |day| Merge::Median.of(&rates(day)))
+        .per_second("minimum", |day| Merge::Least.of(&rates(day)))
+        .time("maximum p99", |day| {
+            let p99s: Vec<f64> = day.iter().filter_map(|round| round.p99_us).collect();
+            Merge::Greatest.of(&p99s)
+        })
+        .folded_if(true);
+    calendar.blocks.push(table.block());
     calendar
 }
 

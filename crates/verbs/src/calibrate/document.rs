@@ -5,6 +5,7 @@ use rigel_analyse::{AtLoad, Calibration, LogWrites, PointSummary};
 use rigel_model::Step;
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
+use rigel_report::columns::Columns;
 use rigel_report::distribution::Chosen;
 use rigel_report::document::{Block, Document, Headline, Section};
 use rigel_report::frame::about;
@@ -282,53 +283,30 @@ fn figures(found: &Calibration) -> Section {
         )
     };
     let all: Vec<(String, AtLoad)> = fixed.chain(found.log_writes.iter().map(log)).collect();
-    let load = |name: &str, at: &AtLoad| {
-        [
-            name.to_string(),
-            at.depth.to_string(),
-            parts::size(at.io_bytes),
-        ]
+    let loads = |caption| {
+        Columns::of(caption, &all)
+            .text("", |(name, _)| name.clone())
+            .number("outstanding", |(_, at)| at.depth)
+            .number("size", |(_, at)| parts::size(at.io_bytes))
     };
-    let throughput = |(name, at): &(String, AtLoad)| {
-        let figures = [at.iops, at.mb_per_s]
-            .map(|figure| [parts::count(figure.value), parts::precision(figure)]);
-        load(name, at)
-            .into_iter()
-            .chain(figures.into_iter().flatten())
-            .collect()
-    };
-    let latency = |(name, at): &(String, AtLoad)| {
-        load(name, at)
-            .into_iter()
-            .chain([at.p50_us, at.p99_us, at.p999_us].map(parts::time_in_cell))
-            .collect()
-    };
-    let columns = [
-        "",
-        "#outstanding",
-        "#size",
-        "#IOPS",
-        "#± (95 %)",
-        "#MB/s",
-        "*#± (95 %)",
-    ];
-    let throughput = parts::rows("Throughput", &columns, all.iter().map(throughput).collect());
-    let columns = [
-        "",
-        "#outstanding",
-        "*#size",
-        "#p50 (95 % interval)",
-        "#p99 (95 % interval)",
-        "#p99.9 (95 % interval)",
-    ];
-    let latency = parts::rows("Latency", &columns, all.iter().map(latency).collect());
+    let throughput = loads("Throughput")
+        .count("IOPS", |(_, at)| at.iops.value)
+        .precision("± (95 %)", |(_, at)| at.iops)
+        .count("MB/s", |(_, at)| at.mb_per_s.value)
+        .precision("± (95 %)", |(_, at)| at.mb_per_s)
+        .on_page();
+    let latency = loads("Latency")
+        .on_page()
+        .time("p50 (95 % interval)", |(_, at)| at.p50_us)
+        .time("p99 (95 % interval)", |(_, at)| at.p99_us)
+        .time("p99.9 (95 % interval)", |(_, at)| at.p999_us);
     let about =
         "Each figure is of one measured point, or of several that are named; none is interpolated.";
     parts::section(
         "figures",
         "All figures",
         about,
-        vec![Block::Table(throughput), Block::Table(latency)],
+        vec![throughput.block(), latency.block()],
     )
 }
 

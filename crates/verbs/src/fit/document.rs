@@ -3,13 +3,14 @@
 
 use super::conclusion::interval_in_words;
 use super::request::FitRequest;
-use super::result::{FitResult, HostStream, TriedMultiple, TriedStream, is_same};
+use super::result::{FitResult, TriedMultiple, TriedStream, is_same};
 use rigel_analyse::demand::stream_objective::{assumed_in_words, objective_in_words};
 use rigel_analyse::figures::quantity::multiple as rounded;
 use rigel_analyse::{BoundVerdict, Estimate, PointSummary, quantity};
 use rigel_model::record::RankGroup;
 use rigel_model::record::journal::Run;
 use rigel_model::{DemandKind, DemandStream, Measure, Objective, quantile_name};
+use rigel_report::columns::Columns;
 use rigel_report::document::Extent;
 use rigel_report::document::{
     Axis, Block, Chart, Document, Headline, Lines, Mark, Plot, Section, Series, Shape, Status, Unit,
@@ -80,44 +81,26 @@ pub fn fits(all: &[(&str, &Path, &FitResult)]) -> String {
             .then(other_limit.total_cmp(&limit))
     });
     let times = |multiple: Option<f64>| parts::known(multiple, |it| format!("{} ×", rounded(it)));
-    let rows = ranked.iter().map(|(target, run, found)| {
-        let first: Vec<&str> = found.breaks_first.iter().map(|kind| kind.words()).collect();
-        vec![
-            (*target).to_string(),
-            times(found.held),
-            times(found.not_held),
-            answer(found.verdict).into(),
-            first.join(", "),
-            run.display().to_string(),
-        ]
-    });
     let need = all.first().map_or(1.0, |(.., found)| found.need);
-    let wanted = format!("{} ×", rounded(need));
-    let columns = [
-        "target",
-        "#held",
-        "#not held",
-        wanted.as_str(),
-        "breaks first",
-        "run",
-    ];
-    let table = parts::rows("", &columns, rows.collect());
-    let blocks = vec![Block::Table(table)];
+    let table = Columns::of("", ranked)
+        .text("target", |(target, ..)| (*target).to_string())
+        .number("held", |(.., found)| times(found.held))
+        .number("not held", |(.., found)| times(found.not_held))
+        .text(&format!("{} ×", rounded(need)), |(.., found)| {
+            answer(found.verdict)
+        })
+        .text("breaks first", |(.., found)| {
+            let first: Vec<&str> = found.breaks_first.iter().map(|kind| kind.words()).collect();
+            first.join(", ")
+        })
+        .text("run", |(_, run, _)| run.display().to_string());
+    let blocks = vec![table.block()];
     let document = Document {
         heading: "rigel fit: the same demand on each target".into(),
         sections: vec![parts::section("targets", "Targets", "", blocks)],
         ..Document::default()
     };
     text::render(&document, Extent::Summary)
-}
-
-/// A rate of an open loop that may be far below one per second.
-fn rate(per_s: f64) -> String {
-    if per_s < 9.95 {
-        parts::three_digits(per_s)
-    } else {
-        parts::count(per_s)
-    }
 }
 
 fn answer(verdict: BoundVerdict) -> &'static str {
@@ -259,29 +242,14 @@ fn database(found: &FitResult) -> Option<Section> {
     Some(sql::database(&points, shown))
 }
 
-/// The columns of [`stream_row`].
-const STREAM_COLUMNS: [&str; 9] = [
-    "stream",
-    "#demanded/s",
-    "#size",
-    "#offered/s",
-    "#done/s",
-    "#mean here",
-    "#mean there",
-    "#p99 here",
-    "objective",
-];
-
 /// The streams of the demand at the multiple that is shown, and what the answer means.
 fn streams(request: &FitRequest, found: &FitResult) -> Section {
     let shown = found.shown();
     let operations = request.operations();
-    let rows = operations
+    let demanded = operations
         .iter()
         .chain(&request.interval.streams)
-        .filter(|stream| stream.per_s.is_some_and(|per_s| per_s > 0.0))
-        .map(|stream| stream_row(stream, found, shown))
-        .collect();
+        .filter(|stream| stream.per_s.is_some_and(|per_s| per_s > 0.0));
     let at = shown.map_or_else(String::new, |shown| {
         format!(
             "Offered at {} ×: {}",
@@ -289,7 +257,7 @@ fn streams(request: &FitRequest, found: &FitResult) -> Section {
             answer(shown.verdict)
         )
     });
-    let mut blocks = vec![Block::Table(parts::rows(&at, &STREAM_COLUMNS, rows))];
+    let mut blocks = vec![demanded_and_done(&at, demanded, found)];
     blocks.extend(meaning(request, found).map(Block::Text));
     blocks.extend(assumptions(request).map(Block::Text));
     blocks.extend(left_out(request).map(Block::Text));
@@ -305,22 +273,10 @@ fn streams(request: &FitRequest, found: &FitResult) -> Section {
 
 /// Each host at the multiple that is shown, and what each offers.
 fn hosts(group: &RankGroup, request: &FitRequest, shown: &TriedMultiple) -> Vec<Block> {
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    for stream in &shown.streams {
-        let worst = stream.worst_host().map(|host| host.rank);
-        for host in &stream.hosts {
-            rows.push(host_row(group, stream, host, worst == Some(host.rank)));
-        }
-    }
-    let columns = [
-        "stream",
-        "host",
-        "#offered/s",
-        "#done/s",
-        "#mean",
-        "#p99 (95 % interval)",
-        "objective",
-    ];
+    let hosts = shown
+        .streams
+        .iter()
+        .flat_map(|stream| stream.hosts.iter().map(move |host| (stream, host)));
     let caption = format!("Each host at {} ×", rounded(shown.multiple));
     let offers = if request.of_ranks.is_empty() {
         format!(
@@ -340,72 +296,80 @@ fn hosts(group: &RankGroup, request: &FitRequest, shown: &TriedMultiple) -> Vec<
     let judged = "Rates are sums over the hosts. Every host must keep the objectives with its own \
                   response times: a multiple that one of them does not hold is not held.";
     vec![
-        Block::Table(parts::rows(&caption, &columns, rows)),
+        Columns::of(&caption, hosts)
+            .text("stream", |(stream, _)| stream.kind.words())
+            .text("host", |(_, host)| group.label(host.rank))
+            .count("offered/s", |(_, host)| host.offered_per_s)
+            .count("done/s", |(_, host)| host.done_per_s)
+            .time("mean", |(_, host)| host.mean_us.map(|mean| mean.value))
+            .time("p99 (95 % interval)", |(_, host)| host.p99_us)
+            .text("objective", |(stream, host)| {
+                let worst = stream.worst_host().map(|worst| worst.rank);
+                let is_worst = worst == Some(host.rank) && stream.hosts.len() > 1;
+                let worst = if is_worst { " (worst host)" } else { "" };
+                format!("{}{worst}", answer(host.verdict))
+            })
+            .block(),
         Block::Text(format!("{offers} {judged}")),
     ]
 }
 
-fn host_row(
-    group: &RankGroup,
-    stream: &TriedStream,
-    host: &HostStream,
-    is_worst: bool,
-) -> Vec<String> {
-    let mut verdict: String = answer(host.verdict).into();
-    if is_worst && stream.hosts.len() > 1 {
-        verdict.push_str(" (worst host)");
-    }
-    vec![
-        stream.kind.words().into(),
-        group.label(host.rank),
-        rate(host.offered_per_s),
-        rate(host.done_per_s),
-        parts::known(host.mean_us, |mean| parts::time(mean.value)),
-        parts::known(host.p99_us, parts::time_in_cell),
-        verdict,
-    ]
-}
-
-fn stream_row(
-    stream: &DemandStream,
+fn demanded_and_done<'a>(
+    caption: &str,
+    demanded: impl Iterator<Item = &'a DemandStream>,
     found: &FitResult,
-    shown: Option<&TriedMultiple>,
-) -> Vec<String> {
-    let offered = found.offered.iter().find(|one| one.kind == stream.kind);
-    let tried = shown.and_then(|tried| tried.streams.iter().find(|one| one.kind == stream.kind));
-    let us = |figure: Option<Estimate>| parts::known(figure, |figure| parts::time(figure.value));
-    let verdict = tried.map_or_else(
-        || "not offered".into(),
-        |tried| match tried.objective {
-            Some(known) => format!(
-                "{}: {}",
-                objective_in_words(known.objective),
-                answer(tried.verdict)
-            ),
-            None => format!("served: {}", answer(tried.verdict)),
-        },
-    );
-    vec![
-        stream.kind.words().into(),
-        parts::known(stream.per_s, rate),
-        // Not of operations, which are of several blocks.
-        offered
-            .filter(|one| one.kind != DemandKind::Operations)
-            .map_or_else(
-                || {
-                    parts::known(stream.mean_bytes, |bytes| {
-                        format!("{:.0} KiB", bytes / 1024.0)
-                    })
-                },
+) -> Block {
+    let shown = found.shown();
+    let rows = demanded.map(|stream| {
+        let tried =
+            shown.and_then(|tried| tried.streams.iter().find(|one| one.kind == stream.kind));
+        (stream, tried)
+    });
+    let value = |figure: Option<Estimate>| figure.map(|figure| figure.value);
+    Columns::of(caption, rows)
+        .text("stream", |(stream, _)| stream.kind.words())
+        .number("demanded/s", |(stream, _)| {
+            parts::known(stream.per_s, parts::count)
+        })
+        .number("size", |(stream, _)| {
+            // Not of operations, which are of several blocks.
+            let offered = found
+                .offered
+                .iter()
+                .find(|one| one.kind == stream.kind && one.kind != DemandKind::Operations);
+            let demanded = |bytes: f64| format!("{:.0} KiB", bytes / 1024.0);
+            offered.map_or_else(
+                || parts::known(stream.mean_bytes, demanded),
                 |offered| parts::size(offered.length),
-            ),
-        parts::known(tried, |tried| rate(tried.offered_per_s)),
-        parts::known(tried, |tried| rate(tried.done_per_s)),
-        us(tried.and_then(|tried| tried.mean_us)),
-        parts::known(stream.mean_us, parts::time),
-        us(tried.and_then(|tried| tried.p99_us)),
-        verdict,
-    ]
+            )
+        })
+        .number("offered/s", |(_, tried)| {
+            parts::known(*tried, |tried| parts::count(tried.offered_per_s))
+        })
+        .number("done/s", |(_, tried)| {
+            parts::known(*tried, |tried| parts::count(tried.done_per_s))
+        })
+        .time("mean here", |(_, tried)| {
+            value(tried.and_then(|tried| tried.mean_us))
+        })
+        .time("mean there", |(stream, _)| stream.mean_us)
+        .time("p99 here", |(_, tried)| {
+            value(tried.and_then(|tried| tried.p99_us))
+        })
+        .text("objective", |(_, tried)| {
+            match tried.map(|it| (it.objective, it.verdict)) {
+                None => "not offered".into(),
+                Some((None, verdict)) => format!("served: {}", answer(verdict)),
+                Some((Some(known), verdict)) => {
+                    format!(
+                        "{}: {}",
+                        objective_in_words(known.objective),
+                        answer(verdict)
+                    )
+                }
+            }
+        })
+        .block()
 }
 
 /// What the multiple says of bursts within the interval.
@@ -474,8 +438,8 @@ fn left_out(request: &FitRequest) -> Option<String> {
         const MEGABYTES: f64 = 1.048_576;
         said.push(format!(
             "{} MB/s read and {} MB/s written by backups, archiving and others",
-            parts::three_digits(out.read_mib_per_s * MEGABYTES),
-            parts::three_digits(out.write_mib_per_s * MEGABYTES)
+            parts::count(out.read_mib_per_s * MEGABYTES),
+            parts::count(out.write_mib_per_s * MEGABYTES)
         ));
     }
     (!said.is_empty()).then(|| format!("Left out: {}.", said.join("; ")))
@@ -484,26 +448,9 @@ fn left_out(request: &FitRequest) -> Option<String> {
 /// Every multiple with its streams, in a table and a chart.
 fn multiples(request: &FitRequest, found: &FitResult, group: Option<&RankGroup>) -> Section {
     let kinds: Vec<DemandKind> = found.offered.iter().map(|one| one.kind).collect();
-    let heads: Vec<String> = kinds
-        .iter()
-        .map(|kind| {
-            let objective = request.objective(*kind);
-            // A stream without an objective cannot break it.
-            let mark = if objective.is_some() { "#" } else { "*#" };
-            format!("{mark}{} of {}", measure_name(objective), kind.words())
-        })
-        .collect();
-    let mut columns = vec!["#multiple", "answer"];
-    columns.extend(heads.iter().map(String::as_str));
-    columns.push("does not hold");
-    let rows = found
-        .multiples
-        .iter()
-        .map(|tried| multiple_row(request, &kinds, tried, group))
-        .collect();
     let chart = chart(request, found, &kinds);
     let mut blocks: Vec<Block> = parts::beside([chart]).into_iter().collect();
-    blocks.push(Block::Table(parts::rows("", &columns, rows)));
+    blocks.push(each_multiple(request, found, &kinds, group));
     let lead = "Held: every stream was served and its 95 % interval lies within the objective. Not \
                 held: one was not served, or lies beyond it. Undecided: what was measured \
                 does not decide.";
@@ -521,38 +468,43 @@ fn measure_name(objective: Option<Objective>) -> String {
     }
 }
 
-fn multiple_row(
+fn each_multiple(
     request: &FitRequest,
+    found: &FitResult,
     kinds: &[DemandKind],
-    tried: &TriedMultiple,
     group: Option<&RankGroup>,
-) -> Vec<String> {
-    let of = |kind: &DemandKind| tried.streams.iter().find(|stream| stream.kind == *kind);
-    let mut row = vec![
-        format!("{} ×", rounded(tried.multiple)),
-        answer(tried.verdict).into(),
-    ];
-    // The intervals of many streams would not fit into a line.
-    let show = if kinds.len() > INTERVALS_MAX {
-        |figure: Estimate| parts::time(figure.value)
-    } else {
-        parts::time_in_cell
+) -> Block {
+    let mut table = Columns::of("", &found.multiples)
+        .number("multiple", |tried| format!("{} ×", rounded(tried.multiple)))
+        .text("answer", |tried| answer(tried.verdict));
+    for kind in kinds {
+        let objective = request.objective(*kind);
+        let heading = format!("{} of {}", measure_name(objective), kind.words());
+        table = table
+            .time(&heading, |tried| {
+                let stream = tried.streams.iter().find(|stream| stream.kind == *kind);
+                let figure = stream.and_then(|stream| judged(stream, objective))?;
+                // The intervals of many streams would not fit into a line.
+                let interval = figure.interval.filter(|_| kinds.len() <= INTERVALS_MAX);
+                Some(Estimate { interval, ..figure })
+            })
+            // A stream without an objective cannot break it.
+            .on_page_if(objective.is_none());
+    }
+    let broken = |tried: &&TriedMultiple| {
+        let is_broken = |stream: &&TriedStream| stream.verdict == BoundVerdict::Broken;
+        let broken = tried.streams.iter().filter(is_broken);
+        let broken: Vec<String> = broken
+            .map(|stream| match group.zip(stream.worst_host()) {
+                Some((group, host)) => {
+                    format!("{} on {}", stream.kind.words(), group.label(host.rank))
+                }
+                None => stream.kind.words().into(),
+            })
+            .collect();
+        broken.join(", ")
     };
-    row.extend(kinds.iter().map(|kind| {
-        let figure = of(kind).and_then(|stream| judged(stream, request.objective(*kind)));
-        parts::known(figure, show)
-    }));
-    let broken: Vec<String> = tried
-        .streams
-        .iter()
-        .filter(|stream| stream.verdict == BoundVerdict::Broken)
-        .map(|stream| match group.zip(stream.worst_host()) {
-            Some((group, host)) => format!("{} on {}", stream.kind.words(), group.label(host.rank)),
-            None => stream.kind.words().into(),
-        })
-        .collect();
-    row.push(broken.join(", "));
-    row
+    table.text("does not hold", broken).block()
 }
 
 /// The judged latency of each stream over the multiples, with the objectives and the answer.

@@ -12,9 +12,10 @@ use rigel_model::record::Histogram;
 use rigel_model::record::imported::Figures;
 use rigel_model::record::journal::Run;
 use rigel_model::{Moment, Resolution};
+use rigel_report::columns::{Columns, pairs};
 use rigel_report::csv::CsvTable;
 use rigel_report::document::{
-    Axis, Block, Document, Headline, Lines, Mark, Plot, Section, Series, Shape, Table, Unit,
+    Axis, Block, Document, Headline, Lines, Mark, Plot, Section, Series, Shape, Unit,
 };
 use rigel_report::{claimed, database, distribution, parts, soak};
 
@@ -91,7 +92,7 @@ fn add_figures(document: &mut Document, run: &Run, result: &ImportedResult) {
     sections.extend(distributions(run));
     sections.extend(over_time(&series));
     if !loads.is_empty() {
-        let mut blocks = vec![Block::Table(table(&loads))];
+        let mut blocks = vec![table(&loads)];
         let with_loads = sources.iter().filter(|one| !one.loads.is_empty());
         blocks.extend(with_loads.map(|source| Block::Text(not_reported(source))));
         sections.push(parts::section(
@@ -107,7 +108,7 @@ fn add_figures(document: &mut Document, run: &Run, result: &ImportedResult) {
             "series",
             "Every series",
             lead,
-            vec![Block::Table(series_table(&series))],
+            vec![series_table(&series)],
         ));
     }
 }
@@ -328,43 +329,23 @@ fn over_time(all: &[&SeriesSummary]) -> Option<Section> {
     ))
 }
 
-fn table(loads: &[&LoadFigures]) -> Table {
-    let time = |value: Option<f64>| parts::known(value, parts::time);
-    let row = |load: &&LoadFigures| {
-        vec![
-            load.label.clone(),
-            load.load.clone(),
-            load.kind.clone(),
-            parts::known(load.io_bytes, parts::size),
-            parts::known(load.iops, parts::count),
-            parts::known(load.mib_per_s, |mib| parts::count(mib * MIB)),
-            time(load.mean_us),
-            time(load.p50_us),
-            time(load.p99_us),
-            time(load.p999_us),
-            time(load.max_us),
-            parts::known(load.littles_law, |law| format!("{law:.2}")),
-        ]
-    };
-    let columns = [
-        "name",
-        "load",
-        "kind",
-        "#size",
-        "#IOPS",
-        "#MB/s",
-        "#mean",
-        "#p50",
-        "#p99",
-        "#p99.9",
-        "#max",
-        "#outstanding by Little's law",
-    ];
-    parts::rows(
-        "Loads; - is what the tool does not report",
-        &columns,
-        loads.iter().map(row).collect(),
-    )
+fn table(loads: &[&LoadFigures]) -> Block {
+    Columns::of("Loads; - is what the tool does not report", loads)
+        .text("name", |load| load.label.clone())
+        .text("load", |load| load.load.clone())
+        .text("kind", |load| load.kind.clone())
+        .number("size", |load| parts::known(load.io_bytes, parts::size))
+        .count("IOPS", |load| load.iops)
+        .count("MB/s", |load| load.mib_per_s.map(|mib| mib * MIB))
+        .time("mean", |load| load.mean_us)
+        .time("p50", |load| load.p50_us)
+        .time("p99", |load| load.p99_us)
+        .time("p99.9", |load| load.p999_us)
+        .time("max", |load| load.max_us)
+        .number("outstanding by Little's law", |load| {
+            parts::known(load.littles_law, |law| format!("{law:.2}"))
+        })
+        .block()
 }
 
 /// Explains which figures the tool does not report.
@@ -395,42 +376,24 @@ fn not_reported(found: &ImportedSummary) -> String {
     )
 }
 
-/// Formats a value of a series: waits are fractions of a millisecond, rates are thousands.
-fn counted(value: f64) -> String {
-    if value.abs() < 99.95 {
-        parts::three_digits(value)
-    } else {
-        parts::count(value)
-    }
-}
-
-fn series_table(all: &[&SeriesSummary]) -> Table {
-    let row = |series: &&SeriesSummary| {
+fn series_table(all: &[&SeriesSummary]) -> Block {
+    let when = |series: &SeriesSummary, value: Option<(f64, Moment)>| {
         let steps = series.samples.windows(2);
         let step = steps.map(|two| two[1].begin.since(two[0].begin) as f64);
         let resolution = Resolution::of_steps(step.fold(f64::INFINITY, f64::min));
-        let when = |value: Option<(f64, Moment)>| {
-            parts::known(value, |(value, at)| {
-                format!("{} at {}", counted(value), at.shown(resolution))
-            })
-        };
-        vec![
-            series.name.clone(),
-            series.unit.clone(),
-            series.samples.len().to_string(),
-            parts::known(series.median, counted),
-            when(series.least),
-            when(series.greatest),
-        ]
+        parts::known(value, |(value, at)| {
+            format!("{} at {}", parts::count(value), at.shown(resolution))
+        })
     };
-    let columns = [
-        "series", "unit", "#samples", "#median", "minimum", "maximum",
-    ];
-    let table = parts::rows("Series", &columns, all.iter().map(row).collect());
-    Table {
-        folded: all.len() > DRAWN_MAX,
-        ..table
-    }
+    Columns::of("Series", all)
+        .text("series", |series| series.name.clone())
+        .text("unit", |series| series.unit.clone())
+        .number("samples", |series| series.samples.len())
+        .number("median", |series| parts::known(series.median, parts::count))
+        .text("minimum", |series| when(series, series.least))
+        .text("maximum", |series| when(series, series.greatest))
+        .folded_if(all.len() > DRAWN_MAX)
+        .block()
 }
 
 /// The names of files, or the first and the last of many.
@@ -446,17 +409,16 @@ fn files(names: &[String]) -> String {
 
 /// What a file says about itself, and notes about reading it.
 fn source_facts(source: &ImportedSummary) -> Vec<Block> {
-    let pair = |(name, value): &(String, String)| vec![name.clone(), value.clone()];
-    let mut rows = vec![
-        vec!["files".into(), files(&source.sources)],
-        vec!["written by".into(), source.tool_and_version()],
+    let mut facts = vec![
+        ("files".to_string(), files(&source.sources)),
+        ("written by".into(), source.tool_and_version()),
     ];
-    rows.extend(source.told.iter().map(pair));
-    let mut blocks = vec![Block::Table(parts::rows(
+    facts.extend(source.told.iter().cloned());
+    let mut blocks = vec![pairs(
         "What the file says about itself",
-        &["", "value"],
-        rows,
-    ))];
+        ["", "value"],
+        facts,
+    )];
     blocks.extend(source.notes.iter().map(|note| Block::Text(note.clone())));
     blocks
 }
@@ -480,71 +442,58 @@ pub(super) fn csv(result: &ImportedResult) -> String {
 
 /// One line for each kind of each load.
 fn loads_csv(found: &[ImportedSummary]) -> String {
-    let mut table = CsvTable::new(
-        "source,tool,job,load,like,class,kind,io_bytes,seconds,done,iops,mib_per_s,mean_us,\
-         deviation_us,min_us,p50_us,p90_us,p99_us,p999_us,max_us,quantiles_of,littles_law,\
-         processes",
-    );
-    for (one, load) in found
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let rows = found
         .iter()
-        .flat_map(|one| one.loads.iter().map(move |load| (one, load)))
-    {
-        table
-            .text(source(one))
-            .text(&one.tool)
-            .text(&load.label)
-            .text(&load.load);
-        table
-            .text(load.like.as_deref().unwrap_or_default())
-            .text(&load.class)
-            .text(&load.kind);
-        table
-            .maybe(load.io_bytes)
-            .figure(load.seconds)
-            .maybe(load.done)
-            .figure(load.iops)
-            .figure(load.mib_per_s);
-        table
-            .figure(load.mean_us)
-            .figure(load.deviation_us)
-            .figure(load.min_us)
-            .figure(load.p50_us);
-        table
-            .figure(load.p90_us)
-            .figure(load.p99_us)
-            .figure(load.p999_us)
-            .figure(load.max_us);
-        table
-            .text(load.quantiles_of.as_deref().unwrap_or_default())
-            .figure(load.littles_law)
-            .maybe(load.processes)
-            .end();
-    }
-    table.into_text()
+        .flat_map(|one| one.loads.iter().map(move |load| (one, load)));
+    CsvTable::of(rows)
+        .text("source", |(one, _)| source(one))
+        .text("tool", |(one, _)| &one.tool)
+        .text("job", |(_, load)| &load.label)
+        .text("load", |(_, load)| &load.load)
+        .text("like", move |(_, load)| text(&load.like))
+        .text("class", |(_, load)| &load.class)
+        .text("kind", |(_, load)| &load.kind)
+        .maybe("io_bytes", |(_, load)| load.io_bytes)
+        .figure("seconds", |(_, load)| load.seconds)
+        .maybe("done", |(_, load)| load.done)
+        .figure("iops", |(_, load)| load.iops)
+        .figure("mib_per_s", |(_, load)| load.mib_per_s)
+        .figure("mean_us", |(_, load)| load.mean_us)
+        .figure("deviation_us", |(_, load)| load.deviation_us)
+        .figure("min_us", |(_, load)| load.min_us)
+        .figure("p50_us", |(_, load)| load.p50_us)
+        .figure("p90_us", |(_, load)| load.p90_us)
+        .figure("p99_us", |(_, load)| load.p99_us)
+        .figure("p999_us", |(_, load)| load.p999_us)
+        .figure("max_us", |(_, load)| load.max_us)
+        .text("quantiles_of", move |(_, load)| text(&load.quantiles_of))
+        .figure("littles_law", |(_, load)| load.littles_law)
+        .maybe("processes", |(_, load)| load.processes)
+        .into_text()
 }
 
 /// One line for each sample.
 fn series_csv(found: &[ImportedSummary]) -> String {
-    let mut table = CsvTable::new("source,tool,series,unit,begin,seconds,value,count");
-    for (one, series) in found
-        .iter()
-        .flat_map(|one| one.series.iter().map(move |series| (one, series)))
-    {
-        for sample in &series.samples {
-            table
-                .text(source(one))
-                .text(&one.tool)
-                .text(&series.name)
-                .text(&series.unit);
-            table
-                .value(sample.begin)
-                .figure(sample.seconds)
-                .figure(sample.value)
-                .figure(sample.count)
-                .end();
-        }
-    }
-    table.into_text()
+    let rows = found.iter().flat_map(|one| {
+        let series = one.series.iter();
+        series.flat_map(move |series| {
+            series
+                .samples
+                .iter()
+                .map(move |sample| (one, series, sample))
+        })
+    });
+    CsvTable::of(rows)
+        .text("source", |(one, ..)| source(one))
+        .text("tool", |(one, ..)| &one.tool)
+        .text("series", |(_, series, _)| &series.name)
+        .text("unit", |(_, series, _)| &series.unit)
+        .value("begin", |(.., sample)| sample.begin)
+        .figure("seconds", |(.., sample)| sample.seconds)
+        .figure("value", |(.., sample)| sample.value)
+        .figure("count", |(.., sample)| sample.count)
+        .into_text()
 }
 
 /// The first file with these figures.

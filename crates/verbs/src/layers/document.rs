@@ -5,6 +5,7 @@ use super::request::LayersRequest;
 use super::result::{LayerFigures, LayerStep, LayerTable, LayersResult};
 use rigel_model::Layer;
 use rigel_model::record::journal::Run;
+use rigel_report::columns::Columns;
 use rigel_report::document::{
     Axis, Block, Document, Headline, Lines, Plot, Section, Series, Shape, Unit,
 };
@@ -145,14 +146,9 @@ fn sections(run: &Run, found: &LayersResult, findings: Section, workload: &str) 
         .into_iter()
         .collect();
     for table in &found.tables {
-        blocks.push(Block::Table(figures_table(&LayerWays::of(run), table)));
-        let steps = table
-            .steps
-            .iter()
-            .map(|step| step_row(step, table))
-            .collect();
+        blocks.push(figures_table(&LayerWays::of(run), table));
         let caption = format!("Where the rest went, {} outstanding", table.sessions);
-        blocks.push(Block::Table(parts::rows(&caption, &STEP_COLUMNS, steps)));
+        blocks.push(steps(&caption, table));
     }
     blocks.extend(LEGEND.map(|text| Block::Text(text.into())));
     let lead = "The same blocks by raw I/O and through a database, layer by layer.";
@@ -167,21 +163,10 @@ fn sections(run: &Run, found: &LayersResult, findings: Section, workload: &str) 
     sections
 }
 
-/// The columns of [`step_row`].
-const STEP_COLUMNS: [&str; 7] = [
-    "layers",
-    "#blocks (95 %)",
-    "#time per block",
-    "#client CPU",
-    "#server CPU",
-    "#waiting",
-    "between them",
-];
-
-/// The two layers of a step: the share of the blocks that is left, how much longer a session takes
-/// for a block, how much of that is CPU time and how much waiting, and what lies between the
+/// The two layers of each step: the share of the blocks that is left, how much longer a session
+/// takes for a block, how much of that is CPU time and how much waiting, and what lies between the
 /// layers.
-fn step_row(step: &LayerStep, table: &LayerTable) -> Vec<String> {
+fn steps(caption: &str, table: &LayerTable) -> Block {
     let more = |us: f64| {
         format!(
             "{}{}",
@@ -189,16 +174,19 @@ fn step_row(step: &LayerStep, table: &LayerTable) -> Vec<String> {
             parts::time(us.abs())
         )
     };
-    let server = step.server_cpu_us.filter(|_| step.to.is_database());
-    vec![
-        format!("{} to {}", step.from.number(), step.to.number()),
-        Amount::new(step.blocks_share, AmountUnit::Percent).in_cell(),
-        more(step.time_us),
-        more(step.client_cpu_us),
-        parts::known(server, more),
-        parts::known(waiting(step, table), more),
-        step.between().into(),
-    ]
+    Columns::of(caption, &table.steps)
+        .text("layers", |step| {
+            format!("{} to {}", step.from.number(), step.to.number())
+        })
+        .percent("blocks (95 %)", |step| step.blocks_share)
+        .number("time per block", |step| more(step.time_us))
+        .number("client CPU", |step| more(step.client_cpu_us))
+        .number("server CPU", |step| {
+            parts::known(step.server_cpu_us.filter(|_| step.to.is_database()), more)
+        })
+        .number("waiting", |step| parts::known(waiting(step, table), more))
+        .text("between them", |step| step.between())
+        .block()
 }
 
 /// The part of a longer time that CPU time does not explain, in microseconds: waiting for storage,
@@ -385,49 +373,24 @@ fn over_layers(
     })
 }
 
-fn figures_table(ways: &LayerWays, table: &LayerTable) -> rigel_report::document::Table {
-    let known = |value: Option<f64>, decimals: usize| {
-        parts::known(value, |value| format!("{value:.decimals$}"))
-    };
-    let share = |value: Option<f64>| parts::known(value, parts::percent);
-    let time = |value: Option<f64>| parts::known(value, parts::time);
-    let rows = table
-        .layers
-        .iter()
-        .map(|figures| {
-            vec![
-                name(figures, ways),
-                parts::count(figures.blocks_per_s.value),
-                parts::precision(figures.blocks_per_s),
-                parts::known(figures.share_of_first, |share| {
-                    Amount::new(share, AmountUnit::Percent).in_cell()
-                }),
-                share(figures.storage_share),
-                time(figures.p50_us),
-                time(figures.p99_us),
-                known(figures.cpu_s_per_million, 1),
-                parts::time(figures.client_cpu_us),
-                time(figures.server_cpu_us),
-                figures
-                    .blocks_per_cpu_s
-                    .map_or_else(|| "-".into(), parts::count),
-            ]
+fn figures_table(ways: &LayerWays, table: &LayerTable) -> Block {
+    Columns::of(&format!("{} outstanding", table.sessions), &table.layers)
+        .text("layer", |figures| name(figures, ways))
+        .count("blocks/s", |figures| figures.blocks_per_s.value)
+        .precision("±", |figures| figures.blocks_per_s)
+        .percent("of the first", |figures| figures.share_of_first)
+        .on_page()
+        .percent("from storage", |figures| figures.storage_share)
+        .time("p50", |figures| figures.p50_us)
+        .time("p99", |figures| figures.p99_us)
+        .number("CPU s per million", |figures| {
+            parts::known(figures.cpu_s_per_million, |seconds| format!("{seconds:.1}"))
         })
-        .collect();
-    let columns = [
-        "layer",
-        "#blocks/s",
-        "#±",
-        "*#of the first",
-        "#from storage",
-        "#p50",
-        "#p99",
-        "*#CPU s per million",
-        "#client",
-        "#server",
-        "#per CPU s",
-    ];
-    parts::rows(&format!("{} outstanding", table.sessions), &columns, rows)
+        .on_page()
+        .time("client", |figures| figures.client_cpu_us)
+        .time("server", |figures| figures.server_cpu_us)
+        .count("per CPU s", |figures| figures.blocks_per_cpu_s)
+        .block()
 }
 
 #[cfg(test)]
@@ -514,14 +477,9 @@ mod tests {
             asynchronous: "uring".into(),
             ahead: "io_method worker".into(),
         };
-        let rows = table
-            .steps
-            .iter()
-            .map(|step| step_row(step, &table))
-            .collect();
         let blocks = vec![
-            Block::Table(figures_table(&ways, &table)),
-            Block::Table(parts::rows("Where the rest went", &STEP_COLUMNS, rows)),
+            figures_table(&ways, &table),
+            super::steps("Where the rest went", &table),
         ];
         let sections = vec![parts::section("layers", "Layer by layer", "", blocks)];
         golden::check(

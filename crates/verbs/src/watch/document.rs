@@ -4,12 +4,13 @@
 use rigel_analyse::demand::watch_request::WatchRequest;
 use rigel_analyse::figures::quantity::multiple as rounded;
 use rigel_analyse::{
-    Conclusion, LatencySummary, Predictability, StorageRoom, StreamRoom, WatchResult, WatchedPoint,
-    WatchedSource, WatchedStream,
+    Conclusion, Predictability, StorageRoom, WatchResult, WatchedPoint, WatchedSource,
+    WatchedStream,
 };
 use rigel_model::record::StallEvent;
 use rigel_model::record::journal::Header;
 use rigel_model::{Bytes, Finding, Moment, Nanos};
+use rigel_report::columns::Columns;
 use rigel_report::csv::CsvTable;
 use rigel_report::data::{self, Head, Reported};
 use rigel_report::document::{
@@ -84,22 +85,21 @@ pub(super) fn json(report: Reported, found: &WatchResult) -> String {
 
 /// The report as CSV: a line for each stream of each source in each interval.
 pub(super) fn csv(found: &WatchResult) -> String {
-    let mut table = CsvTable::new("begun,seconds,source,stream,per_s,p99_us");
-    for source in &found.sources {
-        for point in &source.points {
-            for (stream, seen) in source.streams.iter().zip(&point.streams) {
-                table
-                    .value(point.begin)
-                    .figure(Some(point.seconds))
-                    .text(&source.name)
-                    .value(&stream.name)
-                    .figure(Some(seen.per_s))
-                    .figure(seen.p99_us);
-                table.end();
-            }
-        }
-    }
-    table.into_text()
+    let rows = found.sources.iter().flat_map(|source| {
+        let points = source.points.iter();
+        points.flat_map(move |point| {
+            let streams = source.streams.iter().zip(&point.streams);
+            streams.map(move |(stream, seen)| (source, point, stream, seen))
+        })
+    });
+    CsvTable::of(rows)
+        .value("begun", |(_, point, ..)| point.begin)
+        .figure("seconds", |(_, point, ..)| point.seconds)
+        .text("source", |(source, ..)| &source.name)
+        .value("stream", |(.., stream, _)| stream.name.clone())
+        .figure("per_s", |(.., seen)| seen.per_s)
+        .figure("p99_us", |(.., seen)| seen.p99_us)
+        .into_text()
 }
 
 /// `vda and postgres://…, every 10 s`.
@@ -171,37 +171,23 @@ fn headline(
 
 /// The streams of a source.
 fn streams(at: usize, source: &WatchedSource) -> Section {
-    let row = |stream: &WatchedStream| {
-        vec![
-            stream.name.clone(),
-            rate(stream.per_s),
-            rate(stream.busiest_per_s),
-            parts::known(stream.mean_bytes, kib),
-            parts::known(stream.sequential, parts::rounded_percent),
-            parts::known(stream.mean_us, parts::time),
-            quantile(stream.response, |times| times.p50_us),
-            quantile(stream.response, |times| times.p99_us),
-            quantile(stream.response, |times| times.max_us),
-            parts::count(stream.operations),
-            stream.failed.to_string(),
-        ]
-    };
-    let columns = [
-        "stream",
-        "#per second",
-        "#busiest",
-        "#mean size",
-        "#sequential",
-        "#mean",
-        "#p50",
-        "#p99",
-        "*#max",
-        "*#number",
-        "*#failed",
-    ];
-    let table = parts::rows("", &columns, source.streams.iter().map(row).collect());
-    let mut blocks = vec![Block::Table(table)];
-    blocks.extend(apart(source).map(Block::Table));
+    let table = Columns::of("", &source.streams)
+        .text("stream", |stream| stream.name.clone())
+        .count("per second", |stream| stream.per_s)
+        .count("busiest", |stream| stream.busiest_per_s)
+        .number("mean size", |stream| parts::known(stream.mean_bytes, kib))
+        .rounded_percent("sequential", |stream| stream.sequential)
+        .time("mean", |stream| stream.mean_us)
+        .time("p50", |stream| stream.response.map(|times| times.p50_us))
+        .time("p99", |stream| stream.response.map(|times| times.p99_us))
+        .time("max", |stream| stream.response.map(|times| times.max_us))
+        .on_page()
+        .count("number", |stream| stream.operations)
+        .on_page()
+        .number("failed", |stream| stream.failed)
+        .on_page();
+    let mut blocks = vec![table.block()];
+    blocks.extend(apart(source));
     if source.gaps > 0 {
         blocks.push(Block::Text(format!(
             "Intervals without figures: {}{}.",
@@ -213,7 +199,7 @@ fn streams(at: usize, source: &WatchedSource) -> Section {
             }
         )));
     }
-    blocks.extend(waits(source).map(Block::Table));
+    blocks.extend(waits(source));
     let lead = format!(
         "By {}. Times are from the first sight of a request to its end; those of log writes to the \
          end of the flush that made them durable. Busiest: the interval with the most of the kind.",
@@ -228,73 +214,48 @@ fn streams(at: usize, source: &WatchedSource) -> Section {
 }
 
 /// What the sessions of a database waited for; `None` if nobody was seen.
-fn waits(source: &WatchedSource) -> Option<rigel_report::document::Table> {
+fn waits(source: &WatchedSource) -> Option<Block> {
     /// Number of waits in the table.
     const LISTED_MAX: usize = 12;
     let active = source.active.filter(|active| *active > 0.0)?;
-    let row = |(name, share): &(String, f64)| {
-        vec![
-            name.clone(),
-            parts::rounded_percent(*share),
-            parts::three_digits(active * share),
-        ]
-    };
-    let rows = source.waits.iter().take(LISTED_MAX).map(row).collect();
     let caption = format!(
         "What active sessions waited for; {} were active on average",
-        parts::three_digits(active)
+        parts::count(active)
     );
-    Some(parts::rows(
-        &caption,
-        &["wait", "#share", "#sessions"],
-        rows,
-    ))
+    let waits = Columns::of(&caption, source.waits.iter().take(LISTED_MAX))
+        .text("wait", |(name, _)| name.clone())
+        .rounded_percent("share", |(_, share)| *share)
+        .number("sessions", |(_, share)| parts::count(active * share));
+    Some(waits.block())
 }
 
 /// Time in the queue and in the disk, apart; `None` if nothing was queued.
-fn apart(source: &WatchedSource) -> Option<rigel_report::document::Table> {
+fn apart(source: &WatchedSource) -> Option<Block> {
     let was_queued = |stream: &&WatchedStream| stream.queue.is_some();
     source.streams.iter().find(was_queued)?;
-    let row = |stream: &WatchedStream| {
-        let share = stream
-            .queued
-            .map(|queued| queued as f64 / stream.operations.max(1.0));
-        vec![
-            stream.name.clone(),
-            parts::known(share, parts::rounded_percent),
-            quantile(stream.queue, |times| times.mean_us),
-            quantile(stream.queue, |times| times.p99_us),
-            quantile(stream.device, |times| times.mean_us),
-            quantile(stream.device, |times| times.p99_us),
-        ]
-    };
-    let columns = [
-        "stream",
-        "#queued",
-        "#mean in the queue",
-        "#p99 in the queue",
-        "#mean in the disk",
-        "#p99 in the disk",
-    ];
-    let rows = source.streams.iter().map(row).collect();
-    Some(parts::rows("Queue and disk apart", &columns, rows))
-}
-
-fn quantile(times: Option<LatencySummary>, of: fn(&LatencySummary) -> f64) -> String {
-    parts::known(times.map(|times| of(&times)), parts::time)
-}
-
-/// A rate that may be far below one per second.
-fn rate(per_s: f64) -> String {
-    if per_s < 9.95 {
-        parts::three_digits(per_s)
-    } else {
-        parts::count(per_s)
-    }
+    let table = Columns::of("Queue and disk apart", &source.streams)
+        .text("stream", |stream| stream.name.clone())
+        .rounded_percent("queued", |stream| {
+            let queued = stream.queued?;
+            Some(queued as f64 / stream.operations.max(1.0))
+        })
+        .time("mean in the queue", |stream| {
+            stream.queue.map(|times| times.mean_us)
+        })
+        .time("p99 in the queue", |stream| {
+            stream.queue.map(|times| times.p99_us)
+        })
+        .time("mean in the disk", |stream| {
+            stream.device.map(|times| times.mean_us)
+        })
+        .time("p99 in the disk", |stream| {
+            stream.device.map(|times| times.p99_us)
+        });
+    Some(table.block())
 }
 
 fn kib(bytes: f64) -> String {
-    format!("{} KiB", parts::three_digits(bytes / 1024.0))
+    format!("{} KiB", parts::count(bytes / 1024.0))
 }
 
 /// What the storage of a calibration serves beside what was asked for.
@@ -303,18 +264,13 @@ fn room_section(header: &Header, room: &StorageRoom) -> Section {
     let serves = request
         .and_then(|request| request.against)
         .unwrap_or_default();
-    let row = |stream: &StreamRoom| {
-        vec![
-            stream.kind.words().into(),
-            rate(stream.per_s),
-            rate(stream.serves_per_s),
-            parts::rounded_percent(stream.used),
-            format!("{} ×", rounded(1.0 / stream.used)),
-        ]
-    };
-    let columns = ["stream", "#busiest", "#served", "#used", "#room"];
-    let rows = room.streams.iter().map(row).collect();
-    let mut blocks = vec![Block::Table(parts::rows("", &columns, rows))];
+    let table = Columns::of("", &room.streams)
+        .text("stream", |stream| stream.kind.words())
+        .count("busiest", |stream| stream.per_s)
+        .count("served", |stream| stream.serves_per_s)
+        .rounded_percent("used", |stream| stream.used)
+        .number("room", |stream| format!("{} ×", rounded(1.0 / stream.used)));
+    let mut blocks = vec![table.block()];
     if room.streams.len() > 1 {
         blocks.push(Block::Text(format!(
             "If the busiest intervals of all kinds but log writes fell together, they would use {} \
@@ -412,30 +368,33 @@ fn panel(
 /// What Rigel itself needed.
 fn own_cost(found: &WatchResult) -> Section {
     let own = found.own;
-    let rows = vec![
-        vec![
-            "CPU time".into(),
+    let costs = [
+        (
+            "CPU time",
             format!("{} of one CPU", parts::percent(own.cpu)),
-        ],
-        vec![
-            "resident memory, at most".into(),
+        ),
+        (
+            "resident memory, at most",
             Bytes(own.memory_bytes).to_string(),
-        ],
-        vec!["events lost".into(), parts::count(own.lost_events as f64)],
-        vec![
-            "requests that began unseen".into(),
+        ),
+        ("events lost", parts::count(own.lost_events as f64)),
+        (
+            "requests that began unseen",
             parts::count(own.unmatched as f64),
-        ],
-        vec![
-            "requests that were only counted".into(),
+        ),
+        (
+            "requests that were only counted",
             parts::count(own.missed as f64),
-        ],
+        ),
     ];
+    let table = Columns::of("", costs)
+        .text("", |(name, _)| *name)
+        .number("value", |(_, value)| value.clone());
     parts::section(
         "own-cost",
         "What Rigel itself needed",
         "A watch makes no load. What the kernel needs to write an event is not in these figures: it \
          is part of the time of those who make the requests.",
-        vec![Block::Table(parts::rows("", &["", "#value"], rows))],
+        vec![table.block()],
     )
 }
