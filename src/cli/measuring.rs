@@ -30,6 +30,7 @@ use rigel_analyse::SoFar;
 
 use rigel_database::Access;
 use rigel_measure::run::agreement::Agreement;
+use rigel_measure::run::ranks::FollowedBenches;
 use rigel_measure::run::{self, Event, Listen, Next};
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::Run;
@@ -462,9 +463,9 @@ fn follow(job: &Job, mut own: OwnJournal, ranks: &Ranks, stop: &AtomicBool) -> R
     let benches = Benches::prepare(job, stop, &mut |_| ())?;
     benches.all_ready(job)?;
     own.begin(benches.header(job, Vec::new()))?;
-    run::ranks::follow(&|point| benches.of(point), ranks, stop, &mut |record| {
-        own.keep(record)
-    })
+    let bench_of = |point: &Point| benches.of(point);
+    let fixed = FollowedBenches::Fixed(&bench_of);
+    run::ranks::follow(fixed, ranks, stop, &mut |record| own.keep(record))
 }
 
 /// Told of the header once the journal is there, then of every point that is in it, in order.

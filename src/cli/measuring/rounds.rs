@@ -7,12 +7,13 @@ use super::resumed::{self, NamedAgain};
 use super::{MeasuringArgs, job_again, refuse_another_target, refuse_other_verb};
 use crate::cli::output::remark;
 use crate::cli::progress::Progress;
-use crate::cli::ranks;
+use crate::cli::ranks::{self, RanksArgs};
 use crate::cli::stop::stop_flag;
 
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_device::clock;
-use rigel_measure::run::{self, Event, Listen, soak};
+use rigel_measure::run::ranks::FollowedBenches;
+use rigel_measure::run::{self, Bench, Event, Listen, soak};
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::{Journal, MeasuredLine};
@@ -76,8 +77,25 @@ pub(in crate::cli) fn follow(
     let mut own = own?;
     let bench = only(&job, &stop, &mut |_| ())?;
     all_ready(&bench, &job)?;
-    own.begin(header(&bench, Vec::new(), &job))?;
-    run::ranks::follow(&|_| &bench, ranks, &stop, &mut |record| own.keep(record))
+    let header = header(&bench, Vec::new(), &job);
+    own.begin(header.clone())?;
+    let mut again =
+        |listen: &mut Listen| again(&mut job, (&header, &args.outcome.ranks), &stop, listen);
+    let reopened = FollowedBenches::Reopened(Some(bench), &mut again);
+    run::ranks::follow(reopened, ranks, &stop, &mut |record| own.keep(record))
+}
+
+/// Prepares the target of a soak again, after all ranks have agreed on it again if there are several.
+fn again(
+    job: &mut Job,
+    (header, ranks): (&Header, &RanksArgs),
+    stop: &AtomicBool,
+    listen: &mut Listen,
+) -> Result<Bench, Error> {
+    job.agree(ranks, None)?;
+    let bench = only(job, stop, listen)?;
+    refuse_another_target(header, &bench.facts)?;
+    Ok(bench)
 }
 
 /// True if the time of the soak's last round is over. The time of a model stands still meanwhile.
@@ -110,7 +128,8 @@ pub(in crate::cli) fn measure(
     );
     let progress = RefCell::new(progress);
     let notify = |event: &Event| progress.borrow_mut().on_event(event);
-    let measured = prepare_and_measure(job, last, &stop, &notify, ended);
+    let ranks = &args.outcome.ranks;
+    let measured = prepare_and_measure(job, (last, ranks), &stop, &notify, ended);
     progress.borrow().finish();
     match measured {
         Ok(()) => Ok(stop.load(Ordering::Relaxed)),
@@ -120,7 +139,7 @@ pub(in crate::cli) fn measure(
 
 fn prepare_and_measure(
     job: &mut Job,
-    last: u32,
+    (last, ranks_args): (u32, &RanksArgs),
     stop: &AtomicBool,
     notify: &dyn Fn(&Event),
     ended: &mut OnRound,
@@ -174,13 +193,7 @@ fn prepare_and_measure(
         seed: job.options.seed,
         together: ranks::joined(),
     };
-    let measured = job;
-    let job = &*measured;
-    let mut again = |listen: &mut Listen| {
-        let bench = only(job, stop, listen)?;
-        refuse_another_target(&header, &bench.facts)?;
-        Ok(bench)
-    };
+    let mut again = |listen: &mut Listen| again(job, (&header, ranks_args), stop, listen);
     let mut events = journal.events()?;
     let mut listen = |event: Event| {
         notify(&event);
@@ -192,6 +205,6 @@ fn prepare_and_measure(
         }
     };
     let outcome = conductor.measure(bench, &mut again, &mut journal, stop, &mut listen);
-    measured.journal = Some(journal);
+    job.journal = Some(journal);
     outcome
 }

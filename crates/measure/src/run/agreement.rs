@@ -21,10 +21,10 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Time for all to have looked at the target.
-const AGREE: Nanos = Nanos::from_secs(60);
+pub(super) const AGREE: Nanos = Nanos::from_secs(60);
 /// Time for all to have made their targets ready: a scratch file may take hours. A rank that dies
 /// meanwhile is noticed.
-const PREPARE: Nanos = Nanos::from_secs(24 * 3600);
+pub(super) const PREPARE: Nanos = Nanos::from_secs(24 * 3600);
 /// Exchanges for the first measurement of the clocks.
 const EXCHANGES: usize = 50;
 

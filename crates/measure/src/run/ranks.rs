@@ -14,6 +14,7 @@ mod news;
 mod now;
 mod parts;
 
+use super::agreement::{AGREE, PREPARE};
 use super::bench::{Bench, Event, Listen, ServerCounters};
 use crate::drive::Cue;
 use news::{News, RankPart};
@@ -58,6 +59,8 @@ enum Instruction {
     Start(Nanos),
     /// End after this number of windows.
     EndAfter(u64),
+    /// Let go of the target, and prepare it again together with all ranks.
+    Reopen,
     /// There are no more points.
     Over,
 }
@@ -151,6 +154,7 @@ pub(super) fn measure(
     let parts = conductor.records(parts, &after);
     let merged = merged(started.unwrap_or_default(), &parts);
     Ok(merged.map(|mut merged| {
+        conductor.name_host(&mut merged.end, &parts);
         if let Some((servers, before)) = servers.zip(before) {
             let is_broken = matches!(merged.end, End::Broken(_));
             let end = merged.warm_up.plus(merged.measured);
@@ -166,6 +170,49 @@ pub(super) fn measure(
         }
         Together { merged, parts }
     }))
+}
+
+/// Prepares a target again; returns its bench.
+pub type Reopen<'a> = dyn FnMut(&mut Listen) -> Result<Bench, Error> + 'a;
+
+/// Lets all ranks prepare their targets again, at rank 0, whose own bench is gone. The inner error is
+/// that of a rank whose target is not ready: then no rank has one.
+///
+/// # Errors
+/// A rank was lost or did not answer.
+pub(super) fn reopen_all(
+    ranks: &Ranks,
+    again: &mut Reopen,
+    listen: &mut Listen,
+) -> Result<Result<Bench, Error>, Error> {
+    ranks.send_all(&Instruction::Reopen)?;
+    reopen(ranks, again, listen)
+}
+
+/// The part of every rank in it.
+fn reopen(
+    ranks: &Ranks,
+    again: &mut Reopen,
+    listen: &mut Listen,
+) -> Result<Result<Bench, Error>, Error> {
+    // The guard refuses what another process of the host still holds.
+    ranks.barrier(AGREE)?;
+    let prepared = again(listen);
+    let in_words = |error: &Error| (error.what().to_string(), error.hint().to_string());
+    let own = prepared.as_ref().err().map(in_words);
+    let of_all = ranks.exchange(&own, PREPARE)?;
+    let failed = of_all.iter().position(Option::is_some);
+    let Some((rank, (what, hint))) = failed.zip(of_all.iter().flatten().next()) else {
+        return Ok(prepared);
+    };
+    // What all of them say is not that of one.
+    let is_of_all = of_all.iter().all(|other| *other == of_all[rank]);
+    let what = if is_of_all {
+        what.clone()
+    } else {
+        format!("{}: {what}", ranks.named(rank))
+    };
+    Ok(Err(Error::failed(what, hint)))
 }
 
 /// Tells the other ranks that there are no more points.
@@ -432,6 +479,19 @@ impl Conductor<'_> {
         }
     }
 
+    /// Names the host of a rank that broke the point.
+    fn name_host(&self, end: &mut End, parts: &[RankRecord]) {
+        let End::Broken(why) = end else { return };
+        let numbers = parts.iter().map(|part| part.rank as usize);
+        let mut named = numbers.filter_map(|rank| {
+            let rest = why.strip_prefix(&format!("rank {rank}: "))?;
+            Some(format!("{}: {rest}", self.ranks.named(rank)))
+        });
+        if let Some(named) = named.next() {
+            *why = named;
+        }
+    }
+
     fn stalls(&self) -> MutexGuard<'_, Vec<StallEvent>> {
         self.stalls.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -506,13 +566,44 @@ pub fn clock_of(offset: ClockOffset) -> RankClock {
 /// Takes the record of a point at the rank that measured it.
 pub type Keep<'a> = dyn FnMut(&PointRecord) -> Result<(), Error> + 'a;
 
-/// Measures what rank 0 sends, on the bench that `bench_of` returns for it, until there is no more;
-/// called at the other ranks. Each record goes to `keep` before it goes to rank 0.
+/// What another rank measures on.
+pub enum FollowedBenches<'a> {
+    /// The bench of each point.
+    Fixed(&'a dyn Fn(&Point) -> &'a Bench),
+    /// One bench for all points, which is prepared again when rank 0 says so.
+    Reopened(Option<Bench>, &'a mut Reopen<'a>),
+}
+
+impl FollowedBenches<'_> {
+    fn of(&self, point: &Point) -> Result<&Bench, Error> {
+        match self {
+            Self::Fixed(bench_of) => Ok(bench_of(point)),
+            Self::Reopened(bench, _) => bench
+                .as_ref()
+                .ok_or_else(|| Error::failed("rank 0 sent a point, and no target is ready", "")),
+        }
+    }
+
+    fn reopen(&mut self, ranks: &Ranks) -> Result<(), Error> {
+        match self {
+            Self::Fixed(_) => Err(ranks.unreadable(0, "a target is to be prepared again")),
+            Self::Reopened(bench, again) => {
+                *bench = None;
+                // Rank 0 has the error as well, and tries again in the next round.
+                *bench = reopen(ranks, *again, &mut |_| ())?.ok();
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Measures what rank 0 sends, until there is no more; called at the other ranks. Each record goes to
+/// `keep` before it goes to rank 0.
 ///
 /// # Errors
 /// Rank 0 was lost or ended the run, a session could not be opened, or `keep` failed.
-pub fn follow<'a>(
-    bench_of: &dyn Fn(&Point) -> &'a Bench,
+pub fn follow(
+    mut benches: FollowedBenches<'_>,
     ranks: &Ranks,
     stop: &AtomicBool,
     keep: &mut Keep,
@@ -521,8 +612,9 @@ pub fn follow<'a>(
         let due = ranks.clock().now().plus(Nanos::from_secs(1));
         match ranks.receive(due)? {
             Some((_, Instruction::Over)) => return Ok(()),
+            Some((_, Instruction::Reopen)) => benches.reopen(ranks)?,
             Some((_, Instruction::Point { point, warming })) => {
-                let bench = bench_of(&point);
+                let bench = benches.of(&point)?;
                 let asked = warming.as_deref().into_iter().chain([&*point]);
                 for point in asked {
                     bench.check(point)?;
@@ -622,7 +714,8 @@ impl Follower<'_> {
                     self.cue.start_at(on_engine(at, self.bench, self.ranks));
                 }
                 Some((_, Instruction::EndAfter(windows))) => self.cue.end_after(windows),
-                Some((_, Instruction::Point { .. } | Instruction::Over)) | None => {}
+                Some((_, Instruction::Point { .. } | Instruction::Reopen | Instruction::Over))
+                | None => {}
             }
         }
         Ok(())

@@ -7,10 +7,12 @@
 //! recorded as not measured. If the journal cannot be written, rounds are held in memory until it
 //! can. A round in the journal is dropped from memory, so memory use does not grow.
 //!
-//! Several ranks measure each round together, and this is rank 0. Then a lost rank, or one that
-//! cannot open its sessions, ends the soak: the sum of fewer hosts would be another figure.
+//! Several ranks measure each round together, and this is rank 0. They prepare their targets again
+//! together. A lost rank, or one that cannot open its sessions, ends the soak: the sum of fewer
+//! hosts would be another figure.
 
 use super::bench::{Bench, Event, Listen};
+use super::ranks::Reopen;
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_device::clock::{self, Clock};
 use rigel_model::record::journal::Journal;
@@ -47,9 +49,6 @@ pub struct Soak<'a> {
 
 /// A round, and what each rank measured of it.
 type MeasuredRound = (PointRecord, Vec<RankRecord>);
-
-/// Prepares the target again.
-pub type Reopen<'a> = dyn FnMut(&mut Listen) -> Result<Bench, Error> + 'a;
 
 impl Soak<'_> {
     /// Measures the remaining rounds into `journal`. `bench` is `None` if the target is missing;
@@ -92,7 +91,7 @@ impl Soak<'_> {
                 record.end = End::Broken(why);
             }
             let is_broken = matches!(record.end, End::Broken(_));
-            if is_broken && !time.is_virtual() && self.together.is_none() {
+            if is_broken && !time.is_virtual() {
                 bench = None;
             }
             // A round that was stopped before anything was measured is not recorded.
@@ -145,40 +144,43 @@ impl Soak<'_> {
         stop: &AtomicBool,
         listen: &mut Listen,
     ) -> Result<Option<MeasuredRound>, Error> {
-        let started = time.wall(self.began);
-        let mut usable = 0;
-        let mut measure = || {
-            if bench.is_none() {
-                *bench = Some(again(listen)?);
-            }
-            let bench = bench.as_ref().expect("it was just made");
-            usable = bench.facts.usable.0;
-            // Preparing the target took time.
-            let late = if time.is_virtual() {
-                late
-            } else {
-                time.now().since(self.request.due(number))
+        let started = time.wall(self.began).to_string();
+        let failed = |usable, error: &Error| {
+            let point = self.request.point(number, late, usable, self.seed);
+            let record = PointRecord {
+                started: started.clone(),
+                ..unmeasured(point, End::Broken(error.what().to_string()))
             };
-            if self.is_too_late(late) {
-                return Ok(None);
-            }
-            let point = self.request.point(number, late, usable, self.seed);
-            listen(Event::Begin { point: &point });
-            self.measured(bench, point, stop, listen).map(Some)
+            Ok(Some((record, Vec::new())))
         };
-        let measured = match measure() {
-            Err(error) if self.together.is_some() => return Err(error),
-            measured => measured,
+        let prepared = match (bench.take(), self.together) {
+            (Some(bench), _) => Ok(bench),
+            (None, None) => again(listen),
+            (None, Some(ranks)) => super::ranks::reopen_all(ranks, again, listen)?,
         };
-        let round = measured.unwrap_or_else(|error| {
-            let point = self.request.point(number, late, usable, self.seed);
-            let why = End::Broken(error.what().to_string());
-            Some((unmeasured(point, why), Vec::new()))
-        });
-        Ok(round.map(|(mut record, parts)| {
-            record.started = started.to_string();
-            (record, parts)
-        }))
+        let bench = match prepared {
+            Ok(prepared) => &*bench.insert(prepared),
+            Err(error) => return failed(0, &error),
+        };
+        let usable = bench.facts.usable.0;
+        // Preparing the target took time.
+        let late = if time.is_virtual() {
+            late
+        } else {
+            time.now().since(self.request.due(number))
+        };
+        if self.is_too_late(late) {
+            return Ok(None);
+        }
+        let point = self.request.point(number, late, usable, self.seed);
+        listen(Event::Begin { point: &point });
+        match self.measured(bench, point, stop, listen) {
+            Err(error) if self.together.is_none() => failed(usable, &error),
+            measured => measured.map(|(mut record, parts)| {
+                record.started = started;
+                Some((record, parts))
+            }),
+        }
     }
 
     fn measured(
