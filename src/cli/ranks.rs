@@ -125,7 +125,7 @@ impl JoinArgs {
             addresses,
             address: self.rank_address.clone(),
             ports: self.rank_ports.map(|ports| (ports.first, ports.last)),
-            ends_itself: true,
+            end_itself: Some(rigel_ranks::kill_itself),
         };
         if manager.rank() != 0 {
             output::silence();
@@ -208,7 +208,7 @@ pub(super) fn concluded(outcome: Result<u8, Error>) -> u8 {
             error.exit_status()
         });
     };
-    if ranks.lost().is_some() {
+    if !ranks.lost().is_empty() {
         let error = outcome.err().unwrap_or_else(|| ranks.loss_error());
         complain(ranks, &error);
         // Nobody else ends the ranks that are left.
@@ -228,6 +228,8 @@ pub(super) fn concluded(outcome: Result<u8, Error>) -> u8 {
     };
     ranks.end(status).unwrap_or_else(|error| {
         complain(ranks, &error);
+        // Nobody else ends a rank whose I/O hangs.
+        ranks.abort(status);
         if ranks.ended().is_some() || ranks.is_root() {
             status
         } else {

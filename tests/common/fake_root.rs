@@ -48,7 +48,7 @@ impl FakeRoot {
             addresses: Vec::new(),
             address: Some("127.0.0.1".into()),
             ports: None,
-            ends_itself: false,
+            end_itself: None,
         };
         let ranks = Ranks::join(Box::new(own), &joining, &member, std::sync::Arc::default());
         Self {

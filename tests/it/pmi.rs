@@ -170,7 +170,7 @@ fn joining() -> Joining {
         addresses: Vec::new(),
         address: Some("127.0.0.1".into()),
         ports: None,
-        ends_itself: false,
+        end_itself: None,
     }
 }
 
@@ -284,7 +284,7 @@ fn a_rank_that_dies_is_a_loss_and_stops_the_others() {
             error.contains("rank 2 on h was lost: its connection closed"),
             "{error}"
         );
-        ranks.lost().map(|lost| lost.rank)
+        ranks.lost().first().map(|lost| lost.rank)
     });
     assert_eq!(lost[0], Some(2));
 }

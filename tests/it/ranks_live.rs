@@ -7,7 +7,8 @@ use crate::common::pmi::Dialect;
 use crate::common::{Place, header, in_time};
 use crate::pmi::{as_ranks, join};
 use crate::ranks::spec;
-use rigel_measure::run::{self, Bench, BenchRequest, Event, Next, RunningRanks, ranks::follow};
+use rigel_measure::run::ranks::{FollowedBenches, follow};
+use rigel_measure::run::{self, Bench, BenchRequest, Event, Next, RunningRanks};
 use rigel_model::record::journal::Run;
 use rigel_model::record::journal::{EngineChoice, Journal};
 use rigel_model::record::{End, PointRecord, Window};
@@ -175,7 +176,13 @@ fn measured(name: &str, target: &Target, points: &[Point]) -> (Vec<Shown>, Run) 
             );
             assert_eq!(records.unwrap().len(), points.len());
         } else {
-            follow(&|_| &bench, &ranks, &stop, &mut |_| Ok(())).unwrap();
+            follow(
+                FollowedBenches::Fixed(&|_| &bench),
+                &ranks,
+                &stop,
+                &mut |_| Ok(()),
+            )
+            .unwrap();
         }
         ranks.end(0).unwrap();
         shown

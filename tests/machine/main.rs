@@ -21,6 +21,7 @@ mod interrupt;
 mod live;
 mod ranks;
 mod ranks_fit;
+mod ranks_hang;
 mod ranks_hostile;
 mod ranks_soak;
 mod rights;

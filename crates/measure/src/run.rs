@@ -16,7 +16,7 @@ use rigel_model::record::journal::Journal;
 use rigel_model::record::ranks::{RankLost, RanksEnd};
 use rigel_model::record::{End, PointRecord};
 use rigel_model::{Coordinates, Error, Nanos, Point};
-use rigel_ranks::Ranks;
+use rigel_ranks::{Loss, Ranks};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The next step of a plan.
@@ -93,10 +93,10 @@ pub fn measure<'a>(
         }
     }
     if let Some(ranks) = together {
-        let ended = if ranks.lost().is_some() {
-            Err(ranks.loss_error())
-        } else {
+        let ended = if ranks.lost().is_empty() {
             ranks::over(ranks)
+        } else {
+            Err(ranks.loss_error())
         };
         // It was noticed between two points, or before the first.
         ended.inspect_err(|_| {
@@ -112,11 +112,13 @@ pub fn measure<'a>(
 /// The exit status of a run that lost a rank.
 pub const LOST_STATUS: u8 = 6;
 
-/// Writes which rank was lost, if that is why a point failed. What cannot be written is not
+/// Writes which ranks were lost, if that is why a point failed. What cannot be written is not
 /// reported: the loss itself is.
 fn note_loss(ranks: &Ranks, coordinates: Coordinates, journal: &mut Journal) {
-    let Some(loss) = ranks.lost() else { return };
-    let line = RankLost {
+    if ranks.lost().is_empty() {
+        return;
+    }
+    let line = |loss: &Loss| RankLost {
         rank: u32::try_from(loss.rank).unwrap_or(u32::MAX),
         host: ranks
             .members()
@@ -126,7 +128,8 @@ fn note_loss(ranks: &Ranks, coordinates: Coordinates, journal: &mut Journal) {
         how: loss.how.clone(),
     };
     let status = LOST_STATUS;
-    let _ = journal
-        .lost(&line)
+    let mut lines = ranks.lost().iter().map(line);
+    let _ = lines
+        .try_for_each(|line| journal.lost(&line))
         .and_then(|()| journal.end(RanksEnd { status }));
 }

@@ -63,7 +63,9 @@ const SILENT_ROOT: Nanos = Nanos::from_secs(7);
 const LOOK: Nanos = Nanos::from_millis(100);
 /// A rank that is cut off from rank 0 ends itself after this time, whatever its I/O does.
 const GRACE: Nanos = Nanos::from_secs(5);
-/// Time for the last barrier.
+/// The same for rank 0, which writes first what it has.
+const GRACE_ROOT: Nanos = Nanos::from_secs(60);
+/// Time for the last barrier, after rank 0 has told all that the run is over.
 const LAST: Nanos = Nanos::from_secs(30);
 /// Messages from this length on are deflated.
 const DEFLATE_FROM: usize = 4096;
@@ -84,8 +86,14 @@ pub struct Joining {
     pub address: Option<String>,
     /// First and last port to listen on; any free one if the user gave none.
     pub ports: Option<(u16, u16)>,
-    /// True if the process may kill itself when it is cut off from rank 0 and its I/O hangs.
-    pub ends_itself: bool,
+    /// Ends the process at once if the run is over and its I/O hangs: [`kill_itself`]; `None` if it
+    /// shall wait.
+    pub end_itself: Option<fn()>,
+}
+
+/// Ends this process at once, whatever its threads do.
+pub fn kill_itself() {
+    let _ = kill_process(getpid(), Signal::KILL);
 }
 
 /// Who a rank is.
@@ -190,11 +198,14 @@ struct SharedLinks {
     links: Vec<Link>,
     /// The run's stop flag.
     stop: Arc<AtomicBool>,
-    lost: OnceLock<Loss>,
+    /// The ranks that were lost, as they were noticed together.
+    lost: OnceLock<Vec<Loss>>,
     /// The status that rank 0 sent at the end.
     ended: OnceLock<u8>,
     /// True once connections may close without being a loss.
     over: AtomicBool,
+    /// True once this process has nothing left to do but to say goodbye.
+    has_finished: AtomicBool,
 }
 
 /// This process among others.
@@ -228,7 +239,7 @@ impl Ranks {
             Err(error) => return Err((error, manager)),
         };
         let place = (manager.rank(), manager.size());
-        let connected = Self::connected(place, clock, streams, stop, joining.ends_itself);
+        let connected = Self::connected(place, clock, streams, stop, joining.end_itself);
         let joined = connected.and_then(|mut ranks| {
             let of_all = ranks.exchange(&(member.clone(), barriers), joining.within)?;
             (ranks.members, ranks.barriers) = of_all.into_iter().unzip();
@@ -283,7 +294,7 @@ impl Ranks {
         clock: Clock,
         connections: Vec<Connection>,
         stop: Arc<AtomicBool>,
-        ends_itself: bool,
+        end_itself: Option<fn()>,
     ) -> Result<Self, Error> {
         let failed = |error| Error::failed(format!("a connection to a rank failed: {error}"), "");
         let (arrivals, inbox) = mpsc::sync_channel(INBOX);
@@ -311,6 +322,7 @@ impl Ranks {
             lost: OnceLock::new(),
             ended: OnceLock::new(),
             over: AtomicBool::new(false),
+            has_finished: AtomicBool::new(false),
         });
         let start = |name: String, run: Box<dyn FnOnce() + Send>| {
             let thread = std::thread::Builder::new().name(name).spawn(run);
@@ -323,7 +335,7 @@ impl Ranks {
             start(format!("rank {peer}"), Box::new(read))?;
         }
         let of_beats = Arc::clone(&shared);
-        let beat = move || of_beats.beat(&arrivals, ends_itself);
+        let beat = move || of_beats.beat(&arrivals, end_itself);
         start("beats".into(), Box::new(beat))?;
         Ok(Self {
             size,
@@ -368,9 +380,25 @@ impl Ranks {
         &self.shared.clock
     }
 
-    /// The rank that was lost, if one was.
-    pub fn lost(&self) -> Option<&Loss> {
-        self.shared.lost.get()
+    /// The ranks that were lost. The run ends with the first loss, so later ones are not known.
+    pub fn lost(&self) -> &[Loss] {
+        self.shared.lost.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Gives up ranks that live and did not answer in `within`, as if they were lost. Returns the
+    /// error for it.
+    pub fn give_up(&self, ranks: &[usize], within: Nanos) -> Error {
+        let how = format!(
+            "it did not answer in {}: does its I/O hang?",
+            within.exact()
+        );
+        let loss = |rank: &usize| Loss {
+            rank: *rank,
+            how: how.clone(),
+        };
+        let _ = self.shared.lost.set(ranks.iter().map(loss).collect());
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.loss_error()
     }
 
     /// The status with which rank 0 ended the run, once it has.
@@ -428,11 +456,8 @@ impl Ranks {
         let left = due.since(self.shared.clock.now());
         let arrived = lock(&self.inbox).recv_timeout(Duration::from_nanos(left.0));
         match arrived {
-            Err(mpsc::RecvTimeoutError::Timeout) if self.lost().is_some() => Err(self.loss_error()),
-            Err(mpsc::RecvTimeoutError::Timeout) => Ok(None),
-            Err(mpsc::RecvTimeoutError::Disconnected) | Ok((_, Arrival::Lost)) => {
-                Err(self.loss_error())
-            }
+            Err(mpsc::RecvTimeoutError::Timeout) if self.lost().is_empty() => Ok(None),
+            Err(_) | Ok((_, Arrival::Lost)) => Err(self.loss_error()),
             Ok((from, Arrival::Data(bytes))) => {
                 let read = serde_json::from_slice(&bytes);
                 let message = read.map_err(|error| self.unreadable(from, &error.to_string()))?;
@@ -457,13 +482,20 @@ impl Ranks {
         )
     }
 
-    /// The error for a rank that was lost.
+    /// The error for ranks that were lost.
     pub fn loss_error(&self) -> Error {
-        let (rank, how) = self.lost().map_or((0, "its connection is gone"), |lost| {
-            (lost.rank, &*lost.how)
-        });
+        let lost = self.lost();
+        let how = lost
+            .first()
+            .map_or("its connection is gone", |loss| &loss.how);
+        let ranks: Vec<usize> = lost.iter().map(|loss| loss.rank).collect();
+        let (ranks, verb) = match ranks.as_slice() {
+            [] => (&[0][..], "was"),
+            [_] => (&ranks[..], "was"),
+            _ => (&ranks[..], "were"),
+        };
         Error::failed(
-            format!("{} was lost: {how}", self.named(rank)),
+            format!("{} {verb} lost: {how}", self.all_named(ranks)),
             "what is complete is in the journal; resume it with --resume and as many ranks",
         )
     }
@@ -501,10 +533,11 @@ impl Ranks {
         let due = self.shared.clock.now().plus(within);
         let mut values: Vec<Option<Value>> = vec![None; self.size];
         values[0] = Some(own.clone());
-        while let Some(missing) = values.iter().position(Option::is_none) {
-            let (from, value) = self
-                .receive(due)?
-                .ok_or_else(|| self.no_answer(missing, within))?;
+        while values.iter().any(Option::is_none) {
+            let Some((from, value)) = self.receive(due)? else {
+                let missing = (0..self.size).filter(|rank| values[*rank].is_none());
+                return Err(self.no_answer(&missing.collect::<Vec<_>>(), within));
+            };
             values[from] = Some(value);
         }
         Ok(values.into_iter().flatten().collect())
@@ -515,7 +548,7 @@ impl Ranks {
         let due = self.shared.clock.now().plus(within);
         let (_, message) = self
             .receive(due)?
-            .ok_or_else(|| self.no_answer(0, within))?;
+            .ok_or_else(|| self.no_answer(&[0], within))?;
         Ok(message)
     }
 
@@ -524,18 +557,30 @@ impl Ranks {
         self.exchange(&(), within).map(drop)
     }
 
-    /// The error for a rank that lives and does not answer.
-    pub fn no_answer(&self, rank: usize, within: Nanos) -> Error {
+    /// The error for ranks that live and do not answer.
+    fn no_answer(&self, ranks: &[usize], within: Nanos) -> Error {
+        let named = self.all_named(ranks);
         Error::failed(
-            format!("{} did not answer in {}", self.named(rank), within.exact()),
+            format!("{named} did not answer in {}", within.exact()),
             "it is alive: does its I/O hang? See its kernel's log",
         )
+    }
+
+    /// These ranks in words: `rank 1 on h2 and rank 2 on h3`.
+    fn all_named(&self, ranks: &[usize]) -> String {
+        let names: Vec<String> = ranks.iter().map(|rank| self.named(*rank)).collect();
+        match names.split_last() {
+            Some((last, others)) if !others.is_empty() => {
+                format!("{} and {last}", others.join(", "))
+            }
+            _ => names.concat(),
+        }
     }
 
     /// Tells rank 0 that this rank cannot go on, and why. Waits for the end of the run. Does
     /// nothing on rank 0, or if rank 0 is lost or has ended the run.
     pub fn fail(&self, error: &Error) {
-        if self.is_root() || self.ended().is_some() || self.lost().is_some() {
+        if self.is_root() || self.ended().is_some() || !self.lost().is_empty() {
             return;
         }
         let (what, hint) = match error {
@@ -565,9 +610,14 @@ impl Ranks {
         } else {
             self.await_end()?
         };
+        self.shared.has_finished.store(true, Ordering::Release);
         if let Some(manager) = &self.manager {
             let mut manager = lock(manager);
-            manager.barrier(&self.shared.clock, LAST)?;
+            let all = manager.barrier(&self.shared.clock, LAST);
+            all.map_err(|error| {
+                let what = format!("not all ranks ended: {}", error.what());
+                Error::failed(what, "does the I/O of one hang? See its kernel's log")
+            })?;
             manager.finalize()?;
         }
         Ok(status)
@@ -579,7 +629,7 @@ impl Ranks {
             if let Some(status) = self.ended() {
                 return Ok(status);
             }
-            if self.lost().is_some() {
+            if !self.lost().is_empty() {
                 return Err(self.loss_error());
             }
             let due = self.shared.clock.now().plus(BEAT);
@@ -616,8 +666,10 @@ impl Ranks {
                         // An answer to an earlier question may come late.
                         Ok(pong) if pong.peer == link.peer && pong.sent == sent => break pong,
                         Ok(_) => {}
-                        Err(_) if self.lost().is_some() => return Err(self.loss_error()),
-                        Err(_) => return Err(self.no_answer(link.peer, SILENT)),
+                        Err(_) if self.lost().is_empty() => {
+                            return Err(self.no_answer(&[link.peer], SILENT));
+                        }
+                        Err(_) => return Err(self.loss_error()),
                     }
                 };
                 best = best.better_of(ClockOffset::of(&pong));
@@ -739,20 +791,20 @@ impl SharedLinks {
         if self.over.load(Ordering::Acquire) {
             return;
         }
-        let _ = self.lost.set(Loss { rank, how });
+        let _ = self.lost.set(vec![Loss { rank, how }]);
         self.stop.store(true, Ordering::Relaxed);
         // Wakes the receiver. A full inbox wakes it too, and beats must go on.
         let _ = arrivals.try_send((rank, Arrival::Lost));
     }
 
     /// Sends signs of life, passes a stop on, and watches the launcher.
-    fn beat(&self, arrivals: &SyncSender<(usize, Arrival)>, ends_itself: bool) {
+    fn beat(&self, arrivals: &SyncSender<(usize, Arrival)>, end_itself: Option<fn()>) {
         let launcher = getppid();
         let (mut next, mut has_told) = (Nanos(0), false);
         while !self.over.load(Ordering::Acquire) {
             let now = self.clock.now();
             if self.lost.get().is_some() {
-                return self.end_after_grace(ends_itself);
+                break;
             }
             if is_gone(launcher) {
                 self.note_loss(self.rank, "its launcher is gone".into(), arrivals);
@@ -768,6 +820,7 @@ impl SharedLinks {
             }
             self.clock.wait_until(now.plus(LOOK));
         }
+        self.end_after_grace(end_itself);
     }
 
     /// A broken connection is noticed where it is read.
@@ -777,14 +830,24 @@ impl SharedLinks {
         }
     }
 
-    /// Ends a process that is cut off and does not end by itself: its I/O hangs. Rank 0 is left to
-    /// write what it has.
-    fn end_after_grace(&self, ends_itself: bool) {
-        if self.rank == 0 || !ends_itself {
-            return;
+    /// Ends a process that is cut off, or whose run rank 0 has ended, and that does not end by
+    /// itself: its I/O hangs.
+    fn end_after_grace(&self, end_itself: Option<fn()>) {
+        let Some(end_itself) = end_itself else { return };
+        let grace = match self.rank {
+            0 => GRACE_ROOT,
+            _ if self.ended.get().is_some() => LAST,
+            _ => GRACE,
+        };
+        let due = self.clock.now().plus(grace);
+        while self.clock.now() < due {
+            // The process manager may take its time with the goodbye.
+            if self.has_finished.load(Ordering::Acquire) {
+                return;
+            }
+            self.clock.wait_until(self.clock.now().plus(LOOK));
         }
-        self.clock.wait_until(self.clock.now().plus(GRACE));
-        let _ = kill_process(getpid(), Signal::KILL);
+        end_itself();
     }
 }
 
@@ -845,6 +908,10 @@ mod tests {
 
     /// Rank 0 of two, and the other end of its connection.
     fn rank_0() -> (Ranks, TcpStream, Seal) {
+        one_of_two(0, None)
+    }
+
+    fn one_of_two(rank: usize, end_itself: Option<fn()>) -> (Ranks, TcpStream, Seal) {
         let shared = hkdf::Salt::new(hkdf::HKDF_SHA256, b"nonces").extract(b"secret");
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let other = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -854,8 +921,21 @@ mod tests {
             theirs: Seal::of(&shared, b"theirs"),
         };
         let (stop, clock) = (Arc::default(), Clock::real());
-        let ranks = Ranks::connected((0, 2), clock, vec![connection], stop, false).unwrap();
-        (ranks, other, Seal::of(&shared, b"theirs"))
+        let ranks = Ranks::connected((rank, 2), clock, vec![connection], stop, end_itself);
+        (ranks.unwrap(), other, Seal::of(&shared, b"theirs"))
+    }
+
+    #[test]
+    fn a_rank_that_does_not_come_to_the_end_of_its_run_ends_itself() {
+        static HAS_ENDED: AtomicBool = AtomicBool::new(false);
+        let end_itself = || HAS_ENDED.store(true, Ordering::Release);
+        let (ranks, mut other, mut seal) = one_of_two(1, Some(end_itself));
+        frame::write(&mut other, &mut seal, FrameKind::End, &[1]).unwrap();
+        // As if the thread that measures were in the kernel, where it learns of nothing.
+        while !HAS_ENDED.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(ranks.ended(), Some(1));
     }
 
     #[test]

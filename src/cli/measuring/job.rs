@@ -115,7 +115,7 @@ impl Job {
         };
         let outcome = output::concluded(outcome);
         let status = match &outcome {
-            _ if ranks.lost().is_some() => LOST_STATUS,
+            _ if !ranks.lost().is_empty() => LOST_STATUS,
             Ok(status) => *status,
             Err(error) => error.exit_status(),
         };

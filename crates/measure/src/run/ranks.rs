@@ -379,7 +379,7 @@ impl Conductor<'_> {
             .plus(self.point.warm_up.most)
             .plus(READY)
             .plus(READY);
-        let (mut has_started, mut judged) = (false, 0);
+        let (mut has_started, mut has_stopped, mut judged) = (false, false, 0);
         while parts.len() < others || !self.own_is_over.load(Ordering::Acquire) {
             let pause = if has_started { LISTEN } else { LOOK };
             match self.ranks.receive(clock.now().plus(pause))? {
@@ -417,10 +417,20 @@ impl Conductor<'_> {
                 self.cue.end_after(windows);
                 self.tell_active(|_| Instruction::EndAfter(windows))?;
             }
+            if self.stop.load(Ordering::Relaxed) && !has_stopped {
+                has_stopped = true;
+                due = due.min(clock.now().plus(RECORD));
+            }
             if clock.now() > due {
-                let is_missing = |rank: &&usize| **rank != 0 && !parts.contains_key(*rank);
-                let missing = self.active.iter().find(is_missing).copied().unwrap_or(0);
-                return Err(self.ranks.no_answer(missing, RECORD));
+                let is_own_over = self.own_is_over.load(Ordering::Acquire);
+                let has_answered = |rank: usize| {
+                    parts.contains_key(&rank)
+                        || rank == 0 && is_own_over
+                        || !has_started && warm.contains(&rank)
+                };
+                let missing = self.active.iter().filter(|rank| !has_answered(**rank));
+                let missing: Vec<usize> = missing.copied().collect();
+                return Err(self.ranks.give_up(&missing, RECORD));
             }
         }
         Ok(parts)

@@ -109,11 +109,11 @@ impl Soak<'_> {
         let Some(ranks) = self.together else {
             return Ok(());
         };
-        let ended = if ranks.lost().is_some() {
+        let ended = if ranks.lost().is_empty() {
+            super::ranks::over(ranks)
+        } else {
             // It was noticed between two rounds.
             Err(ranks.loss_error())
-        } else {
-            super::ranks::over(ranks)
         };
         ended.inspect_err(|_| self.note_loss(number, journal))
     }
