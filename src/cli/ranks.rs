@@ -6,6 +6,7 @@
 use super::output;
 use clap::Args;
 use rigel_database::Access;
+use rigel_device::bounded;
 use rigel_device::engine::inherited;
 use rigel_device::observe;
 use rigel_measure::run::LOST_STATUS;
@@ -226,7 +227,12 @@ pub(super) fn concluded(outcome: Result<u8, Error>) -> u8 {
             error.exit_status()
         }
     };
-    ranks.end(status).unwrap_or_else(|error| {
+    let ended = ranks.end(status);
+    if !bounded::left_behind().is_empty() {
+        // This process does not end by itself, and its launcher would wait for it.
+        ranks.abort(status);
+    }
+    ended.unwrap_or_else(|error| {
         complain(ranks, &error);
         // Nobody else ends a rank whose I/O hangs.
         ranks.abort(status);

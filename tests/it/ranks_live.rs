@@ -114,6 +114,7 @@ fn bench(target: &Target, points: &[Point]) -> Bench {
         seed: 5,
         sql: None,
         part: None,
+        is_rank: true,
     };
     Bench::prepare(
         &request,

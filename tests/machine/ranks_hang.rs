@@ -1,12 +1,12 @@
-//! Storage that stops answering several ranks: the run names every rank that did not answer, ends with
+//! Storage that does not answer several ranks, from the beginning or later: the run names every rank that did not answer, ends with
 //! its status, and leaves no process behind.
 //!
 //! The devices are files of this process, which answer no read from the hang until all ranks have
 //! ended.
 
-use crate::common::launched::{Rank, journal, statuses, stderr};
+use crate::common::launched::{Rank, journal, start, statuses, stderr};
 use crate::common::pmi::{Dialect, Server};
-use crate::common::{Missing, Place, test, wait_until};
+use crate::common::{Missing, Place, test, text, wait_until};
 use crate::device::{Behaviour, Device};
 use rigel_model::MIB;
 use rigel_model::record::End;
@@ -114,4 +114,30 @@ fn a_rank_whose_storage_hangs_is_named_and_ends() {
 #[test]
 fn rank_0_whose_storage_hangs_is_named_and_ends() {
     ends(CURVE, [0, 1], &[0], &[0]);
+}
+
+#[test]
+fn storage_that_does_not_answer_while_ranks_agree_is_named_and_ends_all() {
+    test("ranks-hang-agree", || {
+        let place = Place::new("ranks-hang-agree");
+        let behaviour = Behaviour::fixed(Duration::ZERO);
+        let device = Device::mount(&place.0, 64 * MIB, behaviour)
+            .map_err(|error| Missing(error.to_string()))?;
+        device.hang(true);
+        let line = format!("curve {} --depth 1 --out out", text(&device.path));
+        let (server, ranks) = start(&place, &line, 2, |_, _| ());
+        // The kernel ends no thread that waits for such a read, so the launcher is asked to.
+        wait_until("the job is ended", || server.state().aborted.is_some());
+        device.hang(false);
+        let outputs: Vec<Output> = ranks.into_iter().map(Rank::end).collect();
+        let said = stderr(&outputs[0]);
+        assert_eq!(statuses(&outputs), [Some(1); 2], "{said}");
+        assert!(
+            said.contains("rank 0 on ") && said.contains(text(&device.path)),
+            "{said}"
+        );
+        assert!(said.contains("no answer for"), "{said}");
+        assert!(!place.0.join("out").exists());
+        Ok(())
+    });
 }

@@ -85,6 +85,22 @@ pub fn call<Answer: Send + 'static>(
     limit: Nanos,
     work: impl FnOnce() -> Answer + Send + 'static,
 ) -> Result<Answer, NoAnswer> {
+    call_while(what, limit, work, &mut || ())
+}
+
+/// The same, with what the caller does at each look.
+///
+/// # Errors
+/// As [`call`].
+///
+/// # Panics
+/// As [`call`].
+pub fn call_while<Answer: Send + 'static>(
+    what: &str,
+    limit: Nanos,
+    work: impl FnOnce() -> Answer + Send + 'static,
+    look: &mut dyn FnMut(),
+) -> Result<Answer, NoAnswer> {
     let returned = Arc::new(AtomicBool::new(false));
     let (sender, answer) = mpsc::sync_channel(1);
     let over = Arc::clone(&returned);
@@ -100,6 +116,7 @@ pub fn call<Answer: Send + 'static>(
         .unwrap_or_else(|error| panic!("cannot start a thread for {what}: {error}"));
     let mut wait = BoundedWait::new(limit);
     loop {
+        look();
         match answer.recv_timeout(Duration::from_nanos(LOOK.0)) {
             Ok(answer) => return Ok(answer),
             Err(RecvTimeoutError::Disconnected) => match thread.join() {

@@ -7,6 +7,7 @@
 
 use crate::run::ranks::clock_of;
 use rigel_database::Access;
+use rigel_device::bounded;
 use rigel_device::clock;
 use rigel_device::engine::guard;
 use rigel_device::engine::opened::Opened;
@@ -22,6 +23,8 @@ use std::path::{Path, PathBuf};
 
 /// Time for all to have looked at the target.
 pub(super) const AGREE: Nanos = Nanos::from_secs(60);
+/// Time for one rank to look at its target, which is less: so its own error says why it has not.
+const LOOK_MAX: Nanos = Nanos::from_secs(40);
 /// Time for all to have made their targets ready: a scratch file may take hours. A rank that dies
 /// meanwhile is noticed.
 pub(super) const PREPARE: Nanos = Nanos::from_secs(24 * 3600);
@@ -126,7 +129,9 @@ pub fn agree(ranks: &Ranks, terms: &AgreementTerms) -> Result<Agreement, Error> 
     // Before ranks of this run make files of their own.
     let leftovers = match terms.target {
         Target::Scratch { directory, .. } if ranks.is_root() => {
-            PresenceFile::sweep(directory, clock::since_epoch())
+            // The next step finds out whether the directory answers.
+            let sweep = |directory: &Path| PresenceFile::sweep(directory, clock::since_epoch());
+            looked(directory, sweep).unwrap_or_default()
         }
         _ => Vec::new(),
     };
@@ -215,7 +220,9 @@ impl Findings {
                 Target::Scratch {
                     directory, bytes, ..
                 } => {
-                    let default = || scratch::default_size(directory, size as u64);
+                    let free =
+                        move |directory: &Path| scratch::default_size(directory, size as u64);
+                    let default = || looked(directory, free)?;
                     found.scratch = Some(ScratchSize {
                         bytes: bytes.map_or_else(default, Ok)?,
                         is_given: bytes.is_some(),
@@ -258,15 +265,18 @@ impl DatabaseSeen {
 
 impl MemberSeen {
     fn of(path: &Path, terms: &AgreementTerms) -> Result<Self, Error> {
-        let target = Opened::open(path)?;
-        if terms.writes {
-            guard::judge(&target, terms.destroy)?;
-        }
-        Ok(Self {
-            path: path.to_path_buf(),
-            name: target.device().and_then(observe::storage_name),
-            blocks: SampledBlocks::of(&target)?,
-        })
+        let (writes, destroy) = (terms.writes, terms.destroy.to_vec());
+        looked(path, move |path| {
+            let target = Opened::open(path)?;
+            if writes {
+                guard::judge(&target, &destroy)?;
+            }
+            Ok(Self {
+                path: path.to_path_buf(),
+                name: target.device().and_then(observe::storage_name),
+                blocks: SampledBlocks::of(&target)?,
+            })
+        })?
     }
 
     /// Why the other rank's target is another one; `None` if it is the same.
@@ -288,6 +298,16 @@ impl MemberSeen {
         one.is_empty
             .then(|| "both hold only zeros, and neither has a serial number".into())
     }
+}
+
+/// Looks at a path on storage that may not answer.
+fn looked<Answer: Send + 'static>(
+    path: &Path,
+    look: impl FnOnce(&Path) -> Answer + Send + 'static,
+) -> Result<Answer, Error> {
+    let what = format!("examining '{}'", path.display());
+    let path = path.to_path_buf();
+    Ok(bounded::call(&what, LOOK_MAX, move || look(&path))?)
 }
 
 /// Refuses for all what one rank refuses.
@@ -439,7 +459,11 @@ fn same_directory(ranks: &Ranks, directory: &Path) -> Result<(), Error> {
     let of_all: Vec<u64> = ranks.exchange(&clock::fresh_seed(), AGREE)?;
     let nonce = of_all.first().copied().unwrap_or_default();
     let name = |rank: usize| format!("{nonce:016x}-{rank}");
-    let made = PresenceFile::make(directory, &name(ranks.rank()));
+    let own = name(ranks.rank());
+    let made = looked(directory, move |directory| {
+        PresenceFile::make(directory, &own)
+    });
+    let made = made.and_then(|made| made);
     let refusal = made.as_ref().err();
     let own = Findings {
         refusal: refusal.map(|error| {
@@ -457,11 +481,17 @@ fn same_directory(ranks: &Ranks, directory: &Path) -> Result<(), Error> {
     } else {
         0..1
     };
-    let unseen: Vec<usize> = wanted
-        .filter(|rank| !PresenceFile::is_seen(directory, &name(*rank)))
-        .collect();
+    let wanted: Vec<(usize, String)> = wanted.map(|rank| (rank, name(rank))).collect();
+    let unseen: Vec<usize> = looked(directory, move |directory| {
+        let is_unseen = |(_, name): &&(usize, String)| !PresenceFile::is_seen(directory, name);
+        wanted
+            .iter()
+            .filter(is_unseen)
+            .map(|(rank, _)| *rank)
+            .collect()
+    })?;
     let of_all = ranks.exchange(&unseen, AGREE)?;
-    drop(made);
+    looked(directory, |_| drop(made))?;
     let missing = of_all
         .iter()
         .enumerate()

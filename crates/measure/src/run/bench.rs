@@ -72,6 +72,9 @@ pub struct BenchRequest<'a> {
     /// The part of the volume that this rank measures, as its number and the number of parts;
     /// `None` for all of it.
     pub part: Option<(u64, u64)>,
+    /// True for one of several ranks, to which no other process attends: a scratch file is made in a
+    /// thread that can be left behind.
+    pub is_rank: bool,
 }
 
 /// How to connect to a database, and what to run on it.
@@ -254,11 +257,15 @@ impl Bench {
                 bytes,
                 keep,
             } => {
-                let mut filled = |done, of| {
-                    listen(Event::Fill { done, of });
-                    !stop.load(Ordering::Relaxed)
+                let scratch = if request.is_rank {
+                    detached_scratch(directory, (*bytes, *keep), stop, listen)?
+                } else {
+                    let mut filled = |done, of| {
+                        listen(Event::Fill { done, of });
+                        !stop.load(Ordering::Relaxed)
+                    };
+                    Scratch::make(directory, *bytes, *keep, &mut filled)?
                 };
-                let scratch = Scratch::make(directory, *bytes, *keep, &mut filled)?;
                 (vec![scratch.opened()?], Layout::Concat, Some(scratch))
             }
             Target::Sim(spec) => {
@@ -643,6 +650,32 @@ impl Bench {
             CountedServers::Own(_) | CountedServers::None => None,
         }
     }
+}
+
+/// Makes a scratch file in a thread that is left behind if the storage hangs and the run is stopped.
+fn detached_scratch(
+    directory: &Path,
+    (bytes, keep): (Option<Bytes>, bool),
+    stop: &AtomicBool,
+    listen: &mut Listen,
+) -> Result<Scratch, Error> {
+    let what = format!("making a scratch file in '{}'", directory.display());
+    let directory = directory.to_path_buf();
+    let own_stop = Arc::new(AtomicBool::new(false));
+    let is_stopped = Arc::clone(&own_stop);
+    let (filled, progress) = mpsc::channel();
+    let make = move || {
+        Scratch::make(&directory, bytes, keep, &mut |done, of| {
+            let _ = filled.send((done, of));
+            !is_stopped.load(Ordering::Relaxed)
+        })
+    };
+    bounded::call_while(&what, bounded::NEVER, make, &mut || {
+        own_stop.store(stop.load(Ordering::Relaxed), Ordering::Relaxed);
+        for (done, of) in progress.try_iter() {
+            listen(Event::Fill { done, of });
+        }
+    })?
 }
 
 /// Path and identity of a target.
