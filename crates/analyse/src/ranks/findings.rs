@@ -5,9 +5,14 @@ use super::host::{HostFigures, HostsAtLoad};
 use super::loads::RankLoads;
 use crate::figures::quantity::{count, time};
 use crate::point::summary::summarise;
+use crate::search::run_checks::{
+    SEE_THE_LOGS, STALL_TIMES, STALL_US, at_more_points, extent_of_stall,
+};
 use rigel_model::record::journal::Run;
-use rigel_model::record::{RankFacts, RankGroup, RankLost};
-use rigel_model::{Finding, FindingName};
+use rigel_model::record::{
+    PointRecord, RankFacts, RankGroup, RankLost, RankRecord, RankedPoint, StreamRecord,
+};
+use rigel_model::{Finding, FindingName, Load, Nanos};
 
 /// Allowed drift of a clock in parts per million: quartz is within 100, and NTP slews by up to 500.
 const DRIFT_MAX_PPM: f64 = 500.0;
@@ -31,6 +36,7 @@ pub(super) fn findings(
     at: Option<&HostsAtLoad>,
 ) -> Vec<Finding> {
     let mut findings = lost(&run.ranks.lost);
+    findings.extend(stalled(&run.ranks.parts, &run.points, group));
     findings.extend(at.and_then(unequal));
     findings.extend(clocks(run, group));
     findings.extend(wall_clocks(group));
@@ -51,6 +57,107 @@ pub(super) fn lost(lost: &[RankLost]) -> Vec<Finding> {
         )
     });
     each.collect()
+}
+
+/// A point in which an operation took far longer than its p99.
+struct LongOperation<'a> {
+    took_us: f64,
+    p99_us: f64,
+    class: &'a str,
+    point: &'a RankedPoint,
+    merged: &'a PointRecord,
+}
+
+impl<'a> LongOperation<'a> {
+    /// The longest operation of a point, if it took long enough.
+    fn of(point: &'a RankedPoint, merged: &'a PointRecord) -> Option<Self> {
+        let streams = merged.streams.iter().filter_map(|stream| {
+            let p99 = stream.total().response.histogram.quantile(0.99)?;
+            let took_us = longest_ns(&point.parts, &stream.name).max()? as f64 / 1e3;
+            Some((took_us, p99.middle() / 1e3, &*stream.name))
+        });
+        let (took_us, p99_us, class) = streams.max_by(|one, other| one.0.total_cmp(&other.0))?;
+        let is_long = took_us >= STALL_US && took_us >= STALL_TIMES * p99_us;
+        is_long.then_some(Self {
+            took_us,
+            p99_us,
+            class,
+            point,
+            merged,
+        })
+    }
+
+    fn is_open(&self) -> bool {
+        let stream = self.merged.stream(self.class);
+        stream.is_some_and(|stream| {
+            stream
+                .loads
+                .iter()
+                .any(|load| matches!(load, Load::Open { .. }))
+        })
+    }
+
+    /// On which hosts, and whether all their I/O stalled; and what to do.
+    fn extent(&self, group: &RankGroup) -> (String, &'static str) {
+        let load = (self.class, self.is_open());
+        // Storage that stalls holds operations of all hosts for about as long.
+        let is_as_long = |part: &&RankRecord| {
+            let mut own = longest_ns(std::slice::from_ref(*part), self.class);
+            own.any(|longest| longest as f64 / 1e3 >= self.took_us / 2.0)
+        };
+        let hosts: Vec<&RankRecord> = self.point.parts.iter().filter(is_as_long).collect();
+        if hosts.len() == self.point.parts.len() {
+            let extent = extent_of_stall(self.merged, load, self.took_us);
+            return (format!("{extent}, on all hosts"), SEE_THE_LOGS);
+        }
+        let names: Vec<String> = hosts.iter().map(|part| group.label(part.rank)).collect();
+        let extents = hosts
+            .iter()
+            .map(|part| extent_of_stall(&part.record, load, self.took_us));
+        let is_one_operation = extents
+            .into_iter()
+            .any(|extent| extent.contains("one operation"));
+        let names = names.join(" and ");
+        if is_one_operation {
+            return (format!(" on {names}, while others completed"), SEE_THE_LOGS);
+        }
+        (
+            format!(" on {names} alone: the other hosts went on"),
+            "look at that host first, not at the storage: its CPUs, its paths and links, a pause \
+             of its virtual machine",
+        )
+    }
+}
+
+/// The longest operation of a class on each rank, in nanoseconds.
+fn longest_ns<'a>(parts: &'a [RankRecord], class: &'a str) -> impl Iterator<Item = u64> + 'a {
+    let streams = parts
+        .iter()
+        .filter_map(move |part| part.record.stream(class));
+    streams.map(StreamRecord::longest)
+}
+
+/// Names the hosts on which the longest operation of the run stalled.
+fn stalled(points: &[RankedPoint], sums: &[PointRecord], group: &RankGroup) -> Option<Finding> {
+    let long = points
+        .iter()
+        .filter_map(|point| LongOperation::of(point, sums.get(point.at)?));
+    let long: Vec<LongOperation<'_>> = long.collect();
+    let worst = long
+        .iter()
+        .max_by(|one, other| one.took_us.total_cmp(&other.took_us))?;
+    let (extent, hint) = worst.extent(group);
+    Some(Finding::warning(
+        FindingName::Stall,
+        format!(
+            "at {} an operation took {}, {} times the p99 there{}{extent}",
+            worst.merged.coordinates,
+            Nanos::from_micros_f64(worst.took_us),
+            count((worst.took_us / worst.p99_us).round()),
+            at_more_points(long.len() - 1),
+        ),
+        hint,
+    ))
 }
 
 /// Names the slow hosts of three or more; says of two that they differ.
@@ -193,4 +300,91 @@ fn of_hosts(group: &RankGroup, loads: &RankLoads<'_>, at: Option<&HostsAtLoad>) 
         }
     };
     all.into_iter().map(named).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rigel_model::Ratio;
+    use rigel_model::record::ranks::merged;
+    use rigel_model::record::{RankClock, Window};
+
+    /// Three hosts, of which those in `frozen` have an operation of five seconds, during which they
+    /// completed nothing else if `is_all`.
+    fn stalled_on(frozen: &[u32], is_all: bool) -> Finding {
+        let part = |rank: u32| {
+            let mut record = crate::examples::sessions(Ratio::ZERO);
+            let windows = &mut record.streams[0].kinds[0].windows;
+            for window in windows.iter_mut() {
+                (window.response.min, window.response.max) = (40_000_000, 40_000_000);
+            }
+            if frozen.contains(&rank) {
+                windows[2].done += 1;
+                windows[2].response.record(Nanos::from_secs(5));
+                if is_all {
+                    windows[3..7].fill(Window::default());
+                }
+            }
+            RankRecord {
+                rank,
+                clock: RankClock {
+                    agreed: true,
+                    ..RankClock::default()
+                },
+                began: Nanos::from_secs(1),
+                record,
+            }
+        };
+        let parts: Vec<RankRecord> = (0..3).map(part).collect();
+        let merged = merged(String::new(), &parts).unwrap();
+        let names = ["h1", "h2", "h3"].map(|name| RankFacts {
+            rank: name.as_bytes()[1].wrapping_sub(b'1').into(),
+            host: rigel_model::Host {
+                name: name.into(),
+                ..rigel_model::Host::default()
+            },
+            ..RankFacts::default()
+        });
+        let group = RankGroup {
+            members: names.to_vec(),
+            ..RankGroup::default()
+        };
+        stalled(&[RankedPoint { at: 0, parts }], &[merged], &group).unwrap()
+    }
+
+    #[test]
+    fn a_host_on_which_all_stalled_alone_is_named_and_looked_at_first() {
+        let found = stalled_on(&[2], true);
+        assert!(
+            found
+                .what
+                .ends_with(" on h3 alone: the other hosts went on"),
+            "{}",
+            found.what
+        );
+        assert!(!found.what.contains("all I/O stalled"), "{}", found.what);
+        assert!(found.hint.starts_with("look at that host first"));
+    }
+
+    #[test]
+    fn a_stall_of_all_hosts_is_one_of_the_storage() {
+        let found = stalled_on(&[0, 1, 2], true);
+        assert!(
+            found.what.ends_with(": all I/O stalled, on all hosts"),
+            "{}",
+            found.what
+        );
+        assert_eq!(found.hint, SEE_THE_LOGS);
+    }
+
+    #[test]
+    fn one_long_operation_on_a_host_that_went_on_is_one_of_the_storage() {
+        let found = stalled_on(&[1], false);
+        assert!(
+            found.what.ends_with(" on h2, while others completed"),
+            "{}",
+            found.what
+        );
+        assert_eq!(found.hint, SEE_THE_LOGS);
+    }
 }

@@ -36,11 +36,11 @@ const STEP: f64 = 1.25;
 const STEP_DEVIATIONS: f64 = 4.0;
 
 /// Minimum duration of a stalled operation, in microseconds.
-const STALL_US: f64 = 20_000.0;
+pub(crate) const STALL_US: f64 = 20_000.0;
 
 /// Minimum duration of a stalled operation, as a multiple of its point's p99: the tail of a busy
 /// device does not reach that far.
-const STALL_TIMES: f64 = 50.0;
+pub(crate) const STALL_TIMES: f64 = 50.0;
 
 /// The results of reading the same blocks again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -229,6 +229,11 @@ pub fn warnings_of_matrix(
         .collect()
 }
 
+/// What to do about storage that stalled.
+pub(crate) const SEE_THE_LOGS: &str = "find the time in the timeline of the HTML page, then see \
+                                       the log of the kernel (dmesg) and of the device: a reset, a \
+                                       path failover, a snapshot, another tenant";
+
 /// Warns of stalls: of operations that took far longer than their point's p99, and of those that
 /// the windows show.
 pub fn stalled(records: &[PointRecord], points: &[PointSummary]) -> Option<Finding> {
@@ -237,12 +242,7 @@ pub fn stalled(records: &[PointRecord], points: &[PointSummary]) -> Option<Findi
         (Some(longest), Some(repeated)) => format!("{longest}; {repeated}"),
         (one, other) => one.or(other)?,
     };
-    Some(Finding::warning(
-        FindingName::Stall,
-        what,
-        "find the time in the timeline of the HTML page, then see the log of the kernel (dmesg) \
-         and of the device: a reset, a path failover, a snapshot, another tenant",
-    ))
+    Some(Finding::warning(FindingName::Stall, what, SEE_THE_LOGS))
 }
 
 /// How often, how long and for what share of the time I/O stalled, over all points; `None` if the
@@ -278,26 +278,37 @@ fn repeated(points: &[PointSummary]) -> Option<String> {
 }
 
 /// The longest of the operations that took far longer than their point's p99, and the number of
-/// other points with such operations.
+/// other points with such operations. Points of several ranks are judged with their hosts.
 fn longest(records: &[PointRecord], points: &[PointSummary]) -> Option<String> {
     let mut stalls: Vec<_> = points
         .iter()
+        .filter(|point| {
+            let mut of_ranks = records.iter().filter(|record| record.merge.is_some());
+            of_ranks.all(|record| record.coordinates != point.coordinates)
+        })
         .filter_map(|point| Some((worst_of(point)?, point.coordinates)))
         .collect();
     stalls.sort_by(|((one, ..), _), ((other, ..), _)| other.total_cmp(one));
     let ((max_us, p99_us, class), at) = *stalls.first()?;
     let record = records.iter().find(|record| record.coordinates == at);
-    let extent = record.map_or("", |record| extent_of_stall(record, class, max_us));
-    let others = match stalls.len() - 1 {
-        0 => String::new(),
-        1 => ", and at one more point".into(),
-        more => format!(", and at {more} more points"),
-    };
+    let extent = record.map_or("", |record| {
+        extent_of_stall(record, (&class.name, class.offered.is_some()), max_us)
+    });
+    let others = at_more_points(stalls.len() - 1);
     Some(format!(
         "at {at} an operation took {}, {:.0} times the p99 there{others}{extent}",
         Nanos::from_micros_f64(max_us),
         max_us / p99_us
     ))
+}
+
+/// The number of other points, in words.
+pub(crate) fn at_more_points(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => ", and at one more point".into(),
+        more => format!(", and at {more} more points"),
+    }
 }
 
 /// The longest of a point's operations that took far longer than its p99: that time, the p99, and its
@@ -315,12 +326,12 @@ fn worst_of(point: &PointSummary) -> Option<(f64, f64, &ClassSummary)> {
 /// Whether all I/O of a class stalled while its longest operation was outstanding, or that operation
 /// alone, in words. Empty if the windows cannot tell: they are too wide, or operations were due in
 /// them all the time, as in an open loop.
-fn extent_of_stall(record: &PointRecord, class: &ClassSummary, max_us: f64) -> &'static str {
-    let stream = record
-        .streams
-        .iter()
-        .find(|stream| stream.name == class.name);
-    let Some(stream) = stream.filter(|_| class.offered.is_none()) else {
+pub(crate) fn extent_of_stall(
+    record: &PointRecord,
+    (class, is_open): (&str, bool),
+    max_us: f64,
+) -> &'static str {
+    let Some(stream) = record.stream(class).filter(|_| !is_open) else {
         return "";
     };
     // The stall begins and ends inside of a window.
