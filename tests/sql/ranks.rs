@@ -2,7 +2,7 @@
 //! counts those of all ranks together.
 
 use super::common::launched::{Rank, start};
-use super::common::{Place, test};
+use super::common::{Place, test, text};
 use super::{assert_agree, client, number, postgres_15, serve, witness};
 use rigel_model::record::journal::Run;
 use serde_json::Value;
@@ -140,6 +140,38 @@ fn a_socket_is_no_server_that_several_hosts_share_and_tables_must_be_alike() {
             "{said}"
         );
         assert!(!place.0.join("other").exists());
+        Ok(())
+    });
+}
+
+#[test]
+fn a_server_that_is_given_by_two_urls_is_refused_by_ranks_and_by_one_process() {
+    test("a_server_that_is_given_by_two_urls", || {
+        let of_server = Place::in_memory("ranks-twice-server");
+        let server = serve(&postgres_15()?, &of_server, &[]);
+        let place = Place::new("ranks-twice");
+        let alias = place.0.join("alias");
+        std::os::unix::fs::symlink(&of_server.0, &alias).unwrap();
+        let percent = |path: &std::path::Path| text(path).replace('/', "%2F");
+        let other = server
+            .url()
+            .replace(&percent(&of_server.0), &percent(&alias));
+        assert_ne!(server.url(), other);
+        super::ends(
+            &place,
+            &format!("sql load {} --scale 1000", server.url()),
+            0,
+        );
+        let line = format!(
+            "sql run {} {other} -t 1 --work-loop 9 --out run",
+            server.url()
+        );
+        let of_ranks = three_ranks(&place, &line, 2).stderr;
+        let of_ranks = String::from_utf8_lossy(&of_ranks).into_owned();
+        for said in [of_ranks, super::ends(&place, &line, 2)] {
+            assert!(said.contains("is the same server as"), "{said}");
+            assert!(!place.0.join("run").exists());
+        }
         Ok(())
     });
 }

@@ -3,6 +3,7 @@
 
 use super::access::Address;
 use rigel_model::{Error, Tables, shell_word};
+use std::collections::BTreeMap;
 
 /// Schema (or table prefix) of all our objects in a database.
 pub const SCHEMA: &str = "rigel";
@@ -61,6 +62,28 @@ pub(super) fn refuse_other_tables(
                 shell_word(&address.to_string())
             ),
         )),
+    }
+}
+
+/// The servers of one process, each by what identifies its running instance.
+#[derive(Default)]
+pub(super) struct DistinctServers<'a>(BTreeMap<String, &'a Address>);
+
+impl<'a> DistinctServers<'a> {
+    /// Refuses a server that was given before by another URL: its counters are of all its clients, and
+    /// would be added up once for each URL. `instance` is `None` if the server does not identify
+    /// itself.
+    pub(super) fn add(
+        &mut self,
+        instance: Option<String>,
+        address: &'a Address,
+    ) -> Result<(), Error> {
+        let other = instance.and_then(|instance| self.0.insert(instance, address));
+        let Some(other) = other else { return Ok(()) };
+        Err(Error::usage(
+            format!("'{address}' is the same server as '{other}': it would be counted twice"),
+            "give each server once; all sessions and ranks share it",
+        ))
     }
 }
 

@@ -12,6 +12,7 @@ use super::client::{
 use super::load;
 use super::watch::MysqlMonitor;
 use crate::access::{Access, Address};
+use crate::tables::DistinctServers;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Statement, Value};
 use rigel_device::clock::Clock;
@@ -79,10 +80,17 @@ impl Mysql {
         }
         let mut monitors = Vec::new();
         let (mut facts, mut findings, mut timeout) = (ServerFacts::default(), Vec::new(), None);
+        let mut distinct = DistinctServers::default();
         for (number, address) in access.servers.iter().enumerate() {
             let known = load::find(&access, address)?;
             crate::tables::refuse_other_tables(address, known, work.tables)?;
             let mut connection = connect(&access, address)?;
+            // MariaDB has none.
+            let uuid = connection
+                .query_first("SELECT @@server_uuid")
+                .ok()
+                .flatten();
+            distinct.add(uuid, address)?;
             let version = version(&mut connection, address)?;
             if number == 0 {
                 facts = describe(&mut connection, address, &version, &work)?;

@@ -11,7 +11,7 @@ use super::protocol::{PostgresClient, PostgresError};
 use super::session::{PostgresSession, SEGMENT_BLOCKS, list_statement, read_statement, segment_of};
 use super::watch::PostgresMonitor;
 use crate::access::{Access, Address};
-use crate::tables::{SCHEMA, blocks_table};
+use crate::tables::{DistinctServers, SCHEMA, blocks_table};
 use rigel_device::clock::Clock;
 use rigel_device::engine::blocking::Blocking;
 use rigel_device::engine::{Engine, ServerMonitor, Session};
@@ -54,8 +54,10 @@ impl Postgres {
     ) -> Result<(Self, ServerFacts, Vec<Finding>), Error> {
         let mut monitors = Vec::new();
         let (mut facts, mut findings) = (ServerFacts::default(), Vec::new());
+        let mut distinct = DistinctServers::default();
         for (number, address) in access.servers.iter().enumerate() {
             let mut client = connect(&access, address)?;
+            distinct.add(instance(&mut client), address)?;
             let known = super::load::find(&mut client, address)?;
             crate::tables::refuse_other_tables(address, known, work.tables)?;
             client
@@ -226,6 +228,15 @@ fn describe(
         local: false,
         buffer_cache: Bytes(cache),
     })
+}
+
+/// What identifies a running server. A replica has the identifier of its primary, and was started at
+/// another moment.
+fn instance(client: &mut PostgresClient) -> Option<String> {
+    let asked = "SELECT system_identifier || ' ' || pg_postmaster_start_time() \
+                 FROM pg_control_system()";
+    let row = client.query_one(asked, &[]).ok()?;
+    Some(row.text(0).into())
 }
 
 /// The server's plan for the read, which must be the one that is to be measured.
