@@ -5,7 +5,6 @@
 //! host. Ranks of one host look one after another, and no descriptor stays open: the guard refuses
 //! what another process holds.
 
-use crate::run::ranks::clock_of;
 use rigel_database::Access;
 use rigel_device::bounded;
 use rigel_device::clock;
@@ -15,9 +14,9 @@ use rigel_device::engine::presence::{LeftoverFile, PresenceFile};
 use rigel_device::engine::sampled::SampledBlocks;
 use rigel_device::engine::scratch;
 use rigel_device::observe;
-use rigel_model::record::ranks::{RankFacts, RankGroup, TargetIdentity};
+use rigel_model::record::ranks::{RankClock, RankFacts, RankGroup, TargetIdentity};
 use rigel_model::{Bytes, Error, Host, Nanos, Tables, Target, TargetFacts};
-use rigel_ranks::Ranks;
+use rigel_ranks::{ClockOffset, Ranks};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -120,7 +119,15 @@ pub fn agree(ranks: &Ranks, terms: &AgreementTerms) -> Result<Agreement, Error> 
     let mut own = Findings::default();
     for turn in 0..turns(ranks) {
         if turn == turn_of(ranks, ranks.rank()) {
-            own = Findings::of(terms, ranks.size());
+            // Hosts with storage of their own share it with no other host.
+            let sharing = if terms.separate {
+                let boots = ranks.members().iter().map(|member| &member.boot_id);
+                let own_boot = &ranks.members()[ranks.rank()].boot_id;
+                boots.filter(|boot| *boot == own_boot).count()
+            } else {
+                ranks.size()
+            };
+            own = Findings::of(terms, sharing);
         }
         ranks.barrier(AGREE)?;
     }
@@ -513,6 +520,16 @@ fn same_directory(ranks: &Ranks, directory: &Path) -> Result<(), Error> {
         ),
         "is it mounted on both? Give --separate if every host has storage of its own",
     ))
+}
+
+/// An offset as the journal has it.
+pub(super) fn clock_of(offset: ClockOffset) -> RankClock {
+    RankClock {
+        ahead_ns: offset.ahead_ns,
+        bound: offset.bound,
+        drift_ppm: 0.0,
+        agreed: offset.agreed,
+    }
 }
 
 /// What ranks tell each other once their targets are ready.

@@ -14,7 +14,7 @@ mod news;
 mod now;
 mod parts;
 
-use super::agreement::{AGREE, PREPARE};
+use super::agreement::{AGREE, PREPARE, clock_of};
 use super::bench::{Bench, Event, Listen, ServerCounters};
 use crate::drive::Cue;
 use news::{News, RankPart};
@@ -560,16 +560,6 @@ impl Conductor<'_> {
             }
         };
         parts.into_iter().map(of_rank).collect()
-    }
-}
-
-/// An offset as the journal has it.
-pub fn clock_of(offset: ClockOffset) -> RankClock {
-    RankClock {
-        ahead_ns: offset.ahead_ns,
-        bound: offset.bound,
-        drift_ppm: 0.0,
-        agreed: offset.agreed,
     }
 }
 
