@@ -272,6 +272,16 @@ fn wall_clocks(group: &RankGroup) -> Option<Finding> {
     })
 }
 
+/// True for other load on the device of a host that has several ranks: it is that of the others, and
+/// their samples are of other moments than this rank's, so the load cannot be subtracted.
+fn is_of_own_ranks(group: &RankGroup, rank: u32, finding: &Finding) -> bool {
+    let boot_of = |member: &RankFacts| member.boot_id.clone();
+    let own = group.member(rank).map(boot_of);
+    let of_host = group.members.iter().map(boot_of);
+    finding.is(FindingName::DeviceLoad)
+        && of_host.filter(|boot| Some(boot) == own.as_ref()).count() > 1
+}
+
 /// What the checks of a single host say of each rank, at the load at which hosts are compared: its
 /// own caches, counters, CPUs. Each kind once, with the names of the hosts.
 fn of_hosts(group: &RankGroup, loads: &RankLoads<'_>, at: Option<&HostsAtLoad>) -> Vec<Finding> {
@@ -280,7 +290,9 @@ fn of_hosts(group: &RankGroup, loads: &RankLoads<'_>, at: Option<&HostsAtLoad>) 
     };
     let mut all: Vec<(Vec<String>, Finding)> = Vec::new();
     for (rank, record) in loads.parts(at.coordinates) {
-        for finding in summarise(&record).findings {
+        let mut findings = summarise(&record).findings;
+        findings.retain(|finding| !is_of_own_ranks(group, rank, finding));
+        for finding in findings {
             let host = group.label(rank);
             match all.iter_mut().find(|(_, known)| known.name == finding.name) {
                 Some((hosts, _)) if hosts.contains(&host) => {}
@@ -350,6 +362,26 @@ mod tests {
             ..RankGroup::default()
         };
         stalled(&[RankedPoint { at: 0, parts }], &[merged], &group).unwrap()
+    }
+
+    #[test]
+    fn several_ranks_of_a_host_are_no_other_load_of_its_device() {
+        let member = |(rank, boot): (u32, &str)| RankFacts {
+            rank,
+            boot_id: boot.into(),
+            ..RankFacts::default()
+        };
+        let members = [(0, "a"), (1, "b"), (2, "a")].map(member);
+        let group = RankGroup {
+            members: members.to_vec(),
+            ..RankGroup::default()
+        };
+        let is_left_out = |name: FindingName| {
+            let finding = Finding::warning(name, "", "");
+            [0, 1, 2].map(|rank| is_of_own_ranks(&group, rank, &finding))
+        };
+        assert_eq!(is_left_out(FindingName::DeviceLoad), [true, false, true]);
+        assert_eq!(is_left_out(FindingName::NotFromDevice), [false; 3]);
     }
 
     #[test]
