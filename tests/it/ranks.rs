@@ -269,6 +269,45 @@ fn hosts_that_share_nothing_add_up() {
     assert!((shares - 1.0).abs() < 1e-9, "{shares}");
 }
 
+/// Hosts that share a device of eight servers: at the depth at which all together fill it, one host
+/// alone cannot. So the ladder is measured at a greater depth too.
+#[test]
+fn a_calibration_has_a_ladder_at_the_depth_with_the_most_throughput() {
+    let shared = |_, active: u32| spec(&format!("{},2ms", 8 / active));
+    let run = cluster("ladder", 4, calibration(), &shared);
+    let found = ranks(&run).unwrap();
+    let (knee, fullest) = (rounds(&found), found.fullest_rounds.as_ref().unwrap());
+    assert!(
+        fullest.depth > knee.depth,
+        "{} {}",
+        fullest.depth,
+        knee.depth
+    );
+    let counts =
+        |rounds: &HostRounds| -> Vec<u32> { rounds.ladder.iter().map(|step| step.ranks).collect() };
+    assert_eq!(
+        (counts(knee), counts(fullest)),
+        (vec![1, 2, 4], vec![1, 2, 4])
+    );
+    let one = |rounds: &HostRounds| rounds.ladder[0].sum.value;
+    assert!(one(fullest) > 1.3 * one(knee));
+    assert_eq!(fullest.rounds, knee.rounds);
+    let text = text::render(&common::evaluated(&run).document(), Extent::Full);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = format!("fills the storage at depth {} on each", fullest.depth);
+    assert!(
+        text.contains(&said) || fullest.hosts_that_fill().is_none(),
+        "{text}"
+    );
+    assert!(
+        text.contains(&format!(
+            "More and more ranks, depth {} on each",
+            fullest.depth
+        )),
+        "{text}"
+    );
+}
+
 /// Hosts that share a device of four servers: whoever measures gets an equal part of it. One host
 /// keeps all four busy alone.
 #[test]

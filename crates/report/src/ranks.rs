@@ -34,7 +34,10 @@ pub(super) fn section(found: &RanksResult) -> Section {
     if let Some(rounds) = &found.rounds {
         blocks.extend(parts::beside([ladder_chart(rounds), alone_chart(rounds)]));
         blocks.push(Block::Table(ladder(rounds)));
-        blocks.extend(where_it_ends(rounds, found.hosts).map(Block::Text));
+        // At a lower depth fewer hosts may not fill what the storage can do.
+        blocks.extend(found.fullest_rounds.as_ref().map(ladder).map(Block::Table));
+        let fullest = found.fullest_rounds.as_ref().unwrap_or(rounds);
+        blocks.extend(where_it_ends(fullest, found.hosts).map(Block::Text));
         blocks.push(Block::Table(alone(rounds)));
         blocks.extend(scaling(rounds).map(Block::Text));
     }
@@ -264,9 +267,13 @@ fn where_it_ends(rounds: &HostRounds, hosts: usize) -> Option<String> {
     }
     Some(match (rounds.growth(), rounds.hosts_that_fill()) {
         (LadderGrowth::Level, Some(fill)) => format!(
-            "{steps}: the sum stops growing. The rate of {} ranks like the first fills the storage \
-             at this load, if the hosts were not busy themselves.",
-            parts::count(fill)
+            "{steps}: the sum stops growing. The rate of {} like the first fills the storage at {}, \
+             if the hosts were not busy themselves.",
+            match parts::count(fill) {
+                one if one == "1" => "1 rank".to_string(),
+                more => format!("{more} ranks"),
+            },
+            of_each(rounds)
         ),
         (LadderGrowth::Level, None) => format!("{steps}: the sum does not grow with the hosts."),
         (LadderGrowth::Grows, _) => format!(
@@ -344,10 +351,10 @@ fn honesty(found: &RanksResult) -> Vec<String> {
             "Every rank reads and writes a scratch file of its own, all in one directory."
         }
         (false, true) => "Every rank reads and writes all blocks, in an order of its own.",
-        (false, false) => {
-            "If the plan only reads, every rank draws from all blocks, in an order of its own; else \
-             from a part of its own."
+        (false, false) if found.own_parts => {
+            "Every rank reads and writes a part of the target of its own."
         }
+        (false, false) => "Every rank reads from all blocks, in an order of its own.",
     };
     let mut said: Vec<String> = databases(found).into_iter().collect();
     said.push(blocks.into());

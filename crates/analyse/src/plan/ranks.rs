@@ -88,6 +88,41 @@ pub fn next(size: u32, load: Option<LoadOfEach>, done: &[PointSummary]) -> Optio
     points.into_iter().find(|wanted| !is_done(wanted))
 }
 
+/// The next point after those rounds, of more and more ranks at a greater depth; `None` if they are
+/// complete, or if `load` has no greater depth than the rounds. Once begun, all have the load of the
+/// first.
+pub fn next_of_ladder(
+    size: u32,
+    load: Option<LoadOfEach>,
+    done: &[PointSummary],
+) -> Option<Coordinates> {
+    let depths = done.iter().filter_map(|point| match point.coordinates {
+        Coordinates::Hosts { depth, .. } => Some(depth),
+        _ => None,
+    });
+    let of_rounds = depths.clone().next()?;
+    let begun = depths.clone().find(|depth| *depth != of_rounds);
+    let depth = begun.or(load.map(|load| load.depth))?;
+    let ladder = steps(size).into_iter().filter(|active| match active {
+        ActiveRanks::Only(rank) => *rank == 0,
+        _ => true,
+    });
+    let ladder: Vec<ActiveRanks> = ladder.collect();
+    let mut points = (1..=ROUNDS).flat_map(|round| {
+        let at = move |active: &ActiveRanks| Coordinates::Hosts {
+            active: *active,
+            depth,
+            rate_per_s: 0,
+            round,
+        };
+        ladder.iter().map(at)
+    });
+    let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates == *wanted);
+    points
+        .find(|wanted| !is_done(wanted))
+        .filter(|_| depth > of_rounds)
+}
+
 /// Number of points of all rounds.
 pub fn points_expected(size: u32) -> usize {
     steps(size).len() * ROUNDS as usize

@@ -39,6 +39,8 @@ pub struct RanksResult {
     pub is_separate: bool,
     /// True if all ranks write to one region.
     pub same_blocks: bool,
+    /// True if each rank has a part of the target of its own, because the plan writes.
+    pub own_parts: bool,
     /// True if each rank has a scratch file of its own.
     pub own_files: bool,
     /// By rank: the databases that its sessions were on, without passwords; empty if no database was
@@ -50,6 +52,10 @@ pub struct RanksResult {
     pub at_load: Option<HostsAtLoad>,
     /// Some of the hosts, while the others wait.
     pub rounds: Option<HostRounds>,
+    /// More and more hosts at the depth with the highest throughput, if `rounds` are at a lower one:
+    /// there, fewer hosts may fill the storage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fullest_rounds: Option<HostRounds>,
     /// One host with a fixed rate beside the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<Neighbours>,
@@ -101,6 +107,7 @@ pub fn ranks(run: &Run) -> Option<RanksResult> {
     let at_load = loads
         .representative()
         .and_then(|load| at(group, &loads, load));
+    let mut rounds = HostRounds::all(group, &loads).into_iter();
     let mut found = RanksResult {
         ranks: group.size(),
         hosts: group.hosts(),
@@ -111,10 +118,12 @@ pub fn ranks(run: &Run) -> Option<RanksResult> {
             .collect(),
         is_separate: group.separate,
         same_blocks: group.same_blocks,
+        own_parts: has_own_parts(group),
         own_files: has_own_files(run),
         databases: databases(group),
         at_load,
-        rounds: HostRounds::of(group, &loads),
+        rounds: rounds.next(),
+        fullest_rounds: rounds.next(),
         neighbours: Neighbours::of(group, &loads),
         overlap: overlap(run, group),
         reach: reach(run),
@@ -174,6 +183,20 @@ fn databases(group: &RankGroup) -> Vec<String> {
 /// In a directory, each rank makes a scratch file, which has no name that others could open.
 fn has_own_files(run: &Run) -> bool {
     matches!(run.header.target, Target::Scratch { .. })
+}
+
+/// A part is an equal share of the target.
+fn has_own_parts(group: &RankGroup) -> bool {
+    let Some(first) = group.members.first() else {
+        return false;
+    };
+    let whole: u64 = first
+        .facts
+        .members
+        .iter()
+        .map(|member| member.bytes.0)
+        .sum();
+    group.size() > 1 && first.facts.usable.0 <= whole / 2
 }
 
 /// Blocks that several ranks or points touched are counted each time: so it is an upper bound.

@@ -75,17 +75,31 @@ pub struct HostRounds {
 }
 
 impl HostRounds {
-    /// From the points of a run; `None` if it has no such rounds.
-    pub(super) fn of(group: &RankGroup, loads: &RankLoads<'_>) -> Option<Self> {
-        let hosts = loads
-            .coordinates()
-            .filter(|one| matches!(one, Coordinates::Hosts { .. }));
-        let Coordinates::Hosts {
-            depth, rate_per_s, ..
-        } = hosts.clone().next()?
-        else {
-            return None;
-        };
+    /// From the points of a run, for each load that has such rounds, in order: the second is the ladder
+    /// at the depth with the highest throughput.
+    pub(super) fn all(group: &RankGroup, loads: &RankLoads<'_>) -> Vec<Self> {
+        let mut of_each: Vec<(u32, u64)> = Vec::new();
+        for coordinates in loads.coordinates() {
+            if let Coordinates::Hosts {
+                depth, rate_per_s, ..
+            } = coordinates
+                && !of_each.contains(&(depth, rate_per_s))
+            {
+                of_each.push((depth, rate_per_s));
+            }
+        }
+        let rounds = of_each
+            .into_iter()
+            .map(|of_each| Self::of(group, loads, of_each));
+        rounds.collect()
+    }
+
+    fn of(group: &RankGroup, loads: &RankLoads<'_>, (depth, rate_per_s): (u32, u64)) -> Self {
+        let own = (depth, rate_per_s);
+        let hosts = loads.coordinates().filter(|one| {
+            matches!(one, Coordinates::Hosts { depth, rate_per_s, .. }
+                if (*depth, *rate_per_s) == own)
+        });
         let rounds = hosts.clone().map(|one| match one {
             Coordinates::Hosts { round, .. } => round,
             _ => 0,
@@ -151,7 +165,7 @@ impl HostRounds {
         let sum = |of: fn(&AloneFigures) -> f64| found.alone.iter().map(of).sum::<f64>();
         let (alone, together) = (sum(|one| one.alone.value), sum(|one| one.together.value));
         found.scaling = (alone > 0.0 && rate_per_s == 0).then(|| together / alone);
-        Some(found)
+        found
     }
 
     /// Whether the sum still grew at the end of the ladder.

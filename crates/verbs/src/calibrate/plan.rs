@@ -122,6 +122,10 @@ impl Plan for CalibrateRequest {
             .or_else(|| done.next_extra_visit(false))
             .or_else(|| done.next_closing())
             .or_else(|| ranks::next(self.ranks, done.host_load(), done.points))
+            .or_else(|| {
+                let fullest = ranks::fullest(self.ranks, done.points);
+                ranks::next_of_ladder(self.ranks, fullest, done.points)
+            })
             .or_else(|| reread::next(self, done.points, usable))
             .or_else(|| done.next_write())?;
         let point = self.point(coordinates, usable, seed);
