@@ -105,6 +105,14 @@ impl GivenTargets<'_> {
             _ if self.keep => "--keep",
             _ => return Ok(()),
         };
+        if let Target::Paths { members, .. } = target
+            && let Some(missing) = members.iter().find(|path| !path.exists())
+        {
+            return Err(Error::usage(
+                format!("'{}' does not exist", missing.display()),
+                "give an existing directory, in which a scratch file is made",
+            ));
+        }
         Err(Error::usage(
             format!("{option} is for a scratch file, and '{target}' has none"),
             format!("give a directory: {}DIR", self.option),

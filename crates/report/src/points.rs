@@ -234,6 +234,10 @@ fn touched(points: &[PointSummary], name: &str) -> Option<String> {
         .flat_map(|point| &point.classes)
         .filter(|class| class.name == name);
     let widest = of_class.max_by_key(|class| class.coverage.distinct)?;
+    // The parts of several ranks have it, and their sum has none.
+    if widest.coverage.watched == 0 {
+        return None;
+    }
     let coverage = widest.coverage;
     let expected = coverage.expected.map_or_else(String::new, |expected| {
         format!(" ({} expected by chance)", parts::count(expected.round()))

@@ -207,8 +207,10 @@ fn demand(derived: &[Derived], group: &[usize]) -> (Demand, Vec<Finding>) {
     findings.extend(bursts(&whole));
     findings.extend(gaps(&group.iter().map(of).collect::<Vec<_>>()));
     let is_numbered = first.kind != ReportKind::Spool;
-    if let Some(sessions) = derived[group[0]].sessions.filter(|_| is_numbered) {
-        let last = group.iter().filter_map(|at| derived[*at].sessions).max();
+    let numbers = group.iter().filter_map(|at| derived[*at].sessions);
+    let (sessions, last) = (derived[group[0]].sessions, numbers.max());
+    // The number of a RAC's instance is that of all of its reports.
+    if let Some(sessions) = sessions.filter(|_| is_numbered && sessions != last) {
         findings.push(Finding::note(
             FindingName::ScaleUp,
             format!(

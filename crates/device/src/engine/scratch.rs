@@ -270,7 +270,7 @@ fn size(asked: Option<Bytes>, free: u64) -> Result<Bytes, (String, String)> {
             Err((
                 format!(
                     "a quarter of the free space, {}, is less than {}",
-                    Bytes(free),
+                    Bytes(free / 4),
                     Bytes(BYTES_MIN)
                 ),
                 "free some space, or give a directory on a larger filesystem".into(),
