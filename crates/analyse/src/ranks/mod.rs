@@ -196,7 +196,7 @@ fn has_own_parts(group: &RankGroup) -> bool {
         .iter()
         .map(|member| member.bytes.0)
         .sum();
-    group.size() > 1 && first.facts.usable.0 <= whole / 2
+    whole > 0 && group.size() > 1 && first.facts.usable.0 <= whole / 2
 }
 
 /// Blocks that several ranks or points touched are counted each time: so it is an upper bound.
