@@ -81,7 +81,7 @@ pub(in crate::cli) fn follow(
     own.begin(header.clone())?;
     let mut again =
         |listen: &mut Listen| again(&mut job, (&header, &args.outcome.ranks), &stop, listen);
-    let reopened = FollowedBenches::Reopened(Some(bench), &mut again);
+    let reopened = FollowedBenches::Reopened(Some(Box::new(bench)), &mut again);
     run::ranks::follow(reopened, ranks, &stop, &mut |record| own.keep(record))
 }
 

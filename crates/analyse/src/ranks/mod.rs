@@ -27,6 +27,10 @@ use rigel_model::{Coordinates, Finding, Target};
 use serde::Serialize;
 
 /// The results of a run with several ranks, beside those of its sums.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says something else of the run"
+)]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RanksResult {
     /// Number of ranks.

@@ -571,7 +571,7 @@ pub enum FollowedBenches<'a> {
     /// The bench of each point.
     Fixed(&'a dyn Fn(&Point) -> &'a Bench),
     /// One bench for all points, which is prepared again when rank 0 says so.
-    Reopened(Option<Bench>, &'a mut Reopen<'a>),
+    Reopened(Option<Box<Bench>>, &'a mut Reopen<'a>),
 }
 
 impl FollowedBenches<'_> {
@@ -579,7 +579,7 @@ impl FollowedBenches<'_> {
         match self {
             Self::Fixed(bench_of) => Ok(bench_of(point)),
             Self::Reopened(bench, _) => bench
-                .as_ref()
+                .as_deref()
                 .ok_or_else(|| Error::failed("rank 0 sent a point, and no target is ready", "")),
         }
     }
@@ -590,7 +590,7 @@ impl FollowedBenches<'_> {
             Self::Reopened(bench, again) => {
                 *bench = None;
                 // Rank 0 has the error as well, and tries again in the next round.
-                *bench = reopen(ranks, *again, &mut |_| ())?.ok();
+                *bench = reopen(ranks, *again, &mut |_| ())?.ok().map(Box::new);
                 Ok(())
             }
         }
