@@ -3,6 +3,7 @@
 //! Input: addresses. Output: connections with the settings of every session, the version of the
 //! server, and errors with a hint. The names of tables, columns and the index are here too.
 
+use super::connection::MysqlConnection;
 use crate::access::{self, Access, Address, Tls};
 use crate::tables;
 use mysql::consts::CapabilityFlags;
@@ -63,13 +64,16 @@ pub(super) fn column_chars(page: u32) -> usize {
 ///
 /// # Errors
 /// No server answers there, or it does not let this user in.
-pub(super) fn connect(access: &Access, address: &Address) -> Result<Conn, Error> {
+pub(super) fn connect(access: &Access, address: &Address) -> Result<MysqlConnection, Error> {
     try_connect(access, address, Some(&address.database))
         .map_err(|error| not_connected(access, address, &error))
 }
 
 /// Connects to `address` without a database, which may not exist yet.
-pub(crate) fn connect_outside(access: &Access, address: &Address) -> Result<Conn, Error> {
+pub(crate) fn connect_outside(
+    access: &Access,
+    address: &Address,
+) -> Result<MysqlConnection, Error> {
     try_connect(access, address, None).map_err(|error| not_connected(access, address, &error))
 }
 
@@ -80,17 +84,15 @@ pub(super) fn try_connect(
     access: &Access,
     address: &Address,
     database: Option<&str>,
-) -> Result<Conn, mysql::Error> {
+) -> Result<MysqlConnection, mysql::Error> {
     let what = format!("connecting to '{address}'");
     let (access, address) = (access.clone(), address.clone());
     let database = database.map(String::from);
     let log_in = move || log_in(&access, &address, database.as_deref());
     let limit = Nanos::from_secs(PATIENCE.as_secs());
-    bounded::call(&what, limit, log_in).map_err(|unanswered| {
-        let waited = unanswered.waited.as_secs_f64();
-        let why = format!("the server did not answer for {waited:.0} s");
-        io::Error::new(io::ErrorKind::TimedOut, why)
-    })?
+    let logged_in = bounded::call(&what, limit, log_in);
+    let connection = logged_in.map_err(|unanswered| silent(unanswered.waited))??;
+    Ok(MysqlConnection::new(connection)?)
 }
 
 fn log_in(
@@ -218,6 +220,19 @@ pub(super) fn code(error: &mysql::Error) -> Option<u16> {
     }
 }
 
+/// The error of a connection whose server did not answer for this time.
+pub(super) fn silent(waited: Nanos) -> io::Error {
+    let why = format!(
+        "the server did not answer for {:.0} s",
+        waited.as_secs_f64()
+    );
+    io::Error::new(io::ErrorKind::TimedOut, why)
+}
+
+fn is_silent(error: &mysql::Error) -> bool {
+    matches!(error, mysql::Error::IoError(error) if error.kind() == io::ErrorKind::TimedOut)
+}
+
 /// The message of the server or the connection on one line.
 pub(super) fn in_words(error: &mysql::Error) -> String {
     match error {
@@ -243,6 +258,7 @@ pub(super) fn failed(address: &Address, what: &str, error: &mysql::Error) -> Err
             "raise max_statement_time (MariaDB) or max_execution_time (MySQL) for this user"
         }
         Some(1290) => "the server is read-only: give one that accepts writes",
+        None if is_silent(error) => "the server, or storage below it, hangs: see its log",
         None => "the server closed the connection: see its log",
         Some(_) => "see the server's log",
     };
@@ -291,7 +307,10 @@ impl MysqlVersion {
 }
 
 /// Product and version of the server.
-pub(super) fn version(connection: &mut Conn, address: &Address) -> Result<MysqlVersion, Error> {
+pub(super) fn version(
+    connection: &mut MysqlConnection,
+    address: &Address,
+) -> Result<MysqlVersion, Error> {
     let text: Option<String> = connection
         .query_first("SELECT VERSION()")
         .map_err(|error| failed(address, "report its version", &error))?;

@@ -9,12 +9,12 @@ use super::client::{
     COLUMNS, INDEX, MysqlVersion, blocks_table, column_chars, connect, failed, in_words,
     scan_table, version,
 };
+use super::connection::MysqlConnection;
 use super::load;
 use super::watch::MysqlMonitor;
 use crate::access::{Access, Address};
 use crate::tables::DistinctServers;
-use mysql::prelude::Queryable;
-use mysql::{Conn, Row, Statement, Value};
+use mysql::{Row, Statement, Value};
 use rigel_device::clock::Clock;
 use rigel_device::engine::blocking::Blocking;
 use rigel_device::engine::{Engine, ServerMonitor, Session};
@@ -187,7 +187,7 @@ struct MysqlStatements {
 
 /// One session.
 struct MysqlSession<'a> {
-    client: Conn,
+    client: MysqlConnection,
     engine: &'a Mysql,
     number: usize,
     tables: Vec<MysqlStatements>,
@@ -196,7 +196,7 @@ struct MysqlSession<'a> {
 }
 
 impl<'a> MysqlSession<'a> {
-    fn new(client: Conn, engine: &'a Mysql, number: usize) -> Self {
+    fn new(client: MysqlConnection, engine: &'a Mysql, number: usize) -> Self {
         let Tables { schemas, block, .. } = engine.work.tables;
         let tables = vec![MysqlStatements::default(); schemas as usize];
         Self {
@@ -384,7 +384,7 @@ const TOLD: [&str; 22] = [
 
 /// Facts about the server, including its plan for the read.
 fn describe(
-    connection: &mut Conn,
+    connection: &mut MysqlConnection,
     address: &Address,
     version: &MysqlVersion,
     work: &SqlWork,

@@ -10,12 +10,11 @@ use super::client::{
     COLUMNS, INDEX, NO_SUCH_DATABASE, NO_SUCH_TABLE, blocks_table, code, column_chars, connect,
     connect_outside, failed, scan_table, try_connect, version,
 };
+use super::connection::MysqlConnection;
 use super::trust::refuse_foreign;
 use crate::access::{Access, Address};
 use crate::chunks::{self, Chunk, Loading, MAKER, ORDER};
 use crate::loading::{LoadEvent, LoadListen, LoadRequest, LoadResult};
-use mysql::prelude::Queryable;
-use mysql::{Conn, TxOpts};
 use rigel_model::workload::Permutation;
 use rigel_model::workload::rng::Rng;
 use rigel_model::{Error, Tables, shell_word};
@@ -54,7 +53,7 @@ pub(crate) fn find(access: &Access, address: &Address) -> Result<Option<Tables>,
 }
 
 /// A connection to the database; `None` if the database does not exist.
-fn connect_if_there(access: &Access, address: &Address) -> Result<Option<Conn>, Error> {
+fn connect_if_there(access: &Access, address: &Address) -> Result<Option<MysqlConnection>, Error> {
     match try_connect(access, address, Some(&address.database)) {
         Ok(connection) => Ok(Some(connection)),
         Err(error) if code(&error) == Some(NO_SUCH_DATABASE) => Ok(None),
@@ -65,7 +64,10 @@ fn connect_if_there(access: &Access, address: &Address) -> Result<Option<Conn>, 
 /// Contents of the manifest: the tables, and whether they are completely loaded. `None` without a
 /// manifest, or if it is still empty. Refuses objects in the place of our tables that could run
 /// code: so nothing else here reads or writes them before this.
-fn manifest(connection: &mut Conn, address: &Address) -> Result<Option<(Tables, bool)>, Error> {
+fn manifest(
+    connection: &mut MysqlConnection,
+    address: &Address,
+) -> Result<Option<(Tables, bool)>, Error> {
     refuse_foreign(connection, address)?;
     let comment: Option<String> = connection
         .exec_first(
@@ -148,7 +150,7 @@ pub(crate) fn load(
         },
     )?;
     listen(LoadEvent::Indexing);
-    let finish = |connection: &mut Conn, table| finish_table(connection, address, table);
+    let finish = |connection: &mut MysqlConnection, table| finish_table(connection, address, table);
     chunks::each_table(tables, request.degree, || connect(access, address), finish)?;
     listen(LoadEvent::Verifying);
     let (blocks, correlation) = verify(&mut connection, address, tables)?;
@@ -175,7 +177,7 @@ fn make_database(access: &Access, address: &Address) -> Result<(), Error> {
 }
 
 /// Page size of the server in bytes.
-fn page(connection: &mut Conn, address: &Address) -> Result<u32, Error> {
+fn page(connection: &mut MysqlConnection, address: &Address) -> Result<u32, Error> {
     let page: Option<u32> = connection
         .query_first("SELECT @@innodb_page_size")
         .map_err(|error| failed(address, "report its page size", &error))?;
@@ -193,7 +195,7 @@ fn page(connection: &mut Conn, address: &Address) -> Result<u32, Error> {
 /// statements cannot be rolled back together. So the manifest comes first, and everything made
 /// after it is known to be ours.
 fn make(
-    connection: &mut Conn,
+    connection: &mut MysqlConnection,
     address: &Address,
     tables: Tables,
     tablespace: Option<&str>,
@@ -259,7 +261,7 @@ fn make(
 
 /// The first existing table with a name that we are going to use.
 fn first_of_ours(
-    connection: &mut Conn,
+    connection: &mut MysqlConnection,
     address: &Address,
     tables: Tables,
 ) -> Result<Option<String>, Error> {
@@ -278,7 +280,7 @@ fn names(tables: Tables) -> Vec<String> {
 }
 
 fn missing_chunks(
-    connection: &mut Conn,
+    connection: &mut MysqlConnection,
     address: &Address,
     tables: Tables,
 ) -> Result<Vec<Chunk>, Error> {
@@ -295,7 +297,7 @@ fn missing_chunks(
 }
 
 /// A connection for loading, and the size of its statements in bytes.
-fn connect_to_load(access: &Access, address: &Address) -> Result<(Conn, usize), Error> {
+fn connect_to_load(access: &Access, address: &Address) -> Result<(MysqlConnection, usize), Error> {
     let mut connection = connect(access, address)?;
     let packet: Option<usize> = connection
         .query_first("SELECT @@max_allowed_packet")
@@ -308,9 +310,10 @@ fn connect_to_load(access: &Access, address: &Address) -> Result<(Conn, usize), 
     ))
 }
 
-/// Loads one chunk and records it, in one transaction, with statements of about `bytes` bytes.
+/// Loads one chunk and records it, in one transaction, with statements of about `bytes` bytes. After
+/// an error the connection cannot be used any more.
 fn insert(
-    connection: &mut Conn,
+    connection: &mut MysqlConnection,
     chunk: &Chunk,
     chars: usize,
     bytes: usize,
@@ -321,7 +324,7 @@ fn insert(
         end,
         of,
     } = chunk;
-    let mut transaction = connection.start_transaction(TxOpts::default())?;
+    connection.query_drop("START TRANSACTION")?;
     let order = Permutation::new(*of, ORDER);
     let begin = format!("INSERT INTO {table} VALUES ");
     let mut text = begin.clone();
@@ -329,15 +332,15 @@ fn insert(
         pair(place, order.of(place), chars, &mut text);
         if text.len() >= bytes || place + 1 == *end {
             text.pop();
-            transaction.query_drop(&text)?;
+            connection.query_drop(&text)?;
             text.truncate(begin.len());
         }
     }
-    transaction.exec_drop(
+    connection.exec_drop(
         format!("INSERT INTO {CHUNKS} VALUES (?, ?)"),
         (table, first),
     )?;
-    transaction.commit()
+    connection.query_drop("COMMIT")
 }
 
 /// The row with key `id`, and before it a short row, which keeps it off the page of the previous
@@ -368,7 +371,11 @@ fn pair(place: u64, id: u64, chars: usize, text: &mut String) {
 /// Finishes one table: creates the index, collects planner statistics, and writes its pages to
 /// storage so that no run has to. The index is created after the rows because it is then sorted and
 /// written once.
-fn finish_table(connection: &mut Conn, address: &Address, table: usize) -> Result<(), Error> {
+fn finish_table(
+    connection: &mut MysqlConnection,
+    address: &Address,
+    table: usize,
+) -> Result<(), Error> {
     let asked = |error: &mysql::Error| failed(address, "finish a table", error);
     let (blocks, scan) = (blocks_table(table), scan_table(table));
     let is_there: Option<u64> = connection
@@ -392,7 +399,11 @@ fn finish_table(connection: &mut Conn, address: &Address, table: usize) -> Resul
 }
 
 /// Pages of all tables, and the worst correlation of key and position.
-fn verify(connection: &mut Conn, address: &Address, tables: Tables) -> Result<(u64, f64), Error> {
+fn verify(
+    connection: &mut MysqlConnection,
+    address: &Address,
+    tables: Tables,
+) -> Result<(u64, f64), Error> {
     let (mut blocks, mut worst) = (0, 0.0f64);
     let schemas = 0..tables.schemas as usize;
     let wanted = schemas
@@ -436,7 +447,7 @@ fn verify(connection: &mut Conn, address: &Address, tables: Tables) -> Result<(u
 /// read that count, the size of the table is used, which includes index pages above the rows and
 /// reserved pages.
 fn pages(
-    connection: &mut Conn,
+    connection: &mut MysqlConnection,
     address: &Address,
     name: &str,
     rows: u64,
@@ -471,7 +482,11 @@ fn pages(
 }
 
 /// Correlation of key and position among the first keys, from the index alone.
-fn correlation(connection: &mut Conn, address: &Address, name: &str) -> Result<f64, Error> {
+fn correlation(
+    connection: &mut MysqlConnection,
+    address: &Address,
+    name: &str,
+) -> Result<f64, Error> {
     let text = format!(
         "SELECT (AVG(1e0 * id * place) - AVG(1e0 * id) * AVG(1e0 * place)) / (STDDEV_POP(1e0 * \
          id) * STDDEV_POP(1e0 * place)) FROM {name} FORCE INDEX ({INDEX}) WHERE id < \

@@ -3,6 +3,7 @@
 //! Input: addresses and a request. Output: tables, or an engine on them.
 
 mod client;
+mod connection;
 mod engine;
 mod load;
 mod status;

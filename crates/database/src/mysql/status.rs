@@ -1,16 +1,15 @@
 //! The counters of a whole `MariaDB` or `MySQL` server, and what its sessions wait for.
 
 use super::client::{connect, failed, in_words, version};
+use super::connection::MysqlConnection;
 use crate::access::{Access, Address};
 use crate::pairs::numbers;
-use mysql::Conn;
-use mysql::prelude::Queryable;
 use rigel_model::Error;
 use std::collections::BTreeMap;
 
 /// A connection for statistics.
 pub(crate) struct MysqlStatus {
-    client: Conn,
+    client: MysqlConnection,
 }
 
 /// Names differ between versions: those that a server does not have are absent.

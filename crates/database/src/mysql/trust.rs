@@ -5,10 +5,9 @@
 //! so, and a trigger runs with each write. So this comes before the first statement on our tables.
 
 use super::client::failed;
+use super::connection::MysqlConnection;
 use crate::access::Address;
 use crate::tables::{SCHEMA, is_name_of_ours};
-use mysql::Conn;
-use mysql::prelude::Queryable;
 use rigel_model::Error;
 
 /// Names and types. Asked for more, the server would open the views.
@@ -27,7 +26,10 @@ const TRIGGERS: &str = "SELECT EVENT_OBJECT_TABLE, TRIGGER_NAME, NULL FROM \
 ///
 /// # Errors
 /// There is one, or the server does not answer.
-pub(super) fn refuse_foreign(connection: &mut Conn, address: &Address) -> Result<(), Error> {
+pub(super) fn refuse_foreign(
+    connection: &mut MysqlConnection,
+    address: &Address,
+) -> Result<(), Error> {
     let mut rows = |text: &str| -> Result<Vec<(String, String, Option<String>)>, Error> {
         let rows: Vec<(String, String, Option<String>)> = connection
             .query(text)

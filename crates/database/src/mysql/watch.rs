@@ -5,9 +5,8 @@
 //! server: neither product counts per table. The server's settings are never changed to see more.
 
 use super::client::failed;
+use super::connection::MysqlConnection;
 use crate::access::Address;
-use mysql::Conn;
-use mysql::prelude::Queryable;
 use rigel_device::clock::Clock;
 use rigel_device::rights;
 use rigel_model::{Error, Nanos, ServerSample, files};
@@ -27,7 +26,7 @@ pub(super) struct MysqlMonitor {
 }
 
 struct MysqlProbe {
-    client: Conn,
+    client: MysqlConnection,
     /// True if the server instruments the waits of its threads.
     sees_waits: bool,
     /// True if the server times its reads of data files.
@@ -37,11 +36,11 @@ struct MysqlProbe {
 }
 
 impl MysqlMonitor {
-    pub(super) fn new(mut client: Conn, address: &Address) -> Result<Self, Error> {
+    pub(super) fn new(mut client: MysqlConnection, address: &Address) -> Result<Self, Error> {
         // Some users lack the privilege, and some servers lack the feature.
         let mut is_so = |text: &str| {
             client
-                .query_first::<u64, _>(text)
+                .query_first::<u64>(text)
                 .ok()
                 .flatten()
                 .is_some_and(|count| count > 0)
@@ -244,7 +243,7 @@ fn waiting(event: &str) -> Option<&str> {
 }
 
 /// The server's process, if it runs on this machine.
-fn process(client: &mut Conn, address: &Address) -> Option<u32> {
+fn process(client: &mut MysqlConnection, address: &Address) -> Option<u32> {
     let pid = if address.is_socket() {
         listener(Path::new(&address.host))
     } else if ["localhost", "127.0.0.1", "::1"].contains(&address.host.as_str()) {

@@ -3,6 +3,7 @@
 
 use super::find::Programs;
 use super::terms::{ServerTerms, percent};
+use rigel_device::bounded;
 use std::path::Path;
 
 /// The name of the server's socket.
@@ -100,7 +101,8 @@ pub(super) fn url(folder: &Path) -> String {
 pub(super) fn is_ready(folder: &Path) -> bool {
     folder.join(SOCKET).exists()
         && mysql::Opts::from_url(&url(folder)).is_ok_and(|options| {
-            mysql::Conn::new(options).is_ok_and(|mut session| session.ping().is_ok())
+            let ping = || mysql::Conn::new(options).is_ok_and(|mut session| session.ping().is_ok());
+            bounded::call("connecting to the private server", bounded::ANSWER, ping) == Ok(true)
         })
 }
 
