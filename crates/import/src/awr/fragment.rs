@@ -3,7 +3,8 @@
 //! A text is one if a line begins with the heading of a section of latencies and a ruler follows.
 //! There is no window, so that only latencies and what is printed per second can be read.
 
-use super::grid::plain;
+use super::grid::{Grid, plain};
+use super::number::bucket_head;
 use crate::ruler::Ruler;
 
 /// Beginnings of the headings, in lower case.
@@ -26,6 +27,31 @@ pub(super) fn is_known(heading: &str) -> bool {
     // `Top` also begins sentences.
     let is_other = heading.starts_with("top ") && !heading.contains("event");
     HEADINGS.iter().any(|known| heading.starts_with(known)) && !is_other
+}
+
+/// The heading of a table that was pasted without one, by the heads of its columns; `None` for another
+/// table.
+pub(super) fn heading_of(grid: &Grid) -> Option<&'static str> {
+    let has = |names: &[&str]| grid.column(names).is_some();
+    let is_histogram = grid
+        .header
+        .iter()
+        .filter_map(|head| bucket_head(head))
+        .count()
+        > 1;
+    if has(&["event"]) && is_histogram {
+        Some("Wait Event Histogram")
+    } else if has(&["event"]) && has(&["waits"]) {
+        Some(if has(&["%bgtime"]) {
+            "Background Wait Events"
+        } else if has(&["waits/txn"]) {
+            "Foreground Wait Events"
+        } else {
+            "Top Foreground Events"
+        })
+    } else {
+        (has(&["persecond"]) && has(&["pertransaction"])).then_some("Load Profile")
+    }
 }
 
 /// True if `line` is a heading, and a ruler of several columns is among `below`.

@@ -32,11 +32,14 @@ struct Contents {
     line: String,
     /// The last such line that is a title, if no heading and no table followed.
     title: String,
+    /// True if tables without a wanted heading are taken too.
+    takes_untitled: bool,
 }
 
 #[derive(Debug, Default)]
 struct OpenTable {
     heading: String,
+    is_wanted: bool,
     /// Rows, each with its cells and whether one of them is a head.
     rows: Vec<(Vec<String>, bool)>,
     cell: Option<String>,
@@ -44,17 +47,64 @@ struct OpenTable {
 
 /// The tables whose heading `wanted` accepts, in order.
 pub(super) fn tables(text: &str, wanted: &dyn Fn(&str) -> bool) -> Vec<Grid> {
-    titled_tables(text, wanted, &|_| false)
+    read(Contents::default(), text, wanted, &|_| false)
 }
 
-/// As [`tables`]; a line of text that `is_title` accepts is the heading of the next table. The tables
-/// below `Report Summary` have such lines: `<p />Load Profile<p />`.
-pub(super) fn titled_tables(
+/// As [`tables`], of a part that was pasted. A line of text that `is_title` accepts is the heading of
+/// the next table. The tables below `Report Summary` have such lines: `<p />Load Profile<p />`. A table
+/// without any gets the heading that `heading_of` knows by its heads, which may be in a row as any
+/// other.
+pub(super) fn pasted_tables(
+    text: &str,
+    wanted: &dyn Fn(&str) -> bool,
+    is_title: &dyn Fn(&str) -> bool,
+    heading_of: &dyn Fn(&Grid) -> Option<&'static str>,
+) -> Vec<Grid> {
+    let contents = Contents {
+        takes_untitled: true,
+        ..Contents::default()
+    };
+    let grids = read(contents, text, wanted, is_title).into_iter();
+    let named = |mut grid: Grid| {
+        if grid.heading.is_empty() {
+            if grid.header.is_empty() && !grid.rows.is_empty() {
+                grid.header = grid.rows.remove(0);
+            }
+            grid.heading = heading_of(&grid)?.into();
+        }
+        Some(grid)
+    };
+    grids.filter_map(named).collect()
+}
+
+/// The text of all `<pre>`, as a browser shows it.
+pub(super) fn preformatted(text: &str) -> String {
+    let (mut depth, mut inside) = (0_usize, String::new());
+    let callback = |event: CallbackEvent<'_>, _: Span<()>| -> Option<()> {
+        match event {
+            CallbackEvent::OpenStartTag { name: b"pre" } => depth += 1,
+            CallbackEvent::EndTag { name: b"pre" } => {
+                depth = depth.saturating_sub(1);
+                inside.push('\n');
+            }
+            CallbackEvent::String { value } if depth > 0 => {
+                inside.push_str(&String::from_utf8_lossy(value));
+            }
+            _ => {}
+        }
+        None
+    };
+    let emitter = CallbackEmitter::new(callback);
+    Tokenizer::new_with_emitter(text, emitter).for_each(drop);
+    inside
+}
+
+fn read(
+    mut contents: Contents,
     text: &str,
     wanted: &dyn Fn(&str) -> bool,
     is_title: &dyn Fn(&str) -> bool,
 ) -> Vec<Grid> {
-    let mut contents = Contents::default();
     let callback = |event: CallbackEvent<'_>, _: Span<()>| -> Option<()> {
         match event {
             CallbackEvent::OpenStartTag { name } => {
@@ -91,14 +141,16 @@ impl Contents {
                 self.close_heading();
                 let title = std::mem::take(&mut self.title);
                 if self.open.len() < DEPTH_MAX {
+                    let heading = if !title.is_empty() {
+                        title
+                    } else if wanted(&self.heading) {
+                        self.heading.clone()
+                    } else {
+                        String::new()
+                    };
                     self.open.push(OpenTable {
-                        heading: if !title.is_empty() {
-                            title
-                        } else if wanted(&self.heading) {
-                            self.heading.clone()
-                        } else {
-                            String::new()
-                        },
+                        is_wanted: self.takes_untitled || !heading.is_empty(),
+                        heading,
                         ..OpenTable::default()
                     });
                 }
@@ -110,7 +162,7 @@ impl Contents {
                 }
             }
             b"td" | b"th" => {
-                if let Some(table) = self.open.last_mut().filter(|table| table.is_wanted()) {
+                if let Some(table) = self.open.last_mut().filter(|table| table.is_wanted) {
                     table.close_cell();
                     if table.rows.is_empty() {
                         table.rows.push((Vec::new(), false));
@@ -172,17 +224,13 @@ impl Contents {
             return;
         };
         table.close_cell();
-        if table.is_wanted() {
+        if table.is_wanted {
             self.grids.push(table.grid());
         }
     }
 }
 
 impl OpenTable {
-    fn is_wanted(&self) -> bool {
-        !self.heading.is_empty()
-    }
-
     fn close_cell(&mut self) {
         let Some(text) = self.cell.take() else { return };
         // A torn closing tag is text, and so is a lone carriage return that was made visible.
@@ -226,7 +274,7 @@ impl OpenTable {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Vec<Grid> {
+    fn all(text: &str) -> Vec<Grid> {
         tables(text, &|_| true)
     }
 
@@ -237,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_table_has_its_heading_its_header_and_its_rows() {
-        let grid = &read(ORDERLY)[0];
+        let grid = &all(ORDERLY)[0];
         assert_eq!(grid.heading, "Time Model");
         assert_eq!(grid.header, ["Name", "Time (s)"]);
         assert_eq!(grid.rows, [vec!["DB CPU", "1,234.5"], vec!["DB time", ""]]);
@@ -256,7 +304,7 @@ mod tests {
             ORDERLY.replace("</h3>", "</h3><script>if (a < b) { '<table>' }</script>"),
             format!("SQL> Specify the Report Name\n{ORDERLY}\nSQL> spool off"),
         ] {
-            assert_eq!(read(&disfigured), read(ORDERLY), "{disfigured}");
+            assert_eq!(all(&disfigured), all(ORDERLY), "{disfigured}");
         }
     }
 
@@ -264,7 +312,7 @@ mod tests {
     fn a_line_above_a_table_may_be_its_title() {
         let headings = |text: &str| {
             let is_title = |line: &str| line.starts_with("Load");
-            let grids = titled_tables(text, &|heading| heading == "Summary", &is_title);
+            let grids = pasted_tables(text, &|heading| heading == "Summary", &is_title, &|_| None);
             let headings = grids.iter().map(|grid| grid.heading.clone());
             headings.collect::<Vec<_>>()
         };
@@ -296,6 +344,6 @@ mod tests {
     #[test]
     fn only_wanted_tables_are_kept() {
         assert!(tables(ORDERLY, &|heading| heading != "Time Model").is_empty());
-        assert!(read("<table><tr><td>no heading").is_empty());
+        assert!(all("<table><tr><td>no heading").is_empty());
     }
 }

@@ -19,7 +19,7 @@ mod text;
 
 use super::ruler::{expanded_text, unclear};
 use super::source::{Source, beginning, file_name};
-use crate::limits::REPORT_MAX;
+use crate::limits::{REPORT_LINES_MAX, REPORT_MAX, refuse_oversized};
 use grid::Grid;
 use kinds::{Told, WORDS};
 use rigel_model::Error;
@@ -89,6 +89,14 @@ fn told(text: &str) -> Option<Told> {
 /// None of them has figures: each is of a kind without the wanted ones, a page copied out of a
 /// browser, or none of these. The error is the first one's.
 pub(super) fn read(source: Source) -> Result<Vec<Imported>, Error> {
+    let inside = preformatted(source.text);
+    let source = Source {
+        text: inside.as_deref().unwrap_or(source.text),
+        ..source
+    };
+    if inside.is_some() {
+        refuse_oversized(source, REPORT_LINES_MAX, false)?;
+    }
     let parts = parts::parts(source.text);
     let count = parts.len();
     if count > PARTS_MAX {
@@ -159,12 +167,40 @@ fn read_one(source: Source, kind: Option<Told>) -> Result<Imported, Error> {
 
 /// True if the text has sections of a report, whatever is around them.
 pub(super) fn is_fragment(text: &str) -> bool {
-    if is_html(text) {
-        return html::titled_tables(text, &facts::is_wanted, &fragment::is_known)
-            .iter()
-            .any(|grid| !grid.rows.is_empty() && fragment::is_known(&grid.heading));
+    let is_html = is_html(text);
+    // Nothing was refused yet for its length.
+    let source = Source { name: "", text };
+    refuse_oversized(source, REPORT_LINES_MAX, is_html).is_ok()
+        && (is_html && has_pasted_table(text)
+            || preformatted(text).is_some()
+            || fragment::is_like(text))
+}
+
+/// The tables of a page or of a part of one.
+fn pasted_tables(text: &str) -> Vec<Grid> {
+    html::pasted_tables(
+        text,
+        &facts::is_wanted,
+        &fragment::is_known,
+        &fragment::heading_of,
+    )
+}
+
+fn has_pasted_table(text: &str) -> bool {
+    pasted_tables(text)
+        .iter()
+        .any(|grid| !grid.rows.is_empty() && fragment::is_known(&grid.heading))
+}
+
+/// The report as text, or its sections, that a page has in `<pre>`; `None` if it has none there, or has
+/// tables.
+fn preformatted(text: &str) -> Option<String> {
+    let start = beginning(text, BEGINNING_BYTES).to_ascii_lowercase();
+    if !start.contains("<pre") || has_pasted_table(text) {
+        return None;
     }
-    fragment::is_like(text)
+    let inside = html::preformatted(text);
+    (told(&inside).is_some() || fragment::is_like(&inside)).then_some(inside)
 }
 
 /// Reads sections of a report without its first page.
@@ -175,7 +211,7 @@ fn sections(source: Source) -> Result<Imported, Error> {
         ..DatabaseReport::default()
     };
     let grids = if is_html(source.text) {
-        html::titled_tables(source.text, &facts::is_wanted, &fragment::is_known)
+        pasted_tables(source.text)
     } else {
         let text = fragment::as_sections(source.text);
         text::tables(&text, &facts::is_wanted).grids
@@ -822,13 +858,60 @@ db file sequential read                        920,000       2,040      2   51.1
         let expected = whole.histograms.iter().filter(is_main);
         assert!(report.histograms.iter().eq(expected), "{report:?}");
         assert!(report.notes[0].contains("part of a report: Wait Event Histogram"));
+        // Nothing above the table: its heads tell which it is, also where they are ordinary cells.
+        let table = |section: &str| section[section.find("<table").unwrap()..].to_string();
+        let profile = table(profile);
+        for text in [
+            &profile,
+            &profile.replace("th", "td"),
+            &format!("<h1>Slow</h1>{profile}"),
+        ] {
+            assert_eq!(part(text).load_profile, whole.load_profile, "{text}");
+        }
+        assert!(
+            part(&table(top))
+                .waits
+                .iter()
+                .eq(whole.waits.iter().filter(is_top))
+        );
+        let report = part(&table(histogram));
+        let expected = whole.histograms.iter().filter(is_main);
+        assert!(report.histograms.iter().eq(expected), "{report:?}");
         // Other pages have tables too.
         for other in [
+            "<table><tr><th>Event</th><th>Date</th></tr><tr><td>1</td><td>2</td></tr></table>",
             "<h3>Top of the world</h3><table><tr><td>1</td></tr></table>",
             "<p>Load Profile<table></table>",
         ] {
             assert!(!is_fragment(other), "{other}");
         }
+    }
+
+    #[test]
+    fn a_report_as_text_in_a_page_is_read_as_text() {
+        let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
+        let in_page = |text: &str| {
+            format!(
+                "<html><body><p>Our report:</p>\n<PRE>{}</PRE></html>",
+                escaped(text)
+            )
+        };
+        let of = |report: &DatabaseReport| (report.waits.clone(), report.histograms.clone());
+        let mut whole = one(TEXT);
+        whole.notes.clear();
+        let mut read = one(&in_page(TEXT));
+        read.notes.clear();
+        assert_eq!(read, whole);
+        let histogram = section(TEXT, "Wait Event Histogram ", "Wait Event Histogram Detail");
+        for text in [TOP_10, BACKGROUND, histogram] {
+            let expected = part(text);
+            for page in [in_page(text), format!("<pre>{}</pre>", escaped(text))] {
+                let report = part(&page);
+                assert_eq!(of(&report), of(&expected), "{page}");
+                assert_eq!(report.kind, ReportKind::Fragment);
+            }
+        }
+        assert!(!is_fragment("<pre>Load Profile</pre>"));
     }
 
     /// Whether each histogram is a detail, and the bounds and shares of its buckets.
