@@ -54,7 +54,7 @@ fn kilobytes_of_another_tools_file_do_not_become_gigabytes() {
         "1 2\n".repeat(1000)
     );
     let within = format!("{AWR}{}{}", ruler(256), "x\n".repeat(400_000));
-    let inputs: [(&str, Vec<u8>, &str); 6] = [
+    let inputs: [(&str, Vec<u8>, &str); 8] = [
         (
             "columns.txt",
             format!("{AWR}{}{}", ruler(200_000), "x\n".repeat(3000)).into(),
@@ -75,6 +75,17 @@ fn kilobytes_of_another_tools_file_do_not_become_gigabytes() {
             "escapes.gz",
             packed(AWR, 0x1b, 255 << 20),
             "more than 32 MiB when uncompressed",
+        ),
+        // Of no known format, which is looked for in all of it.
+        (
+            "lines.txt",
+            [&b"x"[..], &vec![b'\n'; 100 << 20]].concat(),
+            "has no known format",
+        ),
+        (
+            "tables.html",
+            format!("<table>{}", "<td>x".repeat(20 << 20)).into(),
+            "has no known format",
         ),
         // At the limits it is read, as far as there is anything in it.
         ("within.txt", within.into(), "within.txt"),
@@ -143,6 +154,97 @@ fn kilobytes_of_cells_do_not_become_gigabytes() {
     for (name, bytes, part) in inputs {
         assert!(bytes.len() < 400 << 10, "{name}: {}", bytes.len());
         std::fs::write(place.0.join(name), bytes).unwrap();
+        let output = bounded(&place, &["import", name, "--out", "imported"]);
+        assert!(
+            matches!(output.status.code(), Some(0..=2)) && said(&output).contains(part),
+            "{name}: {output:?}"
+        );
+    }
+}
+
+/// `piece` as often as the limit of parsed memory allows, if each counts for this many bytes.
+fn to_the_limit(begin: &str, piece: &str, bytes: usize, end: &str) -> Vec<u8> {
+    let times = (510 << 20) / bytes;
+    format!("{begin}{}{end}", vec![piece; times].join(",")).into()
+}
+
+#[test]
+fn json_takes_no_more_memory_than_is_allowed_whatever_is_in_it() {
+    const FIO: &str = "{\"fio version\":\"fio-3.33\",\"jobs\":[";
+    const IOSTAT: &str = "{\"sysstat\":{\"hosts\":[{\"nodename\":\"a\",\"statistics\":[";
+    const DISK: &str = "{\"disk\":[{\"disk_device\":\"a\",\"r/s\":1,\"w/s\":1,\"util\":1}]}";
+    const REFUSED: &str = "of memory when parsed, and the limit is 512 MiB";
+    let place = Place::new("hostile-json");
+    let named = |piece: &str, count: usize| {
+        let pieces: Vec<String> = (0..count)
+            .map(|number| piece.replace('#', &number.to_string()))
+            .collect();
+        pieces.join(",")
+    };
+    let jobs = format!("{FIO}{}]}}", named("{\"jobname\":\"#\"}", 12_000));
+    let options = format!(
+        "{{\"fio version\":\"fio-3.33\",\"global options\":{{{}}},\"jobs\":[{}]}}",
+        named("\"#\":0", 10_000),
+        named("{}", 10_000),
+    );
+    let depth = 1 << 20;
+    let inputs: [(&str, Vec<u8>, &str); 12] = [
+        (
+            "above.json",
+            [FIO.as_bytes(), &b"0,".repeat(6 << 20), b"0]}"].concat(),
+            REFUSED,
+        ),
+        (
+            "numbers.json",
+            to_the_limit(FIO, "0", 100, "]}"),
+            "numbers.json",
+        ),
+        (
+            "arrays.json",
+            to_the_limit(FIO, "[0]", 260, "]}"),
+            "arrays.json",
+        ),
+        (
+            "objects.json",
+            to_the_limit(FIO, "{\"a\":0}", 782, "]}"),
+            "objects.json",
+        ),
+        (
+            "texts.json",
+            to_the_limit(FIO, "\"aaaaaaaa\"", 109, "]}"),
+            "texts.json",
+        ),
+        (
+            "deep.json",
+            format!("{FIO}{}", "[".repeat(depth)).into(),
+            "recursion limit exceeded",
+        ),
+        ("jobs.json", jobs.into(), REFUSED),
+        ("options.json", options.into(), REFUSED),
+        (
+            "i-numbers.json",
+            to_the_limit(IOSTAT, "0", 100, "]}]}}"),
+            "i-numbers.json",
+        ),
+        (
+            "i-objects.json",
+            to_the_limit(IOSTAT, "{}", 780, "]}]}}"),
+            "i-objects.json",
+        ),
+        (
+            "i-disks.json",
+            to_the_limit(IOSTAT, DISK, 2000, "]}]}}"),
+            "i-disks.json",
+        ),
+        (
+            "i-deep.json",
+            format!("{IOSTAT}{}", "[".repeat(depth)).into(),
+            "recursion limit exceeded",
+        ),
+    ];
+    for (name, bytes, part) in inputs {
+        std::fs::write(place.0.join(name), bytes).unwrap();
+        let _ = std::fs::remove_dir_all(place.0.join("imported"));
         let output = bounded(&place, &["import", name, "--out", "imported"]);
         assert!(
             matches!(output.status.code(), Some(0..=2)) && said(&output).contains(part),

@@ -4,7 +4,7 @@
 //! means weighted, their bins merged. Quantiles cannot be combined: without bins they are then
 //! unknown.
 
-use super::limits::refuse_large_json;
+use super::limits::{refuse_json_above_parsed_max, refuse_large_json};
 use super::source::{Source, damaged, refuse_empty};
 use rigel_model::record::histogram::{BUCKETS, bucket_of};
 use rigel_model::record::imported::{
@@ -13,7 +13,7 @@ use rigel_model::record::imported::{
 use rigel_model::record::{Histogram, Imported};
 use rigel_model::{Error, Moment};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Minimum size of a large operation in bytes: between the 8 KiB of a database block and the 1 MiB
 /// of its scans.
@@ -54,7 +54,7 @@ fn starts(text: &str) -> Vec<usize> {
 /// # Errors
 /// It is not JSON, truncated, of an unknown version, or without jobs.
 pub fn read(source: Source) -> Result<Imported, Error> {
-    refuse_large_json(source)?;
+    let mut bytes = refuse_large_json(source)?;
     let documents = documents(source)?;
     let count = documents.len();
     let kept = last_of_each_run(documents);
@@ -72,7 +72,11 @@ pub fn read(source: Source) -> Result<Imported, Error> {
         if !versions.contains(&version) {
             versions.push(version);
         }
+        bytes += repeated_options(whole);
+        refuse_json_above_parsed_max(source, bytes)?;
         let entries = entries(source, whole)?;
+        bytes += repeated_names(&entries);
+        refuse_json_above_parsed_max(source, bytes)?;
         points.extend(loads(&entries, &mut notes));
         told.extend(facts(whole, &entries));
     }
@@ -115,6 +119,37 @@ fn jobs(whole: &Value) -> Option<&Vec<Value>> {
     ["jobs", "client_stats"]
         .iter()
         .find_map(|key| whole.get(*key)?.as_array())
+}
+
+/// Bytes of the options of all jobs, each of which has its own copy of the global ones, also as text.
+fn repeated_options(whole: &Value) -> u64 {
+    const OPTION: usize = 200;
+    let length = |value: &Value| value.as_str().map_or(OPTION, str::len);
+    let options = whole.get("global options").and_then(Value::as_object);
+    let options = options.into_iter().flatten();
+    let one: usize = options
+        .map(|(key, value)| OPTION + 3 * (key.len() + length(value)))
+        .sum();
+    (one as u64).saturating_mul(jobs(whole).map_or(0, Vec::len) as u64)
+}
+
+/// Bytes of the names that loads of one group have of each other.
+fn repeated_names(entries: &[FioJob]) -> u64 {
+    const NAME: usize = 40;
+    let each: BTreeSet<(i64, &str)> = entries
+        .iter()
+        .map(|entry| (entry.group, entry.name.as_str()))
+        .collect();
+    let mut groups: BTreeMap<i64, (u64, u64)> = BTreeMap::new();
+    for (group, name) in each {
+        let (count, bytes) = groups.entry(group).or_default();
+        *count += 1;
+        *bytes += (NAME + name.len()) as u64;
+    }
+    let of_groups = groups.values();
+    of_groups.fold(0, |sum, (count, bytes)| {
+        sum.saturating_add(count.saturating_mul(*bytes))
+    })
 }
 
 fn entries<'a>(source: Source, whole: &'a Value) -> Result<Vec<FioJob<'a>>, Error> {
@@ -167,13 +202,12 @@ fn documents(source: Source) -> Result<Vec<Value>, Error> {
 /// same start on; a script may append the reports of several runs to one file.
 fn last_of_each_run(documents: Vec<Value>) -> Vec<Value> {
     const SECONDS: u64 = 2;
-    let options = |whole: &Value| {
+    type Told<'a> = Option<&'a Value>;
+    fn options(whole: &Value) -> (Told<'_>, Vec<[Told<'_>; 3]>) {
         let jobs = jobs(whole).into_iter().flatten();
-        let told =
-            |job: &Value| ["jobname", "hostname", "job options"].map(|key| job.get(key).cloned());
-        let global = whole.get("global options").cloned();
-        (global, jobs.map(told).collect::<Vec<_>>())
-    };
+        let told = jobs.map(|job| ["jobname", "hostname", "job options"].map(|key| job.get(key)));
+        (whole.get("global options"), told.collect::<Vec<_>>())
+    }
     let began = |whole: &Value| {
         let jobs = jobs(whole).into_iter().flatten();
         let elapsed = jobs.filter_map(|job| job.get("elapsed")?.as_i64()).max()?;
@@ -271,21 +305,20 @@ fn quantity(text: &str) -> Option<u64> {
 /// The loads: entries of one job in one group are one load.
 fn loads(entries: &[FioJob], notes: &mut Vec<String>) -> Vec<LoadPoint> {
     let mut loads: Vec<Vec<&FioJob>> = Vec::new();
+    let mut known: BTreeMap<(&str, i64), usize> = BTreeMap::new();
+    let mut groups: BTreeMap<i64, Vec<&str>> = BTreeMap::new();
     for entry in entries {
-        let same =
-            |load: &&mut Vec<&FioJob>| load[0].name == entry.name && load[0].group == entry.group;
-        match loads.iter_mut().find(same) {
-            Some(load) => load.push(entry),
-            None => loads.push(vec![entry]),
-        }
+        let at = *known.entry((&entry.name, entry.group)).or_insert_with(|| {
+            groups.entry(entry.group).or_default().push(&entry.name);
+            loads.push(Vec::new());
+            loads.len() - 1
+        });
+        loads[at].push(entry);
     }
     let beside = |load: &[&FioJob]| {
-        let others = loads
-            .iter()
-            .filter(|other| other[0].group == load[0].group && other[0].name != load[0].name);
-        others
-            .map(|other| other[0].name.clone())
-            .collect::<Vec<_>>()
+        let names = groups[&load[0].group].iter();
+        let others = names.filter(|name| **name != load[0].name);
+        others.map(|name| (*name).to_string()).collect::<Vec<_>>()
     };
     let points: Vec<LoadPoint> = loads.iter().map(|load| point(load, beside(load))).collect();
     for (load, point) in loads.iter().zip(&points) {
@@ -595,12 +628,11 @@ fn facts(whole: &Value, entries: &[FioJob]) -> Vec<(String, String)> {
     if let Some(time) = whole.get("time").and_then(Value::as_str) {
         told.push(("written".to_string(), time.trim().to_string()));
     }
-    let mut seen: Vec<(&str, i64)> = Vec::new();
+    let mut seen: BTreeSet<(&str, i64)> = BTreeSet::new();
     for entry in entries {
-        if seen.contains(&(&entry.name, entry.group)) {
+        if !seen.insert((&entry.name, entry.group)) {
             continue;
         }
-        seen.push((&entry.name, entry.group));
         let shown = entry.options.iter().filter(|(key, _)| *key != "name");
         let line: Vec<String> = shown
             .map(|(key, value)| {

@@ -494,7 +494,8 @@ fn json(source: Source) -> Result<IostatContents, Error> {
         found.host.extend(text.map(|text| (name.to_string(), text)));
     }
     found.date = host["date"].as_str().unwrap_or("").into();
-    for statistic in host["statistics"].as_array().into_iter().flatten() {
+    let statistics = host["statistics"].as_array().into_iter().flatten();
+    for statistic in statistics.filter(|statistic| statistic.is_object()) {
         let is_first = found.reports.is_empty();
         let time = with_date(statistic["timestamp"].as_str().unwrap_or(""), &found.date);
         found.reports.push(IostatReport {

@@ -114,18 +114,21 @@ fn refuse_above_parsed_max(source: Source, bytes: u64, hint: &str) -> Result<(),
 }
 
 /// Refuses a JSON text that would take more memory than [`PARSED_MAX`] when parsed: objects of a few
-/// bytes take hundreds.
+/// bytes take hundreds. Returns how many bytes it takes.
 ///
 /// # Errors
 /// It would; the error names the file, the value and the limit.
-pub(super) fn refuse_large_json(source: Source) -> Result<(), Error> {
+pub(super) fn refuse_large_json(source: Source) -> Result<u64, Error> {
     // An object allocates room for eleven members of 56 bytes. A member may have a key of its own.
     const OBJECT: u64 = 680;
     const ARRAY: u64 = 160;
     const MEMBER: u64 = 100;
+    // A text is copied.
+    const CHARACTER: u64 = 1;
     let (mut bytes, mut is_inside, mut is_escaped) = (0_u64, false, false);
     for byte in source.text.bytes() {
         if is_inside {
+            bytes += CHARACTER;
             is_inside = is_escaped || byte != b'"';
             is_escaped = byte == b'\\' && !is_escaped;
             continue;
@@ -138,6 +141,12 @@ pub(super) fn refuse_large_json(source: Source) -> Result<(), Error> {
         };
         is_inside = byte == b'"';
     }
+    refuse_json_above_parsed_max(source, bytes)?;
+    Ok(bytes)
+}
+
+/// Refuses a JSON text of which this much would be in memory at once, if that is too much.
+pub(super) fn refuse_json_above_parsed_max(source: Source, bytes: u64) -> Result<(), Error> {
     refuse_above_parsed_max(source, bytes, "give files of fewer jobs or reports each")
 }
 
