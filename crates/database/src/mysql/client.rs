@@ -3,7 +3,7 @@
 //! Input: addresses. Output: connections with the settings of every session, the version of the
 //! server, and errors with a hint. The names of tables, columns and the index are here too.
 
-use super::connection::MysqlConnection;
+use super::connection::{MysqlConnection, silent};
 use crate::access::{self, Access, Address, Tls};
 use crate::tables;
 use mysql::consts::CapabilityFlags;
@@ -218,15 +218,6 @@ pub(super) fn code(error: &mysql::Error) -> Option<u16> {
     } else {
         None
     }
-}
-
-/// The error of a connection whose server did not answer for this time.
-pub(super) fn silent(waited: Nanos) -> io::Error {
-    let why = format!(
-        "the server did not answer for {:.0} s",
-        waited.as_secs_f64()
-    );
-    io::Error::new(io::ErrorKind::TimedOut, why)
 }
 
 fn is_silent(error: &mysql::Error) -> bool {

@@ -5,7 +5,6 @@
 //! how long the server did not answer: one thread looks at all connections, and shuts the socket of
 //! such a one down.
 
-use super::client::silent;
 use mysql::prelude::{AsStatement, FromRow, Queryable};
 use mysql::{Conn, Params, Statement};
 use rigel_device::bounded::{self, BoundedWait};
@@ -153,6 +152,15 @@ impl WatchedSocket {
             let _ = shutdown(&self.socket, Shutdown::Both);
         }
     }
+}
+
+/// The error of a connection whose server did not answer for this time.
+pub(super) fn silent(waited: Nanos) -> io::Error {
+    let why = format!(
+        "the server did not answer for {:.0} s",
+        waited.as_secs_f64()
+    );
+    io::Error::new(io::ErrorKind::TimedOut, why)
 }
 
 /// Starts the thread that looks at all connections, once.
