@@ -7,8 +7,8 @@
 use super::output::remark;
 use super::stop;
 use rigel_device::bounded;
-use rigel_device::clock;
 use rigel_device::engine::fork::{Child, Forked, fork};
+use rigel_device::{clock, rights};
 use rigel_model::{Nanos, STALLED};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
@@ -32,7 +32,7 @@ const ENDING: Nanos = Nanos::from_secs(1);
 const ENDED: u8 = 1;
 
 /// Runs the program in a second process, if that is possible. Returns its exit status, in both.
-pub(super) fn attended(run: impl FnOnce() -> u8) -> u8 {
+pub(super) fn attended(is_watch: bool, run: impl FnOnce() -> u8) -> u8 {
     match fork() {
         None => run(),
         Some(Forked::Child(sender)) => {
@@ -41,7 +41,13 @@ pub(super) fn attended(run: impl FnOnce() -> u8) -> u8 {
             end(status, sender);
             status
         }
-        Some(Forked::Parent(child)) => Attendant::new(child).watch(),
+        Some(Forked::Parent(child)) => {
+            if is_watch {
+                // For weeks; and only the other process traces.
+                let _ = rights::give_up_all();
+            }
+            Attendant::new(child).watch()
+        }
     }
 }
 
@@ -68,6 +74,7 @@ fn end(status: u8, mut sender: File) {
 struct Attendant {
     child: Child,
     signals: Option<UnixStream>,
+    suspensions: Option<UnixStream>,
     /// Time since the first signal, and since the other process told its exit status, in looks. No
     /// look counts for much more than its interval: this machine may stand still.
     signalled: Option<Nanos>,
@@ -85,6 +92,7 @@ impl Attendant {
         Self {
             child,
             signals: stop::signals().ok(),
+            suspensions: stop::suspensions(),
             signalled: None,
             ending: None,
             blocked: Nanos(0),
@@ -100,6 +108,7 @@ impl Attendant {
             let is_busy = self.signalled.is_none() && self.ending.is_none();
             let interval = if is_busy { SELDOM } else { LOOK };
             let (has_status, has_signal) = self.wait(interval);
+            self.suspend();
             if let Ok(Some(status)) = self.child.ended() {
                 return exit_status(status.exit_status(), status.terminating_signal());
             }
@@ -185,12 +194,40 @@ impl Attendant {
                 .as_ref()
                 .map(|signals| PollFd::new(signals, PollFlags::IN)),
         );
+        let after = waited.len();
+        waited.extend(
+            self.suspensions
+                .as_ref()
+                .map(|signals| PollFd::new(signals, PollFlags::IN)),
+        );
         let _ = poll(&mut waited, Some(&time));
         let is_ready = |fd: &PollFd| !fd.revents().is_empty();
         (
             waited[..own].iter().any(is_ready),
-            waited[own..].iter().any(is_ready),
+            waited[own..after].iter().any(is_ready),
         )
+    }
+
+    /// Suspends both processes, if that was asked for, until this one goes on.
+    fn suspend(&mut self) {
+        let mut bytes = [0; 64];
+        let signals = self.suspensions.as_mut();
+        if !signals.is_some_and(|signals| signals.read(&mut bytes).is_ok_and(|count| count > 0)) {
+            return;
+        }
+        // A terminal tells both. One that waits for a device cannot be suspended before that answers.
+        for look in 0..20 {
+            if self.child.state() == Some('T') {
+                break;
+            }
+            if look == 4 {
+                self.child.suspend();
+            }
+            std::thread::sleep(std::time::Duration::from_nanos(LOOK.0));
+        }
+        let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP);
+        self.child.resume();
+        self.looked = clock::monotonic();
     }
 
     /// Passes the first signal on. Returns whether this is another one.

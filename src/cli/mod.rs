@@ -111,12 +111,13 @@ fn command() -> clap::Command {
 /// Runs the program with `arguments`, the first of which is its name; returns the exit status.
 pub fn main(arguments: Vec<OsString>) -> u8 {
     // Before anything is read, and before there is a second process or thread.
-    if let Err(error) = rights::give_up_those_of_the_file(is_watch(&arguments)) {
+    let is_watch = is_watch(&arguments);
+    if let Err(error) = rights::give_up_those_of_the_file(is_watch) {
         output::complain(&error);
         return error.exit_status();
     }
     if touches_storage(&arguments) {
-        attend::attended(|| run(arguments))
+        attend::attended(is_watch, || run(arguments))
     } else {
         run(arguments)
     }
@@ -129,22 +130,22 @@ fn is_watch(arguments: &[OsString]) -> bool {
         && arguments.get(1).is_some_and(|verb| verb == "watch")
 }
 
-/// True for a command that reads or writes files and devices which may not answer. Ranks are not
-/// attended: their launcher watches the process that it started.
+/// True for a command that reads or writes files and devices which may not answer: also one whose
+/// target is a model or a server has a directory for its results. Ranks are not attended: their
+/// launcher watches the process that it started.
 fn touches_storage(arguments: &[OsString]) -> bool {
-    const VERBS: [&str; 6] = ["calibrate", "check", "curve", "fit", "orion", "soak"];
+    const OTHERS: [&str; 3] = ["completions", "help", "man"];
     let is_rank = ["PMI_FD", "PMI_PORT", "PMI_RANK", "PMIX_RANK"]
         .iter()
         .any(|name| std::env::var_os(name).is_some());
     let called = arguments.first().map(Path::new).and_then(Path::file_name);
     let verb = arguments.get(1);
     let is_verb = called.is_some_and(|name| name == "orion")
-        || verb.is_some_and(|verb| VERBS.iter().any(|name| verb == name));
-    let is_model_or_server = arguments.iter().any(|argument| {
-        let text = argument.to_string_lossy();
-        text.starts_with("sim:") || text.starts_with("null:") || text.contains("://")
-    });
-    is_verb && !is_rank && !is_model_or_server
+        || verb.is_some_and(|verb| {
+            let verb = verb.to_string_lossy();
+            !verb.starts_with('-') && !OTHERS.contains(&verb.as_ref())
+        });
+    is_verb && !is_rank
 }
 
 fn run(arguments: Vec<OsString>) -> u8 {
@@ -306,20 +307,22 @@ fn tip(said: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn verbs_that_measure_files_and_devices_are_attended() {
+    fn verbs_that_read_or_write_files_are_attended() {
         let is_attended = |line: &str| {
             let arguments: Vec<_> = line.split(' ').map(Into::into).collect();
             super::touches_storage(&arguments)
         };
-        for line in ["rigel check /d", "rigel soak /d", "orion -run simple"] {
-            assert!(is_attended(line), "{line}");
-        }
         for line in [
+            "rigel check /d",
             "rigel report run",
             "rigel watch /d",
             "rigel sql run postgres://a/b",
             "rigel curve sim:",
+            "orion -run simple",
         ] {
+            assert!(is_attended(line), "{line}");
+        }
+        for line in ["rigel", "rigel --version", "rigel help", "rigel man"] {
             assert!(!is_attended(line), "{line}");
         }
     }

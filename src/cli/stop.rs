@@ -2,7 +2,7 @@
 
 use rigel_device::{bounded, clock, rights};
 use rigel_model::{Error, Nanos};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -93,6 +93,19 @@ pub(super) fn signals() -> std::io::Result<UnixStream> {
         signal_hook::low_level::pipe::register(signal, sender.try_clone()?)?;
     }
     Ok(receiver)
+}
+
+/// A socket that has a byte for each request to suspend the program from now on, in place of its
+/// default action. `None` if that is ignored.
+pub(super) fn suspensions() -> Option<UnixStream> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    if ignores(&status, SIGTSTP) {
+        return None;
+    }
+    let (receiver, sender) = UnixStream::pair().ok()?;
+    receiver.set_nonblocking(true).ok()?;
+    signal_hook::low_level::pipe::register(SIGTSTP, sender).ok()?;
+    Some(receiver)
 }
 
 /// True if a process whose `/proc/<pid>/status` this is ignores `signal`.

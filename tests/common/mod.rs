@@ -331,6 +331,20 @@ pub(crate) fn processes(child: &Child) -> Vec<u32> {
     std::iter::once(id).chain(children).collect()
 }
 
+/// Kills a program, and waits until both of its processes have ended.
+pub(crate) fn kill(child: &mut Child) -> std::process::ExitStatus {
+    let all = processes(child);
+    child.kill().unwrap();
+    let status = child.wait().unwrap();
+    let has_ended = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
+        state.is_none_or(|state| state.starts_with('Z'))
+    };
+    wait_until("its processes have ended", || all.iter().all(has_ended));
+    status
+}
+
 /// Peak memory of a program so far, in bytes; 0 once it has ended.
 pub(crate) fn peak_so_far(child: &Child) -> u64 {
     let peaks = processes(child).into_iter().map(peak_of_process);

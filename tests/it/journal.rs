@@ -280,8 +280,7 @@ fn killed(command: &mut Command, path: &Path, points: usize) -> Option<()> {
     wait_until("points are done", || {
         std::fs::read(path).is_ok_and(|text| line_starts(&text).len() > 1 + points)
     });
-    child.kill().unwrap();
-    let was_over = child.wait().unwrap().code().is_some();
+    let was_over = common::kill(&mut child).code().is_some();
     if was_over || Run::read(path).unwrap().complete().len() > points + 1 {
         std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
         return None;

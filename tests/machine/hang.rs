@@ -277,9 +277,56 @@ impl Drop for Frozen<'_> {
     }
 }
 
+/// Starts the program on storage that does not answer, and sends one signal once it has said so.
+fn is_said_and_a_signal_ends_it(place: &Place, line: &str) {
+    let mut child = rigel(place, line)
+        .stdout(Stdio::null())
+        .stderr(File::create(place.0.join("stderr")).unwrap())
+        .spawn()
+        .unwrap();
+    let printed = || std::fs::read_to_string(place.0.join("stderr")).unwrap();
+    wait_until(&format!("the wait of {line} is said"), || {
+        let status = child.try_wait().unwrap();
+        assert!(status.is_none(), "{line}: {status:?}, {}", printed());
+        printed().contains("waits for storage: nothing has completed for")
+    });
+    let terminate = ["-s", "TERM", &child.id().to_string()];
+    assert!(need("kill", &terminate).is_ok());
+    let mut status = None;
+    wait_until(&format!("{line} ends"), || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.unwrap().code(), Some(1), "{line}: {}", printed());
+    assert!(printed().contains("left behind"), "{line}: {}", printed());
+}
+
 #[test]
-fn a_scratch_file_on_frozen_storage_is_said_and_a_signal_ends_it() {
-    test("a_scratch_file_on_frozen_storage", || {
+fn a_verb_that_reads_files_on_a_mount_that_hangs_says_so_and_a_signal_ends_it() {
+    test("a_verb_that_reads_a_mount_that_hangs", || {
+        let place = Place::new("hang-read");
+        let behaviour = Behaviour::fixed(Duration::ZERO);
+        let device = Device::mount(&place.0, 64 * MIB, behaviour)
+            .map_err(|error| Missing(error.to_string()))?;
+        device.hang_all();
+        for verb in [
+            "report RUN",
+            "import RUN --out imported",
+            "compare RUN RUN",
+            "advise RUN --for linux",
+            "curve --resume RUN",
+        ] {
+            is_said_and_a_signal_ends_it(&place, &verb.replace("RUN", text(&device.path)));
+        }
+        // Only now does the storage answer.
+        device.hang(false);
+        Ok(())
+    });
+}
+
+#[test]
+fn what_is_written_to_frozen_storage_is_said_and_a_signal_ends_it() {
+    test("what_is_written_to_frozen_storage", || {
         let _alone = one_at_a_time();
         let place = Place::new("hang-frozen");
         let file = place.file("image", 256 * MIB);
@@ -287,27 +334,18 @@ fn a_scratch_file_on_frozen_storage_is_said_and_a_signal_ends_it() {
         need("mkfs.ext4", &["-q", text(&device.0)])?;
         let mounted = Mounted::new(&device.0, &place)?;
         let frozen = Frozen::begin(&mounted.0)?;
-        let line = "calibrate mounted --scratch-size 64MiB --out run";
-        let mut child = rigel(&place, line)
-            .stdout(Stdio::null())
-            .stderr(File::create(place.0.join("stderr")).unwrap())
-            .spawn()
-            .unwrap();
-        let printed = || std::fs::read_to_string(place.0.join("stderr")).unwrap();
-        wait_until("the wait is said", || {
-            printed().contains("waits for storage: nothing has completed for")
-        });
-        let terminate = ["-s", "TERM", &child.id().to_string()];
-        assert!(need("kill", &terminate).is_ok());
-        let mut status = None;
-        wait_until("the program ends", || {
-            status = child.try_wait().unwrap();
-            status.is_some()
-        });
+        let fio = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/imports/fio_each.json");
+        for line in [
+            "calibrate mounted --scratch-size 64MiB --out run",
+            "check mounted",
+            "curve sim:1,1ms --out mounted/run",
+            &format!("import {fio} --out mounted/run"),
+            &format!("watch {} --out mounted/run", text(&mounted.0)),
+        ] {
+            is_said_and_a_signal_ends_it(&place, line);
+        }
         // Only now does the storage answer.
         drop(frozen);
-        assert_eq!(status.unwrap().code(), Some(1), "{}", printed());
-        assert!(printed().contains("left behind"), "{}", printed());
         Ok(())
     });
 }

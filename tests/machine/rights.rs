@@ -1,6 +1,6 @@
 //! Rights of the program file (`setcap`) serve nobody but a trace, and a watch of weeks keeps few.
 
-use crate::common::{Missing, Place, need, rigel, test, text, wait_until};
+use crate::common::{Missing, Place, need, processes, rigel, test, text, wait_until};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -38,9 +38,14 @@ fn output(command: &mut Command) -> Result<Output, Missing> {
     output.map_err(|error| Missing(format!("unshare: {error}")))
 }
 
+/// The process of a program that traces.
+fn tracing(child: &Child) -> u32 {
+    *processes(child).last().unwrap()
+}
+
 /// The hexadecimal number in a line of a process's status.
-fn status_of(child: &Child, line: &str) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+fn status_of(pid: u32, line: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let value = status
         .lines()
         .find_map(|text| text.strip_prefix(line)?.strip_prefix(':'));
@@ -48,8 +53,8 @@ fn status_of(child: &Child, line: &str) -> u64 {
 }
 
 /// The sets of every thread of a process.
-fn permitted_of_threads(child: &Child) -> Vec<u64> {
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+fn permitted_of_threads(pid: u32) -> Vec<u64> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let statuses = tasks.flatten().filter_map(|task| {
         let status = std::fs::read_to_string(task.path().join("status")).ok()?;
         let value = status
@@ -137,17 +142,22 @@ fn a_watch_keeps_the_rights_to_trace_unused_and_no_others() {
             };
             // Root: what it had is gone once everything is open.
             let child = begun(rigel(&place, ""), "root");
-            assert_eq!(status_of(&child.0, "CapEff"), 0);
-            assert_eq!(status_of(&child.0, "CapPrm"), TRACING | LARGE_RINGS);
-            assert_eq!(status_of(&child.0, "NoNewPrivs"), 1);
-            for permitted in permitted_of_threads(&child.0) {
+            let pid = tracing(&child.0);
+            assert_eq!(status_of(pid, "CapEff"), 0);
+            assert_eq!(status_of(pid, "CapPrm"), TRACING | LARGE_RINGS);
+            assert_eq!(status_of(pid, "NoNewPrivs"), 1);
+            // The process that was started does not trace.
+            assert!(pid != child.0.id());
+            assert_eq!(status_of(child.0.id(), "CapPrm"), 0);
+            for permitted in permitted_of_threads(pid) {
                 assert!([0, TRACING | LARGE_RINGS].contains(&permitted));
             }
             drop(child);
             // `unshare`, which becomes the program.
             let child = begun(as_nobody(&place, &copy), "nobody");
-            assert_eq!(status_of(&child.0, "CapEff"), 0);
-            assert_eq!(status_of(&child.0, "CapPrm"), TRACING);
+            assert_eq!(status_of(tracing(&child.0), "CapEff"), 0);
+            assert_eq!(status_of(tracing(&child.0), "CapPrm"), TRACING);
+            assert_eq!(status_of(child.0.id(), "CapPrm"), 0);
             Ok(())
         },
     );

@@ -371,8 +371,7 @@ fn a_soak_continues_when_its_target_returns() {
     let path = place.0.join("run/journal.jsonl");
     let rounds = || Run::read(&path).map_or_else(|_| Vec::new(), |run| run.points);
     wait_until("a round is done", || !rounds().is_empty());
-    child.kill().unwrap();
-    child.wait().unwrap();
+    common::kill(&mut child);
     let aside = file.path.with_extension("aside");
     std::fs::rename(&file.path, &aside).unwrap();
     let mut again = rigel(&place, "soak --no-progress --resume run");

@@ -1,7 +1,7 @@
 //! Tables: one row per block, loaded once however often the load is interrupted, and removed
 //! without harm to others.
 
-use super::common::{Missing, Place, entries, in_time, need, test, text, wait_until};
+use super::common::{Missing, Place, entries, in_time, kill, need, test, text, wait_until};
 use super::{begun, client, ends, number, postgres_15, postgres_18, serve};
 use postgres::Client;
 use rigel_database::{self as sql, Access, LoadEvent, LoadRequest};
@@ -168,8 +168,7 @@ fn killed_load(place: &Place, url: &str, database: &mut Client) {
         let some = there == 1 && number(database, "SELECT count(*) FROM rigel.chunks") > 0;
         some || child.try_wait().unwrap().is_some()
     });
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill(&mut child);
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'rigel-%'";
     wait_until("its sessions are gone", || number(database, sessions) == 0);
 }

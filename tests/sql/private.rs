@@ -1,6 +1,6 @@
 //! A private server made for a run: it works, and nothing of it is left, however the run ends.
 
-use super::common::{self, Place, entries, in_time, test, wait_until};
+use super::common::{self, Place, entries, in_time, kill, test, wait_until};
 use super::{
     assert_agree, begun, count, ends, lines, measured, postgres_15, postgres_18, signal, witness,
 };
@@ -194,8 +194,12 @@ fn cut_short(place: &Place, bin: &Path, name: &str, factor: u32) -> Option<Run> 
         &THREE.replace("2s", &format!("{}s", 2 * factor)),
     );
     wait_until("a point is complete", || lines(&place.0.join("run")) > 1);
-    signal(&child, name);
-    let status = child.wait().unwrap();
+    let status = if name == "KILL" {
+        kill(&mut child)
+    } else {
+        signal(&child, name);
+        child.wait().unwrap()
+    };
     let run = Run::read(&place.0.join("run")).unwrap();
     (!status.success() && run.complete().len() < 3).then_some(run)
 }
@@ -395,11 +399,12 @@ fn what_a_killed_run_leaves_is_cleaned_up() {
         let (mut child, server) = under_way(&place, &postgres_18()?, "--scale 20000 -t 2");
         let in_use = ends(&place, "sql clean storage", 1);
         assert!(
-            in_use.contains(&format!("in use by rigel {}", child.id())),
+            common::processes(&child)
+                .iter()
+                .any(|pid| in_use.contains(&format!("in use by rigel {pid}"))),
             "{in_use}"
         );
-        signal(&child, "KILL");
-        child.wait().unwrap();
+        kill(&mut child);
         let output = super::program(&place, "sql clean storage")
             .output()
             .unwrap();

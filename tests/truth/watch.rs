@@ -2,7 +2,7 @@
 //! in its journal once, with its bytes, whatever the machine does meanwhile.
 
 use super::{rigel, witness::Device};
-use crate::common::{Missing, Place, scratch_file, test, text, wait_until};
+use crate::common::{Missing, Place, kill, scratch_file, test, text, wait_until};
 use rigel_model::MIB;
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::Run;
@@ -211,8 +211,7 @@ fn a_watch_that_is_killed_keeps_its_intervals_and_goes_on() {
                 text.matches('\n').count()
             };
             wait_until("two intervals are in the journal", || lines() >= 3);
-            signal(&child, "KILL");
-            child.wait().unwrap();
+            kill(&mut child);
             let before = Run::read(&out).unwrap();
             assert!(before.watched.len() >= 2);
             let again = Command::new(env!("CARGO_BIN_EXE_rigel"))

@@ -9,6 +9,9 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 
+/// The functions of the kernel in which a request waits for a filesystem in another process.
+const FUSE: [&str; 2] = ["request_wait_answer", "__fuse_simple_request"];
+
 /// One of two processes.
 pub enum Forked {
     /// The one that was started.
@@ -63,11 +66,19 @@ impl Child {
         Ok(waited.map(|(_, status)| status))
     }
 
-    /// The state of its first thread, as the kernel names it: `D` waits for a device, `Z` has ended.
+    /// The state of its first thread, as the kernel names it: `D` waits for a device, `T` is suspended,
+    /// `Z` has ended. A wait for a filesystem in another process (FUSE) is one for a device too, though
+    /// a signal may interrupt it.
     pub fn state(&self) -> Option<char> {
         let pid = self.pid.as_raw_nonzero();
         let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).ok()?;
-        stat.rsplit_once(')')?.1.trim_start().chars().next()
+        let state = stat.rsplit_once(')')?.1.trim_start().chars().next()?;
+        let waits_for_fuse = || self.waits_in().is_some_and(|place| FUSE.contains(&&*place));
+        Some(if state == 'S' && waits_for_fuse() {
+            'D'
+        } else {
+            state
+        })
     }
 
     /// How often its first thread has begun to wait. While this stays the same, it is one wait.
@@ -91,6 +102,16 @@ impl Child {
     /// Kills it, as far as the kernel lets it.
     pub fn kill(&self) {
         let _ = rustix::process::kill_process(self.pid, Signal::KILL);
+    }
+
+    /// Suspends it, until [`Child::resume`].
+    pub fn suspend(&self) {
+        let _ = rustix::process::kill_process(self.pid, Signal::TSTP);
+    }
+
+    /// Lets it go on.
+    pub fn resume(&self) {
+        let _ = rustix::process::kill_process(self.pid, Signal::CONT);
     }
 
     /// Asks it to stop.
