@@ -79,12 +79,12 @@ fn kilobytes_of_another_tools_file_do_not_become_gigabytes() {
         // Of no known format, which is looked for in all of it.
         (
             "lines.txt",
-            [&b"x"[..], &vec![b'\n'; 100 << 20]].concat(),
+            [&b"x"[..], &vec![b'\n'; 68 << 20]].concat(),
             "has no known format",
         ),
         (
             "tables.html",
-            format!("<table>{}", "<td>x".repeat(20 << 20)).into(),
+            format!("<table>{}", "<td>x".repeat(12 << 20)).into(),
             "has no known format",
         ),
         // At the limits it is read, as far as there is anything in it.
