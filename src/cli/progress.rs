@@ -10,7 +10,9 @@ use rigel_device::clock::Clock;
 use rigel_measure::drive::{self, Live};
 use rigel_measure::run::{Event, RunningRanks};
 use rigel_model::record::{End, PointRecord, WatchedInterval};
-use rigel_model::{Bytes, Coordinates, MIB, Nanos, Point, Sample, Step, Until, in_line, spoken};
+use rigel_model::{
+    Bytes, Coordinates, MIB, Nanos, Point, Sample, StalledIo, Step, Until, in_line, spoken,
+};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::atomic::Ordering::Relaxed;
@@ -152,6 +154,18 @@ impl Progress {
             view.update(|state, _| state.observed(interval));
         } else {
             self.say(line);
+        }
+    }
+
+    /// Shows how long a server that is watched has not answered; `None` if it does. The line of a
+    /// terminal is that of the last interval again once the next one has ended.
+    pub(super) fn silent(&self, stalled: Option<StalledIo>) {
+        match (&self.line, stalled) {
+            (Some(ProgressLine::Live(view)), _) => view.update(|state, _| state.silent(stalled)),
+            (Some(ProgressLine::Terminal(bar)), Some(stalled)) => {
+                bar.set_message(stalled.to_string());
+            }
+            _ => {}
         }
     }
 

@@ -19,7 +19,7 @@ use rigel_database::{Address, ServerStatus};
 use rigel_device::clock;
 use rigel_device::{observe, rights};
 use rigel_measure::run::Event;
-use rigel_measure::watch::{WatchedServer, Watcher, disks_below};
+use rigel_measure::watch::{WatchNews, WatchedServer, Watcher, disks_below};
 use rigel_model::Invocation;
 use rigel_model::record::WatchedInterval;
 use rigel_model::record::journal::Header;
@@ -150,9 +150,14 @@ fn observe_all(
             .lasting
             .map_or_else(String::new, |lasting| format!(" for {lasting}"))
     ));
+    let mut events = journal.events()?;
     while watcher.next_number() <= last && !stop.load(Ordering::Relaxed) {
-        let interval = watcher.interval(stop, &mut |what| {
-            progress.on_event(&Event::Trouble(what));
+        let interval = watcher.interval(stop, &mut |news| match news {
+            WatchNews::Stall(event) => {
+                events.stall(event);
+                progress.on_event(&Event::Stall(event));
+            }
+            WatchNews::Silent(stalled) => progress.silent(stalled),
         });
         // Of an interval that was stopped at once nothing is known.
         if interval.measured > Nanos(0) {
@@ -163,6 +168,12 @@ fn observe_all(
             progress.observed(&interval, &line(&interval, request));
         }
     }
+    watcher.end(&mut |news| {
+        if let WatchNews::Stall(event) = news {
+            events.stall(event);
+            progress.on_event(&Event::Stall(event));
+        }
+    });
     progress.finish();
     Ok(())
 }

@@ -8,7 +8,7 @@ use rigel_model::{Coordinates, StalledIo};
 
 /// A stall, as far as it was reported.
 #[derive(Default)]
-pub(crate) struct OpenStall {
+struct OpenStall {
     /// As it was at the last look, and when it was reported last.
     current: Option<(StalledIo, StalledIo)>,
 }
@@ -16,7 +16,7 @@ pub(crate) struct OpenStall {
 impl OpenStall {
     /// What is to be reported after a look. A stall that lasts is reported whenever it has lasted
     /// twice as long.
-    pub(crate) fn look(&mut self, stalled: Option<StalledIo>) -> Option<(StallChange, StalledIo)> {
+    fn look(&mut self, stalled: Option<StalledIo>) -> Option<(StallChange, StalledIo)> {
         match (stalled, self.current) {
             (None, None) => None,
             (Some(stalled), None) => {
@@ -36,33 +36,43 @@ impl OpenStall {
     }
 
     /// What is to be reported at the end: whether it came during a stall.
-    pub(crate) fn end(&self) -> Option<(StallChange, StalledIo)> {
+    fn end(&self) -> Option<(StallChange, StalledIo)> {
         let (last, _) = self.current?;
         Some((StallChange::Ended, last))
     }
 }
 
-/// The stall of a running point.
-pub(crate) struct PointStall {
-    coordinates: Coordinates,
+/// The stall of a running point, or of a server that is watched.
+pub(crate) struct NamedStall {
+    coordinates: Option<Coordinates>,
+    server: Option<String>,
     stall: OpenStall,
 }
 
-impl PointStall {
-    pub(crate) fn new(coordinates: Coordinates) -> Self {
+impl NamedStall {
+    pub(crate) fn of_point(coordinates: Coordinates) -> Self {
         Self {
-            coordinates,
+            coordinates: Some(coordinates),
+            server: None,
             stall: OpenStall::default(),
         }
     }
 
-    /// What is to be reported of the point after a look.
+    pub(crate) fn of_server(name: &str) -> Self {
+        Self {
+            coordinates: None,
+            server: Some(name.into()),
+            stall: OpenStall::default(),
+        }
+    }
+
+    /// What is to be reported after a look.
     pub(crate) fn look(&mut self, stalled: Option<StalledIo>) -> Option<StallEvent> {
         let reported = self.stall.look(stalled)?;
         Some(self.event(reported))
     }
 
-    /// What is to be reported when the point has ended.
+    /// What is to be reported when the point, or the watch, has ended.
     pub(crate) fn end(&self) -> Option<StallEvent> {
         self.stall.end().map(|reported| self.event(reported))
     }
@@ -70,6 +80,7 @@ impl PointStall {
     fn event(&self, (change, stalled): (StallChange, StalledIo)) -> StallEvent {
         StallEvent {
             coordinates: self.coordinates,
+            server: self.server.clone(),
             host: None,
             noticed: clock::wall_time(),
             change,
@@ -85,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_stall_is_reported_when_it_begins_at_twice_its_length_and_when_it_ends() {
-        let mut stall = PointStall::new(Coordinates::at_depth(4));
+        let mut stall = NamedStall::of_point(Coordinates::at_depth(4));
         let at = |seconds| {
             Some(StalledIo {
                 silent: Nanos::from_secs(seconds),

@@ -56,10 +56,19 @@ pub fn completed(run: &Run, mut document: Document) -> Document {
     document
 }
 
+/// Events of stalls that a report lists: a watch may be of weeks.
+const EVENTS_MAX: usize = 200;
+
 /// When storage or a server stopped answering, if it did.
 fn stalls(run: &Run) -> Option<Section> {
     let event = |event: &StallEvent| document::Block::Text(format!("{}  {event}", event.noticed));
-    let events: Vec<document::Block> = run.stalls.iter().map(event).collect();
+    let mut events: Vec<document::Block> = run.stalls.iter().take(EVENTS_MAX).map(event).collect();
+    let left_out = run.stalls.len() - events.len();
+    if left_out > 0 {
+        events.push(document::Block::Text(format!(
+            "{left_out} more are in the JSON report."
+        )));
+    }
     let lead = "When nothing completed for ten seconds or longer, and when it went on.";
     (!events.is_empty()).then(|| parts::section("stalls", "Stalls", lead, events))
 }

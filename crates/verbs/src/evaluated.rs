@@ -121,6 +121,8 @@ impl Evaluated {
 /// Warns of a run that ended while nothing completed; `None` if a resumed run measured more.
 fn ended_in_stall(run: &Run) -> Option<Finding> {
     let last = run.stalls.last()?;
+    // A watch says so of each interval without an answer.
+    let coordinates = last.coordinates?;
     // Both are wall-clock times in one format. What began later was measured by a resumed run.
     let is_measured = run
         .points
@@ -135,7 +137,7 @@ fn ended_in_stall(run: &Run) -> Option<Finding> {
         FindingName::EndedInStall,
         format!(
             "the run ended at {}{host} while {}",
-            last.coordinates, last.stalled
+            coordinates, last.stalled
         ),
         "see the log of the kernel (dmesg) and of the device or server; then resume the run",
     ))

@@ -63,7 +63,7 @@ pub(in crate::cli) struct LiveState {
     looked: Nanos,
     /// When the running point began.
     point_began: Nanos,
-    /// What is outstanding while the running point stalls.
+    /// What is outstanding while the running point, or a server that is watched, stalls.
     pub(super) stalled: Option<StalledIo>,
 }
 
@@ -256,6 +256,11 @@ impl LiveState {
         while self.done.len() > POINTS_MAX {
             self.done.pop_front();
         }
+    }
+
+    /// A server that is watched has not answered for ten seconds, or all answer.
+    pub(in crate::cli) fn silent(&mut self, stalled: Option<StalledIo>) {
+        self.stalled = stalled;
     }
 
     /// An interval of a watch has ended.

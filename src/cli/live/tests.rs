@@ -17,7 +17,8 @@ use rigel_model::record::{
     TracedRequests, WatchedInterval,
 };
 use rigel_model::{
-    Coordinates, Kind, Load, Mix, Nanos, Outcome, Pattern, Point, Sample, Stream, Until, WarmUp,
+    Coordinates, Kind, Load, Mix, Nanos, Outcome, Pattern, Point, Sample, StalledIo, Stream, Until,
+    WarmUp,
 };
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -195,6 +196,18 @@ fn a_watch_shows_its_intervals() {
     state.points = 0;
     let without = screen(80, 8, &state, Nanos::from_secs(30), PLAIN);
     golden::check("live/watch.txt", &(with_end + &without));
+    // Its server does not answer.
+    let silent = StalledIo {
+        silent: Nanos::from_secs(12),
+        outstanding: 1,
+        oldest: Nanos::from_secs(12),
+    };
+    for (stalled, is_said) in [(Some(silent), true), (None, false)] {
+        state.silent(stalled);
+        let shown = screen(80, 8, &state, Nanos::from_secs(30), PLAIN);
+        let says = shown.contains("nothing has completed for 12 s");
+        assert_eq!(says, is_said, "{shown}");
+    }
 }
 
 #[test]

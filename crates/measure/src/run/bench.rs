@@ -9,7 +9,7 @@ mod server;
 
 use crate::drive::{self, Cue, DetachedTerms, Live};
 use crate::preflight;
-use crate::stalls::PointStall;
+use crate::stalls::NamedStall;
 use rigel_analyse as analyse;
 use rigel_analyse::plan::VolumeShape;
 use rigel_database::Access;
@@ -558,7 +558,7 @@ impl Bench {
         stop: &AtomicBool,
         listen: &mut Listen,
     ) -> Result<(), Error> {
-        let mut stall = PointStall::new(point.coordinates);
+        let mut stall = NamedStall::of_point(point.coordinates);
         let mut watch = |live: &Live| {
             if let Some(event) = stall.look(live.stalled) {
                 listen(Event::Stall(&event));
@@ -593,7 +593,7 @@ impl Bench {
         let every = point.window.max(SAMPLE);
         let mut due = every;
         let mut is_measuring = false;
-        let mut stall = PointStall::new(point.coordinates);
+        let mut stall = NamedStall::of_point(point.coordinates);
         let mut watch = |live: &Live| {
             if let Some(event) = stall.look(live.stalled) {
                 listen(Event::Stall(&event));

@@ -475,7 +475,7 @@ impl Conductor<'_> {
     fn on_host(&self, rank: usize, event: StallEvent) -> StallEvent {
         let member = self.ranks.members().get(rank);
         StallEvent {
-            coordinates: self.point.coordinates,
+            coordinates: Some(self.point.coordinates),
             host: member.map(|member| member.host.clone()),
             ..event
         }

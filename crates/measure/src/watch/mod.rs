@@ -14,7 +14,7 @@ pub use disks::disks_below;
 pub use requests::{DiskPart, Requests};
 
 use crate::asked::PATIENCE;
-use crate::stalls::OpenStall;
+use crate::stalls::NamedStall;
 use databases::DatabaseWatch;
 use reader::TraceReader;
 use rigel_analyse::demand::watch_request::WatchRequest;
@@ -23,7 +23,7 @@ use rigel_database::{Access, ServerStatus};
 use rigel_device::clock;
 use rigel_device::engine::trace::BlockTrace;
 use rigel_device::observe::{disk_counters, own_memory};
-use rigel_model::record::{DiskInterval, TracedRequests, WatchedInterval};
+use rigel_model::record::{DiskInterval, StallEvent, TracedRequests, WatchedInterval};
 use rigel_model::{Counters, Finding, FindingName, Moment, Nanos, STALLED, StalledIo};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -38,6 +38,14 @@ const READINGS_MAX: usize = 3;
 /// A database that is to be observed: its URL without a password, and an open connection.
 pub type WatchedServer = (String, Access, ServerStatus);
 
+/// What a watch says while an interval lasts.
+pub enum WatchNews<'a> {
+    /// A database has stopped answering, or answers again.
+    Stall(&'a StallEvent),
+    /// The longest silence of a database now; `None` if all answer.
+    Silent(Option<StalledIo>),
+}
+
 /// Observes the disks and databases of a request.
 pub struct Watcher {
     request: WatchRequest,
@@ -46,7 +54,7 @@ pub struct Watcher {
     requests: Vec<Option<Requests>>,
     databases: Vec<DatabaseWatch>,
     /// The silence of each database.
-    stalls: Vec<OpenStall>,
+    stalls: Vec<NamedStall>,
     /// Events that were lost in this interval.
     lost: u64,
     /// When the first interval began, on the monotonic clock.
@@ -102,7 +110,10 @@ impl Watcher {
         let watcher = Self {
             requests,
             trace,
-            stalls: databases.iter().map(|_| OpenStall::default()).collect(),
+            stalls: databases
+                .iter()
+                .map(|database| NamedStall::of_server(database.silence().0))
+                .collect(),
             databases,
             lost: 0,
             origin: Nanos(begin.at.0.saturating_sub(since.0)),
@@ -130,19 +141,19 @@ impl Watcher {
         self.next
     }
 
-    /// Observes the next interval: to its end on the timetable, or until `stop` is set. Tells `trouble`
-    /// of a database that has not answered for ten seconds.
+    /// Observes the next interval: to its end on the timetable, or until `stop` is set. Tells `hear`
+    /// at every look of databases that have not answered for ten seconds.
     pub fn interval(
         &mut self,
         stop: &AtomicBool,
-        trouble: &mut dyn FnMut(&str),
+        hear: &mut dyn FnMut(WatchNews),
     ) -> WatchedInterval {
         let due = self.origin.0 + u64::from(self.next) * self.request.every.0;
         while clock::monotonic().0 < due && !stop.load(Ordering::Relaxed) {
             let left = Duration::from_nanos(due.saturating_sub(clock::monotonic().0));
             std::thread::sleep(left.min(LOOK));
             self.read_trace(BlockTrace::settled(clock::monotonic().0));
-            self.look_at_databases(trouble);
+            self.look_at_databases(hear);
         }
         let is_planned_last = self.request.intervals() == Some(self.next);
         let is_last = is_planned_last || stop.load(Ordering::Relaxed);
@@ -178,19 +189,32 @@ impl Watcher {
         interval
     }
 
-    /// Tells of databases that have stopped answering, or answer again.
-    fn look_at_databases(&mut self, trouble: &mut dyn FnMut(&str)) {
+    /// Ends: tells of databases that still do not answer.
+    pub fn end(&self, hear: &mut dyn FnMut(WatchNews)) {
+        for event in self.stalls.iter().filter_map(NamedStall::end) {
+            hear(WatchNews::Stall(&event));
+        }
+    }
+
+    /// Tells of databases that have stopped answering, or answer again, and of the longest silence.
+    fn look_at_databases(&mut self, hear: &mut dyn FnMut(WatchNews)) {
+        let mut longest: Option<StalledIo> = None;
         for (database, stall) in self.databases.iter().zip(&mut self.stalls) {
-            let (name, silent) = database.silence();
+            let (_, silent) = database.silence();
             let stalled = (silent >= STALLED).then_some(StalledIo {
                 silent,
                 outstanding: 1,
                 oldest: silent,
             });
-            if let Some((change, stalled)) = stall.look(stalled) {
-                trouble(&format!("{name}: {}", change.words(stalled)));
+            if let Some(event) = stall.look(stalled) {
+                hear(WatchNews::Stall(&event));
             }
+            longest = longest
+                .into_iter()
+                .chain(stalled)
+                .max_by_key(|stalled| stalled.silent);
         }
+        hear(WatchNews::Silent(longest));
     }
 
     /// Waits until the databases have answered, all together no longer than the patience with one.

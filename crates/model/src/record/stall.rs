@@ -18,11 +18,15 @@ pub enum StallChange {
     Ended,
 }
 
-/// An event of a stall of all I/O during a point.
+/// An event of a stall of all I/O during a point, or of a server that is watched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StallEvent {
-    /// The point.
-    pub coordinates: Coordinates,
+    /// The point; `None` for a watch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coordinates: Option<Coordinates>,
+    /// The server that a watch observes, by its URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// The host whose rank it was; `None` if one process measures alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
@@ -51,8 +55,9 @@ impl StallChange {
 impl fmt::Display for StallEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = self.change.words(self.stalled);
+        let point = self.coordinates.iter().map(ToString::to_string);
         let host = self.host.iter().map(|host| format!(" on {host}"));
-        let host: String = host.collect();
-        write!(f, "{}{host}: {words}", self.coordinates)
+        let place: String = point.chain(host).chain(self.server.clone()).collect();
+        write!(f, "{place}: {words}")
     }
 }
