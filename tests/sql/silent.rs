@@ -2,7 +2,7 @@
 
 use super::common::{Place, rigel, test, wait_until};
 use super::{begun, said, serve_mariadb, signal};
-use rigel_model::record::StallChange;
+use rigel_model::record::StallChange::{self, Begun, Ended, Over};
 use rigel_model::record::journal::Run;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -162,7 +162,6 @@ fn a_watch_notes_when_its_server_stops_answering_and_when_it_goes_on() {
                 .filter(|change| *change != StallChange::Lasts)
                 .collect::<Vec<_>>()
         };
-        use StallChange::{Begun, Ended, Over};
         is_silent.store(true, Ordering::Relaxed);
         wait_until("the silence is in the journal", || changes() == [Begun]);
         is_silent.store(false, Ordering::Relaxed);
