@@ -9,7 +9,7 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use rigel_analyse::is_enough;
 use rigel_device::engine::sim::Sim;
-use rigel_measure::drive::{self, Terms};
+use rigel_drive::Terms;
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::Journal;
 use rigel_model::record::journal::Run;
@@ -143,7 +143,7 @@ fn part() -> Result<RankRecord, String> {
                 .is_some_and(|windows| is_enough(point.until, windows))
         },
     };
-    let record = drive::point(&Sim::new(spec, 1), &point, &terms, &mut |_| ())
+    let record = rigel_drive::point(&Sim::new(spec, 1), &point, &terms, &mut |_| ())
         .map_err(|error| error.to_string())?;
     Ok(RankRecord {
         rank: 0,

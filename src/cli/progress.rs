@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rigel_analyse::quantity;
 use rigel_analyse::{PointSummary, summarise};
 use rigel_device::clock::Clock;
-use rigel_measure::drive::{self, Live};
+use rigel_drive::Live;
 use rigel_measure::run::{Event, RunningRanks};
 use rigel_model::record::{End, PointRecord, WatchedInterval};
 use rigel_model::{
@@ -305,7 +305,7 @@ impl Progress {
         }
         if before.len() == counts.len() && span > 0.0 {
             for ((name, (done, response)), (done_before, response_before)) in
-                drive::classes(point).iter().zip(&counts).zip(&before)
+                rigel_drive::classes(point).iter().zip(&counts).zip(&before)
             {
                 let done = done.saturating_sub(*done_before);
                 if done == 0 {

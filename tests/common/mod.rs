@@ -12,7 +12,7 @@ use rigel_analyse::Subject;
 use rigel_analyse::plan::Plan;
 use rigel_analyse::{Calibration, SoFar, calibration, is_enough};
 use rigel_device::engine::Engine;
-use rigel_measure::drive::{self, Terms};
+use rigel_drive::Terms;
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::Run;
 use rigel_model::record::journal::{self, EngineChoice};
@@ -72,7 +72,7 @@ pub(crate) fn run(engine: &dyn Engine, point: &Point) -> PointRecord {
         enough: &enough,
         cue: None,
     };
-    drive::point(engine, point, &terms, &mut |_| ()).unwrap()
+    rigel_drive::point(engine, point, &terms, &mut |_| ()).unwrap()
 }
 
 /// The usual calibration with short closing measurements, since a model's time is not free either.

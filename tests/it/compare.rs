@@ -12,7 +12,7 @@ use rigel_analyse::{
     compare_sides, is_enough,
 };
 use rigel_device::engine::sim::Sim;
-use rigel_measure::drive::Terms;
+use rigel_drive::Terms;
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::Run;
 use rigel_model::record::{PointRecord, RankLines};
@@ -55,7 +55,7 @@ fn calibrate_as(request: &CalibrateRequest, spec: SimSpec, seed: u64) -> Run {
                     .is_some_and(|windows| is_enough(point.until, windows))
             },
         };
-        let record = rigel_measure::drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
+        let record = rigel_drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
         points.push(record);
     }
     Run {

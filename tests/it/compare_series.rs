@@ -13,7 +13,7 @@ use rigel_analyse::{
     predictability, round,
 };
 use rigel_device::engine::sim::Sim;
-use rigel_measure::drive::Terms;
+use rigel_drive::Terms;
 use rigel_model::record::journal::Header;
 use rigel_model::workload::rng::Rng;
 use rigel_model::{Bytes, Load, Mix, Moment, Nanos, Pattern, Ratio, SimSpec};
@@ -85,7 +85,7 @@ fn measured(device: &str, seed: u64, rounds: u32) -> Soak {
             enough: &|_| false,
             cue: None,
         };
-        let mut record = rigel_measure::drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
+        let mut record = rigel_drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
         record.started = start()
             .plus_seconds(i64::from(number - 1) * 900)
             .to_string();

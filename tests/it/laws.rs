@@ -5,7 +5,7 @@ use rigel_device::clock::Clock;
 use rigel_device::engine::Engine;
 use rigel_device::engine::null::Null;
 use rigel_device::engine::sim::Sim;
-use rigel_measure::drive::{self, Terms};
+use rigel_drive::Terms;
 use rigel_model::record::{End, PointRecord, StreamRecord};
 use rigel_model::{
     Arrivals, Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, Stream, Until, WarmUp,
@@ -62,7 +62,7 @@ fn run(engine: &dyn Engine, point: &Point) -> PointRecord {
         enough: &|_| false,
         cue: None,
     };
-    drive::point(engine, point, &terms, &mut |_| ()).unwrap()
+    rigel_drive::point(engine, point, &terms, &mut |_| ()).unwrap()
 }
 
 fn simulate(spec: &str, point: &Point) -> PointRecord {
@@ -350,7 +350,7 @@ fn fixed_work_is_exact_after_a_warm_up_and_across_workers() {
         enough: &|_| false,
         cue: None,
     };
-    let record = drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
+    let record = rigel_drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
     assert_eq!(small(&record).total().done, 100_003);
     assert!(record.warm_up > Nanos(0));
 }
@@ -443,7 +443,7 @@ fn a_request_to_stop_ends_the_point_and_keeps_its_results() {
         enough: &|_| false,
         cue: None,
     };
-    let record = drive::point(&engine, &closed(4, 3600), &terms, &mut |_| {
+    let record = rigel_drive::point(&engine, &closed(4, 3600), &terms, &mut |_| {
         calls += 1;
         stop.store(calls > 3, Ordering::Relaxed);
     })
@@ -478,7 +478,7 @@ fn a_point_that_ends_by_its_precision_ends_with_a_whole_window_as_soon_as_enough
             enough: &enough,
             cue: None,
         };
-        let record = drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
+        let record = rigel_drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
         let measured = record.measured.0 / 1_000_000;
         assert!(
             expected_ms.contains(&measured) && measured.is_multiple_of(200),

@@ -9,7 +9,7 @@ use rigel_device::engine::opened::Opened;
 use rigel_device::engine::sim::Sim;
 use rigel_device::engine::volume::Volume;
 use rigel_device::engine::{ENGINES, Engine, guard};
-use rigel_measure::drive::Terms;
+use rigel_drive::Terms;
 use rigel_model::{
     Cause, Completion, Coordinates, Kind, Layout, Load, Mix, Nanos, Op, Outcome, Pattern, Point,
     Ratio, Slot, Stream, Until, WarmUp,
@@ -316,8 +316,7 @@ fn every_engine_completes_every_operation() {
         cue: None,
     };
     for engine in engines(&file) {
-        let record =
-            rigel_measure::drive::point(engine.as_ref(), &point, &terms, &mut |_| ()).unwrap();
+        let record = rigel_drive::point(engine.as_ref(), &point, &terms, &mut |_| ()).unwrap();
         for stream in &record.streams {
             let total = stream.total();
             assert_eq!(
@@ -374,8 +373,7 @@ fn every_engine_does_log_writes() {
         .into_iter()
         .chain(without_file)
     {
-        let record =
-            rigel_measure::drive::point(engine.as_ref(), &point, &terms, &mut |_| ()).unwrap();
+        let record = rigel_drive::point(engine.as_ref(), &point, &terms, &mut |_| ()).unwrap();
         let kinds: Vec<_> = record.streams[0]
             .kinds
             .iter()

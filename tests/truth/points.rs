@@ -4,7 +4,7 @@ use rigel_device::engine::layout::VolumeMap;
 use rigel_device::engine::opened::Opened;
 use rigel_device::engine::volume::Volume;
 use rigel_device::engine::{self, Engine};
-use rigel_measure::drive::Terms;
+use rigel_drive::Terms;
 use rigel_model::record::PointRecord;
 use rigel_model::{Coordinates, Layout, Load, Mix, Pattern, Point, Stream, Until, WarmUp};
 use std::fs;
@@ -81,5 +81,5 @@ pub(crate) fn measure(engine: &dyn Engine, point: &Point) -> PointRecord {
         enough: &|_| false,
         cue: None,
     };
-    rigel_measure::drive::point(engine, point, &terms, &mut |_| ()).unwrap()
+    rigel_drive::point(engine, point, &terms, &mut |_| ()).unwrap()
 }

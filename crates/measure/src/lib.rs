@@ -1,9 +1,8 @@
-//! Drives points, and conducts runs.
+//! Conducts runs: point after point into the journal.
 //!
 //! Input: plans and targets. Output: records in a journal. It prints nothing.
 
 mod asked;
-pub mod drive;
 pub mod preflight;
 pub mod run;
 mod stalls;

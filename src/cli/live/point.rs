@@ -3,7 +3,7 @@
 use super::column::{LiveColumn, Span};
 use super::unit::ThroughputUnit;
 use rigel_analyse::Mean;
-use rigel_measure::drive::{self, Live};
+use rigel_drive::Live;
 use rigel_measure::run::RunningRanks;
 use rigel_model::record::Window;
 use rigel_model::{Load, Nanos, Point, Step, Until, in_line};
@@ -261,7 +261,7 @@ impl PointNow {
                 unit.rate(*done as f64 / seconds)
             ))
         };
-        self.beside = drive::classes(point)
+        self.beside = rigel_drive::classes(point)
             .into_iter()
             .zip(&grown)
             .skip(1)

@@ -9,7 +9,7 @@ use super::point::PointNow;
 use super::unit::ThroughputUnit;
 use rigel_analyse::quantity::rounded_percent;
 use rigel_analyse::{self as analyse, DeviceLoad, HostLoad, PointSummary};
-use rigel_measure::drive::Live;
+use rigel_drive::Live;
 use rigel_measure::run::RunningRanks;
 use rigel_model::record::{DiskInterval, End, FlowKind, PointRecord, WatchedInterval, Window};
 use rigel_model::{Nanos, Point, Sample, StalledIo, Step};

@@ -11,7 +11,7 @@ use super::unit::ThroughputUnit;
 use anstyle::{Ansi256Color, RgbColor, Style};
 use rigel_analyse::{DeviceLoad, HostLoad, summarise};
 use rigel_device::engine::sim::Sim;
-use rigel_measure::drive::{self, Live, LiveClass, Terms};
+use rigel_drive::{Live, LiveClass, Terms};
 use rigel_model::record::{
     DiskInterval, FlowKind, Latencies, OperationTimes, Recorder, RequestFlow, SharedWindows,
     TracedRequests, WatchedInterval,
@@ -72,7 +72,7 @@ fn curve() -> (LiveState, Nanos) {
             cue: None,
         };
         let watch = &mut |live: &Live| state.live(&point, live, &[Sample::default()], now);
-        let record = drive::point(&engine, &point, &terms, watch).unwrap();
+        let record = rigel_drive::point(&engine, &point, &terms, watch).unwrap();
         now = now.plus(Nanos::from_secs(5));
         if number < 4 {
             state.end(&record, &summarise(&record));
@@ -388,7 +388,7 @@ fn a_soak_shows_a_column_a_round_and_the_seconds_of_the_one_that_runs() {
             cue: None,
         };
         let watch = &mut |live: &Live| state.live(&point, live, &[Sample::default()], now);
-        let record = drive::point(&engine, &point, &terms, watch).unwrap();
+        let record = rigel_drive::point(&engine, &point, &terms, watch).unwrap();
         state.end(&record, &summarise(&record));
         now = now.plus(Nanos::from_secs(60));
     }

@@ -7,7 +7,6 @@
 mod samples;
 mod server;
 
-use crate::drive::{self, Cue, DetachedTerms, Live};
 use crate::preflight;
 use crate::stalls::NamedStall;
 use rigel_analyse as analyse;
@@ -24,6 +23,7 @@ use rigel_device::engine::uring::SLOTS_MAX;
 use rigel_device::engine::volume::Volume;
 use rigel_device::engine::{self, Engine, guard};
 use rigel_device::observe::{self, Observer};
+use rigel_drive::{Cue, DetachedTerms, Live};
 use rigel_model::record::journal::EngineChoice;
 use rigel_model::record::{End, PointRecord, RankRecord, StallEvent, Window};
 use rigel_model::{
@@ -367,7 +367,7 @@ impl Bench {
         refuse_too_many(&points, request, look.host.memory)?;
         let lengths = points
             .iter()
-            .map(|point| drive::slot_lengths(point, SLOTS_MAX, request.workers));
+            .map(|point| rigel_drive::slot_lengths(point, SLOTS_MAX, request.workers));
         let lengths = lengths
             .max_by_key(|lengths| lengths.iter().map(|l| u64::from(*l)).sum::<u64>())
             .unwrap_or_default();
@@ -520,7 +520,7 @@ impl Bench {
         point: &Point,
         stop: &AtomicBool,
         cue: Option<&Cue>,
-        watch: &mut drive::Watch,
+        watch: &mut rigel_drive::Watch,
     ) -> Result<PointRecord, Error> {
         self.check(point)?;
         // The measured class comes first. Other streams need not be precise. Of several ranks, none
@@ -538,7 +538,7 @@ impl Bench {
             enough: Box::new(enough),
             cue: cue.cloned(),
         };
-        let driven = drive::detached(&self.engine, point, terms, watch);
+        let driven = rigel_drive::detached(&self.engine, point, terms, watch);
         if !bounded::left_behind().is_empty() {
             // Closing the scratch file may block as well.
             std::mem::forget(self.scratch.clone());

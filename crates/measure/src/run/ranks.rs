@@ -16,12 +16,12 @@ mod parts;
 
 use super::agreement::{AGREE, PREPARE, clock_of};
 use super::bench::{Bench, Event, Listen, ServerCounters};
-use crate::drive::Cue;
 use news::{News, RankPart};
 use now::{RunningSum, Teller};
 use parts::ArrivingRecords;
 use rigel_analyse as analyse;
 use rigel_analyse::plan::ranks::of_rank;
+use rigel_drive::Cue;
 use rigel_model::record::ranks::{RankClock, RankRecord, merged};
 use rigel_model::record::{End, PointRecord, StallEvent, Window};
 use rigel_model::{Error, Nanos, Point, Sample, Step, Until};

@@ -5,7 +5,7 @@
 //! one process has them.
 
 use super::super::bench::{Event, Listen, RunningRanks, SlowestHost};
-use crate::drive::{self, Live, LiveClass};
+use rigel_drive::{Live, LiveClass};
 use rigel_model::record::{PointRecord, SharedWindows, StreamRecord, Window};
 use rigel_model::{Nanos, Point, Sample};
 use rigel_ranks::Ranks;
@@ -44,7 +44,7 @@ impl RunningCounts {
         Self {
             elapsed: live.elapsed,
             measuring_since: live.measuring_since,
-            classes: drive::classes(point)
+            classes: rigel_drive::classes(point)
                 .into_iter()
                 .zip(live.classes)
                 .map(count)
@@ -170,7 +170,7 @@ pub(super) struct RunningSum {
 impl RunningSum {
     /// Before anything is known of `point`, of which every rank measures its part of `parts`.
     pub(super) fn new(point: &Point, active: &[usize], parts: &[Point]) -> Self {
-        let names = drive::classes(point);
+        let names = rigel_drive::classes(point);
         let first = |part: &Point| {
             let first = part.streams.first();
             first.is_some_and(|stream| Some(&stream.name.as_str()) == names.first())

@@ -1,6 +1,6 @@
 //! Runs the streams of one data point on any engine.
 //!
-//! Input: a [`Point`] and an [`Engine`]. Output: the [`PointRecord`]. This module knows neither why
+//! Input: a [`Point`] and an [`Engine`]. Output: the [`PointRecord`]. This crate knows neither why
 //! the point is measured nor what kind of target it is. Only [`Session::reap`] waits. So on virtual
 //! time a point is deterministic, unless it is stopped early.
 //!
