@@ -5,7 +5,7 @@
 #   scripts/test.sh checks     clippy, the documentation and its examples as well
 #
 # Test programs run in lanes at once: those that compute, those that wait for database servers, those that wait for
-# devices and browsers. What one says is shown whole when it ends. The last line is `N passed, N failed, N skipped`; the status is 1
+# devices, hosts that are given up and browsers. What one says is shown whole when it ends. The last line is `N passed, N failed, N skipped`; the status is 1
 # if anything failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -64,7 +64,7 @@ cpus=$(nproc)
 # The longest programs start first.
 run $((2 * cpus)) sql &
 lanes+=($!)
-run $((2 * cpus)) machine &
+run $((4 * cpus)) machine &
 lanes+=($!)
 run "$cpus" truth page &
 lanes+=($!)

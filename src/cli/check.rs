@@ -509,7 +509,7 @@ host db1
   clock        tsc, 25 ns per reading
   limits       io_uring allowed, 10 of 65536 asynchronous I/Os in use, locked memory 8 MiB, open \
                         files unlimited
-  load now     nvme0n1: 40 IOPS, 0.3 MB/s, busy 2.0 %
+  load now     nvme0n1: 40 IOPS, 0.328 MB/s, busy 2.0 %
                CPU: busy 1.0 %, stolen 0.0 %, waiting for I/O 3.0 % of the time
 
 REFUSED holes: 25 % of /data/file was never written (1 GiB in holes, 0 bytes allocated): reading it

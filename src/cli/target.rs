@@ -110,7 +110,10 @@ impl GivenTargets<'_> {
         {
             return Err(Error::usage(
                 format!("'{}' does not exist", missing.display()),
-                "give an existing directory, in which a scratch file is made",
+                format!(
+                    "give an existing directory, in which a scratch file is made: {}DIR",
+                    self.option
+                ),
             ));
         }
         Err(Error::usage(

@@ -65,13 +65,13 @@ pub(super) fn refuse_other_tables(
     }
 }
 
-/// The servers of one process, each by what identifies its running instance.
+/// The servers of one process, each by what identifies it and what its counters are of.
 #[derive(Default)]
 pub(super) struct DistinctServers<'a>(BTreeMap<String, &'a Address>);
 
 impl<'a> DistinctServers<'a> {
     /// Refuses a server that was given before by another URL: its counters are of all its clients, and
-    /// would be added up once for each URL. `instance` is `None` if the server does not identify
+    /// would be added up once for each URL (of a PostgreSQL: a database that was). `instance` is `None` if the server does not identify
     /// itself.
     pub(super) fn add(
         &mut self,

@@ -1,6 +1,6 @@
 //! A demand beside a calibration: the table by stream and the answer.
 
-use super::columns::Columns;
+use super::columns::TableOf;
 use super::document::{Block, Section};
 use super::{database, parts};
 use rigel_analyse::demand::stream_objective::assumed_in_words;
@@ -10,7 +10,7 @@ use rigel_model::Bytes;
 
 /// The section.
 pub(super) fn section(of: &DemandAgainst) -> Section {
-    let table = Columns::of(&interval(of), &of.streams)
+    let table = TableOf::of(&interval(of), &of.streams)
         .text("stream", |one| one.kind.words())
         .number("asked", |one| per_second(one.per_s))
         .number("size", |one| parts::known(one.mean_bytes, size))

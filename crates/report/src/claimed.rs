@@ -1,6 +1,6 @@
 //! What Oracle's own calibration claims: alone, and beside a calibration of ours.
 
-use super::columns::Columns;
+use super::columns::TableOf;
 use super::document::{Conclusion, Document, Section, Status};
 use super::parts;
 use rigel_analyse::{AtLoad, ClaimBeside, Estimate};
@@ -25,7 +25,7 @@ pub fn section(claims: &[ClaimedCalibration]) -> Option<Section> {
             "As DBA_RSRC_IO_CALIBRATE has it. `rigel compare CALIBRATION THIS` puts a calibration of \
              Rigel's beside it.",
             vec![
-                Columns::of("", claims)
+                TableOf::of("", claims)
                     .text("begin", |claim| parts::known(claim.started.as_ref(), String::clone))
                     .text("end", |claim| parts::known(claim.ended.as_ref(), String::clone))
                     .count("max IOPS", |claim| claim.max_iops)
@@ -129,7 +129,7 @@ pub fn document(ours: &str, theirs: &str, found: &ClaimBeside) -> Document {
             "Claimed and measured",
             &lead,
             vec![
-                Columns::of("", rows)
+                TableOf::of("", rows)
                     .text("", |row| row.0.clone())
                     .number(&format!("claimed by {theirs}"), |row| row.1.clone())
                     .number(&format!("{ours}, mean within {bound}"), |row| row.2.clone())

@@ -12,36 +12,36 @@ use std::fmt::Display;
 pub const NOT_KNOWN: &str = "-";
 
 /// A figure of a cell, of which there may be none.
-pub trait Figure {
+pub trait TableFigure {
     /// The figure with its interval, if it is known.
     fn estimate(self) -> Option<Estimate>;
 }
 
-impl Figure for f64 {
+impl TableFigure for f64 {
     fn estimate(self) -> Option<Estimate> {
         Some(self.into())
     }
 }
 
-impl Figure for Estimate {
+impl TableFigure for Estimate {
     fn estimate(self) -> Option<Estimate> {
         Some(self)
     }
 }
 
-impl<F: Figure> Figure for Option<F> {
+impl<F: TableFigure> TableFigure for Option<F> {
     fn estimate(self) -> Option<Estimate> {
-        self.and_then(Figure::estimate)
+        self.and_then(TableFigure::estimate)
     }
 }
 
 /// A table that is made column by column.
-pub struct Columns<R> {
+pub struct TableOf<R> {
     rows: Vec<R>,
     table: Table,
 }
 
-impl<R> Columns<R> {
+impl<R> TableOf<R> {
     /// A table of these rows, without columns yet.
     pub fn of(caption: &str, rows: impl IntoIterator<Item = R>) -> Self {
         let rows: Vec<R> = rows.into_iter().collect();
@@ -87,7 +87,7 @@ impl<R> Columns<R> {
 
     /// A column of figures in a unit, each with its interval if it has one; `-` if it is not known.
     #[must_use]
-    pub fn amount<F: Figure>(
+    pub fn amount<F: TableFigure>(
         self,
         heading: &str,
         unit: AmountUnit,
@@ -103,31 +103,31 @@ impl<R> Columns<R> {
 
     /// Figures without a unit: `79,941`.
     #[must_use]
-    pub fn count<F: Figure>(self, heading: &str, figure: impl Fn(&R) -> F) -> Self {
+    pub fn count<F: TableFigure>(self, heading: &str, figure: impl Fn(&R) -> F) -> Self {
         self.amount(heading, AmountUnit::Number, figure)
     }
 
     /// Microseconds: `450 µs`.
     #[must_use]
-    pub fn time<F: Figure>(self, heading: &str, us: impl Fn(&R) -> F) -> Self {
+    pub fn time<F: TableFigure>(self, heading: &str, us: impl Fn(&R) -> F) -> Self {
         self.amount(heading, AmountUnit::Microseconds, us)
     }
 
     /// Fractions of 1: `12.5 %`.
     #[must_use]
-    pub fn percent<F: Figure>(self, heading: &str, share: impl Fn(&R) -> F) -> Self {
+    pub fn percent<F: TableFigure>(self, heading: &str, share: impl Fn(&R) -> F) -> Self {
         self.amount(heading, AmountUnit::Percent, share)
     }
 
     /// Events per second: `5,012/s`.
     #[must_use]
-    pub fn per_second<F: Figure>(self, heading: &str, rate: impl Fn(&R) -> F) -> Self {
+    pub fn per_second<F: TableFigure>(self, heading: &str, rate: impl Fn(&R) -> F) -> Self {
         self.amount(heading, AmountUnit::PerSecond, rate)
     }
 
     /// Fractions of 1, rounded: `12 %`, `0.3 %`.
     #[must_use]
-    pub fn rounded_percent<F: Figure>(self, heading: &str, share: impl Fn(&R) -> F) -> Self {
+    pub fn rounded_percent<F: TableFigure>(self, heading: &str, share: impl Fn(&R) -> F) -> Self {
         self.amount(heading, AmountUnit::RoundedPercent, share)
     }
 
@@ -182,7 +182,7 @@ pub fn pairs<N: Display, V: Display>(
     headings: [&str; 2],
     pairs: impl IntoIterator<Item = (N, V)>,
 ) -> Block {
-    Columns::of(caption, pairs)
+    TableOf::of(caption, pairs)
         .text(headings[0], |(name, _)| name.to_string())
         .text(headings[1], |(_, value)| value.to_string())
         .block()
@@ -202,7 +202,7 @@ mod tests {
                 high: Some(463.0),
             }),
         };
-        let table = Columns::of("", [("a", Some(known)), ("b", None)])
+        let table = TableOf::of("", [("a", Some(known)), ("b", None)])
             .text("host", |row| row.0)
             .time("p99", |row| row.1)
             .count("op/s", |row| row.1.map(|at| at.value * 1e3))

@@ -3,7 +3,7 @@
 //!
 //! Input: journals that were read; the first is the baseline.
 
-use super::columns::Columns;
+use super::columns::TableOf;
 use super::distribution::Chosen;
 use super::document::{
     Axis, Block, Document, Headline, Lines, Merge, Plot, Section, Series, Shape, Table, Unit,
@@ -265,7 +265,7 @@ fn table(found: &Comparison) -> Table {
         Some(figure) if several => amount(figure.estimate, row.unit).to_string(),
         _ => value(row, run),
     };
-    let mut table = Columns::of("Figures of the runs as a whole", &found.figures)
+    let mut table = TableOf::of("Figures of the runs as a whole", &found.figures)
         .text("", |row| row.name.clone())
         .number(&found.names[0], |row| value(row, 0));
     for (at, name) in found.names[1..].iter().enumerate() {
@@ -297,7 +297,7 @@ fn each_run(found: &Comparison) -> Option<Section> {
         .figures
         .iter()
         .map(|row| (row, row.runs.iter().flatten().collect()));
-    let mut table = Columns::of("Figures of each run", figures)
+    let mut table = TableOf::of("Figures of each run", figures)
         .text("", |(row, _): &(&Row, Vec<_>)| row.name.clone());
     for (at, run) in runs().enumerate() {
         table = table.number(&run.name, |(row, figures)| {
@@ -544,7 +544,7 @@ fn loads(found: &Comparison) -> Section {
         })
     };
     let caption = format!("Ratio to {} at each load that both have", found.names[0]);
-    let table = Columns::of(&caption, &found.points)
+    let table = TableOf::of(&caption, &found.points)
         .text("run", |point| found.names[point.run].clone())
         .on_page_if(!several)
         .text("load", load)
@@ -587,7 +587,7 @@ fn loads(found: &Comparison) -> Section {
 fn conditions(found: &Comparison) -> Section {
     let several = found.names.len() > 2;
     let there = if several { "there" } else { &found.names[1] };
-    let table = Columns::of("Conditions that differ", &found.conditions)
+    let table = TableOf::of("Conditions that differ", &found.conditions)
         .text("run", |it| found.names[it.run].clone())
         .on_page_if(!several)
         .text("condition", |it| it.name)

@@ -112,9 +112,12 @@ impl Reported<'_> {
 /// The report of a run as CSV: a header line, then one line for every class of every point. Columns
 /// are only added at the end, never renamed or removed.
 pub fn csv(points: &[PointSummary]) -> String {
-    let rows = points
-        .iter()
-        .flat_map(|point| point.classes.iter().map(move |class| Row { point, class }));
+    let rows = points.iter().flat_map(|point| {
+        point
+            .classes
+            .iter()
+            .map(move |class| PointRow { point, class })
+    });
     CsvTable::of(rows)
         .value("small", |row| row.point.coordinates.small_and_large().0)
         .value("large", |row| row.point.coordinates.small_and_large().1)
@@ -198,12 +201,12 @@ pub fn csv(points: &[PointSummary]) -> String {
 }
 
 /// A line of the csv.
-struct Row<'a> {
+struct PointRow<'a> {
     point: &'a PointSummary,
     class: &'a ClassSummary,
 }
 
-impl<'a> Row<'a> {
+impl<'a> PointRow<'a> {
     fn latency(&self, of: fn(&LatencySummary) -> f64) -> Option<f64> {
         self.class.latency.as_ref().map(of)
     }

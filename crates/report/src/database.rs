@@ -1,7 +1,7 @@
 //! The report of a database's reports: what it asked of its storage, what it got, and how the
 //! figures fit together.
 
-use super::columns::{Columns, pairs};
+use super::columns::{TableOf, pairs};
 use super::csv::CsvTable;
 use super::document::{
     Axis, Block, Chart, Document, Headline, Lines, Plot, Section, Series, Shape, Unit,
@@ -166,7 +166,7 @@ fn bucket(all: &[LatencyShare], quantile: f64) -> String {
 fn streams(caption: &str, streams: &[DemandStream]) -> Block {
     /// Waits below which a p99 is chance.
     const P99_WAITS_MIN: f64 = 1000.0;
-    Columns::of(caption, streams)
+    TableOf::of(caption, streams)
         .text("stream", |stream| stream.kind.words())
         .count("per second", |stream| stream.per_s)
         .number("mean size", |stream| parts::known(stream.mean_bytes, bytes))
@@ -418,7 +418,7 @@ fn waits_over_time(result: &DatabaseResult) -> Option<Section> {
 fn waits(reports: &[&DatabaseReport]) -> Option<Section> {
     let [report] = reports else { return None };
     let rows = report.waits.iter().filter(|row| row.of == WaitTable::Top);
-    let table = Columns::of("Top events, as printed", rows)
+    let table = TableOf::of("Top events, as printed", rows)
         .text("event", |row| row.event.clone())
         .count("waits", |row| row.waits.map(|waits| waits.value))
         .count("seconds", |row| row.time_s.map(|time| time.value))
@@ -454,7 +454,7 @@ fn by_function(reports: &[&DatabaseReport]) -> Option<Section> {
     };
     let megabytes = |mib: Option<Printed>| mib.map(|mib| mib.value * MEGABYTES);
     let table = |caption: &str, rows: &[IoStatRow]| {
-        Columns::of(caption, rows.iter().filter(of_all))
+        TableOf::of(caption, rows.iter().filter(of_all))
             .text("", |row| row.name.clone())
             .number("reads/s", |row| {
                 let reads = parts::known(row.reads_per_s, |reads| parts::count(reads.value));
@@ -488,7 +488,7 @@ fn by_function(reports: &[&DatabaseReport]) -> Option<Section> {
 fn listed(result: &DatabaseResult) -> Section {
     let megabytes = |mib: Option<f64>| mib.map(|mib| mib * MEGABYTES);
     let caption = "All I/O of each report; reads and writes are requests";
-    let table = Columns::of(caption, &result.figures)
+    let table = TableOf::of(caption, &result.figures)
         .text("report", |one| {
             one.file.rsplit('/').next().unwrap_or_default().to_string()
         })

@@ -1,7 +1,7 @@
 //! The distributions of waits of a listing: every event with its percentiles and modes, and the
 //! buckets of each.
 
-use super::columns::Columns;
+use super::columns::TableOf;
 use super::document::{Block, Section};
 use super::parts;
 use rigel_analyse::{DatabaseResult, EventDistribution, modes};
@@ -16,7 +16,7 @@ pub(super) fn sections(result: &DatabaseResult) -> Vec<Section> {
         return Vec::new();
     }
     let caption = "Waits of every event; percentiles are interpolated within their buckets";
-    let table = Columns::of(caption, all)
+    let table = TableOf::of(caption, all)
         .text("event", |one| name(one))
         .count("waits", |one| one.waits)
         .number("p50", |one| quantile(one, 0.5, one.p50_us))
@@ -70,7 +70,7 @@ fn quantile(one: &EventDistribution, share: f64, us: Option<f64>) -> String {
 
 fn buckets(one: &EventDistribution) -> Block {
     let caption = format!("{}: {}", name(one), modes::in_words(&one.modes));
-    Columns::of(&caption, &one.buckets)
+    TableOf::of(&caption, &one.buckets)
         .text("bucket", |bucket| match bucket.high_us {
             Some(high) => format!("up to {}", parts::time(high)),
             None => format!("above {}", parts::time(bucket.low_us)),

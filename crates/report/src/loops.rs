@@ -1,6 +1,6 @@
 //! Sections about the sessions of spools: what they did, what they waited for, who counted what.
 
-use super::columns::Columns;
+use super::columns::TableOf;
 use super::document::{Block, Headline, Section};
 use super::parts;
 use rigel_analyse::{DatabaseResult, Estimate, LoopFigures};
@@ -74,7 +74,7 @@ fn operations(all: &[LoopFigures]) -> Section {
     let kinds = all
         .iter()
         .flat_map(|spool| spool.kinds.iter().map(move |kind| (spool, kind)));
-    let table = Columns::of("", kinds)
+    let table = TableOf::of("", kinds)
         .number("sessions", |(spool, _)| spool.sessions)
         .text("operation", |(_, kind)| kind.kind.clone())
         .count("done", |(_, kind)| kind.done as f64)
@@ -100,7 +100,7 @@ fn operations(all: &[LoopFigures]) -> Section {
 }
 
 fn per_second(all: &[LoopFigures]) -> Section {
-    let table = Columns::of("", all)
+    let table = TableOf::of("", all)
         .text("spool", |spool| {
             spool
                 .file
@@ -129,7 +129,7 @@ fn per_second(all: &[LoopFigures]) -> Section {
 
 fn waits(spool: &LoopFigures) -> Option<Section> {
     const SHARE_MIN: f64 = 0.001;
-    let table = Columns::of("", spool.waits.iter().filter(|one| one.share >= SHARE_MIN))
+    let table = TableOf::of("", spool.waits.iter().filter(|one| one.share >= SHARE_MIN))
         .text("event", |one| one.event.clone())
         .count("waits", |one| one.waits)
         .time("mean", |one| one.mean_us)
@@ -146,7 +146,7 @@ fn waits(spool: &LoopFigures) -> Option<Section> {
 }
 
 fn witnesses(spool: &LoopFigures) -> Option<Section> {
-    let table = Columns::of("", &spool.witnesses)
+    let table = TableOf::of("", &spool.witnesses)
         .text("what", |one| one.what.clone())
         .text("counted by", |one| one.first.0.clone())
         .count("count", |one| one.first.1)

@@ -1,6 +1,6 @@
 //! One host with a fixed rate beside the others, in the section of the hosts.
 
-use super::columns::Columns;
+use super::columns::TableOf;
 use super::document::{Axis, Block, Chart, Lines, Plot, Series, Table, Unit};
 use super::parts;
 use rigel_analyse::{Neighbours, NeighboursStep};
@@ -78,7 +78,7 @@ fn table(found: &Neighbours) -> Table {
         found.host,
         parts::per_second(found.rate_per_s as f64)
     );
-    Columns::of(&caption, &found.steps)
+    TableOf::of(&caption, &found.steps)
         .number("depth of each neighbour", |step| match step.depth {
             0 => "they wait".into(),
             depth => depth.to_string(),

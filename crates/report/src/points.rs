@@ -1,6 +1,6 @@
 //! The tables of all points, and which blocks they touched.
 
-use super::columns::Columns;
+use super::columns::TableOf;
 use super::document::{Block, Section, Table, Unit};
 use super::parts;
 use rigel_analyse::plan::SqlTerms;
@@ -108,7 +108,7 @@ fn table(caption: &str, points: &[&PointSummary], units: Units<'_>, is_offered: 
     let has_classes = points.iter().any(|point| point.classes.len() > 1);
     let has_kernel = with_classes(points).any(|(_, class)| class.kernel_mean_us.is_some());
     let rows = with_classes(points).count();
-    Columns::of(caption, with_classes(points))
+    TableOf::of(caption, with_classes(points))
         .text(point, |(point, _)| point.coordinates)
         .text("class", |(_, class)| class.name.clone())
         .on_page_if(!has_classes)
@@ -133,7 +133,7 @@ fn table(caption: &str, points: &[&PointSummary], units: Units<'_>, is_offered: 
         })
         .time("p99.9", |(_, class)| time(class.latency, |l| l.p999_us))
         .time("max", |(_, class)| time(class.latency, |l| l.max_us))
-        .and_if(has_kernel, |table: Columns<Row<'_>>| {
+        .and_if(has_kernel, |table: TableOf<Row<'_>>| {
             table
                 .time("kernel's mean", |(_, class)| class.kernel_mean_us)
                 .on_page()

@@ -1,7 +1,7 @@
 //! The section of a run with several ranks: the sum and who contributed it, the ladder over numbers
 //! of hosts, each host alone against all, and how far the figures can be trusted.
 
-use super::columns::{Columns, NOT_KNOWN};
+use super::columns::{NOT_KNOWN, TableOf};
 use super::csv::CsvTable;
 use super::data::{high, low};
 use super::document::{Axis, Block, Chart, Lines, Plot, Section, Series, Shape, Table, Unit};
@@ -166,11 +166,11 @@ fn hosts(at: &HostsAtLoad) -> Table {
     } else {
         caption
     };
-    with_figures(Columns::of(&caption, shown), |host| host)
+    with_figures(TableOf::of(&caption, shown), |host| host)
 }
 
 /// A table whose rows have a host's figures, with their columns.
-fn with_figures<R>(table: Columns<R>, host: impl Fn(&R) -> &HostFigures) -> Table {
+fn with_figures<R>(table: TableOf<R>, host: impl Fn(&R) -> &HostFigures) -> Table {
     let value = |figure: Option<Estimate>| figure.map(|figure| figure.value);
     table
         .text("host", |row| host(row).host.clone())
@@ -239,7 +239,7 @@ fn of_each(rounds: &HostRounds) -> String {
 
 fn ladder(rounds: &HostRounds) -> Table {
     let caption = format!("More and more ranks, {}", of_each(rounds));
-    Columns::of(&caption, &rounds.ladder)
+    TableOf::of(&caption, &rounds.ladder)
         .number("ranks", |step| step.ranks)
         .count("op/s together", |step| step.sum.value)
         .precision("± (95 %)", |step| step.sum)
@@ -293,7 +293,7 @@ fn alone(rounds: &HostRounds) -> Table {
     };
     let caption = format!("Alone against together, {}, {rounds_of}", of_each(rounds));
     let value = |figure: Option<Estimate>| figure.map(|figure| figure.value);
-    Columns::of(&caption, &rounds.alone)
+    TableOf::of(&caption, &rounds.alone)
         .text("host", |one| one.host.clone())
         .count("op/s alone", |one| one.alone.value)
         .count("op/s with all", |one| one.together.value)
@@ -526,7 +526,7 @@ pub(super) fn per_host(loads: &[HostsAtLoad]) -> Section {
     let rows = loads
         .iter()
         .flat_map(|at| at.hosts.iter().map(move |host| (at, host)));
-    let table = Columns::of("Each host at every load", rows).text("load", |(at, _)| at.coordinates);
+    let table = TableOf::of("Each host at every load", rows).text("load", |(at, _)| at.coordinates);
     let table = with_figures(table, |(_, host)| host);
     let lead = "Figures of the first class of each point.";
     parts::section("per-host", "Each host", lead, vec![Block::Table(table)])

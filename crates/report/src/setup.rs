@@ -1,6 +1,6 @@
 //! The setup: workload, target, host, versions, and the command that repeats the run.
 
-use super::columns::{Columns, pairs};
+use super::columns::{TableOf, pairs};
 use super::document::{Block, Section};
 use super::parts;
 use rigel_model::record::journal::Header;
@@ -122,7 +122,7 @@ fn pair(name: &'static str, value: &impl ToString) -> (&'static str, String) {
 }
 
 fn files(members: &[VolumeMember]) -> Block {
-    Columns::of("Files and devices", members)
+    TableOf::of("Files and devices", members)
         .text("path", |member| member.path.display().to_string())
         .text("is a", |member| format!("{:?}", member.kind).to_lowercase())
         .number("size", |member| member.bytes)
@@ -136,7 +136,7 @@ fn files(members: &[VolumeMember]) -> Block {
 }
 
 fn disks(devices: Vec<&BlockDevice>) -> Block {
-    Columns::of("The disks below", devices)
+    TableOf::of("The disks below", devices)
         .text("disk", |device| device.name.clone())
         .text("model", |device| {
             parts::known(device.model.as_ref(), String::clone)

@@ -9,7 +9,7 @@ mod figures;
 mod hosts;
 mod timeline;
 
-use super::columns::Columns;
+use super::columns::TableOf;
 use super::csv::CsvTable;
 use super::data::{self, Head, Reported};
 use super::document::{Block, Document, Headline, Section};
@@ -161,7 +161,7 @@ fn spread(found: &Predictability) -> Option<Section> {
         .filter_map(|(name, figures, show)| Some((name, figures.as_ref()?, show)));
     let at =
         |show: Show, it: Extreme| format!("{}, {}", show(it.value), it.at.shown(found.resolution));
-    let table = Columns::of("Rounds", known)
+    let table = TableOf::of("Rounds", known)
         .text("", |(name, ..)| *name)
         .number("median", |(_, figures, show)| show(figures.median))
         .number("mean", |(_, figures, show)| show(figures.mean))
@@ -343,7 +343,7 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
 
 fn objectives(found: &Predictability) -> Option<Section> {
     let to = found.resolution;
-    let table = Columns::of("Objectives and their error budgets", &found.objectives)
+    let table = TableOf::of("Objectives and their error budgets", &found.objectives)
         .text("objective", |result| result.objective)
         .text("", |result| match result.met {
             Some(true) => "met",
@@ -383,7 +383,7 @@ fn rounds(result: &SoakResult) -> Section {
         "Every round".into()
     };
     // Text has the rounds in its timeline.
-    let table = Columns::of(&caption, last)
+    let table = TableOf::of(&caption, last)
         .number("round", |round| round.number)
         .on_page()
         .text("begun", |round| round.begin.shown(result.found.resolution))

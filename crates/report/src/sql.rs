@@ -1,7 +1,7 @@
 //! What a database server did for sessions: the cost of an operation, latencies, waits, and what
 //! other witnesses counted.
 
-use super::columns::Columns;
+use super::columns::TableOf;
 use super::document::{Block, Section, Table};
 use super::parts;
 use rigel_analyse::LatencySummary;
@@ -71,9 +71,9 @@ fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
 }
 
 /// What is timed, its mean, and the other latencies if they are known.
-struct Timed<'a>(&'a str, f64, Option<LatencySummary>);
+struct TimedPart<'a>(&'a str, f64, Option<LatencySummary>);
 
-impl Timed<'_> {
+impl TimedPart<'_> {
     fn time(&self, of: fn(&LatencySummary) -> f64) -> String {
         self.2
             .as_ref()
@@ -85,12 +85,12 @@ impl Timed<'_> {
 fn latencies(class: &ClassSummary, sql: &SqlSummary, at: &str) -> Table {
     let mut rows = Vec::new();
     if let Some(latency) = class.latency {
-        rows.push(Timed("an operation", latency.mean_us, Some(latency)));
-        rows.push(Timed("a block within it", sql.block_mean_us, None));
+        rows.push(TimedPart("an operation", latency.mean_us, Some(latency)));
+        rows.push(TimedPart("a block within it", sql.block_mean_us, None));
         let read = sql.server.as_ref().and_then(|server| server.read_mean_us);
-        rows.extend(read.map(|us| Timed("a physical read, as the server times it", us, None)));
+        rows.extend(read.map(|us| TimedPart("a physical read, as the server times it", us, None)));
     }
-    Columns::of(&format!("Latency{at}"), rows)
+    TableOf::of(&format!("Latency{at}"), rows)
         .text("", |row| row.0)
         .time("mean", |row| row.1)
         .number("p50", |row| row.time(|l| l.p50_us))
@@ -105,7 +105,7 @@ fn latencies(class: &ClassSummary, sql: &SqlSummary, at: &str) -> Table {
 fn histogram(sql: &SqlSummary, at: &str) -> Table {
     let all: u64 = sql.histogram_us.iter().map(|(_, count)| count).sum();
     let caption = format!("Latency of an operation, in powers of two{at}");
-    Columns::of(&caption, &sql.histogram_us)
+    TableOf::of(&caption, &sql.histogram_us)
         .time("up to", |(edge, _)| *edge as f64)
         .count("operations", |(_, count)| *count as f64)
         .percent("share", |(_, count)| *count as f64 / all.max(1) as f64)
@@ -134,7 +134,7 @@ fn loads(points: &[&PointSummary]) -> Table {
         let sql = point.sql.as_deref()?;
         Some(ServerLoad { point, sql })
     });
-    Columns::of("Each load", loads)
+    TableOf::of("Each load", loads)
         .text("point", |load| load.point.coordinates)
         .count("op/s", |load| load.sql.operations_per_s)
         .count("blocks/s", |load| load.sql.visited.per_s)
@@ -267,7 +267,7 @@ fn costs(sql: &SqlSummary, at: &str) -> Table {
             "",
         ));
     }
-    Columns::of(&format!("Figures of the database{at}"), rows)
+    TableOf::of(&format!("Figures of the database{at}"), rows)
         .text("", |row| row.name.clone())
         .number("per operation", |row| row.each.clone())
         .number("per second", |row| row.per_s.clone())
@@ -276,7 +276,7 @@ fn costs(sql: &SqlSummary, at: &str) -> Table {
 
 fn waits(sql: &SqlSummary, at: &str) -> Table {
     let caption = format!("Where the sessions spent their time{at}");
-    Columns::of(&caption, sql.waits.iter().take(EVENTS_MAX))
+    TableOf::of(&caption, sql.waits.iter().take(EVENTS_MAX))
         .text("event", |wait| wait.event.clone())
         .percent("share", |wait| wait.share)
         .number("sessions", |wait| format!("{:.2}", wait.sessions))
@@ -286,7 +286,7 @@ fn waits(sql: &SqlSummary, at: &str) -> Table {
 fn witnesses(sql: &SqlSummary, at: &str) -> Table {
     let counted = |(name, count): &(&str, u64)| format!("{name} {}", parts::count(*count as f64));
     let caption = format!("Independent counts of the same blocks{at}");
-    Columns::of(&caption, &sql.witnesses)
+    TableOf::of(&caption, &sql.witnesses)
         .text("counted, warm-up included", |witness| witness.what)
         .text("first", |witness| counted(&witness.first))
         .text("second", |witness| counted(&witness.second))

@@ -34,7 +34,7 @@ impl Rect {
 
 /// What a column of a row shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Cell {
+struct ScreenCell {
     /// A character and what combines with it; empty behind a character of two columns.
     symbol: String,
     style: Style,
@@ -44,13 +44,13 @@ struct Cell {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Buffer {
     area: Rect,
-    cells: Vec<Cell>,
+    cells: Vec<ScreenCell>,
 }
 
 impl Buffer {
     /// A blank picture.
     pub(super) fn blank(width: u16, height: u16) -> Self {
-        let cell = Cell {
+        let cell = ScreenCell {
             symbol: " ".into(),
             style: Style::new(),
         };
@@ -106,7 +106,7 @@ impl Buffer {
                 break;
             }
             for cell in &mut cells[usize::from(end)..usize::from(after)] {
-                *cell = Cell {
+                *cell = ScreenCell {
                     symbol: String::new(),
                     style,
                 };

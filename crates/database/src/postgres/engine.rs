@@ -230,11 +230,11 @@ fn describe(
     })
 }
 
-/// What identifies a running server. A replica has the identifier of its primary, and was started at
-/// another moment.
+/// What identifies a database of a running server, whose counters are its own. A replica has the
+/// identifier of its primary, and was started at another moment.
 fn instance(client: &mut PostgresClient) -> Option<String> {
-    let asked = "SELECT system_identifier || ' ' || pg_postmaster_start_time() \
-                 FROM pg_control_system()";
+    let asked = "SELECT system_identifier || ' ' || pg_postmaster_start_time() || ' ' || \
+                 current_database() FROM pg_control_system()";
     let row = client.query_one(asked, &[]).ok()?;
     Some(row.text(0).into())
 }

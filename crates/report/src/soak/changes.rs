@@ -1,6 +1,6 @@
 //! What changed in a series of rounds: slowdowns, changes of level, trends, single rounds that stand out.
 
-use super::super::columns::Columns;
+use super::super::columns::TableOf;
 use super::figures::show;
 use crate::document::{Block, Section};
 use crate::parts::{self, Amount, AmountUnit};
@@ -29,7 +29,7 @@ pub(super) fn what_changed(found: &Predictability) -> Option<Section> {
     let sentence = |text: String| Block::Text(parts::capital(&text) + ".");
     let mut blocks: Vec<Block> = too_often.chain(episodes).map(sentence).collect();
     if !found.changes.is_empty() {
-        let changes = Columns::of("Changes of level", found.changes.iter().take(LIST_MAX))
+        let changes = TableOf::of("Changes of level", found.changes.iter().take(LIST_MAX))
             .text("when", |change| {
                 let until = change.until.map_or_else(String::new, |until| {
                     format!(" to {}, in steps", until.shown(to))

@@ -1,6 +1,6 @@
 //! The section about the hosts of a soak: what each did in all rounds, and when it was slow.
 
-use super::super::columns::Columns;
+use super::super::columns::TableOf;
 use super::super::document::{Block, Section};
 use super::super::{parts, ranks};
 use rigel_analyse::{SoakHost, SoakHosts};
@@ -23,7 +23,7 @@ pub(super) fn section(found: &SoakHosts) -> Section {
 }
 
 fn hosts(caption: &str, hosts: &[SoakHost]) -> Block {
-    Columns::of(caption, hosts)
+    TableOf::of(caption, hosts)
         .text("host", |host| host.host.clone())
         .count("operations", |host| host.operations as f64)
         .count("op/s", |host| host.rate_per_s)

@@ -1,6 +1,6 @@
 //! Rounds over time: the timeline, the calendar of days by hours, what repeats.
 
-use super::super::columns::Columns;
+use super::super::columns::TableOf;
 use super::figures::{POINTS_MAX, thinned, wall};
 use crate::document::{Axis, Block, Heat, Lines, Mark, Merge, Plot, Section, Series, Status, Unit};
 use crate::parts;
@@ -291,7 +291,7 @@ fn with_days(mut calendar: Section, rounds: &[Round]) -> Section {
             .collect::<Vec<f64>>()
     };
     let days = rounds.chunk_by(|one, other| one.begin.day() == other.begin.day());
-    let table = Columns::of("Each day", days)
+    let table = TableOf::of("Each day", days)
         .text("day", |day| day[0].begin.date())
         .number("rounds", |day| day.len())
         .number("broken", |day| {

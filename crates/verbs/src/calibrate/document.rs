@@ -5,7 +5,7 @@ use rigel_analyse::{AtLoad, Calibration, LogWrites, PointSummary};
 use rigel_model::Step;
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
-use rigel_report::columns::Columns;
+use rigel_report::columns::TableOf;
 use rigel_report::distribution::Chosen;
 use rigel_report::document::{Block, Document, Headline, Section};
 use rigel_report::frame::about;
@@ -284,7 +284,7 @@ fn figures(found: &Calibration) -> Section {
     };
     let all: Vec<(String, AtLoad)> = fixed.chain(found.log_writes.iter().map(log)).collect();
     let loads = |caption| {
-        Columns::of(caption, &all)
+        TableOf::of(caption, &all)
             .text("", |(name, _)| name.clone())
             .number("outstanding", |(_, at)| at.depth)
             .number("size", |(_, at)| parts::size(at.io_bytes))

@@ -10,7 +10,7 @@ use rigel_analyse::{BoundVerdict, Estimate, PointSummary, quantity};
 use rigel_model::record::RankGroup;
 use rigel_model::record::journal::Run;
 use rigel_model::{DemandKind, DemandStream, Measure, Objective, quantile_name};
-use rigel_report::columns::Columns;
+use rigel_report::columns::TableOf;
 use rigel_report::document::Extent;
 use rigel_report::document::{
     Axis, Block, Chart, Document, Headline, Lines, Mark, Plot, Section, Series, Shape, Status, Unit,
@@ -82,7 +82,7 @@ pub fn fits(all: &[(&str, &Path, &FitResult)]) -> String {
     });
     let times = |multiple: Option<f64>| parts::known(multiple, |it| format!("{} ×", rounded(it)));
     let need = all.first().map_or(1.0, |(.., found)| found.need);
-    let table = Columns::of("", ranked)
+    let table = TableOf::of("", ranked)
         .text("target", |(target, ..)| (*target).to_string())
         .number("held", |(.., found)| times(found.held))
         .number("not held", |(.., found)| times(found.not_held))
@@ -296,7 +296,7 @@ fn hosts(group: &RankGroup, request: &FitRequest, shown: &TriedMultiple) -> Vec<
     let judged = "Rates are sums over the hosts. Every host must keep the objectives with its own \
                   response times: a multiple that one of them does not hold is not held.";
     vec![
-        Columns::of(&caption, hosts)
+        TableOf::of(&caption, hosts)
             .text("stream", |(stream, _)| stream.kind.words())
             .text("host", |(_, host)| group.label(host.rank))
             .count("offered/s", |(_, host)| host.offered_per_s)
@@ -326,7 +326,7 @@ fn demanded_and_done<'a>(
         (stream, tried)
     });
     let value = |figure: Option<Estimate>| figure.map(|figure| figure.value);
-    Columns::of(caption, rows)
+    TableOf::of(caption, rows)
         .text("stream", |(stream, _)| stream.kind.words())
         .number("demanded/s", |(stream, _)| {
             parts::known(stream.per_s, parts::count)
@@ -474,7 +474,7 @@ fn each_multiple(
     kinds: &[DemandKind],
     group: Option<&RankGroup>,
 ) -> Block {
-    let mut table = Columns::of("", &found.multiples)
+    let mut table = TableOf::of("", &found.multiples)
         .number("multiple", |tried| format!("{} ×", rounded(tried.multiple)))
         .text("answer", |tried| answer(tried.verdict));
     for kind in kinds {

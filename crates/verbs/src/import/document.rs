@@ -12,7 +12,7 @@ use rigel_model::record::Histogram;
 use rigel_model::record::imported::Figures;
 use rigel_model::record::journal::Run;
 use rigel_model::{Moment, Resolution};
-use rigel_report::columns::{Columns, pairs};
+use rigel_report::columns::{TableOf, pairs};
 use rigel_report::csv::CsvTable;
 use rigel_report::document::{
     Axis, Block, Document, Headline, Lines, Mark, Plot, Section, Series, Shape, Unit,
@@ -330,7 +330,7 @@ fn over_time(all: &[&SeriesSummary]) -> Option<Section> {
 }
 
 fn table(loads: &[&LoadFigures]) -> Block {
-    Columns::of("Loads; - is what the tool does not report", loads)
+    TableOf::of("Loads; - is what the tool does not report", loads)
         .text("name", |load| load.label.clone())
         .text("load", |load| load.load.clone())
         .text("kind", |load| load.kind.clone())
@@ -385,7 +385,7 @@ fn series_table(all: &[&SeriesSummary]) -> Block {
             format!("{} at {}", parts::count(value), at.shown(resolution))
         })
     };
-    Columns::of("Series", all)
+    TableOf::of("Series", all)
         .text("series", |series| series.name.clone())
         .text("unit", |series| series.unit.clone())
         .number("samples", |series| series.samples.len())

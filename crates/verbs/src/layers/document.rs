@@ -5,7 +5,7 @@ use super::request::LayersRequest;
 use super::result::{LayerFigures, LayerStep, LayerTable, LayersResult};
 use rigel_model::Layer;
 use rigel_model::record::journal::Run;
-use rigel_report::columns::Columns;
+use rigel_report::columns::TableOf;
 use rigel_report::document::{
     Axis, Block, Document, Headline, Lines, Plot, Section, Series, Shape, Unit,
 };
@@ -174,7 +174,7 @@ fn steps(caption: &str, table: &LayerTable) -> Block {
             parts::time(us.abs())
         )
     };
-    Columns::of(caption, &table.steps)
+    TableOf::of(caption, &table.steps)
         .text("layers", |step| {
             format!("{} to {}", step.from.number(), step.to.number())
         })
@@ -374,7 +374,7 @@ fn over_layers(
 }
 
 fn figures_table(ways: &LayerWays, table: &LayerTable) -> Block {
-    Columns::of(&format!("{} outstanding", table.sessions), &table.layers)
+    TableOf::of(&format!("{} outstanding", table.sessions), &table.layers)
         .text("layer", |figures| name(figures, ways))
         .count("blocks/s", |figures| figures.blocks_per_s.value)
         .precision("±", |figures| figures.blocks_per_s)

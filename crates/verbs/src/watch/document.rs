@@ -10,7 +10,7 @@ use rigel_analyse::{
 use rigel_model::record::StallEvent;
 use rigel_model::record::journal::Header;
 use rigel_model::{Bytes, Finding, Moment, Nanos};
-use rigel_report::columns::Columns;
+use rigel_report::columns::TableOf;
 use rigel_report::csv::CsvTable;
 use rigel_report::data::{self, Head, Reported};
 use rigel_report::document::{
@@ -171,7 +171,7 @@ fn headline(
 
 /// The streams of a source.
 fn streams(at: usize, source: &WatchedSource) -> Section {
-    let table = Columns::of("", &source.streams)
+    let table = TableOf::of("", &source.streams)
         .text("stream", |stream| stream.name.clone())
         .count("per second", |stream| stream.per_s)
         .count("busiest", |stream| stream.busiest_per_s)
@@ -222,7 +222,7 @@ fn waits(source: &WatchedSource) -> Option<Block> {
         "What active sessions waited for; {} were active on average",
         parts::count(active)
     );
-    let waits = Columns::of(&caption, source.waits.iter().take(LISTED_MAX))
+    let waits = TableOf::of(&caption, source.waits.iter().take(LISTED_MAX))
         .text("wait", |(name, _)| name.clone())
         .rounded_percent("share", |(_, share)| *share)
         .number("sessions", |(_, share)| parts::count(active * share));
@@ -233,7 +233,7 @@ fn waits(source: &WatchedSource) -> Option<Block> {
 fn apart(source: &WatchedSource) -> Option<Block> {
     let was_queued = |stream: &&WatchedStream| stream.queue.is_some();
     source.streams.iter().find(was_queued)?;
-    let table = Columns::of("Queue and disk apart", &source.streams)
+    let table = TableOf::of("Queue and disk apart", &source.streams)
         .text("stream", |stream| stream.name.clone())
         .rounded_percent("queued", |stream| {
             let queued = stream.queued?;
@@ -264,7 +264,7 @@ fn room_section(header: &Header, room: &StorageRoom) -> Section {
     let serves = request
         .and_then(|request| request.against)
         .unwrap_or_default();
-    let table = Columns::of("", &room.streams)
+    let table = TableOf::of("", &room.streams)
         .text("stream", |stream| stream.kind.words())
         .count("busiest", |stream| stream.per_s)
         .count("served", |stream| stream.serves_per_s)
@@ -387,7 +387,7 @@ fn own_cost(found: &WatchResult) -> Section {
             parts::count(own.missed as f64),
         ),
     ];
-    let table = Columns::of("", costs)
+    let table = TableOf::of("", costs)
         .text("", |(name, _)| *name)
         .number("value", |(_, value)| value.clone());
     parts::section(
