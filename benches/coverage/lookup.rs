@@ -139,20 +139,18 @@ pub(crate) fn knee(run: &Value) -> Option<Printed> {
     ))
 }
 
-/// The sustained rate of a calibration, between the rate that met the bound and the lowest one that
-/// did not.
+/// The sustained rate of a calibration with its interval; of older versions, the rate that met the
+/// bound, and the lowest one that did not.
 pub(crate) fn sustained(run: &Value) -> Option<Printed> {
     let found = &run["calibration"]["sustained"];
-    let value = found["kept_rate"].as_f64()?;
-    let bounds = ["bounds", "interval"].iter().find_map(|key| found.get(key));
-    Some(bounds.map_or_else(
-        || Printed {
+    Printed::of(&found["rate"]).or_else(|| {
+        let value = found["kept_rate"].as_f64()?;
+        Some(Printed {
             value,
             low: Some(value),
             high: found["broken_rate"].as_f64(),
-        },
-        |bounds| Printed::within(value, bounds),
-    ))
+        })
+    })
 }
 
 /// Names of the warnings of a run, or of a point.

@@ -881,7 +881,7 @@ mod tests {
                 "-run oltp --target dir --target /a",
                 &["dir", "give only the directory"],
             ),
-            ("-run oltp --target /a --keep", &["--keep", "--target DIR"]),
+            ("-run oltp --target /a --keep", &["/a", "--target DIR"]),
             (
                 "-run advanced -matrix point -num_small 1",
                 &["needs -num_large"],

@@ -351,6 +351,42 @@ fn a_search_under_a_bound_finds_the_depth_and_the_rate_that_theory_gives() {
 }
 
 #[test]
+fn the_sustained_rate_is_that_of_theory_and_its_interval_says_how_well() {
+    const RUNS: u64 = 16;
+    // M/M/1 of 1,000 a second within 10 ms at p99: 1,000 - ln 100 / 0.01 = 539 a second.
+    let truth = 1000.0 - 100f64.ln() / 0.010;
+    let request = CalibrateRequest {
+        bound: "10ms@p99".parse().unwrap(),
+        ..common::CALIBRATION
+    };
+    let (mut ratios, mut held) = (Vec::new(), 0);
+    for seed in 1..=RUNS {
+        let sustained = calibrate("1,1ms", &request, seed).sustained;
+        // Where one end of the interval is not known, no rate is given.
+        let Some(rate) = sustained.rate else { continue };
+        let limits = rate.interval.unwrap();
+        held += usize::from(limits.contains(truth));
+        ratios.push(rate.value / truth);
+        // What was decided at a rate by itself stays decided.
+        let kept = sustained.kept_rate.map_or(0.0, |kept| kept as f64);
+        assert!(
+            kept <= limits.low && limits.low <= rate.value,
+            "{sustained:?}"
+        );
+        let broken = sustained
+            .broken_rate
+            .map_or(f64::INFINITY, |broken| broken as f64);
+        assert!(limits.high.unwrap() <= broken, "{sustained:?}");
+    }
+    let known = ratios.len();
+    let mean = ratios.iter().sum::<f64>() / known as f64;
+    assert!(known >= 10, "{known} of {RUNS}");
+    // A rate that certainly keeps the bound is a fifth below.
+    assert!((mean - 1.0).abs() < 0.04, "{mean}: {ratios:?}");
+    assert!(held + 2 >= known, "{held} of {known}: {ratios:?}");
+}
+
+#[test]
 fn a_stall_shows_in_an_open_loop_as_theory_says_and_in_no_median_of_a_closed_one() {
     // Stalls for 1 s of every 10, otherwise with time to spare: operations due during a stall wait
     // for the rest of it, uniformly from 0 to 1 s. A tenth of all waits, so p95 is half of the

@@ -70,9 +70,9 @@ pub(super) fn refuse_other_tables(
 pub(super) struct DistinctServers<'a>(BTreeMap<String, &'a Address>);
 
 impl<'a> DistinctServers<'a> {
-    /// Refuses a server that was given before by another URL: its counters are of all its clients, and
-    /// would be added up once for each URL (of a PostgreSQL: a database that was). `instance` is `None` if the server does not identify
-    /// itself.
+    /// Refuses a server that was given before by another URL: its counters are of all its clients,
+    /// and would be added up once for each URL. Those of PostgreSQL are of one database, so two
+    /// databases of a server are two. `instance` is `None` if the server does not identify itself.
     pub(super) fn add(
         &mut self,
         instance: Option<String>,

@@ -1,7 +1,9 @@
 //! Charts of latency against throughput, and of throughput against depth.
 
-use super::document::{Axis, Block, Chart, Lines, Mark, Plot, Series, Shape, Status, Unit};
-use super::parts;
+use super::document::{
+    Axis, Block, Chart, Headline, Lines, Mark, Plot, Series, Shape, Status, Unit,
+};
+use super::parts::{self, Amount, AmountUnit};
 use super::points::ByteRate;
 use rigel_analyse::{
     ClassSummary, Confidence, CurveShape, LatencySummary, Limits, PointSummary, RateMet, Sustained,
@@ -513,6 +515,36 @@ pub fn knee(shape: &CurveShape) -> Vec<String> {
         ));
     }
     sentences
+}
+
+/// The rate at which a bound is met exactly, as a headline figure; `path` is where the results of
+/// sustained rates are in the JSON report. `None` if it is not known.
+pub fn sustained_headline(path: &str, label: &str, sustained: &Sustained) -> Option<Headline> {
+    let rate = sustained.rate?;
+    let amount = Amount::new(rate, AmountUnit::PerSecond);
+    let kept = match (sustained.kept, sustained.kept_rate) {
+        (Some(at), Some(kept)) => format!(
+            "{} certainly kept it, p99 {}",
+            parts::per_second(kept as f64),
+            parts::time(at.p99_us.value)
+        ),
+        _ => "no rate certainly kept it".into(),
+    };
+    let (value, interval) = (amount.to_string(), amount.range());
+    let note = format!("offered at random times; {kept}");
+    let name = format!("{path}.rate.value");
+    Some(parts::headline(
+        &name, label, rate.value, value, interval, note,
+    ))
+}
+
+/// The same in a sentence: `Within 20 ms at p99: 56,521/s (55,900 to 57,000), …`.
+pub fn sustained_sentence(bound: &str, sustained: &Sustained) -> Option<String> {
+    let amount = Amount::new(sustained.rate?, AmountUnit::PerSecond);
+    Some(format!(
+        "Within {bound}: {}, offered at random times, by a curve through all offered rates.",
+        amount.in_cell()
+    ))
 }
 
 /// The lowest rate that was not sustained, and the lowest below it that is undecided.

@@ -4,6 +4,7 @@
 //! knees, each with its 95 % interval. It knows no record, no verb and no unit, and never fails:
 //! what is not known is `None`.
 
+pub mod curve;
 pub mod knee;
 pub mod mean;
 pub mod robust;

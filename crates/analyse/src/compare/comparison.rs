@@ -27,7 +27,7 @@ use crate::point::summary::{ClassSummary, PointSummary};
 use crate::search::shape::curve_shape;
 use crate::search::sustained;
 use rigel_model::{Bytes, Coordinates, Ratio, Step};
-use rigel_stats::mean::{CONFIDENCE, Interval};
+use rigel_stats::mean::{CONFIDENCE, Interval, Limits};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -249,9 +249,16 @@ impl Subject<'_> {
     }
 }
 
-/// The highest sustained rate, with the range up to the lowest rate that was not sustained.
+/// The rate at which the bound is met exactly; where it is not known, the highest that was kept, with
+/// the range up to the lowest that was not.
 fn sustained_rate(points: &[PointSummary]) -> Option<Figure> {
     let found = sustained::sustained(points);
+    if let Some(rate) = found.rate {
+        return Some(Figure::within(
+            rate.value,
+            rate.interval.and_then(Limits::both),
+        ));
+    }
     let kept = found.kept_rate? as f64;
     let broken = found
         .broken_rate

@@ -8,6 +8,7 @@ pub mod backlog;
 pub mod bytes;
 pub mod host;
 pub mod kernel_time;
+pub mod late;
 pub mod load;
 pub mod lost;
 pub mod objective;

@@ -7,6 +7,7 @@
 use super::lost::{SlowPhase, slow_phases, upper_median};
 use rigel_model::record::Window;
 use serde::Serialize;
+use std::ops::Range;
 
 /// The stalls of one class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -48,40 +49,64 @@ impl Stalls {
     /// than 1/n of the window to serve, or else the rate would not be. Five of these deviations are
     /// allowed. Windows of fewer than ten operations cannot tell.
     pub(super) fn of_responses(windows: &[Window], width_s: f64) -> Self {
-        const LEAST_S: f64 = 0.02;
-        const TIMES_USUAL: f64 = 2.0;
-        const DEVIATIONS: f64 = 5.0;
-        const OPERATIONS_MIN: u64 = 10;
-        let quartiles: Vec<Option<f64>> = windows
-            .iter()
-            .map(|window| {
-                let times = &window.response.histogram;
-                let known = times.count() >= OPERATIONS_MIN;
-                let band = times.quantile(0.75).filter(|_| known);
-                band.map(|band| band.middle() / 1e9)
-            })
-            .collect();
-        let all: Vec<f64> = quartiles.iter().copied().flatten().collect();
-        let usual = upper_median(&all);
-        let longest = |at: usize| windows.get(at).map_or(0, |window| window.response.max) as f64;
-        let (mut found, mut previous) = (Self::default(), None);
-        for at in 1..windows.len() {
-            let (Some(before), Some(now)) = (quartiles[at - 1], quartiles[at]) else {
-                continue;
-            };
-            let count = windows[at].response.histogram.count() as f64;
-            let by_queue = DEVIATIONS * width_s * (2.0 / count).sqrt();
-            let least = LEAST_S.max(TIMES_USUAL * usual).max(by_queue);
-            // A stall that begins in one window may raise the next one further.
-            if now - before >= least && previous != Some(at - 1) {
-                let length = (longest(at - 1).max(longest(at)) / 1e9 - before).max(0.0);
-                found.times += 1;
-                found.seconds += length;
-                previous = Some(at);
-            }
+        let mut found = Self::default();
+        for stall in response_jumps(windows, width_s) {
+            found.times += 1;
+            found.seconds += stall.seconds;
         }
         found
     }
+}
+
+/// A stall of an open loop.
+pub(super) struct ResponseJump {
+    /// The windows whose operations it delayed.
+    pub(super) windows: Range<usize>,
+    /// Its length.
+    seconds: f64,
+}
+
+/// The stalls of an open loop, as [`Stalls::of_responses`] says.
+pub(super) fn response_jumps(windows: &[Window], width_s: f64) -> Vec<ResponseJump> {
+    const LEAST_S: f64 = 0.02;
+    const TIMES_USUAL: f64 = 2.0;
+    const DEVIATIONS: f64 = 5.0;
+    const OPERATIONS_MIN: u64 = 10;
+    const RECOVERED: f64 = 0.1;
+    let quartiles: Vec<Option<f64>> = windows
+        .iter()
+        .map(|window| {
+            let times = &window.response.histogram;
+            let known = times.count() >= OPERATIONS_MIN;
+            let band = times.quantile(0.75).filter(|_| known);
+            band.map(|band| band.middle() / 1e9)
+        })
+        .collect();
+    let all: Vec<f64> = quartiles.iter().copied().flatten().collect();
+    let usual = upper_median(&all);
+    let longest = |at: usize| windows.get(at).map_or(0, |window| window.response.max) as f64;
+    let mut found: Vec<ResponseJump> = Vec::new();
+    for at in 1..windows.len() {
+        let (Some(before), Some(now)) = (quartiles[at - 1], quartiles[at]) else {
+            continue;
+        };
+        let count = windows[at].response.histogram.count() as f64;
+        let by_queue = DEVIATIONS * width_s * (2.0 / count).sqrt();
+        let least = LEAST_S.max(TIMES_USUAL * usual).max(by_queue);
+        // A stall that begins in one window may raise the next one further.
+        let is_new = found.last().is_none_or(|stall| stall.windows.end < at);
+        if now - before >= least && is_new {
+            // What was due in the window before may have waited, too, and the queue has to drain.
+            let settled = before + RECOVERED * (now - before);
+            let is_slow = |place: &usize| quartiles[*place].is_none_or(|one| one > settled);
+            let after = (at + 1..windows.len()).take_while(is_slow).count();
+            found.push(ResponseJump {
+                windows: at - 1..at + 1 + after,
+                seconds: (longest(at - 1).max(longest(at)) / 1e9 - before).max(0.0),
+            });
+        }
+    }
+    found
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use super::backlog::{RateMet, rate_met};
 use super::kernel_time::{OwnIos, kernel_mean};
+use super::late::LateOperations;
 use super::lost::LostTime;
 use super::objective::{ObjectiveVerdict, objective_of};
 use super::sql::SqlSummary;
@@ -141,6 +142,9 @@ pub struct ClassSummary {
     /// Comparison of the response times with the bound, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<BoundCheck>,
+    /// Open loop: the operations that missed the bound, in blocks of time.
+    #[serde(skip)]
+    pub late: Option<LateOperations>,
     /// Whether the response times keep the objective that the point was asked to keep, if there is
     /// one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -536,6 +540,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         confidence,
         service: total.service.as_ref().and_then(self::latency),
         scheduling_delay: stream.delay.as_ref().and_then(self::latency),
+        late: bound.and_then(|bound| LateOperations::of(stream, &windows, width_s, bound)),
         within,
         objective: objective.map(|objective| {
             let measured = latency.map(|latency| [latency.mean_us, latency.max_us]);

@@ -6,6 +6,7 @@
 pub mod at_load;
 pub mod bracket;
 pub mod calibration;
+pub mod crossing;
 pub mod kernel_witness;
 pub mod reread;
 pub mod run_checks;

@@ -1,21 +1,28 @@
-//! The highest offered rate within a bound on response time: what the tried rates show, and which
-//! rate a closing measurement can be expected to confirm.
+//! The highest offered rate within a bound on response time: where a curve through all rates meets
+//! the bound, what each rate shows by itself, and which rate a closing measurement can be expected
+//! to confirm.
 //!
 //! Input: the summaries of a run's points. Each rate is judged by the interval of its share of
 //! operations within the bound: kept, broken or undecided.
 
 use super::at_load::AtLoad;
 use super::bracket::Bracket;
+use super::crossing::{Crossing, ServiceTimes, StallShare};
 use super::shape::CurveShape;
-use crate::figures::confidence::{BoundCheck, BoundVerdict, shows_kept};
+use crate::figures::confidence::{BoundCheck, BoundVerdict, Estimate, shows_kept};
 use crate::figures::quantity::count;
 use crate::point::summary::{ClassSummary, PointSummary};
 use rigel_model::{Bound, Coordinates, Finding, Nanos, Step};
+use rigel_stats::mean::Interval;
 use serde::Serialize;
 
-/// The highest offered rate that certainly kept the bound, and the lowest that certainly did not.
+/// The rate at which a bound is met exactly; beside it the highest offered rate that certainly kept
+/// the bound, and the lowest that certainly did not.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Sustained {
+    /// The rate at which the bound is met exactly, by a curve through all offered rates. `None`
+    /// without a bound, if no operation was late, or if one end of its interval is not known.
+    pub rate: Option<Estimate>,
     /// Figures at the highest rate that was fully served and certainly kept the bound; `None` if no
     /// rate did. If it was confirmed, those of the closing measurement.
     pub kept: Option<AtLoad>,
@@ -205,11 +212,13 @@ pub fn sustained(points: &[PointSummary]) -> Sustained {
         BoundVerdict::Kept if best.is_none() => BoundVerdict::Undecided,
         verdict => verdict,
     };
+    let kept_rate = best.map(|one| one.rate);
     Sustained {
+        rate: root(points).and_then(|root| within(root, kept_rate, bracket.not_held)),
         kept: best
             .and_then(RateVerdict::best)
             .and_then(|of| AtLoad::of(of.point, of.class)),
-        kept_rate: best.map(|one| one.rate),
+        kept_rate,
         broken_rate: bracket.not_held,
         undecided_rate: bracket.undecided,
         contradicting_rate: bracket.held_above,
@@ -225,6 +234,68 @@ pub fn sustained(points: &[PointSummary]) -> Sustained {
             .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))
             .and_then(|(point, class)| AtLoad::of(point, class)),
     }
+}
+
+/// The rate at which the bound is met exactly, by a curve through all offered rates.
+fn root(points: &[PointSummary]) -> Option<Estimate> {
+    let offered = |point: &'_ PointSummary| match point.coordinates {
+        Coordinates::ClosingRate { rate_per_s, .. } => Some(rate_per_s),
+        other => other.rate(),
+    };
+    let rates = points.iter().filter_map(|point| {
+        let class = point.classes.first()?;
+        class.within?;
+        Some((offered(point)? as f64, class))
+    });
+    Some(Crossing::of(rates, service_times(points), stalls(points))?.root())
+}
+
+/// The rate with its interval cut where rates were decided by themselves: it is not below one that
+/// certainly kept the bound, and not above one that certainly did not. `None` if it contradicts
+/// them, or if one end is not known.
+fn within(root: Estimate, kept: Option<u64>, broken: Option<u64>) -> Option<Estimate> {
+    let limits = root.interval?;
+    let low = limits.low.max(kept.map_or(0.0, |rate| rate as f64));
+    let broken = broken.map_or(f64::INFINITY, |rate| rate as f64);
+    let high = limits.high.unwrap_or(f64::INFINITY).min(broken);
+    let is_known = low > 0.0 && high.is_finite() && (low..=high).contains(&root.value);
+    is_known.then_some(Estimate {
+        interval: Some(Interval { low, high }.into()),
+        ..root
+    })
+}
+
+/// Times of operations at depth 1, where nothing waits.
+fn service_times(points: &[PointSummary]) -> ServiceTimes {
+    let mut depths = points.iter().filter(|point| point.step() == Step::Depth);
+    let alone = depths.find(|point| point.coordinates.depth() == Some(1));
+    let class = alone.and_then(|point| point.classes.first());
+    class
+        .and_then(ServiceTimes::of)
+        .unwrap_or(ServiceTimes::UNKNOWN)
+}
+
+/// The stalls that all measurements of small reads show.
+fn stalls(points: &[PointSummary]) -> StallShare {
+    let mut share = StallShare::below(capacity(points));
+    for point in points.iter().filter(|point| is_small_read(point)) {
+        if let Some(class) = point.classes.first() {
+            share.include(class, point.measured_s);
+        }
+    }
+    share
+}
+
+/// True if the point has random reads of the small size over the whole volume, in a closed loop or
+/// offered.
+fn is_small_read(point: &PointSummary) -> bool {
+    matches!(
+        point.coordinates,
+        Coordinates::Depth { .. }
+            | Coordinates::ClosingDepth { .. }
+            | Coordinates::Rate { .. }
+            | Coordinates::ClosingRate { .. }
+    )
 }
 
 /// Number of visits to offered rates that close a run, if one shows that the bound is kept.

@@ -462,6 +462,7 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
         service: None,
         scheduling_delay: None,
         within: None,
+        late: None,
         objective: None,
         littles_law: known.littles_law.unwrap_or(0.0),
         lost: None,

@@ -5,7 +5,7 @@ use rigel_analyse::conclusion::parts::{
     Conclusion, Objections, failures, sentence_of, throttle, warnings,
 };
 use rigel_analyse::figures::confidence::BoundVerdict;
-use rigel_analyse::figures::quantity::{bound_in_words, count, size, time};
+use rigel_analyse::figures::quantity::{Amount, AmountUnit, bound_in_words, count, size, time};
 use rigel_analyse::search::at_load::AtLoad;
 use rigel_analyse::search::calibration::Calibration;
 use rigel_model::record::journal::Header;
@@ -31,7 +31,14 @@ pub(super) fn conclusion(header: &Header, found: &Calibration) -> Conclusion {
             at_most(found)
         );
     }
-    if let (Some(at), Some(rate)) = (found.sustained.kept, found.sustained.kept_rate) {
+    if let Some(rate) = found.sustained.rate {
+        let _ = write!(
+            text,
+            " Within {} it serves {} per second that arrive at random times.",
+            bound_in_words(&found.bound),
+            Amount::new(rate, AmountUnit::Number).in_cell()
+        );
+    } else if let (Some(at), Some(rate)) = (found.sustained.kept, found.sustained.kept_rate) {
         let _ = write!(
             text,
             " Within {} it serves {} per second that arrive at random times, p99 {}.",

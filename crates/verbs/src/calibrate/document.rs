@@ -10,7 +10,9 @@ use rigel_report::distribution::Chosen;
 use rigel_report::document::{Block, Document, Headline, Section};
 use rigel_report::frame::about;
 use rigel_report::points::{self, Units};
-use rigel_report::throughput::{self, first_classes, knee, not_sustained};
+use rigel_report::throughput::{
+    self, first_classes, knee, not_sustained, sustained_headline, sustained_sentence,
+};
 use rigel_report::{distribution, parts, setup, timeline};
 
 /// Completes `frame`, which has the heading and the conclusion.
@@ -85,11 +87,13 @@ fn headlines(found: &Calibration) -> Vec<Headline> {
         ));
     }
     let label = format!("within {}", parts::bound_in_words(&found.bound));
+    let root = sustained_headline("calibration.sustained", &label, &found.sustained);
     match (
         found.sustained.kept,
         found.sustained.kept_rate,
         found.at_knee,
     ) {
+        _ if root.is_some() => figures.extend(root),
         (Some(at), Some(rate), _) => {
             let tried = not_sustained(&found.sustained);
             let note = format!(
@@ -252,7 +256,8 @@ fn sustained(found: &Calibration) -> Vec<String> {
             parts::on_each(at.ranks)
         )
     });
-    std::iter::once(open).chain(closed).collect()
+    let root = sustained_sentence(&bound, sustained);
+    root.into_iter().chain([open]).chain(closed).collect()
 }
 
 /// All figures with their intervals: throughput, then latency.

@@ -10,7 +10,9 @@ use rigel_report::distribution::Chosen;
 use rigel_report::document::{Block, Document, Extent, Headline, Section};
 use rigel_report::frame::about;
 use rigel_report::points::{self, Units};
-use rigel_report::throughput::{self, first_classes, knee, not_sustained};
+use rigel_report::throughput::{
+    self, first_classes, knee, not_sustained, sustained_headline, sustained_sentence,
+};
 use rigel_report::{distribution, parts, setup, timeline};
 use std::fmt::Write;
 
@@ -111,7 +113,13 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
     if let Some((index, point)) = least.filter(|_| found.points.len() > 1) {
         figures.extend(p99(index, point, "p99 at the lowest load"));
     }
-    if let Some(rate) = found.sustained.kept_rate {
+    let within = found.bound.as_ref().and_then(|bound| {
+        let label = format!("within {}", parts::bound_in_words(bound));
+        sustained_headline("curve.sustained", &label, &found.sustained)
+    });
+    if within.is_some() {
+        figures.extend(within);
+    } else if let Some(rate) = found.sustained.kept_rate {
         let label = found.bound.as_ref().map_or_else(
             || "highest rate met".into(),
             |bound| format!("within {}", parts::bound_in_words(bound)),
@@ -306,9 +314,13 @@ fn highest_loads(found: &CurveResult) -> Vec<String> {
         }
         None => None,
     };
-    open.into_iter()
-        .chain(closed)
-        .map(|what| format!("{name}: {what}."))
+    let root = found
+        .bound
+        .as_ref()
+        .and_then(|bound| sustained_sentence(&parts::bound_in_words(bound), sustained));
+    let others = open.into_iter().chain(closed);
+    root.into_iter()
+        .chain(others.map(|what| format!("{name}: {what}.")))
         .collect()
 }
 

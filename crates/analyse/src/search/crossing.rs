@@ -1,0 +1,204 @@
+//! Where offered loads cross a bound: a curve through all of them.
+//!
+//! Input: the operations that were late at each load. Output: the load at which as many are late as
+//! the bound allows, with its interval.
+
+use crate::figures::confidence::Estimate;
+use crate::point::stalls::Stalls;
+use crate::point::summary::ClassSummary;
+use rigel_model::Bound;
+use rigel_stats::curve::{Curve, LateBlock};
+use rigel_stats::mean::{Limits, t_quantile};
+
+/// Times of operations that wait for no other.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ServiceTimes {
+    /// Their squared coefficient of variation.
+    pub(crate) variation: f64,
+    /// The share of them that is late.
+    pub(crate) late: f64,
+}
+
+impl ServiceTimes {
+    /// Where nothing is known: exponential ones, of which none is late.
+    pub(crate) const UNKNOWN: Self = Self {
+        variation: 1.0,
+        late: 0.0,
+    };
+
+    /// Those of a class with one operation at a time.
+    pub(crate) fn of(class: &ClassSummary) -> Option<Self> {
+        let latency = class.latency?;
+        Some(Self {
+            variation: (latency.deviation_us / latency.mean_us).powi(2),
+            late: class.within.map_or(0.0, |within| 1.0 - within.share),
+        })
+    }
+}
+
+/// The late operations of several loads, and the curve through them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Crossing {
+    /// `None` if no operation was late but for stalls.
+    curve: Option<Curve>,
+    bound: Bound,
+    limit: f64,
+    /// The lowest load that was certainly not served.
+    not_served: Option<f64>,
+    stalls: StallShare,
+}
+
+/// Stalls, and the share of operations that they make late.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct StallShare {
+    stalls: Stalls,
+    /// Measured time of all loads, in which they were looked for.
+    seconds: f64,
+    /// The load that the storage serves at most.
+    capacity: f64,
+}
+
+impl StallShare {
+    /// Stalls of a storage that serves at most this load.
+    pub(crate) fn below(capacity: f64) -> Self {
+        Self {
+            capacity,
+            ..Self::default()
+        }
+    }
+
+    /// Includes what a measurement of `seconds` saw.
+    pub(crate) fn include(&mut self, class: &ClassSummary, seconds: f64) {
+        if !class.is_not_met() {
+            self.stalls.times += class.stalls.times;
+            self.stalls.seconds += class.stalls.seconds;
+            self.seconds += seconds;
+        }
+    }
+
+    /// The share of operations that stalls delay beyond `bound` at this load, if they come `times`
+    /// as often as measured. A stall of length L delays those that arrive in its first L - t, and
+    /// the queue that it leaves as many again as the load leaves little to drain it.
+    fn late(&self, load: f64, bound: Bound, times: f64) -> f64 {
+        if self.stalls.is_none() {
+            return 0.0;
+        }
+        let count = self.stalls.times as f64;
+        let beyond_s = count * (self.stalls.seconds / count - bound.latency.as_secs_f64()).max(0.0);
+        let left = (1.0 - load / self.capacity).max(f64::MIN_POSITIVE);
+        (times * beyond_s / (left * self.seconds)).min(1.0)
+    }
+
+    /// The 95 % limits of the number of stalls, in times of the number that was seen: of a Poisson
+    /// count (Garwood, Biometrika 28, 1936), by the cube root of chi-square (Wilson and Hilferty,
+    /// Proceedings of the National Academy of Sciences 17, 1931).
+    fn limits(&self) -> [f64; 2] {
+        let count = self.stalls.times as f64;
+        let end = |count: f64, z: f64| {
+            let ninth = 1.0 / (9.0 * count);
+            count * (1.0 - ninth + z * ninth.sqrt()).powi(3)
+        };
+        let z = t_quantile(f64::INFINITY);
+        [end(count, -z).max(0.0) / count, end(count + 1.0, z) / count]
+    }
+}
+
+impl Crossing {
+    /// The curve of these classes, each with its load and the planned rate of one unit of load.
+    /// Loads that were not served have queues that grow: they are no part of it, and above it.
+    /// `alone` has the times of operations that wait for no other. `None` if none or all operations
+    /// were late.
+    pub(crate) fn of<'a>(
+        classes: impl Iterator<Item = (f64, &'a ClassSummary)>,
+        alone: ServiceTimes,
+        mut stalls: StallShare,
+    ) -> Option<Self> {
+        let (mut blocks, mut not_served) = (Vec::new(), None::<f64>);
+        let mut known: Option<(Bound, f64)> = None;
+        for (load, class) in classes {
+            if class.is_not_met() {
+                not_served = Some(not_served.map_or(load, |lowest| lowest.min(load)));
+            } else if let Some(late) = &class.late {
+                let rate = late.blocks.first().map_or(0.0, |block| block.load);
+                known = Some((late.bound, rate / load));
+                blocks.extend(late.blocks.iter().map(|block| LateBlock { load, ..*block }));
+            }
+        }
+        let (bound, rate_per_load) = known?;
+        let limit = 1.0 - bound.quantile;
+        // In heavy traffic.
+        let slope = 2.0 * bound.latency.as_secs_f64() * rate_per_load / (1.0 + alone.variation);
+        stalls.capacity = not_served.map_or(stalls.capacity, |lowest| lowest.min(stalls.capacity));
+        let curve = Curve::fit(&blocks, limit, slope, alone.late);
+        let is_known = curve.is_some() || !stalls.stalls.is_none() && stalls.capacity.is_finite();
+        is_known.then_some(Self {
+            curve,
+            bound,
+            limit,
+            not_served,
+            stalls,
+        })
+    }
+
+    /// The load at which the bound is met exactly.
+    pub(crate) fn root(&self) -> Estimate {
+        let cap = |load: f64| self.not_served.map_or(load, |lowest| lowest.min(load));
+        let of_curve = self.curve.map(|curve| curve.root(self.limit));
+        if self.stalls.stalls.is_none() {
+            let (value, low, high) = of_curve.map_or((0.0, 0.0, None), |root| {
+                (root.load, root.interval.low, root.interval.high)
+            });
+            return Estimate {
+                value: cap(value),
+                interval: Some(Limits {
+                    low: cap(low),
+                    high: high.map_or(self.not_served, |high| Some(cap(high))),
+                }),
+            };
+        }
+        let [fewer, more] = self.stalls.limits();
+        let value = self.load_of(self.limit, 1.0);
+        // The errors of curve and stalls are independent; what one of them adds to the other is small.
+        let (down, up) = of_curve.map_or((1.0, 1.0), |root| {
+            let up = root
+                .interval
+                .high
+                .map_or(f64::INFINITY, |high| high / root.load);
+            (root.interval.low / root.load, up)
+        });
+        let high = self.load_of(self.limit, fewer) * up;
+        Estimate {
+            value: cap(value),
+            interval: Some(Limits {
+                low: cap(self.load_of(self.limit, more) * down),
+                high: if high.is_finite() {
+                    Some(cap(high))
+                } else {
+                    self.not_served
+                },
+            }),
+        }
+    }
+
+    /// The load at which this share is late, if stalls come `times` as often as measured.
+    fn load_of(&self, share: f64, times: f64) -> f64 {
+        const HALVINGS: usize = 60;
+        let is_below = |load: f64| {
+            let queued = self.curve.map_or(0.0, |curve| curve.share(load));
+            queued + self.stalls.late(load, self.bound, times) < share
+        };
+        let most = self.curve.map_or(self.stalls.capacity, |curve| {
+            curve.load_of(share).min(self.stalls.capacity)
+        });
+        let (mut low, mut high) = (0.0, most);
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(low, high);
+            if is_below(middle) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+}

@@ -1,0 +1,436 @@
+//! The share of late operations as it rises with the load, and the load at which it crosses a limit.
+//!
+//! Input: blocks of operations at several loads, each with the number that took longer than a bound.
+//! Output: a curve through all of them, and its root: the load at which as many are late as may be,
+//! with its interval.
+//!
+//! The share is a steep function of the load: in a queue the logarithm of the share above a time t
+//! rises by about 2 t λ / (1 + c²) as the rate λ grows by its own size, where c is the coefficient
+//! of variation of service times (heavy traffic: Kingman, Journal of the Royal Statistical Society
+//! B 24, 1962). So an error of 30 % in a share is one of a few percent, or less, in the load. To
+//! judge each load alone gives that away; a line through the logits of all of them uses it.
+
+use crate::mean::{Limits, t_quantile};
+
+/// Operations that were due at one load within a second or so.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LateBlock {
+    /// The load, such as a rate or a multiple.
+    pub load: f64,
+    /// Number of operations.
+    pub count: f64,
+    /// Those beyond the bound.
+    pub late: f64,
+}
+
+/// A load at which the curve crosses a limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Root {
+    /// The load.
+    pub load: f64,
+    /// Its 95 % interval by Fieller's theorem: all loads at which the share of late operations
+    /// cannot be told from the limit.
+    pub interval: Limits,
+}
+
+/// Late operations against load: beside those that are late without any queue, the logit of their
+/// share is a line in the load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Curve {
+    /// The share that is late at any load.
+    floor: f64,
+    /// The load at which `intercept` holds.
+    centre: f64,
+    /// Logit of the share there.
+    intercept: f64,
+    /// Logarithm of the rise of the logit as the load grows by `centre`.
+    log_slope: f64,
+    /// Variances of the two, and between them their covariance.
+    covariance: [f64; 3],
+    /// Degrees of freedom: blocks with late operations count for more than blocks without.
+    degrees: f64,
+}
+
+/// Standard deviation of the logarithm of the slope that the theory of queues gives.
+const SLOPE_SPREAD: f64 = 0.7;
+
+/// Minimum half-width of an interval, relative: the logit is not exactly a line.
+const SHAPE: f64 = 0.01;
+
+/// The floor is no higher than this part of the limit.
+const FLOOR: f64 = 0.8;
+
+/// Blocks this far below the root say nothing about the line there.
+const NEAR: f64 = 0.5;
+
+/// Blocks this far above it in logit neither: where queues hardly drain, the share rises otherwise.
+const ABOVE: f64 = 2.5;
+
+/// Late operations in all, and those in time, without which there is no curve.
+const LEAST: f64 = 1.0;
+
+impl Curve {
+    /// The curve through these blocks near the load at which the share `limit` is late.
+    /// `slope_per_load` is the expected rise of the logarithm of the share for one unit of load, and
+    /// `floor` the share that is late without any queue. `None` if none or all are late.
+    pub fn fit(blocks: &[LateBlock], limit: f64, slope_per_load: f64, floor: f64) -> Option<Self> {
+        const PASSES: usize = 4;
+        let usable: Vec<LateBlock> = blocks
+            .iter()
+            .filter(|block| block.load > 0.0 && block.count > 0.0)
+            .copied()
+            .collect();
+        let late: f64 = usable.iter().map(|block| block.late).sum();
+        let all: f64 = usable.iter().map(|block| block.count).sum();
+        if slope_per_load <= 0.0 || late < LEAST || all - late < LEAST {
+            return None;
+        }
+        let floor = floor.clamp(0.0, FLOOR * limit);
+        let mut centre = usable.iter().map(|of| of.late * of.load).sum::<f64>() / late;
+        let mut curve = Self::through(&usable, centre, slope_per_load, floor)?;
+        for _ in 0..PASSES {
+            let lowest = usable
+                .iter()
+                .map(|of| of.load)
+                .fold(f64::INFINITY, f64::min);
+            let highest = usable.iter().map(|of| of.load).fold(0.0, f64::max);
+            centre = curve.load_of(limit).clamp(NEAR * lowest, 2.0 * highest);
+            let is_near = |block: &&LateBlock| {
+                let above = curve.rise(block.load) + curve.intercept - curve.level(limit);
+                block.load >= NEAR * centre && above <= ABOVE
+            };
+            let near: Vec<LateBlock> = usable.iter().filter(is_near).copied().collect();
+            let late: f64 = near.iter().map(|block| block.late).sum();
+            if late < LEAST {
+                break;
+            }
+            curve = Self::through(&near, centre, slope_per_load, floor)?;
+        }
+        Some(curve)
+    }
+
+    /// The most likely line, by Fisher's scoring with the slope's expected value as a prior. The
+    /// variance of late operations, which come in bunches, is that of all blocks together.
+    fn through(blocks: &[LateBlock], centre: f64, slope_per_load: f64, floor: f64) -> Option<Self> {
+        const STEPS: usize = 60;
+        const STEP_MAX: f64 = 1.0;
+        const SMALL: f64 = 1e-9;
+        let (prior, precision) = ((slope_per_load * centre).ln(), SLOPE_SPREAD.powi(-2));
+        let late: f64 = blocks.iter().map(|block| block.late).sum();
+        let all: f64 = blocks.iter().map(|block| block.count).sum();
+        let share = ((late / all - floor) / (1.0 - floor)).clamp(0.5 / all, 1.0 - 0.5 / all);
+        let mut curve = Self {
+            floor,
+            centre,
+            intercept: logit(share),
+            log_slope: prior,
+            covariance: [0.0; 3],
+            degrees: 1.0,
+        };
+        let mut dispersion = 1.0;
+        for step in 0..STEPS {
+            let [mut gradient, mut own] = [[0.0; 2]; 2];
+            let [mut cross, mut squares, mut variance] = [0.0; 3];
+            let [mut expected, mut expected_squares] = [0.0; 2];
+            for block in blocks {
+                let at = curve.at(block);
+                for (row, factor) in [1.0, at.rise].into_iter().enumerate() {
+                    gradient[row] += at.score * factor;
+                    own[row] += at.information * factor * factor;
+                }
+                cross += at.information * at.rise;
+                squares += at.excess * at.excess;
+                variance += at.variance;
+                expected += at.information;
+                expected_squares += at.information * at.information;
+            }
+            let pull = (curve.log_slope - prior) * precision * dispersion;
+            gradient[1] -= pull;
+            let information = [own[0], cross, own[1] + precision * dispersion];
+            let inverse = inverted(information)?;
+            let change = [
+                inverse[0] * gradient[0] + inverse[1] * gradient[1],
+                inverse[1] * gradient[0] + inverse[2] * gradient[1],
+            ];
+            let largest = change[0].abs().max(change[1].abs());
+            let scale = (STEP_MAX / largest).min(1.0);
+            curve.intercept += scale * change[0];
+            curve.log_slope += scale * change[1];
+            let worth = expected * expected / expected_squares;
+            let spread = squares / variance * (worth / (worth - 1.0).max(0.5));
+            let settled = largest < SMALL && step > 2;
+            if settled || step == STEPS - 1 {
+                curve.degrees = (worth - 1.0).max(1.0);
+                curve.covariance = curve.covariance(blocks, inverse, dispersion, worth);
+                break;
+            }
+            if spread.is_finite() {
+                dispersion = spread.max(1.0);
+            }
+        }
+        let is_known = curve.intercept.is_finite() && curve.log_slope.is_finite();
+        is_known.then_some(curve)
+    }
+
+    /// The covariance of intercept and slope: of the residuals of blocks (a sandwich), or by the
+    /// common variance, whichever is larger at the centre.
+    fn covariance(
+        &self,
+        blocks: &[LateBlock],
+        inverse: [f64; 3],
+        dispersion: f64,
+        worth: f64,
+    ) -> [f64; 3] {
+        let mut meat = [0.0; 3];
+        for block in blocks {
+            let at = self.at(block);
+            let squared = at.score * at.score;
+            meat[0] += squared;
+            meat[1] += squared * at.rise;
+            meat[2] += squared * at.rise * at.rise;
+        }
+        let few = worth / (worth - 1.0).max(0.5);
+        meat = meat.map(|sum| sum * few);
+        // What is expected of the slope is uncertain as well.
+        meat[2] += SLOPE_SPREAD.powi(-2) * dispersion * dispersion;
+        let [first, cross, second] = inverse;
+        // A row of the inverse, times the meat, times a row of the inverse.
+        let between = |one: [f64; 2], other: [f64; 2]| {
+            let middle = [
+                one[0] * meat[0] + one[1] * meat[1],
+                one[0] * meat[1] + one[1] * meat[2],
+            ];
+            middle[0] * other[0] + middle[1] * other[1]
+        };
+        let rows = [[first, cross], [cross, second]];
+        let of_blocks = [
+            between(rows[0], rows[0]),
+            between(rows[0], rows[1]),
+            between(rows[1], rows[1]),
+        ];
+        let common = inverse.map(|entry| entry * dispersion);
+        if of_blocks[0] > common[0] {
+            of_blocks
+        } else {
+            common
+        }
+    }
+
+    /// The rise of the logit from the centre to this load.
+    fn rise(&self, load: f64) -> f64 {
+        self.log_slope.exp() * (load / self.centre - 1.0)
+    }
+
+    /// What a block says about the line.
+    fn at(&self, block: &LateBlock) -> AtBlock {
+        let rise = self.rise(block.load);
+        let share = self.share(block.load);
+        let queued = (share - self.floor) / (1.0 - self.floor);
+        let steepness = (1.0 - self.floor) * queued * (1.0 - queued);
+        let (excess, each) = (block.late - block.count * share, share * (1.0 - share));
+        AtBlock {
+            rise,
+            excess,
+            variance: block.count * each,
+            score: excess * steepness / each,
+            information: block.count * steepness * steepness / each,
+        }
+    }
+
+    /// The share of late operations at this load.
+    pub fn share(&self, load: f64) -> f64 {
+        let queued = 1.0 / (1.0 + (-self.intercept - self.rise(load)).exp());
+        self.floor + (1.0 - self.floor) * queued
+    }
+
+    /// The logit of the share that queues make late where this share is.
+    fn level(&self, share: f64) -> f64 {
+        logit((share - self.floor) / (1.0 - self.floor))
+    }
+
+    /// The load at which this share is late; 0 if it is at every load.
+    pub fn load_of(&self, share: f64) -> f64 {
+        self.at_rise(self.level(share) - self.intercept)
+    }
+
+    fn at_rise(&self, rise: f64) -> f64 {
+        (self.centre * (1.0 + rise / self.log_slope.exp())).max(0.0)
+    }
+
+    /// The load at which the share `limit` is late.
+    pub fn root(&self, limit: f64) -> Root {
+        let load = self.load_of(limit);
+        let t = t_quantile(self.degrees);
+        let [of_level, both, of_slope] = self.covariance.map(|entry| entry * t * t);
+        let wanted = self.level(limit) - self.intercept;
+        // (wanted - u)² <= of_level + 2 u both + u² of_slope, for the rise u from the centre.
+        let (squared, half) = (1.0 - of_slope, wanted + both);
+        let inside = half * half - squared * (wanted * wanted - of_level);
+        let (low, high) = if inside < 0.0 {
+            (0.0, None)
+        } else if squared > 0.0 {
+            let root = inside.sqrt();
+            let ends = [half - root, half + root].map(|end| self.at_rise(end / squared));
+            (ends[0], Some(ends[1]))
+        } else {
+            // The slope is not certain: only one end is, or none.
+            let ends = [half - inside.sqrt(), half + inside.sqrt()].map(|end| end / squared);
+            let below = ends
+                .into_iter()
+                .filter(|end| *end < wanted)
+                .fold(f64::NEG_INFINITY, f64::max);
+            let above = ends
+                .into_iter()
+                .filter(|end| *end > wanted)
+                .fold(f64::INFINITY, f64::min);
+            let low = if below.is_finite() {
+                self.at_rise(below)
+            } else {
+                0.0
+            };
+            (low, above.is_finite().then(|| self.at_rise(above)))
+        };
+        Root {
+            load,
+            interval: Limits {
+                low: low.min(load * (1.0 - SHAPE)),
+                high: high.map(|high| high.max(load * (1.0 + SHAPE))),
+            },
+        }
+    }
+}
+
+/// A block beside the line.
+struct AtBlock {
+    /// The rise of the logit from the centre.
+    rise: f64,
+    /// Late operations beyond those expected.
+    excess: f64,
+    /// Variance of their number if all were independent.
+    variance: f64,
+    /// The derivative of the likelihood by the logit, and its expected square.
+    score: f64,
+    information: f64,
+}
+
+fn logit(share: f64) -> f64 {
+    (share / (1.0 - share)).ln()
+}
+
+/// The inverse of a symmetric matrix of two rows, given as its two diagonal entries with the other
+/// one between them.
+fn inverted([one, cross, other]: [f64; 3]) -> Option<[f64; 3]> {
+    let determinant = one * other - cross * cross;
+    (determinant > 0.0).then(|| [other / determinant, -cross / determinant, one / determinant])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rigel_model::workload::rng::Rng;
+
+    /// Blocks of `seconds` each of one server with exponential times of a second on average: its
+    /// queue is carried over from block to block, as in a measurement.
+    fn queue(rng: &mut Rng, rate: f64, bound: f64, blocks: usize, seconds: f64) -> Vec<LateBlock> {
+        let (mut due, mut free) = (0.0f64, 0.0f64);
+        let mut all = vec![
+            LateBlock {
+                load: rate,
+                count: 0.0,
+                late: 0.0,
+            };
+            blocks
+        ];
+        let before = 50.0;
+        loop {
+            due += rng.exponential() / rate;
+            free = due.max(free) + rng.exponential();
+            if due < before {
+                continue;
+            }
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let at = ((due - before) / seconds) as usize;
+            let Some(block) = all.get_mut(at) else {
+                return all;
+            };
+            block.count += 1.0;
+            block.late += f64::from(u8::from(free - due > bound));
+        }
+    }
+
+    #[test]
+    fn the_root_is_the_rate_at_which_the_tail_of_a_queue_meets_the_bound() {
+        // Response times of M/M/1 are exponential with the rate 1 - λ (Kleinrock, Queueing Systems
+        // 1, 1975), so that one in a hundred exceeds t at λ = 1 - ln 100 / t.
+        let bound = 20.0;
+        let truth = 1.0 - 100f64.ln() / bound;
+        let (mut ratios, mut held) = (Vec::new(), 0);
+        for seed in 0..200 {
+            let mut rng = Rng::new(seed, 0);
+            let rates = [0.7, 0.77, 0.8, 0.74, 0.79];
+            let blocks: Vec<LateBlock> = rates
+                .into_iter()
+                .flat_map(|rate| queue(&mut rng, rate, bound, 12, 800.0))
+                .collect();
+            let root = Curve::fit(&blocks, 0.01, bound, 0.0).unwrap().root(0.01);
+            ratios.push(root.load / truth);
+            held += usize::from(root.interval.contains(truth));
+        }
+        let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+        assert!((mean - 1.0).abs() < 0.01, "{mean}");
+        assert!(held >= 184, "{held} of 200");
+    }
+
+    #[test]
+    fn what_is_late_without_a_queue_does_not_lower_the_root() {
+        // A quarter of a percent at any load, and a steep rise at 100.
+        let share = |load: f64| 0.0025 + 0.9975 / (1.0 + (-2.0 * (load - 101.0)).exp());
+        let block = |load: f64| LateBlock {
+            load,
+            count: 1e6,
+            late: 1e6 * share(load),
+        };
+        let blocks = [80.0, 90.0, 97.0, 98.0, 99.5].map(block);
+        let truth = 101.0 + logit(0.0075 / 0.9975) / 2.0;
+        let known = Curve::fit(&blocks, 0.01, 1.0, 0.0025)
+            .unwrap()
+            .load_of(0.01);
+        assert!((known / truth - 1.0).abs() < 1e-3, "{known} {truth}");
+    }
+
+    #[test]
+    fn without_late_operations_there_is_no_curve() {
+        let block = |late| LateBlock {
+            load: 10.0,
+            count: 100.0,
+            late,
+        };
+        assert_eq!(Curve::fit(&[block(0.0); 5], 0.01, 1.0, 0.0), None);
+        assert_eq!(Curve::fit(&[block(100.0); 5], 0.01, 1.0, 0.0), None);
+        assert_eq!(Curve::fit(&[], 0.01, 1.0, 0.0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_root_lies_within_its_interval_whatever_was_measured(
+            blocks in prop::collection::vec((0.0..1e6f64, 0u32..100_000, 0.0..1.0f64), 0..40),
+            limit in 0.0001..0.5f64,
+            slope in 1e-6..10.0f64,
+            floor in 0.0..1.0f64,
+        ) {
+            let blocks: Vec<LateBlock> = blocks
+                .into_iter()
+                .map(|(load, count, share)| {
+                    let count = f64::from(count);
+                    LateBlock { load, count, late: (share * count).floor() }
+                })
+                .collect();
+            if let Some(curve) = Curve::fit(&blocks, limit, slope, floor) {
+                let root = curve.root(limit);
+                prop_assert!(root.load.is_finite() && root.load >= 0.0, "{root:?}");
+                prop_assert!(root.interval.contains(root.load), "{root:?}");
+            }
+        }
+    }
+}
