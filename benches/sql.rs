@@ -24,6 +24,9 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+/// Numbers of sessions that are compared.
+const SESSIONS: [u32; 4] = [1, 4, 16, 64];
+
 const PARTS: [&str; 2] = ["reads", "load"];
 
 /// Settings that make other clients use the same plan as ours.
@@ -164,7 +167,7 @@ impl Bench {
         );
         println!("|---|---|---|---|---|---|---|---|---|");
         let mut cpu = Vec::new();
-        for sessions in [1, 4, 16] {
+        for sessions in SESSIONS {
             let mut rounds: Vec<[f64; 5]> = Vec::new();
             for round in 0..self.settings.rounds {
                 // Who comes first finds the disk as others left it: they take turns.
@@ -200,7 +203,7 @@ impl Bench {
             "\n| sessions | rows | client CPU µs an operation | database CPU µs a block \
              |\n|---|---|---|---|"
         );
-        for sessions in [1, 4, 16] {
+        for sessions in SESSIONS {
             let of = |rows: u32| {
                 let of_load = cpu.iter().filter(|(other, ..)| *other == sessions);
                 let figures: Vec<[f64; 2]> = of_load

@@ -386,7 +386,7 @@ fn unreadable_and_unwritable_files_are_named() {
         // everybody can reach.
         let home = Place(need("mktemp", &["-d"]).map(PathBuf::from)?);
         let path = |name: &str| home.0.join(name);
-        std::fs::copy(env!("CARGO_BIN_EXE_rigel"), path("rigel")).unwrap();
+        need("cp", &[env!("CARGO_BIN_EXE_rigel"), text(&path("rigel"))])?;
         std::fs::write(path("secret"), vec![1; 4 << 20]).unwrap();
         std::fs::write(path("list.lun"), "secret\n").unwrap();
         std::fs::write(path("hidden.lun"), "secret\n").unwrap();

@@ -15,7 +15,9 @@ const LARGE_RINGS: u64 = 1 << 14;
 fn with_rights(place: &Place, program: &Path, rights: &str) -> Result<PathBuf, Missing> {
     std::fs::set_permissions(&place.0, PermissionsExt::from_mode(0o755)).unwrap();
     let copy = place.0.join(program.file_name().unwrap());
-    std::fs::copy(program, &copy).unwrap();
+    // Not by this process: a child that another test starts meanwhile would hold it open for
+    // writing, and it could not be run.
+    need("cp", &[text(program), text(&copy)])?;
     need("setcap", &[rights, text(&copy)])?;
     Ok(copy)
 }

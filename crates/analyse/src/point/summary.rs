@@ -464,14 +464,6 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
     let (total, measured) = (stream.total(), record.measured);
     let seconds = measured.as_secs_f64();
     let rate = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
-    let done_of = |kind| {
-        let windows = stream
-            .kinds
-            .iter()
-            .filter(|record| record.kind == kind)
-            .flat_map(|record| &record.windows);
-        windows.map(|window| window.done).sum::<u64>()
-    };
     let share_in_time = stream.share_in_time();
     let iops = rate(total.done as f64 * share_in_time);
     let blocks: u64 = match stream.sql {
@@ -521,8 +513,8 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         io_bytes: stream.length,
         outstanding: stream.loads.iter().map(closed).sum(),
         done: total.done,
-        reads: done_of(Kind::Read),
-        writes: done_of(Kind::Write) + done_of(Kind::Log),
+        reads: done_of(stream, Kind::Read),
+        writes: done_of(stream, Kind::Write) + done_of(stream, Kind::Log),
         unserved,
         offered: open.then(|| rate(due as f64)),
         met: open.then(|| {
@@ -560,6 +552,13 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         reported: None,
         failed: total.failed,
     }
+}
+
+/// The operations of a kind that ended.
+fn done_of(stream: &StreamRecord, kind: Kind) -> u64 {
+    let of_kind = stream.kinds.iter().filter(|record| record.kind == kind);
+    let windows = of_kind.flat_map(|record| &record.windows);
+    windows.map(|window| window.done).sum()
 }
 
 /// The intervals of a class, and whether an open loop is too short for its load: then its response
