@@ -72,7 +72,7 @@ impl Bench {
             directory: &folder.0,
             bin: bin.as_deref(),
             buffer_cache: Bytes(32 * MIB),
-            sessions: 40,
+            sessions: 80,
             settings: &[],
         };
         let mut server =
