@@ -202,11 +202,11 @@ fn documents(source: Source) -> Result<Vec<Value>, Error> {
 /// same start on; a script may append the reports of several runs to one file.
 fn last_of_each_run(documents: Vec<Value>) -> Vec<Value> {
     const SECONDS: u64 = 2;
-    type Told<'a> = Option<&'a Value>;
-    fn options(whole: &Value) -> (Told<'_>, Vec<[Told<'_>; 3]>) {
+    type Member<'a> = Option<&'a Value>;
+    fn options(whole: &Value) -> (Member<'_>, Vec<[Member<'_>; 3]>) {
         let jobs = jobs(whole).into_iter().flatten();
-        let told = jobs.map(|job| ["jobname", "hostname", "job options"].map(|key| job.get(key)));
-        (whole.get("global options"), told.collect::<Vec<_>>())
+        let own = jobs.map(|job| ["jobname", "hostname", "job options"].map(|key| job.get(key)));
+        (whole.get("global options"), own.collect())
     }
     let began = |whole: &Value| {
         let jobs = jobs(whole).into_iter().flatten();

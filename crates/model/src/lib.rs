@@ -61,5 +61,5 @@ pub use sql::{
 };
 pub use stalled::{STALLED, StalledIo};
 pub use target::{Cache, Distribution, Layout, Limit, SimSpec, Slow, Stall, Target};
-pub use text::{drives_a_terminal, escaped, escaped_json, in_line, shell_path, shell_word};
+pub use text::{drives_a_terminal, escaped, escaped_json, in_line, listed, shell_path, shell_word};
 pub use units::{Bytes, GIB, KIB, MIB, Nanos, Ratio};

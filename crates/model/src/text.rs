@@ -36,6 +36,17 @@ pub(crate) fn read_in_line<'de, D: Deserializer<'de>>(from: D) -> Result<String,
     String::deserialize(from).map(|text| in_line(&text).into_owned())
 }
 
+/// `a, b and c`; nothing for no words.
+pub fn listed<T: AsRef<str>>(words: &[T]) -> String {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    match &words[..] {
+        [before @ .., last] if !before.is_empty() => {
+            format!("{} and {last}", before.join(", "))
+        }
+        few => few.concat(),
+    }
+}
+
 /// A word of a command that is printed: as it is where a shell takes it so, else quoted. A word with
 /// line breaks or other control characters is spelled in one line (`$'a\nb'`, of bash, zsh and ksh).
 pub fn shell_word(word: &str) -> String {

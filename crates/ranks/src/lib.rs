@@ -34,7 +34,7 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use frame::{FrameKind, Seal};
 use rigel_device::clock::Clock;
-use rigel_model::{Error, Nanos};
+use rigel_model::{Error, Nanos, listed};
 use ring::digest;
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process};
 use serde::de::DeserializeOwned;
@@ -65,7 +65,7 @@ const LOOK: Nanos = Nanos::from_millis(100);
 const GRACE: Nanos = Nanos::from_secs(5);
 /// The same for rank 0, which writes first what it has.
 const GRACE_ROOT: Nanos = Nanos::from_secs(60);
-/// Time for the last barrier, after rank 0 has told all that the run is over.
+/// Time for the last barrier, after rank 0 has announced the end of the run.
 const LAST: Nanos = Nanos::from_secs(30);
 /// Messages from this length on are deflated.
 const DEFLATE_FROM: usize = 4096;
@@ -569,12 +569,7 @@ impl Ranks {
     /// These ranks in words: `rank 1 on h2 and rank 2 on h3`.
     fn all_named(&self, ranks: &[usize]) -> String {
         let names: Vec<String> = ranks.iter().map(|rank| self.named(*rank)).collect();
-        match names.split_last() {
-            Some((last, others)) if !others.is_empty() => {
-                format!("{} and {last}", others.join(", "))
-            }
-            _ => names.concat(),
-        }
+        listed(&names)
     }
 
     /// Tells rank 0 that this rank cannot go on, and why. Waits for the end of the run. Does

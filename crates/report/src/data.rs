@@ -3,7 +3,8 @@
 use super::csv::CsvTable;
 use rigel_analyse::sql::{ServerFigures, ServerRate};
 use rigel_analyse::{
-    ClassSummary, Conclusion, HostsAtLoad, LatencySummary, Limits, PointSummary, RanksResult, ranks,
+    ClassSummary, Conclusion, Estimate, HostsAtLoad, LatencySummary, Limits, PointSummary,
+    RanksResult, ranks,
 };
 use rigel_model::record::StallEvent;
 use rigel_model::record::journal::{Header, Run};
@@ -219,6 +220,11 @@ impl<'a> PointRow<'a> {
     fn server_per_s(&self, of: fn(&ServerFigures) -> Option<ServerRate>) -> Option<f64> {
         Some(of(self.server()?)?.per_s)
     }
+}
+
+/// A figure without its interval.
+pub fn value(figure: Option<Estimate>) -> Option<f64> {
+    Some(figure?.value)
 }
 
 /// The lower end of an interval.

@@ -3,7 +3,7 @@
 
 use super::columns::{NOT_KNOWN, TableOf};
 use super::csv::CsvTable;
-use super::data::{high, low};
+use super::data::{high, low, value};
 use super::document::{Axis, Block, Chart, Lines, Plot, Section, Series, Shape, Table, Unit};
 use super::parts;
 use rigel_analyse::{
@@ -171,7 +171,6 @@ fn hosts(at: &HostsAtLoad) -> Table {
 
 /// A table whose rows have a host's figures, with their columns.
 fn with_figures<R>(table: TableOf<R>, host: impl Fn(&R) -> &HostFigures) -> Table {
-    let value = |figure: Option<Estimate>| figure.map(|figure| figure.value);
     table
         .text("host", |row| host(row).host.clone())
         .count("op/s", |row| host(row).iops.value)
@@ -292,7 +291,6 @@ fn alone(rounds: &HostRounds) -> Table {
         count => format!("{count} rounds in turn"),
     };
     let caption = format!("Alone against together, {}, {rounds_of}", of_each(rounds));
-    let value = |figure: Option<Estimate>| figure.map(|figure| figure.value);
     TableOf::of(&caption, &rounds.alone)
         .text("host", |one| one.host.clone())
         .count("op/s alone", |one| one.alone.value)
@@ -534,7 +532,6 @@ pub(super) fn per_host(loads: &[HostsAtLoad]) -> Section {
 
 /// Each host at every load, one line each. Columns are only added at the end.
 pub(super) fn per_host_csv(loads: &[HostsAtLoad]) -> String {
-    let value = |figure: Option<Estimate>| figure.map(|figure| figure.value);
     let interval = |figure: Option<Estimate>| figure.and_then(|figure| figure.interval);
     CsvTable::of(
         loads

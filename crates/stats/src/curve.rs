@@ -29,7 +29,7 @@ pub struct Root {
     /// The load.
     pub load: f64,
     /// Its 95 % interval by Fieller's theorem: all loads at which the share of late operations
-    /// cannot be told from the limit.
+    /// does not differ significantly from the limit.
     pub interval: Limits,
 }
 
@@ -86,14 +86,12 @@ impl Curve {
             return None;
         }
         let floor = floor.clamp(0.0, FLOOR * limit);
+        let loads = || usable.iter().map(|block| block.load);
+        let lowest = loads().fold(f64::INFINITY, f64::min);
+        let highest = loads().fold(0.0, f64::max);
         let mut centre = usable.iter().map(|of| of.late * of.load).sum::<f64>() / late;
         let mut curve = Self::through(&usable, centre, slope_per_load, floor)?;
         for _ in 0..PASSES {
-            let lowest = usable
-                .iter()
-                .map(|of| of.load)
-                .fold(f64::INFINITY, f64::min);
-            let highest = usable.iter().map(|of| of.load).fold(0.0, f64::max);
             centre = curve.load_of(limit).clamp(NEAR * lowest, 2.0 * highest);
             let is_near = |block: &&LateBlock| {
                 let above = curve.rise(block.load) + curve.intercept - curve.level(limit);

@@ -6,6 +6,7 @@
 //! csv, Orion's) have their own formats.
 
 use super::confidence::Estimate;
+pub use rigel_model::listed;
 use rigel_model::{Bytes, Nanos};
 use rigel_stats::mean::Limits;
 use std::fmt;
@@ -237,17 +238,6 @@ pub fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| {
         first.to_uppercase().chain(letters).collect()
     })
-}
-
-/// `a, b and c`; nothing for no words.
-pub fn listed<T: AsRef<str>>(words: &[T]) -> String {
-    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
-    match &words[..] {
-        [before @ .., last] if !before.is_empty() => {
-            format!("{} and {last}", before.join(", "))
-        }
-        few => few.concat(),
-    }
 }
 
 /// `1 interval`, `1,200 requests`: a number of things whose plural is regular.

@@ -73,9 +73,17 @@ pub fn next(size: u32, load: Option<LoadOfEach>, done: &[PointSummary]) -> Optio
         } => Some(LoadOfEach { depth, rate_per_s }),
         _ => None,
     });
-    let LoadOfEach { depth, rate_per_s } = begun.or(load)?;
-    let steps = steps(size);
-    let points = (1..=ROUNDS).flat_map(|round| {
+    first_not_done(&steps(size), begun.or(load)?, done)
+}
+
+/// The first point that is not done, of rounds of these steps.
+fn first_not_done(
+    steps: &[ActiveRanks],
+    load: LoadOfEach,
+    done: &[PointSummary],
+) -> Option<Coordinates> {
+    let LoadOfEach { depth, rate_per_s } = load;
+    let mut points = (1..=ROUNDS).flat_map(|round| {
         let at = move |active: &ActiveRanks| Coordinates::Hosts {
             active: *active,
             depth,
@@ -84,8 +92,7 @@ pub fn next(size: u32, load: Option<LoadOfEach>, done: &[PointSummary]) -> Optio
         };
         steps.iter().map(at)
     });
-    let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates == *wanted);
-    points.into_iter().find(|wanted| !is_done(wanted))
+    points.find(|wanted| done.iter().all(|point| point.coordinates != *wanted))
 }
 
 /// The next point after those rounds, of more and more ranks at a greater depth; `None` if they are
@@ -108,19 +115,11 @@ pub fn next_of_ladder(
         _ => true,
     });
     let ladder: Vec<ActiveRanks> = ladder.collect();
-    let mut points = (1..=ROUNDS).flat_map(|round| {
-        let at = move |active: &ActiveRanks| Coordinates::Hosts {
-            active: *active,
-            depth,
-            rate_per_s: 0,
-            round,
-        };
-        ladder.iter().map(at)
-    });
-    let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates == *wanted);
-    points
-        .find(|wanted| !is_done(wanted))
-        .filter(|_| depth > of_rounds)
+    let load = LoadOfEach {
+        depth,
+        rate_per_s: 0,
+    };
+    first_not_done(&ladder, load, done).filter(|_| depth > of_rounds)
 }
 
 /// Number of points of all rounds.

@@ -3,7 +3,8 @@
 //! Input: the windows of a stream. Output: a block for each second or so, for the curve of late
 //! operations over the rates of a run.
 
-use super::stalls::response_jumps;
+use super::stalls::ResponseJump;
+use crate::figures::confidence::within;
 use rigel_model::record::{StreamRecord, Window};
 use rigel_model::{Bound, Load};
 use rigel_stats::curve::LateBlock;
@@ -28,7 +29,7 @@ impl LateOperations {
         stream: &StreamRecord,
         windows: &[Window],
         width_s: f64,
-        bound: Bound,
+        (bound, stalls): (Bound, &[ResponseJump]),
     ) -> Option<Self> {
         let rates = stream.loads.iter().map(|load| match load {
             Load::Open { rate, .. } => Some(*rate),
@@ -36,8 +37,8 @@ impl LateOperations {
         });
         let load = rates.sum::<Option<f64>>().filter(|rate| *rate > 0.0)?;
         let mut stalled = vec![false; windows.len()];
-        for stall in response_jumps(windows, width_s) {
-            stalled[stall.windows].fill(true);
+        for stall in stalls {
+            stalled[stall.windows.clone()].fill(true);
         }
         let pairs = windows.iter().zip(stalled);
         let windows: Vec<&Window> = pairs.filter(|(_, out)| !out).map(|(one, _)| one).collect();
@@ -46,20 +47,13 @@ impl LateOperations {
         let part =
             |at: usize| &windows[at * windows.len() / count..(at + 1) * windows.len() / count];
         let block = |windows: &[&Window]| {
-            let sum =
-                |of: fn(&Window) -> u64| windows.iter().map(|one| of(one)).sum::<u64>() as f64;
-            let missed = sum(Window::failures);
-            let (done, within) = (
-                sum(|window| window.response.histogram.count()),
-                windows
-                    .iter()
-                    .map(|window| within(window, bound))
-                    .sum::<u64>() as f64,
-            );
+            let sum = |of: &dyn Fn(&Window) -> u64| windows.iter().map(|one| of(one)).sum::<u64>();
+            let all = sum(&|window| window.response.histogram.count() + window.failures());
+            let in_time = sum(&|window| within(&window.response.histogram, bound));
             LateBlock {
                 load,
-                count: done + missed,
-                late: done - within + missed,
+                count: all as f64,
+                late: (all - in_time) as f64,
             }
         };
         Some(Self {
@@ -67,13 +61,6 @@ impl LateOperations {
             blocks: (0..count).map(|at| block(part(at))).collect(),
         })
     }
-}
-
-/// The number of operations of a window that certainly took no longer than the bound.
-pub(crate) fn within(window: &Window, bound: Bound) -> u64 {
-    let buckets = window.response.histogram.buckets();
-    let fast = buckets.take_while(|(_, high, _)| *high <= bound.latency.0);
-    fast.map(|(.., count)| count).sum()
 }
 
 #[expect(

@@ -40,21 +40,12 @@ impl Stalls {
         found
     }
 
-    /// Finds the stalls of an open loop in consecutive windows of `width_s` seconds: a window whose
-    /// upper quartile of response times exceeds that of the previous one by 20 ms, by twice the
-    /// usual one, and by more than a queue can grow.
-    ///
-    /// In a window of n operations a queue in equilibrium grows by chance by a standard deviation
-    /// of sqrt(2 n) operations (as Poisson arrivals and departures do), each of which takes less
-    /// than 1/n of the window to serve, or else the rate would not be. Five of these deviations are
-    /// allowed. Windows of fewer than ten operations cannot tell.
-    pub(super) fn of_responses(windows: &[Window], width_s: f64) -> Self {
-        let mut found = Self::default();
-        for stall in response_jumps(windows, width_s) {
-            found.times += 1;
-            found.seconds += stall.seconds;
+    /// The stalls of an open loop together.
+    pub(super) fn of_jumps(jumps: &[ResponseJump]) -> Self {
+        Self {
+            times: jumps.len() as u64,
+            seconds: jumps.iter().map(|stall| stall.seconds).sum(),
         }
-        found
     }
 }
 
@@ -66,7 +57,14 @@ pub(super) struct ResponseJump {
     seconds: f64,
 }
 
-/// The stalls of an open loop, as [`Stalls::of_responses`] says.
+/// Finds the stalls of an open loop in consecutive windows of `width_s` seconds: a window whose
+/// upper quartile of response times exceeds that of the previous one by 20 ms, by twice the
+/// usual one, and by more than a queue can grow.
+///
+/// In a window of n operations a queue in equilibrium grows by chance by a standard deviation
+/// of sqrt(2 n) operations (as Poisson arrivals and departures do), each of which takes less
+/// than 1/n of the window to serve, or else the rate would not be. Five of these deviations are
+/// allowed. Windows of fewer than ten operations cannot tell.
 pub(super) fn response_jumps(windows: &[Window], width_s: f64) -> Vec<ResponseJump> {
     const LEAST_S: f64 = 0.02;
     const TIMES_USUAL: f64 = 2.0;
@@ -161,12 +159,13 @@ mod tests {
 
     #[test]
     fn an_open_loop_shows_stalls_as_jumps_and_a_queue_does_not_jump() {
-        let found = Stalls::of_responses(&served(1, 3000.0, 1e-4, true), 0.1);
+        let found = Stalls::of_jumps(&response_jumps(&served(1, 3000.0, 1e-4, true), 0.1));
         assert!((9..=10).contains(&found.times), "{found:?}");
         assert!((found.seconds / found.times as f64 - 0.1).abs() < 0.01);
         for (service, rate) in [(1e-4, 9500.0), (1e-3, 950.0), (5e-3, 190.0), (5e-3, 100.0)] {
             for seed in 0..100 {
-                let found = Stalls::of_responses(&served(seed, rate, service, false), 0.1);
+                let found =
+                    Stalls::of_jumps(&response_jumps(&served(seed, rate, service, false), 0.1));
                 assert!(found.is_none(), "{rate} {seed}: {found:?}");
             }
         }

@@ -9,7 +9,7 @@ use super::late::LateOperations;
 use super::lost::LostTime;
 use super::objective::{ObjectiveVerdict, objective_of};
 use super::sql::SqlSummary;
-use super::stalls::Stalls;
+use super::stalls::{Stalls, response_jumps};
 use super::steady::{Steady, steady};
 use crate::figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, whole_windows};
 use crate::figures::quantity::{count, percent, rounded_percent, time};
@@ -508,6 +508,11 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
             0
         }
     };
+    let jumps = if open {
+        response_jumps(&windows, width_s)
+    } else {
+        Vec::new()
+    };
     ClassSummary {
         name: stream.name.clone(),
         io_bytes: stream.length,
@@ -532,7 +537,8 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         confidence,
         service: total.service.as_ref().and_then(self::latency),
         scheduling_delay: stream.delay.as_ref().and_then(self::latency),
-        late: bound.and_then(|bound| LateOperations::of(stream, &windows, width_s, bound)),
+        late: bound
+            .and_then(|bound| LateOperations::of(stream, &windows, width_s, (bound, &jumps))),
         within,
         objective: objective.map(|objective| {
             let measured = latency.map(|latency| [latency.mean_us, latency.max_us]);
@@ -540,7 +546,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         }),
         lost: (!open).then(|| LostTime::of(&counts, width_s)),
         stalls: if open {
-            Stalls::of_responses(&windows, width_s)
+            Stalls::of_jumps(&jumps)
         } else {
             Stalls::of_counts(&counts, width_s)
         },

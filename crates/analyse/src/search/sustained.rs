@@ -136,17 +136,20 @@ impl<'a> RateVerdict<'a> {
     }
 }
 
+/// The rate that a point offered, in the search or in a closing measurement.
+fn offered(point: &PointSummary) -> Option<u64> {
+    match point.coordinates {
+        Coordinates::ClosingRate { rate_per_s, .. } => Some(rate_per_s),
+        other => other.rate(),
+    }
+}
+
 /// The offered rates of a run, rising.
 fn rates(points: &[PointSummary]) -> Vec<RateVerdict<'_>> {
     let mut rates: Vec<RateVerdict> = Vec::new();
     for point in points {
-        let (rate, is_closing) = match point.coordinates {
-            Coordinates::ClosingRate { rate_per_s, .. } => (rate_per_s, true),
-            other => match other.rate() {
-                Some(rate) => (rate, false),
-                None => continue,
-            },
-        };
+        let Some(rate) = offered(point) else { continue };
+        let is_closing = matches!(point.coordinates, Coordinates::ClosingRate { .. });
         let Some(measured) = Measured::of(point) else {
             continue;
         };
@@ -238,10 +241,6 @@ pub fn sustained(points: &[PointSummary]) -> Sustained {
 
 /// The rate at which the bound is met exactly, by a curve through all offered rates.
 fn root(points: &[PointSummary]) -> Option<Estimate> {
-    let offered = |point: &'_ PointSummary| match point.coordinates {
-        Coordinates::ClosingRate { rate_per_s, .. } => Some(rate_per_s),
-        other => other.rate(),
-    };
     let rates = points.iter().filter_map(|point| {
         let class = point.classes.first()?;
         class.within?;

@@ -87,13 +87,15 @@ fn headlines(found: &Calibration) -> Vec<Headline> {
         ));
     }
     let label = format!("within {}", parts::bound_in_words(&found.bound));
-    let root = sustained_headline("calibration.sustained", &label, &found.sustained);
+    if let Some(root) = sustained_headline("calibration.sustained", &label, &found.sustained) {
+        figures.push(root);
+        return figures;
+    }
     match (
         found.sustained.kept,
         found.sustained.kept_rate,
         found.at_knee,
     ) {
-        _ if root.is_some() => figures.extend(root),
         (Some(at), Some(rate), _) => {
             let tried = not_sustained(&found.sustained);
             let note = format!(

@@ -117,8 +117,8 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
         let label = format!("within {}", parts::bound_in_words(bound));
         sustained_headline("curve.sustained", &label, &found.sustained)
     });
-    if within.is_some() {
-        figures.extend(within);
+    if let Some(within) = within {
+        figures.push(within);
     } else if let Some(rate) = found.sustained.kept_rate {
         let label = found.bound.as_ref().map_or_else(
             || "highest rate met".into(),

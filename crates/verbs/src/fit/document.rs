@@ -11,6 +11,7 @@ use rigel_model::record::RankGroup;
 use rigel_model::record::journal::Run;
 use rigel_model::{DemandKind, DemandStream, Measure, Objective, quantile_name};
 use rigel_report::columns::TableOf;
+use rigel_report::data::value;
 use rigel_report::document::Extent;
 use rigel_report::document::{
     Axis, Block, Chart, Document, Headline, Lines, Mark, Plot, Section, Series, Shape, Status, Unit,
@@ -325,7 +326,6 @@ fn demanded_and_done<'a>(
             shown.and_then(|tried| tried.streams.iter().find(|one| one.kind == stream.kind));
         (stream, tried)
     });
-    let value = |figure: Option<Estimate>| figure.map(|figure| figure.value);
     TableOf::of(caption, rows)
         .text("stream", |(stream, _)| stream.kind.words())
         .number("demanded/s", |(stream, _)| {
