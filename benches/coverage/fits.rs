@@ -5,13 +5,50 @@ use super::table::{head, rows, share};
 use super::truths::Queue;
 use serde_json::Value;
 
-/// Devices with exponential servers, the demand in reads per second, and the bound on p99 in
-/// milliseconds.
-const DEVICES: [(&str, u32, f64, f64, u32); 4] = [
-    ("sim:8,2ms", 8, 0.002, 700.0, 15),
-    ("sim:8,500us", 8, 0.0005, 5000.0, 3),
-    ("sim:2,1ms", 2, 0.001, 400.0, 10),
-    ("sim:16,4ms", 16, 0.004, 1500.0, 30),
+/// A device, the demand in reads per second, and the bound on p99 in milliseconds.
+struct Row {
+    target: &'static str,
+    demanded: f64,
+    bound_ms: u32,
+    truth: Truth,
+}
+
+/// The multiple that a device carries.
+enum Truth {
+    /// By Erlang's formula: exponential servers, and the mean time of an operation in seconds.
+    Erlang(u32, f64),
+    /// By simulation of 10^7 operations or more with another program.
+    Simulated(f64),
+}
+
+const fn row(target: &'static str, demanded: f64, bound_ms: u32, truth: Truth) -> Row {
+    Row {
+        target,
+        demanded,
+        bound_ms,
+        truth,
+    }
+}
+
+const DEVICES: [Row; 8] = [
+    row("sim:8,2ms", 700.0, 15, Truth::Erlang(8, 0.002)),
+    row("sim:8,500us", 5000.0, 3, Truth::Erlang(8, 0.0005)),
+    row("sim:2,1ms", 400.0, 10, Truth::Erlang(2, 0.001)),
+    row("sim:16,4ms", 1500.0, 30, Truth::Erlang(16, 0.004)),
+    row("sim:1,3ms", 60.0, 30, Truth::Erlang(1, 0.003)),
+    row(
+        "sim:16,1ms,limit=2000/s",
+        500.0,
+        20,
+        Truth::Simulated(3.762),
+    ),
+    row("sim:4,1ms,fixed", 800.0, 4, Truth::Simulated(4.160)),
+    row(
+        "sim:4,250us,stall=100ms/12s",
+        3000.0,
+        20,
+        Truth::Simulated(1.756),
+    ),
 ];
 
 /// Whether the interval of the multiple holds the truth, and how wide it is.
@@ -19,17 +56,28 @@ pub(crate) fn fit(bench: &Bench) -> Result<(), String> {
     head(
         "fit: the multiple of a demand",
         "`rigel fit DEMAND TARGET --slo 'random reads p99<BOUND'`. Truth: the rate at which p99 of \
-         M/M/c crosses the bound, by Erlang's formula, divided by the demand.",
-        "target | demand | p99 below | truth | interval holds it | above it | below it | median of \
-         high / low",
+         M/M/c crosses the bound, by Erlang's formula, or by simulation, divided by the demand.",
+        "target | demand | p99 below | truth | mean of given / truth | interval holds it | above it | \
+         below it | median of high / low | median length in s",
     );
-    for (row, (target, servers, service, demanded, bound_ms)) in DEVICES.into_iter().enumerate() {
-        let queue = Queue {
-            servers,
-            service,
-            rate: 0.0,
+    for (row, device) in DEVICES.into_iter().enumerate() {
+        let Row {
+            target,
+            demanded,
+            bound_ms,
+            truth,
+        } = device;
+        let truth = match truth {
+            Truth::Simulated(multiple) => multiple,
+            Truth::Erlang(servers, service) => {
+                let queue = Queue {
+                    servers,
+                    service,
+                    rate: 0.0,
+                };
+                queue.greatest_rate(0.99, f64::from(bound_ms) / 1e3) / demanded
+            }
         };
-        let truth = queue.greatest_rate(0.99, f64::from(bound_ms) / 1e3) / demanded;
         let demand = bench.folder.join(format!("demand-{row}.csv"));
         let lines = format!(
             "begin,reads_per_second,seconds\n2026-01-01T00:00,{demanded},600\n\
@@ -39,9 +87,20 @@ pub(crate) fn fit(bench: &Bench) -> Result<(), String> {
         let demand = demand.display();
         let slo = format!("--slo random-reads:p99<{bound_ms}ms");
         let runs = bench.each(row, |_| format!("fit {demand} {target} {slo}"))?;
-        let limit = |run: &Value, name: &str| run["fit"][name].as_f64();
-        let low = |run: &&Value| limit(run, "held").unwrap_or(0.0);
-        let high = |run: &&Value| limit(run, "not_held").unwrap_or(f64::INFINITY);
+        let fit = |run: &Value| run["fit"].clone();
+        let end = |run: &Value, name: &str, alone: &str| {
+            let of_root = fit(run)["carries"]["interval"][name].as_f64();
+            of_root.or_else(|| fit(run)[alone].as_f64())
+        };
+        let low = |run: &&Value| end(run, "low", "held").unwrap_or(0.0);
+        let high = |run: &&Value| end(run, "high", "not_held").unwrap_or(f64::INFINITY);
+        let given: Vec<f64> = runs
+            .iter()
+            .filter_map(|run| fit(run)["carries"]["value"].as_f64())
+            .collect();
+        let mean = given.iter().sum::<f64>() / given.len() as f64 / truth;
+        let mut lengths: Vec<f64> = runs.iter().map(measured_s).collect();
+        lengths.sort_by(f64::total_cmp);
         let above = runs.iter().filter(|run| low(run) > truth).count();
         let below = runs.iter().filter(|run| high(run) < truth).count();
         let all = u32::try_from(runs.len()).unwrap_or(u32::MAX);
@@ -49,12 +108,24 @@ pub(crate) fn fit(bench: &Bench) -> Result<(), String> {
         let mut widths: Vec<f64> = runs.iter().map(|run| high(&run) / low(&run)).collect();
         widths.sort_by(f64::total_cmp);
         rows(&[format!(
-            "{target} | {demanded}/s | {bound_ms} ms | {truth:.3} | {} | {} | {} | {:.2}",
+            "{target} | {demanded}/s | {bound_ms} ms | {truth:.3} | {mean:.3} of {} | {} | {} | {} | {:.2} | {:.0}",
+            given.len(),
             share(all - number(above + below), all),
             share(number(above), all),
             share(number(below), all),
-            widths[widths.len() / 2]
+            widths[widths.len() / 2],
+            lengths[lengths.len() / 2]
         )]);
     }
     Ok(())
+}
+
+/// Measured time of all points with their warm-ups.
+fn measured_s(run: &Value) -> f64 {
+    let points = run["points"].as_array();
+    let time = |point: &Value, name: &str| point[name].as_f64().unwrap_or(0.0);
+    points.map_or(0.0, |points| {
+        let of = |point| time(point, "measured_s") + time(point, "warm_up_s");
+        points.iter().map(of).sum()
+    })
 }

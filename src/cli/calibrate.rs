@@ -39,21 +39,20 @@ pub(super) struct CalibrateArgs {
         conflicts_with = "resume"
     )]
     precision: Ratio,
-    /// Minimum measured time of a point, spread over three visits or more [default: 2s]
+    /// About how long the run takes: every load is measured for as much longer or shorter as this
+    /// differs from the usual 90s, so that intervals are narrower or wider
+    #[arg(long = "for", value_name = "TIME", conflicts_with = "resume")]
+    lasting: Option<Nanos>,
+    /// Minimum measured time of a point, spread over three visits or more [default: 2s of 90s]
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     point_min: Option<Nanos>,
-    /// Maximum measured time of a point, even if --precision is not reached [default: 5s, or less
-    /// where the run would take more than 3 minutes]
+    /// Maximum measured time of a point, even if --precision is not reached [default: 5s of 90s]
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     point_max: Option<Nanos>,
-    /// Measured time of the closing measurements, at the knee and at the sustained rate; 0s for
-    /// none [default: 30s]
+    /// Measured time of the closing measurements, of reads at the knee and of writes; 0s for none
+    /// [default: 10s of 90s]
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     closing: Option<Nanos>,
-    /// Take 15 minutes instead of 3: narrower intervals, and events as rare as one in minutes are
-    /// seen; like --point-min 10s --point-max 30s --closing 2min
-    #[arg(long, conflicts_with = "resume")]
-    thorough: bool,
     /// Read as this database does: its block sizes and I/O engine
     #[arg(
         long = "as",
@@ -150,16 +149,12 @@ impl CalibrateArgs {
             Some(size) => size_of_io("--size", size)?,
         };
         refuse_imprecise(self.precision)?;
-        let usual = if self.thorough {
-            CalibrateRequest {
-                point_least: Nanos::from_secs(10),
-                point_most: Nanos::from_secs(30),
-                visits_until: Some(Nanos::from_secs(600)),
-                closing: Nanos::from_secs(120),
-                ..default.clone()
+        let usual = match self.lasting {
+            None => default.clone(),
+            Some(time) => {
+                refuse_short_run(time)?;
+                CalibrateRequest::lasting(time)
             }
-        } else {
-            default.clone()
         };
         let (point_least, point_most) = times_of_point(
             self.point_min,
@@ -254,6 +249,17 @@ pub(super) fn refuse_preconditioning(precondition: bool, writes: bool) -> Result
         return Err(Error::usage(
             "--precondition writes the whole target, and this run does not write",
             "add --write, or omit --precondition",
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a run too short for a few visits to each load.
+fn refuse_short_run(time: Nanos) -> Result<(), Error> {
+    if time < Nanos::from_secs(30) {
+        return Err(Error::usage(
+            format!("--for {time} is too short for a calibration"),
+            "give 30s or more, such as 90s or 15min",
         ));
     }
     Ok(())

@@ -83,7 +83,7 @@ pub use search::calibration::{Calibration, ClosingFigures, LogWrites, calibratio
 pub use search::reread::RereadTest;
 pub use search::run_checks::{CacheTest, answers_from_cache};
 pub use search::shape::{CurveShape, curve_shape};
-pub use search::sustained::{Sustained, closing_rate, rate_to_refute, sustained};
+pub use search::sustained::{Sustained, rate_beside, rate_expected, sustained};
 pub use series::calendar::Recurrence;
 pub use series::causes::Causes;
 pub use series::change_points::FALSE_ALARMS_ONE_IN;

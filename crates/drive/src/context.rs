@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 /// Decides whether the completed windows of each class are precise enough to end a running point.
-/// Used for [`Until::Precise`] and [`Until::Decided`]. On real time it is called from a thread that does not measure.
+/// Used for [`Until::Precise`]. On real time it is called from a thread that does not measure.
 pub type Enough<'a> = dyn Fn(&[Vec<Window>]) -> bool + Sync + 'a;
 
 /// Settings for driving a point.
@@ -22,7 +22,7 @@ pub struct Terms<'a> {
     pub workers: usize,
     /// Ends the point early once it is set.
     pub stop: &'a AtomicBool,
-    /// Called for points that end by [`Until::Precise`] or [`Until::Decided`].
+    /// Called for points that end by [`Until::Precise`].
     pub enough: &'a Enough<'a>,
     /// For a point that several ranks measure together, on real time.
     pub cue: Option<&'a Cue>,
@@ -69,7 +69,7 @@ impl PointContext<'_> {
     /// True once a point that ends by its figures has measured enough. Skips windows that are
     /// incomplete or that a worker may still hold.
     pub(super) fn says_enough(&self) -> bool {
-        let (Until::Precise { least, .. } | Until::Decided { least, .. }) = self.point.until else {
+        let Until::Precise { least, .. } = self.point.until else {
             return false;
         };
         let (from, now) = (self.stage.from(), self.clock.now());

@@ -77,7 +77,7 @@ impl<'a> Lane<'a> {
         let open = matches!(shared.pacer, Pacer::Open(_));
         let left = match share {
             Until::Ops(count) | Until::Work { ops: count, .. } => Some(count),
-            Until::Elapsed(_) | Until::Precise { .. } | Until::Decided { .. } => None,
+            Until::Elapsed(_) | Until::Precise { .. } => None,
         };
         Self {
             recorder: Recorder::new(open, &stream.kinds(), Arc::clone(shared.seconds)),

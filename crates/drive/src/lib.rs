@@ -325,7 +325,7 @@ fn add_unserved(context: &PointContext, streams: &mut [StreamRecord]) {
                     total.done + total.failures() + record.unserved.iter().sum::<u64>(),
                 )
             }
-            Until::Elapsed(_) | Until::Precise { .. } | Until::Decided { .. } => u64::MAX,
+            Until::Elapsed(_) | Until::Precise { .. } => u64::MAX,
         };
         let windows = pacer.unserved(
             from..end,
@@ -719,7 +719,7 @@ fn make_lane<'a>(context: &'a PointContext, share: Share) -> Lane<'a> {
     };
     let left = match context.point.until {
         Until::Ops(count) | Until::Work { ops: count, .. } => part(count),
-        by_time @ (Until::Elapsed(_) | Until::Precise { .. } | Until::Decided { .. }) => by_time,
+        by_time @ (Until::Elapsed(_) | Until::Precise { .. }) => by_time,
     };
     let extent = context.engine.usable() / u64::from(spec.length);
     let ops = Ops::new(spec, extent, context.point.seed, share);

@@ -93,10 +93,7 @@ impl Stage {
     /// otherwise be missing from the measured response times, and it waited longest.
     pub(super) fn last_start(&self) -> Nanos {
         let end = self.end();
-        let is_by_time = matches!(
-            self.until,
-            Until::Elapsed(_) | Until::Precise { .. } | Until::Decided { .. }
-        );
+        let is_by_time = matches!(self.until, Until::Elapsed(_) | Until::Precise { .. });
         if is_by_time && !self.was_stopped() {
             end.plus(DRAIN_MAX)
         } else {
@@ -164,10 +161,8 @@ impl Stage {
 
     pub(super) fn begin_measuring(&self, now: Nanos) {
         self.cpu[0].store(clock::process_cpu().0, Relaxed);
-        if let Until::Elapsed(most)
-        | Until::Precise { most, .. }
-        | Until::Decided { most, .. }
-        | Until::Work { most, .. } = self.until
+        if let Until::Elapsed(most) | Until::Precise { most, .. } | Until::Work { most, .. } =
+            self.until
         {
             self.end.fetch_min(now.plus(most).0, Relaxed);
         }

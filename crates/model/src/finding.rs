@@ -191,6 +191,8 @@ finding_names! {
     Precision = "precision",
     /// The server reads pages that nobody asked for.
     RandomReadAhead = "random-read-ahead",
+    /// A stream of a demand is too rare to decide how much of it a storage carries.
+    RareStream = "rare-stream",
     /// The clock of a rank drifts, or is not known for certain.
     RankClock = "rank-clock",
     /// A rank was lost, which ended the run.

@@ -1,6 +1,6 @@
 //! A data point: one or a few streams that run together for a limited time.
 
-use super::{Bound, Bytes, Kind, Nanos, Objective, Pattern, Ratio, SqlWork};
+use super::{Bytes, Kind, Nanos, Objective, Pattern, Ratio, SqlWork};
 use serde::{Deserialize, Serialize};
 
 /// Identifies a point of a plan: its step and its load. No two points of a run have the same.
@@ -74,15 +74,6 @@ pub enum Coordinates {
     ClosingDepth {
         /// Outstanding I/Os.
         depth: u32,
-    },
-    /// The highest rate that kept the latency bound, measured again for a fixed time after the
-    /// search.
-    #[serde(rename = "closing_rate")]
-    ClosingRate {
-        /// Offered operations per second.
-        rate_per_s: u64,
-        /// Maximum number of operations in flight.
-        in_flight_max: u32,
     },
     /// The depth of the best write throughput, measured again for a fixed time after the search.
     #[serde(rename = "closing_write")]
@@ -278,9 +269,7 @@ impl Coordinates {
             Self::Write { .. } => Step::Write,
             Self::Log { .. } => Step::Log,
             Self::Again { .. } => Step::Again,
-            Self::ClosingDepth { .. } | Self::ClosingRate { .. } | Self::ClosingWrite { .. } => {
-                Step::Closing
-            }
+            Self::ClosingDepth { .. } | Self::ClosingWrite { .. } => Step::Closing,
             Self::Reread { .. } => Step::Reread,
             Self::Precondition { .. } => Step::Precondition,
             Self::Layer { .. } => Step::Layer,
@@ -301,11 +290,10 @@ impl Coordinates {
             | Self::ClosingDepth { depth }
             | Self::ClosingWrite { depth }
             | Self::Hosts { depth, .. } => depth,
-            Self::Neighbours { in_flight_max, .. } => in_flight_max,
-            Self::Sessions { sessions } | Self::Layer { sessions, .. } => sessions,
-            Self::Rate { in_flight_max, .. } | Self::ClosingRate { in_flight_max, .. } => {
+            Self::Neighbours { in_flight_max, .. } | Self::Rate { in_flight_max, .. } => {
                 in_flight_max
             }
+            Self::Sessions { sessions } | Self::Layer { sessions, .. } => sessions,
             Self::Round { outstanding, .. } => outstanding,
             Self::Cell { small: 0, large } => large,
             Self::Cell { small, .. } => small,
@@ -419,7 +407,6 @@ impl Coordinates {
             Self::Log { bytes } => format!("log:{bytes}"),
             Self::Again { .. } => "again".into(),
             Self::ClosingDepth { depth } => format!("closing_depth:{depth}"),
-            Self::ClosingRate { rate_per_s, .. } => format!("closing_rate:{rate_per_s}"),
             Self::ClosingWrite { depth } => format!("closing_write:{depth}"),
             Self::Reread {
                 pair, just_read, ..
@@ -559,9 +546,6 @@ impl std::fmt::Display for Coordinates {
             Self::Log { bytes } => write!(f, "log writes of {}", Bytes(bytes.into())),
             Self::Again { depth } => write!(f, "depth {depth} again"),
             Self::ClosingDepth { depth } => write!(f, "closing measurement, depth {depth}"),
-            Self::ClosingRate { rate_per_s, .. } => {
-                write!(f, "closing measurement, {rate_per_s}/s")
-            }
             Self::ClosingWrite { depth } => write!(f, "closing measurement, writes, depth {depth}"),
             Self::Reread {
                 pair, just_read, ..
@@ -613,10 +597,7 @@ impl Until {
     /// The width of the windows of a measurement that ends this way: `usual`, or a multiple of it
     /// if there would be too many windows.
     pub fn window(self, usual: Nanos) -> Nanos {
-        let (Self::Elapsed(most)
-        | Self::Precise { most, .. }
-        | Self::Decided { most, .. }
-        | Self::Work { most, .. }) = self
+        let (Self::Elapsed(most) | Self::Precise { most, .. } | Self::Work { most, .. }) = self
         else {
             return usual;
         };
@@ -800,16 +781,6 @@ pub enum Until {
         /// Number of operations.
         ops: u64,
         /// Maximum measured time.
-        most: Nanos,
-    },
-    /// When it is decided whether response times keep a bound: the 95 % interval of the share of
-    /// operations within it lies above or below the required share.
-    Decided {
-        /// The bound.
-        bound: Bound,
-        /// Minimum measured time.
-        least: Nanos,
-        /// Maximum measured time, decided or not.
         most: Nanos,
     },
     /// When the figures are precise: the half-width of the 95 % interval of throughput and of

@@ -133,10 +133,9 @@ impl Until {
     /// The longest time that the measurement may take; `None` for an amount of work without a limit.
     pub const fn longest(self) -> Option<Nanos> {
         match self {
-            Self::Elapsed(most)
-            | Self::Precise { most, .. }
-            | Self::Decided { most, .. }
-            | Self::Work { most, .. } => Some(most),
+            Self::Elapsed(most) | Self::Precise { most, .. } | Self::Work { most, .. } => {
+                Some(most)
+            }
             Self::Ops(_) => None,
         }
     }

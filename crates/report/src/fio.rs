@@ -353,10 +353,6 @@ fn heading(header: &Header, point: &Point, members: &[PathBuf], engine: &EngineI
         | Until::Precise {
             most: Nanos(elapsed),
             ..
-        }
-        | Until::Decided {
-            most: Nanos(elapsed),
-            ..
         } => {
             let _ = writeln!(text, "time_based=1\nruntime={}ms", elapsed / 1_000_000);
             let _ = writeln!(text, "ramp_time={}ms", point.warm_up.least.0 / 1_000_000);

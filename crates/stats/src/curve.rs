@@ -60,11 +60,13 @@ const SHAPE: f64 = 0.01;
 /// The floor is no higher than this part of the limit.
 const FLOOR: f64 = 0.8;
 
-/// Blocks this far below the root say nothing about the line there.
-const NEAR: f64 = 0.5;
-
-/// Blocks this far above it in logit neither: where queues hardly drain, the share rises otherwise.
+/// Blocks farther than this from the root in logit say nothing about the line there: where queues hardly
+/// form, and where they hardly drain, the share rises otherwise.
+const BELOW: f64 = 2.0;
 const ABOVE: f64 = 2.5;
+
+/// The root is not below this part of the lowest load, nor above its inverse times the highest.
+const BEYOND: f64 = 0.5;
 
 /// Late operations in all, and those in time, without which there is no curve.
 const LEAST: f64 = 1.0;
@@ -92,10 +94,12 @@ impl Curve {
         let mut centre = usable.iter().map(|of| of.late * of.load).sum::<f64>() / late;
         let mut curve = Self::through(&usable, centre, slope_per_load, floor)?;
         for _ in 0..PASSES {
-            centre = curve.load_of(limit).clamp(NEAR * lowest, 2.0 * highest);
+            centre = curve
+                .load_of(limit)
+                .clamp(BEYOND * lowest, highest / BEYOND);
             let is_near = |block: &&LateBlock| {
                 let above = curve.rise(block.load) + curve.intercept - curve.level(limit);
-                block.load >= NEAR * centre && above <= ABOVE
+                (-BELOW..=ABOVE).contains(&above)
             };
             let near: Vec<LateBlock> = usable.iter().filter(is_near).copied().collect();
             let late: f64 = near.iter().map(|block| block.late).sum();
@@ -255,39 +259,16 @@ impl Curve {
         (self.centre * (1.0 + rise / self.log_slope.exp())).max(0.0)
     }
 
+    /// The load at which the logit of the share that queues make late is `nats` above that of `limit`.
+    pub fn load_beside(&self, limit: f64, nats: f64) -> f64 {
+        self.at_rise(self.level(limit) + nats - self.intercept)
+    }
+
     /// The load at which the share `limit` is late.
     pub fn root(&self, limit: f64) -> Root {
         let load = self.load_of(limit);
-        let t = t_quantile(self.degrees);
-        let [of_level, both, of_slope] = self.covariance.map(|entry| entry * t * t);
-        let wanted = self.level(limit) - self.intercept;
-        // (wanted - u)² <= of_level + 2 u both + u² of_slope, for the rise u from the centre.
-        let (squared, half) = (1.0 - of_slope, wanted + both);
-        let inside = half * half - squared * (wanted * wanted - of_level);
-        let (low, high) = if inside < 0.0 {
-            (0.0, None)
-        } else if squared > 0.0 {
-            let root = inside.sqrt();
-            let ends = [half - root, half + root].map(|end| self.at_rise(end / squared));
-            (ends[0], Some(ends[1]))
-        } else {
-            // The slope is not certain: only one end is, or none.
-            let ends = [half - inside.sqrt(), half + inside.sqrt()].map(|end| end / squared);
-            let below = ends
-                .into_iter()
-                .filter(|end| *end < wanted)
-                .fold(f64::NEG_INFINITY, f64::max);
-            let above = ends
-                .into_iter()
-                .filter(|end| *end > wanted)
-                .fold(f64::INFINITY, f64::min);
-            let low = if below.is_finite() {
-                self.at_rise(below)
-            } else {
-                0.0
-            };
-            (low, above.is_finite().then(|| self.at_rise(above)))
-        };
+        let (low, high) = inverted(self.covariance)
+            .map_or((0.0, None), |precision| self.ends(limit, load, precision));
         Root {
             load,
             interval: Limits {
@@ -295,6 +276,46 @@ impl Curve {
                 high: high.map(|high| high.max(load * (1.0 + SHAPE))),
             },
         }
+    }
+
+    /// The ends of the loads around `load` that some line within the 95 % ellipse of level and
+    /// logarithm of the slope takes to `limit`; `precision` is the inverse of their covariance. This
+    /// is Fieller's interval for a slope that is uncertain by a factor, and so never negative.
+    fn ends(&self, limit: f64, load: f64, precision: [f64; 3]) -> (f64, Option<f64>) {
+        const HALVINGS: usize = 40;
+        const MOST: f64 = 4.0;
+        let is_possible = |load: f64| self.distance(limit, load, precision) <= 1.0;
+        let end = |beyond: f64| {
+            let (mut inside, mut outside) = (load, beyond);
+            for _ in 0..HALVINGS {
+                let middle = f64::midpoint(inside, outside);
+                if is_possible(middle) {
+                    inside = middle;
+                } else {
+                    outside = middle;
+                }
+            }
+            inside
+        };
+        let low = if is_possible(0.0) { 0.0 } else { end(0.0) };
+        let most = MOST * load.max(self.centre);
+        (low, (!is_possible(most)).then(|| end(most)))
+    }
+
+    /// The squared distance of this curve from the nearest one that has its root at `load`, in units
+    /// of the 95 % ellipse.
+    fn distance(&self, limit: f64, load: f64, [of_level, both, of_slope]: [f64; 3]) -> f64 {
+        const STEPS: i32 = 100;
+        let t = t_quantile(self.degrees);
+        let (wanted, rise) = (self.level(limit) - self.intercept, self.rise(load));
+        let most = t * self.covariance[2].sqrt();
+        let squared = |step: i32| {
+            let slope = most * f64::from(step) / f64::from(STEPS);
+            let level = wanted - rise * slope.exp();
+            of_level * level * level + 2.0 * both * level * slope + of_slope * slope * slope
+        };
+        let least = (-STEPS..=STEPS).map(squared).fold(f64::INFINITY, f64::min);
+        least / (t * t)
     }
 }
 

@@ -296,10 +296,9 @@ impl PointNow {
     /// Maximum duration of the measurement; `None` for fixed work without a limit.
     pub(super) fn most(&self) -> Option<Nanos> {
         match self.until {
-            Until::Elapsed(most)
-            | Until::Work { most, .. }
-            | Until::Precise { most, .. }
-            | Until::Decided { most, .. } => Some(most),
+            Until::Elapsed(most) | Until::Work { most, .. } | Until::Precise { most, .. } => {
+                Some(most)
+            }
             Until::Ops(_) => None,
         }
     }

@@ -1,7 +1,7 @@
 //! How precisely the figures of one class of a point are known: intervals from its windows, and the
 //! check of a bound.
 
-use super::quantile::{INDEPENDENT_FOR_UPPER, Quantile, SPREAD_OVER, effective_number, looks};
+use super::quantile::{INDEPENDENT_FOR_UPPER, Quantile, SPREAD_OVER, effective_number};
 use rigel_model::record::{Histogram, PointRecord, StreamRecord, Window};
 use rigel_model::{Bound, Until};
 use rigel_stats::mean::{Interval, Limits, Mean, spread, t_quantile};
@@ -226,22 +226,6 @@ impl BoundCheck {
         }
     }
 
-    /// True if `times` as much measured time would show that the bound is kept, provided that the
-    /// share stays what it is.
-    pub fn would_be_kept(&self, times: f64, bound: Bound) -> bool {
-        self.independent
-            .is_some_and(|independent| shows_kept(self.share, independent * times, bound))
-    }
-
-    /// True if `times` as much measured time would show that the bound is broken, provided that the
-    /// share stays what it is.
-    pub fn would_be_broken(&self, times: f64, bound: Bound) -> bool {
-        let z = t_quantile(f64::INFINITY);
-        self.independent.is_some_and(|independent| {
-            wilson(self.share, independent * times, z).high < bound.quantile
-        })
-    }
-
     /// The same with the interval of the share, from consecutive windows. `response` has all
     /// operations that ended; `missed` are failed and
     /// unserved operations, which are not within the bound.
@@ -335,19 +319,8 @@ fn counts(windows: &[Window]) -> Vec<f64> {
 }
 
 /// True if this share among this number of independent operations shows that the bound is kept.
-pub(crate) fn shows_kept(share: f64, independent: f64, bound: Bound) -> bool {
+fn shows_kept(share: f64, independent: f64, bound: Bound) -> bool {
     wilson(share, independent, t_quantile(f64::INFINITY)).low >= bound.quantile
-}
-
-impl BoundCheck {
-    /// The check of a running measurement.
-    fn so_far(windows: &[Window], bound: Bound) -> Self {
-        let mut all = Histogram::default();
-        windows
-            .iter()
-            .for_each(|window| all.merge(&window.response.histogram));
-        Self::of_windows(&all, 0, windows, bound)
-    }
 }
 
 /// Independent operations.
@@ -425,21 +398,12 @@ fn wilson(share: f64, count: f64, z: f64) -> Interval {
 }
 
 /// True if these windows of a running measurement are enough: its figures are as precise as
-/// requested, or the bound is certainly kept or certainly broken.
+/// requested.
 pub fn is_enough(until: Until, windows: &[Window]) -> bool {
     match until {
         Until::Precise { precision, .. } => is_precise(windows, precision.get()),
-        Until::Decided { bound, .. } => is_decided(windows, bound),
         Until::Elapsed(_) | Until::Ops(_) | Until::Work { .. } => false,
     }
-}
-
-/// True if two consecutive looks at the windows agree on whether the bound is kept.
-fn is_decided(windows: &[Window], bound: Bound) -> bool {
-    looks(windows.len()).is_some_and(|looks| {
-        let [before, last] = looks.map(|look| BoundCheck::so_far(&windows[..look], bound).verdict);
-        last != BoundVerdict::Undecided && before == last
-    })
 }
 
 /// True if throughput and median response time are known to within `precision`.

@@ -92,7 +92,6 @@ pub fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
         Coordinates::Log { bytes } => (8, u64::from(bytes)),
         Coordinates::Again { .. } => (9, 0),
         Coordinates::ClosingDepth { .. } => (30, 0),
-        Coordinates::ClosingRate { rate_per_s, .. } => (31, rate_per_s),
         Coordinates::ClosingWrite { .. } => (32, 0),
         Coordinates::Reread { pair, .. } => (33, u64::from(pair)),
         Coordinates::Precondition { pass } => (34, u64::from(pass)),

@@ -7,7 +7,7 @@
 
 use super::search::{WARM_UP, WINDOW, seed_of};
 use crate::PointSummary;
-use rigel_model::{Coordinates, Nanos, Pattern, Point, Ratio, Until, WarmUp};
+use rigel_model::{Coordinates, Load, Nanos, Pattern, Point, Ratio, Stream, Until, WarmUp};
 
 /// Minimum number of visits to a point.
 const VISITS_MIN: u64 = 3;
@@ -92,23 +92,26 @@ impl Visits {
         Self::next(done, self.most.min(fewest + 1), seed, wanted)
     }
 
-    /// The point on a volume of `usable` bytes as it is measured at its next visit: with other
-    /// random choices and another start than before, and with a warm-up as long as its operations
-    /// need, if it was visited before.
+    /// The point on a volume of `usable` bytes as it is measured at its next visit: with a warm-up as
+    /// long as its operations need, if those of its kind are known, and at a later visit with other
+    /// random choices and another start than before.
     pub fn again(mut point: Point, usable: u64, done: &[PointSummary], seed: u64) -> Point {
+        let response_us = |of: &PointSummary| {
+            let latency = of.classes.first().and_then(|class| class.latency);
+            latency.map_or(0.0, |latency| latency.mean_us)
+        };
         let Some(before) = done
             .iter()
             .find(|before| before.coordinates == point.coordinates)
         else {
-            return point;
+            return match beside(&point, done) {
+                None => point,
+                Some((nearest, times)) => Point {
+                    warm_up: warm_up(times * response_us(nearest)),
+                    ..point
+                },
+            };
         };
-        let response = before
-            .classes
-            .first()
-            .and_then(|class| class.latency)
-            .map_or(0.0, |latency| latency.mean_us);
-        let length =
-            Nanos::from_micros_f64(RESPONSES * response).clamp(WARM_UP.least, WARM_UP.most);
         let seed = seed_of_visit(seed, point.coordinates, before.visits_made());
         if let Until::Elapsed(shortest) = &mut point.until
             && *shortest <= LENGTH_MAX
@@ -125,16 +128,42 @@ impl Visits {
         }
         Point {
             seed,
-            warm_up: WarmUp {
-                least: length,
-                most: length,
-            },
+            warm_up: warm_up(response_us(before)),
             ..point
         }
     }
 }
 
-/// Length of the warm-up of a later visit in mean response times: as long as the first operations
+/// The measured point of the same kind with the most outstanding, and how many times as long its
+/// operations may take in `point`; `None` of an open loop, of work that begins at once, and if there
+/// is none. Throughput of a closed loop does not fall as more are outstanding, so that response times
+/// grow no faster.
+fn beside<'a>(point: &Point, done: &'a [PointSummary]) -> Option<(&'a PointSummary, f64)> {
+    let is_closed = |stream: &Stream| matches!(stream.load, Load::Closed { .. });
+    if !matches!(point.until, Until::Elapsed(_)) || !point.streams.iter().all(is_closed) {
+        return None;
+    }
+    let outstanding = |at: Coordinates| f64::from(at.outstanding().max(1));
+    let of_kind = |before: &&PointSummary| before.step() == point.coordinates.step();
+    let nearest = done
+        .iter()
+        .filter(of_kind)
+        .max_by_key(|before| before.coordinates.outstanding())?;
+    let times = outstanding(point.coordinates) / outstanding(nearest.coordinates);
+    Some((nearest, times.max(1.0)))
+}
+
+/// A warm-up as long as operations of `response_us` each need.
+fn warm_up(response_us: f64) -> WarmUp {
+    let length = Nanos::from_micros_f64(RESPONSES * response_us);
+    let length = length.clamp(WARM_UP.least, WARM_UP.most);
+    WarmUp {
+        least: length,
+        most: length,
+    }
+}
+
+/// Length of a warm-up in mean response times: as long as the first operations
 /// of a full queue take to leave it.
 const RESPONSES: f64 = 3.0;
 

@@ -10,7 +10,10 @@ use rigel_model::{Bound, Load};
 use rigel_stats::curve::LateBlock;
 
 /// Usual length of a block in seconds: longer than most queues remember.
-const BLOCK_S: f64 = 1.5;
+const BLOCK_S: f64 = 5.0;
+
+/// Least number of blocks of a measurement, which are shorter then.
+const BLOCKS_LEAST: usize = 2;
 
 /// The operations of an open loop in blocks of time, and the bound that some of them missed.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +25,17 @@ pub struct LateOperations {
 }
 
 impl LateOperations {
+    /// The share of operations that was late, without those that a stall delayed.
+    pub fn share(&self) -> f64 {
+        let sum = |of: fn(&LateBlock) -> f64| self.blocks.iter().map(of).sum::<f64>();
+        let all = sum(|block| block.count);
+        if all > 0.0 {
+            sum(|block| block.late) / all
+        } else {
+            0.0
+        }
+    }
+
     /// The blocks of consecutive windows of `width_s` seconds; `None` of a closed loop. Failed
     /// operations are late. Operations that a stall delayed are left out: how often stalls come is
     /// known better from all measurements of a run together.
@@ -42,8 +56,8 @@ impl LateOperations {
         }
         let pairs = windows.iter().zip(stalled);
         let windows: Vec<&Window> = pairs.filter(|(_, out)| !out).map(|(one, _)| one).collect();
-        let each = whole(BLOCK_S / width_s).clamp(1, windows.len().max(1));
-        let count = (windows.len() / each).max(1);
+        let each = whole(BLOCK_S / width_s).max(1);
+        let count = (windows.len() / each).max(BLOCKS_LEAST);
         let part =
             |at: usize| &windows[at * windows.len() / count..(at + 1) * windows.len() / count];
         let block = |windows: &[&Window]| {

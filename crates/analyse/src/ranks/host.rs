@@ -139,7 +139,7 @@ impl HostsAtLoad {
         match (self.coordinates, self.coordinates.rate_of_each()) {
             (_, Some(rate)) => format!("{} by each rank", per_second(rate as f64)),
             (Coordinates::Hosts { depth, .. }, None) => format!("depth {depth} on each rank"),
-            (Coordinates::Rate { .. } | Coordinates::ClosingRate { .. }, None) => {
+            (Coordinates::Rate { .. }, None) => {
                 format!("{} of all ranks together", self.coordinates)
             }
             (Coordinates::Multiple { .. }, None) => {

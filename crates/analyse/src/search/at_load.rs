@@ -85,10 +85,7 @@ impl AtRate {
     /// The figures of the first class of this point; `None` if it is no offered rate, or nothing
     /// completed.
     pub(super) fn of(point: &PointSummary) -> Option<Self> {
-        let is_rate = matches!(
-            point.coordinates,
-            Coordinates::Rate { .. } | Coordinates::ClosingRate { .. }
-        );
+        let is_rate = matches!(point.coordinates, Coordinates::Rate { .. });
         let class = point.classes.first().filter(|_| is_rate)?;
         Some(Self {
             offered_per_s: class.offered?,

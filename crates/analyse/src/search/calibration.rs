@@ -7,7 +7,7 @@
 use super::at_load::{AtLoad, AtRate};
 use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
-use super::sustained::{Sustained, sustained};
+use super::sustained::{Sustained, is_small_read, sustained};
 use crate::figures::confidence::{BoundVerdict, Estimate};
 use crate::figures::quantity::count;
 use crate::point::summary::{ClassSummary, PointSummary, summarise_within};
@@ -32,8 +32,6 @@ pub struct LogWrites {
 pub struct ClosingFigures {
     /// Random reads at the knee.
     pub knee: Option<AtLoad>,
-    /// The highest rate that the search found within the bound.
-    pub rate: Option<AtLoad>,
     /// Random writes at the depth of maximum throughput.
     pub writes: Option<AtLoad>,
 }
@@ -196,7 +194,6 @@ impl ClosingFigures {
         };
         Self {
             knee: find(|at| matches!(at, Coordinates::ClosingDepth { .. })),
-            rate: find(|at| matches!(at, Coordinates::ClosingRate { .. })),
             writes: find(|at| matches!(at, Coordinates::ClosingWrite { .. })),
         }
     }
@@ -286,7 +283,7 @@ fn closing_differs(what: &str, searched: AtLoad, closing: AtLoad) -> Finding {
                 "the storage was slower during the search"
             }
         ),
-        "the result is that of the closing measurement; `--thorough` measures every load for \
+        "the result is that of the closing measurement; `--for 15min` measures every load for \
          longer, and `rigel soak` for hours",
     )
 }
@@ -295,15 +292,9 @@ fn closing_differs(what: &str, searched: AtLoad, closing: AtLoad) -> Finding {
 /// time T, the mean interval is T/3 or more with 95 % confidence (the rule of three: Hanley and
 /// Lippman-Hand, JAMA 249, 1983).
 fn unseen_interval(points: &[PointSummary]) -> Option<f64> {
-    let is_small_read = |point: &&PointSummary| {
-        matches!(
-            point.coordinates,
-            Coordinates::Depth { .. } | Coordinates::ClosingDepth { .. }
-        )
-    };
     let seconds: f64 = points
         .iter()
-        .filter(is_small_read)
+        .filter(|point| is_small_read(point))
         .map(|point| point.measured_s)
         .sum();
     (seconds > 0.0).then_some(seconds / 3.0)

@@ -3,54 +3,71 @@
 //! Input: the operations that were late at each load. Output: the load at which as many are late as
 //! the bound allows, with its interval.
 
-use crate::figures::confidence::Estimate;
+use super::bracket::Bracket;
+use crate::figures::confidence::{BoundVerdict, Estimate};
 use crate::point::stalls::Stalls;
 use crate::point::summary::ClassSummary;
 use rigel_model::Bound;
 use rigel_stats::curve::{Curve, LateBlock};
-use rigel_stats::mean::{Limits, t_quantile};
+use rigel_stats::mean::{Interval, Limits, t_quantile};
 
 /// Times of operations that wait for no other.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ServiceTimes {
+pub struct ServiceTimes {
     /// Their squared coefficient of variation.
-    pub(crate) variation: f64,
+    variation: f64,
     /// The share of them that is late.
-    pub(crate) late: f64,
+    late: f64,
+}
+
+/// The rate at which a bound is met exactly, as the theory of queues has it for a storage that serves
+/// `capacity` operations a second: in heavy traffic a response time exceeds t with the probability
+/// exp(-2 (capacity - rate) t / (1 + c²)) (Kingman 1962), c being the coefficient of variation of
+/// service times.
+pub(super) fn expected_rate(capacity: f64, bound: Bound, alone: ServiceTimes) -> f64 {
+    let exponent = -(1.0 - bound.quantile).ln();
+    let spare = exponent * (1.0 + alone.variation) / (2.0 * bound.latency.as_secs_f64());
+    capacity - spare
 }
 
 impl ServiceTimes {
     /// Where nothing is known: exponential ones, of which none is late.
-    pub(crate) const UNKNOWN: Self = Self {
+    pub const UNKNOWN: Self = Self {
         variation: 1.0,
         late: 0.0,
     };
 
-    /// Those of a class with one operation at a time.
-    pub(crate) fn of(class: &ClassSummary) -> Option<Self> {
+    /// Those of a class with one operation at a time, or with so few that hardly any waits.
+    pub fn of(class: &ClassSummary) -> Option<Self> {
         let latency = class.latency?;
+        let late = match &class.late {
+            Some(late) => late.share(),
+            None => class.within.map_or(0.0, |within| 1.0 - within.share),
+        };
         Some(Self {
             variation: (latency.deviation_us / latency.mean_us).powi(2),
-            late: class.within.map_or(0.0, |within| 1.0 - within.share),
+            late,
         })
     }
 }
 
 /// The late operations of several loads, and the curve through them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Crossing {
+pub struct Crossing {
     /// `None` if no operation was late but for stalls.
     curve: Option<Curve>,
     bound: Bound,
     limit: f64,
     /// The lowest load that was certainly not served.
     not_served: Option<f64>,
+    /// True if more than one load was served: of one alone, the slope is that of theory.
+    has_slope: bool,
     stalls: StallShare,
 }
 
 /// Stalls, and the share of operations that they make late.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct StallShare {
+pub struct StallShare {
     stalls: Stalls,
     /// Measured time of all loads, in which they were looked for.
     seconds: f64,
@@ -60,7 +77,7 @@ pub(crate) struct StallShare {
 
 impl StallShare {
     /// Stalls of a storage that serves at most this load.
-    pub(crate) fn below(capacity: f64) -> Self {
+    pub fn below(capacity: f64) -> Self {
         Self {
             capacity,
             ..Self::default()
@@ -68,7 +85,7 @@ impl StallShare {
     }
 
     /// Includes what a measurement of `seconds` saw.
-    pub(crate) fn include(&mut self, class: &ClassSummary, seconds: f64) {
+    pub fn include(&mut self, class: &ClassSummary, seconds: f64) {
         if !class.is_not_met() {
             self.stalls.times += class.stalls.times;
             self.stalls.seconds += class.stalls.seconds;
@@ -108,12 +125,12 @@ impl Crossing {
     /// Loads that were not served have queues that grow: they are no part of it, and above it.
     /// `alone` has the times of operations that wait for no other. `None` if none or all operations
     /// were late.
-    pub(crate) fn of<'a>(
+    pub fn of<'a>(
         classes: impl Iterator<Item = (f64, &'a ClassSummary)>,
         alone: ServiceTimes,
         mut stalls: StallShare,
     ) -> Option<Self> {
-        let (mut blocks, mut not_served) = (Vec::new(), None::<f64>);
+        let (mut blocks, mut not_served) = (Vec::<LateBlock>::new(), None::<f64>);
         let mut known: Option<(Bound, f64)> = None;
         for (load, class) in classes {
             if class.is_not_met() {
@@ -136,12 +153,15 @@ impl Crossing {
             bound,
             limit,
             not_served,
+            has_slope: blocks
+                .iter()
+                .any(|block| block.load.total_cmp(&blocks[0].load).is_ne()),
             stalls,
         })
     }
 
     /// The load at which the bound is met exactly.
-    pub(crate) fn root(&self) -> Estimate {
+    pub fn root(&self) -> Estimate {
         let cap = |load: f64| self.not_served.map_or(load, |lowest| lowest.min(load));
         let of_curve = self.curve.map(|curve| curve.root(self.limit));
         if self.stalls.stalls.is_none() {
@@ -177,6 +197,59 @@ impl Crossing {
                     self.not_served
                 },
             }),
+        }
+    }
+
+    /// The load at which the bound is met exactly, with its interval cut where loads were decided by
+    /// themselves: it is not below one that was certainly held, and not above one that certainly was
+    /// not. `None` if it contradicts them, or if one end is not known.
+    pub fn within(&self, decided: &Bracket<f64>) -> Option<Estimate> {
+        let root = self.root();
+        let limits = root.interval.filter(|_| self.has_slope)?;
+        let low = limits.low.max(decided.held.unwrap_or(0.0));
+        let not_held = decided.not_held.unwrap_or(f64::INFINITY);
+        let high = limits.high.unwrap_or(f64::INFINITY).min(not_held);
+        let is_known = low > 0.0 && high.is_finite() && (low..=high).contains(&root.value);
+        is_known.then_some(Estimate {
+            interval: Some(Interval { low, high }.into()),
+            ..root
+        })
+    }
+
+    /// What is known of a load that was served and whose own measurement says `own`. All loads together
+    /// decide, if they give both ends: of many loads near the root, each judged alone, some would be
+    /// judged wrongly, and in a few seconds a load meets a stall or none.
+    pub fn judged(&self, load: f64, own: BoundVerdict) -> BoundVerdict {
+        let has_stalls = !self.stalls.stalls.is_none();
+        let of_all = self.root().interval.filter(|_| self.has_slope);
+        match of_all {
+            Some(limits) if has_stalls || (limits.low > 0.0 && limits.high.is_some()) => {
+                if load < limits.low {
+                    BoundVerdict::Kept
+                } else if limits.high.is_some_and(|high| load > high) {
+                    BoundVerdict::Broken
+                } else {
+                    BoundVerdict::Undecided
+                }
+            }
+            _ => own,
+        }
+    }
+
+    /// The load to measure next, below the root and above it in turn, `turn` being the number of loads
+    /// measured so far, from one: the slope is known best from both (Wu, Journal of the American
+    /// Statistical Association 80, 1985).
+    pub fn next_load(&self, turn: usize) -> f64 {
+        /// In logits of the share of late operations.
+        const ASIDE: f64 = 0.8;
+        let aside = if turn.is_multiple_of(2) {
+            ASIDE
+        } else {
+            -ASIDE
+        };
+        match self.curve.filter(|_| self.stalls.stalls.is_none()) {
+            Some(curve) => curve.load_beside(self.limit, aside),
+            None => self.load_of(self.limit * aside.exp(), 1.0),
         }
     }
 

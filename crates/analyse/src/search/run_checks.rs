@@ -510,7 +510,7 @@ pub fn varied(variation: Variation) -> Option<Finding> {
                  changed during the run, and all intervals are wider for it",
                 rounded_percent(variation.share)
             ),
-            "measure again, at a quieter time, or longer with `--thorough`",
+            "measure again, at a quieter time, or longer with `--for 15min`",
         )
     })
 }

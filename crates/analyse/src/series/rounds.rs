@@ -146,7 +146,7 @@ pub fn numbered_round(
     let seconds = record.measured.as_secs_f64();
     let asked = record.asked.as_ref().and_then(|point| match point.until {
         Until::Ops(ops) | Until::Work { ops, .. } => Some(ops),
-        Until::Elapsed(_) | Until::Precise { .. } | Until::Decided { .. } => None,
+        Until::Elapsed(_) | Until::Precise { .. } => None,
     });
     let over = total.done + total.failures();
     let end = match &record.end {

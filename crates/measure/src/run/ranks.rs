@@ -450,7 +450,7 @@ impl Conductor<'_> {
     /// The number of windows after which the point ends for all, if the sum of all ranks says that
     /// enough was measured.
     fn judge(&self, judged: &mut usize) -> Option<u64> {
-        let (Until::Precise { least, .. } | Until::Decided { least, .. }) = self.point.until else {
+        let Until::Precise { least, .. } = self.point.until else {
             return None;
         };
         let now = self.now();

@@ -113,13 +113,14 @@ fn on_each(at: AtLoad) -> &'static str {
 /// Says that no offered rate certainly kept the bound, if rates were offered.
 fn kept_none(found: &Calibration) -> Option<String> {
     let rates = || found.points.iter().any(|point| point.step() == Step::Rate);
-    (found.sustained.kept.is_none() && rates()).then(|| {
+    let is_known = found.sustained.kept.is_some() || found.sustained.rate.is_some();
+    (!is_known && rates()).then(|| {
         let bound = bound_in_words(&found.bound);
         match found.bound_verdict() {
             BoundVerdict::Broken => format!("No offered rate met the bound of {bound}."),
             _ => format!(
                 "Whether an offered rate meets the bound of {bound} is undecided: measure longer, \
-                 with --thorough."
+                 with --for 15min."
             ),
         }
     })

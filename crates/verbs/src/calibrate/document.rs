@@ -226,13 +226,8 @@ fn sustained(found: &Calibration) -> Vec<String> {
     let open = if let (Some(at), Some(kept)) = (sustained.kept, sustained.kept_rate) {
         let not = not_sustained(sustained);
         let p99 = parts::time_in_cell(at.p99_us);
-        let confirmed = match sustained.confirmed {
-            Some(true) => ", confirmed by a fresh measurement",
-            Some(false) | None => "",
-        };
         format!(
-            "Within {bound}: {}, offered at random times, was served with p99 {p99}{confirmed}; \
-             {not}.",
+            "Within {bound}: {}, offered at random times, was certainly served, with p99 {p99}; {not}.",
             rate(kept)
         )
     } else {
@@ -245,7 +240,10 @@ fn sustained(found: &Calibration) -> Vec<String> {
         let why = match (sustained.broken_rate, sustained.undecided_rate) {
             (Some(_), _) if rates.any(fails) => "I/Os failed at every offered rate".to_string(),
             (None, None) => "no offered rate was measured".to_string(),
-            (_, Some(_)) => format!("none was certainly served; {}", not_sustained(sustained)),
+            (_, Some(_)) => format!(
+                "no offered rate was certainly served by itself; {}",
+                not_sustained(sustained)
+            ),
             (Some(broken), None) => format!("no offered rate was served, down to {}", rate(broken)),
         };
         format!("Within {bound}: {why}.")

@@ -3,12 +3,10 @@
 //!
 //! The order is: tests for a cache; random reads at rising depth until throughput stops rising;
 //! depths in between around the knee; large reads; one sequential stream; a second visit to each of
-//! these in random order; offered rates under the latency bound; further visits; and a closing
-//! measurement of fixed length at the knee and at the sustained rate. Where a cache is suspected,
-//! parts of the volume are read again then. Writes come last, and only if the user asked for them.
-//!
-//! Offered rates are measured in one piece: a queue near saturation takes seconds to settle, and
-//! would have to at every visit.
+//! these in random order; offered rates under the latency bound: a few to find where it is met, then
+//! on both sides of that rate in turn; further visits; and a closing measurement at the knee, which
+//! shows whether the storage changed. Where a cache is suspected, parts of the volume are read again
+//! then. Writes come last, and only if the user asked for them.
 
 use super::precondition::{self, PASSES as PRECONDITIONING};
 use super::request::CalibrateRequest;
@@ -20,8 +18,8 @@ use rigel_analyse::plan::search::{
 use rigel_analyse::plan::visits::Visits;
 use rigel_analyse::plan::{Plan, least_common_multiple};
 use rigel_analyse::{
-    BoundVerdict, ClassSummary, Knee, PointSummary, closing_rate, curve_shape, rate_to_refute,
-    widen,
+    BoundVerdict, ClassSummary, Estimate, Knee, PointSummary, Sustained, curve_shape, rate_beside,
+    rate_expected, sustained, widen,
 };
 use rigel_model::{
     Arrivals, Bound, Coordinates, KIB, Load, MIB, Mix, Nanos, Pattern, Point, Ratio, Step, Stream,
@@ -47,7 +45,11 @@ const REFINEMENTS: usize = 3;
 /// Number of visits to each point before rates are offered.
 const SECOND: usize = 2;
 
-/// Usual number of offered rates tried under the bound.
+/// Time of all offered rates with their warm-ups, in times of the longest point; a visit that has begun
+/// is completed.
+const RATE_VISITS: f64 = 8.0;
+
+/// Usual number of offered rates tried under the bound while there is no curve.
 const RATES: usize = 5;
 
 /// Number of offered rates tried where even single I/Os certainly break the bound.
@@ -117,7 +119,6 @@ impl Plan for CalibrateRequest {
             .or_else(|| done.unless_done(Coordinates::Stream))
             .or_else(|| done.next_visit(least.min(SECOND), false))
             .or_else(|| done.next_rate())
-            .or_else(|| done.next_rate_again())
             .or_else(|| done.next_visit(least, false))
             .or_else(|| done.next_extra_visit(false))
             .or_else(|| done.next_closing())
@@ -219,7 +220,7 @@ impl CalibrateRequest {
         point_least: Nanos::from_secs(2),
         point_most: Nanos::from_secs(5),
         visits_until: Some(Nanos::from_secs(75)),
-        closing: Nanos::from_secs(30),
+        closing: Nanos::from_secs(10),
         num_disks: 1,
         depth_max: 256,
         writes: false,
@@ -228,6 +229,22 @@ impl CalibrateRequest {
         bound_given: false,
         ranks: 0,
     };
+
+    /// The request whose run takes about this long; that with all defaults takes `USUAL`.
+    pub fn lasting(time: Nanos) -> Self {
+        const USUAL: Nanos = Nanos::from_secs(90);
+        let scaled = |part: Nanos| {
+            Nanos::from_secs_f64(part.as_secs_f64() * time.as_secs_f64() / USUAL.as_secs_f64())
+        };
+        let usual = Self::DEFAULT;
+        Self {
+            point_least: scaled(usual.point_least),
+            point_most: scaled(usual.point_most),
+            visits_until: usual.visits_until.map(scaled),
+            closing: scaled(usual.closing),
+            ..usual
+        }
+    }
 
     /// How points are divided into visits; `None` in runs of versions that measured each point in
     /// one piece.
@@ -286,28 +303,13 @@ impl CalibrateRequest {
                 in_flight_max,
                 ..
             } => {
-                let point = self.measured(
-                    coordinates,
-                    random(offered(rate_per_s, in_flight_max), Pattern::Uniform),
-                    seed,
-                );
-                return match self.visits() {
-                    None => point,
-                    Some(_) => Point {
-                        until: Until::Decided {
-                            bound: self.bound,
-                            least: self.point_least,
-                            most: self.point_most,
-                        },
-                        ..point
-                    },
+                let stream = random(offered(rate_per_s, in_flight_max), Pattern::Uniform);
+                return Point {
+                    until: Until::Elapsed(self.point_most.max(self.point_least)),
+                    ..self.measured(coordinates, stream, seed)
                 };
             }
             Coordinates::Hosts { .. } => return self.of_hosts(coordinates, seed),
-            Coordinates::ClosingRate {
-                rate_per_s,
-                in_flight_max,
-            } => random(offered(rate_per_s, in_flight_max), Pattern::Uniform),
             Coordinates::Large { depth } => self.stream(
                 Load::Closed { depth },
                 Mix::READS,
@@ -623,29 +625,76 @@ impl<'a> DonePoints<'a> {
             })
     }
 
-    /// The closing measurements: at the lowest load with the full throughput of the plateau, which
-    /// is the knee or slightly above, and at the sustained rate.
+    /// The closing measurement, at the lowest load with the full throughput of the plateau, which is
+    /// the knee or slightly above.
     fn next_closing(&self) -> Option<Coordinates> {
-        if self.request.closing == Nanos(0) {
-            return None;
-        }
         let is_of_knee =
             |point: &PointSummary| matches!(point.coordinates, Coordinates::ClosingDepth { .. });
-        if !self.points.iter().any(is_of_knee)
-            && let Some(depth) = self.knee().map(|knee| whole_depth(knee.plateau.from))
-        {
-            return Some(Coordinates::ClosingDepth { depth });
+        if self.request.closing == Nanos(0) || self.points.iter().any(is_of_knee) {
+            return None;
         }
-        Some(Coordinates::ClosingRate {
-            rate_per_s: rounded(
-                closing_rate(self.points, self.request.bound, self.request.closing)? as f64,
-            ),
-            in_flight_max: self.in_flight(),
+        let knee = self.knee()?;
+        Some(Coordinates::ClosingDepth {
+            depth: whole_depth(knee.plateau.from),
         })
     }
 
-    /// The next offered rate: between the highest that kept the bound and the lowest that did not.
+    /// The next offered rate: one of the search for where the bound is met, then on both sides of that
+    /// rate in turn.
     fn next_rate(&self) -> Option<Coordinates> {
+        let rates = || self.of(Step::Rate);
+        if rates().any(|(_, class)| !class.failed.is_empty()) {
+            // If I/Os fail, no rate is fully served.
+            return None;
+        }
+        let spent: f64 = rates()
+            .map(|(point, _)| point.warm_up_s + point.measured_s)
+            .sum();
+        let left = RATE_VISITS * self.request.point_most.as_secs_f64() - spent;
+        if left <= 0.0 {
+            return None;
+        }
+        let known = sustained(self.points);
+        let half = known.rate.and_then(Estimate::precision);
+        let is_precise = half.is_some_and(|half| half <= self.request.precision.get());
+        if is_precise && known.kept_rate.is_some() {
+            return None;
+        }
+        let a_visit = self.request.point_most.plus(WARM_UP.most).as_secs_f64();
+        let is_last = is_precise || left <= a_visit;
+        let beside = || {
+            let is_first = rates().next().is_none();
+            self.next_rate_beside(&known, is_last).filter(|_| !is_first)
+        };
+        let rate_per_s = beside()
+            .or_else(|| self.next_rate_of_search())
+            .filter(|rate| *rate > 0)?;
+        Some(Coordinates::Rate {
+            rate_per_s,
+            in_flight_max: self.in_flight(),
+            large_beside: 0,
+        })
+    }
+
+    /// A rate near the one at which the bound is met; `None` if that is not known. The last one is low
+    /// enough to be kept for certain, if none was so far.
+    fn next_rate_beside(&self, known: &Sustained, is_last: bool) -> Option<u64> {
+        let certain = known.rate.filter(|_| is_last && known.kept_rate.is_none());
+        if let Some(rate) = certain {
+            return Some(rounded((1.0 - RATE_GAP) * rate.least()));
+        }
+        let visits = self.of(Step::Rate).map(|(point, _)| point.visits_made());
+        // What was not served once tells nothing more about the curve.
+        let broken = known
+            .broken_rate
+            .map_or(f64::INFINITY, |broken| broken as f64);
+        let rate = rate_beside(self.points, visits.sum())?;
+        Some(rounded(rate.min((1.0 - RATE_GAP) * broken)))
+    }
+
+    /// The next rate of the search: between the highest that kept the bound and the lowest that did
+    /// not, by what was measured, whether certain or not.
+    fn next_rate_of_search(&self) -> Option<u64> {
         let kept_depth =
             |(_, class): &(_, &ClassSummary)| class.within.is_some_and(|within| within.kept);
         let rate = |(_, class): (_, &ClassSummary)| class.iops;
@@ -661,11 +710,6 @@ impl<'a> DonePoints<'a> {
             .of(Step::Rate)
             .filter_map(|(point, class)| Some((point.coordinates.rate()? as f64, class)))
             .collect();
-        if measured.iter().any(|(_, class)| !class.failed.is_empty()) {
-            // If I/Os fail, no rate is fully served.
-            return None;
-        }
-        // By what was measured, whether certain or not: the closing measurement is what decides.
         let rates_kept = |kept: bool| {
             let of_kind = measured
                 .iter()
@@ -678,7 +722,10 @@ impl<'a> DonePoints<'a> {
             .fold(0.0, f64::max);
         let tried = measured.len();
         let next = match (tried, low) {
-            (0, _) => 0.9 * high,
+            // What theory expects, unless that is hardly any load, or all of it.
+            (0, _) => rate_expected(self.points, self.request.bound)
+                .filter(|_| best > 0.0)
+                .map_or(0.9 * high, |rate| rate.clamp(0.5 * high, 0.97 * high)),
             (1, low) if low <= 0.0 => 0.7 * high,
             (_, low) if low <= 0.0 => 0.5 * high,
             _ => f64::midpoint(low, high),
@@ -703,25 +750,11 @@ impl<'a> DonePoints<'a> {
         } else {
             self.next_rate_above_capacity(low)
         };
-        wanted
-            .filter(|rate| *rate > 0)
-            .map(|rate_per_s| Coordinates::Rate {
-                rate_per_s,
-                in_flight_max: self.in_flight(),
-                large_beside: 0,
-            })
-            .and_then(|coordinates| self.unless_done(coordinates))
-    }
-
-    /// A further visit to a rate that probably breaks the bound, so that the lowest which certainly
-    /// does is near the highest that certainly does not.
-    fn next_rate_again(&self) -> Option<Coordinates> {
-        self.request.visits()?;
-        Some(Coordinates::Rate {
-            rate_per_s: rate_to_refute(self.points, self.request.bound)?,
-            in_flight_max: self.in_flight(),
-            large_beside: 0,
-        })
+        let is_tried = |rate: u64| {
+            let mut points = self.points.iter();
+            points.any(|point| point.coordinates.rate() == Some(rate))
+        };
+        wanted.filter(|rate| !is_tried(*rate))
     }
 
     /// A little more than the maximum throughput as an offered rate, if a rate was kept and none was

@@ -54,7 +54,7 @@ fn answer(
     if group.is_some() {
         with.push_str(" on every host");
     }
-    let _ = match (found.held, found.not_held) {
+    let _ = match found.ends() {
         (Some(low), Some(high)) => write!(
             text,
             "{target} carries {} × [{}, {}] of {of}{with}",

@@ -116,7 +116,8 @@ fn headlines(request: &FitRequest, found: &FitResult) -> Vec<Headline> {
     let mut figures = Vec::new();
     let of = format!("times the demand of {}", request.database);
     let times = |multiple: f64| format!("{} ×", rounded(multiple));
-    match (found.carries, found.held, found.not_held) {
+    let (low, high) = found.ends();
+    match (found.carries, low, high) {
         (Some(carries), Some(low), Some(high)) => figures.push(parts::headline(
             "fit.carries.value",
             "carries",

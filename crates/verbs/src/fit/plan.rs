@@ -1,17 +1,18 @@
 //! The plan of `fit`: all streams of a demand at once, at one multiple after the other.
 //!
-//! The multiples double from 1 until one certainly does not hold, or halve until one does. Then the
-//! search divides the gap between them, around what remains undecided, until the answer is known to
-//! the requested precision.
+//! The multiples double from 1 until one certainly does not hold, or halve until one does. Then they
+//! lie on both sides of where a curve through all of them meets the objective, in turn; without a
+//! curve the search divides the gap, around what remains undecided. It ends when the answer is known
+//! to the requested precision.
 
 use super::request::{FitRequest, OfferedStream};
-use super::result::{TriedMultiple, bracket, least_to_decide, multiples};
+use super::result::{Tried, TriedMultiple, bracket, least_to_decide};
 use rigel_analyse::plan::Plan;
 use rigel_analyse::plan::SqlTerms;
 use rigel_analyse::plan::ranks::of_rank;
 use rigel_analyse::plan::search::{WARM_UP, WINDOW, seed_of};
 use rigel_analyse::plan::visits::Visits;
-use rigel_analyse::{Bracket, PointSummary};
+use rigel_analyse::{Bracket, Estimate, Limits, PointSummary};
 use rigel_model::{
     Arrivals, Coordinates, DemandKind, Load, Mix, Nanos, Pattern, Point, Ratio, Stream, Until,
 };
@@ -32,6 +33,14 @@ const LONGER_MAX: f64 = 6.0;
 /// Operations of a rare stream that a point offers, as a multiple of those without which nothing can
 /// be decided: then one in a hundred may be beyond the bound.
 const AMPLE: f64 = 2.0;
+
+/// Number of multiples that must be near the root of the curve before it is the answer, and the
+/// greatest logarithm of their ratio to it.
+const NEAR_MIN: usize = 4;
+const NEAR: f64 = 0.2;
+
+/// A point is longer by up to one part in this many.
+const LONGER_BY: u64 = 4;
 
 /// Measured time in all, in times of a point, up to which points last longer.
 const TIME_TOTAL: f64 = 20.0;
@@ -121,7 +130,8 @@ impl FitRequest {
             let ranks = self.of_ranks.iter();
             ranks.flat_map(|demand| self.offered_by(demand)).collect()
         };
-        let needs = streams.iter().filter_map(|stream| {
+        let needs = streams.iter().filter(|stream| !self.is_rare(stream.kind));
+        let needs = needs.filter_map(|stream| {
             let least = least_to_decide(self.objective(stream.kind)?);
             Some(AMPLE * least / (stream.per_s * multiple))
         });
@@ -131,7 +141,7 @@ impl FitRequest {
     }
 
     fn next_multiple(&self, done: &[PointSummary]) -> Option<f64> {
-        let tried = multiples(done);
+        let tried = Tried::of(done, self);
         let has_failed = |point: &PointSummary| {
             let mut classes = point.classes.iter();
             classes.any(|class| !class.failed.is_empty())
@@ -144,15 +154,40 @@ impl FitRequest {
             let is_other = |point: &PointSummary| point.coordinates != coordinates(*wanted);
             done.iter().all(is_other)
         };
-        let wanted = if tried.len() < MULTIPLES_MAX {
-            self.wanted(&tried).filter(is_new)
-        } else {
-            None
-        };
         let visits =
             |point: &PointSummary| Some((point.coordinates.multiple()?, point.visits_made()));
         let visits: Vec<(f64, usize)> = done.iter().filter_map(visits).collect();
-        wanted.or_else(|| self.again(&tried, &visits))
+        let spent: usize = visits.iter().map(|(_, visits)| visits).sum();
+        if tried.bracket.held.is_some()
+            && tried.bracket.not_held.is_some()
+            && let Some(root) = tried.root()
+        {
+            // Far from the root the curve is another one.
+            let is_near = |one: &&TriedMultiple| (one.multiple / root.value).ln().abs() < NEAR;
+            let near = tried.multiples.iter().filter(is_near).count();
+            let is_over = spent >= VISITS_TOTAL || near >= NEAR_MIN && self.is_answered(root);
+            let may_be_tried = |multiple: &f64| (self.lowest..=self.highest).contains(multiple);
+            let next = tried.next_beside(spent).filter(may_be_tried);
+            if is_over || next.is_some() {
+                return next.filter(|_| !is_over);
+            }
+        }
+        let tried = &tried.multiples;
+        let wanted = if tried.len() < MULTIPLES_MAX {
+            self.wanted(tried).filter(is_new)
+        } else {
+            None
+        };
+        wanted.or_else(|| self.again(tried, &visits))
+    }
+
+    /// True if this root of the curve is known to the requested precision, and says whether what is
+    /// needed is held.
+    fn is_answered(&self, root: Estimate) -> bool {
+        let ends = root.interval.and_then(Limits::both);
+        root.precision()
+            .is_some_and(|half| half <= self.precision.get())
+            && ends.is_some_and(|ends| self.need <= ends.low || ends.high <= self.need)
     }
 
     /// The multiple that the search wants next.
@@ -258,12 +293,17 @@ impl FitRequest {
             rank,
             ..self.stream(one, multiple, usable, seed)
         };
+        // Of one length, points would always meet the same part of what comes regularly, such as a
+        // stall every 12 seconds.
+        let until = Until::Elapsed(Nanos(
+            time.0 + seed % (time.0 / LONGER_BY / WINDOW.0 + 1) * WINDOW.0,
+        ));
         Point {
             coordinates,
             streams: streams.into_iter().map(stream).collect(),
             warm_up: WARM_UP,
-            until: Until::Elapsed(time),
-            window: Until::Elapsed(time).window(WINDOW),
+            until,
+            window: until.window(WINDOW),
             seed,
         }
     }

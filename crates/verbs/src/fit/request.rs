@@ -121,6 +121,19 @@ impl FitRequest {
         self.offered_in(&self.interval)
     }
 
+    /// True if a stream is too rare to matter: it has less than a thousandth of the operations and of
+    /// the bytes of the demand, so that it uses no part of the storage's time.
+    pub fn is_rare(&self, kind: DemandKind) -> bool {
+        const PART: f64 = 1e-3;
+        let offered = self.offered();
+        let share = |of: fn(&OfferedStream) -> f64| {
+            let own = offered.iter().filter(|stream| stream.kind == kind).map(of);
+            own.sum::<f64>() / offered.iter().map(of).sum::<f64>()
+        };
+        share(|stream| stream.per_s) < PART
+            && share(|stream| stream.per_s * f64::from(stream.length)) < PART
+    }
+
     /// The streams that one rank offers at 1 ×, of those that all together offer.
     pub fn offered_by(&self, demand: &RankDemand) -> Vec<OfferedStream> {
         let kinds: Vec<DemandKind> = self.offered().iter().map(|one| one.kind).collect();

@@ -1,19 +1,21 @@
 //! The results of `rigel fit`: which multiples of a demand the target carries, and which stream
 //! breaks first.
 //!
-//! Input: the records of the run and its request. Each multiple is judged by all of its streams:
-//! held, not held, undecided. What is held at a multiple is taken to be held at every lower one, so
-//! the answer lies between the highest multiple that certainly held and the lowest that certainly
-//! did not.
+//! Input: the records of the run and its request. The answer is where a curve through the late
+//! operations of all multiples meets the objective of the stream that breaks first. Beside it each
+//! multiple is judged by all of its streams: held, not held, undecided. What is held at a multiple is
+//! taken to be held at every lower one, so the answer lies between the highest multiple that
+//! certainly held and the lowest that certainly did not.
 
 use super::request::{FitRequest, OfferedStream};
 use rigel_analyse::figures::confidence::{BoundVerdict, Estimate, WINDOWS_FOR_MEAN};
 use rigel_analyse::figures::quantity::count;
-use rigel_analyse::figures::quantity::multiple;
+use rigel_analyse::figures::quantity::{listed, multiple};
 use rigel_analyse::point::objective::ObjectiveVerdict;
 use rigel_analyse::point::of_ranks::add_ranks;
 use rigel_analyse::point::summary::{ClassSummary, PointSummary, RankClasses, summarise};
 use rigel_analyse::search::bracket::Bracket;
+use rigel_analyse::search::crossing::{Crossing, ServiceTimes, StallShare};
 use rigel_analyse::search::run_checks::stalled;
 use rigel_model::record::{End, PointRecord, RankLines};
 use rigel_model::{Coordinates, DemandKind, Finding, FindingName, Measure, Objective};
@@ -73,6 +75,9 @@ pub struct TriedStream {
     pub verdict: BoundVerdict,
     /// The same by what was measured, whether certain or not.
     pub kept: bool,
+    /// True if it is too rare to matter: it decides nothing, unless it is not served.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_rare: bool,
     /// By rank, if several measured: those to which the stream was offered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostStream>,
@@ -81,8 +86,9 @@ pub struct TriedStream {
 /// The results of a fit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FitResult {
-    /// The multiple, with its interval: from the highest that held to the lowest that did not. The
-    /// value is the middle, in ratio; `None` unless both are known.
+    /// The multiple at which the first stream meets its objective exactly, by a curve through all
+    /// multiples, with its interval. Where no stream has a curve, the middle, in ratio, between the
+    /// highest that held and the lowest that did not. `None` unless both ends are known.
     pub carries: Option<Estimate>,
     /// The highest multiple that certainly held, below the lowest that did not.
     pub held: Option<f64>,
@@ -111,20 +117,32 @@ pub struct FitResult {
 
 impl TriedMultiple {
     /// The multiple of a point; `None` if the point is another step, or was not completed.
-    fn of(point: &PointSummary) -> Option<Self> {
+    fn of(point: &PointSummary, request: &FitRequest, curves: &[StreamCurve]) -> Option<Self> {
         let multiple = point
             .coordinates
             .multiple()
             .filter(|_| point.end == End::Complete)?;
-        let of_class = |class: &ClassSummary| TriedStream::of(class, &point.of_ranks);
+        let of_class = |class: &ClassSummary| {
+            let mut stream = TriedStream::of(class, &point.of_ranks)?;
+            stream.is_rare = request.is_rare(stream.kind);
+            let mut curves = curves.iter().filter(|_| is_on_curve(class, point));
+            if let Some(curve) = curves.find(|curve| curve.kind == stream.kind) {
+                stream.verdict = curve.crossing.judged(multiple, stream.verdict);
+            }
+            Some(stream)
+        };
         let streams: Vec<TriedStream> = point.classes.iter().filter_map(of_class).collect();
+        let matters = |one: &&TriedStream| !one.is_rare || one.verdict == BoundVerdict::Broken;
+        let deciding = || streams.iter().filter(matters).map(|one| one.verdict);
         Some(Self {
             multiple,
             measured_s: point.measured_s,
             verdict: if streams.is_empty() {
                 BoundVerdict::Broken
-            } else {
+            } else if deciding().next().is_none() {
                 BoundVerdict::all_of(streams.iter().map(|one| one.verdict))
+            } else {
+                BoundVerdict::all_of(deciding())
             },
             kept: streams.iter().all(|stream| stream.kept),
             streams,
@@ -184,6 +202,7 @@ impl TriedStream {
             objective: class.objective,
             verdict,
             kept,
+            is_rare: false,
             hosts,
         })
     }
@@ -258,11 +277,116 @@ fn judged(class: &ClassSummary) -> BoundVerdict {
     }
 }
 
-/// The multiples of these points, rising.
-pub fn multiples(points: &[PointSummary]) -> Vec<TriedMultiple> {
-    let mut found: Vec<TriedMultiple> = points.iter().filter_map(TriedMultiple::of).collect();
-    found.sort_by(|one, other| one.multiple.total_cmp(&other.multiple));
-    found
+/// True if the late operations of a class are part of its stream's curve: one process measured, the
+/// class was served, and Rigel itself was in time.
+fn is_on_curve(class: &ClassSummary, point: &PointSummary) -> bool {
+    point.of_ranks.is_empty()
+        && !class.is_not_met()
+        && class.late.is_some()
+        && judged(class) == class.sustained()
+}
+
+/// The late operations of a stream over all multiples.
+struct StreamCurve {
+    kind: DemandKind,
+    crossing: Crossing,
+}
+
+/// The curves of the streams that have a quantile to keep. Of several hosts each is judged alone.
+fn curves(points: &[PointSummary], request: &FitRequest) -> Vec<StreamCurve> {
+    let curve = |kind: DemandKind| {
+        let of_kind = || {
+            points.iter().filter_map(|point| {
+                let mut classes = point.classes.iter();
+                Some((point, classes.find(|class| class.name == kind.words())?))
+            })
+        };
+        let classes = of_kind().filter_map(|(point, class)| {
+            let multiple = point.coordinates.multiple()?;
+            let is_part = class.is_not_met() || is_on_curve(class, point);
+            is_part.then_some((multiple, class))
+        });
+        let mut stalls = StallShare::below(f64::INFINITY);
+        for (point, class) in of_kind() {
+            stalls.include(class, point.measured_s);
+        }
+        let alone = alone(of_kind()).unwrap_or(ServiceTimes::UNKNOWN);
+        let crossing = Crossing::of(classes, alone, stalls)?;
+        Some(StreamCurve { kind, crossing })
+    };
+    DemandKind::ALL
+        .into_iter()
+        .filter(|kind| !request.is_rare(*kind))
+        .filter_map(curve)
+        .collect()
+}
+
+/// The times of a stream's operations at the lowest multiple, if that is so far below the lowest that
+/// was not held that hardly any waits for another.
+fn alone<'a>(
+    of_kind: impl Iterator<Item = (&'a PointSummary, &'a ClassSummary)> + Clone,
+) -> Option<ServiceTimes> {
+    const IDLE: f64 = 0.5;
+    let multiple = |point: &PointSummary| point.coordinates.multiple();
+    let broken = of_kind
+        .clone()
+        .filter(|(_, class)| class.sustained() == BoundVerdict::Broken)
+        .filter_map(|(point, _)| multiple(point))
+        .fold(f64::INFINITY, f64::min);
+    let (lowest, class) = of_kind
+        .filter(|(point, class)| is_on_curve(class, point))
+        .filter_map(|(point, class)| Some((multiple(point)?, class)))
+        .min_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    ServiceTimes::of(class).filter(|_| lowest <= IDLE * broken)
+}
+
+/// What the multiples of a fit show so far.
+pub(super) struct Tried {
+    /// The multiples, rising.
+    pub(super) multiples: Vec<TriedMultiple>,
+    /// Where they stop being held.
+    pub(super) bracket: Bracket<f64>,
+    curves: Vec<StreamCurve>,
+}
+
+impl Tried {
+    /// That of these points.
+    pub(super) fn of(points: &[PointSummary], request: &FitRequest) -> Self {
+        let curves = curves(points, request);
+        let tried = |point| TriedMultiple::of(point, request, &curves);
+        let mut multiples: Vec<TriedMultiple> = points.iter().filter_map(tried).collect();
+        multiples.sort_by(|one, other| one.multiple.total_cmp(&other.multiple));
+        Self {
+            bracket: bracket(&multiples),
+            multiples,
+            curves,
+        }
+    }
+
+    /// The multiple at which the first stream meets its objective exactly; `None` if no stream has a
+    /// curve, one end of its interval is not known, or it contradicts what was decided alone.
+    pub(super) fn root(&self) -> Option<Estimate> {
+        let roots = || self.curves.iter().map(|curve| &curve.crossing);
+        let first = roots().filter_map(|crossing| crossing.within(&self.bracket));
+        let mut first = first.min_by(|one, other| one.value.total_cmp(&other.value))?;
+        // Another stream may break below it.
+        let lows = roots().map(|crossing| crossing.root().least());
+        let low = lows.fold(first.least(), f64::min);
+        if let Some(limits) = &mut first.interval {
+            limits.low = low.max(self.bracket.held.unwrap_or(0.0));
+        }
+        Some(first)
+    }
+
+    /// The multiple that tells most about the root, `turn` being the number of visits so far.
+    pub(super) fn next_beside(&self, turn: usize) -> Option<f64> {
+        let root = |curve: &&StreamCurve| curve.crossing.root().value;
+        let first = self
+            .curves
+            .iter()
+            .min_by(|one, other| root(one).total_cmp(&root(other)))?;
+        Some(first.crossing.next_load(turn))
+    }
 }
 
 /// Where these multiples, which must be rising, stop being held.
@@ -274,15 +398,32 @@ pub fn bracket(multiples: &[TriedMultiple]) -> Bracket<f64> {
 pub fn fit(records: &[PointRecord], lines: &RankLines, request: &FitRequest) -> FitResult {
     let mut points: Vec<PointSummary> = records.iter().map(summarise).collect();
     points.iter_mut().for_each(|point| add_ranks(point, lines));
-    let multiples = multiples(&points);
-    let Bracket { held, not_held, .. } = bracket(&multiples);
+    let tried = Tried::of(&points, request);
+    let root = tried.root();
+    let Tried {
+        multiples, bracket, ..
+    } = tried;
+    let Bracket { held, not_held, .. } = bracket;
+    let between = || {
+        let (low, high) = held.zip(not_held)?;
+        Some(Estimate {
+            value: (low * high).sqrt(),
+            interval: Some(rigel_analyse::Interval { low, high }.into()),
+        })
+    };
+    let carries = root.filter(|_| not_held.is_some()).or_else(between);
+    let ends = carries.and_then(|carries| carries.interval?.both());
     let at = |multiple: f64| multiples.iter().find(|one| is_same(one.multiple, multiple));
     let limit = not_held.and_then(at);
     let breaks_first = limit.map_or_else(Vec::new, TriedMultiple::broken);
     let breaks_on = limit.map_or_else(Vec::new, TriedMultiple::broken_on);
-    let verdict = if held.is_some_and(|held| held >= request.need) {
+    let is_held = held.is_some_and(|held| held >= request.need)
+        || ends.is_some_and(|ends| ends.low >= request.need);
+    let is_broken = not_held.is_some_and(|not_held| not_held <= request.need)
+        || ends.is_some_and(|ends| ends.high <= request.need);
+    let verdict = if is_held {
         BoundVerdict::Kept
-    } else if not_held.is_some_and(|not_held| not_held <= request.need) {
+    } else if is_broken {
         BoundVerdict::Broken
     } else {
         BoundVerdict::Undecided
@@ -291,10 +432,7 @@ pub fn fit(records: &[PointRecord], lines: &RankLines, request: &FitRequest) -> 
         leave_out_expected(point, &multiples);
     }
     FitResult {
-        carries: held.zip(not_held).map(|(low, high)| Estimate {
-            value: (low * high).sqrt(),
-            interval: Some(rigel_analyse::Interval { low, high }.into()),
-        }),
+        carries,
         held,
         not_held,
         need: request.need,
@@ -347,6 +485,7 @@ fn findings(
     found.extend(stalled(records, points));
     found.extend(bracket(multiples).contradiction(|at| format!("{} ×", multiple(at))));
     found.extend(too_few(request, multiples));
+    found.extend(left_out(request, multiples));
     if !request.interval.censored.is_empty() {
         found.push(Finding::note(
             FindingName::DemandCensored,
@@ -381,7 +520,7 @@ fn too_few(request: &FitRequest, multiples: &[TriedMultiple]) -> Option<Finding>
     let stream = undecided
         .streams
         .iter()
-        .filter(|one| one.verdict == BoundVerdict::Undecided)
+        .filter(|one| one.verdict == BoundVerdict::Undecided && !one.is_rare)
         .min_by(|one, other| one.offered_per_s.total_cmp(&other.offered_per_s))?;
     let objective = request.objective(stream.kind)?;
     let least = least_to_decide(objective);
@@ -409,7 +548,36 @@ fn too_few(request: &FitRequest, multiples: &[TriedMultiple]) -> Option<Finding>
     })
 }
 
+/// Streams too rare to matter, which decide nothing.
+fn left_out(request: &FitRequest, multiples: &[TriedMultiple]) -> Option<Finding> {
+    let streams = &multiples.first()?.streams;
+    let is_left_out = |one: &&TriedStream| one.is_rare && request.objective(one.kind).is_some();
+    let rare: Vec<&str> = streams
+        .iter()
+        .filter(is_left_out)
+        .map(|one| one.kind.words())
+        .collect();
+    (!rare.is_empty()).then(|| {
+        Finding::note(
+            FindingName::RareStream,
+            format!(
+                "{} are less than a thousandth of the demand's operations and bytes: they are \
+                 offered, and decide nothing as long as they are served",
+                listed(&rare)
+            ),
+        )
+    })
+}
+
 impl FitResult {
+    /// The ends of the answer: those of its interval, or what held and what did not.
+    pub fn ends(&self) -> (Option<f64>, Option<f64>) {
+        let limits = self.carries.and_then(|carries| carries.interval);
+        limits.map_or((self.held, self.not_held), |limits| {
+            (Some(limits.low), limits.high)
+        })
+    }
+
     /// The multiple that the table of streams is of: the highest that held, else the lowest tried.
     pub fn shown(&self) -> Option<&TriedMultiple> {
         let held = |held: f64| {
