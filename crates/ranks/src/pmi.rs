@@ -2,7 +2,7 @@
 //!
 //! Input: a connected stream. Output: rank and size, barriers, and a few keys that all ranks can
 //! read. It is a launcher and a way to find each other, not a transport: servers never free a key,
-//! and cannot tell that a rank hangs. docs/methods/ranks.md has what each server does differently.
+//! and cannot tell that a rank hangs. docs/methods/ranks.md says how each launcher is started.
 //!
 //! One request at a time, each a whole line in one write: Slurm reads once and does not reassemble.
 //! No key is put twice: older servers return the old value.
