@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
 fn report(measured: &Evaluated) {
     let run = &measured.run;
     let document = measured.document();
-    let _ = (html::render(&document), text::render(&document, Extent::Summary));
+    let _ = (html::render(&document), text::render(&document, Extent::Screen));
     let _ = (measured.json(), measured.results.csv());
     if let Some(found) = measured.results.downcast_ref::<Calibration>() {
         let terms = AdviceTerms::default();

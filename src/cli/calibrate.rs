@@ -122,12 +122,11 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
             "rigel report shows what it is",
         ));
     };
-    let verbs = "`rigel report`, `advise` and `compare`";
     if args.like_oracle && !args.measuring.outcome.json {
         result(&oracle_row(&measured.run, calibration));
-        page::place(&measured, path, verbs);
+        page::place(&measured.document(), path);
     } else {
-        page::show(&measured, path, args.measuring.outcome.json, verbs);
+        page::show(&measured, path, args.measuring.outcome.json);
     }
     let request = measured.verb.downcast_ref::<CalibrateRequest>();
     let status = if request.is_some_and(|request| request.bound_given) {

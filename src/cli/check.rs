@@ -1,19 +1,24 @@
 //! `rigel check`: what a target is, and whether a run on it would be trustworthy.
 //!
-//! Input: a [`Preflight`]. Output: a screen of text, or JSON for scripts, and the exit status.
+//! Input: a [`Preflight`]. Output: a document, or JSON for scripts, and the exit status.
 //! Apart from `run`, nothing here examines the machine.
 
 use super::output;
 use super::ranks::{self, JoinArgs};
 use super::target::{self, is_url};
 use clap::Args;
-use rigel_analyse::quantity;
-use rigel_analyse::{DeviceLoad, HostLoad, device_loads, host_load};
+use rigel_analyse::{
+    Conclusion, DeviceLoad, HostLoad, RunTrust, Status, TrustLevel, device_loads, host_load,
+    quantity,
+};
 use rigel_database::access::has_scheme;
 use rigel_device::engine::opened::Opened;
 use rigel_device::engine::scratch::Scratch;
 use rigel_measure::preflight::{self, Preflight, trustworthy};
-use rigel_model::{BlockDevice, Bytes, Error, Finding, Layout, MIB, Severity, VolumeMember};
+use rigel_model::{BlockDevice, Bytes, Error, Layout, MIB, VolumeMember};
+use rigel_report::columns::pairs;
+use rigel_report::document::{Document, Extent};
+use rigel_report::{parts, text};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -34,6 +39,9 @@ pub struct CheckArgs {
     /// Check for I/O through the page cache instead of direct I/O
     #[arg(long)]
     buffered: bool,
+    /// Show all facts and findings, and not one screen of them
+    #[arg(long, conflicts_with = "json")]
+    verbose: bool,
     /// Print the results as JSON
     #[arg(long)]
     json: bool,
@@ -92,17 +100,15 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
     if args.json {
         output::json(&format!("{}\n", render_json(&look)));
     } else {
-        output::result(&format!("{}\n", render_text(&look).trim_end()));
+        let extent = if args.verbose {
+            Extent::Full
+        } else {
+            Extent::Screen
+        };
+        output::result(&text::render(&document(&look), extent));
     }
     Ok(exit_status(&look))
 }
-
-/// Width of line names.
-const NAME_WIDTH: usize = 12;
-/// Width of the screen.
-const SCREEN_WIDTH: usize = 100;
-/// Indentation of a finding's text.
-const INDENT: usize = 8;
 
 /// The exit status: 0 if a run would be trustworthy, 3 if a finding could mislead it.
 pub fn exit_status(look: &Preflight) -> u8 {
@@ -117,7 +123,8 @@ pub fn render_json(look: &Preflight) -> String {
     #[derive(serde::Serialize)]
     struct Report<'a> {
         trustworthy: bool,
-        verdict: String,
+        verdict: &'static str,
+        trust: RunTrust,
         device_load: BTreeMap<String, DeviceLoad>,
         host_load: HostLoad,
         #[serde(flatten)]
@@ -125,7 +132,8 @@ pub fn render_json(look: &Preflight) -> String {
     }
     let report = Report {
         trustworthy: trustworthy(&look.findings),
-        verdict: verdict(&look.findings),
+        verdict: verdict(&trust(look)),
+        trust: trust(look),
         device_load: device_loads(&look.before, &look.after)
             .into_iter()
             .collect(),
@@ -135,75 +143,50 @@ pub fn render_json(look: &Preflight) -> String {
     serde_json::to_string_pretty(&report).expect("plain data with names for keys")
 }
 
-/// The text output: the target, the host, the current load, the findings with their hints, and the
-/// verdict as the last line.
-pub fn render_text(look: &Preflight) -> String {
-    let mut text = String::new();
-    for member in &look.target.members {
-        let _ = writeln!(text, "{}", member.path.display());
-        lines(&mut text, &member_lines(look, member));
+/// The report: whether a run would be trustworthy and what the load is now, then target, host and
+/// findings.
+pub fn document(look: &Preflight) -> Document {
+    let trust = trust(look);
+    let title = format!("rigel check of {}", look.target.name);
+    let facts = |id: &str, title: &str, facts: Vec<(&str, String)>| {
+        parts::section(id, title, "", vec![pairs("", ["", ""], facts)])
+    };
+    let mut sections = vec![parts::on_screen(facts(
+        "load",
+        "Load now",
+        load_lines(look),
+    ))];
+    for (at, member) in look.target.members.iter().enumerate() {
+        let title = member.path.display().to_string();
+        sections.push(facts(
+            &format!("target-{at}"),
+            &title,
+            member_lines(look, member),
+        ));
     }
     if look.target.members.len() > 1 {
-        let _ = writeln!(text, "together");
-        lines(
-            &mut text,
-            &[(
-                "usable",
-                against_memory(look.target.usable, look.host.memory),
-            )],
-        );
+        let usable = against_memory(look.target.usable, look.host.memory);
+        sections.push(facts("together", "together", vec![("usable", usable)]));
     }
-    let _ = writeln!(text, "host {}", look.host.name);
-    lines(&mut text, &host_lines(look));
-    text.push('\n');
-    for finding in &look.findings {
-        finding_lines(&mut text, finding);
-    }
-    text + &verdict(&look.findings) + "\n"
-}
-
-fn lines(text: &mut String, named: &[(&str, String)]) {
-    for (name, value) in named {
-        let _ = writeln!(text, "  {name:NAME_WIDTH$} {value}");
-    }
-}
-
-fn finding_lines(text: &mut String, finding: &Finding) {
-    let severity = match finding.severity {
-        Severity::Note => "note",
-        Severity::Warning => "WARNING",
-        Severity::Refusal => "REFUSED",
-    };
-    let mut paragraph = |lead: &str, content: &str| {
-        let mut lead = lead;
-        for line in wrapped(content) {
-            let _ = writeln!(text, "{lead:INDENT$}{line}");
-            lead = "";
+    let host = format!("host {}", look.host.name);
+    sections.push(facts("host", &host, host_lines(look)));
+    sections.push(parts::findings(&trust));
+    Document {
+        heading: title.clone(),
+        title,
+        conclusion: Conclusion {
+            status: Status::Plain,
+            sentence: verdict(&trust).into(),
         }
-    };
-    paragraph(severity, &format!("{}: {}", finding.name, finding.what));
-    if !finding.hint.is_empty() {
-        paragraph("", &format!("hint: {}", finding.hint));
+        .under(&trust),
+        trust: Some(trust),
+        sections,
+        ..Document::default()
     }
 }
 
-/// Wraps a sentence; a word that is too long has its own line.
-fn wrapped(sentence: &str) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in sentence.split_whitespace() {
-        let line = lines.last_mut().expect("there is always one");
-        if !line.is_empty()
-            && line.chars().count() + 1 + word.chars().count() > SCREEN_WIDTH - INDENT
-        {
-            lines.push(word.to_string());
-        } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines
+fn trust(look: &Preflight) -> RunTrust {
+    RunTrust::of(look.findings.iter(), &[])
 }
 
 fn member_lines(look: &Preflight, member: &VolumeMember) -> Vec<(&'static str, String)> {
@@ -322,7 +305,7 @@ fn host_lines(look: &Preflight) -> Vec<(&'static str, String)> {
     let quota = host.cpu_quota.map_or_else(String::new, |cpus| {
         format!(" (control groups allow {cpus:.2})")
     });
-    let mut lines = vec![
+    let lines = vec![
         (
             "machine",
             format!(
@@ -349,10 +332,16 @@ fn host_lines(look: &Preflight) -> Vec<(&'static str, String)> {
             ),
         ),
     ];
+    lines
+}
+
+/// What devices and CPUs do before a run.
+fn load_lines(look: &Preflight) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
     for (name, load) in device_loads(&look.before, &look.after) {
         let busy = quantity::rounded_percent(load.busy);
         lines.push((
-            "load now",
+            "disk",
             format!(
                 "{name}: {} IOPS, {}, busy {busy}",
                 quantity::count(load.iops.round()),
@@ -368,9 +357,9 @@ fn host_lines(look: &Preflight) -> Vec<(&'static str, String)> {
         )
     });
     lines.push((
-        "",
+        "CPU",
         format!(
-            "CPU: busy {}, stolen {}{waiting}",
+            "busy {}, stolen {}{waiting}",
             quantity::rounded_percent(load.busy),
             quantity::rounded_percent(load.stolen)
         ),
@@ -379,28 +368,11 @@ fn host_lines(look: &Preflight) -> Vec<(&'static str, String)> {
 }
 
 /// One sentence on how trustworthy a run would be.
-fn verdict(findings: &[Finding]) -> String {
-    let count = |severity| {
-        findings
-            .iter()
-            .filter(|finding| finding.severity == severity)
-            .count()
-    };
-    let (refusals, warnings) = (count(Severity::Refusal), count(Severity::Warning));
-    let s = |count: usize| if count == 1 { "" } else { "s" };
-    let first = findings.first().map_or("", |finding| finding.name.as_str());
-    match (refusals, warnings) {
-        (0, 0) => "A run here would be trustworthy.".into(),
-        (0, warnings) => format!(
-            "A run here could mislead: {warnings} warning{}, the first is {first}.",
-            s(warnings)
-        ),
-        (refusals, warnings) => format!(
-            "A run here would not measure the storage: {refusals} reason{} to refuse it and \
-             {warnings} warning{}, the first is {first}.",
-            s(refusals),
-            s(warnings)
-        ),
+fn verdict(trust: &RunTrust) -> &'static str {
+    match trust.level {
+        TrustLevel::Good => "A run here would be trustworthy.",
+        TrustLevel::WithCare => "A run here could mislead.",
+        TrustLevel::DoNotUse => "A run here would not measure the storage.",
     }
 }
 
@@ -408,7 +380,7 @@ fn verdict(findings: &[Finding]) -> String {
 mod tests {
     use super::*;
     use rigel_model::{
-        Counters, Extents, FileKind, GIB, Host, LimitFacts, Nanos, Sample, TargetFacts,
+        Counters, Extents, FileKind, GIB, Host, LimitFacts, Nanos, Sample, Severity, TargetFacts,
     };
 
     fn look() -> Preflight {
@@ -494,41 +466,33 @@ mod tests {
     }
 
     #[test]
-    fn the_text_matches_the_expected_output() {
-        let expected = "\
-/data/file
-  what         file of 4 GiB, 0.2 times the memory
-  filesystem   ext4 (rw,relatime)
-  written      75.0 %, in 3 extents, 1 GiB in holes
-  alignment    512 bytes for direct I/O
-  device       nvme0n1 (Fast Disk), 931 GiB, not rotational, 512-byte logical and 4096-byte \
-                        physical blocks
-               scheduler none, write cache write back, 1023 requests of up to 1280 KiB
-host db1
-  machine      Linux 6.1.0, Some CPU, 8 CPUs, 16 GiB of memory
-  clock        tsc, 25 ns per reading
-  limits       io_uring allowed, 10 of 65536 asynchronous I/Os in use, locked memory 8 MiB, open \
-                        files unlimited
-  load now     nvme0n1: 40 IOPS, 0.328 MB/s, busy 2.0 %
-               CPU: busy 1.0 %, stolen 0.0 %, waiting for I/O 3.0 % of the time
-
-REFUSED holes: 25 % of /data/file was never written (1 GiB in holes, 0 bytes allocated): reading it
-        does not access the storage
-        hint: give a directory instead, in which Rigel makes a completely written file; or fill \
-                        this
-        one; --allow-holes measures it anyway
-note    memory: the target, 4 GiB, is smaller than the memory, 16 GiB: direct I/O bypasses the page
-        cache, but a cache in the storage may still hold all of it
-note    write-cache: nvme0n1 has a write-back cache: a write completes in the cache, a commit when
-        the cache is flushed
-note    merges: nvme0n1 may merge adjacent requests (nomerges 0): its counters may show fewer I/Os
-        than were issued
-note    locked-memory: this user may lock only 8 MiB of memory: io_uring may have to work without
-        registered buffers
-        hint: ulimit -l unlimited
-A run here would not measure the storage: 1 reason to refuse it and 0 warnings, the first is holes.
-";
-        assert_eq!(render_text(&look()), expected);
+    fn the_screen_has_the_verdict_first_and_all_of_it_has_the_facts() {
+        let document = document(&look());
+        let screen = text::render(&document, Extent::Screen);
+        assert!(
+            screen.starts_with(
+                "rigel check of /data/file\n\nA run here would not measure the storage.\n"
+            ),
+            "{screen}"
+        );
+        assert!(screen.contains("nvme0n1: 40 IOPS"), "{screen}");
+        assert!(
+            screen.contains("  cache  give a directory instead"),
+            "{screen}"
+        );
+        assert!(!screen.contains("nomerges"), "{screen}");
+        let all = text::render(&document, Extent::Full);
+        for fact in [
+            "file of 4 GiB, 0.2 times the memory",
+            "75.0 %, in 3 extents, 1 GiB in holes",
+            "scheduler none, write cache write back, 1023 requests of up to 1280 KiB",
+            "io_uring allowed, 10 of 65536 asynchronous I/Os in use",
+            "holes: 25 % of /data/file was never written",
+            "merges: nvme0n1 may merge adjacent requests (nomerges 0)",
+            "hint: ulimit -l unlimited",
+        ] {
+            assert!(all.contains(fact), "{fact}: {all}");
+        }
     }
 
     #[test]
@@ -552,6 +516,6 @@ A run here would not measure the storage: 1 reason to refuse it and 0 warnings, 
         look.findings
             .retain(|finding| finding.severity == Severity::Note);
         assert_eq!(exit_status(&look), 0);
-        assert!(render_text(&look).ends_with("\nA run here would be trustworthy.\n"));
+        assert_eq!(verdict(&trust(&look)), "A run here would be trustworthy.");
     }
 }

@@ -46,6 +46,9 @@ pub(super) struct CompareArgs {
     /// Let --fail-if-slower judge one run a side
     #[arg(long, requires = "fail_if_slower")]
     single_run: bool,
+    /// Show all figures and findings, and not one screen of them
+    #[arg(long, conflicts_with = "json")]
+    verbose: bool,
     /// Print the comparison as JSON
     #[arg(long)]
     json: bool,
@@ -53,6 +56,16 @@ pub(super) struct CompareArgs {
     /// text
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     html: Option<PathBuf>,
+}
+
+impl CompareArgs {
+    fn extent(&self) -> Extent {
+        if self.verbose {
+            Extent::Full
+        } else {
+            Extent::Screen
+        }
+    }
 }
 
 /// A run to compare. A soak may cover weeks, so only its rounds are read, not its records.
@@ -116,7 +129,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
         if args.json {
             output::json(&comparison::json(&found));
         } else {
-            output::result(&text::render(&document, Extent::Summary));
+            output::result(&text::render(&document, args.extent()));
         }
     }
     if let Some(file) = &args.html {
@@ -167,7 +180,7 @@ fn show_claim(
         if args.json {
             output::json(&claimed::json(found));
         } else {
-            output::result(&text::render(document, Extent::Full));
+            output::result(&text::render(document, args.extent()));
         }
     }
     if let Some(file) = &args.html {

@@ -147,12 +147,7 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
         return Ok(0);
     };
     let measured = Evaluated::of(run)?;
-    page::show(
-        &measured,
-        job.results.path(),
-        args.measuring.outcome.json,
-        "`rigel report`, `advise` and `compare`",
-    );
+    page::show(&measured, job.results.path(), args.measuring.outcome.json);
     let status = measured.results.bound_verdict().map_or(0, exit_status);
     measuring::conclude(job, &measured, stopped, status)
 }

@@ -459,9 +459,9 @@ fn measure(mut job: Job, args: &MeasuringArgs, is_only: bool) -> Result<Option<F
     let json = args.outcome.json;
     let place = job.results.path().to_path_buf();
     if json && !is_only {
-        page::place(&measured, &place, VERBS);
+        page::place(&measured.document(), &place);
     } else {
-        page::show(&measured, &place, json, VERBS);
+        page::show(&measured, &place, json);
     }
     let text = measured.json();
     let target = measured.run.header.facts.name.clone();
@@ -484,9 +484,6 @@ fn measure(mut job: Job, args: &MeasuringArgs, is_only: bool) -> Result<Option<F
 /// Help for the targets, of which each is measured by itself.
 pub(super) const TARGETS: &str = "Files, devices, directories for a scratch file, databases by their URLs, or a model: sim:… or \
      null:; each is measured by itself";
-
-/// The verbs that read the run.
-const VERBS: &str = "`rigel report` and `compare`";
 
 /// From the begin of the first interval to that of the last.
 fn range_of(demand: &Demand) -> String {

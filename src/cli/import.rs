@@ -125,12 +125,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
         output::raw(&imported.results.csv());
         return Ok(0);
     }
-    page::show(
-        &imported,
-        directory,
-        args.json,
-        "`rigel report` and `compare`",
-    );
+    page::show(&imported, directory, args.json);
     Ok(0)
 }
 

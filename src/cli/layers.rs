@@ -108,12 +108,7 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
         return Ok(0);
     };
     let measured = Evaluated::of(run)?;
-    page::show(
-        &measured,
-        job.results.path(),
-        args.outcome.json,
-        "`rigel report`",
-    );
+    page::show(&measured, job.results.path(), args.outcome.json);
     measuring::conclude(job, &measured, stopped, 0)
 }
 

@@ -11,8 +11,6 @@ use rigel_model::files;
 use rigel_model::record::journal::Run;
 use rigel_model::record::{End, PointRecord};
 use rigel_model::{Coordinates, Error, OrionFiles, shell_path};
-use rigel_report::document::Extent;
-use rigel_report::text;
 use rigel_verbs::Evaluated;
 use rigel_verbs::orion::OrionRequest;
 use rigel_verbs::orion::files::{self as files_of_orion, Names};
@@ -210,20 +208,15 @@ fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     }
     remark(&format!(
         "\n{}",
-        text::render(&measured.document(), Extent::Summary)
+        page::screen(&measured.document(), job.results.path())
     ));
     let files = write_files(run, prefix)?;
     let mut list = "\nOrion's files:\n".to_string();
     for path in &files {
         let _ = writeln!(list, "  {}", path.display());
     }
-    let _ = writeln!(
-        list,
-        "the journal, for `rigel report`:\n  {}",
-        job.results.path().display()
-    );
     remark(&list);
-    page::put(&measured.document(), job.results.path());
+    page::place(&measured.document(), job.results.path());
     exit_status(run, &points, job.results.path(), stopped)
 }
 

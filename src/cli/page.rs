@@ -2,8 +2,7 @@
 
 use super::output::{self, raw, remark};
 
-use rigel_model::Error;
-use rigel_model::files;
+use rigel_model::{Error, files, shell_path};
 use rigel_report::document::{Document, Extent};
 use rigel_report::{html, text};
 use rigel_verbs::Evaluated;
@@ -16,38 +15,43 @@ const FILE_NAME: &str = "report.html";
 /// The first bytes of every page.
 const OPENING: &[u8] = b"<!doctype html>";
 
-/// Writes the page of a new run next to its journal, and prints its path. A failure does not make
-/// the run fail.
-fn beside(measured: &Evaluated, directory: &Path) {
-    put(&measured.document(), directory);
-}
-
-/// Shows a completed run: the report on stdout, then the location of its record, for these verbs,
-/// and its page.
-pub(super) fn show(measured: &Evaluated, directory: &Path, json: bool, verbs: &str) {
+/// Shows a completed run: its screen of text or JSON on stdout, then where its results are.
+pub(super) fn show(measured: &Evaluated, directory: &Path, json: bool) {
+    let document = measured.document();
     if json {
         output::json(&measured.json());
     } else {
-        output::result(&text::render(&measured.document(), Extent::Summary));
+        output::result(&screen(&document, directory));
     }
-    place(measured, directory, verbs);
+    place(&document, directory);
 }
 
-/// Prints the location of a run's record, and writes its page.
-pub(super) fn place(measured: &Evaluated, directory: &Path, verbs: &str) {
+/// The report of the run at `place` on one screen of text.
+pub(super) fn screen(document: &Document, place: &Path) -> String {
+    let run = shell_path(place);
+    let next = document.next.iter().map(|next| next.replace("RUN", &run));
+    let document = Document {
+        next: next.collect(),
+        ..document.clone()
+    };
+    text::render(&document, Extent::Screen)
+}
+
+/// Writes the page of a run next to its journal, and prints where both are. `place` is the run's
+/// directory or its journal. A failure does not make the run fail.
+pub(super) fn place(document: &Document, place: &Path) {
+    let run = shell_path(place);
     remark(&format!(
-        "\nthe journal, for {verbs}:\n  {}\n",
-        directory.display()
+        "\nJournal: {run}, all of it: rigel report {run} --verbose\n"
     ));
-    beside(measured, directory);
+    put(document, place);
 }
 
-/// Writes a page that is made already next to the journal of the run at `place`, which is its
-/// directory or its journal, and prints its path.
-pub(super) fn put(page: &Document, place: &Path) {
+/// Writes a page next to the journal of the run at `place`, and prints its path.
+fn put(page: &Document, place: &Path) {
     let path = beside_journal(place);
     match files::replace(&path, html::render(page).as_bytes()) {
-        Ok(()) => remark(&format!("the HTML page:\n  {}\n", path.display())),
+        Ok(()) => remark(&format!("Page: {}\n", path.display())),
         Err(error) => remark(&format!(
             "rigel: cannot write '{}': {error}\n  the journal is complete: rigel report {} --html \
              writes the page again\n",
@@ -88,7 +92,7 @@ pub(super) fn write(page: &Document, path: &Path) -> Result<(), Error> {
             "give another file with --html FILE, or - for stdout",
         )
     })?;
-    remark(&format!("the HTML page:\n  {}\n", path.display()));
+    remark(&format!("Page: {}\n", path.display()));
     Ok(())
 }
 

@@ -29,7 +29,7 @@ pub(super) struct ReportArgs {
     /// Same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Show everything that the page has in words and tables, and every note in full
+    /// Show all figures, sections and findings, and not one screen of them
     #[arg(long, conflicts_with_all = ["json", "emit_fio", "orion_files", "html"])]
     verbose: bool,
     /// Show the figures of each host at every load, of a run over several hosts
@@ -121,14 +121,11 @@ impl ReportArgs {
     }
 
     fn text(&self, document: &Document) -> String {
-        text::render(
-            document,
-            if self.verbose {
-                Extent::Full
-            } else {
-                Extent::Summary
-            },
-        )
+        if self.verbose || self.per_host {
+            text::render(document, Extent::Full)
+        } else {
+            page::screen(document, &self.run)
+        }
     }
 
     fn format(&self) -> ReportFormat {

@@ -3,7 +3,7 @@
 use super::calibrate::size_of_io;
 use super::measuring::{self, Job, MeasuringArgs, resume_command, rounds};
 use super::metrics::Metrics;
-use super::output::{self, remark};
+use super::output::remark;
 use super::results::Results;
 use super::sql_args::WorkArgs;
 use super::{database, page, ranges, ranks};
@@ -17,8 +17,6 @@ use rigel_model::record::journal::Header;
 use rigel_model::{
     Arrivals, Bytes, Error, Load, Mix, Nanos, Objective, Pattern, Ratio, SqlWork, WarmUp,
 };
-use rigel_report::document::Extent;
-use rigel_report::text;
 use rigel_verbs::Evaluated;
 use rigel_verbs::curve::Loads;
 use std::path::Path;
@@ -179,17 +177,7 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
 /// rounds were measured; `None` if it measured nothing.
 fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, Error> {
     let measured = Evaluated::read(directory)?;
-    let document = measured.document();
-    if json {
-        output::json(&measured.json());
-    } else {
-        output::result(&text::render(&document, Extent::Summary));
-    }
-    remark(&format!(
-        "\nthe journal, for `rigel report`:\n  {}\n",
-        directory.display()
-    ));
-    page::put(&document, directory);
+    page::show(&measured, directory, json);
     let Some(result) = measured.results.downcast_ref::<SoakResult>() else {
         return Err(Error::failed(
             "the journal is no longer that of a soak",

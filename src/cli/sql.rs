@@ -370,12 +370,7 @@ fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error>
         return Ok(0);
     };
     let measured = Evaluated::of(run)?;
-    page::show(
-        &measured,
-        job.results.path(),
-        args.outcome.json,
-        "`rigel report` and `compare`",
-    );
+    page::show(&measured, job.results.path(), args.outcome.json);
     let status = measured.results.bound_verdict().map_or(0, exit_status);
     measuring::conclude(job, &measured, stopped, status)
 }

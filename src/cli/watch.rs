@@ -4,7 +4,7 @@ use super::calibrate::size_of_io;
 use super::database::PasswordArgs;
 use super::metrics::WatchMetrics;
 use super::outcome::OutcomeArgs;
-use super::output::{self, remark};
+use super::output::remark;
 use super::progress::Progress;
 use super::results::{Results, own_arguments};
 use super::stop::stop_flag;
@@ -29,8 +29,6 @@ use rigel_model::{
     Bytes, Error, FileKind, Finding, FindingName, Layout, Nanos, RunOptions, Target, TargetFacts,
     VolumeMember, spoken,
 };
-use rigel_report::document::Extent;
-use rigel_report::text;
 use rigel_verbs::Evaluated;
 use rigel_verbs::{Verb as _, calibrate};
 use std::collections::BTreeSet;
@@ -279,17 +277,7 @@ fn observed_alike(before: &str, now: &str) -> Result<(), Error> {
 /// Shows the report of the journal in `directory`.
 fn report_on(directory: &Path, json: bool) -> Result<u8, Error> {
     let measured = Evaluated::read(directory)?;
-    let document = measured.document();
-    if json {
-        output::json(&measured.json());
-    } else {
-        output::result(&text::render(&document, Extent::Summary));
-    }
-    remark(&format!(
-        "\nthe journal, for `rigel report` and `fit`:\n  {}\n",
-        directory.display()
-    ));
-    page::put(&document, directory);
+    page::show(&measured, directory, json);
     Ok(0)
 }
 

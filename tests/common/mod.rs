@@ -7,6 +7,7 @@ pub(crate) mod fake_root;
 mod golden;
 pub(crate) mod launched;
 pub(crate) mod pmi;
+mod screen;
 
 use rigel_analyse::Subject;
 use rigel_analyse::plan::Plan;
@@ -413,13 +414,9 @@ pub(crate) fn golden(name: &str, text: &str) {
     golden::check(name, text);
 }
 
-/// Whether every line has at most 120 columns. Findings have one line each, however long.
-pub(crate) fn fits_a_terminal(text: &str) -> bool {
-    let is_finding = |line: &str| {
-        ["note: ", "warning: ", "  hint: "]
-            .iter()
-            .any(|start| line.starts_with(start))
-    };
-    text.lines()
-        .all(|line| line.chars().count() <= 120 || is_finding(line))
+/// As [`golden`], for the text that is shown by default: it fits on a screen.
+#[track_caller]
+pub(crate) fn golden_screen(name: &str, text: &str) {
+    screen::must_fit(text);
+    golden::check(name, text);
 }

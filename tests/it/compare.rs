@@ -82,7 +82,14 @@ fn header(spec: SimSpec, request: &CalibrateRequest) -> Header {
 
 /// Compares the first run with the others; checks whether they are slower by 5 %.
 fn shown(found: &Comparison) -> String {
-    text::render(&comparison::document(&[], found), Extent::Summary)
+    text::render(&comparison::document(&[], found), Extent::Full)
+}
+
+/// Compares both texts of a comparison with their golden files.
+fn golden(name: &str, found: &Comparison) {
+    let screen = text::render(&comparison::document(&[], found), Extent::Screen);
+    common::golden_screen(&format!("compare/{name}.txt"), &screen);
+    common::golden(&format!("compare/{name}.verbose.txt"), &shown(found));
 }
 
 /// Compares two sides of several runs; checks whether the other is slower by 5 %.
@@ -351,9 +358,9 @@ fn certain_and_possible_slowdowns_are_distinguished() {
 fn it_reads_as_it_should() {
     let (before, mut same) = (calibrate(spec("4,1ms"), 1), calibrate(spec("4,1ms"), 2));
     let after = calibrate(spec("4,1200us"), 3);
-    common::golden(
-        "compare/pair.txt",
-        &shown(&against(&[("monday", &before), ("tuesday", &after)])),
+    golden(
+        "pair",
+        &against(&[("monday", &before), ("tuesday", &after)]),
     );
     // Other conditions, and a stopped run.
     same.header.host.kernel = "6.9.0".into();
@@ -364,13 +371,9 @@ fn it_reads_as_it_should() {
         ("wednesday", &same),
         ("tuesday", &after),
     ]);
-    let text = shown(&all);
-    assert!(common::fits_a_terminal(&text), "{text}");
-    common::golden("compare/three.txt", &text);
+    golden("three", &all);
     let several = sides_against([&[before, same], &[after, calibrate(spec("4,1200us"), 4)]]);
-    let text = shown(&several);
-    assert!(common::fits_a_terminal(&text), "{text}");
-    common::golden("compare/sides.txt", &text);
+    golden("sides", &several);
     let json: serde_json::Value = serde_json::from_str(&comparison::json(&several)).unwrap();
     assert_eq!(json["sides"][1]["runs"][1]["name"], "b2");
     assert_eq!(

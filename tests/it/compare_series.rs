@@ -141,7 +141,14 @@ fn invented(seed: u64, n: usize, rho: f64, faster: f64) -> Soak {
 }
 
 fn shown(found: &Comparison) -> String {
-    text::render(&comparison::document(&[], found), Extent::Summary)
+    text::render(&comparison::document(&[], found), Extent::Full)
+}
+
+/// Compares both texts of a comparison with their golden files.
+fn golden(name: &str, found: &Comparison) {
+    let screen = text::render(&comparison::document(&[], found), Extent::Screen);
+    common::golden_screen(&format!("compare/{name}.txt"), &screen);
+    common::golden(&format!("compare/{name}.verbose.txt"), &shown(found));
 }
 
 /// Compares the first soak with the others; checks whether they are slower by 5 %.
@@ -275,9 +282,9 @@ fn a_device_that_is_slower_by_a_tenth_is_found() {
 #[test]
 fn it_reads_as_it_should() {
     let (before, after) = (measured("4,1ms", 1, 48), measured("4,1200us", 2, 48));
-    common::golden(
-        "compare/soaks.txt",
-        &shown(&against(&[("monday", &before), ("tuesday", &after)])),
+    golden(
+        "soaks",
+        &against(&[("monday", &before), ("tuesday", &after)]),
     );
     // One soak that ended early, and one with broken rounds.
     let (mut short, mut broken) = (measured("4,1ms", 3, 12), measured("4,1ms", 4, 48));
@@ -294,9 +301,7 @@ fn it_reads_as_it_should() {
         ("wednesday", &short),
         ("thursday", &broken),
     ]);
-    let text = shown(&all);
-    assert!(common::fits_a_terminal(&text), "{text}");
-    common::golden("compare/soaks_three.txt", &text);
+    golden("soaks_three", &all);
     let json: serde_json::Value = serde_json::from_str(&comparison::json(&all)).unwrap();
     assert_eq!(
         (&json["rounds"]["1"], &json["incomplete"]),

@@ -46,7 +46,7 @@ fn offered_equals_done_failed_and_unserved_and_overload_is_marked() {
     assert!((maximum / 16_000.0 - 1.0).abs() < 0.02, "{maximum}");
     let points = open_points(&document);
     assert_eq!(points.len(), 12);
-    let shown = report(&place, "");
+    let shown = report(&place, "--verbose");
     let place_of = |what: &str| shown.find(what).unwrap();
     assert!(
         place_of("\nLatency against throughput\n") < place_of("\nAll points\n"),
@@ -63,7 +63,7 @@ fn offered_equals_done_failed_and_unserved_and_overload_is_marked() {
                 .unwrap()["measured_s"],
         )
     };
-    let text = report(&place, "");
+    let text = report(&place, "--verbose");
     for (rate, class) in points {
         let failed: f64 = class["failed"]
             .as_object()
@@ -181,12 +181,14 @@ fn reports_read_as_ever() {
     ] {
         let place = Place::new(&format!("curve-golden-{name}"));
         measured(&place, arguments);
-        let text = report(&place, "").replace(env!("CARGO_PKG_VERSION"), "[version]");
-        // The heading ends with the time at which the run began.
-        let (heading, rest) = text.split_once('\n').unwrap();
-        let text = format!("{}, [begun]\n{rest}", heading.rsplit_once(", ").unwrap().0);
-        common::golden(&format!("curve/{name}.txt"), &text);
-        assert!(common::fits_a_terminal(&text), "{text}");
+        let shown = |options: &str| {
+            let text = report(&place, options).replace(env!("CARGO_PKG_VERSION"), "[version]");
+            // The heading ends with the time at which the run began.
+            let (heading, rest) = text.split_once('\n').unwrap();
+            format!("{}, [begun]\n{rest}", heading.rsplit_once(", ").unwrap().0)
+        };
+        common::golden_screen(&format!("curve/{name}.txt"), &shown(""));
+        common::golden(&format!("curve/{name}.verbose.txt"), &shown("--verbose"));
         common::golden(
             &format!("curve/{name}.csv"),
             &without_cpu(&report(&place, "--format csv")),
@@ -204,7 +206,8 @@ fn a_load_that_was_too_short_to_judge_is_undecided_and_not_refused() {
              --no-progress --out {rates}-{seed}"
         );
         let output = rigel(&place, &line).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
+        let mut shown = rigel(&place, &format!("report {rates}-{seed} --verbose"));
+        let text = String::from_utf8(shown.output().unwrap().stdout).unwrap();
         let words: Vec<&str> = text.split_whitespace().collect();
         (output.status.code().unwrap(), words.join(" "))
     };
@@ -213,11 +216,6 @@ fn a_load_that_was_too_short_to_judge_is_undecided_and_not_refused() {
         let (status, text) = measured(seed, "2500");
         assert!(!text.contains("No load met"), "{seed}: {text}");
         assert_eq!(status == 4, text.contains("is undecided"), "{seed}: {text}");
-        assert_eq!(
-            status == 4,
-            text.contains(" ms ? undecided"),
-            "{seed}: {text}"
-        );
         statuses.push(status);
         let (status, text) = measured(seed, "1k,2k,2500");
         assert_eq!(status, 0, "{seed}: {text}");

@@ -76,7 +76,7 @@ fn same_findings(place: &Place, run: &str, document: &Value) {
         .iter()
         .flat_map(|section| &section.blocks)
         .filter_map(|block| match block {
-            Block::Findings(findings) => Some(findings),
+            Block::Causes(causes) => Some(causes.iter().flat_map(|found| &found.findings)),
             _ => None,
         });
     let text = String::from_utf8(done(place, &format!("report {run} --verbose")).stdout).unwrap();
@@ -140,7 +140,7 @@ fn well_formed(page: &Document) {
                     "{table:?}"
                 );
             }
-            Block::Findings(findings) => assert!(!findings.is_empty()),
+            Block::Causes(causes) => assert!(!causes.is_empty()),
             Block::Text(text) | Block::Code(text) => assert!(!text.is_empty()),
             Block::Beside(inside) => blocks.extend(inside),
         }
@@ -356,7 +356,7 @@ fn throughput_that_still_rises_has_no_knee() {
     assert!(
         words
             .join(" ")
-            .contains("Throughput was still rising with 5 small I/Os outstanding"),
+            .contains("Throughput was still rising with 5 outstanding"),
         "{text}"
     );
 }

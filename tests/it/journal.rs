@@ -255,16 +255,25 @@ fn journals_of_every_released_format_are_read_and_reported_as_ever() {
     assert!(!journals.is_empty());
     for journal in journals {
         let name = journal.file_stem().unwrap().to_str().unwrap();
-        for format in ["text", "csv", "json", "orion"] {
-            let output = rigel(&place, &format!("report --format {format}"))
+        for (format, options) in [
+            ("text", "--format text"),
+            ("verbose", "--verbose"),
+            ("csv", "--format csv"),
+            ("json", "--format json"),
+            ("orion", "--format orion"),
+        ] {
+            let output = rigel(&place, &format!("report {options}"))
                 .arg(&journal)
                 .output()
                 .unwrap();
             assert!(output.status.success(), "{name} as {format}: {output:?}");
-            common::golden(
-                &format!("journals/{name}.{format}"),
-                &String::from_utf8(output.stdout).unwrap(),
-            );
+            let text = String::from_utf8(output.stdout).unwrap();
+            let golden = format!("journals/{name}.{format}");
+            if format == "text" {
+                common::golden_screen(&golden, &text);
+            } else {
+                common::golden(&golden, &text);
+            }
         }
     }
 }

@@ -27,7 +27,7 @@ fn report_of(run: &Run, sound: &Run) {
     let document = measured.document();
     let _ = (measured.json(), data::csv(measured.results.points()));
     let _ = html::render(&document);
-    let _ = [Extent::Full, Extent::Summary].map(|extent| text::render(&document, extent));
+    let _ = [Extent::Full, Extent::Screen].map(|extent| text::render(&document, extent));
     let _ = measured.results.csv();
     let _ = report::csv_of_hosts(run);
     if let Some(found) = measured.results.downcast_ref::<Calibration>() {

@@ -5,7 +5,7 @@
 //! say. The loop's logic runs in MariaDB: `tests/sql`. An independent grammar has read the statements:
 //! docs/decisions.
 
-use crate::common::{Place, golden, rigel};
+use crate::common::{Place, golden, golden_screen, rigel};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -232,7 +232,7 @@ fn a_spool_becomes_a_report() {
     let text = String::from_utf8(output.stdout).unwrap();
     // The date of the import and the version are not of the spool.
     let body = text.split_once("\n\n").unwrap().1;
-    let body = body.split("\nthe journal, for").next().unwrap();
+    let body = body.split("\nJournal: ").next().unwrap();
     golden("oracle/spool.txt", body);
     assert!(text.contains("made by hand for tests"));
 }
@@ -399,7 +399,7 @@ fn a_claim_stands_beside_a_calibration() {
     assert!(text.contains("a latency below 0.5 ms"), "{text}");
 
     let output = ends(&place, "compare ours theirs", 0);
-    golden(
+    golden_screen(
         "oracle/claimed.txt",
         &String::from_utf8(output.stdout).unwrap(),
     );

@@ -492,8 +492,14 @@ fn the_report_is_as_the_golden_files_have_it() {
     let run = calibrated();
     let measured = common::evaluated(run);
     let document = report::with_each_host(run, measured.document()).unwrap();
-    let said = text::render(&document, Extent::Summary);
-    common::golden("ranks/three.txt", &said);
+    for (name, extent) in [("three", Extent::Screen), ("three.verbose", Extent::Full)] {
+        let said = text::render(&document, extent);
+        if extent == Extent::Screen {
+            common::golden_screen(&format!("ranks/{name}.txt"), &said);
+        } else {
+            common::golden(&format!("ranks/{name}.txt"), &said);
+        }
+    }
     common::golden("ranks/three.csv", &report::csv_of_hosts(run).unwrap());
     let json: serde_json::Value =
         serde_json::from_str(&measured.json_with_each_host().unwrap()).unwrap();
@@ -571,6 +577,6 @@ fn in_a_directory_each_rank_has_a_file_of_its_own() {
     let own = ranks(&run).expect("several ranks");
     assert_eq!([shared.own_files, own.own_files], [false, true]);
     assert_eq!(own.reach.target_bytes, 2 * shared.reach.target_bytes);
-    let text = text::render(&common::evaluated(&run).document(), Extent::Summary);
+    let text = text::render(&common::evaluated(&run).document(), Extent::Full);
     assert!(text.contains("a scratch file of its own"), "{text}");
 }

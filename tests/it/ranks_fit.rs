@@ -17,7 +17,7 @@ use rigel_verbs::fit::TriedStream;
 /// The result, and the report as words with single spaces.
 fn found(run: &Run) -> (FitResult, String) {
     let measured = crate::common::evaluated(run);
-    let said = text::render(&measured.document(), Extent::Summary);
+    let said = text::render(&measured.document(), Extent::Full);
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let result = measured.results.downcast_ref::<FitResult>();
     (result.expect("a fit").clone(), said)

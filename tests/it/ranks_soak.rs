@@ -108,7 +108,7 @@ fn a_soak_says_what_each_host_did_and_in_how_many_rounds_it_was_slow() {
     let has = |name: FindingName| result.findings.iter().any(|finding| finding.is(name));
     assert!(has(FindingName::Unequal) && has(FindingName::RankLost));
 
-    let document = soak::document(&header, &result);
+    let document = soak::document(&header, &result, Document::default());
     golden("ranks/soak.txt", &section(&document));
     let page = html::render(&document);
     assert!(page.contains("The hosts") && page.contains("lost rounds"));
@@ -153,6 +153,6 @@ fn a_soak_of_one_process_has_no_hosts() {
     );
     let result = reader.result(&request());
     assert_eq!(result.hosts, None);
-    let ids = soak::document(&header, &result).sections;
+    let ids = soak::document(&header, &result, Document::default()).sections;
     assert!(ids.iter().all(|section| section.id != "hosts"));
 }

@@ -1,6 +1,6 @@
 //! A page with every kind of block and drawing, in realistic proportions. Its figures are made up.
 
-use rigel_analyse::Limits;
+use rigel_analyse::{Limits, RunTrust};
 use rigel_model::{Finding, FindingName, Severity};
 use rigel_report::document::{
     Axis, Block, Chart, Column, Conclusion, Document, Extent, Headline, Heat, Lines, Mark, Plot,
@@ -25,6 +25,8 @@ pub(crate) fn page() -> Document {
         },
         about: "A page with everything in it".into(),
         headlines: headlines(),
+        trust: Some(RunTrust::of(warned().iter(), &[])),
+        next: Vec::new(),
         sections: vec![
             findings(),
             latency_throughput(),
@@ -85,8 +87,8 @@ fn headlines() -> Vec<Headline> {
     .into()
 }
 
-fn findings() -> Section {
-    let found = vec![
+fn warned() -> Vec<Finding> {
+    vec![
         Finding::warning(
             FindingName::Cap,
             "throughput stands at 80,000 IOPS from depth 16 on while the device is busy for 61 % \
@@ -103,8 +105,12 @@ fn findings() -> Section {
             "the target holds a file system: nothing was written",
             "give `--scratch-size 4GiB`",
         ),
-    ];
-    section("findings", "Findings", "", vec![Block::Findings(found)])
+    ]
+}
+
+fn findings() -> Section {
+    let causes = RunTrust::of(warned().iter(), &[]).causes;
+    section("findings", "Findings", "", vec![Block::Causes(causes)])
 }
 
 fn latency_throughput() -> Section {
@@ -529,12 +535,12 @@ fn tables() -> Section {
     let number = |name: &str| Column {
         name: name.into(),
         is_number: true,
-        extent: Extent::Summary,
+        extent: Extent::Screen,
     };
     let point = Column {
         name: "point".into(),
         is_number: false,
-        extent: Extent::Summary,
+        extent: Extent::Screen,
     };
     let columns: Vec<Column> = std::iter::once(point)
         .chain([number("IOPS")])
@@ -610,7 +616,7 @@ fn hostile() -> Section {
         columns: vec![Column {
             name: name(),
             is_number: false,
-            extent: Extent::Summary,
+            extent: Extent::Screen,
         }],
         rows: vec![vec![name()]],
         folded: false,
@@ -619,16 +625,17 @@ fn hostile() -> Section {
         series: vec![line("nothing", &[], Vec::new())],
         ..Lines::default()
     });
+    let hostile = Finding {
+        severity: Severity::Warning,
+        name: HOSTILE.into(),
+        what: HOSTILE.into(),
+        hint: HOSTILE.into(),
+    };
     let blocks = vec![
         Block::Text(name()),
         Block::Code(name()),
         Block::Table(table),
-        Block::Findings(vec![Finding {
-            severity: Severity::Warning,
-            name: HOSTILE.into(),
-            what: HOSTILE.into(),
-            hint: HOSTILE.into(),
-        }]),
+        Block::Causes(RunTrust::of([hostile].iter(), &[]).causes),
         chart("hostile\" onload=\"x", HOSTILE, HOSTILE, Plot::Lines(lines)),
         chart(
             "hostile-heat",
@@ -651,7 +658,7 @@ fn section(id: &str, title: &str, lead: &str, blocks: Vec<Block>) -> Section {
         title: title.into(),
         lead: lead.into(),
         blocks,
-        extent: Extent::Summary,
+        extent: Extent::Screen,
     }
 }
 
@@ -661,7 +668,7 @@ fn chart(id: &str, title: &str, description: &str, plot: Plot) -> Block {
         title: title.into(),
         description: description.into(),
         plot,
-        extent: Extent::Full,
+        in_text: false,
     }))
 }
 

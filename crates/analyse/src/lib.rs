@@ -40,7 +40,7 @@ pub use compare::power::RunsNeeded;
 pub use compare::row::Row;
 pub use compare::side::{ComparedSide, Side, SideRun};
 pub use compare::subject::{Scope, Subject, Term};
-pub use conclusion::{Conclusion, Status};
+pub use conclusion::{CauseFound, Conclusion, RunTrust, Status, TrustLevel};
 pub use demand::{
     Answer, BusiestInterval, DatabaseFigures, DatabaseResult, DemandAgainst, DemandOfInstances,
     EventBucket, EventDistribution, LoopFigures, LoopKind, LoopWait, LoopWitness, OwnCost,

@@ -14,6 +14,7 @@ pub mod examples;
 mod fact;
 pub mod files;
 mod finding;
+mod finding_name;
 mod invocation;
 mod moment;
 mod objective;
@@ -28,6 +29,7 @@ mod sql;
 mod stalled;
 mod target;
 pub(crate) mod text;
+mod trust_cause;
 mod units;
 pub mod workload;
 
@@ -43,7 +45,8 @@ pub use fact::{
     BlockDevice, Counters, Extents, FileKind, Host, LimitFacts, OwnThreads, Sample, TargetFacts,
     VolumeMember,
 };
-pub use finding::{Finding, FindingName, Severity};
+pub use finding::{Finding, FindingWithCause, Severity, with_causes};
+pub use finding_name::{FindingKind, FindingName};
 pub use invocation::{Invocation, OrionFiles, RunOptions};
 pub use moment::{Moment, Resolution};
 pub use objective::{Measure, Objective};
@@ -62,4 +65,5 @@ pub use sql::{
 pub use stalled::{STALLED, StalledIo};
 pub use target::{Cache, Distribution, Layout, Limit, SimSpec, Slow, Stall, Target};
 pub use text::{drives_a_terminal, escaped, escaped_json, in_line, listed, shell_path, shell_word};
+pub use trust_cause::{TrustCause, Weight};
 pub use units::{Bytes, GIB, KIB, MIB, Nanos, Ratio};

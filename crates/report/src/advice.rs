@@ -1,7 +1,6 @@
 //! Advice as text and as JSON: each setting with its range, formula and source, and for each
 //! product the statements in one block to copy.
 
-use super::document::Extent;
 use super::{against, text};
 use rigel_analyse::{
     Advice, AdviceTerms, Answer, Calibration, DemandAgainst, PlanTest, Product, ProductAdvice,
@@ -44,7 +43,7 @@ pub fn text(run: &Run, found: &Calibration, products: &[Product], terms: AdviceT
     let mut text = heading(&run.header, &warnings);
     let sections = advise(found, &run.header, products, terms);
     if let Some(demand) = terms.demand {
-        text.push_str(&text::section(&against::section(demand), Extent::Full));
+        text.push_str(&text::section(&against::section(demand)));
         text.push_str(&settings_that_matter(&sections));
     }
     for section in sections {

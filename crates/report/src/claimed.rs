@@ -124,7 +124,7 @@ pub fn document(ours: &str, theirs: &str, found: &ClaimBeside) -> Document {
         title: format!("rigel compare of {ours}, {theirs}"),
         heading: format!("rigel compare of {ours}, {theirs}"),
         conclusion: conclusion(found),
-        sections: vec![parts::section(
+        sections: vec![parts::on_screen(parts::section(
             "claimed",
             "Claimed and measured",
             &lead,
@@ -136,7 +136,7 @@ pub fn document(ours: &str, theirs: &str, found: &ClaimBeside) -> Document {
                     .number(&format!("{ours}, p99 within {bound}"), |row| row.3.clone())
                     .block(),
             ],
-        )],
+        ))],
         ..Document::default()
     }
 }

@@ -65,7 +65,7 @@ impl<R> TableOf<R> {
         self.table.columns.push(Column {
             name: heading.into(),
             is_number,
-            extent: Extent::Summary,
+            extent: Extent::Screen,
         });
         for (row, cells) in self.rows.iter().zip(&mut self.table.rows) {
             cells.push(cell(row).to_string());

@@ -14,18 +14,15 @@ use super::throughput::{self, At, Group, first_classes};
 use super::{distribution, setup};
 use rigel_analyse::{
     self as analyse, Change, ComparedSide, Comparison, Conclusion, Course, Estimate, Figure,
-    Judgement, Limits, LoadChange, PointSummary, Row, Scope, Subject, summarise_within,
+    Judgement, Limits, LoadChange, PointSummary, Row, RunTrust, Scope, Subject, summarise_within,
 };
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
-use rigel_model::{Bound, Finding, Step};
+use rigel_model::{Bound, Finding, FindingWithCause, Step};
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of figures in large type.
 const FIGURES_MAX: usize = 4;
-
-/// Maximum number of runs whose figures the text shows side by side.
-const RUNS_IN_TEXT_MAX: usize = 6;
 
 /// Maximum number of quantities drawn over time: iostat has hundreds.
 const PANELS_MAX: usize = 12;
@@ -34,9 +31,10 @@ const PANELS_MAX: usize = 12;
 #[derive(Serialize)]
 struct ComparisonReport<'a> {
     conclusion: Conclusion,
+    trust: RunTrust,
     #[serde(flatten)]
     comparison: &'a Comparison,
-    findings: Vec<Finding>,
+    findings: Vec<FindingWithCause<'a>>,
 }
 
 /// The comparison as one JSON document.
@@ -44,9 +42,14 @@ pub fn json(comparison: &Comparison) -> String {
     let (conclusion, findings) = (comparison.conclusion(), comparison.findings());
     super::data::document(&ComparisonReport {
         conclusion,
+        trust: trust(&findings),
         comparison,
-        findings,
+        findings: findings.iter().map(FindingWithCause::from).collect(),
     })
+}
+
+fn trust(findings: &[Finding]) -> RunTrust {
+    RunTrust::of_each(findings.iter(), &[])
 }
 
 /// The report of these runs, with `found` as their comparison; the first run is the baseline.
@@ -58,6 +61,8 @@ pub fn document(runs: &[(&Run, &Subject)], found: &Comparison) -> Document {
         about: about(found),
         conclusion: found.conclusion(),
         headlines: figures(found),
+        trust: Some(trust(&found.findings())),
+        next: Vec::new(),
         sections: sections(runs, found),
     }
 }
@@ -102,7 +107,12 @@ fn figures(found: &Comparison) -> Vec<Headline> {
                 none if none.is_empty() => parts::UNKNOWN.into(),
                 known => known,
             };
-            let [before, after] = [0, 1].map(|run| value(row, run));
+            // The interval of the ratio is that of the difference; the table has each side's own.
+            let [before, after] = [0, 1].map(|run| {
+                parts::known(row.figures[run], |figure| {
+                    amount(figure.estimate, row.unit).to_string()
+                })
+            });
             Headline {
                 name: format!("figures.{index}.changes.0.ratio"),
                 label: row.name.clone(),
@@ -238,7 +248,7 @@ fn sections(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Section> {
     }
     sections.extend(distributions);
     sections.push(loads(found));
-    sections.push(parts::each_finding(found.findings()));
+    sections.push(parts::findings(&trust(&found.findings())));
     sections.push(commands(runs));
     sections
 }
@@ -307,12 +317,12 @@ fn each_run(found: &Comparison) -> Option<Section> {
         });
     }
     let lead = "What a side's figure is the geometric mean of; stalls are added up.";
-    let section = parts::section("runs", "Run by run", lead, vec![table.block()]);
-    Some(if runs().count() > RUNS_IN_TEXT_MAX {
-        parts::full(section)
-    } else {
-        section
-    })
+    Some(parts::section(
+        "runs",
+        "Run by run",
+        lead,
+        vec![table.block()],
+    ))
 }
 
 /// The drawn loads of a run: small I/O in a closed loop, or an open loop.
@@ -634,5 +644,5 @@ fn commands(runs: &[(&Run, &Subject)]) -> Section {
         blocks.extend([Block::Text(text), Block::Code(setup::again(header))]);
     }
     let lead = "The commands that repeat them, with the same seeds.";
-    parts::full(parts::section("setup", "What was run", lead, blocks))
+    parts::section("setup", "What was run", lead, blocks)
 }

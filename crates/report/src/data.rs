@@ -4,11 +4,11 @@ use super::csv::CsvTable;
 use rigel_analyse::sql::{ServerFigures, ServerRate};
 use rigel_analyse::{
     ClassSummary, Conclusion, Estimate, HostsAtLoad, LatencySummary, Limits, PointSummary,
-    RanksResult, ranks,
+    RanksResult, RunTrust, ranks,
 };
 use rigel_model::record::StallEvent;
 use rigel_model::record::journal::{Header, Run};
-use rigel_model::{Finding, Host, TargetFacts};
+use rigel_model::{FindingWithCause, Host, TargetFacts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -56,6 +56,7 @@ struct RunReport<'a, M> {
     #[serde(flatten)]
     head: Head<'a>,
     conclusion: Conclusion,
+    trust: RunTrust,
     points_planned: usize,
     points: &'a [PointSummary],
     /// The verb's own results.
@@ -70,7 +71,7 @@ struct RunReport<'a, M> {
     /// When storage or a server stopped answering, and when it went on.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     stalls: &'a [StallEvent],
-    findings: Vec<&'a Finding>,
+    findings: Vec<FindingWithCause<'a>>,
 }
 
 /// What the JSON reports of all verbs have.
@@ -79,10 +80,12 @@ pub struct Reported<'a> {
     pub run: &'a Run,
     /// Its conclusion.
     pub conclusion: Conclusion,
+    /// How far its figures can be trusted.
+    pub trust: RunTrust,
     /// Its points.
     pub points: &'a [PointSummary],
     /// All findings.
-    pub findings: Vec<&'a Finding>,
+    pub findings: Vec<FindingWithCause<'a>>,
     /// All hosts at every load, if asked for.
     pub each_host: &'a [HostsAtLoad],
 }
@@ -94,6 +97,7 @@ impl Reported<'_> {
         document(&RunReport {
             head: Head::of(header),
             conclusion: self.conclusion,
+            trust: self.trust,
             points_planned: header.points.len().max(points.len()),
             points,
             own,

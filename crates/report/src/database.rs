@@ -47,7 +47,7 @@ pub fn complete(run: &Run, result: &DatabaseResult, document: Document) -> Docum
     if !has_only_distributions {
         sections.push(listed(result));
     }
-    sections.extend(over_time(run, result));
+    sections.extend(over_time(result));
     sections.extend(parameters(result));
     Document {
         headlines: if result.loops.is_empty() {
@@ -200,13 +200,13 @@ fn demand(result: &DatabaseResult) -> Section {
         blocks.extend(beside(busiest).map(Block::Text));
         blocks.extend(spread(demand).map(Block::Text));
     }
-    parts::section(
+    parts::on_screen(parts::section(
         "demand",
         "What the database asked for, and what it got",
         "Each kind of I/O has its own line. - is what the reports do not say. Percentiles are \
          bounds of buckets.",
         blocks,
-    )
+    ))
 }
 
 /// An interval of a demand in words: of which database, from which file, when, and what it is among
@@ -406,12 +406,12 @@ fn waits_over_time(result: &DatabaseResult) -> Option<Section> {
         sums.len().min(EVENTS_MAX)
     );
     let chart = parts::chart("waits-stacked", "Waits", description, Plot::Lines(lines));
-    Some(parts::full(parts::section(
+    Some(parts::section(
         "waits-over-time",
         "What sessions waited for",
         "",
         vec![Block::Chart(Box::new(chart))],
-    )))
+    ))
 }
 
 /// The busiest report's list of top events.
@@ -509,20 +509,15 @@ fn listed(result: &DatabaseResult) -> Section {
         .on_page()
         .folded_if(result.figures.len() > LISTED_MAX)
         .block();
-    let section = parts::section("reports", "Every report", "", vec![table]);
-    if result.figures.len() > LISTED_MAX {
-        parts::full(section)
-    } else {
-        section
-    }
+    parts::section("reports", "Every report", "", vec![table])
 }
 
 /// The predictability of the requests over time.
-fn over_time(run: &Run, result: &DatabaseResult) -> Vec<Section> {
+fn over_time(result: &DatabaseResult) -> Vec<Section> {
     let Some(series) = &result.series else {
         return Vec::new();
     };
-    let document = soak::of_series(&run.header, series, Document::default());
+    let document = soak::of_series(series, Document::default());
     // Findings have their own section.
     let sections = document.sections.into_iter();
     sections
@@ -537,7 +532,7 @@ fn parameters(result: &DatabaseResult) -> Option<Section> {
     };
     (!result.parameters.is_empty()).then(|| {
         let title = "Parameters that matter to I/O";
-        parts::full(parts::section("parameters", title, "", vec![table()]))
+        parts::section("parameters", title, "", vec![table()])
     })
 }
 

@@ -2,7 +2,7 @@
 //! tables, findings and text. Plain data: each verb has one function that builds it, and each
 //! format has one renderer ([`super::text`], [`super::html`]) for all verbs.
 
-pub use rigel_analyse::{Conclusion, Status};
+pub use rigel_analyse::{CauseFound, Conclusion, RunTrust, Status};
 use rigel_analyse::{Limits, median};
 use rigel_model::{Finding, spoken};
 use serde::Serialize;
@@ -11,9 +11,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Extent {
-    /// What fits on a screen of text: the figures that answer the question.
+    /// One screen of text: what answers the question, whether to trust it, what to do next.
     #[default]
-    Summary,
+    Screen,
     /// Everything: a page, and text with `--verbose`.
     Full,
 }
@@ -31,6 +31,10 @@ pub struct Document {
     pub conclusion: Conclusion,
     /// About four headline figures.
     pub headlines: Vec<Headline>,
+    /// How far they can be trusted, and why; `None` if nothing was judged.
+    pub trust: Option<RunTrust>,
+    /// Commands that are useful next, each with its purpose; `RUN` stands for this run.
+    pub next: Vec<String>,
     /// The sections below, in this order.
     pub sections: Vec<Section>,
 }
@@ -48,6 +52,8 @@ impl Document {
                 sentence: words(&self.conclusion.sentence),
                 ..self.conclusion.clone()
             },
+            trust: self.trust.clone(),
+            next: self.next.clone(),
             headlines: self
                 .headlines
                 .iter()
@@ -85,11 +91,18 @@ impl Block {
                 description: words(&chart.description),
                 ..chart.as_ref().clone()
             })),
-            Self::Findings(all) => Self::Findings(
+            Self::Causes(all) => Self::Causes(
                 all.iter()
-                    .map(|finding| Finding {
-                        what: words(&finding.what),
-                        ..finding.clone()
+                    .map(|found| CauseFound {
+                        findings: found
+                            .findings
+                            .iter()
+                            .map(|finding| Finding {
+                                what: words(&finding.what),
+                                ..finding.clone()
+                            })
+                            .collect(),
+                        ..found.clone()
                     })
                     .collect(),
             ),
@@ -128,7 +141,7 @@ pub struct Section {
     pub lead: String,
     /// Its content.
     pub blocks: Vec<Block>,
-    /// The extent from which on it is shown.
+    /// The extent from which on it is shown: the screen has only what is the answer.
     pub extent: Extent,
 }
 
@@ -140,8 +153,8 @@ pub enum Block {
     Chart(Box<Chart>),
     /// Rows and columns.
     Table(Table),
-    /// Findings with evidence and hint.
-    Findings(Vec<Finding>),
+    /// Findings by cause, with evidence and hints.
+    Causes(Vec<CauseFound>),
     /// A paragraph.
     Text(String),
     /// Text to copy: a command, a version line.
@@ -185,8 +198,8 @@ pub struct Chart {
     pub description: String,
     /// The plot.
     pub plot: Plot,
-    /// The extent from which on it is shown.
-    pub extent: Extent,
+    /// True if text draws it, too; else it has the description.
+    pub in_text: bool,
 }
 
 /// The kinds of plot.

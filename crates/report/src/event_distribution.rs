@@ -43,12 +43,12 @@ pub(super) fn sections(result: &DatabaseResult) -> Vec<Section> {
         tables(first),
     ));
     if !others.is_empty() {
-        found.push(parts::full(parts::section(
+        found.push(parts::section(
             "more-event-buckets",
             "Buckets of the other events",
             "",
             tables(others),
-        )));
+        ));
     }
     found
 }

@@ -2,12 +2,12 @@
 
 use super::document::Document;
 use super::setup;
-use rigel_analyse::Conclusion;
+use rigel_analyse::{Conclusion, RunTrust};
 use rigel_model::record::journal::Header;
 use rigel_model::{Moment, Target};
 
-/// Title, heading and conclusion.
-pub fn frame(header: &Header, conclusion: Conclusion) -> Document {
+/// Title, heading, conclusion, and how far it can be trusted.
+pub fn frame(header: &Header, conclusion: Conclusion, trust: RunTrust) -> Document {
     let verb = &header.invocation.verb;
     let begun = header
         .started
@@ -18,6 +18,7 @@ pub fn frame(header: &Header, conclusion: Conclusion) -> Document {
         title: format!("{target}: rigel {verb}, {begun}"),
         heading: format!("rigel {verb} of {target}, {begun}"),
         conclusion,
+        trust: Some(trust),
         ..Document::default()
     }
 }

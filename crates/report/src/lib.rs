@@ -28,12 +28,14 @@ pub mod frame;
 #[path = "../../../tests/common/golden.rs"]
 pub(crate) mod golden;
 pub mod html;
+mod lines;
 pub mod loops;
 pub mod neighbours;
 pub mod openmetrics;
 pub mod parts;
 pub mod points;
 pub mod ranks;
+pub mod screen;
 pub mod setup;
 pub mod soak;
 pub mod sql;

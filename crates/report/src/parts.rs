@@ -1,12 +1,13 @@
 //! Makes parts of a document from figures and findings: headlines, sections, tables, charts.
 
-use super::document::{Axis, Block, Chart, Extent, Headline, Lines, Plot, Section, Series, Unit};
+use super::document::{
+    Axis, Block, Chart, Extent, Headline, Lines, Plot, RunTrust, Section, Series, Unit,
+};
 use rigel_analyse::Estimate;
 pub use rigel_analyse::quantity::{
     Amount, AmountUnit, UNKNOWN, bound_in_words, capital, change, count, counted, lasting,
     mb_per_second, per_second, percent, rounded_percent, share, size, time,
 };
-use rigel_model::{Finding, Severity};
 
 /// A headline rate. `name` is the figure's path in the JSON report.
 pub fn rate(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
@@ -48,44 +49,15 @@ pub fn headline(
     }
 }
 
-/// The section of findings, highest severity first; findings of the same kind appear once.
-pub fn findings<'a>(all: impl Iterator<Item = &'a Finding>) -> Section {
-    let one_per_kind = grouped(all)
-        .into_iter()
-        .map(|(finding, others)| {
-            let more = if others > 0 {
-                format!(" (and {others} more of this kind)")
-            } else {
-                String::new()
-            };
-            Finding {
-                what: format!("{}{more}", finding.what),
-                ..finding.clone()
-            }
-        })
-        .collect();
-    each_finding(one_per_kind)
-}
-
-/// The section of findings, highest severity first.
-pub fn each_finding(mut listed: Vec<Finding>) -> Section {
-    listed.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    let warnings = listed
-        .iter()
-        .filter(|finding| finding.severity != Severity::Note)
-        .count();
-    let lead = match (warnings, listed.len()) {
-        (_, 0) => "The checks raised no warnings.".to_string(),
-        (0, _) => "No warnings; notes only.".into(),
-        (1, _) => "One warning with its evidence and a hint, then notes.".into(),
-        (warnings, _) => {
-            format!("{warnings} warnings, each with its evidence and a hint, then notes.")
-        }
+/// The section of findings, by cause.
+pub fn findings(trust: &RunTrust) -> Section {
+    let lead = match trust.causes.as_slice() {
+        [] => "The checks raised no warnings.".to_string(),
+        _ => trust.sentence(),
     };
-    let blocks = if listed.is_empty() {
-        Vec::new()
-    } else {
-        vec![Block::Findings(listed)]
+    let blocks = match trust.causes.as_slice() {
+        [] => Vec::new(),
+        causes => vec![Block::Causes(causes.to_vec())],
     };
     section("findings", "Warnings and notes", &lead, blocks)
 }
@@ -98,14 +70,14 @@ pub fn section(id: &str, title: &str, lead: &str, mut blocks: Vec<Block>) -> Sec
         title: title.into(),
         lead: lead.into(),
         blocks,
-        extent: Extent::Summary,
+        extent: Extent::Full,
     }
 }
 
-/// Shows a section only in the full extent.
-pub fn full(section: Section) -> Section {
+/// Shows a section on the screen, too: it is the answer, or a part of it.
+pub fn on_screen(section: Section) -> Section {
     Section {
-        extent: Extent::Full,
+        extent: Extent::Screen,
         ..section
     }
 }
@@ -117,7 +89,7 @@ pub fn chart(id: &str, title: &str, description: String, plot: Plot) -> Chart {
         title: title.into(),
         description,
         plot,
-        extent: Extent::Full,
+        in_text: false,
     }
 }
 
@@ -144,7 +116,7 @@ pub fn latency_over_iops(series: Vec<Series>) -> Lines {
 pub fn in_text(mut section: Section) -> Section {
     for block in &mut section.blocks {
         if let Block::Chart(chart) = block {
-            chart.extent = Extent::Summary;
+            chart.in_text = true;
         }
     }
     section
@@ -167,27 +139,6 @@ pub fn beside(charts: impl IntoIterator<Item = Option<Chart>>) -> Option<Block> 
         1 => blocks.pop(),
         _ => Some(Block::Beside(blocks)),
     }
-}
-
-/// The findings, highest severity first; one per kind, with the number of others of its kind.
-fn grouped<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<(&'a Finding, usize)> {
-    let mut sorted: Vec<&Finding> = findings.collect();
-    sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    let is_first = |index: &usize| {
-        sorted[..*index]
-            .iter()
-            .all(|before| before.name != sorted[*index].name)
-    };
-    let others = |index: usize| {
-        sorted[index + 1..]
-            .iter()
-            .filter(|other| other.name == sorted[index].name)
-            .count()
-    };
-    (0..sorted.len())
-        .filter(is_first)
-        .map(|index| (sorted[index], others(index)))
-        .collect()
 }
 
 /// A figure, or a dash if it is not known.

@@ -39,12 +39,7 @@ pub fn section(header: &Header, workload: &str) -> Section {
         }
     }
     let lead = "Everything that these figures depend on.";
-    parts::full(parts::section(
-        "setup",
-        "What was run, and on what",
-        lead,
-        blocks,
-    ))
+    parts::section("setup", "What was run, and on what", lead, blocks)
 }
 
 /// `PostgreSQL 18.1, buffer cache 32 MiB, direct I/O; 1 table of 131072 rows, one to a block of 8

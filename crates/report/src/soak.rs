@@ -13,7 +13,7 @@ use super::columns::TableOf;
 use super::csv::CsvTable;
 use super::data::{self, Head, Reported};
 use super::document::{Block, Document, Headline, Section};
-use super::frame::{about, frame};
+use super::frame::about;
 use super::parts::{per_second as rate, rounded_percent, share};
 use super::{parts, setup};
 use changes::what_changed;
@@ -21,12 +21,12 @@ use figures::show;
 pub use figures::{thinned, wall};
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_analyse::{
-    Conclusion, CutRounds, Extreme, Predictability, Quantity, Round, RoundEnd, SeriesFigures,
-    SoakHosts, SoakResult,
+    Conclusion, CutRounds, Extreme, Predictability, Quantity, Round, RoundEnd, RunTrust,
+    SeriesFigures, SoakHosts, SoakResult,
 };
 use rigel_model::record::StallEvent;
 use rigel_model::record::journal::Header;
-use rigel_model::{Bytes, Finding, Load, Resolution};
+use rigel_model::{Bytes, FindingWithCause, Load, Resolution};
 use serde::Serialize;
 use timeline::{calendar, repeats, timeline};
 
@@ -38,9 +38,9 @@ const ROWS_MAX: usize = 1000;
 
 /// The report of a soak. It needs only the header: the journal of a soak of weeks is never in
 /// memory as a whole.
-pub fn document(header: &Header, result: &SoakResult) -> Document {
+pub fn document(header: &Header, result: &SoakResult, frame: Document) -> Document {
     let workload = workload(header);
-    let mut document = of_series(header, result, frame(header, result.conclusion(header)));
+    let mut document = of_series(result, frame);
     document.about = about(header, &workload, &measured(result));
     if let Some(found) = &result.hosts {
         // Behind the first section, which has the figures that the hosts' are the parts of.
@@ -122,7 +122,7 @@ fn workload(header: &Header) -> String {
 
 /// The headlines and sections of a series from any source. The caller adds a line about it, and the
 /// setup.
-pub fn of_series(header: &Header, result: &SoakResult, frame: Document) -> Document {
+pub fn of_series(result: &SoakResult, frame: Document) -> Document {
     let found = &result.found;
     let mut sections: Vec<Section> = spread(found).into_iter().collect();
     let calendar = calendar(&result.rounds);
@@ -137,9 +137,7 @@ pub fn of_series(header: &Header, result: &SoakResult, frame: Document) -> Docum
     sections.extend(found.calendar.iter().map(repeats));
     sections.extend(what_changed(found));
     sections.extend(objectives(found));
-    sections.push(parts::findings(
-        header.findings.iter().chain(&result.findings),
-    ));
+    sections.extend(frame.trust.as_ref().map(parts::findings));
     sections.push(rounds(result));
     Document {
         headlines: headlines(found),
@@ -537,6 +535,7 @@ struct SoakReport<'a> {
     #[serde(flatten)]
     head: Head<'a>,
     conclusion: Conclusion,
+    trust: RunTrust,
     predictability: &'a Predictability,
     rounds: &'a [Round],
     /// For a soak with several ranks: its hosts.
@@ -545,7 +544,7 @@ struct SoakReport<'a> {
     /// When storage or a server stopped answering, and when it went on.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     stalls: &'a [StallEvent],
-    findings: Vec<&'a Finding>,
+    findings: Vec<FindingWithCause<'a>>,
 }
 
 /// The report as one JSON document.
@@ -553,6 +552,7 @@ pub fn json(report: Reported, result: &SoakResult) -> String {
     let report = SoakReport {
         head: Head::of(&report.run.header),
         conclusion: report.conclusion,
+        trust: report.trust,
         predictability: &result.found,
         rounds: &result.rounds,
         ranks: result.hosts.as_ref(),
@@ -627,7 +627,7 @@ mod tests {
     fn sixty_days_are_small_and_keep_the_least() {
         let mut all = example_rounds(17_280);
         all[9_001].rate = Some(17.0);
-        let page = document(&header(), &result(all, 600));
+        let page = document(&header(), &result(all, 600), Document::default());
         let Some(Block::Chart(chart)) = page.sections[1].blocks.first() else {
             panic!("{:?}", page.sections[1])
         };
@@ -686,12 +686,13 @@ mod tests {
         let reported = Reported {
             run: &run,
             conclusion: result.conclusion(&run.header),
+            trust: RunTrust::default(),
             points: &[],
             findings: Vec::new(),
             each_host: &[],
         };
         let report: serde_json::Value = serde_json::from_str(&json(reported, &result)).unwrap();
-        let page = document(&header(), &result);
+        let page = document(&header(), &result, Document::default());
         let names: Vec<&str> = page
             .headlines
             .iter()
@@ -733,7 +734,7 @@ mod tests {
 
     #[test]
     fn a_soak_without_rounds_has_no_empty_chart() {
-        let page = document(&header(), &result(Vec::new(), 0));
+        let page = document(&header(), &result(Vec::new(), 0), Document::default());
         assert!(page.sections.iter().all(|section| section.id != "timeline"));
         assert!(
             page.sections

@@ -1,22 +1,22 @@
-//! Renders a document as text for a terminal, at most 120 columns wide where its tables allow it.
+//! Renders a document as text: one screen of it ([`screen`]), or all, at most 120 columns wide where
+//! its tables allow it.
 //!
-//! Warnings and notes come last, next to the prompt. Charts are drawn in plain characters if they
-//! belong to the summary; of the others, the full extent shows the description.
+//! In all of it, warnings and notes come last, next to the prompt. Charts are drawn in plain
+//! characters if they are made for that; of the others, the text has the description.
 
-use super::chart;
 use super::document::{
-    Block, Chart, Column, Document, Extent, Headline, Heat, Lines, Merge, Plot, Section, Series,
-    Table,
+    Block, CauseFound, Chart, Column, Document, Extent, Headline, Heat, Lines, Merge, Plot,
+    Section, Series, Table,
 };
+use super::lines::{self, wrapped};
 use super::unit;
+use super::{chart, screen};
 use rigel_analyse::median;
-use rigel_model::{Finding, FindingName, Severity, in_line};
+use rigel_model::{Severity, in_line};
 use std::fmt::Write;
 
 /// Maximum number of columns of wrapped text.
 const WIDTH: usize = 118;
-/// Minimum number of columns of the last column of a table, which is wrapped.
-const LAST_WIDTH_MIN: usize = 30;
 /// Columns of the longest bar of a time series.
 const BAR: f64 = 40.0;
 /// Maximum number of rows of a time series; of a longer one, several values share a row.
@@ -29,6 +29,9 @@ const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 /// Renders a document.
 pub fn render(document: &Document, extent: Extent) -> String {
     let document = &document.in_words();
+    if extent == Extent::Screen {
+        return screen::screen(document);
+    }
     let mut text = wrapped("", &document.heading, 2, WIDTH);
     if !document.about.is_empty() {
         text += &wrapped("", &document.about, 2, WIDTH);
@@ -37,41 +40,26 @@ pub fn render(document: &Document, extent: Extent) -> String {
     text += &wrapped("", &document.conclusion.sentence, 0, WIDTH);
     if !document.headlines.is_empty() {
         text.push('\n');
-        text += &table(&headlines(&document.headlines), extent);
+        text += &table(&headlines(&document.headlines));
     }
-    for section in document
-        .sections
-        .iter()
-        .filter(|section| section.extent <= extent)
-    {
-        text += &self::section(section, extent);
+    if let Some(trust) = &document.trust {
+        text.push('\n');
+        text += &wrapped("", &trust.sentence(), 0, WIDTH);
     }
-    let findings = document
-        .sections
-        .iter()
-        .flat_map(|section| &section.blocks)
-        .filter_map(|block| match block {
-            Block::Findings(findings) => Some(findings),
-            _ => None,
-        });
-    text + &self::findings(&findings.flatten().collect::<Vec<_>>(), extent)
+    for section in &document.sections {
+        text += &self::section(section);
+    }
+    let blocks = document.sections.iter().flat_map(|section| &section.blocks);
+    let causes = blocks.filter_map(|block| match block {
+        Block::Causes(causes) => Some(causes),
+        _ => None,
+    });
+    text + &self::causes(&causes.flatten().collect::<Vec<_>>())
 }
 
-/// Wraps words after `opening` to `width` columns; further lines are indented by `hang`. A longer
-/// word has its own line.
-pub(super) fn wrapped(opening: &str, words: &str, hang: usize, width: usize) -> String {
-    let (mut text, mut line) = (String::new(), opening.to_string());
-    for word in words.split_whitespace() {
-        let is_blank = line.trim().is_empty();
-        if !is_blank && line.chars().count() + 1 + word.chars().count() > width {
-            let _ = writeln!(text, "{line}");
-            line = " ".repeat(hang);
-        } else if !is_blank {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    text + &line + "\n"
+/// A table in its full width.
+fn table(table: &Table) -> String {
+    lines::table(table, Extent::Full, WIDTH)
 }
 
 /// The headline figures as a table without a header.
@@ -92,26 +80,23 @@ fn headlines(all: &[Headline]) -> Table {
 }
 
 /// A section with its title; empty if none of its blocks is shown. Findings are not part of it.
-pub fn section(section: &Section, extent: Extent) -> String {
-    let is_table = |block: &&&Block| match block {
-        Block::Table(table) => table.columns.iter().any(|column| column.extent <= extent),
-        _ => false,
-    };
+pub fn section(section: &Section) -> String {
+    let is_table = |block: &&&Block| matches!(block, Block::Table(_));
     let with_captions = flat(&section.blocks).iter().filter(is_table).count() > 1;
     let mut blocks = String::new();
     for block in flat(&section.blocks) {
         let shown = match block {
             Block::Table(table) if with_captions => {
-                wrapped("", &table.caption, 0, WIDTH) + &self::table(table, extent)
+                wrapped("", &table.caption, 0, WIDTH) + &self::table(table)
             }
-            Block::Table(table) => self::table(table, extent),
-            Block::Chart(chart) => self::chart(chart, extent),
+            Block::Table(table) => self::table(table),
+            Block::Chart(chart) => self::chart(chart),
             Block::Text(text) => wrapped("", text, 0, WIDTH),
             Block::Code(code) => {
                 let lines = code.lines().map(|line| format!("  {}\n", in_line(line)));
                 lines.collect()
             }
-            Block::Findings(_) | Block::Beside(_) => String::new(),
+            Block::Causes(_) | Block::Beside(_) => String::new(),
         };
         if !shown.is_empty() {
             if !blocks.is_empty() && !matches!(block, Block::Text(_)) {
@@ -123,10 +108,9 @@ pub fn section(section: &Section, extent: Extent) -> String {
     if blocks.is_empty() {
         return String::new();
     }
-    let lead = if extent == Extent::Full && !section.lead.is_empty() {
-        wrapped("", &section.lead, 0, WIDTH)
-    } else {
-        String::new()
+    let lead = match section.lead.as_str() {
+        "" => String::new(),
+        lead => wrapped("", lead, 0, WIDTH),
     };
     let title = in_line(&section.title);
     let rule = "-".repeat(title.chars().count());
@@ -145,68 +129,9 @@ fn flat(blocks: &[Block]) -> Vec<&Block> {
     all
 }
 
-/// A table with aligned columns; the last column is wrapped if it is long.
-fn table(table: &Table, extent: Extent) -> String {
-    let shown: Vec<usize> = (0..table.columns.len())
-        .filter(|at| table.columns[*at].extent <= extent)
-        .collect();
-    let cell = |row: &[String], at: usize| {
-        row.get(at)
-            .map_or_else(String::new, |cell| in_line(cell).into_owned())
-    };
-    let mut rows: Vec<Vec<String>> = table
-        .rows
-        .iter()
-        .map(|row| shown.iter().map(|at| cell(row, *at)).collect())
-        .collect();
-    let columns: Vec<&Column> = shown.iter().map(|at| &table.columns[*at]).collect();
-    if columns.is_empty() {
-        return String::new();
-    }
-    if columns.iter().any(|column| !column.name.is_empty()) {
-        rows.insert(
-            0,
-            columns.iter().map(|column| column.name.clone()).collect(),
-        );
-    }
-    let widths: Vec<usize> = (0..columns.len())
-        .map(|at| {
-            rows.iter()
-                .map(|row| row[at].chars().count())
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (at, cell) in row.iter().enumerate().filter(|(at, _)| widths[*at] > 0) {
-            let gap = if line.is_empty() { "" } else { "  " };
-            let space = " ".repeat(widths[at] - cell.chars().count());
-            let begin = line.chars().count() + gap.len();
-            let shown = match (columns[at].is_number, at + 1 == row.len()) {
-                (true, _) => format!("{gap}{space}{cell}"),
-                (false, true)
-                    if WIDTH.saturating_sub(begin) >= LAST_WIDTH_MIN && !cell.is_empty() =>
-                {
-                    wrapped(&" ".repeat(begin), cell, begin, WIDTH).split_off(line.chars().count())
-                }
-                (false, _) => format!("{gap}{cell}{space}"),
-            };
-            line += &shown;
-        }
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
-    text
-}
-
-fn chart(chart: &Chart, extent: Extent) -> String {
-    if chart.extent == Extent::Full {
-        return if extent == Extent::Full {
-            wrapped("", &chart.description, 0, WIDTH)
-        } else {
-            String::new()
-        };
+fn chart(chart: &Chart) -> String {
+    if !chart.in_text {
+        return wrapped("", &chart.description, 0, WIDTH);
     }
     let drawing = match &chart.plot {
         Plot::Lines(lines) => chart::draw(lines),
@@ -241,7 +166,7 @@ fn time_series(panels: &[Lines]) -> String {
     let column = |name: &str, is_number| Column {
         name: name.into(),
         is_number,
-        extent: Extent::Summary,
+        extent: Extent::Screen,
     };
     let mut columns = vec![column(&first.x.label, false), column(&main.name, true)];
     columns.push(column(
@@ -283,14 +208,11 @@ fn time_series(panels: &[Lines]) -> String {
         );
         row
     });
-    table(
-        &Table {
-            rows: rows.collect(),
-            columns,
-            ..Table::default()
-        },
-        Extent::Summary,
-    )
+    table(&Table {
+        rows: rows.collect(),
+        columns,
+        ..Table::default()
+    })
 }
 
 #[expect(
@@ -344,7 +266,7 @@ fn heat_map(heat: &Heat) -> String {
     let numbers = names.into_iter().map(|name| Column {
         name,
         is_number: is_written,
-        extent: Extent::Summary,
+        extent: Extent::Screen,
     });
     let corner = Column {
         name: heat.y_label.clone(),
@@ -365,7 +287,7 @@ fn heat_map(heat: &Heat) -> String {
         heat.label,
         heat.y_label,
         heat.x_label,
-        self::table(&table, Extent::Summary)
+        self::table(&table)
     )
 }
 
@@ -378,58 +300,22 @@ fn level(share: f64) -> char {
     LEVELS[((share.clamp(0.0, 1.0) * 8.0).ceil() as usize).clamp(1, 8) - 1]
 }
 
-/// Notes that apply to nearly every virtual disk, each with a short text. Several of them are
-/// folded into one line.
-const USUAL: [(FindingName, &str); 3] = [
-    (FindingName::Rotational, "reports that it is rotational"),
-    (FindingName::WriteCache, "has a write-back cache"),
-    (FindingName::Merges, "may merge adjacent requests"),
-];
-
-/// One note that replaces those that apply to nearly every virtual disk; `None` if there are fewer
-/// than two.
-fn usual_of_disks(findings: &[&Finding]) -> Option<String> {
-    let has = |name: FindingName| findings.iter().any(|finding| finding.is(name));
-    let found: Vec<&str> = USUAL
-        .iter()
-        .filter(|(name, _)| has(*name))
-        .map(|(_, words)| *words)
-        .collect();
-    let sentence = || {
-        format!(
-            "the disk {}, as most virtual disks do: `rigel report --verbose` shows each note",
-            found.join(", ")
-        )
-    };
-    (found.len() > 1).then(sentence)
-}
-
-/// Each warning with its hint, then notes, one line each; empty if there are none.
-fn findings(findings: &[&Finding], extent: Extent) -> String {
-    let (mut warnings, mut notes) = (String::new(), String::new());
-    let usual = usual_of_disks(findings).filter(|_| extent == Extent::Summary);
-    for finding in findings {
-        if usual.is_some() && USUAL.iter().any(|(name, _)| finding.is(*name)) {
-            continue;
-        }
-        match finding.severity {
-            Severity::Note => {
-                let _ = writeln!(notes, "note: {}", finding.what);
-            }
-            Severity::Warning | Severity::Refusal => {
-                let _ = writeln!(
-                    warnings,
-                    "\nwarning: {}\n  hint: {}",
-                    finding.what, finding.hint
-                );
+/// Each cause with its findings and their hints, one line each; empty if there are none.
+fn causes(all: &[&CauseFound]) -> String {
+    let mut text = String::new();
+    for found in all {
+        let severity = match found.severity {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Refusal => "refused",
+        };
+        let _ = writeln!(text, "\n{severity}: {}", found.title());
+        for finding in &found.findings {
+            let _ = writeln!(text, "  {}: {}", finding.name, finding.what);
+            if !finding.hint.is_empty() {
+                let _ = writeln!(text, "    hint: {}", finding.hint);
             }
         }
     }
-    usual.iter().for_each(|usual| {
-        let _ = writeln!(notes, "note: {usual}");
-    });
-    if !notes.is_empty() {
-        notes.insert(0, '\n');
-    }
-    warnings + &notes
+    text
 }

@@ -5,10 +5,10 @@ use crate::subject::subject;
 use crate::verb::{Verb, VerbResult};
 use rigel_analyse::compare::subject::Subject;
 use rigel_analyse::conclusion::parts::Conclusion;
-use rigel_analyse::{HostsAtLoad, ranks};
+use rigel_analyse::{HostsAtLoad, RunTrust, ranks};
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::record::{End, StallChange};
-use rigel_model::{Error, Finding, FindingName};
+use rigel_model::{Error, Finding, FindingName, FindingWithCause};
 use rigel_report::data::Reported;
 use rigel_report::document::Document;
 use rigel_report::frame::frame;
@@ -61,7 +61,14 @@ impl Evaluated {
 
     /// The answer in a sentence or two.
     pub fn conclusion(&self) -> Conclusion {
-        self.results.conclusion(&self.run.header)
+        self.results
+            .conclusion(&self.run.header)
+            .under(&self.trust())
+    }
+
+    /// How far its figures can be trusted.
+    pub fn trust(&self) -> RunTrust {
+        RunTrust::of(self.findings(), self.results.points())
     }
 
     /// All findings: those from before the first point, those of the run as a whole, and those of
@@ -88,8 +95,12 @@ impl Evaluated {
 
     /// The report.
     pub fn document(&self) -> Document {
-        let frame = frame(&self.run.header, self.conclusion());
-        let findings = parts::findings(self.findings());
+        let trust = self.trust();
+        let findings = parts::findings(&trust);
+        let frame = Document {
+            next: self.verb.next_commands(),
+            ..frame(&self.run.header, self.conclusion(), trust)
+        };
         let document = self.results.document(&self.run, findings, frame);
         rigel_report::completed(&self.run, document)
     }
@@ -111,8 +122,9 @@ impl Evaluated {
         self.results.json(Reported {
             run: &self.run,
             conclusion: self.conclusion(),
+            trust: self.trust(),
             points: self.results.points(),
-            findings: self.findings().collect(),
+            findings: self.findings().map(FindingWithCause::from).collect(),
             each_host,
         })
     }

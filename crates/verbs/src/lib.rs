@@ -20,6 +20,9 @@ pub mod layers;
 pub mod orion;
 pub mod registry;
 #[cfg(test)]
+#[path = "../../../tests/common/screen.rs"]
+pub(crate) mod screen;
+#[cfg(test)]
 mod shares;
 pub mod soak;
 mod subject;

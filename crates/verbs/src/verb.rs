@@ -65,6 +65,11 @@ pub trait Verb: Plan + RequestData + Any {
         Vec::new()
     }
 
+    /// Commands that are useful after a run, each with its purpose; `RUN` stands for the run.
+    fn next_commands(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// How a run of this verb is called, with default options.
     fn invocation(&self) -> Invocation {
         Invocation::of(self.name(), &self.to_value())

@@ -44,8 +44,7 @@ impl Comparison {
         let judged = verdict.judged;
         if judged == 0 {
             return format!(
-                "{name} against {baseline}: not known, as no headline figure has an interval in \
-                 both.{}",
+                "{name} against {baseline}: not known, as no figure has an interval in both.{}",
                 runs_needed(verdict)
             );
         }
@@ -67,8 +66,8 @@ impl Comparison {
                     format!(" The least precise, {figure}, may differ by {room}.")
                 });
             return format!(
-                "{name} against {baseline}: no difference shown. Headline figures judged: \
-                 {judged}.{room}{}",
+                "{name} against {baseline}: no difference shown in {}.{room}{}",
+                quantity::counted(judged as u64, "figure"),
                 runs_needed(verdict)
             );
         }
@@ -76,14 +75,14 @@ impl Comparison {
             .iter()
             .any(|run| !self.warnings[*run].is_empty())
         {
-            " The runs have warnings, which may be why they differ."
+            " The warnings of the runs may be why."
         } else {
             ""
         };
         format!(
-            "{name} against {baseline}: {}. Headline figures judged: {judged}, with 95 % \
-             confidence in all together.{doubt}",
-            parts.join("; ")
+            "{name} against {baseline}: {}; certain to 95 % in {} together.{doubt}",
+            parts.join("; "),
+            quantity::counted(judged as u64, "figure")
         )
     }
 
@@ -99,8 +98,8 @@ impl Comparison {
     /// What two single runs cannot tell; `None` if some side has several.
     fn of_single_runs(&self) -> Option<String> {
         self.is_of_single_runs().then(|| {
-            "One run a side cannot tell a difference from the storage's own variation between \
-             runs; several can: `rigel compare A1 A2 A3 -- B1 B2 B3`."
+            "One run a side cannot tell this from variation between runs; several can: `rigel compare \
+             A1 A2 A3 -- B1 B2 B3`."
                 .into()
         })
     }
@@ -118,7 +117,7 @@ impl Comparison {
                 |change| format!("{name} {}", quantity::change(change.ratio)),
             )
         };
-        names.iter().map(one).collect::<Vec<_>>().join(", ")
+        few(names.iter().map(one).collect())
     }
 
     /// The result of the slowdown limit; `None` if none was given.
@@ -133,10 +132,10 @@ impl Comparison {
                     format!("{figure} of {}", self.names[*run])
                 }
             });
-            names.collect::<Vec<_>>().join(", ")
+            few(names.collect())
         };
         let certain = if slower.certain.is_empty() {
-            format!("No headline figure is certainly slower by more than {limit}.")
+            format!("None is certainly slower by more than {limit}.")
         } else {
             format!(
                 "Certainly slower by more than {limit}: {}.",
@@ -153,8 +152,7 @@ impl Comparison {
         };
         let possible = listed(&slower.possible);
         Some(format!(
-            "{certain} Possibly slower by more than {limit}, as their intervals reach beyond it: \
-             {possible}; {hint}."
+            "{certain} Possibly, by their intervals: {possible}; {hint}."
         ))
     }
 
@@ -194,6 +192,18 @@ impl Comparison {
             "not measured in all"
         }
     }
+}
+
+/// The first names, and how many more there are: the report has all of them.
+fn few(mut names: Vec<String>) -> String {
+    const NAMED_MAX: usize = 3;
+    let more = names.len().saturating_sub(NAMED_MAX);
+    // "and 1 more" would say less than the name.
+    if more > 1 {
+        names.truncate(NAMED_MAX);
+        names.push(format!("and {more} more"));
+    }
+    names.join(", ")
 }
 
 /// Both figures of a row of events, in words; `None` for other rows.

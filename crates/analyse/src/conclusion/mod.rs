@@ -5,8 +5,10 @@
 pub mod comparison;
 pub mod parts;
 pub mod soak;
+pub mod trust;
 
 pub use parts::{Conclusion, Status};
+pub use trust::{CauseFound, RunTrust, TrustLevel};
 
 impl Status {
     /// Every rating.

@@ -1,13 +1,12 @@
-//! The parts of a conclusion: the answer, what objects to it, and the warnings that it names.
+//! The parts of a conclusion: the answer, what objects to it, and what decides it.
 
+use super::trust::{RunTrust, TrustLevel};
 use crate::figures::quantity;
 use crate::point::summary::PointSummary;
 use crate::search::run_checks::is_throttled;
 use crate::search::shape::CurveShape;
-use rigel_model::record::journal::Header;
-use rigel_model::{Finding, FindingName, Severity};
+use rigel_model::{Finding, FindingName};
 use serde::Serialize;
-use std::fmt::Write;
 
 /// The answer of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -33,99 +32,85 @@ pub enum Status {
     Bad,
 }
 
-/// What a conclusion adds to the main sentence.
+impl Conclusion {
+    /// The same with the rating that the trust in its figures allows.
+    #[must_use]
+    pub fn under(self, trust: &RunTrust) -> Self {
+        let status = match (self.status, trust.level) {
+            (status, TrustLevel::Good) => status,
+            (Status::Bad, _) | (_, TrustLevel::DoNotUse) => Status::Bad,
+            (_, TrustLevel::WithCare) => Status::Warning,
+        };
+        Self { status, ..self }
+    }
+}
+
+/// What a conclusion says besides the answer.
 #[derive(Default)]
 pub struct Objections {
-    /// A property of the storage that the reader must know: a throttle, a long tail.
+    /// A property of the storage that the reader must know.
     pub caution: Option<String>,
     /// A bound that was not kept, or operations that failed.
     pub failure: Option<String>,
 }
 
 impl Objections {
-    /// Builds the conclusion: `found`, then the objections, then the first warning. `warnings` must
-    /// be in order of importance.
-    pub fn conclude(&self, found: &str, warnings: &[&Finding]) -> Conclusion {
-        let mut sentence = found.to_string();
-        for objection in [&self.caution, &self.failure].into_iter().flatten() {
-            let _ = write!(sentence, " {objection}");
-        }
-        let mut kinds: Vec<&Finding> = Vec::new();
-        for finding in warnings {
-            if kinds.iter().all(|known| known.name != finding.name) {
-                kinds.push(finding);
-            }
-        }
-        let more = match kinds.len() {
-            0 | 1 => String::new(),
-            2 => " There is one more warning.".into(),
-            kinds => format!(" There are {} more warnings.", kinds - 1),
-        };
-        if found.is_empty() {
-            sentence = sentence.trim_start().to_string();
-        }
-        let objected = self.caution.is_some() || self.failure.is_some();
-        match kinds.first() {
-            Some(first) => {
-                let same = warnings
-                    .iter()
-                    .filter(|finding| finding.name == first.name)
-                    .count()
-                    - 1;
-                let others = if same > 0 {
-                    format!(", and {same} more of this kind")
-                } else {
-                    String::new()
-                };
-                let _ = write!(
-                    sentence,
-                    " Warning: {}{others}.{more}",
-                    first.what.trim_end_matches('.')
-                );
-            }
-            None if !objected => sentence.push_str(" No check of the run raised a warning."),
-            None => {}
-        }
-        let status = match (&self.failure, kinds.is_empty() && self.caution.is_none()) {
+    /// Builds the conclusion: what failed, then the answer, then what decides it. `findings` are those
+    /// of the run as a whole.
+    pub fn conclude(self, answer: &str, findings: &[Finding]) -> Conclusion {
+        let decisive = decisive(findings);
+        let status = match (
+            &self.failure,
+            self.caution.is_some() || !decisive.is_empty(),
+        ) {
             (Some(_), _) => Status::Bad,
-            (None, false) => Status::Warning,
-            (None, true) => Status::Good,
+            (None, true) => Status::Warning,
+            (None, false) => Status::Good,
         };
-        Conclusion { status, sentence }
+        let answer = (!answer.is_empty()).then(|| answer.to_string());
+        let sentences = self.failure.into_iter().chain(answer).chain(self.caution);
+        let sentences: Vec<String> = sentences.chain(decisive).collect();
+        Conclusion {
+            status,
+            sentence: sentences.join(" "),
+        }
     }
 }
 
-/// The warnings that a conclusion names: first those of the run as a whole, then those of its
-/// points, then those of the checks before the run. Failed operations are left out, as they have a
-/// sentence of their own.
-pub fn warnings<'a>(
-    header: &'a Header,
-    of_run: &'a [Finding],
-    points: &'a [PointSummary],
-) -> Vec<&'a Finding> {
-    let of_points = points.iter().flat_map(|point| &point.findings);
-    let all = of_run.iter().chain(of_points).chain(&header.findings);
-    all.filter(|finding| finding.severity != Severity::Note && !finding.is(FindingName::Failures))
-        .collect()
-}
-
-/// The sentence of finding `cap` if the cap is a throttle; a fully busy device is normal.
-pub fn throttle(
-    findings: &[Finding],
-    points: &[PointSummary],
-    shape: &CurveShape,
-) -> Option<String> {
-    if is_throttled(points, shape) {
-        sentence_of(FindingName::Cap, findings)
-    } else {
-        None
+/// What decides about the figures wherever it is found: a cache that answered, stalls, burst credit.
+fn decisive(findings: &[Finding]) -> Vec<String> {
+    let what = |name: FindingName| {
+        let found = findings.iter().find(|finding| finding.is(name));
+        found.map(|finding| finding.what.as_str())
+    };
+    let mut sentences = Vec::new();
+    if what(FindingName::Cache).is_some() {
+        sentences.push("A cache answered some of the reads: without it they take longer.".into());
+    } else if what(FindingName::CacheSuspected).is_some() {
+        sentences
+            .push("A cache may have answered: half of the reads are too fast for a disk.".into());
     }
+    if let Some(stall) = what(FindingName::Stall) {
+        // How often and how long all I/O stood still stands behind the longest operation.
+        let stall = stall.rsplit("; ").next().unwrap_or(stall);
+        sentences.push(format!("{}.", quantity::capital(stall)));
+    }
+    if let Some(credit) = what(FindingName::BurstCredit) {
+        sentences.push(format!("{}.", quantity::capital(credit)));
+    }
+    sentences
 }
 
-/// The finding of this name as a sentence.
-pub fn sentence_of(name: FindingName, findings: &[Finding]) -> Option<String> {
-    let finding = findings.iter().find(|finding| finding.is(name))?;
-    Some(format!("{}.", quantity::capital(&finding.what)))
+/// Why throughput does not grow with the load, as a clause; empty if no limit is known, or if a cache
+/// answered.
+pub fn limit(points: &[PointSummary], shape: &CurveShape, findings: &[Finding]) -> &'static str {
+    let is_cache =
+        |one: &Finding| one.is(FindingName::Cache) || one.is(FindingName::CacheSuspected);
+    match shape.cap.filter(|_| !findings.iter().any(is_cache)) {
+        None => "",
+        Some(_) if is_throttled(points, shape) => ": a throttle holds it there",
+        Some(_) => ": a configured limit, or the whole device in use",
+    }
 }
 
 /// Says that I/Os failed, if any did.
@@ -142,33 +127,49 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_conclusion_names_what_a_reader_must_know() {
-        let warning = Finding::warning(FindingName::Cap, "a warning", "a hint");
-        let none = Objections::default();
-        assert_eq!(none.conclude("It is.", &[]).status, Status::Good);
-        let found = none.conclude("It is.", &[&warning, &warning]);
+    fn a_conclusion_says_what_failed_first_and_what_decides_last() {
+        let cap = Finding::note(FindingName::Cap, "a cap");
+        let good = Objections::default().conclude("It is.", std::slice::from_ref(&cap));
         assert_eq!(
-            (found.status, found.sentence.as_str()),
-            (
-                Status::Warning,
-                "It is. Warning: a warning, and 1 more of this kind."
-            )
+            (good.status, good.sentence.as_str()),
+            (Status::Good, "It is.")
         );
-        let other = Finding::warning(FindingName::Drift, "another", "a hint");
-        assert!(
-            none.conclude("It is.", &[&warning, &other])
-                .sentence
-                .ends_with("There is one more warning.")
+        let stall = Finding::warning(
+            FindingName::Stall,
+            "at depth 1 an operation took 1 s; all I/O stalled 24 times",
+            "a hint",
         );
-        let caution = Objections {
+        let all = Objections {
             caution: Some("Mind it.".into()),
-            failure: None,
-        };
-        assert_eq!(caution.conclude("It is.", &[]).status, Status::Warning);
-        let failure = Objections {
-            caution: None,
             failure: Some("It broke.".into()),
         };
-        assert_eq!(failure.conclude("It is.", &[&warning]).status, Status::Bad);
+        let bad = all.conclude("It is.", &[cap, stall]);
+        assert_eq!(
+            (bad.status, bad.sentence.as_str()),
+            (
+                Status::Bad,
+                "It broke. It is. Mind it. All I/O stalled 24 times."
+            )
+        );
+    }
+
+    #[test]
+    fn doubtful_figures_are_no_good_news() {
+        let rated = |status, level| {
+            let trust = RunTrust {
+                level,
+                ..RunTrust::default()
+            };
+            Conclusion {
+                status,
+                ..Conclusion::default()
+            }
+            .under(&trust)
+            .status
+        };
+        assert_eq!(rated(Status::Good, TrustLevel::Good), Status::Good);
+        assert_eq!(rated(Status::Good, TrustLevel::WithCare), Status::Warning);
+        assert_eq!(rated(Status::Bad, TrustLevel::WithCare), Status::Bad);
+        assert_eq!(rated(Status::Plain, TrustLevel::DoNotUse), Status::Bad);
     }
 }

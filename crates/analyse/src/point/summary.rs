@@ -59,6 +59,7 @@ pub struct PointSummary {
     #[serde(skip)]
     pub is_widened: bool,
     /// Findings about this point.
+    #[serde(serialize_with = "rigel_model::with_causes")]
     pub findings: Vec<Finding>,
 }
 

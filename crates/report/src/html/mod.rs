@@ -8,9 +8,10 @@ mod escape;
 mod figures;
 mod heat;
 
-use super::document::{Block, Chart, Document, Headline, Plot, Section, Status, Table};
+use super::document::{Block, CauseFound, Chart, Document, Headline, Plot, Section, Status, Table};
+use super::parts;
 use base64::{Engine, prelude::BASE64_STANDARD};
-use rigel_model::{Finding, Severity};
+use rigel_model::{Finding, Severity, Weight};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
@@ -113,6 +114,12 @@ fn answer(document: &Document) -> String {
     } else {
         format!("<dl class=\"headlines\">{figures}</dl>\n")
     };
+    let trust = document.trust.as_ref().map_or_else(String::new, |trust| {
+        format!(
+            "<p class=\"trust\">{}</p>\n",
+            escape::prose(&trust.sentence())
+        )
+    });
     let (first, more) = first_sentence(&document.conclusion.sentence);
     let more = if more.is_empty() {
         String::new()
@@ -123,7 +130,7 @@ fn answer(document: &Document) -> String {
         "<section id=\"answer\" aria-labelledby=\"answer-title\" tabindex=\"-1\">\n<h2 \
          id=\"answer-title\" class=\"unseen\">Answer</h2>\n<p class=\"answer {class}\"><span \
          class=\"tone\"><span aria-hidden=\"true\">{sign}</span> {word}</span> \
-         {}</p>\n{figures}{more}</section>\n",
+         {}</p>\n{figures}{more}{trust}</section>\n",
         escape::prose(first)
     )
 }
@@ -180,7 +187,7 @@ fn block(block: &Block) -> String {
     match block {
         Block::Chart(chart) => figure(chart),
         Block::Table(table) => whole_table(table),
-        Block::Findings(findings) => list(findings),
+        Block::Causes(causes) => list(causes),
         Block::Text(text) => format!("<p>{}</p>\n", escape::prose(text)),
         Block::Code(code) => {
             format!(
@@ -199,31 +206,65 @@ fn block(block: &Block) -> String {
     }
 }
 
-fn list(findings: &[Finding]) -> String {
-    let item = |finding: &Finding| {
-        let (class, sign, word) = match finding.severity {
-            Severity::Note => ("plain", "•", "Note"),
-            Severity::Warning => ("warning", "!", "Warning"),
-            Severity::Refusal => ("bad", "✕", "Refusal"),
+/// One item for each cause: its strongest evidence, and the others folded.
+fn list(causes: &[CauseFound]) -> String {
+    let item = |found: &CauseFound| {
+        let (class, sign, word) = severity_words(found.severity);
+        let is_aside = found.weight == Weight::Aside;
+        // What changes no decision is folded as a whole.
+        let (open, folded) = found.findings.split_at(usize::from(!is_aside));
+        let more = match (folded.len(), is_aside) {
+            (0, _) => String::new(),
+            (count, _) => {
+                let summary = match (is_aside, count) {
+                    (true, 1) => "1 remark".to_owned(),
+                    (true, _) => format!("{count} remarks"),
+                    (false, _) => format!("{count} more"),
+                };
+                let inside: String = folded.iter().map(finding).collect();
+                format!("<details><summary>{summary}</summary><ul>{inside}</ul></details>")
+            }
         };
-        let hint = if finding.hint.is_empty() {
-            String::new()
+        let open: String = open.iter().map(finding).collect();
+        let open = if open.is_empty() {
+            open
         } else {
-            format!(
-                "<p class=\"hint\"><b>Hint</b> {}</p>",
-                escape::prose(&finding.hint)
-            )
+            format!("<ul>{open}</ul>")
         };
         format!(
-            "<li class=\"{class}\" data-name=\"{}\"><p><span class=\"tone\"><span \
-             aria-hidden=\"true\">{sign}</span> {word}</span> <b>{}</b> {}</p>{hint}</li>\n",
-            escape::html(&finding.name),
-            escape::html(&finding.name),
-            escape::prose(&finding.what)
+            "<li class=\"{class}\"><p><span class=\"tone\"><span aria-hidden=\"true\">{sign}</span> \
+             {word}</span> <b>{}</b></p>{open}{more}</li>\n",
+            escape::prose(&parts::capital(&found.title()))
         )
     };
-    let items: String = findings.iter().map(item).collect();
+    let items: String = causes.iter().map(item).collect();
     format!("<ul class=\"findings\">{items}</ul>\n")
+}
+
+/// CSS class, sign and word of a severity.
+fn severity_words(severity: Severity) -> (&'static str, &'static str, &'static str) {
+    match severity {
+        Severity::Note => ("plain", "•", "Note"),
+        Severity::Warning => ("warning", "!", "Warning"),
+        Severity::Refusal => ("bad", "✕", "Refusal"),
+    }
+}
+
+fn finding(finding: &Finding) -> String {
+    let hint = if finding.hint.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "<p class=\"hint\"><b>Hint</b> {}</p>",
+            escape::prose(&finding.hint)
+        )
+    };
+    let name = escape::html(&finding.name);
+    format!(
+        "<li class=\"{}\" data-name=\"{name}\"><p><b>{name}</b> {}</p>{hint}</li>\n",
+        severity_words(finding.severity).0,
+        escape::prose(&finding.what)
+    )
 }
 
 fn whole_table(table: &Table) -> String {

@@ -135,12 +135,8 @@ fn sections(run: &Run, found: &Calibration, findings: Section, sizes: &str) -> V
     let mut sections = vec![curve(run, found), findings, figures(found)];
     sections.extend(distribution::section(&chosen(found, &records)));
     sections.extend(timeline::section(run, Units::of("IOPS")));
-    sections.push(parts::full(points::section(
-        run,
-        &found.points,
-        Units::of("IOPS"),
-    )));
-    sections.extend(points::coverage(&found.points, &run.header.findings).map(parts::full));
+    sections.push(points::section(run, &found.points, Units::of("IOPS")));
+    sections.extend(points::coverage(&found.points, &run.header.findings));
     sections.push(setup::section(&run.header, sizes));
     sections
 }

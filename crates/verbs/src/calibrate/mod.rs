@@ -50,6 +50,15 @@ pub fn results(run: &Run) -> Option<Calibration> {
 }
 
 impl Verb for CalibrateRequest {
+    fn next_commands(&self) -> Vec<String> {
+        [
+            "rigel advise RUN    settings of databases for this storage",
+            "rigel fit DEMAND TARGET    will a database run on it?",
+        ]
+        .map(String::from)
+        .into()
+    }
+
     fn set_ranks(&mut self, size: u32) {
         self.ranks = size;
     }

@@ -1,17 +1,16 @@
 //! The conclusion of a curve, of raw I/O or of a database's sessions.
 
 use super::result::{CurveResult, Naming};
-use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, throttle, warnings};
+use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, limit};
 use rigel_analyse::figures::confidence::BoundVerdict;
 use rigel_analyse::figures::quantity::{bound_in_words, count, percent, time};
 use rigel_analyse::point::sql::SqlSummary;
 use rigel_analyse::point::summary::PointSummary;
 use rigel_analyse::search::at_load::AtLoad;
 use rigel_model::Step;
-use rigel_model::record::journal::Header;
 use std::fmt::Write;
 
-pub(super) fn conclusion(header: &Header, found: &CurveResult) -> Conclusion {
+pub(super) fn conclusion(found: &CurveResult) -> Conclusion {
     let naming = found.naming();
     // For a single point of sessions, their sentence says everything.
     let mut text = found
@@ -33,15 +32,11 @@ pub(super) fn conclusion(header: &Header, found: &CurveResult) -> Conclusion {
         let bound = found.bound.as_ref().filter(|_| is_broken)?;
         Some(format!("No load met the bound of {bound}."))
     });
-    let cautions: Vec<String> = throttle(&found.findings, &found.points, &found.shape)
-        .into_iter()
-        .chain(undecided)
-        .collect();
-    let caution = (!cautions.is_empty()).then(|| cautions.join(" "));
-    Objections { caution, failure }.conclude(
-        text.trim_start(),
-        &warnings(header, &found.findings, &found.points),
-    )
+    let objections = Objections {
+        caution: undecided,
+        failure,
+    };
+    objections.conclude(text.trim_start(), &found.findings)
 }
 
 fn closed(found: &CurveResult, most: &AtLoad, naming: Naming) -> String {
@@ -57,16 +52,17 @@ fn closed(found: &CurveResult, most: &AtLoad, naming: Naming) -> String {
             > 1
     }) {
         Some(knee) if knee.bounded_above => format!(
-            "With {} {place} it does {maximum} {rate}; more only increase latency.",
-            knee.load
+            "It does {maximum} {rate} with {} {place}; more only wait{}.",
+            knee.load,
+            limit(&found.points, &found.shape, &found.findings)
         ),
         Some(_) => format!(
-            "At {} {place} it does {maximum} {rate}, and throughput was still rising there: \
-             median {p50}, p99 {p99}.",
+            "It does {maximum} {rate} with {} {place}, and was still rising there: median {p50}, \
+             p99 {p99}.",
             most.depth
         ),
         None => format!(
-            "With {} {place} it does {maximum} {rate}: median {p50}, p99 {p99}.",
+            "It does {maximum} {rate} with {} {place}: median {p50}, p99 {p99}.",
             most.depth
         ),
     }
@@ -84,18 +80,15 @@ fn offered(found: &CurveResult, naming: Naming) -> String {
             let but = match (broken, sustained.undecided_rate) {
                 (Some(broken), _) => format!(", but not {}", count(broken as f64)),
                 (None, Some(undecided)) => {
-                    format!(
-                        "; whether it serves {} is undecided",
-                        count(undecided as f64)
-                    )
+                    format!("; {} is undecided", count(undecided as f64))
                 }
                 (None, None) => ", the maximum that was offered".into(),
             };
             let (p50, p99) = (time(at.p50_us.value), time(at.p99_us.value));
             let rate = count(rate as f64);
             format!(
-                " It serves {rate} {one} per second that arrive at random times{within}, median \
-                 {p50} and p99 {p99}{but}."
+                " It serves {rate} {one} per second that arrive at random times{within} (median {p50}, \
+                 p99 {p99}){but}."
             )
         }
         (_, _, Some(broken)) if sustained.offered_verdict == Some(BoundVerdict::Broken) => {
@@ -149,8 +142,8 @@ fn undecided(found: &CurveResult, naming: Naming) -> Option<String> {
         )
     });
     Some(format!(
-        "Whether it serves {} {} per second that arrive at random times{within} is undecided: {} were too \
-         short to tell{seen}. Measure longer.",
+        "Whether it serves {} {} per second at random times{within} is undecided: {} were too short{seen}. \
+         Measure longer.",
         count(rate as f64),
         naming.one,
         time(point.measured_s * 1e6),
@@ -164,24 +157,19 @@ fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
         in_flight => format!(", pipelined with {in_flight} operations in flight each,"),
     };
     let mut text = format!(
-        "{} sessions{pipelined} visit {} blocks per second",
+        "{} sessions{pipelined} read {} blocks per second",
         sql.sessions,
         count(sql.visited.per_s)
     );
     let server = sql.server.as_ref();
     if let Some(physical) = server.and_then(|server| server.physical) {
-        let _ = write!(
-            text,
-            ", {} of them read past the buffer cache",
-            count(physical.per_s)
-        );
+        let _ = write!(text, ", {} of them from storage", count(physical.per_s));
     }
     if let Some(latency) = point.classes.first().and_then(|class| class.latency) {
         let (p50, p99) = (time(latency.p50_us), time(latency.p99_us));
         let _ = write!(
             text,
-            "; an operation takes {p50} at the median and {p99} at p99; the mean is {} per block",
-            time(sql.block_mean_us)
+            "; half of the operations take {p50}, 99 % at most {p99}"
         );
     }
     let _ = write!(text, ".{}", spent(sql));
@@ -204,17 +192,17 @@ fn spent(sql: &SqlSummary) -> String {
     let cpu = sql.waits.iter().find(|wait| wait.event == "CPU");
     match (waited, cpu) {
         (Some(wait), Some(cpu)) => format!(
-            " The sessions spend {} of their time in {} and {} on the CPU.",
+            " They spend {} of their time in {} and {} on the CPU.",
             percent(wait.share),
             wait.event,
             percent(cpu.share)
         ),
         (Some(wait), None) => format!(
-            " The sessions spend {} of their time in {}.",
+            " They spend {} of their time in {}.",
             percent(wait.share),
             wait.event
         ),
-        (None, Some(_)) => " The sessions never waited: the CPU is their limit.".into(),
+        (None, Some(_)) => " They never waited: the CPU is their limit.".into(),
         (None, None) => String::new(),
     }
 }

@@ -7,7 +7,7 @@ use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
 use rigel_model::{Ratio, Step};
 use rigel_report::distribution::Chosen;
-use rigel_report::document::{Block, Document, Extent, Headline, Section};
+use rigel_report::document::{Block, Document, Headline, Section};
 use rigel_report::frame::about;
 use rigel_report::points::{self, Units};
 use rigel_report::throughput::{
@@ -195,7 +195,7 @@ fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -
     ];
     sections.extend(distribution::section(&chosen(found, &run.joined())));
     sections.extend(timeline::section(run, units));
-    sections.extend(points::coverage(&found.points, &run.header.findings).map(parts::full));
+    sections.extend(points::coverage(&found.points, &run.header.findings));
     sections.push(setup::section(&run.header, workload));
     sections
 }
@@ -250,10 +250,10 @@ pub(super) fn drawn(run: &Run, found: &CurveResult) -> Section {
 /// one.
 fn draw_last_in_text(blocks: &mut [Block]) {
     match blocks.first_mut() {
-        Some(Block::Chart(chart)) => chart.extent = Extent::Summary,
+        Some(Block::Chart(chart)) => chart.in_text = true,
         Some(Block::Beside(inside)) => {
             if let Some(Block::Chart(chart)) = inside.last_mut() {
-                chart.extent = Extent::Summary;
+                chart.in_text = true;
             }
         }
         _ => {}

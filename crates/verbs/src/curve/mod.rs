@@ -69,8 +69,8 @@ impl VerbResult for CurveResult {
         &self.points
     }
 
-    fn conclusion(&self, header: &Header) -> Conclusion {
-        conclusion::conclusion(header, self)
+    fn conclusion(&self, _: &Header) -> Conclusion {
+        conclusion::conclusion(self)
     }
 
     fn document(&self, run: &Run, findings: Section, frame: Document) -> Document {

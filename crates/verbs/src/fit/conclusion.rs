@@ -2,7 +2,7 @@
 
 use super::request::FitRequest;
 use super::result::FitResult;
-use rigel_analyse::conclusion::parts::{Conclusion, Status, failures, warnings};
+use rigel_analyse::conclusion::parts::{Conclusion, Objections, Status, failures};
 use rigel_analyse::demand::stream_objective::{StreamObjective, objective_of_stream};
 use rigel_analyse::figures::confidence::BoundVerdict;
 use rigel_analyse::figures::quantity::multiple as rounded;
@@ -21,21 +21,17 @@ pub(super) fn conclusion(header: &Header, found: &FitResult) -> Conclusion {
     if matches!(header.target, Target::Scratch { .. }) {
         sentence = capital(&sentence);
     }
-    let failure = failures(&found.points);
-    if let Some(failed) = &failure {
-        let _ = write!(sentence, " {failed}");
-    }
-    let status = if failure.is_some() || found.verdict == BoundVerdict::Broken {
-        Status::Bad
-    } else if found.verdict == BoundVerdict::Undecided {
-        Status::Warning
-    } else if let Some(first) = warnings(header, &found.findings, &found.points).first() {
-        let _ = write!(sentence, " Warning: {}.", first.what.trim_end_matches('.'));
-        Status::Warning
-    } else {
-        Status::Good
+    let objections = Objections {
+        caution: None,
+        failure: failures(&found.points),
     };
-    Conclusion { status, sentence }
+    let answer = objections.conclude(&sentence, &found.findings);
+    let status = match found.verdict {
+        BoundVerdict::Broken => Status::Bad,
+        BoundVerdict::Undecided if answer.status != Status::Bad => Status::Warning,
+        BoundVerdict::Undecided | BoundVerdict::Kept => answer.status,
+    };
+    Conclusion { status, ..answer }
 }
 
 /// The answer in a sentence: which part, how many times, of what, and what breaks first.
@@ -47,7 +43,7 @@ fn answer(
 ) -> String {
     let mut text = String::new();
     if request.is_for_reads_only() {
-        text.push_str("For the reads only: ");
+        text.push_str("Reads only: ");
     }
     let of = interval_in_words(request);
     let mut with = with_objectives(request, found);

@@ -98,10 +98,12 @@ pub fn fits(all: &[(&str, &Path, &FitResult)]) -> String {
     let blocks = vec![table.block()];
     let document = Document {
         heading: "rigel fit: the same demand on each target".into(),
-        sections: vec![parts::section("targets", "Targets", "", blocks)],
+        sections: vec![parts::on_screen(parts::section(
+            "targets", "Targets", "", blocks,
+        ))],
         ..Document::default()
     };
-    text::render(&document, Extent::Summary)
+    text::render(&document, Extent::Screen)
 }
 
 fn answer(verdict: BoundVerdict) -> &'static str {
@@ -223,8 +225,8 @@ fn sections(
     sections.extend(database(found));
     let units = Units::of("op/s");
     sections.extend(timeline::section(run, units));
-    sections.push(parts::full(points::section(run, &found.points, units)));
-    sections.extend(points::coverage(&found.points, &run.header.findings).map(parts::full));
+    sections.push(points::section(run, &found.points, units));
+    sections.extend(points::coverage(&found.points, &run.header.findings));
     sections.push(setup::section(&run.header, workload));
     sections
 }
@@ -455,7 +457,12 @@ fn multiples(request: &FitRequest, found: &FitResult, group: Option<&RankGroup>)
     let lead = "Held: every stream was served and its 95 % interval lies within the objective. Not \
                 held: one was not served, or lies beyond it. Undecided: what was measured \
                 does not decide.";
-    parts::section("multiples", "Latency against multiple", lead, blocks)
+    parts::on_screen(parts::section(
+        "multiples",
+        "Latency against multiple",
+        lead,
+        blocks,
+    ))
 }
 
 /// `p99`, `mean`.
@@ -633,10 +640,7 @@ mod tests {
             &crate::examples::fit(Vec::new()),
         );
         let section = database(&found).unwrap();
-        golden::check(
-            "fit-database.txt",
-            &text::section(&section, Extent::Summary),
-        );
+        golden::check("fit-database.txt", &text::section(&section));
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub(super) fn document(
         ..frame
     };
     if let Some(series) = &result.series {
-        document = soak::of_series(header, series, document);
+        document = soak::of_series(series, document);
     } else if let Some(found) = &result.database {
         document.sections.push(findings);
         document = database::complete(run, found, document);
@@ -505,7 +505,7 @@ fn source(one: &ImportedSummary) -> &str {
 mod tests {
     use super::*;
     use crate::import::ImportRequest;
-    use crate::{Evaluated, Verb, golden};
+    use crate::{Evaluated, Verb, golden, screen};
     use rigel_analyse::{Judgement, compare};
     use rigel_import::{Source, read, table::Columns};
 
@@ -607,10 +607,10 @@ mod tests {
     fn reports_look_as_they_should() {
         for (name, run) in [("fio", fio()), ("series", series()), ("awr", awr())] {
             let run = evaluated(run);
-            golden::check(
-                &format!("imported/{name}.txt"),
-                &text::render(&run.document(), Extent::Summary),
-            );
+            let text = |extent| text::render(&run.document(), extent);
+            screen::must_fit(&text(Extent::Screen));
+            golden::check(&format!("imported/{name}.txt"), &text(Extent::Screen));
+            golden::check(&format!("imported/{name}.verbose.txt"), &text(Extent::Full));
             golden::check(&format!("imported/{name}.csv"), &run.results.csv());
         }
     }
@@ -637,7 +637,7 @@ mod tests {
             "cloud-day.csv",
             include_str!("../../../../docs/examples/cloud-day.csv"),
         )]);
-        let said = |run: &Run| text::render(&evaluated(run.clone()).document(), Extent::Summary);
+        let said = |run: &Run| text::render(&evaluated(run.clone()).document(), Extent::Full);
         assert!(said(&run).contains("throughput fell by 93 %"));
         let Figures::Series(all) = &mut run.imported[0].figures else {
             panic!("no series")
@@ -681,7 +681,7 @@ mod tests {
                 && change.judgement == Judgement::NotKnown
                 && change.interval.is_none()
         );
-        let said = text::render(&comparison::document(&[], &found), Extent::Summary);
+        let said = text::render(&comparison::document(&[], &found), Extent::Full);
         assert!(
             said.contains("other was measured by fio 3.33: what it does not report")
                 && said.contains("not known"),
@@ -699,7 +699,7 @@ mod tests {
              db file sequential read                   1024        750\n\
              db file sequential read                   8192        250\n",
         )]);
-        let said = text::render(&evaluated(run).document(), Extent::Summary);
+        let said = text::render(&evaluated(run).document(), Extent::Full);
         for part in [
             "db file sequential read: of 1,000 waits, 75 % up to 1.02 ms, 25 % from 4.10 ms to 8.19 ms",
             "enq: TX - row lock contention",

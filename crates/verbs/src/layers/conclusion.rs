@@ -1,13 +1,12 @@
 //! The conclusion of the layers from storage to a row.
 
 use super::result::{LayerStep, LayersResult};
-use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, warnings};
+use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures};
 use rigel_analyse::figures::quantity::{Amount, AmountUnit, count, listed};
 use rigel_model::Layer;
-use rigel_model::record::journal::Header;
 use std::fmt::Write;
 
-pub(super) fn conclusion(header: &Header, found: &LayersResult) -> Conclusion {
+pub(super) fn conclusion(found: &LayersResult) -> Conclusion {
     let mut text = String::new();
     let table = found.widest().map(|(_, table)| table);
     let both =
@@ -15,7 +14,7 @@ pub(super) fn conclusion(header: &Header, found: &LayersResult) -> Conclusion {
     if let Some((table, raw, row)) = both {
         let _ = write!(
             text,
-            "Raw I/O reads {} blocks per second with {} at a time, and as many sessions of the \
+            "Raw I/O reads {} blocks per second with {} at a time, as many sessions of the \
              database read {}",
             count(raw.blocks_per_s.value),
             table.sessions,
@@ -26,7 +25,7 @@ pub(super) fn conclusion(header: &Header, found: &LayersResult) -> Conclusion {
                 ": more than the storage delivered, so a cache served some".into()
             }
             Some(share) => format!(
-                ": {} of the storage's rate arrives at a row",
+                ": {} of the rate",
                 Amount::new(share, AmountUnit::Percent).in_cell()
             ),
             None => String::new(),
@@ -41,8 +40,7 @@ pub(super) fn conclusion(header: &Header, found: &LayersResult) -> Conclusion {
         if let Some(step) = most_expensive(&table.steps, &cached) {
             let _ = write!(
                 text,
-                " The most expensive step is from layer {} to {}, {}: {} of the blocks per second \
-                 remain.",
+                " Most is lost from layer {} to {}, {}: {} remain.",
                 step.from.number(),
                 step.to.number(),
                 step.between(),
@@ -59,7 +57,7 @@ pub(super) fn conclusion(header: &Header, found: &LayersResult) -> Conclusion {
         caution: None,
         failure: failures(&found.points),
     };
-    objections.conclude(&text, &warnings(header, &found.findings, &found.points))
+    objections.conclude(&text, &found.findings)
 }
 
 /// The step between neighbouring layers that loses most. Without the layers that the page cache

@@ -153,12 +153,12 @@ fn sections(run: &Run, found: &LayersResult, findings: Section, workload: &str) 
     blocks.extend(LEGEND.map(|text| Block::Text(text.into())));
     let lead = "The same blocks by raw I/O and through a database, layer by layer.";
     let mut sections = vec![
-        parts::section("layers", "Layer by layer", lead, blocks),
+        parts::on_screen(parts::section("layers", "Layer by layer", lead, blocks)),
         findings,
     ];
     let units = Units::of("op/s");
     sections.extend(timeline::section(run, units));
-    sections.push(parts::full(points::section(run, &found.points, units)));
+    sections.push(points::section(run, &found.points, units));
     sections.push(setup::section(&run.header, workload));
     sections
 }
@@ -396,7 +396,7 @@ fn figures_table(ways: &LayerWays, table: &LayerTable) -> Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::golden;
+    use crate::{golden, screen};
     use rigel_analyse::{Estimate, Limits};
     use rigel_report::document::Extent;
     use rigel_report::text;
@@ -481,16 +481,16 @@ mod tests {
             figures_table(&ways, &table),
             super::steps("Where the rest went", &table),
         ];
-        let sections = vec![parts::section("layers", "Layer by layer", "", blocks)];
-        golden::check(
-            "layers.txt",
-            &text::render(
-                &Document {
-                    sections,
-                    ..Document::default()
-                },
-                Extent::Summary,
-            ),
-        );
+        let section = parts::section("layers", "Layer by layer", "", blocks);
+        let sections = vec![parts::on_screen(section)];
+        let document = Document {
+            sections,
+            ..Document::default()
+        };
+        let shown = text::render(&document, Extent::Screen);
+        screen::must_fit(&shown);
+        golden::check("layers.txt", &shown);
+        let all = text::render(&document, Extent::Full);
+        golden::check("layers.verbose.txt", &all);
     }
 }

@@ -43,8 +43,8 @@ impl VerbResult for LayersResult {
         &self.points
     }
 
-    fn conclusion(&self, header: &Header) -> Conclusion {
-        conclusion::conclusion(header, self)
+    fn conclusion(&self, _: &Header) -> Conclusion {
+        conclusion::conclusion(self)
     }
 
     fn document(&self, run: &Run, findings: Section, frame: Document) -> Document {

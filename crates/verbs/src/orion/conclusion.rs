@@ -1,7 +1,7 @@
 //! The conclusion of a matrix of small and large I/O.
 
 use super::result::MatrixResult;
-use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, throttle, warnings};
+use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, limit};
 use rigel_analyse::figures::quantity::{count, size, time};
 use rigel_model::record::End;
 use rigel_model::record::journal::Header;
@@ -33,7 +33,8 @@ pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
     let mut text = if parts.is_empty() {
         "No complete data point has done an I/O, so there is no maximum.".to_string()
     } else {
-        format!("It does {}.", parts.join("; "))
+        let limit = limit(&found.points, &found.shape, &found.findings);
+        format!("It does {}{limit}.", parts.join("; "))
     };
     if let Some(latency) = found.quickest().and_then(|quickest| quickest.class.latency) {
         let (mean, p99) = (time(latency.mean_us), time(latency.p99_us));
@@ -57,13 +58,11 @@ pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
             )
         })
     });
-    let cautions: Vec<String> = throttle(&found.findings, &found.points, &found.shape)
-        .into_iter()
-        .chain(still_rising(found))
-        .collect();
-    let caution = (!cautions.is_empty()).then(|| cautions.join(" "));
-    Objections { caution, failure }
-        .conclude(&text, &warnings(header, &found.findings, &found.points))
+    let objections = Objections {
+        caution: still_rising(found),
+        failure,
+    };
+    objections.conclude(&text, &found.findings)
 }
 
 /// Says that the maximum was not reached, if small I/O alone still gained throughput at the highest
@@ -74,8 +73,8 @@ fn still_rising(found: &MatrixResult) -> Option<String> {
     let knee = found.shape.knee.filter(|_| most > 1)?;
     (!knee.bounded_above).then(|| {
         format!(
-            "Throughput was still rising with {most} small I/Os outstanding, the most that were \
-             tried: the storage may do more."
+            "Throughput was still rising with {most} outstanding, the most that were tried: it may \
+             do more."
         )
     })
 }

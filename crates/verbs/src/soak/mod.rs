@@ -74,8 +74,8 @@ impl VerbResult for SoakResult {
         self.conclusion(header)
     }
 
-    fn document(&self, run: &Run, _: Section, _: Document) -> Document {
-        soak::document(&run.header, self)
+    fn document(&self, run: &Run, _: Section, frame: Document) -> Document {
+        soak::document(&run.header, self, frame)
     }
 
     fn csv(&self) -> String {

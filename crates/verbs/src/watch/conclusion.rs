@@ -1,9 +1,9 @@
 //! The conclusion of a watch: what the busiest interval asked for.
 
-use rigel_analyse::conclusion::parts::{Conclusion, Status, warnings};
+use rigel_analyse::conclusion::parts::{Conclusion, Status};
 use rigel_analyse::demand::watch_request::WatchRequest;
 use rigel_analyse::demand::{WatchResult, WatchedSource, WatchedStream};
-use rigel_analyse::figures::quantity::{capital, lasting, per_second, percent, time};
+use rigel_analyse::figures::quantity::{capital, lasting, per_second, time};
 use rigel_model::record::journal::Header;
 use rigel_model::{Bytes, FindingName, Nanos};
 use std::fmt::Write;
@@ -29,19 +29,10 @@ pub(super) fn conclusion(header: &Header, result: &WatchResult) -> Conclusion {
             result.sources.len() - SOURCES_MAX
         );
     }
-    let _ = write!(
+    Conclusion {
+        status: Status::Plain,
         sentence,
-        " Rigel itself used {} of one CPU.",
-        percent(result.own.cpu)
-    );
-    let warnings = warnings(header, &result.findings, &[]);
-    let status = if let Some(first) = warnings.first() {
-        let _ = write!(sentence, " Warning: {}.", first.what.trim_end_matches('.'));
-        Status::Warning
-    } else {
-        Status::Plain
-    };
-    Conclusion { status, sentence }
+    }
 }
 
 /// How much room a calibrated storage leaves, with a blank behind it; empty without one. Says
@@ -84,21 +75,17 @@ fn source(found: &WatchedSource) -> String {
         return format!("{} was idle.", found.name);
     };
     let all: f64 = found.streams.iter().map(|stream| stream.per_s).sum();
-    let mut streams: Vec<&WatchedStream> = found
-        .streams
-        .iter()
-        .filter(|stream| stream.kind.is_some() && stream.operations > 0.0)
-        .collect();
-    streams.sort_by(|one, other| other.operations.total_cmp(&one.operations));
-    let each: Vec<String> = streams.into_iter().map(stream).collect();
+    let streams = found.streams.iter();
+    let named = streams.filter(|stream| stream.kind.is_some() && stream.operations > 0.0);
+    let most = named.max_by(|one, other| one.operations.total_cmp(&other.operations));
+    let most = most.map_or_else(String::new, |most| format!("; most are {}", stream(most)));
     format!(
-        "{} was asked for {} on average, and for {} in the busiest {} ({}): {}.",
+        "{} was asked for {} on average, and for {} in the busiest {} ({}){most}.",
         found.name,
         per_second(all),
         per_second(busiest.per_s),
         lasting(Nanos::from_secs_f64(busiest.seconds.round().max(1.0))),
         busiest.begin.short(),
-        each.join(", ")
     )
 }
 

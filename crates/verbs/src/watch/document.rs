@@ -4,12 +4,12 @@
 use rigel_analyse::demand::watch_request::WatchRequest;
 use rigel_analyse::figures::quantity::multiple as rounded;
 use rigel_analyse::{
-    Conclusion, Predictability, StorageRoom, WatchResult, WatchedPoint, WatchedSource,
+    Conclusion, Predictability, RunTrust, StorageRoom, WatchResult, WatchedPoint, WatchedSource,
     WatchedStream,
 };
 use rigel_model::record::StallEvent;
 use rigel_model::record::journal::Header;
-use rigel_model::{Bytes, Finding, Moment, Nanos};
+use rigel_model::{Bytes, FindingWithCause, Moment, Nanos};
 use rigel_report::columns::TableOf;
 use rigel_report::csv::CsvTable;
 use rigel_report::data::{self, Head, Reported};
@@ -65,17 +65,19 @@ pub(super) fn json(report: Reported, found: &WatchResult) -> String {
         #[serde(flatten)]
         head: Head<'a>,
         conclusion: Conclusion,
+        trust: RunTrust,
         watch: &'a WatchResult,
         #[serde(skip_serializing_if = "Option::is_none")]
         predictability: Option<&'a Predictability>,
         /// When a server stopped answering, and when it went on.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         stalls: &'a [StallEvent],
-        findings: Vec<&'a Finding>,
+        findings: Vec<FindingWithCause<'a>>,
     }
     data::document(&WatchReport {
         head: Head::of(&report.run.header),
         conclusion: report.conclusion,
+        trust: report.trust,
         watch: found,
         predictability: found.course.as_ref().map(|course| &course.found),
         stalls: &report.run.stalls,
@@ -205,12 +207,12 @@ fn streams(at: usize, source: &WatchedSource) -> Section {
          end of the flush that made them durable. Busiest: the interval with the most of the kind.",
         source.by
     );
-    parts::section(
+    parts::on_screen(parts::section(
         &format!("demand-{at}"),
         &format!("What {} was asked for", source.name),
         &lead,
         blocks,
-    )
+    ))
 }
 
 /// What the sessions of a database waited for; `None` if nobody was seen.

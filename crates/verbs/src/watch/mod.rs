@@ -14,6 +14,12 @@ use rigel_report::document::{Document, Section};
 use std::path::Path;
 
 impl Verb for WatchRequest {
+    fn next_commands(&self) -> Vec<String> {
+        ["rigel fit RUN TARGET    does other storage carry this?"]
+            .map(String::from)
+            .into()
+    }
+
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
         let mut reader = WatchReader::default();
         run.watched.iter().for_each(|interval| reader.add(interval));

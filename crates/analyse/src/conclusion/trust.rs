@@ -1,0 +1,251 @@
+//! How far the figures of a run can be trusted: its findings by cause, in order of damage.
+//!
+//! Input: all findings of a run and its points. Output: [`RunTrust`], which text, page and JSON show.
+
+use crate::point::summary::PointSummary;
+use rigel_model::{Finding, FindingName, Severity, TrustCause, Weight};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+use std::cmp::Reverse;
+
+/// How far figures can be trusted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum TrustLevel {
+    /// No warning affects them.
+    #[default]
+    #[serde(rename = "good")]
+    Good,
+    /// Warnings do.
+    #[serde(rename = "with care")]
+    WithCare,
+    /// They are not of the storage, or contradict themselves.
+    #[serde(rename = "do not use")]
+    DoNotUse,
+}
+
+/// All findings of a run, one group for each cause, and what follows from them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunTrust {
+    /// How far the figures can be trusted.
+    pub level: TrustLevel,
+    /// The causes, the most damaging first; those that change no decision come last.
+    pub causes: Vec<CauseFound>,
+}
+
+/// A cause with its findings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CauseFound {
+    /// The cause.
+    pub cause: TrustCause,
+    /// The highest severity of its findings.
+    pub severity: Severity,
+    /// The greatest weight of its findings.
+    pub weight: Weight,
+    /// Number of points with such a finding that affects the figures.
+    pub points: usize,
+    /// Number of all points.
+    pub of_points: usize,
+    /// Its findings, the strongest evidence first. Of a run there is one for each name, whose
+    /// sentence says how many more there are.
+    pub findings: Vec<Finding>,
+}
+
+impl RunTrust {
+    /// The trust that follows from `findings`, which are all of a run; those of `points` are among
+    /// them.
+    pub fn of<'a>(findings: impl Iterator<Item = &'a Finding>, points: &[PointSummary]) -> Self {
+        let mut trust = Self::of_each(findings, points);
+        for found in &mut trust.causes {
+            found.findings = one_of_each_name(&found.findings);
+        }
+        trust
+    }
+
+    /// The same with every finding, for those of several runs: findings of a name are about different
+    /// ones there.
+    pub fn of_each<'a>(
+        findings: impl Iterator<Item = &'a Finding>,
+        points: &[PointSummary],
+    ) -> Self {
+        let all: Vec<&Finding> = findings.collect();
+        let groups = TrustCause::ALL
+            .iter()
+            .flat_map(|cause| [true, false].map(|affects| group(*cause, affects, &all, points)));
+        let mut causes: Vec<CauseFound> = groups.flatten().collect();
+        causes.sort_by_key(|found| Reverse(found.weight));
+        let level = match causes.first().map(|found| found.weight) {
+            Some(Weight::Spoil) => TrustLevel::DoNotUse,
+            Some(Weight::Doubt) => TrustLevel::WithCare,
+            Some(Weight::Aside) | None => TrustLevel::Good,
+        };
+        Self { level, causes }
+    }
+
+    /// The causes that affect the figures.
+    pub fn doubts(&self) -> impl Iterator<Item = &CauseFound> {
+        let affects = |found: &&CauseFound| found.weight != Weight::Aside;
+        self.causes.iter().filter(affects)
+    }
+
+    /// `Trust: with care: others used the disk in 31 of 59 points; it may do more.`
+    pub fn sentence(&self) -> String {
+        let Some(worst) = self.doubts().next() else {
+            return "Trust: good.".into();
+        };
+        let level = match self.level {
+            TrustLevel::DoNotUse => "do not use these figures",
+            TrustLevel::WithCare | TrustLevel::Good => "with care",
+        };
+        format!("Trust: {level}: {}.", worst.sentence())
+    }
+}
+
+/// The findings of a cause that affect the figures, or the others; `None` if there are none.
+fn group(
+    cause: TrustCause,
+    affects: bool,
+    all: &[&Finding],
+    points: &[PointSummary],
+) -> Option<CauseFound> {
+    let is_of = |finding: &&Finding| {
+        finding.cause() == cause && (finding.weight() != Weight::Aside) == affects
+    };
+    let mut found: Vec<&Finding> = all.iter().copied().filter(|one| is_of(one)).collect();
+    // Within a severity, the table of findings has the strongest evidence first.
+    found.sort_by_key(|one| (Reverse(one.severity), FindingName::of(&one.name)));
+    let first = found.first()?;
+    let with = |point: &&PointSummary| point.findings.iter().any(|one| is_of(&one));
+    Some(CauseFound {
+        cause,
+        severity: first.severity,
+        weight: found.iter().map(|one| one.weight()).max()?,
+        points: points.iter().filter(with).count(),
+        of_points: points.len(),
+        findings: found.into_iter().cloned().collect(),
+    })
+}
+
+/// The first finding of each name, with the number of the others of its name in its sentence.
+fn one_of_each_name(all: &[Finding]) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for one in all {
+        if findings.iter().any(|known| known.name == one.name) {
+            continue;
+        }
+        let others = all.iter().filter(|other| other.name == one.name).count() - 1;
+        let more = match others {
+            0 => String::new(),
+            others => format!(" (and {others} more of this kind)"),
+        };
+        findings.push(Finding {
+            what: format!("{}{more}", one.what),
+            ..one.clone()
+        });
+    }
+    findings
+}
+
+impl CauseFound {
+    /// `others used the disk in 31 of 59 points; it may do more`.
+    pub fn sentence(&self) -> String {
+        let is = |name: FindingName| self.findings.first().is_some_and(|first| first.is(name));
+        let clause = if is(FindingName::CacheSuspected) || is(FindingName::Memory) {
+            "a cache may have answered"
+        } else {
+            self.cause.clause()
+        };
+        let points = match (self.points, self.of_points) {
+            (0, _) | (_, 1) => String::new(),
+            (points, all) => format!(" in {points} of {all} points"),
+        };
+        match self.cause.consequence() {
+            "" => format!("{clause}{points}"),
+            consequence => format!("{clause}{points}; {consequence}"),
+        }
+    }
+
+    /// A heading of its findings: what happened, or what they are about.
+    pub fn title(&self) -> String {
+        match self.weight {
+            Weight::Aside => format!("about {}", self.cause.title()),
+            _ => self.sentence(),
+        }
+    }
+
+    /// The first hint among its findings; empty if there is none.
+    pub fn hint(&self) -> &str {
+        let mut hints = self.findings.iter().map(|finding| finding.hint.as_str());
+        hints.find(|hint| !hint.is_empty()).unwrap_or("")
+    }
+}
+
+impl Serialize for RunTrust {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut trust = serializer.serialize_struct("RunTrust", 2)?;
+        trust.serialize_field("level", &self.level)?;
+        trust.serialize_field("causes", &self.doubts().collect::<Vec<_>>())?;
+        trust.end()
+    }
+}
+
+impl Serialize for CauseFound {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let names: Vec<&str> = self.findings.iter().map(|one| one.name.as_str()).collect();
+        let mut found = serializer.serialize_struct("CauseFound", 5)?;
+        found.serialize_field("cause", &self.cause)?;
+        found.serialize_field("what", &self.sentence())?;
+        found.serialize_field("hint", self.hint())?;
+        found.serialize_field("points", &self.points)?;
+        found.serialize_field("findings", &names)?;
+        found.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warning(name: FindingName) -> Finding {
+        Finding::warning(name, format!("{} it is", name.name()), "do this")
+    }
+
+    #[test]
+    fn findings_of_one_cause_are_one_and_the_worst_is_the_line() {
+        let findings = [
+            warning(FindingName::CpuBusy),
+            warning(FindingName::Descheduled),
+            warning(FindingName::OtherLoad),
+            warning(FindingName::Descheduled),
+            Finding::note(FindingName::Rotational, "it spins"),
+            warning(FindingName::WallClock),
+        ];
+        let trust = RunTrust::of(findings.iter(), &[]);
+        assert_eq!(trust.level, TrustLevel::WithCare);
+        assert_eq!(
+            trust.sentence(),
+            "Trust: with care: others used the disk; it may do more."
+        );
+        let causes: Vec<TrustCause> = trust.doubts().map(|found| found.cause).collect();
+        assert_eq!(causes, [TrustCause::OtherLoad, TrustCause::BusyMachine]);
+        let busy = &trust.causes[1];
+        assert_eq!(busy.findings.len(), 2);
+        assert_eq!(
+            busy.findings[0].what,
+            "descheduled it is (and 1 more of this kind)"
+        );
+        assert_eq!(trust.causes.len(), 4, "asides are kept");
+        let json = serde_json::to_value(&trust).unwrap();
+        assert_eq!(json["level"], "with care");
+        assert_eq!(json["causes"][1]["findings"][1], "cpu-busy");
+    }
+
+    #[test]
+    fn notes_leave_trust_good_and_a_refusal_ends_it() {
+        let notes = [Finding::note(FindingName::Memory, "small")];
+        assert_eq!(RunTrust::of(notes.iter(), &[]).sentence(), "Trust: good.");
+        let refused = [Finding::refusal(FindingName::Holes, "holes", "fill it")];
+        let trust = RunTrust::of(refused.iter(), &[]);
+        assert_eq!(trust.level, TrustLevel::DoNotUse);
+        assert!(trust.sentence().starts_with("Trust: do not use"));
+    }
+}

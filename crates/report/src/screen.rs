@@ -1,0 +1,306 @@
+//! One screen of text: the answer, its figures, whether to trust them, and what to do next.
+//!
+//! Whatever the document has, it fits into 24 lines of 80 columns, together with the lines that say
+//! where the journal and the page are. What is left out here is in the full text, which
+//! `rigel report RUN --verbose` prints, on the page and in JSON.
+
+use super::document::{Block, Document, Extent, Headline, Section, Table};
+use super::lines::{self, wrapped};
+use rigel_model::in_line;
+use std::fmt::Write;
+
+/// Columns of a terminal.
+const WIDTH: usize = 80;
+/// Lines of the text: those of a terminal, without the ones that say where the results are.
+pub const LINES_MAX: usize = 20;
+/// Maximum number of lines of the answer.
+const ANSWER_MAX: usize = 5;
+/// Maximum number of figures.
+const FIGURES_MAX: usize = 4;
+/// Maximum width of what is aligned in columns.
+const ALIGNED_MAX: usize = 28;
+/// Maximum number of rows of a table.
+const ROWS_MAX: usize = 10;
+/// Maximum number of lines about what to do next.
+const NEXT_MAX: usize = 3;
+/// Minimum number of lines of a table: its header, a row, and how many more there are.
+const TABLE_MIN: usize = 3;
+
+/// Renders one screen of a document.
+pub(super) fn screen(document: &Document) -> String {
+    let answered = document
+        .sections
+        .iter()
+        .filter(|section| section.extent == Extent::Screen && table_of(section).is_some());
+    let answered: Vec<&Section> = answered.collect();
+    let mut text = format!("{}\n", cut(&in_line(&document.heading), WIDTH));
+    if !document.conclusion.sentence.is_empty() {
+        let _ = write!(text, "\n{}", answer(&document.conclusion.sentence));
+    }
+    // A table that is the answer has the figures.
+    if answered.is_empty() && !document.headlines.is_empty() {
+        let _ = write!(text, "\n{}", figures(document));
+    }
+    let ending = ending(document);
+    for section in &answered {
+        let room = LINES_MAX.saturating_sub(lines_of(&text) + lines_of(&ending) + 1);
+        if room >= TABLE_MIN
+            && let Some(table) = table_of(section)
+        {
+            let title = if answered.len() > 1 {
+                format!("{}\n", shortened(&section.title, WIDTH))
+            } else {
+                String::new()
+            };
+            let table = small(table, room - lines_of(&title));
+            let _ = write!(text, "\n{title}{table}");
+        }
+    }
+    text + &ending
+}
+
+/// The first table of a section.
+fn table_of(section: &Section) -> Option<&Table> {
+    section.blocks.iter().find_map(|block| match block {
+        Block::Table(table) => Some(table),
+        _ => None,
+    })
+}
+
+fn lines_of(text: &str) -> usize {
+    text.lines().count()
+}
+
+/// The conclusion, or as many of its sentences as fit.
+fn answer(sentence: &str) -> String {
+    let fits = |text: &str| lines_of(&wrapped("", text, 0, WIDTH)) <= ANSWER_MAX;
+    if fits(sentence) {
+        return wrapped("", sentence, 0, WIDTH);
+    }
+    let is_end = |at: usize| sentence[at + 2..].starts_with(|c: char| c.is_uppercase());
+    let ends = sentence
+        .match_indices(". ")
+        .map(|(at, _)| at)
+        .filter(|at| is_end(*at));
+    match ends.filter(|at| fits(&sentence[..=*at])).last() {
+        Some(end) => wrapped("", &sentence[..=end], 0, WIDTH),
+        None => wrapped("", &shortened(sentence, ANSWER_MAX * (WIDTH - 8)), 0, WIDTH),
+    }
+}
+
+/// The headline figures, one line each: label, value and interval, then as much of the note as fits.
+fn figures(document: &Document) -> String {
+    let all = &document.headlines[..document.headlines.len().min(FIGURES_MAX)];
+    // One long interval would leave no room for the notes of the others.
+    let width = |of: fn(&Headline) -> &str| {
+        let widths = all.iter().map(|headline| of(headline).chars().count());
+        let widths = widths.filter(|width| *width <= ALIGNED_MAX);
+        widths.max().unwrap_or(0)
+    };
+    let label = width(|headline| &headline.label);
+    let value = width(|headline| &headline.value);
+    let interval = width(|headline| &headline.interval);
+    let mut text = String::new();
+    for headline in all {
+        let known = format!(
+            "{:label$}  {:value$}  {:interval$}",
+            headline.label, headline.value, headline.interval
+        );
+        let room = WIDTH.saturating_sub(known.chars().count() + 2);
+        let note = match shortened(&in_line(&headline.note), room) {
+            cut if cut.ends_with('…') => String::new(),
+            note => note,
+        };
+        let line = format!("{known}  {note}");
+        let _ = writeln!(text, "{}", shortened(line.trim_end(), WIDTH));
+    }
+    text
+}
+
+/// A table with the columns that fit side by side, and the rows that fit into `room` lines.
+fn small(table: &Table, room: usize) -> String {
+    let mut shown: Vec<usize> = (0..table.columns.len())
+        .filter(|at| table.columns[*at].extent == Extent::Screen)
+        .collect();
+    let width = |at: usize| {
+        let cells = table.rows.iter().filter_map(|row| row.get(at));
+        let widest = cells.map(|cell| cell.chars().count()).max();
+        widest
+            .unwrap_or(0)
+            .max(table.columns[at].name.chars().count())
+            + 2
+    };
+    while shown.len() > 1 && shown.iter().map(|at| width(*at)).sum::<usize>() > WIDTH + 2 {
+        let last_number = shown.iter().rposition(|at| table.columns[*at].is_number);
+        shown.remove(last_number.unwrap_or(shown.len() - 1));
+    }
+    let has_header = shown.iter().any(|at| !table.columns[*at].name.is_empty());
+    let room = room.saturating_sub(usize::from(has_header)).min(ROWS_MAX);
+    let rows = if table.rows.len() > room {
+        room.saturating_sub(1)
+    } else {
+        room
+    };
+    let cells = |row: &Vec<String>| {
+        let cell = |at: &usize| row.get(*at).cloned().unwrap_or_default();
+        shown.iter().map(cell).collect()
+    };
+    let narrow = Table {
+        columns: shown.iter().map(|at| table.columns[*at].clone()).collect(),
+        rows: table.rows.iter().take(rows).map(cells).collect(),
+        ..Table::default()
+    };
+    let text = lines::table(&narrow, Extent::Screen, usize::MAX);
+    let mut text: String = text
+        .lines()
+        .map(|line| shortened(line, WIDTH) + "\n")
+        .collect();
+    if table.rows.len() > rows {
+        let _ = writeln!(text, "and {} more rows", table.rows.len() - rows);
+    }
+    text
+}
+
+/// The line of trust, then what to do: about each cause, or next. Empty if nothing was judged.
+fn ending(document: &Document) -> String {
+    let Some(trust) = &document.trust else {
+        return String::new();
+    };
+    let mut text = format!("\n{}\n", shortened(&trust.sentence(), WIDTH));
+    let hints = trust
+        .doubts()
+        .map(|found| (found.cause.title(), found.hint()));
+    let hints: Vec<(&str, &str)> = hints
+        .filter(|(_, hint)| !hint.is_empty())
+        .take(NEXT_MAX)
+        .collect();
+    let width = hints.iter().map(|(title, _)| title.len()).max();
+    let width = width.unwrap_or(0);
+    for (title, hint) in &hints {
+        let hint = shortened(&in_line(hint), WIDTH - width - 4);
+        let _ = writeln!(text, "  {title:width$}  {hint}");
+    }
+    if hints.is_empty() {
+        for next in document.next.iter().take(NEXT_MAX) {
+            let _ = writeln!(text, "Next: {}", shortened(next, WIDTH - 6));
+        }
+    }
+    text
+}
+
+/// As much of a text as fits into `width` columns and makes sense: up to a punctuation mark, else up
+/// to a word.
+fn shortened(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.into();
+    }
+    let fits = &text[..place(text, width)];
+    let marks = ["; ", ", or ", ", and ", ", ", ": ", ". ", " ("];
+    let mark = marks.iter().filter_map(|mark| fits.rfind(mark)).max();
+    // Half a line says more than two words.
+    if let Some(at) = mark.filter(|at| fits[..*at].chars().count() * 2 >= width) {
+        return text[..at].trim_end().into();
+    }
+    let fits = &text[..place(text, width.saturating_sub(1))];
+    let word = fits.rfind(' ').filter(|at| *at > 0).unwrap_or(fits.len());
+    format!("{}…", fits[..word].trim_end())
+}
+
+/// As many characters as fit into `width` columns: for names, which have no punctuation.
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.into();
+    }
+    format!("{}…", &text[..place(text, width.saturating_sub(1))])
+}
+
+/// Where the character with this number begins.
+fn place(text: &str, number: usize) -> usize {
+    let found = text.char_indices().nth(number);
+    found.map_or(text.len(), |(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::TableOf;
+    use crate::document::Conclusion;
+    use crate::parts;
+    use rigel_analyse::RunTrust;
+    use rigel_model::{Finding, FindingName};
+
+    fn crowded() -> Document {
+        let findings = [
+            FindingName::OtherLoad,
+            FindingName::CpuBusy,
+            FindingName::Cache,
+            FindingName::Stall,
+        ]
+        .map(|name| Finding::warning(name, "it was so", "do this ".repeat(30)));
+        Document {
+            heading: "rigel curve of a disk with a very long name, ".repeat(4),
+            conclusion: Conclusion {
+                sentence: "It does a certain number of reads per second. ".repeat(20),
+                ..Conclusion::default()
+            },
+            headlines: vec![
+                parts::headline(
+                    "a",
+                    "max IOPS",
+                    1.0,
+                    "1".into(),
+                    "± 1 %".into(),
+                    "of reads; ".repeat(30)
+                );
+                6
+            ],
+            trust: Some(RunTrust::of(findings.iter(), &[])),
+            ..Document::default()
+        }
+    }
+
+    #[test]
+    fn whatever_a_document_has_fits_on_a_screen() {
+        let mut document = crowded();
+        for with_table in [false, true] {
+            if with_table {
+                let table = TableOf::of("", 0..50)
+                    .text("a", |_| "words ".repeat(5))
+                    .number("b", |_| "1".repeat(30))
+                    .number("c", |_| "2".repeat(30));
+                let section = parts::section("t", "T", "", vec![table.block()]);
+                document.sections.push(parts::on_screen(section));
+            }
+            let text = screen(&document);
+            assert!(lines_of(&text) <= LINES_MAX, "{text}");
+            assert!(
+                text.lines().all(|line| line.chars().count() <= WIDTH),
+                "{text}"
+            );
+            assert!(
+                text.contains("Trust: with care: memory or a cache answered"),
+                "{text}"
+            );
+            assert_eq!(text.contains("more rows"), with_table, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_cut_where_it_still_makes_sense() {
+        let hint = "find it with `iotop -o` and stop it, or measure at a quieter time";
+        assert_eq!(shortened(hint, 80), hint);
+        assert_eq!(shortened(hint, 50), "find it with `iotop -o` and stop it");
+        assert_eq!(shortened("one two three", 9), "one two…");
+        assert_eq!(shortened("", 0), "");
+    }
+
+    #[test]
+    fn without_doubts_the_next_command_follows() {
+        let document = Document {
+            trust: Some(RunTrust::default()),
+            next: vec!["rigel report RUN".into()],
+            ..Document::default()
+        };
+        assert!(screen(&document).ends_with("\nTrust: good.\nNext: rigel report RUN\n"));
+    }
+}
