@@ -17,8 +17,11 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Interval between progress lines while a scratch file is filled, without a terminal.
-const FILL_EVERY: Nanos = Nanos::from_secs(10);
+/// Interval between progress lines without a terminal.
+const LINE_EVERY: Nanos = Nanos::from_secs(10);
+
+/// Without a terminal there is a line for each of so many parts of a run, if not for each interval.
+const LINES_MIN: usize = 10;
 
 /// The form of progress output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +58,8 @@ pub(super) struct Progress {
     on_timetable: bool,
     began: Nanos,
     printed: Nanos,
+    /// Number of the last point that has a line.
+    last_printed: usize,
     /// Live counters at the last redraw.
     last: (Nanos, Vec<(u64, u64)>),
     /// The ranks that measure the current point; `None` if this process measures alone.
@@ -98,6 +103,7 @@ impl Progress {
         Self {
             began: clock.now(),
             printed: clock.now(),
+            last_printed: 0,
             clock,
             line,
             points,
@@ -129,7 +135,7 @@ impl Progress {
                 view.update(|state, now| state.fill(what, done.0, of.0, left, now));
             }
             Some(ProgressLine::Terminal(bar)) => bar.set_message(in_line(&text).into_owned()),
-            Some(ProgressLine::Plain) if now >= self.printed.plus(FILL_EVERY) => {
+            Some(ProgressLine::Plain) if now >= self.printed.plus(LINE_EVERY) => {
                 self.printed = now;
                 output::remark(&format!("{text}\n"));
             }
@@ -350,7 +356,8 @@ impl Progress {
             let summary = summarise(record);
             view.update(|state, _| state.end(record, &summary));
         }
-        if let Some(ProgressLine::Plain) = &self.line {
+        let wrong = went_wrong(record);
+        if matches!(self.line, Some(ProgressLine::Plain)) && self.is_due(!wrong.is_empty()) {
             let left = if self.number < self.points {
                 format!(
                     ", {} left",
@@ -359,7 +366,7 @@ impl Progress {
             } else {
                 String::new()
             };
-            let figures = short_figures(&summarise(record)) + &went_wrong(record);
+            let figures = short_figures(&summarise(record)) + &wrong;
             let (number, points) = (self.number, self.points.max(self.number));
             let ranks = self.ranks.as_ref();
             let ranks = ranks.map_or_else(String::new, |ranks| format!(", {ranks}"));
@@ -368,6 +375,22 @@ impl Progress {
                 record.coordinates
             ));
         }
+    }
+
+    /// Whether the point that ended has a line: the first, the last, one where something `went_wrong`,
+    /// and others after an interval or a part of the run.
+    fn is_due(&mut self, went_wrong: bool) -> bool {
+        let now = self.clock.now();
+        let part = self.points.div_ceil(LINES_MIN).max(1);
+        let is_end = self.number <= 1 || self.number >= self.points;
+        let is_due = went_wrong
+            || is_end
+            || self.number - self.last_printed.min(self.number) >= part
+            || now >= self.printed.plus(LINE_EVERY);
+        if is_due {
+            (self.printed, self.last_printed) = (now, self.number);
+        }
+        is_due
     }
 
     /// Runs `print` without disturbing the line that is redrawn.
