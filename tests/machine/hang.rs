@@ -156,7 +156,7 @@ fn a_signal_ends(engine: &str) {
             sentence.contains("while nothing has completed"),
             "{sentence}"
         );
-        let shown = report("report run");
+        let shown = report("report run --verbose");
         assert!(shown.contains("while nothing has completed"), "{shown}");
         // The device goes on, and so does the run.
         measuring.device.hang(false);

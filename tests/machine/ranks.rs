@@ -178,7 +178,8 @@ fn separate_storage_is_not_compared_and_its_figures_stand_side_by_side() {
     );
     let outputs = run_on(&place, &format!("{line} --separate"), files);
     assert_eq!(statuses(&outputs), [Some(0); 2], "{}", stderr(&outputs[0]));
-    let said = String::from_utf8_lossy(&outputs[0].stdout).into_owned();
+    let shown = rigel(&place, "report out --verbose").output().unwrap();
+    let said = String::from_utf8_lossy(&shown.stdout).into_owned();
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         said.contains("their sum is not the rate of one storage"),

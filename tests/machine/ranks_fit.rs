@@ -9,7 +9,9 @@ use std::process::Output;
 
 /// The report of a run in one line of words with single spaces.
 fn reported(place: &Place, name: &str) -> String {
-    let output = rigel(place, &format!("report {name}")).output().unwrap();
+    let output = rigel(place, &format!("report {name} --verbose"))
+        .output()
+        .unwrap();
     // A report exits as the run ended.
     let run = Run::read(&place.0.join(name)).unwrap();
     let ended = run.ranks.ended.map_or(0, |end| i32::from(end.status));

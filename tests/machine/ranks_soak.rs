@@ -16,12 +16,13 @@ fn the_report_of_a_soak_has_what_each_rank_did_in_all_rounds() {
     let line = "soak sim:8,100us --work 301ops --every 1m --for 5m --seed 1 --out out";
     let (_server, ranks) = start(&place, line, 3, |_, _| ());
     let outputs: Vec<Output> = ranks.into_iter().map(Rank::end).collect();
-    let said = String::from_utf8_lossy(&outputs[0].stdout).into_owned();
     let stderr = String::from_utf8_lossy(&outputs[0].stderr).into_owned();
     assert!(
         outputs.iter().all(|output| output.status.code() == Some(0)),
         "{stderr}"
     );
+    let shown = rigel(&place, "report out --verbose").output().unwrap();
+    let said = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(said.contains("The hosts\n"), "{said}");
     // Lines of progress say how many hosts they are of.
     assert!(stderr.contains("round 3, 3 hosts:"), "{stderr}");
@@ -114,7 +115,7 @@ fn replaced_and_put_back(name: &str, is_of_both: bool) {
     let statuses = outputs.iter().map(|output| output.status.code());
     assert_eq!(statuses.collect::<Vec<_>>(), [Some(1); 2]);
     // Rounds that no rank measured are in the report.
-    let report = rigel(&place, "report out").output().unwrap();
+    let report = rigel(&place, "report out --verbose").output().unwrap();
     assert!(report.status.code() == Some(1) && !report.stdout.is_empty());
 }
 

@@ -191,7 +191,7 @@ fn work_that_exceeds_the_limit_is_cut_and_reported() {
         assert!((990..=1010).contains(&done), "{done} of 2000 in a second");
         assert_eq!(record.measured, rigel_model::Nanos::from_secs(1));
     }
-    let said = String::from_utf8(ends(&place, "report run", 0).stdout).unwrap();
+    let said = String::from_utf8(ends(&place, "report run --verbose", 0).stdout).unwrap();
     assert!(said.contains("cut"), "{said}");
 }
 
@@ -211,7 +211,10 @@ fn rounds_that_failed_or_are_missing_are_in_the_exit_status() {
         String::from_utf8_lossy(&said.stderr).contains(" failed: Input/output error"),
         "{said:?}"
     );
-    assert!(cause(&said.stdout), "{said:?}");
+    assert!(
+        cause(&ends(&place, "report failed --verbose", 0).stdout),
+        "{said:?}"
+    );
     assert!(
         cause(&ends(&place, "report failed --json", 0).stdout),
         "not in the JSON"
@@ -314,7 +317,7 @@ fn soaks_are_compared_with_each_other_and_with_an_imported_series() {
         &format!("import before.csv {columns} --out told"),
         0,
     );
-    let said = String::from_utf8(ends(&place, "compare before told", 0).stdout).unwrap();
+    let said = String::from_utf8(ends(&place, "compare before told --verbose", 0).stdout).unwrap();
     for name in ["median throughput", "median p50", "median p99"] {
         let is_row = |line: &&str| line.starts_with(name) && line.ends_with("no difference shown");
         let row = said
@@ -342,7 +345,7 @@ fn a_soak_that_is_not_whole_passes_no_step_of_a_build() {
     .unwrap();
     let said = ends(
         &place,
-        "compare whole cut --fail-if-slower 5% --single-run",
+        "compare whole cut --fail-if-slower 5% --single-run --verbose",
         1,
     );
     assert!(
@@ -398,7 +401,7 @@ fn a_soak_continues_when_its_target_returns() {
         output.status.code() == Some(1) && said.contains("the next round tries again"),
         "{said}"
     );
-    let report = String::from_utf8(ends(&place, "report run", 0).stdout).unwrap();
+    let report = String::from_utf8(ends(&place, "report run --verbose", 0).stdout).unwrap();
     assert!(
         report.contains("broken rounds: ") && report.contains("does not exist"),
         "{report}"
@@ -536,7 +539,7 @@ fn reports_work_during_a_soak_and_ctrl_c_keeps_the_results() {
     let rounds =
         || std::fs::read_to_string(&path).map_or(0, |text| text.matches("{\"point\"").count());
     wait_until("three rounds are done", || rounds() >= 3);
-    let said = String::from_utf8(ends(&place, "report run", 0).stdout).unwrap();
+    let said = String::from_utf8(ends(&place, "report run --verbose", 0).stdout).unwrap();
     assert!(said.contains("rounds"), "{said}");
     interrupt(&child);
     let output = child.wait_with_output().unwrap();

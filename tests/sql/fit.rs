@@ -27,7 +27,9 @@ fn assert_server_is_told(place: &Place, run: &str, document: &Value) {
     let output = program(place, &format!("report {run} --html")).output();
     assert!(output.unwrap().status.success());
     let page = std::fs::read_to_string(place.0.join(run).join("report.html")).unwrap();
-    let text = program(place, &format!("report {run}")).output().unwrap();
+    let text = program(place, &format!("report {run} --verbose"))
+        .output()
+        .unwrap();
     let text = String::from_utf8(text.stdout).unwrap();
     let (_, section) = text
         .split_once("What the database did\n")
@@ -152,7 +154,7 @@ fn operations_of_a_run_are_offered_to_a_database() {
 
         assert_server_is_told(&place, "whole", &whole);
         // The report again.
-        let output = program(&place, "report reads").output().unwrap();
+        let output = program(&place, "report reads --verbose").output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(
             text.contains("--write offers them") && text.contains("4 sessions: reads of 4 rows"),

@@ -82,7 +82,7 @@ fn every_layer_reads_its_blocks(name: &str, bin: &Path, arguments: &str, layers:
         assert!((8192..=8192 + 576).contains(&blocks), "{point}");
     }
     // The same from the journal, as text.
-    let again = rigel(&place, "report run").output().unwrap();
+    let again = rigel(&place, "report run --verbose").output().unwrap();
     let again = String::from_utf8(again.stdout).unwrap();
     assert!(
         again.contains("Where the rest went") && again.contains("4 database, through buffer cache"),

@@ -66,7 +66,9 @@ fn made_and_removed(name: &str, bin: &Path, version: &str) {
         "{said}"
     );
 
-    let report = super::program(&place, "report run").output().unwrap();
+    let report = super::program(&place, "report run --verbose")
+        .output()
+        .unwrap();
     let text = String::from_utf8(report.stdout).unwrap();
     let visited = text.lines().find(|line| line.starts_with("blocks visited"));
     assert!(

@@ -178,7 +178,7 @@ fn a_watch_notes_when_its_server_stops_answering_and_when_it_goes_on() {
             assert!(output.status.success(), "{line}: {}", said(&output));
             String::from_utf8(output.stdout).unwrap()
         };
-        let text = report("report run");
+        let text = report("report run --verbose");
         for part in [
             "nothing has completed for 1",
             "operations complete again",

@@ -60,7 +60,9 @@ fn what_a_user_may_not_see_is_said_and_the_counters_remain() {
                     // Everybody sees the counters, and no more than there was.
                     assert!(seen > 0.0 && seen <= read, "{seen} of {read}: {document}");
                     // A sentence has the path of the socket, what is pasted back has the URL.
-                    let output = program(&place, &format!("report {run}")).output().unwrap();
+                    let output = program(&place, &format!("report {run} --verbose"))
+                        .output()
+                        .unwrap();
                     let text = String::from_utf8(output.stdout).unwrap();
                     let path = place.0.to_str().unwrap();
                     assert!(text.contains(&format!("@{path}/")), "{text}");
