@@ -377,14 +377,13 @@ impl Progress {
         }
     }
 
-    /// Whether the point that ended has a line: the first, the last, one where something `went_wrong`,
-    /// and others after an interval or a part of the run.
+    /// Whether the point that ended has a line: the first, one where something `went_wrong`, and others
+    /// after an interval or a part of the run. Of a search nobody knows which point is the last.
     fn is_due(&mut self, went_wrong: bool) -> bool {
         let now = self.clock.now();
         let part = self.points.div_ceil(LINES_MIN).max(1);
-        let is_end = self.number <= 1 || self.number >= self.points;
         let is_due = went_wrong
-            || is_end
+            || self.number <= 1
             || self.number - self.last_printed.min(self.number) >= part
             || now >= self.printed.plus(LINE_EVERY);
         if is_due {
