@@ -196,7 +196,13 @@ fn shortened(text: &str, width: usize) -> String {
     }
     let fits = &text[..place(text, width)];
     let marks = ["; ", ", or ", ", and ", ", ", ": ", ". ", " ("];
-    let mark = marks.iter().filter_map(|mark| fits.rfind(mark)).max();
+    // Nothing that was opened before a mark may be left open.
+    let is_closed = |at: &usize| {
+        let count = |sign: char| fits[..*at].matches(sign).count();
+        count('(') == count(')') && count('`').is_multiple_of(2)
+    };
+    let marks = marks.iter().flat_map(|mark| fits.match_indices(*mark));
+    let mark = marks.map(|(at, _)| at).filter(is_closed).max();
     // Half a line says more than two words.
     if let Some(at) = mark.filter(|at| fits[..*at].chars().count() * 2 >= width) {
         return text[..at].trim_end().into();
@@ -290,6 +296,8 @@ mod tests {
         let hint = "find it with `iotop -o` and stop it, or measure at a quieter time";
         assert_eq!(shortened(hint, 80), hint);
         assert_eq!(shortened(hint, 50), "find it with `iotop -o` and stop it");
+        let server = "use a server with direct I/O (PostgreSQL 16, or newer), or less memory";
+        assert_eq!(shortened(server, 50), "use a server with direct I/O");
         assert_eq!(shortened("one two three", 9), "one two…");
         assert_eq!(shortened("", 0), "");
     }

@@ -77,7 +77,8 @@ impl Objections {
     }
 }
 
-/// What decides about the figures wherever it is found: a cache that answered, stalls, burst credit.
+/// What decides about the figures wherever it is found: a cache that answered, stalls, burst credit,
+/// storage that does not answer.
 fn decisive(findings: &[Finding]) -> Vec<String> {
     let what = |name: FindingName| {
         let found = findings.iter().find(|finding| finding.is(name));
@@ -95,8 +96,8 @@ fn decisive(findings: &[Finding]) -> Vec<String> {
         let stall = stall.rsplit("; ").next().unwrap_or(stall);
         sentences.push(format!("{}.", quantity::capital(stall)));
     }
-    if let Some(credit) = what(FindingName::BurstCredit) {
-        sentences.push(format!("{}.", quantity::capital(credit)));
+    for name in [FindingName::BurstCredit, FindingName::EndedInStall] {
+        sentences.extend(what(name).map(|what| format!("{}.", quantity::capital(what))));
     }
     sentences
 }

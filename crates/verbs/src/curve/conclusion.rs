@@ -163,7 +163,11 @@ fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
     );
     let server = sql.server.as_ref();
     if let Some(physical) = server.and_then(|server| server.physical) {
-        let _ = write!(text, ", {} of them from storage", count(physical.per_s));
+        let _ = write!(
+            text,
+            ", {} of them past the buffer cache",
+            count(physical.per_s)
+        );
     }
     if let Some(latency) = point.classes.first().and_then(|class| class.latency) {
         let (p50, p99) = (time(latency.p50_us), time(latency.p99_us));
