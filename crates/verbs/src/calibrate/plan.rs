@@ -668,6 +668,7 @@ impl<'a> DonePoints<'a> {
         };
         let rate_per_s = beside()
             .or_else(|| self.next_rate_of_search())
+            .or_else(|| self.rate_to_decide(&known))
             .filter(|rate| *rate > 0)?;
         Some(Coordinates::Rate {
             rate_per_s,
@@ -690,6 +691,26 @@ impl<'a> DonePoints<'a> {
             .map_or(f64::INFINITY, |broken| broken as f64);
         let rate = rate_beside(self.points, visits.sum())?;
         Some(rounded(rate.min((1.0 - RATE_GAP) * broken)))
+    }
+
+    /// The highest rate that was kept, but not for long enough to be certain of it: measured on, it is,
+    /// or some of its operations are late, and there is a curve. After a second visit without either, a
+    /// lower one, unless a rate was kept for certain.
+    fn rate_to_decide(&self, known: &Sustained) -> Option<u64> {
+        const VISITS: usize = 2;
+        const LOWER: f64 = 0.9;
+        let kept = || {
+            let rates = self.of(Step::Rate).filter(|(_, class)| class.kept());
+            rates.filter_map(|(point, class)| Some((point.coordinates.rate()?, point, class)))
+        };
+        let is_open = |class: &ClassSummary| class.sustained() == BoundVerdict::Undecided;
+        let open = kept().filter(|(.., class)| is_open(class));
+        let (highest, point, _) = open.max_by_key(|(rate, ..)| *rate)?;
+        if point.visits_made() < VISITS || known.kept_rate.is_some() {
+            return Some(highest);
+        }
+        let lowest = kept().map(|(rate, ..)| rate).min()?;
+        Some(rounded(LOWER * lowest as f64))
     }
 
     /// The next rate of the search: between the highest that kept the bound and the lowest that did
