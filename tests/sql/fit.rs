@@ -150,7 +150,7 @@ fn operations_of_a_run_are_offered_to_a_database() {
             }
         }
         let said = reads["conclusion"]["sentence"].as_str().unwrap();
-        assert!(said.starts_with("For the reads only"), "{said}");
+        assert!(said.starts_with("Reads only"), "{said}");
 
         assert_server_is_told(&place, "whole", &whole);
         // The report again.

