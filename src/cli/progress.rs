@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Interval between progress lines without a terminal.
 const LINE_EVERY: Nanos = Nanos::from_secs(10);
 
-/// Without a terminal there is a line for each of so many parts of a run, if not for each interval.
+/// Without a terminal, each of this many parts of a run has a line, even if it is shorter than that.
 const LINES_MIN: usize = 10;
 
 /// The form of progress output.

@@ -28,8 +28,8 @@ pub struct LateBlock {
 pub struct Root {
     /// The load.
     pub load: f64,
-    /// Its 95 % interval by Fieller's theorem: all loads at which the share of late operations
-    /// does not differ significantly from the limit.
+    /// Its 95 % interval: all loads at which the share of late operations does not differ
+    /// significantly from the limit, as in Fieller's theorem.
     pub interval: Limits,
 }
 
@@ -282,31 +282,19 @@ impl Curve {
     /// logarithm of the slope takes to `limit`; `precision` is the inverse of their covariance. This
     /// is Fieller's interval for a slope that is uncertain by a factor, and so never negative.
     fn ends(&self, limit: f64, load: f64, precision: [f64; 3]) -> (f64, Option<f64>) {
-        const HALVINGS: usize = 40;
         const MOST: f64 = 4.0;
-        let is_possible = |load: f64| self.distance(limit, load, precision) <= 1.0;
-        let end = |beyond: f64| {
-            let (mut inside, mut outside) = (load, beyond);
-            for _ in 0..HALVINGS {
-                let middle = f64::midpoint(inside, outside);
-                if is_possible(middle) {
-                    inside = middle;
-                } else {
-                    outside = middle;
-                }
-            }
-            inside
-        };
+        let t = t_quantile(self.degrees);
+        let is_possible = |load: f64| self.distance(limit, load, precision, t) <= t * t;
+        let end = |beyond: f64| last_inside(load, beyond, is_possible);
         let low = if is_possible(0.0) { 0.0 } else { end(0.0) };
         let most = MOST * load.max(self.centre);
         (low, (!is_possible(most)).then(|| end(most)))
     }
 
-    /// The squared distance of this curve from the nearest one that has its root at `load`, in units
-    /// of the 95 % ellipse.
-    fn distance(&self, limit: f64, load: f64, [of_level, both, of_slope]: [f64; 3]) -> f64 {
+    /// The squared distance, in standard deviations, of this curve from the nearest one that has its
+    /// root at `load` and a slope within `t` of its own.
+    fn distance(&self, limit: f64, load: f64, [of_level, both, of_slope]: [f64; 3], t: f64) -> f64 {
         const STEPS: i32 = 100;
-        let t = t_quantile(self.degrees);
         let (wanted, rise) = (self.level(limit) - self.intercept, self.rise(load));
         let most = t * self.covariance[2].sqrt();
         let squared = |step: i32| {
@@ -314,9 +302,22 @@ impl Curve {
             let level = wanted - rise * slope.exp();
             of_level * level * level + 2.0 * both * level * slope + of_slope * slope * slope
         };
-        let least = (-STEPS..=STEPS).map(squared).fold(f64::INFINITY, f64::min);
-        least / (t * t)
+        (-STEPS..=STEPS).map(squared).fold(f64::INFINITY, f64::min)
     }
+}
+
+/// The value between `inside` and `outside` up to which `is_inside` holds, by halving.
+pub fn last_inside(mut inside: f64, mut outside: f64, is_inside: impl Fn(f64) -> bool) -> f64 {
+    const HALVINGS: usize = 60;
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(inside, outside);
+        if is_inside(middle) {
+            inside = middle;
+        } else {
+            outside = middle;
+        }
+    }
+    inside
 }
 
 /// A block beside the line.

@@ -8,7 +8,7 @@ use crate::figures::confidence::{BoundVerdict, Estimate};
 use crate::point::stalls::Stalls;
 use crate::point::summary::ClassSummary;
 use rigel_model::Bound;
-use rigel_stats::curve::{Curve, LateBlock};
+use rigel_stats::curve::{Curve, LateBlock, last_inside};
 use rigel_stats::mean::{Interval, Limits, t_quantile};
 
 /// Times of operations that wait for no other.
@@ -63,6 +63,8 @@ pub struct Crossing {
     /// True if more than one load was served: of one alone, the slope is that of theory.
     has_slope: bool,
     stalls: StallShare,
+    /// The load at which the bound is met exactly.
+    root: Estimate,
 }
 
 /// Stalls, and the share of operations that they make late.
@@ -148,7 +150,7 @@ impl Crossing {
         stalls.capacity = not_served.map_or(stalls.capacity, |lowest| lowest.min(stalls.capacity));
         let curve = Curve::fit(&blocks, limit, slope, alone.late);
         let is_known = curve.is_some() || !stalls.stalls.is_none() && stalls.capacity.is_finite();
-        is_known.then_some(Self {
+        let mut crossing = Self {
             curve,
             bound,
             limit,
@@ -157,11 +159,21 @@ impl Crossing {
                 .iter()
                 .any(|block| block.load.total_cmp(&blocks[0].load).is_ne()),
             stalls,
-        })
+            root: Estimate {
+                value: 0.0,
+                interval: None,
+            },
+        };
+        crossing.root = crossing.computed_root();
+        is_known.then_some(crossing)
     }
 
     /// The load at which the bound is met exactly.
     pub fn root(&self) -> Estimate {
+        self.root
+    }
+
+    fn computed_root(&self) -> Estimate {
         let cap = |load: f64| self.not_served.map_or(load, |lowest| lowest.min(load));
         let of_curve = self.curve.map(|curve| curve.root(self.limit));
         if self.stalls.stalls.is_none() {
@@ -204,7 +216,7 @@ impl Crossing {
     /// themselves: it is not below one that was certainly held, and not above one that certainly was
     /// not. `None` if it contradicts them, or if one end is not known.
     pub fn within(&self, decided: &Bracket<f64>) -> Option<Estimate> {
-        let root = self.root();
+        let root = self.root;
         let limits = root.interval.filter(|_| self.has_slope)?;
         let low = limits.low.max(decided.held.unwrap_or(0.0));
         let not_held = decided.not_held.unwrap_or(f64::INFINITY);
@@ -221,7 +233,7 @@ impl Crossing {
     /// judged wrongly, and in a few seconds a load meets a stall or none.
     pub fn judged(&self, load: f64, own: BoundVerdict) -> BoundVerdict {
         let has_stalls = !self.stalls.stalls.is_none();
-        let of_all = self.root().interval.filter(|_| self.has_slope);
+        let of_all = self.root.interval.filter(|_| self.has_slope);
         match of_all {
             Some(limits) if has_stalls || (limits.low > 0.0 && limits.high.is_some()) => {
                 if load < limits.low {
@@ -255,7 +267,6 @@ impl Crossing {
 
     /// The load at which this share is late, if stalls come `times` as often as measured.
     fn load_of(&self, share: f64, times: f64) -> f64 {
-        const HALVINGS: usize = 60;
         let is_below = |load: f64| {
             let queued = self.curve.map_or(0.0, |curve| curve.share(load));
             queued + self.stalls.late(load, self.bound, times) < share
@@ -263,15 +274,6 @@ impl Crossing {
         let most = self.curve.map_or(self.stalls.capacity, |curve| {
             curve.load_of(share).min(self.stalls.capacity)
         });
-        let (mut low, mut high) = (0.0, most);
-        for _ in 0..HALVINGS {
-            let middle = f64::midpoint(low, high);
-            if is_below(middle) {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        low
+        last_inside(0.0, most, is_below)
     }
 }

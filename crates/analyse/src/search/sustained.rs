@@ -139,8 +139,8 @@ pub fn sustained(points: &[PointSummary]) -> Sustained {
     }
 }
 
-/// The rate to offer next, so that the curve meets the bound with the least error; `None` if there is
-/// no curve yet. `turn` is the number of rates offered for it so far.
+/// The rate that says most about the sustained one when it is offered next; `None` if there is no curve
+/// yet. `turn` is the number of rates offered for it so far.
 pub fn rate_beside(points: &[PointSummary], turn: usize) -> Option<f64> {
     let rate = crossing(points)?.next_load(turn);
     (rate.is_finite() && rate > 0.0).then_some(rate)
