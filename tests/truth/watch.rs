@@ -140,21 +140,18 @@ fn every_request_is_in_the_journal_once_with_its_bytes() {
                 .flat_map(|interval| &interval.disks)
                 .filter_map(|disk| Some(disk.traced.as_ref()?.lost))
                 .sum();
-            let is_all = |(requests, bytes): (u64, u64), made: u64, each: u64| {
-                requests <= made && requests + lost >= made && bytes == requests * each
+            let all = |(requests, bytes): (u64, u64), made: u64, each: u64| {
+                assert!(
+                    requests <= made && requests + lost >= made && bytes == requests * each,
+                    "{requests} requests of {bytes} bytes, where {made} of {each} bytes were made and {lost} events lost"
+                );
             };
-            assert!(
-                is_all(sums(&run, FlowKind::RandomReads), 700, 8192),
-                "{lost} lost"
-            );
-            assert!(
-                is_all(sums(&run, FlowKind::MultiblockReads), 90, 65_536),
-                "{lost} lost"
-            );
+            all(sums(&run, FlowKind::RandomReads), 700, 8192);
+            all(sums(&run, FlowKind::MultiblockReads), 90, 65_536);
             let (pages, page_bytes) = sums(&run, FlowKind::PageWrites);
             let (logs, log_bytes) = sums(&run, FlowKind::LogWrites);
             let writes = (pages + logs, page_bytes + log_bytes);
-            assert!(is_all(writes, 340, 4096), "{lost} lost");
+            all(writes, 340, 4096);
             // A flush after each of the last forty writes made that write durable. Where the machine
             // was slow between the two, that does not show.
             let flushes = sums(&run, FlowKind::Flushes).0;
@@ -165,7 +162,12 @@ fn every_request_is_in_the_journal_once_with_its_bytes() {
             let (mut synced, mut all_writes) = (0, (0, 0));
             for disk in intervals {
                 let traced = disk.traced.as_ref().unwrap();
-                assert!(traced.unmatched + traced.abandoned <= lost, "{lost} lost");
+                assert!(
+                    traced.unmatched + traced.abandoned <= lost,
+                    "{} completions without a request, {} requests given up, {lost} events lost",
+                    traced.unmatched,
+                    traced.abandoned
+                );
                 // The kernel counts a write for each flush that somebody asks for: the trace has it.
                 let [before, after] = disk.counters.unwrap();
                 let writes = [FlowKind::PageWrites, FlowKind::LogWrites].map(|kind| {

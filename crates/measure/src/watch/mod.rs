@@ -257,7 +257,7 @@ impl Watcher {
         }
         // Until every CPU has written what it saw before the end.
         while BlockTrace::settled(clock::monotonic().0) < end.0 {
-            std::thread::sleep(Duration::from_millis(2));
+            std::thread::sleep(Duration::from_millis(10));
         }
         self.read_trace(end.0);
         let lost = std::mem::take(&mut self.lost);

@@ -34,8 +34,9 @@ use completions::Completions;
 use rings::Rings;
 
 /// Events that may still be on their way to a ring are at most this old: they are timed just before
-/// they are written, with interrupts off.
-const SETTLE_NS: u64 = 10_000_000;
+/// they are written, with interrupts off. Only a hypervisor that takes the CPU away comes between, for
+/// some ten milliseconds on a busy host.
+const SETTLE_NS: u64 = 250_000_000;
 
 /// Events that are held for the reader, at most: 40 MB. What comes later stays in the rings.
 const HELD_MAX: usize = 1 << 20;
@@ -104,7 +105,7 @@ impl BlockTrace {
     }
 
     /// Passes every event before the time `until` to `each`, in order of time. The clock must be
-    /// some milliseconds beyond `until`, so that every CPU has written what it saw before.
+    /// well beyond `until` ([`Self::settled`]), so that every CPU has written what it saw before.
     pub fn read(&mut self, until: u64, each: &mut dyn FnMut(&RequestEvent)) {
         self.rings.follow_cpus(&mut self.held, &mut self.lost);
         self.collect();
