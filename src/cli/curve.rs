@@ -90,7 +90,7 @@ pub(super) struct CurveArgs {
     /// the run, rates in one piece [default: 5s]
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     point_min: Option<Nanos>,
-    /// Maximum measured time of a point, even if --precision is not reached [default: 15s]
+    /// Maximum measured time of a point, even if --precision is not reached [default: 20s]
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     point_max: Option<Nanos>,
     /// Then let the last rank offer this number of I/Os per second while the others wait and climb:
@@ -104,7 +104,7 @@ pub(super) struct CurveArgs {
 /// Usual minimum measured time of a point.
 const POINT_MIN: Nanos = Nanos::from_secs(5);
 /// Usual maximum measured time of a point.
-const POINT_MAX: Nanos = Nanos::from_secs(15);
+const POINT_MAX: Nanos = Nanos::from_secs(20);
 
 /// How the due times of an open loop are spaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

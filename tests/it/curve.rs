@@ -248,3 +248,19 @@ fn visits_do_not_keep_step_with_a_regular_stall() {
     let iops = number(&document["curve"]["maximum"]["iops"]["value"]);
     assert!((35_200.0..36_800.0).contains(&iops), "{iops}");
 }
+
+/// Without the last rule of visits, this depth is precise after six seconds, before the first stall.
+#[test]
+fn one_depth_is_measured_long_enough_to_meet_a_stall_that_comes_every_ten_seconds() {
+    let place = Place::new("curve-rare-stall");
+    let document = measured(&place, "sim:4,250us,stall=1s/10s --depth 4");
+    let point = &document["points"][0];
+    assert!(number(&point["measured_s"]) >= 20.0, "{point}");
+    let findings = document["findings"].as_array().unwrap();
+    let stalls = findings.iter().filter(|finding| finding["name"] == "stall");
+    assert_eq!(stalls.count(), 1, "{findings:?}");
+    // A tenth of the time is lost: what one stall or two show of that is uncertain.
+    let rate = &point["classes"][0]["confidence"]["iops"];
+    let (value, error) = (number(&rate["value"]), number(&rate["error"]));
+    assert!(error > 0.02 * value, "{rate}");
+}

@@ -231,6 +231,16 @@ impl Mean {
     }
 }
 
+/// The limits between which a gamma variable of this shape and of scale 1 lies with a probability of
+/// 95 %, by the cube root of chi-square (Wilson and Hilferty, Proceedings of the National Academy of
+/// Sciences 17, 1931). A variance of `d` degrees of freedom is the true one times a gamma variable of
+/// shape `d / 2`, divided by that shape.
+pub fn gamma_limits(shape: f64) -> [f64; 2] {
+    let ninth = 1.0 / (9.0 * shape);
+    let normal = t_quantile(f64::INFINITY);
+    [-normal, normal].map(|z| shape * (1.0 - ninth + z * ninth.sqrt()).max(0.0).powi(3))
+}
+
 /// The ratio `a / b` with its interval; `None` unless both intervals lie above zero.
 ///
 /// By the delta method on logarithms, whose variances add up, with the degrees of freedom of Welch
@@ -676,5 +686,16 @@ mod tests {
             }
         );
         assert!(interval.relative(0.0).is_infinite());
+    }
+
+    #[test]
+    fn the_limits_of_a_gamma_variable_are_those_of_chi_square() {
+        // Tables of chi-square: 2.700 and 19.02 with nine degrees of freedom, 9.591 and 34.17 with twenty.
+        for (degrees, low, high) in [(9.0, 2.700, 19.023), (20.0, 9.591, 34.170)] {
+            let found = gamma_limits(degrees / 2.0).map(|limit| 2.0 * limit);
+            assert!((found[0] / low - 1.0).abs() < 0.01, "{found:?}");
+            assert!((found[1] / high - 1.0).abs() < 0.01, "{found:?}");
+        }
+        assert!(gamma_limits(0.05)[0] < f64::EPSILON, "not below zero");
     }
 }

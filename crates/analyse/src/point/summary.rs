@@ -18,6 +18,7 @@ use rigel_model::{
     Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Objective, Pattern,
     Sample, Step, Until,
 };
+use rigel_stats::mean::gamma_limits;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -611,15 +612,21 @@ fn level(windows: &[Window], counts: &[f64], open: bool) -> Option<Steady> {
 /// in the same queue are alike; a mean over few relaxation times of the queue tells little of the
 /// next ones, and its own error even less.
 ///
-/// The number of observations follows from that error. A measurement that saw only a quiet phase
-/// gives too many, so the queue's relaxation time, in windows, counts too. It says nothing where
-/// the windows are hardly alike: then long response times are the storage's own, without a queue.
+/// The number of observations follows from that error, and is known no better: it must be certain
+/// that they are too few. A measurement that saw only a quiet phase gives too many, so the queue's
+/// relaxation time, in windows, counts too. It says nothing where the windows are hardly alike: then
+/// long response times are the storage's own, without a queue.
 fn is_too_short(known: &Confidence, windows: usize, relaxation: f64) -> bool {
-    let independent = known.mean_us.map_or(f64::INFINITY, |mean| mean.effective_n);
+    let Some(mean) = known.mean_us else {
+        return false;
+    };
     let windows = windows as f64;
+    let shape = mean.degrees / 2.0;
+    let [_, high] = gamma_limits(shape);
+    let at_most = mean.effective_n * high / shape;
     let is_short_for_queue = windows < 2.0 * INDEPENDENT_MIN * relaxation;
-    independent < INDEPENDENT_MIN.min(windows / 2.0)
-        || is_short_for_queue && independent < windows / 2.0
+    at_most < INDEPENDENT_MIN.min(windows / 2.0)
+        || is_short_for_queue && mean.effective_n < windows / 2.0
 }
 
 /// The relaxation time of a queue near saturation, in seconds, from its throughput and its median
@@ -970,6 +977,7 @@ pub(crate) mod tests {
     pub(crate) use crate::examples::reads_of_a_millisecond as record;
     use rigel_model::record::Coverage;
     use rigel_model::{Nanos, SqlWork, Tables, Think};
+    use rigel_stats::mean::Mean;
 
     #[test]
     fn the_relaxation_time_is_that_of_a_queue_near_saturation() {
@@ -977,6 +985,30 @@ pub(crate) mod tests {
         let exact = (200f64.sqrt() - 190f64.sqrt()).powi(-2);
         let found = relaxation_s(190.0, 100_000.0 * std::f64::consts::LN_2);
         assert!((found / exact - 1.0).abs() < 0.05, "{found} {exact}");
+    }
+
+    #[test]
+    fn a_point_is_too_short_if_it_certainly_has_too_few_observations() {
+        let of = |effective_n: f64| {
+            let windows: Vec<Window> = record().streams[0].kinds[0].windows.clone();
+            let known = Confidence::of(&windows, 0.1).unwrap();
+            let mean = Mean {
+                value: 1000.0,
+                error: 1.0,
+                effective_n,
+                degrees: 9.0,
+            };
+            Confidence {
+                mean_us: Some(mean),
+                ..known
+            }
+        };
+        // An error of nine degrees of freedom is known to a factor of one and a half, its square to two.
+        assert!(is_too_short(&of(4.0), 50, 0.01));
+        assert!(!is_too_short(&of(8.0), 50, 0.01));
+        // The queue decides where it is slow.
+        assert!(is_too_short(&of(20.0), 50, 3.0));
+        assert!(!is_too_short(&of(30.0), 50, 3.0));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::point::stalls::Stalls;
 use crate::point::summary::ClassSummary;
 use rigel_model::Bound;
 use rigel_stats::curve::{Curve, LateBlock, last_inside};
-use rigel_stats::mean::{Interval, Limits, t_quantile};
+use rigel_stats::mean::{Interval, Limits, gamma_limits};
 
 /// Times of operations that wait for no other.
 #[derive(Debug, Clone, Copy)]
@@ -109,16 +109,12 @@ impl StallShare {
     }
 
     /// The 95 % limits of the number of stalls, in times of the number that was seen: of a Poisson
-    /// count (Garwood, Biometrika 28, 1936), by the cube root of chi-square (Wilson and Hilferty,
-    /// Proceedings of the National Academy of Sciences 17, 1931).
+    /// count (Garwood, Biometrika 28, 1936).
     fn limits(&self) -> [f64; 2] {
         let count = self.stalls.times as f64;
-        let end = |count: f64, z: f64| {
-            let ninth = 1.0 / (9.0 * count);
-            count * (1.0 - ninth + z * ninth.sqrt()).powi(3)
-        };
-        let z = t_quantile(f64::INFINITY);
-        [end(count, -z).max(0.0) / count, end(count + 1.0, z) / count]
+        let [low, _] = gamma_limits(count);
+        let [_, high] = gamma_limits(count + 1.0);
+        [low / count, high / count]
     }
 }
 

@@ -17,6 +17,10 @@ use rigel_model::{
     Bound, Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, Step, Stream, Until,
 };
 
+/// What closed loops are measured for together, at least: few loads are precise within seconds, and
+/// have not met a stall that comes every ten.
+const SEEN_LEAST: Nanos = Nanos::from_secs(20);
+
 /// Maximum depth of the search for the maximum.
 const DEPTH_MAX: u32 = 256;
 
@@ -150,8 +154,15 @@ impl CurveRequest {
     fn next_visit(&self, seed: u64, done: &[PointSummary]) -> Option<Coordinates> {
         let visits = self.visits()?;
         let is_closed = |point: &PointSummary| point.step() == Step::Depth;
+        let measured: f64 = done
+            .iter()
+            .filter(|point| is_closed(point))
+            .map(|point| point.measured_s)
+            .sum();
+        let is_short = measured < SEEN_LEAST.min(self.point_most).as_secs_f64();
         Visits::next(done, visits.least, seed, is_closed)
             .or_else(|| visits.next_extra(done, self.precision, seed, is_closed))
+            .or_else(|| Visits::next(done, usize::MAX, seed, |point| is_short && is_closed(point)))
     }
 
     /// The next load that was not measured yet.
