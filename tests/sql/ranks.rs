@@ -111,7 +111,10 @@ fn a_socket_is_no_server_that_several_hosts_share_and_tables_must_be_alike() {
                 0,
             );
         }
-        let line = format!("sql run {} -t 1 --work-loop 9 --out run", servers[0].url());
+        let line = format!(
+            "sql run {} -t 1 --work-loop 9 --warm-up 0s --out run",
+            servers[0].url()
+        );
         let (_server, ranks) = start(&place, &line, 2, |_, _| ());
         let output = ended(ranks, 2);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -132,7 +135,7 @@ fn a_socket_is_no_server_that_several_hosts_share_and_tables_must_be_alike() {
         );
 
         let urls = format!("{} {}", servers[0].url(), servers[1].url());
-        let line = format!("sql run {urls} -t 1 --work-loop 9 --out other");
+        let line = format!("sql run {urls} -t 1 --work-loop 9 --warm-up 0s --out other");
         let output = three_ranks(&place, &line, 2);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
@@ -163,7 +166,7 @@ fn a_server_that_is_given_by_two_urls_is_refused_by_ranks_and_by_one_process() {
             0,
         );
         let line = format!(
-            "sql run {} {other} -t 1 --work-loop 9 --out run",
+            "sql run {} {other} -t 1 --work-loop 9 --warm-up 0s --out run",
             server.url()
         );
         let of_ranks = three_ranks(&place, &line, 2).stderr;
