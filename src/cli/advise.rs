@@ -12,14 +12,15 @@ use rigel_analyse::{AdviceTerms, Calibration, DemandAgainst, PlanTest, Product, 
 use rigel_model::record::journal::Header;
 use rigel_model::{Bytes, Error, GIB, TargetFacts, shell_path};
 use rigel_report::advice;
-use rigel_verbs::calibrate;
+use rigel_report::document::Extent;
+use rigel_verbs::Evaluated;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Derive database settings from a calibration, each with its formula, range and source
+/// Decide which database settings to leave and which to set, from a calibration
 ///
 /// Prints statements for you to review and run; applies nothing itself. Settings whose figures were
-/// not measured are listed with the command that measures them.
+/// not measured are listed, with the command that measures them.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 success, 1 failed, 2 wrong usage.")]
 pub(super) struct AdviseArgs {
@@ -56,6 +57,10 @@ pub(super) struct AdviseArgs {
     /// Directory of the PostgreSQL programs for --plans-on [default: the newest installed version]
     #[arg(long, value_name = "DIR", requires = "plans_on")]
     server_bin: Option<PathBuf>,
+    /// Show formulas, other opinions, sources and all statements, and not one screen for each
+    /// product
+    #[arg(long, conflicts_with = "json")]
+    verbose: bool,
     /// Print the advice as JSON
     #[arg(long)]
     json: bool,
@@ -78,9 +83,10 @@ fn name_and_help(product: Product) -> (&'static str, &'static str) {
 
 /// Prints the advice.
 pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
-    let run = rigel_verbs::read(&args.run)?;
+    let measured = Evaluated::read(&args.run)?;
+    let run = &measured.run;
     let place = args.run.display();
-    let Some(found) = calibrate::results(&run) else {
+    let Some(found) = measured.results.downcast_ref::<Calibration>() else {
         return Err(Error::usage(
             format!(
                 "'{place}' is not a calibration, and settings can be derived from calibrations \
@@ -105,17 +111,24 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
     let products: Vec<Product> = Product::ALL.into_iter().filter(wanted).collect();
     let plans = args.plans(&run.header, &products)?;
     let of = args.of.as_deref();
-    let demand = args.demand.as_deref().map(|path| beside(path, of, &found));
+    let demand = args.demand.as_deref().map(|path| beside(path, of, found));
     let demand = demand.transpose()?;
+    let trust = measured.trust();
     let terms = AdviceTerms {
+        trust: Some(&trust),
         sessions: args.sessions,
         plans: plans.as_ref(),
         demand: demand.as_ref(),
     };
     if args.json {
-        output::json(&advice::json(&run, &found, &products, terms));
+        output::json(&advice::json(run, found, &products, terms));
     } else {
-        output::result(&advice::text(&run, &found, &products, terms));
+        let extent = if args.verbose {
+            Extent::Full
+        } else {
+            Extent::Screen
+        };
+        output::result(&advice::text(run, found, &products, terms, extent));
     }
     warn_if_cut(run.cut);
     Ok(0)

@@ -33,7 +33,9 @@ fn report_of(run: &Run, sound: &Run) {
     if let Some(found) = measured.results.downcast_ref::<Calibration>() {
         let _ = oracle_row::oracle_row(run, found);
         let _ = (
-            advice::text(run, found, &Product::ALL, AdviceTerms::default()),
+            [Extent::Full, Extent::Screen].map(|extent| {
+                advice::text(run, found, &Product::ALL, AdviceTerms::default(), extent)
+            }),
             advice::json(run, found, &Product::ALL, AdviceTerms::default()),
         );
     }

@@ -27,7 +27,8 @@ pub use advice::plan_crossing::{
     COSTS_ASKED as PLAN_COSTS_ASKED, PlanTest, crossings as plan_crossings,
 };
 pub use advice::{
-    Advice, AdviceTerms, Opinion, Product, ProductAdvice, Relevance, advise, warnings_of,
+    Advice, AdviceTerms, Decision, Opinion, Product, ProductAdvice, ProductDefault, Relevance,
+    advise,
 };
 pub use compare::claimed::{ClaimBeside, beside};
 pub use compare::comparison::{

@@ -9,18 +9,27 @@ use rigel_model::{Moment, Target};
 /// Title, heading, conclusion, and how far it can be trusted.
 pub fn frame(header: &Header, conclusion: Conclusion, trust: RunTrust) -> Document {
     let verb = &header.invocation.verb;
-    let begun = header
-        .started
-        .parse::<Moment>()
-        .map_or_else(|_| header.started.clone(), Moment::short);
+    let begun = begun(header);
     let target = &header.facts.name;
     Document {
         title: format!("{target}: rigel {verb}, {begun}"),
-        heading: format!("rigel {verb} of {target}, {begun}"),
+        heading: heading(header),
         conclusion,
         trust: Some(trust),
         ..Document::default()
     }
+}
+
+/// `rigel calibrate of /data, 2026-01-02 03:04`.
+pub(super) fn heading(header: &Header) -> String {
+    let (verb, target) = (&header.invocation.verb, &header.facts.name);
+    format!("rigel {verb} of {target}, {}", begun(header))
+}
+
+/// When the run began, without its seconds.
+fn begun(header: &Header) -> String {
+    let begun = header.started.parse::<Moment>();
+    begun.map_or_else(|_| header.started.clone(), Moment::short)
 }
 
 /// As [`about`], after a line about the server, if the run has one.

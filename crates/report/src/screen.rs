@@ -10,7 +10,7 @@ use rigel_model::in_line;
 use std::fmt::Write;
 
 /// Columns of a terminal.
-const WIDTH: usize = 80;
+pub(super) const WIDTH: usize = 80;
 /// Lines of the text: those of a terminal, without the ones that say where the results are.
 pub const LINES_MAX: usize = 20;
 /// Maximum number of lines of the answer.

@@ -1,12 +1,15 @@
 //! `MySQL` and `MariaDB`: how much `InnoDB` may write in the background, and how many I/Os it may
 //! have outstanding.
 
+use super::decision::Decision;
+use super::default::ProductDefault;
+use super::product::Product;
 use super::setting::{
-    Advice, Ground, Opinion, Product, ProductAdvice, other_block, size, three_digits,
-    unsteady_or_unknown, whole,
+    Advice, Ground, Opinion, other_block, size, three_digits, unsteady_or_unknown, whole,
 };
 use crate::figures::quantity::per_second;
 use crate::{AtLoad, Estimate};
+use std::cmp::Ordering;
 use std::fmt::Write;
 
 /// Default `innodb_page_size`. It can only be set when the server is set up.
@@ -36,9 +39,9 @@ const THREADS_DEFAULT: f64 = 4.0;
 const THREADS_MAX: f64 = 64.0;
 
 /// All settings for `MySQL` or `MariaDB`.
-pub(super) fn section(ground: &Ground, product: Product) -> ProductAdvice {
+pub(super) fn settings(ground: &Ground, product: Product) -> Vec<Advice> {
     let found = ground.found;
-    let settings = vec![
+    vec![
         // The maximum comes first: a capacity above it would be cut down to it.
         capacity(ground, product, "innodb_io_capacity_max", HEADROOM),
         capacity(
@@ -61,7 +64,14 @@ pub(super) fn section(ground: &Ground, product: Product) -> ProductAdvice {
             found.writes.map(|at| at.depth.into()),
             found.writes,
         ),
-    ];
+    ]
+}
+
+/// The lines that change something.
+pub(super) fn apply(product: Product, settings: &[Advice]) -> Vec<String> {
+    if settings.iter().all(|setting| setting.statement.is_none()) {
+        return Vec::new();
+    }
     let mut apply = match product {
         Product::Mariadb => {
             vec![
@@ -69,34 +79,21 @@ pub(super) fn section(ground: &Ground, product: Product) -> ProductAdvice {
                 "[mariadb]".into(),
             ]
         }
-        _ => vec![
-            "-- MySQL 8.0 and later; the number of threads takes effect at the next restart"
-                .to_string(),
-        ],
+        _ => vec!["-- MySQL 8.0 and later; threads change at the next restart".to_string()],
     };
     apply.extend(settings.iter().flat_map(|setting| lines(setting, product)));
-    ProductAdvice {
-        database: product,
-        settings,
-        apply,
-    }
+    apply
 }
 
-/// The lines that apply a setting, or a comment that says why there are none.
+/// The lines that apply a setting.
 fn lines(setting: &Advice, product: Product) -> Vec<String> {
     let (comment, name) = (product.comment(), setting.setting);
-    let Some(value) = &setting.value else {
-        return vec![format!("{comment} {name}: not measured")];
-    };
-    let Some(statement) = setting.statement.clone() else {
-        return vec![format!("{comment} {name}: the {value} is as good")];
-    };
-    let mut lines = vec![statement];
+    let mut lines: Vec<String> = setting.statement.iter().cloned().collect();
     let measured = setting.estimate.map_or(0.0, |estimate| estimate.value);
-    if name.contains("capacity") && measured > recommended_max(name) {
+    let is_capped = name.contains("capacity") && measured > recommended_max(name);
+    if is_capped && !lines.is_empty() {
         lines.push(format!(
-            "{comment} the share of the measured rate; only if the value above is certain to be \
-             too low:"
+            "{comment} the share of the measured rate, only if that is certain to be too low:"
         ));
         lines.push(format!(
             "{comment} {}",
@@ -136,17 +133,8 @@ fn source(product: Product, setting: &str) -> &'static str {
     }
 }
 
-fn default_capacity(product: Product, setting: &str) -> &'static str {
-    match (product, setting.ends_with("max")) {
-        (Product::Mariadb, true) => "twice innodb_io_capacity, at least 2000",
-        (Product::Mariadb, false) => "200",
-        (_, true) => "twice innodb_io_capacity since 8.4; before, at least 2000",
-        (_, false) => "10000 since 8.4, 200 before",
-    }
-}
-
 fn capacity(ground: &Ground, product: Product, setting: &'static str, share: f64) -> Advice {
-    let blank = Advice::blank(product, setting, source(product, setting));
+    let blank = ground.blank(product, setting, source(product, setting));
     let Some(writes) = ground.found.writes else {
         let known = "no writes were measured, and the rate of reads does not predict them";
         return blank.not_measured(known, ground.command("--as mysql --write"));
@@ -173,11 +161,10 @@ fn capacity(ground: &Ground, product: Product, setting: &'static str, share: f64
     });
     let mut derivation = format!(
         "{part} of the maximum rate of random writes of {}, {} at depth {}: {for_what}. The \
-         share is a choice, not a measurement. The product's default: {}",
+         share is a choice, not a measurement",
         size(writes.io_bytes),
         per_second(writes.iops.value),
         writes.depth,
-        default_capacity(product, setting),
     );
     let measured = writes.iops.value * share;
     if measured > most {
@@ -209,11 +196,40 @@ fn capacity(ground: &Ground, product: Product, setting: &'static str, share: f64
             .collect(),
         ..blank.valued(with_pages(writes).scaled(share), write)
     };
-    let value = advice.value.as_deref();
-    Advice {
-        statement: value.map(|value| statement_of(product, setting, value)),
-        ..advice
-    }
+    let value = write(measured);
+    let decision = match advice.default_beside_range() {
+        Some(Ordering::Less) => Decision::set(
+            value,
+            format!("{part} of what the storage writes; less if flushing keeps up"),
+        ),
+        Some(Ordering::Equal) => advice.leave_within(&value),
+        // The share is a choice: only a default that the storage cannot do is certainly too high.
+        Some(Ordering::Greater) if !is_too_high(&advice, writes, share) => {
+            let most = per_second(writes.iops.value);
+            advice.leave_since(
+                &format!("the storage can do the default: it writes {most}"),
+                advice.is_older_default_outside(),
+                &value,
+            )
+        }
+        Some(Ordering::Greater) => Decision::set(
+            value,
+            format!("{part} of what the storage writes, which is less than the default asks"),
+        ),
+        None => Decision::leave("measured too briefly for a range"),
+    };
+    advice.decided(decision, false, |value| {
+        statement_of(product, setting, value)
+    })
+}
+
+/// True if the default certainly asks more than the storage can write. The default of
+/// `innodb_io_capacity` is [`CAPACITY_OF_MAX`] of that of its maximum.
+fn is_too_high(advice: &Advice, writes: AtLoad, share: f64) -> bool {
+    let own = advice.default.as_ref().and_then(ProductDefault::number);
+    let high = writes.iops.interval.and_then(|limits| limits.high);
+    own.zip(high)
+        .is_some_and(|(own, high)| own > high * share / HEADROOM)
 }
 
 /// The write rate, with its interval widened for pages larger than the measured size: a page may
@@ -234,7 +250,7 @@ fn threads(
     depth: Option<f64>,
     figure: Option<AtLoad>,
 ) -> Advice {
-    let blank = Advice::blank(product, setting, source(product, setting));
+    let blank = ground.blank(product, setting, source(product, setting));
     let Some(depth) = depth else {
         let (known, options) = if setting.contains("_write_") {
             ("no writes were measured", "--as mysql --write")
@@ -249,33 +265,16 @@ fn threads(
     } else {
         "the depth at the knee"
     };
-    let default = match (product, setting.contains("_read_")) {
-        (Product::Mysql, true) => "half the CPUs and at least 4 since 8.4, 4 before",
-        _ => "4",
-    };
     let how = if product == Product::Mariadb {
         "since 10.5 it is not a number of threads: the maximum number of I/Os in flight is 256 \
          times the value"
     } else {
         "with native AIO each thread serves up to 256 requests, so more than a few have no effect"
     };
-    let is_default_enough = enough <= THREADS_DEFAULT;
-    let write = |threads: f64| {
-        if is_default_enough {
-            "default".into()
-        } else {
-            whole(threads.min(THREADS_MAX))
-        }
-    };
+    let write = |threads: f64| whole(threads.min(THREADS_MAX));
     let advice = Advice {
         derivation: format!(
-            "{what}, {depth}, over {REQUESTS_A_THREAD}, rounded up: {enough}; {how}. The \
-             product's default, {default}, is {}",
-            if is_default_enough {
-                "as good: no statement is printed"
-            } else {
-                "less, except on a server with many CPUs, where it must not be lowered"
-            }
+            "{what}, {depth}, over {REQUESTS_A_THREAD}, rounded up: {enough}; {how}"
         ),
         misleads: "query threads read their own pages; these serve read-ahead, flushing and \
                    merging. Pending requests near the limit in SHOW ENGINE INNODB STATUS show \
@@ -306,18 +305,23 @@ fn threads(
             write,
         )
     };
-    let value = advice.value.as_deref().filter(|_| !is_default_enough);
-    let statement = value.map(|value| statement_of(product, setting, value));
-    // The default since 8.4 may be more already, and a statement would lower it.
-    let is_before_8_4 = product == Product::Mysql
-        && setting.contains("_read_")
-        && enough <= f64::from(ground.header.host.cpus / 2);
-    Advice {
-        statement: if is_before_8_4 {
-            statement.map(|statement| format!("-- before 8.4 only: {statement}"))
-        } else {
-            statement
-        },
-        ..advice
-    }
+    let own = advice.default.as_ref();
+    let is_enough = |own: Option<f64>| own.is_none_or(|own| enough <= own);
+    let value = write(enough);
+    let decision = if is_enough(own.and_then(ProductDefault::number)) {
+        let is_older_worse = !is_enough(own.and_then(ProductDefault::number_before));
+        advice.leave_since(
+            "the default is enough for this storage",
+            is_older_worse,
+            &value,
+        )
+    } else {
+        Decision::set(
+            value,
+            format!("{what} is {depth}, and each serves 256 requests"),
+        )
+    };
+    advice.decided(decision, false, |value| {
+        statement_of(product, setting, value)
+    })
 }

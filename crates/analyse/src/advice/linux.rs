@@ -1,9 +1,9 @@
 //! Linux: the line of `io.cost.model`, which tells the kernel what I/Os of different kinds cost
 //! relative to each other.
 
-use super::setting::{
-    Advice, Ground, Product, ProductAdvice, size, three_digits, unsteady_or_unknown,
-};
+use super::decision::Decision;
+use super::product::Product;
+use super::setting::{Advice, Ground, size, three_digits, unsteady_or_unknown};
 use crate::AtLoad;
 use crate::figures::quantity::count;
 use rigel_model::shell_word;
@@ -15,9 +15,9 @@ const SOURCE: &str = "Linux, Documentation/admin-guide/cgroup-v2.rst, io.cost.mo
 const PAGE: u32 = 4096;
 
 /// All settings for `io.cost.model`.
-pub(super) fn section(ground: &Ground) -> ProductAdvice {
+pub(super) fn settings(ground: &Ground) -> Vec<Advice> {
     let found = ground.found;
-    let settings = vec![
+    vec![
         rbps(ground),
         rseqiops(ground),
         random(ground, "rrandiops", found.maximum, "reads", "--size 4KiB"),
@@ -30,32 +30,25 @@ pub(super) fn section(ground: &Ground) -> ProductAdvice {
             "writes",
             "--size 4KiB --write",
         ),
-    ];
-    let apply = apply(ground, &settings);
-    ProductAdvice {
-        database: Product::Linux,
-        settings,
-        apply,
-    }
+    ]
 }
 
-fn blank(setting: &'static str) -> Advice {
+fn blank(ground: &Ground, setting: &'static str) -> Advice {
     Advice {
         misleads: "only the proportions matter: the kernel scales the model to the device's \
                    response times. Do not mix measured and unmeasured figures"
             .into(),
-        ..Advice::blank(Product::Linux, setting, SOURCE)
+        ..ground.blank(Product::Linux, setting, SOURCE)
     }
 }
 
 fn assigned(advice: Advice) -> Advice {
-    Advice {
-        statement: advice
-            .value
-            .as_ref()
-            .map(|value| format!("{}={value}", advice.setting)),
-        ..advice
-    }
+    let Some(value) = advice.value.clone() else {
+        return advice;
+    };
+    let setting = advice.setting;
+    let decision = Decision::set(value, "measured; the line has no defaults for this device");
+    advice.decided(decision, false, |value| format!("{setting}={value}"))
 }
 
 /// The higher of two rates: one sequential stream, and large reads at the depth of their maximum.
@@ -64,7 +57,7 @@ fn rbps(ground: &Ground) -> Advice {
     let both = found.stream.into_iter().chain(found.large);
     let Some(most) = both.max_by(|one, other| one.mb_per_s.value.total_cmp(&other.mb_per_s.value))
     else {
-        return blank("rbps").not_measured(
+        return blank(ground, "rbps").not_measured(
             "large reads were not measured",
             ground.command("").trim_end().into(),
         );
@@ -82,7 +75,7 @@ fn rbps(ground: &Ground) -> Advice {
             most.depth
         ),
         warnings: unsteady_or_unknown(&[Some(most)]),
-        ..blank("rbps").valued(most.mb_per_s.scaled(1e6), three_digits)
+        ..blank(ground, "rbps").valued(most.mb_per_s.scaled(1e6), three_digits)
     })
 }
 
@@ -95,7 +88,8 @@ fn random(
 ) -> Advice {
     let command = ground.command(options);
     let Some(at) = at else {
-        return blank(setting).not_measured(format!("no random {what} were measured"), command);
+        return blank(ground, setting)
+            .not_measured(format!("no random {what} were measured"), command);
     };
     if at.io_bytes != PAGE {
         let known = format!(
@@ -103,7 +97,7 @@ fn random(
             count(at.iops.value),
             size(at.io_bytes)
         );
-        return blank(setting).not_measured(known, command);
+        return blank(ground, setting).not_measured(known, command);
     }
     assigned(Advice {
         derivation: format!(
@@ -111,11 +105,11 @@ fn random(
             at.depth
         ),
         warnings: unsteady_or_unknown(&[Some(at)]),
-        ..blank(setting).valued(at.iops, three_digits)
+        ..blank(ground, setting).valued(at.iops, three_digits)
     })
 }
 
-const TOOL: &str = "tools/cgroup/iocost_coef_gen.py of the kernel's sources";
+const TOOL: &str = "tools/cgroup/iocost_coef_gen.py # in the kernel's sources";
 
 fn rseqiops(ground: &Ground) -> Advice {
     let found = ground.found;
@@ -139,7 +133,7 @@ fn rseqiops(ground: &Ground) -> Advice {
         format!(", and usually at least rrandiops, {iops:.0}")
     });
     let known = format!("sequential reads of 4 KiB were not measured{upper}{lower}");
-    blank("rseqiops").not_measured(known, TOOL.into())
+    blank(ground, "rseqiops").not_measured(known, TOOL.into())
 }
 
 fn wbps(ground: &Ground) -> Advice {
@@ -153,7 +147,7 @@ fn wbps(ground: &Ground) -> Advice {
             )
         },
     );
-    blank("wbps").not_measured(known, TOOL.into())
+    blank(ground, "wbps").not_measured(known, TOOL.into())
 }
 
 fn wseqiops(ground: &Ground) -> Advice {
@@ -162,10 +156,11 @@ fn wseqiops(ground: &Ground) -> Advice {
     } else {
         "log writes are sequential, but one at a time and each flushed, so they do not show it"
     };
-    blank("wseqiops").not_measured(known, TOOL.into())
+    blank(ground, "wseqiops").not_measured(known, TOOL.into())
 }
 
-fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
+/// The line, as a comment: the kernel takes only a whole one.
+pub(super) fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
     let mut names: Vec<&str> = ground
         .header
         .facts
@@ -191,22 +186,16 @@ fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
     let figures: Vec<String> = settings.iter().map(known).collect();
     let missing: Vec<&str> = settings
         .iter()
-        .filter(|s| s.value.is_none())
+        .filter(|setting| setting.statement.is_none())
         .map(|setting| setting.setting)
         .collect();
     let mut lines = vec![
-        format!(
-            "# Linux. Not measured: {}. Fill them in from the same",
-            missing.join(", ")
-        ),
-        "# kind of run: a parameter left out keeps the kernel's built-in figure, which is for \
-         another device."
-            .into(),
+        format!("# Missing: {}.", missing.join(", ")),
+        "# One that is left out keeps the kernel's figure, which is of another device.".into(),
     ];
     if names.len() != 1 {
         lines.push(
-            "# MAJ:MIN is the number of the whole disk; this target has more than one, or none."
-                .into(),
+            "# MAJ:MIN is the number of the whole disk: this target is not on exactly one.".into(),
         );
     }
     lines.push("# Then, as root:".into());

@@ -1,30 +1,38 @@
 //! Advice on database settings, from the results of a calibration.
 //!
-//! Each setting has its formula, its range, its source, the cases in which it misleads, and the
-//! statement that would apply it.
+//! Each setting has one decision with its reason, and what it follows from: the product's default,
+//! the formula, the range, the source, the cases in which it misleads.
 //!
 //! Input: a calibration and the header of its run. Output: one section of advice per product. A
 //! figure that was not measured is never made up: the setting says so, and names the command that
-//! measures it. Nothing is applied, and a statement that could do harm is a comment.
+//! measures it. Nothing is applied, only what changes has a statement, and a statement that could do
+//! harm is a comment.
 
+pub mod decide;
+pub mod decision;
+pub mod default;
 pub mod innodb;
 pub mod linux;
 pub mod oracle;
 pub mod oracle_statistics;
 pub mod plan_crossing;
 pub mod postgres;
+pub mod product;
 pub mod relevance;
 pub mod scylla;
 pub mod setting;
 
-use crate::demand::DemandAgainst;
+use crate::conclusion::{RunTrust, TrustLevel};
+use crate::demand::{Answer, DemandAgainst};
 use crate::search::calibration::Calibration;
 use plan_crossing::PlanTest;
-use rigel_model::Severity;
 use rigel_model::record::journal::Header;
 use setting::Ground;
 
-pub use setting::{Advice, Opinion, Product, ProductAdvice, Relevance};
+pub use decision::Decision;
+pub use default::ProductDefault;
+pub use product::Product;
+pub use setting::{Advice, Opinion, ProductAdvice, Relevance};
 
 /// What is known besides the calibration.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,6 +43,8 @@ pub struct AdviceTerms<'a> {
     pub plans: Option<&'a PlanTest>,
     /// What a database asks of its storage, beside the calibration.
     pub demand: Option<&'a DemandAgainst>,
+    /// How far the figures of the run can be trusted; `None` if nobody judged it.
+    pub trust: Option<&'a RunTrust>,
 }
 
 /// Advice for `products`, as far as the figures were measured.
@@ -50,38 +60,45 @@ pub fn advise(
         sessions: terms.sessions,
         plans: terms.plans,
     };
-    let section = |product: &Product| match product {
-        Product::Postgres => postgres::section(&ground),
-        Product::Mysql | Product::Mariadb => innodb::section(&ground, *product),
-        Product::Oracle => oracle::section(&ground),
-        Product::Scylla => scylla::section(&ground),
-        Product::Linux => linux::section(&ground),
-    };
-    let mut all: Vec<ProductAdvice> = products.iter().map(section).collect();
-    if let Some(demand) = terms.demand {
-        for setting in all.iter_mut().flat_map(|product| &mut product.settings) {
-            setting.relevance = Some(relevance::relevance(setting, demand));
+    let section = |product: &Product| {
+        let mut settings = match product {
+            Product::Postgres => postgres::settings(&ground),
+            Product::Mysql | Product::Mariadb => innodb::settings(&ground, *product),
+            Product::Oracle => oracle::settings(&ground),
+            Product::Scylla => scylla::settings(&ground),
+            Product::Linux => linux::settings(&ground),
+        };
+        settings.iter_mut().for_each(|one| decide_on(one, terms));
+        let apply = match product {
+            Product::Postgres => postgres::apply(&ground, &settings),
+            Product::Mysql | Product::Mariadb => innodb::apply(*product, &settings),
+            Product::Oracle => oracle::apply(&settings),
+            Product::Scylla => scylla::apply(&settings),
+            Product::Linux => linux::apply(&ground, &settings),
+        };
+        ProductAdvice {
+            database: *product,
+            settings,
+            apply,
         }
-    }
-    all
+    };
+    products.iter().map(section).collect()
 }
 
-/// Names of all findings above a note, each once: from the check before the run, the run as a
-/// whole, and its points.
-pub fn warnings_of(found: &Calibration, header: &Header) -> Vec<String> {
-    let of_points = found.points.iter().flat_map(|point| &point.findings);
-    let all = header
-        .findings
-        .iter()
-        .chain(&found.findings)
-        .chain(of_points);
-    let mut names: Vec<String> = Vec::new();
-    for finding in all.filter(|finding| finding.severity != Severity::Note) {
-        if !names.contains(&finding.name) {
-            names.push(finding.name.clone());
+/// Leaves what follows from figures that are not to be used, and what a demand does not need. A file
+/// that must be whole has no default to leave, so that no demand takes a line out of it.
+fn decide_on(setting: &mut Advice, terms: AdviceTerms) {
+    if let Some(demand) = terms.demand {
+        let relevance = relevance::relevance(setting, demand);
+        if relevance.matters == Answer::No && setting.default.is_some() && setting.is_open() {
+            setting.left(relevance.why.clone());
         }
+        setting.relevance = Some(relevance);
     }
-    names
+    let is_spoilt = |trust: &RunTrust| trust.level == TrustLevel::DoNotUse;
+    if terms.trust.is_some_and(is_spoilt) && setting.value.is_some() && setting.is_open() {
+        setting.left("the figures of this run are not to be used".into());
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Oracle: the row of `DBA_RSRC_IO_CALIBRATE` that corresponds to this measurement, and the system
 //! statistics of the optimizer.
 
+use super::decision::Decision;
 use super::oracle_statistics;
-use super::setting::{
-    Advice, Ground, Opinion, Product, ProductAdvice, size, unsteady_or_unknown, whole,
-};
+use super::product::Product;
+use super::setting::{Advice, Ground, Opinion, size, unsteady_or_unknown, whole};
 use crate::{AtLoad, Estimate};
 use serde::Deserialize;
 
@@ -12,11 +12,14 @@ const VIEW: &str = "Oracle Database Reference, DBA_RSRC_IO_CALIBRATE";
 const DOP: &str = "Oracle VLDB and Partitioning Guide, Automatic Degree of Parallelism; \
                    Reference, DBA_RSRC_IO_CALIBRATE";
 
+/// No manual describes how to write the row, and one figure of it has an effect, with one feature.
+const WHY_LEFT: &str = "only Auto DOP uses the row, by MAX_PMBPS; CALIBRATE_IO is to write it";
+
 /// The `MAX_PMBPS` that Auto DOP assumes if nothing was calibrated, since 12.1.
 const PMBPS_DEFAULT: &str = "200";
 
 /// All figures of the row, then the system statistics.
-pub(super) fn section(ground: &Ground) -> ProductAdvice {
+pub(super) fn settings(ground: &Ground) -> Vec<Advice> {
     let found = ground.found;
     let mut settings = vec![
         figure(
@@ -74,16 +77,18 @@ pub(super) fn section(ground: &Ground) -> ProductAdvice {
     settings.push(disks(ground));
     for setting in &mut settings {
         explain(setting);
+        // Whatever was measured, or not.
+        setting.decision = Decision::leave(WHY_LEFT);
     }
-    let mut apply = apply(&settings);
-    let statistics = oracle_statistics::settings(ground);
-    apply.extend(oracle_statistics::apply(&statistics));
-    settings.extend(statistics);
-    ProductAdvice {
-        database: Product::Oracle,
-        settings,
-        apply,
-    }
+    settings.extend(oracle_statistics::settings(ground));
+    settings
+}
+
+/// Both blocks of statements, all comments.
+pub(super) fn apply(settings: &[Advice]) -> Vec<String> {
+    let mut lines = apply_row(settings);
+    lines.extend(oracle_statistics::apply(settings));
+    lines
 }
 
 fn figure(
@@ -93,7 +98,7 @@ fn figure(
     of: impl Fn(AtLoad) -> Estimate,
     how: impl Fn(AtLoad) -> String,
 ) -> Advice {
-    let blank = Advice::blank(
+    let blank = ground.blank(
         Product::Oracle,
         setting,
         if setting == "MAX_PMBPS" { DOP } else { VIEW },
@@ -122,7 +127,7 @@ fn disks(ground: &Ground) -> Advice {
     Advice {
         value: Some(disks.to_string()),
         derivation: "the value of --num-disks: not measured, with no effect on the figures".into(),
-        ..Advice::blank(Product::Oracle, "NUM_PHYSICAL_DISKS", VIEW)
+        ..ground.blank(Product::Oracle, "NUM_PHYSICAL_DISKS", VIEW)
     }
 }
 
@@ -151,7 +156,7 @@ fn explain(setting: &mut Advice) {
     }
 }
 
-fn apply(settings: &[Advice]) -> Vec<String> {
+fn apply_row(settings: &[Advice]) -> Vec<String> {
     let value = |name: &str| {
         settings
             .iter()

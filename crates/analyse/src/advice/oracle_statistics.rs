@@ -6,14 +6,17 @@
 //! `IOSEEKTIM + n / IOTFRSPEED` (Oracle SQL Tuning Guide, System Statistics). Both are derived from
 //! the same two measured times.
 
-use super::setting::{
-    Advice, Ground, Product, other_block, size, three_digits, unsteady_or_unknown,
-};
+use super::decision::Decision;
+use super::product::Product;
+use super::setting::{Advice, Ground, other_block, size, three_digits, unsteady_or_unknown};
 use crate::{AtLoad, Estimate, Interval, Limits};
 
 const SOURCE: &str = "Oracle SQL Tuning Guide, System Statistics; PL/SQL Packages and Types \
                       Reference, DBMS_STATS.SET_SYSTEM_STATS; blogs.oracle.com/optimizer, Should \
                       You Gather System Statistics? (2018)";
+
+/// The statistics: of a workload, then without one.
+const NAMES: [&str; 5] = ["SREADTIM", "MREADTIM", "MBRC", "IOSEEKTIM", "IOTFRSPEED"];
 
 /// The block size of nearly every database.
 const BLOCK: u32 = 8192;
@@ -85,20 +88,26 @@ impl Reads {
 /// The system statistics.
 pub(super) fn settings(ground: &Ground) -> Vec<Advice> {
     let reads = Reads::of(ground);
-    ["SREADTIM", "MREADTIM", "MBRC", "IOSEEKTIM", "IOTFRSPEED"]
+    NAMES
         .map(|name| setting(ground, reads.as_ref(), name))
         .to_vec()
 }
 
 fn setting(ground: &Ground, reads: Option<&Reads>, name: &'static str) -> Advice {
-    let blank = Advice::blank(Product::Oracle, name, SOURCE);
+    let blank = Advice {
+        // Whatever was measured, or not.
+        decision: Decision::leave(
+            "they change every plan, and Oracle advises most systems to keep the defaults",
+        ),
+        ..ground.blank(Product::Oracle, name, SOURCE)
+    };
     // A read of flash takes a tenth of a millisecond: three decimals are microseconds.
     let milliseconds = |ms: f64| format!("{ms:.3}");
     // Storage may be so fast that the seek time disappears in the error of the other two times.
     let Some(reads) = reads.filter(|reads| reads.seek_ms().value > 0.0) else {
         return blank.not_measured(
-            "a single-block read and a longer multiblock read, each one at a time, were not \
-             measured",
+            "no single-block read was measured beside a multiblock read that took longer, each one \
+             at a time",
             ground.command("--as oracle"),
         );
     };
@@ -120,16 +129,13 @@ fn setting(ground: &Ground, reads: Option<&Reads>, name: &'static str) -> Advice
             },
         ),
         "IOSEEKTIM" => (
-            format!(
-                "SREADTIM less the transfer of {single} at IOTFRSPEED, in ms. The product's \
-                 default: 10"
-            ),
+            format!("SREADTIM less the transfer of {single} at IOTFRSPEED, in ms"),
             blank.valued(reads.seek_ms(), milliseconds),
         ),
         _ => (
             format!(
                 "the bytes that a read of {multi} has more than one of {single}, over the time \
-                 that it takes longer, in bytes per ms. The product's default: 4096"
+                 that it takes longer, in bytes per ms"
             ),
             blank.valued(reads.speed(), three_digits),
         ),
@@ -151,6 +157,7 @@ fn setting(ground: &Ground, reads: Option<&Reads>, name: &'static str) -> Advice
 pub(super) fn apply(settings: &[Advice]) -> Vec<String> {
     let values: Option<Vec<(&str, &String)>> = settings
         .iter()
+        .filter(|setting| NAMES.contains(&setting.setting))
         .map(|setting| Some((setting.setting, setting.value.as_ref()?)))
         .collect();
     let Some(values) = values else {

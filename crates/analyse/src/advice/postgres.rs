@@ -1,11 +1,14 @@
 //! `PostgreSQL`: the cost of a random page, and the number of reads to keep in flight.
 
+use super::decision::Decision;
+use super::default::ProductDefault;
+use super::product::Product;
 use super::setting::{
-    Advice, Ground, Opinion, Product, ProductAdvice, exact, other_block, size, time,
-    unsteady_or_unknown, whole,
+    Advice, Ground, Opinion, exact, other_block, size, time, unsteady_or_unknown, whole,
 };
 use crate::figures::quantity::{count, percent};
 use crate::{AtLoad, Estimate, Limits};
+use std::cmp::Ordering;
 
 /// `BLCKSZ` of nearly every build.
 const BLOCK: u32 = 8192;
@@ -20,27 +23,28 @@ const CONCURRENCY_MAX: f64 = 1000.0;
 /// Maximum value of `io_workers`.
 const WORKERS_MAX: f64 = 32.0;
 
+/// CPUs for one worker, in the usual advice for data that is mostly in the page cache.
+const WORKERS_EACH_CPUS: u32 = 4;
+
 const COSTS: &str = "PostgreSQL documentation, 19.7.2 Planner Cost Constants";
 const IO: &str = "PostgreSQL documentation, 19.4 Resource Consumption (I/O, asynchronous behavior)";
 
 /// All settings for `PostgreSQL`.
-pub(super) fn section(ground: &Ground) -> ProductAdvice {
-    let settings = vec![
+pub(super) fn settings(ground: &Ground) -> Vec<Advice> {
+    vec![
         random_page_cost(ground),
         concurrency(ground, "effective_io_concurrency"),
         concurrency(ground, "maintenance_io_concurrency"),
         io_workers(ground),
         io_combine_limit(ground),
-    ];
-    let apply = apply(ground, &settings);
-    ProductAdvice {
-        database: Product::Postgres,
-        settings,
-        apply,
-    }
+    ]
 }
 
-fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
+/// The statements that change something.
+pub(super) fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
+    if settings.iter().all(|setting| setting.statement.is_none()) {
+        return Vec::new();
+    }
     let mut lines = vec!["-- PostgreSQL, as a superuser, in psql".to_string()];
     let mut has_one_session = false;
     for setting in settings {
@@ -50,17 +54,14 @@ fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
         match setting.setting {
             "random_page_cost" if ground.plans.is_some_and(|test| test.crossing.is_some()) => {
                 lines.push(
-                    "-- Where index and sequential scans took as long on a private server; one \
-                     tablespace:"
-                        .into(),
+                    "-- Where both scans took as long on a private server; one tablespace:".into(),
                 );
             }
             "random_page_cost" => lines.extend(
                 [
-                    "-- No plan was tested with this cost: a higher one makes index scans rarer. \
-                     Compare plans and times",
-                    "-- of your own queries first (SET in one session, EXPLAIN (ANALYZE, \
-                     BUFFERS)), then one tablespace:",
+                    "-- No plan was tested: compare your own queries in one session first, by SET \
+                     and",
+                    "-- EXPLAIN (ANALYZE, BUFFERS); then set it for one tablespace:",
                 ]
                 .map(String::from),
             ),
@@ -70,9 +71,7 @@ fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
             _ if ground.sessions.is_none() && !has_one_session => {
                 has_one_session = true;
                 lines.push(
-                    "-- If only one session reads at a time; `rigel advise --sessions N` divides \
-                     by their number:"
-                        .into(),
+                    "-- For one session that reads at a time; --sessions N divides by N:".into(),
                 );
             }
             _ => {}
@@ -89,13 +88,8 @@ fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
     lines
 }
 
-fn statement(setting: &str, value: Option<&String>) -> Option<String> {
-    value.map(|value| format!("ALTER SYSTEM SET {setting} = {value};"))
-}
-
-/// The same statement as a comment, because it could do harm.
-fn comment(statement: &str) -> String {
-    format!("-- {statement}")
+fn statement(setting: &str, value: &str) -> String {
+    format!("ALTER SYSTEM SET {setting} = {value};")
 }
 
 /// Formats a cost with its significant decimals; at least 1, the cost of a sequential page.
@@ -150,7 +144,7 @@ fn random_page_cost(ground: &Ground) -> Advice {
         rows.iter().max().copied().unwrap_or(0) as f64,
     );
     let share = |rows: f64| percent(rows / test.table_rows.max(1) as f64);
-    let blank = Advice::blank(Product::Postgres, "random_page_cost", COSTS);
+    let blank = ground.blank(Product::Postgres, "random_page_cost", COSTS);
     let advice = Advice {
         derivation: format!(
             "by plans on a private {}: on a table of {} rows, one to a block of {}, an index scan \
@@ -176,24 +170,40 @@ fn random_page_cost(ground: &Ground) -> Advice {
         warnings: advice.warnings,
         ..blank.valued(crossing, cost)
     };
-    let statement = advice.value.as_ref().map(of_tablespace);
-    Advice {
-        statement,
-        ..advice
-    }
+    decided_cost(advice, true)
 }
 
-/// The statement for one tablespace, as a comment: its name is not known.
-fn of_tablespace(value: &String) -> String {
-    comment(&format!(
-        "ALTER TABLESPACE name SET (random_page_cost = {value});"
-    ))
+/// Decides on the cost. No cache was measured, and a cache lowers it: what was measured can show
+/// that the default is too high, but not that it is too low. Plans can show both. The name of the
+/// tablespace is not known, so that the statement is a comment.
+fn decided_cost(advice: Advice, has_plans: bool) -> Advice {
+    let Some(value) = advice.value.clone() else {
+        return advice;
+    };
+    let decision = match advice.default_beside_range() {
+        Some(Ordering::Equal) => advice.leave_within(&value),
+        Some(_) if has_plans => Decision::set(
+            value,
+            "at this cost the planner changes between scans that take equally long",
+        ),
+        Some(Ordering::Greater) => Decision::set(
+            value,
+            "a random page costs less than the default, even if no cache has it",
+        ),
+        Some(Ordering::Less) => Decision::leave(format!(
+            "{value} is for pages that no cache has; --plans-on DIR tests plans"
+        )),
+        None => Decision::leave("measured too briefly for a range"),
+    };
+    advice.decided(decision, true, |value| {
+        format!("ALTER TABLESPACE name SET (random_page_cost = {value});")
+    })
 }
 
 fn cost_by_times(ground: &Ground) -> Advice {
     let found = ground.found;
     let setting = "random_page_cost";
-    let blank = Advice::blank(Product::Postgres, setting, COSTS);
+    let blank = ground.blank(Product::Postgres, setting, COSTS);
     let (Some(random), Some(large)) = (found.at_knee, found.large) else {
         return blank.not_measured(
             "the knee or large reads were not measured",
@@ -229,8 +239,8 @@ fn cost_by_times(ground: &Ground) -> Advice {
     let advice = Advice {
         derivation: format!(
             "at the knee, depth {}: {} of the storage's time for a random read of {} ({} \
-             IOPS), {} for a block of a large read ({} MB/s); their ratio is {}. Recommended \
-             instead of depth 1, because the reads of many sessions overlap, and a page costs the \
+             IOPS), {} for a block of a large read ({} MB/s); their ratio is {}. Not at \
+             depth 1, because the reads of many sessions overlap, and a page costs the \
              storage's time",
             random.depth,
             time(1e6 / random.iops.value),
@@ -251,10 +261,7 @@ fn cost_by_times(ground: &Ground) -> Advice {
         warnings: warnings.into_iter().chain(other_block).collect(),
         ..blank.valued(at_knee, cost)
     };
-    Advice {
-        statement: advice.value.as_ref().map(of_tablespace),
-        ..advice
-    }
+    decided_cost(advice, false)
 }
 
 fn interval(ratio: Estimate) -> String {
@@ -299,7 +306,7 @@ pub(super) fn before_13(depth: f64) -> f64 {
 }
 
 fn concurrency(ground: &Ground, setting: &'static str) -> Advice {
-    let blank = Advice::blank(Product::Postgres, setting, IO);
+    let blank = ground.blank(Product::Postgres, setting, IO);
     let Some((knee, [low, high])) = ground.knee() else {
         return blank.not_measured("no knee was found", ground.command("--as postgres"));
     };
@@ -312,11 +319,6 @@ fn concurrency(ground: &Ground, setting: &'static str) -> Advice {
             large.depth
         )
     });
-    let default = if maintenance {
-        "16 since 18, 10 before"
-    } else {
-        "16 since 18, 1 before"
-    };
     let sessions = f64::from(ground.sessions.unwrap_or(1));
     let mut opinions = vec![match ground.sessions {
         None => Opinion {
@@ -341,17 +343,19 @@ fn concurrency(ground: &Ground, setting: &'static str) -> Advice {
                 .into(),
         });
     }
-    let range = if low < high {
+    let between = if low < high {
         format!(" (between {low} and {high})")
     } else {
         String::new()
     };
+    // Fewer than the low end, each, would be too few together.
+    let low = (low / sessions).ceil();
+    let high = (high / sessions).floor().max(low);
     let advice = Advice {
-        range: Some([write(low / sessions), write(high / sessions)]),
+        range: Some([write(low), write(high)]),
         derivation: format!(
-            "the depth at the knee, {knee}{range}, {}. With fewer \
-             outstanding, throughput was lower; with more, only latency grows{large}. The \
-             product's default: {default}",
+            "the depth at the knee, {knee}{between}, {}. With fewer \
+             outstanding, throughput was lower; with more, only latency grows{large}",
             match ground.sessions {
                 None => "for one session that reads at a time, which is an assumption".into(),
                 Some(sessions) => format!("over the {sessions} sessions of --sessions"),
@@ -381,30 +385,41 @@ fn concurrency(ground: &Ground, setting: &'static str) -> Advice {
             write,
         )
     };
-    let statement = statement(setting, advice.value.as_ref());
-    Advice {
-        // Too high a value makes the reads of all sessions wait, so that their number must be known.
-        statement: match ground.sessions {
-            Some(_) => statement,
-            None => statement.map(|statement| comment(&statement)),
-        },
-        ..advice
-    }
+    let low = write(low);
+    let decision = match advice.default_beside_range() {
+        Some(Ordering::Less) => Decision::set(
+            low.clone(),
+            format!("with fewer than {low}, throughput was certainly lower"),
+        ),
+        Some(Ordering::Greater) if ground.is_knee_open() => {
+            Decision::leave("throughput still rose at the maximum depth measured")
+        }
+        Some(Ordering::Greater) => Decision::set(
+            low.clone(),
+            format!("no depth is certainly better than {low}"),
+        ),
+        Some(Ordering::Equal) | None => advice.leave_within(&low),
+    };
+    // Too high a value makes the reads of all sessions wait, so that their number must be known.
+    advice.decided(decision, ground.sessions.is_none(), |value| {
+        statement(setting, value)
+    })
 }
 
 fn io_workers(ground: &Ground) -> Advice {
-    let blank = Advice::blank(Product::Postgres, "io_workers", IO);
+    let blank = ground.blank(Product::Postgres, "io_workers", IO);
     let Some((knee, [low, high])) = ground.knee() else {
         return blank.not_measured("no knee was found", ground.command("--as postgres"));
     };
     let write = |depth: f64| whole(depth.clamp(1.0, WORKERS_MAX));
+    let low = low.ceil();
     let cpus = ground.header.host.cpus;
     let advice = Advice {
         range: Some([write(low), write(high)]),
         derivation: format!(
             "the smaller of {WORKERS_MAX}, the highest allowed value, and the depth at the knee, \
              {knee}: a worker has one read in flight, so the server never has more than the \
-             number of workers. The product's default: 3"
+             number of workers"
         ),
         misleads: format!(
             "with io_method = io_uring or sync it has no effect. Workers take CPU, for checksums \
@@ -412,7 +427,7 @@ fn io_workers(ground: &Ground) -> Advice {
              and io_max_workers instead"
         ),
         opinions: vec![Opinion {
-            value: whole(f64::from(cpus / 4).clamp(3.0, WORKERS_MAX)),
+            value: whole(f64::from(cpus / WORKERS_EACH_CPUS).clamp(3.0, WORKERS_MAX)),
             why: "a quarter of the CPUs and at least the default, the usual advice if the data is \
                   mostly in the page cache and workers copy more than they wait"
                 .into(),
@@ -429,10 +444,39 @@ fn io_workers(ground: &Ground) -> Advice {
             write,
         )
     };
-    let statement = statement("io_workers", advice.value.as_ref());
-    Advice {
-        statement: statement.map(|statement| comment(&statement)),
-        ..advice
+    let decision = match advice.default_beside_range() {
+        Some(Ordering::Less) => more_workers(&advice, low.min(WORKERS_MAX), cpus),
+        Some(Ordering::Equal) | None => advice.leave_within(&write(low)),
+        Some(Ordering::Greater) => {
+            Decision::leave("more than this storage needs, and idle workers cost little")
+        }
+    };
+    advice.decided(decision, true, |value| statement("io_workers", value))
+}
+
+/// Decides on workers if the default is fewer than the storage needs: each takes CPU, so that at most
+/// a quarter of the CPUs may be workers.
+fn more_workers(advice: &Advice, needed: f64, cpus: u32) -> Decision {
+    let quarter = f64::from(cpus / WORKERS_EACH_CPUS);
+    let own = advice.default.as_ref().and_then(ProductDefault::number);
+    let value = whole(needed.min(quarter));
+    if own.is_some_and(|own| quarter <= own) {
+        Decision::leave(format!(
+            "a worker takes CPU, and a quarter of the {cpus} CPUs here is not more"
+        ))
+    } else if quarter < needed {
+        Decision::set(
+            value,
+            format!("a quarter of the {cpus} CPUs here: a worker takes CPU"),
+        )
+    } else {
+        Decision::set(
+            value,
+            format!(
+                "with fewer than {}, throughput was certainly lower",
+                whole(needed)
+            ),
+        )
     }
 }
 
@@ -460,7 +504,8 @@ fn io_combine_limit(ground: &Ground) -> Advice {
         misleads: "the kernel splits reads larger than max_sectors_kb, and a larger read makes \
                    others wait"
             .into(),
-        ..Advice::blank(Product::Postgres, "io_combine_limit", IO)
+        ..ground
+            .blank(Product::Postgres, "io_combine_limit", IO)
             .not_measured(known, command.trim_end().into())
     }
 }

@@ -8,7 +8,9 @@
 //! writes is compared with the rate that the database needs, since below it the limit does nothing.
 //! Both are means of an interval, and the limits of their ranges decide.
 
-use super::setting::{Advice, Product, Relevance};
+use super::decision::Decision;
+use super::default::ProductDefault;
+use super::setting::{Advice, Relevance};
 use crate::demand::{Answer, DemandAgainst, Usage};
 use crate::figures::quantity::{per_second, rounded_percent};
 use rigel_model::DemandKind;
@@ -27,14 +29,14 @@ const UNKNOWN: &str = "it is not known which I/O this setting acts on";
 enum ActsOn {
     /// I/O of these kinds.
     Streams(&'static [DemandKind]),
-    /// Page writes per second, which it limits: the lowest and the highest default.
-    WriteLimit(f64, f64),
+    /// Page writes per second, which it limits.
+    WriteLimit,
     /// I/O that no demand distinguishes from other I/O.
     Unknown(&'static str),
 }
 
 impl ActsOn {
-    fn of(product: Product, setting: &str) -> Self {
+    fn of(setting: &str) -> Self {
         use DemandKind::{
             DirectReads, DirectWrites, LogWrites, MultiblockReads, PageWrites, RandomReads,
             SmartScans,
@@ -43,13 +45,7 @@ impl ActsOn {
             "maintenance_io_concurrency" => Self::Unknown(
                 "a demand does not distinguish the reads of VACUUM from those of queries",
             ),
-            // MySQL 8.4 raised both defaults.
-            "innodb_io_capacity" if product == Product::Mysql => Self::WriteLimit(200.0, 10_000.0),
-            "innodb_io_capacity_max" if product == Product::Mysql => {
-                Self::WriteLimit(2000.0, 20_000.0)
-            }
-            "innodb_io_capacity" => Self::WriteLimit(200.0, 200.0),
-            "innodb_io_capacity_max" => Self::WriteLimit(2000.0, 2000.0),
+            "innodb_io_capacity" | "innodb_io_capacity_max" => Self::WriteLimit,
             "random_page_cost" => Self::Streams(&[RandomReads, MultiblockReads]),
             "io_combine_limit" | "innodb_read_io_threads" | "MREADTIM" | "MBRC" | "IOTFRSPEED" => {
                 Self::Streams(&[MultiblockReads])
@@ -77,15 +73,17 @@ impl ActsOn {
 
 /// Whether the setting matters for the demand.
 pub(super) fn relevance(advice: &Advice, demand: &DemandAgainst) -> Relevance {
-    if advice.value.as_deref() == Some("default") {
+    // A number of threads is left only if the storage needs no more of them.
+    if advice.setting.ends_with("_io_threads") && matches!(advice.decision, Decision::Leave { .. })
+    {
         return Relevance {
             matters: Answer::No,
             why: "the default is as good on this storage, whatever the demand".into(),
         };
     }
-    match ActsOn::of(advice.database, advice.setting) {
+    match ActsOn::of(advice.setting) {
         ActsOn::Streams(kinds) => by_time(kinds, demand),
-        ActsOn::WriteLimit(least, greatest) => by_writes(least, greatest, demand),
+        ActsOn::WriteLimit => by_writes(advice, demand),
         ActsOn::Unknown(why) => Relevance {
             matters: Answer::Undecided,
             why: why.into(),
@@ -142,8 +140,14 @@ fn used_by(kind: DemandKind, demand: &DemandAgainst) -> Usage {
     }
 }
 
-/// By the page writes beside a limit with these defaults.
-fn by_writes(least: f64, greatest: f64, demand: &DemandAgainst) -> Relevance {
+/// By the page writes beside the defaults of a limit.
+fn by_writes(advice: &Advice, demand: &DemandAgainst) -> Relevance {
+    let own = advice.default.as_ref();
+    let newest = own.and_then(ProductDefault::number).unwrap_or(0.0);
+    let older = own
+        .and_then(ProductDefault::number_before)
+        .unwrap_or(newest);
+    let (least, greatest) = (newest.min(older), newest.max(older));
     let of = |kind| demand.streams.iter().find(|one| one.kind == kind);
     let both = of(DemandKind::PageAndDirectWrites);
     let range = match (of(DemandKind::PageWrites), both) {
@@ -191,7 +195,7 @@ fn by_writes(least: f64, greatest: f64, demand: &DemandAgainst) -> Relevance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::advice::{AdviceTerms, advise};
+    use crate::advice::{AdviceTerms, Product, advise};
     use crate::examples::{self, against as against_example};
     use rigel_model::examples::stream;
 
@@ -246,7 +250,7 @@ mod tests {
         let (found, header) = (examples::calibration(), examples::header());
         let sections = advise(&found, &header, &Product::ALL, AdviceTerms::default());
         for setting in sections.iter().flat_map(|section| &section.settings) {
-            let acts_on = ActsOn::of(setting.database, setting.setting);
+            let acts_on = ActsOn::of(setting.setting);
             let is_known = !matches!(acts_on, ActsOn::Unknown(UNKNOWN));
             assert!(is_known, "{}", setting.setting);
         }

@@ -1,8 +1,8 @@
 //! `ScyllaDB` and Seastar: `io_properties.yaml`, which tells the I/O scheduler what a disk can do.
 
-use super::setting::{
-    Advice, Ground, Product, ProductAdvice, other_block, size, three_digits, unsteady_or_unknown,
-};
+use super::decision::Decision;
+use super::product::Product;
+use super::setting::{Advice, Ground, other_block, size, three_digits, unsteady_or_unknown};
 use crate::{AtLoad, Estimate};
 
 const SOURCE: &str = "Seastar, doc/io-properties-file.md";
@@ -11,9 +11,9 @@ const SOURCE: &str = "Seastar, doc/io-properties-file.md";
 const BLOCK: u32 = 4096;
 
 /// All settings of `io_properties.yaml`.
-pub(super) fn section(ground: &Ground) -> ProductAdvice {
+pub(super) fn settings(ground: &Ground) -> Vec<Advice> {
     let found = ground.found;
-    let settings = vec![
+    vec![
         iops(ground, "read_iops", found.maximum, "random reads", ""),
         bandwidth(ground),
         iops(
@@ -24,42 +24,44 @@ pub(super) fn section(ground: &Ground) -> ProductAdvice {
             "--write",
         ),
         write_bandwidth(ground),
-    ];
+    ]
+}
+
+/// The file.
+pub(super) fn apply(settings: &[Advice]) -> Vec<String> {
     let mut apply = vec![
         "# /etc/scylla.d/io_properties.yaml, read at the start of the server".to_string(),
         "disks:".into(),
         "  - mountpoint: /var/lib/scylla  # where the data directory is mounted".into(),
     ];
-    let line = |setting: &Advice| match &setting.value {
-        Some(value) => format!("    {}: {value}", setting.setting),
+    let line = |setting: &Advice| match &setting.statement {
+        Some(statement) => format!("    {statement}"),
         None => format!(
-            "    # {}: not measured; Seastar does not accept the file without it",
+            "    # {}: missing; Seastar does not accept the file without it",
             setting.setting
         ),
     };
     apply.extend(settings.iter().map(line));
-    ProductAdvice {
-        database: Product::Scylla,
-        settings,
-        apply,
-    }
+    apply
 }
 
-fn valued(setting: &'static str, figure: AtLoad, estimate: Estimate, how: String) -> Advice {
-    let advice = Advice::blank(Product::Scylla, setting, SOURCE).valued(estimate, three_digits);
-    Advice {
-        statement: advice
-            .value
-            .as_ref()
-            .map(|value| format!("{setting}: {value}")),
+fn valued(blank: Advice, figure: AtLoad, estimate: Estimate, how: String) -> Advice {
+    let setting = blank.setting;
+    let value = three_digits(estimate.value);
+    let decision = Decision::set(
+        value,
+        "measured; the file has no defaults, and must be whole",
+    );
+    let advice = Advice {
         derivation: how,
         misleads: "the scheduler divides these figures among the shards and delays I/O beyond \
                    them: a figure that is too high lets latency grow, one that is too low leaves \
                    the disk idle"
             .into(),
         warnings: unsteady_or_unknown(&[Some(figure)]),
-        ..advice
-    }
+        ..blank.valued(estimate, three_digits)
+    };
+    advice.decided(decision, false, |value| format!("{setting}: {value}"))
 }
 
 fn iops(
@@ -70,18 +72,19 @@ fn iops(
     options: &str,
 ) -> Advice {
     let four = format!("--size 4KiB {options}");
+    let blank = ground.blank(Product::Scylla, setting, SOURCE);
     let Some(at) = at else {
-        return Advice::blank(Product::Scylla, setting, SOURCE).not_measured(
+        return blank.not_measured(
             format!("no {what} were measured"),
             ground.command(four.trim_end()),
         );
     };
     let how = format!(
-        "the maximum rate of {what} of {}, at depth {}. The product has no default",
+        "the maximum rate of {what} of {}, at depth {}",
         size(at.io_bytes),
         at.depth
     );
-    let mut advice = valued(setting, at, at.iops, how);
+    let mut advice = valued(blank, at, at.iops, how);
     advice
         .warnings
         .extend(other_block(at, BLOCK, four.trim_end()));
@@ -89,8 +92,9 @@ fn iops(
 }
 
 fn bandwidth(ground: &Ground) -> Advice {
+    let blank = ground.blank(Product::Scylla, "read_bandwidth", SOURCE);
     let Some(at) = ground.found.large else {
-        return Advice::blank(Product::Scylla, "read_bandwidth", SOURCE).not_measured(
+        return blank.not_measured(
             "large reads were not measured",
             ground.command("").trim_end().into(),
         );
@@ -100,7 +104,7 @@ fn bandwidth(ground: &Ground) -> Advice {
         size(at.io_bytes),
         at.depth
     );
-    valued("read_bandwidth", at, at.mb_per_s.scaled(1e6), how)
+    valued(blank, at, at.mb_per_s.scaled(1e6), how)
 }
 
 fn write_bandwidth(ground: &Ground) -> Advice {
@@ -115,8 +119,10 @@ fn write_bandwidth(ground: &Ground) -> Advice {
         },
     );
     // iotune is Seastar's own tool.
-    Advice::blank(Product::Scylla, "write_bandwidth", SOURCE).not_measured(
-        known,
-        "iotune --evaluation-directory DIRECTORY --properties-file io_properties.yaml".into(),
-    )
+    ground
+        .blank(Product::Scylla, "write_bandwidth", SOURCE)
+        .not_measured(
+            known,
+            "iotune --evaluation-directory DIRECTORY --properties-file io_properties.yaml".into(),
+        )
 }

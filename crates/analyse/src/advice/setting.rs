@@ -1,61 +1,14 @@
 //! The advice on one setting: its types, what it is based on, and what the products' files share.
 
+use super::decision::Decision;
+use super::default::ProductDefault;
 use super::plan_crossing::PlanTest;
+use super::product::Product;
 use crate::{Answer, AtLoad, Calibration, Estimate, Interval, Limits};
 use rigel_model::record::journal::Header;
 use rigel_model::{Bytes, Coordinates, Nanos, Target, shell_path, shell_word};
 use serde::Serialize;
 use std::path::Path;
-
-/// A product that advice is given for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Product {
-    /// `PostgreSQL`.
-    Postgres,
-    /// `MySQL`.
-    Mysql,
-    /// `MariaDB`.
-    Mariadb,
-    /// Oracle Database.
-    Oracle,
-    /// `ScyllaDB`, and everything else built on Seastar.
-    Scylla,
-    /// The kernel's own model of I/O cost.
-    Linux,
-}
-
-impl Product {
-    /// All products, in output order.
-    pub const ALL: [Product; 6] = [
-        Self::Postgres,
-        Self::Mysql,
-        Self::Mariadb,
-        Self::Oracle,
-        Self::Scylla,
-        Self::Linux,
-    ];
-
-    /// The product's name as its makers write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Postgres => "PostgreSQL",
-            Self::Mysql => "MySQL",
-            Self::Mariadb => "MariaDB",
-            Self::Oracle => "Oracle",
-            Self::Scylla => "ScyllaDB (Seastar)",
-            Self::Linux => "Linux",
-        }
-    }
-
-    /// The comment marker of the language in which its statements are written.
-    pub fn comment(self) -> &'static str {
-        match self {
-            Self::Postgres | Self::Mysql | Self::Oracle => "--",
-            Self::Mariadb | Self::Scylla | Self::Linux => "#",
-        }
-    }
-}
 
 /// Another recommended value, and its reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -73,8 +26,12 @@ pub struct Advice {
     pub database: Product,
     /// Name of the setting.
     pub setting: &'static str,
-    /// The value, as it is written in a configuration, or `default` if the product's own is as
-    /// good; `None` if the figures it needs were not measured.
+    /// What to do with it.
+    pub decision: Decision,
+    /// What the product uses if nobody sets it; `None` if it must be set, or has no value then.
+    pub default: Option<ProductDefault>,
+    /// The value that follows from the measurement, as it is written in a configuration, whatever
+    /// was decided; `None` if the figures it needs were not measured.
     pub value: Option<String>,
     /// The minimum and maximum values that the measurement allows, as they are written in a
     /// configuration.
@@ -87,8 +44,8 @@ pub struct Advice {
     pub source: &'static str,
     /// The cases in which it is known to mislead.
     pub misleads: String,
-    /// The statement or file line that applies it, as a comment if it could do harm; `None` if it
-    /// is a part of a larger one, or if there is nothing to apply.
+    /// The statement or file line that applies the decision, as a comment if it could do harm;
+    /// `None` if it is a part of a larger one, or if there is nothing to apply.
     pub statement: Option<String>,
     /// What others recommend.
     pub opinions: Vec<Opinion>,
@@ -102,25 +59,6 @@ pub struct Advice {
 }
 
 impl Advice {
-    /// Advice that has no value yet.
-    pub(super) fn blank(database: Product, setting: &'static str, source: &'static str) -> Self {
-        Self {
-            database,
-            setting,
-            value: None,
-            range: None,
-            estimate: None,
-            derivation: String::new(),
-            source,
-            misleads: String::new(),
-            statement: None,
-            opinions: Vec::new(),
-            warnings: Vec::new(),
-            measure_by: None,
-            relevance: None,
-        }
-    }
-
     /// The same advice with this value, formatted by `write`.
     pub(super) fn valued(self, estimate: Estimate, write: impl Fn(f64) -> String) -> Self {
         Self {
@@ -175,6 +113,32 @@ pub(super) struct Ground<'a> {
 }
 
 impl Ground<'_> {
+    /// Advice that has no value yet.
+    pub(super) fn blank(
+        &self,
+        database: Product,
+        setting: &'static str,
+        source: &'static str,
+    ) -> Advice {
+        Advice {
+            database,
+            setting,
+            decision: Decision::NotMeasured,
+            default: ProductDefault::of(database, setting, self.header.host.cpus),
+            value: None,
+            range: None,
+            estimate: None,
+            derivation: String::new(),
+            source,
+            misleads: String::new(),
+            statement: None,
+            opinions: Vec::new(),
+            warnings: Vec::new(),
+            measure_by: None,
+            relevance: None,
+        }
+    }
+
     /// The command that measures what this run did not; `options` follow the target. It never names
     /// existing data as a target for writes, but a scratch file beside it.
     pub(super) fn command(&self, options: &str) -> String {
@@ -201,14 +165,16 @@ impl Ground<'_> {
         Some((knee.load, [knee.range.low, high]))
     }
 
+    /// True if there may be a knee beyond the measured depths.
+    pub(super) fn is_knee_open(&self) -> bool {
+        let knee = self.found.curve.knee;
+        knee.is_some_and(|knee| !knee.bounded_above)
+    }
+
     /// The warning that there may be a knee beyond the measured depths.
     pub(super) fn knee_warning(&self) -> Option<String> {
-        let open = self
-            .found
-            .curve
-            .knee
-            .is_some_and(|knee| !knee.bounded_above);
-        open.then(|| "knee-not-reached: throughput still rose at the maximum depth measured".into())
+        self.is_knee_open()
+            .then(|| "knee-not-reached: throughput still rose at the maximum depth measured".into())
     }
 
     /// True if a disk of the target reports that it spins; `None` if no disk is known.

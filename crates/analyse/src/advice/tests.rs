@@ -4,7 +4,7 @@ use super::setting::*;
 use super::*;
 use crate::examples::{at, calibration as example, header};
 use crate::{Estimate, KneeRange, Limits, calibration};
-use rigel_model::{Bound, Bytes, Finding, FindingName, Ratio, Target};
+use rigel_model::{Bound, Bytes, Ratio, Target};
 use std::path::PathBuf;
 
 fn of_sessions(sessions: Option<u32>) -> AdviceTerms<'static> {
@@ -91,10 +91,6 @@ fn a_random_page_costs_its_time_over_that_of_a_sequential_one() {
     assert!(estimate.interval.unwrap().contains(truth));
     let alone = postgres::ratio_at_depth_1(found.low_load.unwrap(), found.stream.unwrap());
     assert!((alone.value - truth).abs() < 1e-9, "{alone:?}");
-    assert_eq!(
-        random_page_cost.statement.as_deref(),
-        Some("-- ALTER TABLESPACE name SET (random_page_cost = 12);")
-    );
     let others: Vec<&str> = random_page_cost
         .opinions
         .iter()
@@ -160,10 +156,6 @@ fn background_writes_leave_half_of_the_storage_to_reads() {
     }
     let max = setting(&found, Product::Mysql, "innodb_io_capacity_max");
     assert_eq!(max.range, Some(["19800".into(), "20200".into()]));
-    assert_eq!(
-        max.statement.as_deref(),
-        Some("SET PERSIST innodb_io_capacity_max = 20000;")
-    );
     // Pages of 16 KiB may take as long as the four blocks in each; a warning says that the block
     // size differs.
     found.writes = Some(at(16, 4096, 40_000.0));
@@ -186,8 +178,8 @@ fn background_writes_leave_half_of_the_storage_to_reads() {
 fn a_thread_serves_256_requests() {
     let mut found = example();
     for (depth, threads) in [
-        (1_u32, "default"),
-        (1024, "default"),
+        (1_u32, "1"),
+        (1024, "4"),
         (1025, "5"),
         (2048, "8"),
         (1 << 20, "64"),
@@ -220,7 +212,7 @@ fn no_statement_lowers_the_number_of_threads_or_leaves_it_as_it_is() {
     for (depth, statement) in [
         (
             2048_u32,
-            "-- before 8.4 only: SET PERSIST_ONLY innodb_read_io_threads = 8;",
+            "-- before 8.4: SET PERSIST_ONLY innodb_read_io_threads = 8;",
         ),
         (8192, "SET PERSIST_ONLY innodb_read_io_threads = 32;"),
     ] {
@@ -284,13 +276,15 @@ fn sessions_share_the_depth_at_the_knee() {
     assert_eq!(shared.range, Some(["3".into(), "5".into()]));
     assert_eq!(
         shared.statement.as_deref(),
-        Some("ALTER SYSTEM SET effective_io_concurrency = 4;")
+        Some("ALTER SYSTEM SET effective_io_concurrency = 3;")
     );
+    // Three each would be 45 together, and fewer than 48 were slower.
+    assert_eq!(of(Some(15)).range, Some(["4".into(), "5".into()]));
     assert_eq!(of(Some(1000)).value.as_deref(), Some("1"));
     // Without a number of sessions the value is that of one, which only a comment says.
     assert_eq!(
         of(None).statement.as_deref(),
-        Some("-- ALTER SYSTEM SET effective_io_concurrency = 64;")
+        Some("-- ALTER SYSTEM SET effective_io_concurrency = 48;")
     );
 }
 
@@ -399,10 +393,7 @@ fn unmeasured_settings_are_gaps_in_the_file() {
         yaml.contains("\n    read_iops: 73900\n    read_bandwidth: 7300000000\n"),
         "{yaml}"
     );
-    assert!(
-        yaml.contains("\n    # write_bandwidth: not measured"),
-        "{yaml}"
-    );
+    assert!(yaml.contains("\n    # write_bandwidth: missing"), "{yaml}");
     let bandwidth = setting(&found, Product::Scylla, "write_bandwidth");
     assert!(
         bandwidth.derivation.contains("at least 655360000"),
@@ -494,18 +485,8 @@ fn no_command_that_writes_names_an_existing_target() {
 }
 
 #[test]
-fn warnings_of_a_run_are_named_once_and_notes_are_none() {
+fn figures_that_are_not_steady_or_too_brief_are_warned_of() {
     let mut found = example();
-    let mut header = header();
-    header.findings = vec![
-        Finding::note(FindingName::Rotational, ""),
-        Finding::warning(FindingName::Scheduler, "", ""),
-    ];
-    found.findings = vec![
-        Finding::warning(FindingName::Steal, "", ""),
-        Finding::warning(FindingName::Scheduler, "", ""),
-    ];
-    assert_eq!(warnings_of(&found, &header), ["scheduler", "steal"]);
     found.at_knee.as_mut().unwrap().steady = Some(false);
     found.large.as_mut().unwrap().iops.interval = None;
     let warnings = setting(&found, Product::Postgres, "random_page_cost").warnings;

@@ -1,0 +1,53 @@
+//! The products that advice is given for.
+
+use serde::Serialize;
+
+/// A product that advice is given for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Product {
+    /// `PostgreSQL`.
+    Postgres,
+    /// `MySQL`.
+    Mysql,
+    /// `MariaDB`.
+    Mariadb,
+    /// Oracle Database.
+    Oracle,
+    /// `ScyllaDB`, and everything else built on Seastar.
+    Scylla,
+    /// The kernel's own model of I/O cost.
+    Linux,
+}
+
+impl Product {
+    /// All products, in output order.
+    pub const ALL: [Product; 6] = [
+        Self::Postgres,
+        Self::Mysql,
+        Self::Mariadb,
+        Self::Oracle,
+        Self::Scylla,
+        Self::Linux,
+    ];
+
+    /// The product's name as its makers write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Postgres => "PostgreSQL",
+            Self::Mysql => "MySQL",
+            Self::Mariadb => "MariaDB",
+            Self::Oracle => "Oracle",
+            Self::Scylla => "ScyllaDB (Seastar)",
+            Self::Linux => "Linux",
+        }
+    }
+
+    /// The comment marker of the language in which its statements are written.
+    pub fn comment(self) -> &'static str {
+        match self {
+            Self::Postgres | Self::Mysql | Self::Oracle => "--",
+            Self::Mariadb | Self::Scylla | Self::Linux => "#",
+        }
+    }
+}

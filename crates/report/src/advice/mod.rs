@@ -1,0 +1,69 @@
+//! Advice as text and as JSON: one decision for each setting, and for each product the statements in
+//! one block to copy.
+
+mod full;
+mod parts;
+mod screen;
+
+use super::document::Extent;
+use rigel_analyse::{
+    AdviceTerms, Calibration, DemandAgainst, PlanTest, Product, ProductAdvice, RunTrust, advise,
+};
+use rigel_model::record::journal::Run;
+use serde::Serialize;
+
+/// The JSON document. Fields are only added, never renamed or removed.
+#[derive(Debug, Serialize)]
+struct AdviceReport<'a> {
+    version: &'a str,
+    started: &'a str,
+    target: &'a str,
+    applied: bool,
+    /// How far the run's figures can be trusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trust: Option<&'a RunTrust>,
+    products: Vec<ProductAdvice>,
+    /// Plans on a private PostgreSQL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plans: Option<&'a PlanTest>,
+    /// A database's demand beside the calibration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    demand: Option<&'a DemandAgainst>,
+}
+
+/// Advice for `products`, as text: what to do, or everything that it follows from.
+pub fn text(
+    run: &Run,
+    found: &Calibration,
+    products: &[Product],
+    terms: AdviceTerms,
+    extent: Extent,
+) -> String {
+    let sections = advise(found, &run.header, products, terms);
+    match extent {
+        Extent::Screen => screen::screen(&run.header, &sections, terms),
+        Extent::Full => full::full(&run.header, &sections, terms),
+    }
+}
+
+/// Advice for `products`, as one JSON document.
+pub fn json(run: &Run, found: &Calibration, products: &[Product], terms: AdviceTerms) -> String {
+    let header = &run.header;
+    let document = AdviceReport {
+        version: &header.version,
+        started: &header.started,
+        target: &header.facts.name,
+        applied: false,
+        trust: terms.trust,
+        products: advise(found, header, products, terms),
+        plans: terms.plans,
+        demand: terms.demand,
+    };
+    let mut text =
+        serde_json::to_string_pretty(&document).expect("advice is made of maps with text keys");
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests;

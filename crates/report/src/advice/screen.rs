@@ -1,0 +1,136 @@
+//! Advice on one screen for each product: a table of decisions, the statements of those that change
+//! something, and what to measure.
+
+use super::super::document::{Column, Extent, Table};
+use super::super::lines::{self, wrapped};
+use super::super::screen::WIDTH;
+use super::parts::{advised, cautions, command_line, heading, measured};
+use rigel_analyse::quantity::capital;
+use rigel_analyse::{Advice, AdviceTerms, Answer, Decision, ProductAdvice, ProductDefault};
+use rigel_model::record::journal::Header;
+use std::fmt::Write;
+
+/// The screen of each product.
+pub(super) fn screen(header: &Header, sections: &[ProductAdvice], terms: AdviceTerms) -> String {
+    let mut text = heading(header, terms, WIDTH);
+    if let Some(demand) = terms.demand {
+        let fits = format!("{}: {}.", capital(demand.fits.word()), demand.reason());
+        text.push_str(&wrapped("This storage serves the demand?", &fits, 2, WIDTH));
+    }
+    for section in sections {
+        let _ = writeln!(text, "\n{}", section.database.name());
+        if terms.demand.is_some() {
+            text.push_str(&that_matter(section));
+        }
+        text.push_str(&table(section));
+        text.push_str(&statements(section, terms));
+        text.push_str(&to_measure(section));
+    }
+    let _ = writeln!(
+        text,
+        "\n--verbose adds formulas, other opinions, sources and all statements."
+    );
+    text
+}
+
+/// The settings that matter for the demand, and those for which it is undecided.
+fn that_matter(section: &ProductAdvice) -> String {
+    let is = |setting: &Advice, answer: Answer| {
+        let relevance = setting.relevance.as_ref();
+        relevance.is_some_and(|relevance| relevance.matters == answer)
+    };
+    let of = |answer: Answer| {
+        if section.settings.iter().all(|setting| is(setting, answer)) {
+            return "all".into();
+        }
+        let is_so = |setting: &&Advice| is(setting, answer);
+        let all = section.settings.iter().filter(is_so);
+        all.map(|setting| setting.setting)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let mut words = of(Answer::Yes);
+    if words.is_empty() {
+        words = "none".into();
+    }
+    let undecided = of(Answer::Undecided);
+    if !undecided.is_empty() {
+        let _ = write!(words, "; undecided: {undecided}");
+    }
+    wrapped("Settings that matter for this demand:", &words, 2, WIDTH)
+}
+
+/// One row for each setting, and the reason below the last row that has it.
+fn table(section: &ProductAdvice) -> String {
+    let column = |name: &str| Column {
+        name: name.into(),
+        ..Column::default()
+    };
+    let row = |setting: &Advice| {
+        let own = setting.default.as_ref();
+        vec![
+            setting.setting.into(),
+            own.map_or_else(|| "none".into(), ProductDefault::words),
+            advised(setting).into(),
+            measured(setting),
+        ]
+    };
+    let table = Table {
+        columns: ["setting", "default", "advice", "measured"]
+            .map(column)
+            .into(),
+        rows: section.settings.iter().map(row).collect(),
+        ..Table::default()
+    };
+    let text = lines::table(&table, Extent::Screen, usize::MAX);
+    let mut rows = text.lines();
+    let mut text = format!("{}\n", rows.next().unwrap_or_default());
+    let mut settings = section.settings.iter().peekable();
+    for row in rows {
+        let _ = writeln!(text, "{row}");
+        let why = settings.next().map_or("", |setting| setting.decision.why());
+        let below = settings.peek().map_or("", |setting| setting.decision.why());
+        if why != below && !why.is_empty() {
+            text.push_str(&wrapped("  ", why, 2, WIDTH));
+        }
+    }
+    text
+}
+
+/// The statements of what changes; empty if nothing does.
+fn statements(section: &ProductAdvice, terms: AdviceTerms) -> String {
+    if section.settings.iter().all(|one| one.statement.is_none()) {
+        return String::new();
+    }
+    let lines = [cautions(section, terms, WIDTH), section.apply.clone()].concat();
+    format!("\n{}\n", lines.join("\n"))
+}
+
+/// The commands that measure what was not, without those that are a part of another; Rigel's first.
+fn to_measure(section: &ProductAdvice) -> String {
+    let is_missing = |setting: &&Advice| setting.decision == Decision::NotMeasured;
+    let missing = section.settings.iter().filter(is_missing);
+    let mut commands: Vec<&str> = missing
+        .filter_map(|one| one.measure_by.as_deref())
+        .collect();
+    commands.sort_unstable_by_key(|command| (!command.starts_with("rigel"), *command));
+    commands.dedup();
+    let has_all = |whole: &str, part: &str| {
+        part.split(' ')
+            .all(|word| whole.split(' ').any(|it| it == word))
+    };
+    let is_whole = |one: &&&str| {
+        !commands
+            .iter()
+            .any(|other| other != *one && has_all(other, one))
+    };
+    let lines: String = commands
+        .iter()
+        .filter(is_whole)
+        .map(|command| command_line(command, 2, WIDTH))
+        .collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    format!("\nTo measure the rest:\n{lines}")
+}

@@ -1,0 +1,130 @@
+//! Tests of the text on the made-up calibration.
+
+use super::parts::command_line;
+use super::*;
+use crate::golden;
+use rigel_analyse::examples;
+use rigel_model::DemandKind;
+use rigel_model::examples::stream;
+use rigel_model::record::RankLines;
+use rigel_model::{Finding, FindingName};
+
+fn run() -> Run {
+    Run {
+        header: examples::header(),
+        points: Vec::new(),
+        imported: Vec::new(),
+        watched: Vec::new(),
+        stalls: Vec::new(),
+        ranks: RankLines::default(),
+        cut: false,
+    }
+}
+
+fn doubted() -> RunTrust {
+    RunTrust::of(
+        [Finding::warning(FindingName::Scheduler, "", "")].iter(),
+        &[],
+    )
+}
+
+fn told(products: &[Product], terms: AdviceTerms, extent: Extent) -> String {
+    text(&run(), &examples::calibration(), products, terms, extent)
+}
+
+#[test]
+fn the_text_of_each_product_is_under_30_lines_of_80_columns() {
+    let trust = doubted();
+    let terms = AdviceTerms {
+        trust: Some(&trust),
+        ..AdviceTerms::default()
+    };
+    for product in Product::ALL {
+        let text = told(&[product], terms, Extent::Screen);
+        assert!(text.lines().count() < 30, "{text}");
+        let long = text.lines().find(|line| line.chars().count() > 80);
+        assert_eq!(long, None);
+        let commands = text
+            .lines()
+            .filter(|line| line.starts_with("  rigel") || line.starts_with("  iotune"));
+        assert!(commands.count() <= 2, "{text}");
+    }
+}
+
+#[test]
+fn settings_are_told_as_the_golden_files_have_them() {
+    let trust = doubted();
+    let terms = AdviceTerms {
+        trust: Some(&trust),
+        ..AdviceTerms::default()
+    };
+    golden::check("advice.txt", &told(&Product::ALL, terms, Extent::Screen));
+    let full = told(&Product::ALL, terms, Extent::Full);
+    let long = full.lines().find(|line| line.chars().count() > 100);
+    assert_eq!(long, None);
+    golden::check("advice_verbose.txt", &full);
+    let document = json(
+        &run(),
+        &examples::calibration(),
+        &[Product::Postgres],
+        terms,
+    );
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["applied"], false);
+    assert_eq!(document["trust"]["level"], "with care");
+    let cost = &document["products"][0]["settings"][0];
+    assert_eq!(cost["value"], "12");
+    assert_eq!(cost["default"]["value"], "4");
+    assert_eq!(cost["decision"]["is"], "leave");
+}
+
+#[test]
+fn a_long_command_is_continued_in_shell_syntax() {
+    let command = format!(
+        "rigel calibrate '/{}a b' --write --as mysql",
+        "long/".repeat(10)
+    );
+    let lines = command_line(&command, 2, 80);
+    assert!(
+        lines.ends_with("a b' \\\n    --write \\\n    --as mysql\n"),
+        "{lines}"
+    );
+    assert_eq!(command_line("rigel check .", 2, 80), "  rigel check .\n");
+}
+
+#[test]
+fn a_setting_that_the_demand_does_not_need_is_left_and_not_measured() {
+    let demand = examples::against(vec![stream(DemandKind::RandomReads, 1.0, Some(8192.0))]);
+    let terms = AdviceTerms {
+        demand: Some(&demand),
+        ..AdviceTerms::default()
+    };
+    let text = told(&[Product::Postgres], terms, Extent::Screen);
+    assert!(
+        text.contains("Settings that matter for this demand: none"),
+        "{text}"
+    );
+    assert!(text.contains("random reads need at most"), "{text}");
+    assert!(text.lines().count() < 30, "{text}");
+}
+
+#[test]
+fn nothing_is_pasted_if_every_default_is_left() {
+    let mut found = examples::calibration();
+    found.writes = None;
+    let text = text(
+        &run(),
+        &found,
+        &[Product::Mysql],
+        AdviceTerms::default(),
+        Extent::Screen,
+    );
+    assert!(!text.contains("SET PERSIST"), "{text}");
+    assert!(
+        text.ends_with(
+            "To measure the rest:\n  rigel calibrate /data --as mysql --write\n\n--verbose adds \
+         formulas, other opinions, sources and all statements.\n"
+        ),
+        "{text}"
+    );
+}
