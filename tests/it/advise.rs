@@ -63,10 +63,11 @@ fn settings_follow_from_a_device_that_is_known() {
         setting(&document, "postgres", "random_page_cost"),
         microseconds(block) / of_large,
     );
-    assert_eq!(
-        setting(&document, "postgres", "effective_io_concurrency")["value"],
-        "8"
-    );
+    let depth = setting(&document, "postgres", "effective_io_concurrency");
+    assert_eq!(depth["value"], "8");
+    // Eight servers need no 16 reads in flight.
+    assert_eq!(depth["default"]["value"], "16");
+    assert_eq!(depth["decision"]["is"], "set");
     close(
         setting(&document, "mysql", "innodb_io_capacity_max"),
         rate / 2.0,

@@ -107,10 +107,11 @@ impl Advice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Calibration;
+    use crate::advice::plan_crossing::PlanTest;
     use crate::advice::{AdviceTerms, Product, advise};
     use crate::conclusion::{RunTrust, TrustLevel};
     use crate::examples::{self, against, at, calibration};
+    use crate::{Calibration, Estimate, Limits};
     use rigel_model::DemandKind;
     use rigel_model::examples::stream;
 
@@ -212,6 +213,40 @@ mod tests {
         found.at_knee.as_mut().unwrap().mb_per_s.interval = None;
         let brief = decided(&found, Product::Postgres, name);
         assert!(brief.why().contains("too briefly"), "{brief:?}");
+    }
+
+    #[test]
+    fn plans_decide_on_the_cost_in_both_directions() {
+        let found = calibration();
+        let of_plans = |cost: Option<f64>| {
+            let test = PlanTest {
+                server: "PostgreSQL 15".into(),
+                table_rows: 1000,
+                block: 8192,
+                times: Vec::new(),
+                costs: Vec::new(),
+                cached: [Some(0.0); 2],
+                crossing: cost.map(|cost| Estimate {
+                    value: cost,
+                    interval: Some(Limits {
+                        low: cost - 0.5,
+                        high: Some(cost + 0.5),
+                    }),
+                }),
+                why_not: None,
+            };
+            let terms = AdviceTerms {
+                plans: Some(&test),
+                ..AdviceTerms::default()
+            };
+            of(&found, Product::Postgres, "random_page_cost", terms).decision
+        };
+        assert_eq!(value(&of_plans(Some(6.0))), Some("6.0"));
+        assert_eq!(value(&of_plans(Some(2.0))), Some("2.0"));
+        let within = of_plans(Some(4.2));
+        assert_eq!(within.why(), "the default is within what was measured");
+        let none = of_plans(None);
+        assert!(none.why().contains("plans gave no cost"), "{none:?}");
     }
 
     #[test]

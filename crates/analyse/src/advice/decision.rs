@@ -42,6 +42,15 @@ impl Decision {
         }
     }
 
+    /// The same decision with one more reason.
+    pub(super) fn because(mut self, more: &str) -> Self {
+        if let Self::Set { why, .. } | Self::Leave { why, .. } = &mut self {
+            why.push_str("; ");
+            why.push_str(more);
+        }
+        self
+    }
+
     /// The reason in words; empty if nothing was measured.
     pub fn why(&self) -> &str {
         match self {

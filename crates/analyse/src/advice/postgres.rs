@@ -116,8 +116,44 @@ pub(super) fn ratio_at_knee(random: AtLoad, large: AtLoad) -> Estimate {
     large.mb_per_s.over(random.mb_per_s)
 }
 
-/// The cost by the plans of a private server, if they gave one; else by the ratio of times.
+/// Decides on the cost. No cache was measured, and a cache lowers it: times can show that the default
+/// is too high, but not that it is too low. Plans can show both. The name of the tablespace is not
+/// known, so that the statement is a comment.
 fn random_page_cost(ground: &Ground) -> Advice {
+    let advice = cost_by_plans(ground);
+    let Some(value) = advice.value.clone() else {
+        return advice;
+    };
+    let crossing = ground.plans.map(|test| test.crossing);
+    let decision = match (advice.default_beside_range(), crossing) {
+        (None, _) => Decision::leave("measured too briefly for a range"),
+        (Some(Ordering::Equal), _) => advice.leave_within(&value),
+        (Some(_), Some(Some(_))) => Decision::set(
+            value,
+            "at this cost the planner changes between scans that take equally long",
+        ),
+        (Some(Ordering::Greater), _) => Decision::set(
+            value,
+            "a random page costs less than the default, even if no cache has it",
+        ),
+        (Some(Ordering::Less), None) => Decision::leave(format!(
+            "{value} is for pages that no cache has; --plans-on DIR tests plans"
+        )),
+        (Some(Ordering::Less), Some(_)) => {
+            Decision::leave(format!("{value} is for pages that no cache has"))
+        }
+    };
+    let decision = match crossing {
+        Some(None) => decision.because("plans gave no cost, and --verbose says why"),
+        Some(Some(_)) | None => decision,
+    };
+    advice.decided(decision, true, |value| {
+        format!("ALTER TABLESPACE name SET (random_page_cost = {value});")
+    })
+}
+
+/// The cost by the plans of a private server, if they gave one; else by the ratio of times.
+fn cost_by_plans(ground: &Ground) -> Advice {
     let mut advice = cost_by_times(ground);
     let Some(test) = ground.plans else {
         return advice;
@@ -145,7 +181,7 @@ fn random_page_cost(ground: &Ground) -> Advice {
     );
     let share = |rows: f64| percent(rows / test.table_rows.max(1) as f64);
     let blank = ground.blank(Product::Postgres, "random_page_cost", COSTS);
-    let advice = Advice {
+    Advice {
         derivation: format!(
             "by plans on a private {}: on a table of {} rows, one to a block of {}, an index scan \
              took as long as a sequential scan at {} to {} of the rows ({} rounds), and the \
@@ -169,35 +205,7 @@ fn random_page_cost(ground: &Ground) -> Advice {
         opinions,
         warnings: advice.warnings,
         ..blank.valued(crossing, cost)
-    };
-    decided_cost(advice, true)
-}
-
-/// Decides on the cost. No cache was measured, and a cache lowers it: what was measured can show
-/// that the default is too high, but not that it is too low. Plans can show both. The name of the
-/// tablespace is not known, so that the statement is a comment.
-fn decided_cost(advice: Advice, has_plans: bool) -> Advice {
-    let Some(value) = advice.value.clone() else {
-        return advice;
-    };
-    let decision = match advice.default_beside_range() {
-        Some(Ordering::Equal) => advice.leave_within(&value),
-        Some(_) if has_plans => Decision::set(
-            value,
-            "at this cost the planner changes between scans that take equally long",
-        ),
-        Some(Ordering::Greater) => Decision::set(
-            value,
-            "a random page costs less than the default, even if no cache has it",
-        ),
-        Some(Ordering::Less) => Decision::leave(format!(
-            "{value} is for pages that no cache has; --plans-on DIR tests plans"
-        )),
-        None => Decision::leave("measured too briefly for a range"),
-    };
-    advice.decided(decision, true, |value| {
-        format!("ALTER TABLESPACE name SET (random_page_cost = {value});")
-    })
+    }
 }
 
 fn cost_by_times(ground: &Ground) -> Advice {
@@ -236,7 +244,7 @@ fn cost_by_times(ground: &Ground) -> Advice {
     opinions.push(common_advice(ground));
     let warnings = unsteady_or_unknown(&[Some(random), Some(large), found.low_load, found.stream]);
     let other_block = other_block(random, BLOCK, "--as postgres");
-    let advice = Advice {
+    Advice {
         derivation: format!(
             "at the knee, depth {}: {} of the storage's time for a random read of {} ({} \
              IOPS), {} for a block of a large read ({} MB/s); their ratio is {}. Not at \
@@ -260,8 +268,7 @@ fn cost_by_times(ground: &Ground) -> Advice {
         opinions,
         warnings: warnings.into_iter().chain(other_block).collect(),
         ..blank.valued(at_knee, cost)
-    };
-    decided_cost(advice, false)
+    }
 }
 
 fn interval(ratio: Estimate) -> String {

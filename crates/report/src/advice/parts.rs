@@ -4,6 +4,7 @@ use super::super::columns::NOT_KNOWN;
 use super::super::frame;
 use super::super::lines::wrapped;
 use rigel_analyse::{Advice, AdviceTerms, Decision, ProductAdvice, RunTrust};
+use rigel_model::in_line;
 use rigel_model::record::journal::Header;
 
 /// What the advice is from, that nothing was applied, and how far to trust it.
@@ -16,7 +17,7 @@ pub(super) fn heading(header: &Header, terms: AdviceTerms, width: usize) -> Stri
     let trust = terms.trust.map_or_else(String::new, |trust| {
         wrapped("", &trust.sentence(), 2, width)
     });
-    wrapped("", &from, 0, width) + &trust
+    wrapped("", &in_line(&from), 0, width) + &trust
 }
 
 /// The value to set, or `leave`; `-` if there is nothing to leave it at.
