@@ -45,7 +45,7 @@ pub(super) fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
     if settings.iter().all(|setting| setting.statement.is_none()) {
         return Vec::new();
     }
-    let mut lines = vec!["-- PostgreSQL, as a superuser, in psql".to_string()];
+    let mut lines: Vec<String> = Vec::new();
     let mut has_one_session = false;
     for setting in settings {
         let Some(statement) = &setting.statement else {
@@ -57,13 +57,9 @@ pub(super) fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
                     "-- Where both scans took as long on a private server; one tablespace:".into(),
                 );
             }
-            "random_page_cost" => lines.extend(
-                [
-                    "-- No plan was tested: compare your own queries in one session first, by SET \
-                     and",
-                    "-- EXPLAIN (ANALYZE, BUFFERS); then set it for one tablespace:",
-                ]
-                .map(String::from),
+            "random_page_cost" => lines.push(
+                "-- No plan was tested: first compare those of your queries; for one tablespace:"
+                    .into(),
             ),
             "io_workers" => {
                 lines.push("-- 18 only, and only with io_method = worker; it costs CPU:".into());

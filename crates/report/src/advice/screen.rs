@@ -15,10 +15,11 @@ pub(super) fn screen(header: &Header, sections: &[ProductAdvice], terms: AdviceT
     let mut text = heading(header, terms, WIDTH);
     if let Some(demand) = terms.demand {
         let fits = format!("{}: {}.", capital(demand.fits.word()), demand.reason());
-        text.push_str(&wrapped("This storage serves the demand?", &fits, 2, WIDTH));
+        let question = "Does this storage serve the demand?";
+        text.push_str(&wrapped(question, &fits, 2, WIDTH));
     }
     for section in sections {
-        let _ = writeln!(text, "\n{}", section.database.name());
+        text.push('\n');
         if terms.demand.is_some() {
             text.push_str(&that_matter(section));
         }
@@ -28,7 +29,7 @@ pub(super) fn screen(header: &Header, sections: &[ProductAdvice], terms: AdviceT
     }
     let _ = writeln!(
         text,
-        "\n--verbose adds formulas, other opinions, sources and all statements."
+        "\nWith --verbose: formulas, other opinions, sources and all statements."
     );
     text
 }
@@ -60,7 +61,7 @@ fn that_matter(section: &ProductAdvice) -> String {
     wrapped("Settings that matter for this demand:", &words, 2, WIDTH)
 }
 
-/// One row for each setting, and the reason below the last row that has it.
+/// The product's settings, one row each, and the reason below the last row that has it.
 fn table(section: &ProductAdvice) -> String {
     let column = |name: &str| Column {
         name: name.into(),
@@ -76,7 +77,7 @@ fn table(section: &ProductAdvice) -> String {
         ]
     };
     let table = Table {
-        columns: ["setting", "default", "advice", "measured"]
+        columns: [section.database.name(), "default", "advice", "measured"]
             .map(column)
             .into(),
         rows: section.settings.iter().map(row).collect(),
@@ -119,18 +120,19 @@ fn to_measure(section: &ProductAdvice) -> String {
         part.split(' ')
             .all(|word| whole.split(' ').any(|it| it == word))
     };
-    let is_whole = |one: &&&str| {
+    let is_whole = |one: &&str| {
         !commands
             .iter()
-            .any(|other| other != *one && has_all(other, one))
+            .any(|other| other != one && has_all(other, one))
     };
-    let lines: String = commands
-        .iter()
-        .filter(is_whole)
-        .map(|command| command_line(command, 2, WIDTH))
-        .collect();
-    if lines.is_empty() {
-        return lines;
+    let kept: Vec<&str> = commands.iter().copied().filter(is_whole).collect();
+    let title = "To measure the rest:";
+    match kept[..] {
+        [] => String::new(),
+        [one] if title.len() + 1 + one.chars().count() <= WIDTH => format!("\n{title} {one}\n"),
+        _ => {
+            let lines = kept.iter().map(|command| command_line(command, 2, WIDTH));
+            format!("\n{title}\n{}", lines.collect::<String>())
+        }
     }
-    format!("\nTo measure the rest:\n{lines}")
 }

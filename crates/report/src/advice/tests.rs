@@ -44,10 +44,32 @@ fn the_text_of_each_product_is_under_30_lines_of_80_columns() {
         assert!(text.lines().count() < 30, "{text}");
         let long = text.lines().find(|line| line.chars().count() > 80);
         assert_eq!(long, None);
-        let commands = text
-            .lines()
-            .filter(|line| line.starts_with("  rigel") || line.starts_with("  iotune"));
-        assert!(commands.count() <= 2, "{text}");
+        let commands =
+            text.matches("rigel calibrate /").count() + text.matches("iotune --").count();
+        assert!(commands <= 2, "{text}");
+    }
+}
+
+#[test]
+fn a_screen_on_which_every_setting_changes_is_under_30_lines_of_80_columns() {
+    let mut found = examples::calibration();
+    // A random page costs no more than a sequential one.
+    found.large = found.at_knee;
+    found.at_knee.as_mut().unwrap().steady = Some(false);
+    let trust = doubted();
+    let terms = AdviceTerms {
+        trust: Some(&trust),
+        ..AdviceTerms::default()
+    };
+    let mut run = run();
+    run.header.facts.name = "/a/path/of/many/words".repeat(2);
+    for product in [Product::Postgres, Product::Mariadb] {
+        let text = text(&run, &found, &[product], terms, Extent::Screen);
+        assert!(text.lines().count() < 30, "{text}");
+        let long = text.lines().find(|line| line.chars().count() > 80);
+        assert_eq!(long, None);
+        let own = ["random_page_cost = 1.0", "innodb_io_capacity = 10000"];
+        assert!(own.iter().any(|set| text.contains(set)), "{text}");
     }
 }
 
@@ -122,7 +144,7 @@ fn nothing_is_pasted_if_every_default_is_left() {
     assert!(!text.contains("SET PERSIST"), "{text}");
     assert!(
         text.ends_with(
-            "To measure the rest:\n  rigel calibrate /data --as mysql --write\n\n--verbose adds \
+            "To measure the rest: rigel calibrate /data --as mysql --write\n\nWith --verbose: \
          formulas, other opinions, sources and all statements.\n"
         ),
         "{text}"
