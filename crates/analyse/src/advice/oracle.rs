@@ -13,7 +13,8 @@ const DOP: &str = "Oracle VLDB and Partitioning Guide, Automatic Degree of Paral
                    Reference, DBA_RSRC_IO_CALIBRATE";
 
 /// No manual describes how to write the row, and one figure of it has an effect, with one feature.
-const WHY_LEFT: &str = "only Auto DOP uses the row, by MAX_PMBPS; CALIBRATE_IO is to write it";
+const WHY_LEFT: &str =
+    "only Auto DOP uses the row (MAX_PMBPS); the way to write it is CALIBRATE_IO";
 
 /// The `MAX_PMBPS` that Auto DOP assumes if nothing was calibrated, since 12.1.
 const PMBPS_DEFAULT: &str = "200";
