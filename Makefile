@@ -44,8 +44,9 @@ build: ## Build the program: target/release/rigel
 	@scripts/setup.sh build
 	$(CARGO) build --release --locked
 
-demo: build ## Build, then find out what the current disk can do, and what a database gets out of it: four minutes
-	@mkdir -p $(DEMO_OUT)
+demo: ## Build, then find out what the current disk can do, and what a database gets out of it: four minutes
+	@echo 'demo: builds the program first: 3 minutes, if it is not there yet' >&2
+	@$(MAKE) --no-print-directory build
 	@scripts/setup.sh server
 	@scripts/demo.sh $(PROGRAM) $(DEMO_TARGET) $(DEMO_OUT)
 

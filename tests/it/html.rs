@@ -4,7 +4,7 @@
 
 use crate::common::{Place, rigel};
 use rigel_model::record::journal::Run;
-use rigel_report::document::{Block, Chart, Document, Lines, Plot};
+use rigel_report::document::{Block, ChangeRow, Chart, Document, Lines, Plot};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Output;
@@ -168,6 +168,12 @@ fn can_be_drawn(chart: &Chart) {
                     .iter()
                     .all(|row| row.len() == heat.columns.len())
             );
+            return;
+        }
+        Plot::Changes(changes) => {
+            let has_interval =
+                |row: &ChangeRow| row.band.high.is_none_or(|high| row.band.low <= high);
+            assert!(!changes.rows.is_empty() && changes.rows.iter().all(has_interval));
             return;
         }
     };

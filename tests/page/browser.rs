@@ -26,7 +26,7 @@ pub(crate) struct Browser {
     last: u64,
     /// Errors, console output, dialogs, and attempted loads.
     pub(crate) wrong: Vec<Value>,
-    _place: Place,
+    place: Place,
 }
 
 impl Browser {
@@ -34,8 +34,7 @@ impl Browser {
     pub(crate) fn open(name: &str, html: &str, width: u32) -> Result<Self, Missing> {
         need("chromium", &["--version"])?;
         let place = Place::new(&format!("page-{name}"));
-        let (file, profile) = (place.0.join("page.html"), place.0.join("profile"));
-        std::fs::write(&file, html).unwrap();
+        let profile = place.0.join("profile");
         // It reads commands from its descriptor 3, and writes answers to 4.
         let mut process = Command::new("sh")
             .args([
@@ -77,7 +76,7 @@ impl Browser {
             session: Value::Null,
             last: 0,
             wrong: Vec::new(),
-            _place: place,
+            place,
         };
         let page = browser.call("Target.createTarget", &json!({ "url": "about:blank" }));
         let attached = browser.call(
@@ -88,21 +87,28 @@ impl Browser {
         for part in ["Page", "Runtime", "Log", "Network", "DOM", "Accessibility"] {
             browser.call(&format!("{part}.enable"), &json!({}));
         }
-        let size = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width == PHONE });
-        browser.call("Emulation.setDeviceMetricsOverride", &size);
-        browser.call(
+        browser.show(html, (width, 900));
+        Ok(browser)
+    }
+
+    /// Shows a page in a window of this width and height.
+    pub(crate) fn show(&mut self, html: &str, (width, height): (u32, u32)) {
+        let file = self.place.0.join("page.html");
+        std::fs::write(&file, html).unwrap();
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width == PHONE });
+        self.call("Emulation.setDeviceMetricsOverride", &size);
+        self.call(
             "Emulation.setTouchEmulationEnabled",
             &json!({ "enabled": width == PHONE, "maxTouchPoints": 5 }),
         );
-        browser.call(
+        self.call(
             "Page.navigate",
             &json!({ "url": format!("file://{}", text(&file)) }),
         );
-        browser.until(
+        self.until(
             "the page is there",
             "document.readyState === 'complete' && Boolean(document.querySelector('main'))",
         );
-        Ok(browser)
     }
 
     /// Sends a command to the browser, and waits for its answer.

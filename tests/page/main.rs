@@ -6,6 +6,7 @@ mod colours;
 #[path = "../common/mod.rs"]
 mod common;
 mod sample;
+mod shown;
 
 use browser::{Browser, PHONE};
 use common::test;
@@ -64,8 +65,9 @@ fn a_browser_draws_every_chart_and_finds_nothing_wrong() {
         "a_browser_draws_every_chart_and_finds_nothing_wrong",
         || {
             let page = sample::page();
+            let mut browser = Browser::open("whole", "<main></main>", 1280)?;
             for width in [1280, PHONE] {
-                let mut browser = Browser::open(&format!("whole-{width}"), &render(&page), width)?;
+                browser.show(&render(&page), (width, 900));
                 let found = browser.drawn(MADE);
                 browser.nothing_wrong();
                 for nothing in ["outside", "twice"] {
@@ -118,6 +120,7 @@ fn check_figures(page: &Document, figures: &[Value]) {
             Plot::Lines(_) => 1,
             Plot::Stack { panels } => panels.len(),
             Plot::Heat(heat) => usize::from(!heat.written),
+            Plot::Changes(_) => 0,
         };
         assert_eq!(found["canvases"], canvases, "{id}");
         assert_eq!(found["painted"], true, "{id}");
@@ -131,7 +134,7 @@ fn check_figures(page: &Document, figures: &[Value]) {
                 heat.rows.len() * heat.columns.len() + corner,
                 "{id}"
             );
-        } else if id != "empty" {
+        } else if !matches!(plot, Plot::Changes(_)) && id != "empty" {
             assert!(found["rows"].as_u64().unwrap() > 0, "{id} has no table");
         }
     }
@@ -162,7 +165,11 @@ fn a_page_is_small_loads_nothing_and_shows_names_as_text() {
     // The script blocks: two that run, and the data of each chart.
     let data = plots(&sample::page())
         .iter()
-        .filter(|(_, plot)| !matches!(plot, Plot::Heat(heat) if heat.written))
+        .filter(|(_, plot)| match plot {
+            Plot::Lines(_) | Plot::Stack { .. } => true,
+            Plot::Heat(heat) => !heat.written,
+            Plot::Changes(_) => false,
+        })
         .count();
     assert_eq!(html.matches("<script").count(), 2 + data);
     assert_eq!(html.matches("</script").count(), 2 + data);

@@ -3,8 +3,8 @@
 use rigel_analyse::{Limits, RunTrust};
 use rigel_model::{Finding, FindingName, Severity};
 use rigel_report::document::{
-    Axis, Block, Chart, Column, Conclusion, Document, Extent, Headline, Heat, Lines, Mark, Plot,
-    Section, Series, Shape, Status, Table, Unit,
+    Axis, Block, ChangeRow, Changes, Chart, Column, Conclusion, Document, Extent, Headline, Heat,
+    Lines, Mark, Plot, Section, Series, Shape, Status, Table, Unit,
 };
 
 /// A name that would end a script, an attribute or a tag if it were interpreted as HTML.
@@ -28,8 +28,9 @@ pub(crate) fn page() -> Document {
         trust: Some(RunTrust::of(warned().iter(), &[])),
         next: Vec::new(),
         sections: vec![
-            findings(),
             latency_throughput(),
+            findings(),
+            changes(),
             matrix(),
             distribution(),
             timeline(),
@@ -187,6 +188,33 @@ fn latency_throughput() -> Section {
         "Each point is a depth that was measured.",
         vec![chart],
     )
+}
+
+fn changes() -> Section {
+    let row = |name: &str, [low, ratio, high]: [f64; 3], judgement: &str, tone| ChangeRow {
+        name: name.into(),
+        ratio,
+        band: Limits {
+            low,
+            high: Some(high),
+        },
+        judgement: judgement.into(),
+        tone,
+    };
+    let rows = vec![
+        row("max IOPS", [0.79, 0.83, 0.87], "worse", Status::Bad),
+        row("p99 at low load", [0.6, 0.7, 0.9], "better", Status::Good),
+        row(
+            HOSTILE,
+            [0.98, 1.01, 1.04],
+            "no difference shown",
+            Status::Plain,
+        ),
+        row("max", [0.2, 30.0, 4000.0], "not known", Status::Plain),
+    ];
+    let plot = Plot::Changes(Changes { rows });
+    let chart = chart("changes", "Change of each figure", "2 of 4 differ.", plot);
+    section("changes", "What differs", "", vec![chart])
 }
 
 fn matrix() -> Section {

@@ -47,7 +47,7 @@ pub(super) fn draw(lines: &Lines) -> String {
         points
             .iter()
             .map(|(x, _)| *x)
-            .chain(upright().map(|mark| mark.at)),
+            .chain(upright().flat_map(|mark| std::iter::once(mark.at).chain(mark.to))),
     );
     let up = Up::of(points.iter().map(|(_, y)| *y));
     let mut grid = vec![vec![' '; WIDTH]; HEIGHT];
@@ -179,21 +179,24 @@ impl Across {
 
     fn marks<'a>(&self, marks: impl Iterator<Item = &'a Mark>) -> String {
         let mut text = String::new();
-        for Mark {
-            at, label: word, ..
-        } in marks
-        {
-            let column = MARGIN + 2 + self.column(*at);
+        for mark in marks {
+            let (from, to) = (mark.at, mark.to.unwrap_or(mark.at));
+            let [column, end] = [from, to].map(|at| MARGIN + 2 + self.column(at));
+            let word = &mark.label;
+            let place = match end - column {
+                0 => "^".to_string(),
+                apart => format!("^{}^", "-".repeat(apart - 1)),
+            };
             // Labels in the right half extend to the left.
             let line = if column > WIDTH / 2 {
-                format!("{word} ^")
+                format!("{word} {place}")
             } else {
-                format!("^ {word}")
+                format!("{place} {word}")
             };
             let width = if column > WIDTH / 2 {
-                column + 1
+                end + 1
             } else {
-                column + line.len()
+                column + line.chars().count()
             };
             let _ = writeln!(text, "{line:>width$}");
         }
@@ -336,6 +339,24 @@ mod tests {
                 ..lines(series)
             }),
         );
+    }
+
+    #[test]
+    fn an_interval_is_marked_from_end_to_end() {
+        let mark = |at, to| Mark {
+            at,
+            to: Some(to),
+            upright: true,
+            label: "rate".into(),
+            ..Mark::default()
+        };
+        let across = Across::of([10_000.0].into_iter());
+        let (low, high) = (mark(1000.0, 2000.0), mark(8000.0, 10_000.0));
+        let text = across.marks([&low, &high].into_iter());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0].trim_start(), "^-----^ rate");
+        assert_eq!(lines[1].trim_start(), "rate ^------------^");
+        assert_eq!(lines[1].len(), MARGIN + 2 + WIDTH);
     }
 
     #[test]

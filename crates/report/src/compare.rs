@@ -6,7 +6,8 @@
 use super::columns::TableOf;
 use super::distribution::Chosen;
 use super::document::{
-    Axis, Block, Document, Headline, Lines, Merge, Plot, Section, Series, Shape, Table, Unit,
+    Axis, Block, ChangeRow, Changes, Document, Headline, Lines, Merge, Plot, Section, Series,
+    Shape, Status, Table, Unit,
 };
 use super::parts::{self, Amount, AmountUnit};
 use super::soak::thinned;
@@ -23,6 +24,9 @@ use serde::{Deserialize, Serialize};
 
 /// Maximum number of figures in large type.
 const FIGURES_MAX: usize = 4;
+
+/// Maximum number of drawn changes.
+const CHANGES_MAX: usize = 24;
 
 /// Maximum number of quantities drawn over time: iostat has hundreds.
 const PANELS_MAX: usize = 12;
@@ -221,20 +225,12 @@ fn sections(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Section> {
          is not judged."
     };
     let lead = format!("Ratios are to {}, the baseline. {what}", found.names[0]);
-    let mut sections = vec![
-        conditions(found),
-        parts::section(
-            "figures",
-            "Figures side by side",
-            &lead,
-            vec![Block::Table(table(found))],
-        ),
-    ];
+    let mut sections: Vec<Section> = changes(found).into_iter().collect();
+    sections.push(parts::findings(&trust(&found.findings())));
     let points: Vec<Vec<PointSummary>> = runs.iter().map(|(run, _)| points_of(run)).collect();
     let colours = colours(runs, found);
     sections.extend(drawn(runs, &points, &colours));
     sections.extend(over_time(runs, &colours));
-    sections.extend(each_run(found));
     let records: Vec<Vec<PointRecord>> = runs.iter().map(|(run, _)| run.joined()).collect();
     let same_work = (1..found.names.len()).all(|side| !found.is_of_other_work(side, Scope::Small));
     let shown = if same_work {
@@ -247,8 +243,16 @@ fn sections(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Section> {
         section.lead = "The same load in each run, with all operations.".into();
     }
     sections.extend(distributions);
+    sections.push(conditions(found));
+    let figures = vec![Block::Table(table(found))];
+    sections.push(parts::section(
+        "figures",
+        "Figures side by side",
+        &lead,
+        figures,
+    ));
+    sections.extend(each_run(found));
     sections.push(loads(found));
-    sections.push(parts::findings(&trust(&found.findings())));
     sections.push(commands(runs));
     sections
 }
@@ -265,6 +269,59 @@ fn points_of(run: &Run) -> Vec<PointSummary> {
         .iter()
         .map(|record| summarise_within(record, bound))
         .collect()
+}
+
+/// The change of each figure whose interval is known; `None` if there is none.
+fn changes(found: &Comparison) -> Option<Section> {
+    let several = found.names.len() > 2;
+    let rows = found.figures.iter().flat_map(|row| {
+        let sides = row.changes.iter().zip(&found.names[1..]);
+        sides.filter_map(move |(change, side)| {
+            let change = (*change)?;
+            Some(ChangeRow {
+                name: if several {
+                    format!("{}, {side}", row.name)
+                } else {
+                    row.name.clone()
+                },
+                ratio: change.ratio,
+                band: change.interval?,
+                judgement: word(change.judgement).into(),
+                tone: tone(change.judgement),
+            })
+        })
+    });
+    let mut rows: Vec<ChangeRow> = rows.filter(|row| row.ratio.is_finite()).collect();
+    // An imported series may have dozens: those that differ come first then.
+    let all = rows.len();
+    if all > CHANGES_MAX {
+        rows.sort_by_key(|row| row.tone == Status::Plain);
+        rows.truncate(CHANGES_MAX);
+    }
+    let left_out = match all - rows.len() {
+        0 => String::new(),
+        more => format!(" {more} more are in the table below."),
+    };
+    let differ = rows.iter().filter(|row| row.tone != Status::Plain).count();
+    let description = format!(
+        "{differ} of {} differ from {} by more than chance explains.{left_out}",
+        rows.len(),
+        found.names[0]
+    );
+    let plot = Plot::Changes(Changes { rows });
+    let chart = parts::chart("changes-chart", "Change of each figure", description, plot);
+    (all > 0).then(|| {
+        let blocks = vec![Block::Chart(Box::new(chart))];
+        parts::section("changes", "What differs", "", blocks)
+    })
+}
+
+fn tone(judgement: Judgement) -> Status {
+    match judgement {
+        Judgement::Better => Status::Good,
+        Judgement::Worse => Status::Bad,
+        Judgement::NoDifferenceShown | Judgement::NotKnown => Status::Plain,
+    }
 }
 
 /// One column for each run, with its ratio and the judgement of it.

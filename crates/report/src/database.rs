@@ -33,21 +33,21 @@ pub fn complete(run: &Run, result: &DatabaseResult, document: Document) -> Docum
             Figures::Loads(_) | Figures::Series(_) | Figures::Claims(_) => &[],
         })
         .collect();
-    let mut sections: Vec<Section> = loops::sections(result);
+    let mut sections: Vec<Section> = latency(result).into_iter().collect();
+    sections.extend(waits_over_time(result));
+    sections.extend(over_time(result));
+    sections.extend(loops::sections(result));
     sections.extend(event_distribution::sections(result));
     // Listings have distributions alone, and dashes would be all there is of the rest.
     let has_only_distributions = !result.distributions.is_empty() && !result.has_streams();
     if !has_only_distributions {
         sections.push(demand(result));
     }
-    sections.extend(latency(result));
-    sections.extend(waits_over_time(result));
     sections.extend(waits(&reports));
     sections.extend(by_function(&reports));
     if !has_only_distributions {
         sections.push(listed(result));
     }
-    sections.extend(over_time(result));
     sections.extend(parameters(result));
     Document {
         headlines: if result.loops.is_empty() {

@@ -215,6 +215,30 @@ pub enum Plot {
     },
     /// A heat map.
     Heat(Heat),
+    /// Changes with their intervals, one below the other.
+    Changes(Changes),
+}
+
+/// Ratios with their intervals, on one logarithmic axis with a line where nothing changed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Changes {
+    /// One row for each.
+    pub rows: Vec<ChangeRow>,
+}
+
+/// A ratio and what it means.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChangeRow {
+    /// What changed: `p99 at low load`.
+    pub name: String,
+    /// The ratio: 1 is no change.
+    pub ratio: f64,
+    /// Its 95 % interval.
+    pub band: Limits,
+    /// The meaning in a word or two: `worse`, `no difference shown`.
+    pub judgement: String,
+    /// The same as a colour.
+    pub tone: Status,
 }
 
 /// Lines over one axis.

@@ -33,6 +33,9 @@ use timeline::{calendar, repeats, timeline};
 /// Maximum number of headline figures.
 const FIGURES_MAX: usize = 4;
 
+/// The section with the figures of all rounds.
+const SPREAD: &str = "spread";
+
 /// Maximum number of rows in the table of rounds.
 const ROWS_MAX: usize = 1000;
 
@@ -43,8 +46,10 @@ pub fn document(header: &Header, result: &SoakResult, frame: Document) -> Docume
     let mut document = of_series(result, frame);
     document.about = about(header, &workload, &measured(result));
     if let Some(found) = &result.hosts {
-        // Behind the first section, which has the figures that the hosts' are the parts of.
-        let at = document.sections.len().min(1);
+        // Behind the figures that the hosts' are the parts of.
+        let is_whole = |section: &Section| section.id == SPREAD;
+        let at = document.sections.iter().position(is_whole);
+        let at = at.map_or(document.sections.len(), |at| at + 1);
         document.sections.insert(at, hosts::section(found));
     }
     document.sections.push(setup::section(header, &workload));
@@ -124,20 +129,21 @@ fn workload(header: &Header) -> String {
 /// setup.
 pub fn of_series(result: &SoakResult, frame: Document) -> Document {
     let found = &result.found;
-    let mut sections: Vec<Section> = spread(found).into_iter().collect();
     let calendar = calendar(&result.rounds);
-    sections.extend(timeline(result).map(|timeline| {
+    let timeline = timeline(result).map(|timeline| {
         if calendar.is_none() {
             parts::in_text(timeline)
         } else {
             timeline
         }
-    }));
+    });
+    let mut sections: Vec<Section> = timeline.into_iter().collect();
+    sections.extend(what_changed(found));
+    sections.extend(frame.trust.as_ref().map(parts::findings));
     sections.extend(calendar);
     sections.extend(found.calendar.iter().map(repeats));
-    sections.extend(what_changed(found));
+    sections.extend(spread(found));
     sections.extend(objectives(found));
-    sections.extend(frame.trust.as_ref().map(parts::findings));
     sections.push(rounds(result));
     Document {
         headlines: headlines(found),
@@ -194,7 +200,7 @@ fn spread(found: &Predictability) -> Option<Section> {
     let mut blocks = vec![table];
     blocks.extend(worst.into_iter().chain(slowest).map(Block::Text));
     let lead = "Over all complete rounds; the variation is the standard deviation over the mean.";
-    let section = parts::section("spread", "How much rounds vary", lead, blocks);
+    let section = parts::section(SPREAD, "How much rounds vary", lead, blocks);
     (!section.blocks.is_empty()).then_some(section)
 }
 
@@ -628,8 +634,8 @@ mod tests {
         let mut all = example_rounds(17_280);
         all[9_001].rate = Some(17.0);
         let page = document(&header(), &result(all, 600), Document::default());
-        let Some(Block::Chart(chart)) = page.sections[1].blocks.first() else {
-            panic!("{:?}", page.sections[1])
+        let Some(Block::Chart(chart)) = page.sections[0].blocks.first() else {
+            panic!("{:?}", page.sections[0].title)
         };
         let Plot::Stack { panels } = &chart.plot else {
             panic!("{chart:?}")

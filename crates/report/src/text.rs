@@ -137,6 +137,8 @@ fn chart(chart: &Chart) -> String {
         Plot::Lines(lines) => chart::draw(lines),
         Plot::Stack { panels } => time_series(panels),
         Plot::Heat(heat) => heat_map(heat),
+        // Its figures are in a table of the document.
+        Plot::Changes(_) => String::new(),
     };
     if drawing.is_empty() {
         wrapped("", &chart.description, 0, WIDTH)

@@ -276,13 +276,15 @@ fn describe(group: &Group<'_>, unit_name: &str) -> Option<String> {
     })
 }
 
-/// Marks at the knee, the cap, the bound and the highest kept rate.
+/// Marks at the knee, the cap, the bound and the rate that can be sustained, with their intervals.
 pub fn marks(shape: &CurveShape, bound: Option<Bound>, sustained: Option<&Sustained>) -> Vec<Mark> {
     let mut marks = Vec::new();
     if let Some(knee) = shape.knee.filter(|knee| knee.bounded_above) {
         let label = format!("knee, depth {}", knee.load);
+        let known = knee.throughput.limits();
         marks.push(Mark {
-            at: knee.throughput.value,
+            at: known.low,
+            to: known.high,
             upright: true,
             label,
             ..Mark::default()
@@ -312,21 +314,44 @@ pub fn marks(shape: &CurveShape, bound: Option<Bound>, sustained: Option<&Sustai
             ..Mark::default()
         });
     }
-    if let Some(rate) = sustained.and_then(|sustained| sustained.kept_rate) {
-        let label = if bound.is_some() {
-            "highest rate within the bound"
-        } else {
-            "highest rate that was met"
-        };
-        marks.push(Mark {
-            at: rate as f64,
-            upright: true,
-            label: label.into(),
-            tone: Status::Good,
-            ..Mark::default()
-        });
-    }
+    marks.extend(sustained.and_then(|sustained| answer(sustained, bound)));
     marks
+}
+
+/// The rate that can be sustained, with its interval: that of the curve through all offered rates,
+/// else from the highest that was served to the lowest that was not.
+fn answer(sustained: &Sustained, bound: Option<Bound>) -> Option<Mark> {
+    let what = bound.map_or_else(
+        || "rate that is met".to_string(),
+        |bound| format!("within {}", parts::bound_in_words(&bound.to_string())),
+    );
+    let mark = |at: f64, to, label| Mark {
+        at,
+        to,
+        upright: true,
+        label,
+        tone: Status::Good,
+    };
+    if let Some(rate) = sustained.rate
+        && let Some(known) = rate.interval
+    {
+        let label = format!(
+            "{what}: {}",
+            Amount::new(rate, AmountUnit::PerSecond).in_cell()
+        );
+        return Some(mark(known.low, known.high, label));
+    }
+    let kept = sustained.kept_rate? as f64;
+    let broken = sustained.broken_rate.map(|broken| broken as f64);
+    let label = match broken {
+        Some(broken) => format!(
+            "{what}: {} to {}",
+            parts::count(kept),
+            parts::per_second(broken)
+        ),
+        None => format!("{what}: {} or more", parts::per_second(kept)),
+    };
+    Some(mark(kept, broken, label))
 }
 
 /// The group of the closed loop and that of the offered rates, each with its marks.

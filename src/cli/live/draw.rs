@@ -11,7 +11,7 @@ use super::point::PointNow;
 use super::state::{Activity, DonePoint, LiveState};
 use super::unit::clock;
 use anstyle::Style;
-use rigel_analyse::quantity::{capital, rounded_percent as percent};
+use rigel_analyse::quantity::{capital, rounded_percent as percent, time};
 use rigel_model::{Bytes, Nanos};
 
 /// Minimum width for lists beside the charts.
@@ -496,7 +496,11 @@ fn heat_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMo
         Some(Span::Round) => format!("a column is a round; {rounds} are shown"),
         Some(Span::Window(width)) if columns > 0 => {
             let span = Nanos(width.0.saturating_mul(columns as u64));
-            format!("a column is {width}, all are {}", span_text(span))
+            format!(
+                "a column is {}, all are {}",
+                time(width.as_micros_f64()),
+                span_text(span)
+            )
         }
         _ => "no measurements yet".to_string(),
     };

@@ -19,6 +19,8 @@ pub(super) fn data(plot: &Plot) -> Value {
         Plot::Lines(lines) => panels("lines", std::slice::from_ref(lines)),
         Plot::Stack { panels: stacked } => panels("stack", stacked),
         Plot::Heat(heat) => field(heat),
+        // Its rows are HTML, which the script does not draw.
+        Plot::Changes(_) => Value::Null,
     }
 }
 
@@ -28,6 +30,7 @@ pub(super) fn table(title: &str, plot: &Plot) -> (Table, Option<String>) {
         Plot::Lines(lines) => table_of_panels(title, std::slice::from_ref(lines)),
         Plot::Stack { panels } => table_of_panels(title, panels),
         Plot::Heat(heat) => table_of_field(title, heat),
+        Plot::Changes(_) => (Table::default(), None),
     }
 }
 
@@ -62,7 +65,7 @@ pub(super) fn marks(plot: &Plot) -> Vec<String> {
             said.retain(|mark| seen.insert(mark.clone()));
             said
         }
-        Plot::Heat(_) => Vec::new(),
+        Plot::Heat(_) | Plot::Changes(_) => Vec::new(),
     }
 }
 
@@ -107,11 +110,10 @@ fn axis(axis: &Axis) -> Value {
 fn series_data(lines: &Lines, series: &Series, x: usize) -> Value {
     let unit = vertical(lines, series).unit;
     let ends = |end: fn(Limits) -> Option<f64>| -> Vec<Value> {
-        series
-            .band
-            .iter()
-            .map(|band| {
-                band.and_then(end)
+        (0..series.band.len())
+            .map(|at| {
+                band(series, at)
+                    .and_then(end)
                     .map_or(Value::Null, |end| number(unit, end))
             })
             .collect()
@@ -139,6 +141,23 @@ fn series_data(lines: &Lines, series: &Series, x: usize) -> Value {
         data["labels"] = json!(series.labels);
     }
     data
+}
+
+/// The interval of a value; that of a rate or a time does not begin below zero.
+fn band(series: &Series, at: usize) -> Option<Limits> {
+    let band = series.band.get(at).copied().flatten()?;
+    let is_positive = series
+        .y
+        .get(at)
+        .copied()
+        .flatten()
+        .is_some_and(|value| value >= 0.0);
+    let low = if is_positive {
+        band.low.max(0.0)
+    } else {
+        band.low
+    };
+    Some(Limits { low, ..band })
 }
 
 fn mark_data(lines: &Lines, mark: &Mark) -> Value {
@@ -262,7 +281,7 @@ fn cell(unit: Unit, series: &Series, at: f64) -> String {
         return String::new();
     };
     let mut text = unit::text(unit, value);
-    if let Some(Limits { low, high }) = series.band.get(index).copied().flatten() {
+    if let Some(Limits { low, high }) = band(series, index) {
         let low = unit::text(unit, low);
         let _ = match high {
             Some(high) => write!(text, " ({low} to {})", unit::text(unit, high)),
@@ -376,6 +395,25 @@ mod tests {
             (400, Some("This table has one of every 3 of the 1200 rows."))
         );
         assert_eq!(table.rows[1], ["3", "3"]);
+    }
+
+    #[test]
+    fn an_interval_wider_than_its_value_begins_at_zero() {
+        let series = |value: f64| Series {
+            x: vec![1.0],
+            y: vec![Some(value)],
+            band: vec![Some(Limits {
+                low: -3.0,
+                high: Some(9.0),
+            })],
+            ..Series::default()
+        };
+        let low = |value| band(&series(value), 0).unwrap().low;
+        assert!(low(2.0).abs() < 1e-9);
+        assert!(
+            (low(-2.0) + 3.0).abs() < 1e-9,
+            "a difference may be negative"
+        );
     }
 
     #[test]

@@ -4,13 +4,17 @@
 //! Input: a [`Document`]. Output: HTML that loads nothing. Without its script it is still complete,
 //! because a table below each chart has its figures.
 
+mod changes;
 mod escape;
 mod figures;
 mod heat;
 
-use super::document::{Block, CauseFound, Chart, Document, Headline, Plot, Section, Status, Table};
+use super::document::{
+    Block, CauseFound, Chart, Document, Headline, Plot, RunTrust, Section, Table,
+};
 use super::parts;
 use base64::{Engine, prelude::BASE64_STANDARD};
+use rigel_analyse::TrustLevel;
 use rigel_model::{Finding, Severity, Weight};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -96,30 +100,13 @@ fn contents(sections: &[Section]) -> String {
     )
 }
 
-/// CSS class, sign and word of a rating.
-fn tone_words(tone: Status) -> (&'static str, &'static str, &'static str) {
-    match tone {
-        Status::Good => ("good", "✓", "Good"),
-        Status::Plain => ("plain", "•", "Result"),
-        Status::Warning => ("warning", "!", "With care"),
-        Status::Bad => ("bad", "✕", "Problem"),
-    }
-}
-
 fn answer(document: &Document) -> String {
-    let (class, sign, word) = tone_words(document.conclusion.status);
     let figures: String = document.headlines.iter().map(headline).collect();
     let figures = if figures.is_empty() {
         figures
     } else {
         format!("<dl class=\"headlines\">{figures}</dl>\n")
     };
-    let trust = document.trust.as_ref().map_or_else(String::new, |trust| {
-        format!(
-            "<p class=\"trust\">{}</p>\n",
-            escape::prose(&trust.sentence())
-        )
-    });
     let (first, more) = first_sentence(&document.conclusion.sentence);
     let more = if more.is_empty() {
         String::new()
@@ -128,10 +115,24 @@ fn answer(document: &Document) -> String {
     };
     format!(
         "<section id=\"answer\" aria-labelledby=\"answer-title\" tabindex=\"-1\">\n<h2 \
-         id=\"answer-title\" class=\"unseen\">Answer</h2>\n<p class=\"answer {class}\"><span \
-         class=\"tone\"><span aria-hidden=\"true\">{sign}</span> {word}</span> \
-         {}</p>\n{figures}{more}{trust}</section>\n",
-        escape::prose(first)
+         id=\"answer-title\" class=\"unseen\">Answer</h2>\n<p class=\"answer\">{}</p>\n\
+         {}{figures}{more}</section>\n",
+        escape::prose(first),
+        document.trust.as_ref().map_or_else(String::new, trust),
+    )
+}
+
+/// The line of trust, as the text has it, after a sign.
+fn trust(trust: &RunTrust) -> String {
+    let (class, sign) = match trust.level {
+        TrustLevel::Good => ("good", "✓"),
+        TrustLevel::WithCare => ("warning", "!"),
+        TrustLevel::DoNotUse => ("bad", "✕"),
+    };
+    format!(
+        "<p class=\"trust {class}\"><span class=\"tone\" aria-hidden=\"true\">{sign}</span> \
+         {}</p>\n",
+        escape::prose(&trust.sentence())
     )
 }
 
@@ -362,16 +363,20 @@ fn figure(chart: &Chart) -> String {
         Plot::Lines(_) => "lines",
         Plot::Stack { .. } => "stack",
         Plot::Heat(_) => "heat",
+        Plot::Changes(_) => "changes",
     };
     let head = format!(
         "<figure id=\"chart-{id}\" class=\"chart \
          {kind}\">\n<figcaption><h3>{title}</h3>{description}</figcaption>\n"
     );
     let drawing = match &chart.plot {
-        // Its cells are already a table.
+        // Their cells are already a table.
         Plot::Heat(of) if of.written => return format!("{head}{}</figure>\n", written(of)),
+        Plot::Changes(of) => {
+            return format!("{head}{}</figure>\n", changes::rows(&chart.title, of));
+        }
         Plot::Heat(of) => heat::legend(of),
-        _ => String::new(),
+        Plot::Lines(_) | Plot::Stack { .. } => String::new(),
     };
     let mut data = figures::data(&chart.plot);
     if kind == "heat" {

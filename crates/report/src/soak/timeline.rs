@@ -7,7 +7,7 @@ use crate::parts;
 use rigel_analyse::{
     Breach, CalendarPattern, Predictability, Quantity, Round, RoundEnd, RoundHost, SoakResult,
 };
-use rigel_model::Moment;
+use rigel_model::{Measure, Moment, Objective};
 
 /// Minimum range of a calendar's colours, as a fraction of the median on either side: smaller
 /// differences are no pattern.
@@ -39,6 +39,8 @@ pub(super) fn timeline(result: &SoakResult) -> Option<Section> {
     for lines in &mut panels {
         lines.y.log = lines.y.unit == Unit::Microseconds;
     }
+    // What decides comes first.
+    panels.sort_by_key(|lines| lines.y.unit != unit_of(found.judged_by));
     if panels.is_empty() {
         return None;
     }
@@ -160,7 +162,25 @@ fn longest(breaches: &[Breach]) -> Vec<&Breach> {
     longest
 }
 
-/// Marks changes and slowdowns, and the longest breaches in the panel of latencies.
+/// The unit of the axis on which a quantity is.
+fn unit_of(quantity: Quantity) -> Unit {
+    match quantity {
+        Quantity::Rate => Unit::PerSecond,
+        Quantity::P99Us => Unit::Microseconds,
+    }
+}
+
+/// The axis on which an objective is, and its place there.
+fn limit(objective: Objective) -> (Unit, f64) {
+    match objective.0 {
+        Measure::Quantile(_, limit) | Measure::Mean(limit) | Measure::Max(limit) => {
+            (Unit::Microseconds, limit.as_micros_f64())
+        }
+        Measure::Rate(rate) => (Unit::PerSecond, rate),
+    }
+}
+
+/// Marks objectives, changes and slowdowns, and the longest breaches in the panel of latencies.
 fn mark(panels: &mut [Lines], found: &Predictability, first: Moment) {
     let wall = |moment| wall(moment, first);
     for lines in panels {
@@ -191,13 +211,16 @@ fn mark(panels: &mut [Lines], found: &Predictability, first: Moment) {
             }
             _ => continue,
         }
-        let unit_of = |of| {
-            if of == Quantity::Rate {
-                Unit::PerSecond
-            } else {
-                Unit::Microseconds
-            }
-        };
+        let objectives = found.objectives.iter().map(|result| result.objective);
+        lines.marks.extend(objectives.filter_map(|objective| {
+            let (unit, at) = limit(objective);
+            (unit == lines.y.unit).then(|| Mark {
+                at,
+                label: objective.to_string(),
+                tone: Status::Warning,
+                ..Mark::default()
+            })
+        }));
         let here = found
             .changes
             .iter()

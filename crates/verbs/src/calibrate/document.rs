@@ -132,9 +132,10 @@ fn headlines(found: &Calibration) -> Vec<Headline> {
 
 fn sections(run: &Run, found: &Calibration, findings: Section, sizes: &str) -> Vec<Section> {
     let records = run.joined();
-    let mut sections = vec![curve(run, found), findings, figures(found)];
+    let mut sections = vec![curve(run, found), findings];
     sections.extend(distribution::section(&chosen(found, &records)));
     sections.extend(timeline::section(run, Units::of("IOPS")));
+    sections.push(figures(found));
     sections.push(points::section(run, &found.points, Units::of("IOPS")));
     sections.extend(points::coverage(&found.points, &run.header.findings));
     sections.push(setup::section(&run.header, sizes));

@@ -188,13 +188,10 @@ pub(super) fn p99(index: usize, point: &PointSummary, label: &str) -> Option<Hea
 
 fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -> Vec<Section> {
     let units = Units::of(Naming::RAW.rate);
-    let mut sections = vec![
-        drawn(run, found),
-        points::section(run, &found.points, units),
-        findings,
-    ];
+    let mut sections = vec![drawn(run, found), findings];
     sections.extend(distribution::section(&chosen(found, &run.joined())));
     sections.extend(timeline::section(run, units));
+    sections.push(points::section(run, &found.points, units));
     sections.extend(points::coverage(&found.points, &run.header.findings));
     sections.push(setup::section(&run.header, workload));
     sections

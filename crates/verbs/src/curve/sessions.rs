@@ -99,19 +99,12 @@ fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -
     if found.points.len() > 1 {
         sections.push(curve::drawn(run, found));
     }
-    sections.push(points::section(run, &found.points, units));
-    sections.push(findings);
-    if let Some((_, point, _)) = found.busiest() {
-        let points: Vec<&PointSummary> = found.points.iter().collect();
-        sections.push(database(&points, point));
+    let timeline = timeline::section(run, units);
+    // Of a single point it is all there is to draw, and what the answer is an average of.
+    if found.points.len() == 1 {
+        sections.extend(timeline.clone().map(parts::in_text));
     }
-    sections.extend(timeline::section(run, units).map(|timeline| {
-        if found.points.len() == 1 {
-            parts::in_text(timeline)
-        } else {
-            timeline
-        }
-    }));
+    sections.push(findings);
     let records = run.joined();
     let chosen = if records.len() == 1 {
         records
@@ -122,6 +115,14 @@ fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -
         curve::chosen(found, &records)
     };
     sections.extend(distribution::section(&chosen));
+    if found.points.len() > 1 {
+        sections.extend(timeline);
+    }
+    sections.push(points::section(run, &found.points, units));
+    if let Some((_, point, _)) = found.busiest() {
+        let points: Vec<&PointSummary> = found.points.iter().collect();
+        sections.push(database(&points, point));
+    }
     sections.push(setup::section(&run.header, workload));
     sections
 }

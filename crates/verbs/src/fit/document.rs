@@ -221,10 +221,11 @@ fn sections(
     if let Some((group, shown)) = group.zip(found.shown()) {
         streams.blocks.extend(hosts(group, request, shown));
     }
-    let mut sections = vec![streams, multiples(request, found, group), findings];
-    sections.extend(database(found));
+    let mut sections = vec![multiples(request, found, group), findings];
     let units = Units::of("op/s");
     sections.extend(timeline::section(run, units));
+    sections.push(streams);
+    sections.extend(database(found));
     sections.push(points::section(run, &found.points, units));
     sections.extend(points::coverage(&found.points, &run.header.findings));
     sections.push(setup::section(&run.header, workload));
@@ -554,19 +555,7 @@ fn chart(request: &FitRequest, found: &FitResult, kinds: &[DemandKind]) -> Optio
             ..Mark::default()
         }));
     }
-    let upright = |at: f64, label: &str, tone| Mark {
-        at,
-        upright: true,
-        label: format!("{label}: {} ×", rounded(at)),
-        tone,
-        ..Mark::default()
-    };
-    marks.extend(found.held.map(|held| upright(held, "held", Status::Good)));
-    marks.extend(
-        found
-            .not_held
-            .map(|not_held| upright(not_held, "not held", Status::Bad)),
-    );
+    marks.extend(answer_mark(found));
     let description = match (found.held, found.not_held) {
         (Some(held), Some(not_held)) => format!(
             "Latency of each stream at each multiple of the demand: {} × held, {} × did not.",
@@ -598,6 +587,36 @@ fn chart(request: &FitRequest, found: &FitResult, kinds: &[DemandKind]) -> Optio
         description,
         Plot::Lines(lines),
     ))
+}
+
+/// What is carried, with its interval; else the end that is known.
+fn answer_mark(found: &FitResult) -> Option<Mark> {
+    let times = |multiple: f64| format!("{} ×", rounded(multiple));
+    let mark = |at, to, label, tone| Mark {
+        at,
+        to,
+        upright: true,
+        label,
+        tone,
+    };
+    Some(match found.ends() {
+        (Some(low), Some(high)) => {
+            let range = format!("{} to {}", rounded(low), times(high));
+            let label = match found.carries {
+                Some(carries) => format!("carries {} ({range})", times(carries.value)),
+                None => format!("carries {range}"),
+            };
+            mark(low, Some(high), label, Status::Good)
+        }
+        (Some(low), None) => mark(low, None, format!("held: {}", times(low)), Status::Good),
+        (None, Some(high)) => mark(
+            high,
+            None,
+            format!("not held: {}", times(high)),
+            Status::Bad,
+        ),
+        (None, None) => return None,
+    })
 }
 
 /// The limit of an objective in microseconds.

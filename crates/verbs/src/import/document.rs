@@ -47,7 +47,6 @@ pub(super) fn document(
         document = soak::of_series(series, document);
     } else if let Some(found) = &result.database {
         document.sections.push(findings);
-        document = database::complete(run, found, document);
         let loads = result.sources.iter().flat_map(|one| &one.loads);
         // Of spools, loads are of reads, of updates and of both: a curve is of one of them.
         let kind = loads.clone().next().map(|load| &load.kind);
@@ -55,6 +54,7 @@ pub(super) fn document(
         document
             .sections
             .extend(curve(&loads, result.knee.as_ref()));
+        document = database::complete(run, found, document);
     } else {
         document.sections.push(findings);
         document.sections.extend(claimed::section(&result.claims));

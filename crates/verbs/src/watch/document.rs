@@ -32,14 +32,13 @@ pub(super) fn document(
     frame: Document,
 ) -> Document {
     let what = what(header);
-    let mut sections: Vec<Section> = Vec::new();
+    let mut sections: Vec<Section> = over_time(found).into_iter().collect();
+    sections.push(findings);
     for (at, source) in found.sources.iter().enumerate() {
         sections.push(streams(at, source));
     }
     sections.extend(found.room.as_ref().map(|room| room_section(header, room)));
-    sections.extend(over_time(found));
     sections.push(own_cost(found));
-    sections.push(findings);
     sections.push(setup::section(header, &what));
     Document {
         about: [
@@ -327,7 +326,7 @@ fn over_time(found: &WatchResult) -> Option<Section> {
         Plot::Stack { panels },
     );
     let lead = format!("Operations of {} in each interval.", source.name);
-    let blocks = vec![Block::Text(verdict.clone()), Block::Chart(Box::new(chart))];
+    let blocks = vec![Block::Chart(Box::new(chart)), Block::Text(verdict.clone())];
     Some(parts::section("course", "Demand over time", &lead, blocks))
 }
 

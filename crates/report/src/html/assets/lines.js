@@ -294,17 +294,20 @@ const axesChart = (figure, data) => {
     plot.append(element('div', 'labels across', '', whole, element('span', '', horizontalLabel(panels[0].x, full))));
   };
   const bands = panels.some((panel) => panel.series.some((one) => one.low));
-  const hints = [];
   const isOpen = panels.some((panel) => panel.series.some((one) => one.low && one.low.some((low, at) => low !== null && one.high[at] === null)));
-  if (bands) hints.push(`Whiskers and bands are 95 % intervals${isOpen ? '; an arrow: without an upper limit' : ''}.`);
-  if (!document.querySelector('.hint.zoom'))
-    hints.push(
-      matchMedia('(pointer: coarse)').matches
-        ? 'Two fingers zoom in and move; a tap tells the figures.'
-        : 'Drag to zoom in, double-click to see all again; arrow keys walk along, + and - zoom.',
-    );
+  const legend = bands ? `Whiskers and bands are 95 % intervals${isOpen ? '; an arrow: without an upper limit' : ''}. ` : '';
+  // Said once, and not on paper.
+  const use = document.querySelector('.use')
+    ? ''
+    : element(
+        'span',
+        'use',
+        matchMedia('(pointer: coarse)').matches
+          ? 'Two fingers zoom in and move; a tap tells the figures.'
+          : 'Drag to zoom in, double-click to see all again; arrow keys walk along, + and - zoom.',
+      );
   plot.after(tip);
-  if (hints.length) tip.after(element('p', hints.length > bands ? 'hint zoom' : 'hint', hints.join(' ')));
+  if (legend || use) tip.after(element('p', 'key', legend, use));
   plot.setAttribute('role', 'group');
   walk(plot, (step) => {
     active = active || plots[0];

@@ -44,15 +44,18 @@ const theme = () => {
     tell();
     redraw();
   });
-  // Print with the light theme, at the width of paper.
-  let before;
+  // Print with the light theme, at the width of paper, with all findings and their hints.
+  let before, closed;
   window.addEventListener('beforeprint', () => {
+    closed = [...document.querySelectorAll('.findings details:not([open])')];
+    closed.forEach((one) => (one.open = true));
     before = root.dataset.theme;
     root.dataset.theme = 'light';
     root.classList.add('printing');
     redraw();
   });
   window.addEventListener('afterprint', () => {
+    closed.forEach((one) => (one.open = false));
     if (before) root.dataset.theme = before;
     else delete root.dataset.theme;
     root.classList.remove('printing');
