@@ -23,11 +23,11 @@ pub(super) fn rows(title: &str, changes: &Changes) -> String {
     );
     for row in &changes.rows {
         let (low, high) = (place(row.band.low, span), upper(row.band, span));
-        let _ = write!(
+        let _ = writeln!(
             html,
             "<tr class=\"{}\"><th scope=\"row\">{}</th><td class=\"track\" \
              aria-hidden=\"true\"><span class=\"whisker\" style=\"left:{low:.2}%;width:{:.2}%\"></span><span \
-             class=\"point\" style=\"left:{:.2}%\"></span></td><td>{}</td></tr>\n",
+             class=\"point\" style=\"left:{:.2}%\"></span></td><td>{}</td></tr>",
             class(row.tone),
             escape::html(&row.name),
             high - low,
