@@ -2,8 +2,9 @@
 //! check of a bound.
 
 use super::quantile::{INDEPENDENT_FOR_UPPER, Quantile, SPREAD_OVER, effective_number};
+use super::tail::tail;
 use rigel_model::record::{Histogram, PointRecord, StreamRecord, Window};
-use rigel_model::{Bound, Until};
+use rigel_model::{Bound, Nanos, Until};
 use rigel_stats::mean::{Interval, Limits, Mean, spread, t_quantile};
 use serde::{Deserialize, Serialize};
 
@@ -118,6 +119,31 @@ impl Confidence {
             p99_us: quantile(0.99),
             p999_us: quantile(0.999),
         })
+    }
+}
+
+impl Confidence {
+    /// The same of an open loop whose queue forgets in the time `relaxation`: where too few operations
+    /// lie beyond a high quantile to show its upper end, its [`tail`] does.
+    #[must_use]
+    pub fn with_tails(self, windows: &[Window], width: Nanos, relaxation: Nanos) -> Self {
+        let ended = |known: Option<Limits>, q: f64| {
+            if known.is_some_and(|known| known.high.is_some()) {
+                return known;
+            }
+            let Some(found) = tail(windows, width, relaxation, q) else {
+                return known;
+            };
+            Some(Limits {
+                low: known.map_or(found.low / 1e3, |known| known.low),
+                high: Some(found.high / 1e3),
+            })
+        };
+        Self {
+            p99_us: ended(self.p99_us, 0.99),
+            p999_us: ended(self.p999_us, 0.999),
+            ..self
+        }
     }
 }
 

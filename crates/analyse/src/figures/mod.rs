@@ -7,3 +7,4 @@ pub mod confidence;
 pub mod modes;
 pub mod quantile;
 pub mod quantity;
+pub mod tail;

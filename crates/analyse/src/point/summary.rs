@@ -495,7 +495,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
     let width_s = record.window.as_secs_f64();
     let (confidence, is_too_short) = confidence(
         &windows,
-        width_s,
+        record.window,
         open.then(|| relaxation_s(iops, latency.map_or(0.0, |latency| latency.p50_us))),
     );
     let steady = level(&windows, &counts, open);
@@ -575,24 +575,28 @@ fn done_of(stream: &StreamRecord, kind: Kind) -> u64 {
 /// `relaxation_s` is the relaxation time of an open loop's queue.
 fn confidence(
     windows: &[Window],
-    width_s: f64,
+    width: Nanos,
     relaxation_s: Option<f64>,
 ) -> (Option<Confidence>, bool) {
-    let known = Confidence::of(windows, width_s);
-    let is_short = |known: Confidence| {
-        relaxation_s.is_some_and(|one| is_too_short(&known, windows.len(), one / width_s))
+    let Some(known) = Confidence::of(windows, width.as_secs_f64()) else {
+        return (None, false);
     };
-    if !known.is_some_and(is_short) {
-        return (known, false);
+    let Some(relaxation_s) = relaxation_s else {
+        return (Some(known), false);
+    };
+    let in_windows = relaxation_s / width.as_secs_f64();
+    if is_too_short(&known, windows.len(), in_windows) {
+        let of_rate = Confidence {
+            iops: known.iops,
+            mean_us: None,
+            p50_us: None,
+            p99_us: None,
+            p999_us: None,
+        };
+        return (Some(of_rate), true);
     }
-    let of_rate = known.map(|known| Confidence {
-        iops: known.iops,
-        mean_us: None,
-        p50_us: None,
-        p99_us: None,
-        p999_us: None,
-    });
-    (of_rate, true)
+    let relaxation = Nanos::from_secs_f64(relaxation_s);
+    (Some(known.with_tails(windows, width, relaxation)), false)
 }
 
 /// Whether throughput stayed level; in an open loop, whose throughput is the offered rate, the mean
