@@ -8,7 +8,7 @@
 use crate::common;
 use rigel_analyse::plan::Plan;
 use rigel_analyse::{
-    Comparison, Estimate, Judgement, Limits, PointStalls, Scope, Side, SoFar, Subject, compare,
+    Comparison, Estimate, Judgement, Limits, PointSummary, Scope, Side, SoFar, Subject, compare,
     compare_sides, is_enough,
 };
 use rigel_device::engine::sim::Sim;
@@ -279,6 +279,40 @@ fn a_device_that_stands_still_a_tenth_of_the_time_is_found() {
     );
 }
 
+/// Slow operations within one window are these devices' own operation, at which other operations
+/// complete.
+#[test]
+fn a_slow_steady_device_has_no_stalls_and_a_difference_of_a_twentieth_is_found() {
+    let side = |device: &str, seed| -> Vec<Run> {
+        let run = |at| calibrate_as(&CalibrateRequest::DEFAULT, spec(device), seed + at);
+        (0..3).map(run).collect()
+    };
+    let compared = in_two_threads(pairs() / 5, |pair| {
+        let seed = 300_000 + 100 * pair;
+        sides_against([&side("4,4ms", seed), &side("4,4200us", seed + 10)])
+    });
+    let stalls = |comparison: &&Comparison| {
+        let mut rows = comparison.figures.iter();
+        let row = rows.find(|row| row.name == "stalls per minute").unwrap();
+        row.figures
+            .iter()
+            .flatten()
+            .any(|one| one.estimate.value > 0.0)
+    };
+    let is_found = |comparison: &&Comparison| {
+        let worse = &comparison.verdicts[0].worse;
+        worse.contains(&"max IOPS".into())
+    };
+    let stalling = compared.iter().filter(stalls).count();
+    let found = compared.iter().filter(is_found).count();
+    println!(
+        "slow and steady: stalls in {stalling}, slower in {found} of {}",
+        compared.len()
+    );
+    assert!(stalling as f64 <= 0.1 * compared.len() as f64, "{stalling}");
+    assert!(found as f64 >= 0.8 * compared.len() as f64, "{found}");
+}
+
 #[test]
 fn short_stalls_are_counted_and_the_time_is_that_of_the_model() {
     for (device, per_minute, share) in [
@@ -300,9 +334,13 @@ fn short_stalls_are_counted_and_the_time_is_that_of_the_model() {
                 .retain(|point| point.coordinates.depth().is_some_and(|depth| depth >= 8));
         }
         let subject = common::subject("a", &run);
-        let sum = |of: fn(&PointStalls) -> f64| subject.stalls.iter().map(of).sum::<f64>();
-        let seconds = sum(|one| one.measured_s);
-        let found = [60.0 * sum(|one| one.stalls), sum(|one| one.stalled_s)].map(|it| it / seconds);
+        let sum = |of: fn(&PointSummary) -> f64| subject.points.iter().map(of).sum::<f64>();
+        let seconds = sum(|point| point.measured_s);
+        let found = [
+            60.0 * sum(|point| point.classes[0].stalls.times as f64),
+            sum(|point| point.classes[0].stalls.seconds),
+        ]
+        .map(|it| it / seconds);
         println!("{device}: {found:?} in {seconds} s");
         // Virtual time: the same in every run of the test. The points end where they end.
         for (found, expected) in found.into_iter().zip([per_minute, share]) {

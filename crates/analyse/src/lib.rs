@@ -61,7 +61,6 @@ pub use point::objective::ObjectiveVerdict;
 pub use point::so_far::SoFar;
 pub use point::sql;
 pub use point::stalls::Stalls;
-pub use point::standstill::PointStalls;
 pub use point::steady::Steady;
 pub use point::summary::{
     ClassSummary, CoverageSummary, DeviceBytes, LatencySummary, PointSummary, RankClasses,

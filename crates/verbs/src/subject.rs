@@ -9,7 +9,6 @@ use crate::{Verb, VerbResult};
 use rigel_analyse::compare::comparison::BOUND;
 use rigel_analyse::compare::over_time::OverTime;
 use rigel_analyse::compare::subject::{Scope, Subject, Term};
-use rigel_analyse::point::standstill::PointStalls;
 use rigel_analyse::series::imported::summaries;
 use rigel_analyse::series::rounds::Round;
 use rigel_analyse::series::soak::SoakResult;
@@ -56,7 +55,6 @@ fn of_points<'a>(
         terms: terms(header, verb),
         tolerance: verb.precision().get(),
         whole: ended && is_through,
-        stalls: records.iter().filter_map(PointStalls::of).collect(),
         max_iops: results.max_iops(),
         points,
         over_time: OverTime::default(),
@@ -103,7 +101,6 @@ pub fn of_soak<'a>(
         header,
         terms: terms(header, verb),
         points: Vec::new(),
-        stalls: Vec::new(),
         max_iops: None,
         over_time: OverTime::of_rounds(rounds, found),
         tolerance: TOLERANCE,
@@ -137,7 +134,6 @@ pub(crate) fn of_imported<'a>(name: &str, run: &'a Run, result: &ImportedResult)
         header: &run.header,
         terms: terms_of_loads(&points),
         points: summaries(&all),
-        stalls: Vec::new(),
         max_iops: None,
         over_time: OverTime::of_imported(&run.imported),
         tolerance: TOLERANCE,

@@ -13,8 +13,9 @@
 //! At 95 %, one in twenty rows differs by chance. Each row is still judged by its own interval,
 //! because it is shown to be looked at. The verdict uses the headline figures only, with Holm's
 //! method, so that at most one in twenty comparisons of the same thing calls it different, whatever
-//! the number of figures and sides. If something stalled, three quarters of that chance are left to
-//! the number of stalls: they are rare, and no other figure shows them.
+//! the number of figures and sides. The first figure, the highest rate, has half of that chance. If
+//! something stalled, three quarters of all are left to the number of stalls: they are rare, and no
+//! other figure shows them.
 
 use super::conditions::{Condition, conditions};
 use super::difference::{Change, Figure, FigureUnit, Judgement, holm};
@@ -603,34 +604,47 @@ fn follows_stalls(row: &Row, change: &Change) -> bool {
     row.name == STOOD_STILL && change.is_counted()
 }
 
-/// The weight of stalls in Holm's method, relative to all other figures together. A run has few
+/// The weight of stalls in Holm's method, relative to all rows but them together. A run has few
 /// stalls, so their number needs most of the level; the others have it whole if nothing stalled.
 const STALLS_WEIGHT: f64 = 3.0;
 
-/// The weight of each judged figure in Holm's method.
+/// The weight of the first figure in Holm's method, the highest rate, relative to all others but
+/// stalls together. The plan measures it best, and the rare operations of the tails should not cost
+/// it its power.
+const FIRST_WEIGHT: f64 = 1.0;
+
+/// The weight of each judged figure in Holm's method. Only ratios of them matter.
 fn weights(judged: &[(usize, &Row, Change)]) -> Vec<f64> {
     let is_stalls = |row: &Row| row.name == STALLS;
-    let stalls = judged.iter().filter(|(_, row, _)| is_stalls(row)).count();
-    let others = (judged.len() - stalls).max(1) as f64;
-    judged
+    let first = judged
         .iter()
-        .map(|(_, row, _)| {
-            if is_stalls(row) {
-                STALLS_WEIGHT * others / stalls as f64
-            } else {
-                1.0
-            }
-        })
-        .collect()
+        .map(|(_, row, _)| row)
+        .find(|row| !is_stalls(row));
+    let is_first = |row: &Row| first.is_some_and(|first| first.name == row.name);
+    let count =
+        |of: &dyn Fn(&Row) -> bool| judged.iter().filter(|(_, row, _)| of(row)).count() as f64;
+    let (stalls, firsts) = (count(&is_stalls), count(&is_first));
+    let others = (judged.len() as f64 - stalls - firsts).max(1.0);
+    let weight = |row: &Row| match () {
+        () if is_stalls(row) => STALLS_WEIGHT * (1.0 + FIRST_WEIGHT) * others / stalls,
+        () if is_first(row) => FIRST_WEIGHT * others / firsts,
+        () => 1.0,
+    };
+    judged.iter().map(|(_, row, _)| weight(row)).collect()
 }
 
 fn verdicts(rows: &[Row], sides: usize, limit: Option<Ratio>) -> Vec<Verdict> {
     let judged = judged(rows);
+    let weights = weights(&judged);
+    let share = |name: &str| {
+        let at = judged.iter().position(|(_, row, _)| row.name == name);
+        at.map_or(1.0, |at| weights[at]) / weights.iter().sum::<f64>().max(1.0)
+    };
     let weighted: Vec<(f64, f64)> = judged
         .iter()
         .filter_map(|(.., change)| change.chance(1.0))
         .map(|one| 2.0 * one)
-        .zip(weights(&judged))
+        .zip(weights.iter().copied())
         .collect();
     let certain = holm(&weighted, 1.0 - CONFIDENCE);
     let room = |change: &Change| {
@@ -666,7 +680,7 @@ fn verdicts(rows: &[Row], sides: usize, limit: Option<Ratio>) -> Vec<Verdict> {
             judged: of_side().count(),
             widest: rooms.max_by(|(_, one), (_, other)| one.total_cmp(other)),
             runs_needed: if is_open {
-                runs_needed(rows, side, judged.len(), limit)
+                runs_needed(rows, side, share, limit)
             } else {
                 Vec::new()
             },

@@ -31,11 +31,11 @@ pub struct RunsNeeded {
 }
 
 /// For the first headline figure of `side` and the one that varies most; empty unless both sides
-/// have several runs. `judged` is the number of figures that share the level of significance.
+/// have several runs. `share` is the part of the level of significance that a figure has, by its name.
 pub(super) fn runs_needed(
     rows: &[Row],
     side: usize,
-    judged: usize,
+    share: impl Fn(&str) -> f64,
     limit: Option<Ratio>,
 ) -> Vec<RunsNeeded> {
     let difference = limit
@@ -57,7 +57,7 @@ pub(super) fn runs_needed(
         .map(|(name, deviation)| RunsNeeded {
             figure: name.into(),
             difference,
-            runs: runs(deviation, difference, judged),
+            runs: runs(deviation, difference, share(name)),
         })
         .collect()
 }
@@ -72,11 +72,11 @@ fn deviation(row: &Row, side: usize) -> Option<f64> {
     Some(f64::midpoint(of(0)?, of(side)?).sqrt())
 }
 
-/// The smallest number of runs a side whose t-test, at the level of one of `judged` figures, finds
-/// this difference. The error of a difference of two means of n runs is that of one run times the
-/// square root of 2 / n.
-fn runs(deviation: f64, difference: f64, judged: usize) -> Option<u32> {
-    let level = (1.0 - CONFIDENCE) / 2.0 / judged.max(1) as f64;
+/// The smallest number of runs a side whose t-test, at this share of the level, finds this
+/// difference. The error of a difference of two means of n runs is that of one run times the square
+/// root of 2 / n.
+fn runs(deviation: f64, difference: f64, share: f64) -> Option<u32> {
+    let level = (1.0 - CONFIDENCE) / 2.0 * share;
     let finds = |n: u32| {
         let error = deviation * (2.0 / f64::from(n)).sqrt();
         let t = difference.ln_1p() / error - POWER;
@@ -106,9 +106,9 @@ mod tests {
         // By the tables of Student's t, for a difference of three deviations: with 3 runs,
         // 3 / sqrt(2 / 3) = 3.67 is above 2.776 + 0.842; with 2 runs, 3 is below 4.303.
         let tenth = 0.1f64.ln_1p();
-        assert_eq!(runs(tenth / 3.0, 0.1, 1), Some(3));
-        assert!(runs(0.02, 0.05, 10) > runs(0.01, 0.05, 10));
-        assert!(runs(0.02, 0.05, 10) > runs(0.02, 0.05, 1));
-        assert_eq!(runs(0.5, 0.001, 10), None);
+        assert_eq!(runs(tenth / 3.0, 0.1, 1.0), Some(3));
+        assert!(runs(0.02, 0.05, 0.1) > runs(0.01, 0.05, 0.1));
+        assert!(runs(0.02, 0.05, 0.1) > runs(0.02, 0.05, 1.0));
+        assert_eq!(runs(0.5, 0.001, 0.1), None);
     }
 }

@@ -3,7 +3,6 @@
 use super::difference::Figure;
 use super::over_time::OverTime;
 use crate::plan::SqlTerms;
-use crate::point::standstill::PointStalls;
 use crate::point::summary::PointSummary;
 use rigel_model::record::journal::Header;
 use rigel_model::{Bytes, Mix, Pattern};
@@ -21,8 +20,6 @@ pub struct Subject<'a> {
     pub terms: Vec<Term>,
     /// Its points; empty for a soak.
     pub points: Vec<PointSummary>,
-    /// The stalls in each of its points.
-    pub stalls: Vec<PointStalls>,
     /// The maximum rate that its report has, if that is not the maximum over its points.
     pub max_iops: Option<Figure>,
     /// Its figures over time, if it is a soak or an imported series.

@@ -37,11 +37,11 @@ impl LostTime {
 
 /// Consecutive windows of a closed loop with far fewer operations than usual.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct SlowPhase {
+struct SlowPhase {
     /// Places of its windows.
-    pub windows: Range<usize>,
+    windows: Range<usize>,
     /// Time in which nothing would have been done at the usual rate, in seconds.
-    pub lost_s: f64,
+    lost_s: f64,
 }
 
 /// The slow phases in the completed operations of consecutive windows of `width_s` seconds, in
@@ -50,7 +50,7 @@ pub(super) struct SlowPhase {
 /// The usual number is the median of the windows, the upper one of two. A window is part of a phase
 /// if it lacks at least half of it, and at least five standard deviations of a Poisson count, which
 /// chance does not.
-pub(super) fn slow_phases(counts: &[f64], width_s: f64) -> Vec<SlowPhase> {
+fn slow_phases(counts: &[f64], width_s: f64) -> Vec<SlowPhase> {
     const LACKING: f64 = 0.5;
     const DEVIATIONS: f64 = 5.0;
     let usual = upper_median(counts);

@@ -17,7 +17,6 @@ pub mod skew;
 pub mod so_far;
 pub mod sql;
 pub mod stalls;
-pub mod standstill;
 pub mod steady;
 pub mod summary;
 pub mod visits;

@@ -1,13 +1,17 @@
-//! Stalls: short times in which a device does nothing, or nearly nothing.
+//! Stalls: times in which nothing completed though I/O was outstanding.
 //!
-//! A closed loop shows a stall as windows without operations. An open loop goes on offering
-//! operations, and those that are due at the beginning of a stall wait for all of it: response time
-//! jumps within a window, faster than any queue grows.
+//! A stall delays all outstanding operations of a closed loop, and by more than the storage's own
+//! operation delays single ones. An open loop goes on offering operations, and those that are due at
+//! the beginning of a stall wait for all of it: response time jumps within a window, faster than any
+//! queue grows.
 
-use super::lost::{SlowPhase, slow_phases, upper_median};
+use super::lost::upper_median;
 use rigel_model::record::Window;
 use serde::Serialize;
 use std::ops::Range;
+
+/// Minimum duration of a stall in seconds: shorter ones belong to the tail of response times.
+const STALL_MIN_S: f64 = 0.02;
 
 /// The stalls of one class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -16,6 +20,9 @@ pub struct Stalls {
     pub times: u64,
     /// The sum of their lengths in seconds.
     pub seconds: f64,
+    /// The sum of the squares of their lengths.
+    #[serde(skip)]
+    pub squares: f64,
 }
 
 impl Stalls {
@@ -24,29 +31,145 @@ impl Stalls {
         self.times == 0
     }
 
-    /// Finds the stalls of a closed loop in its operations in consecutive windows of `width_s`
-    /// seconds: slow phases of up to five windows. Longer ones are phases or steps.
-    pub(super) fn of_counts(counts: &[f64], width_s: f64) -> Self {
-        const WINDOWS_MAX: usize = 5;
+    /// Adds those of other measurements.
+    pub fn add(&mut self, other: &Self) {
+        self.times += other.times;
+        self.seconds += other.seconds;
+        self.squares += other.squares;
+    }
+
+    fn include(&mut self, times: u64, each_s: f64) {
+        self.times += times;
+        self.seconds += times as f64 * each_s;
+        self.squares += times as f64 * each_s * each_s;
+    }
+
+    /// Finds the stalls of a closed loop of `slots` outstanding operations, whose median response
+    /// time is `median_s` seconds, in consecutive windows of `width_s` seconds.
+    ///
+    /// A stall makes as many operations slow as there are slots. They were due shortly before it, in
+    /// one window or in two. So many must be unlikely at the rate at which single ones are slow.
+    pub(super) fn of_closed_loop(
+        windows: &[Window],
+        width_s: f64,
+        (slots, median_s): (u64, f64),
+    ) -> Self {
+        const CHANCE_MAX: f64 = 1e-5;
+        let slots = slots.max(1) as f64;
+        let least_s = slow_from(windows, slots, median_s);
+        let slow = |window: &Window| SlowOperations::of(window, least_s, median_s);
+        let all: Vec<SlowOperations> = windows.iter().map(slow).collect();
+        let is_empty = |at: usize| windows[at].done == 0 && windows[at].failed.is_empty();
         let mut found = Self::default();
-        for SlowPhase { windows, lost_s } in slow_phases(counts, width_s) {
-            // A phase at either end may have begun or gone on outside.
-            let is_inside = windows.start > 0 && windows.end < counts.len();
-            if is_inside && windows.len() <= WINDOWS_MAX {
-                found.times += 1;
-                found.seconds += lost_s;
+        let first = (0..all.len()).take_while(|at| is_empty(*at)).count();
+        let before_s = first as f64 * width_s;
+        // Nothing was due at first: a stall began before the measurement.
+        if before_s >= least_s && first < all.len() {
+            found.include(1, before_s);
+        }
+        let (mut groups, mut alone) = (Vec::new(), 0.0);
+        let mut at = first;
+        while at < all.len() {
+            let one = all[at];
+            let two = one.with(all.get(at + 1).copied().unwrap_or_default());
+            let (group, next) = match () {
+                () if one.count >= slots => (one, at + 1),
+                () if one.count > 0.0 && two.count >= slots => (two, at + 2),
+                () => {
+                    alone += one.count;
+                    at += 1;
+                    continue;
+                }
+            };
+            let each_s = group.excess_s / group.count;
+            // While all operations wait, no other one is due: a stall of two windows and more leaves
+            // one empty.
+            let mut later = (at + 1..all.len())
+                .take_while(|later| ((later - at) as f64 - 1.0) * width_s < each_s)
+                .peekable();
+            let is_short = each_s < 2.0 * width_s || later.peek().is_none();
+            if is_short || later.any(is_empty) {
+                groups.push((whole(group.count / slots), each_s));
             }
+            at = next;
+        }
+        // The Poisson probability of at least as many slow ones in two windows, nearly.
+        let expected = 2.0 * alone / all.len().max(1) as f64;
+        let factors = (1..=whole(slots)).map(|slot| expected / slot as f64);
+        if factors.product::<f64>() < CHANCE_MAX {
+            let stalls = groups.into_iter();
+            stalls.for_each(|(times, each_s)| found.include(times, each_s));
         }
         found
     }
 
     /// The stalls of an open loop together.
     pub(super) fn of_jumps(jumps: &[ResponseJump]) -> Self {
+        let mut found = Self::default();
+        jumps
+            .iter()
+            .for_each(|stall| found.include(1, stall.seconds));
+        found
+    }
+}
+
+/// The response time in seconds from which an operation of a closed loop is slow: beyond the longest
+/// one in three quarters of the windows by 20 ms, and by twice as much as that is beyond the median.
+/// A few slots may be slow together by chance: of exponential response times, all of them exceed 20
+/// medians divided by their number one time in a million.
+fn slow_from(windows: &[Window], slots: f64, median_s: f64) -> f64 {
+    const TIMES_USUAL: f64 = 2.0;
+    const TIMES_MEDIAN: f64 = 20.0;
+    let busy = windows.iter().filter(|window| window.done > 0);
+    let mut longest: Vec<u64> = busy.map(|window| window.response.max).collect();
+    longest.sort_unstable();
+    // What comes in every fourth window is the storage's own operation.
+    let usual = longest.get(longest.len() * 3 / 4);
+    let usual = usual.map_or(0.0, |usual| *usual as f64 / 1e9);
+    let beyond = usual + STALL_MIN_S.max(TIMES_USUAL * (usual - median_s));
+    beyond.max(TIMES_MEDIAN * median_s / slots)
+}
+
+/// The slow operations of a closed loop that were due in one window, or in two.
+#[derive(Debug, Clone, Copy, Default)]
+struct SlowOperations {
+    count: f64,
+    /// The time by which they exceeded the median, in seconds, over all of them.
+    excess_s: f64,
+}
+
+impl SlowOperations {
+    fn of(window: &Window, least_s: f64, median_s: f64) -> Self {
+        let mut found = Self::default();
+        // Most windows have no slow operation.
+        if (window.response.max as f64) < least_s * 1e9 {
+            return found;
+        }
+        for (low, high, count) in window.response.histogram.buckets() {
+            let middle_s = low.midpoint(high) as f64 / 1e9;
+            if middle_s >= least_s {
+                found.count += count as f64;
+                found.excess_s += count as f64 * (middle_s - median_s);
+            }
+        }
+        found
+    }
+
+    fn with(self, other: Self) -> Self {
         Self {
-            times: jumps.len() as u64,
-            seconds: jumps.iter().map(|stall| stall.seconds).sum(),
+            count: self.count + other.count,
+            excess_s: self.excess_s + other.excess_s,
         }
     }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a number of operations"
+)]
+fn whole(count: f64) -> u64 {
+    count.round() as u64
 }
 
 /// A stall of an open loop.
@@ -66,7 +189,6 @@ pub(super) struct ResponseJump {
 /// than 1/n of the window to serve, or else the rate would not be. Five of these deviations are
 /// allowed. Windows of fewer than ten operations cannot tell.
 pub(super) fn response_jumps(windows: &[Window], width_s: f64) -> Vec<ResponseJump> {
-    const LEAST_S: f64 = 0.02;
     const TIMES_USUAL: f64 = 2.0;
     const DEVIATIONS: f64 = 5.0;
     const OPERATIONS_MIN: u64 = 10;
@@ -90,7 +212,7 @@ pub(super) fn response_jumps(windows: &[Window], width_s: f64) -> Vec<ResponseJu
         };
         let count = windows[at].response.histogram.count() as f64;
         let by_queue = DEVIATIONS * width_s * (2.0 / count).sqrt();
-        let least = LEAST_S.max(TIMES_USUAL * usual).max(by_queue);
+        let least = STALL_MIN_S.max(TIMES_USUAL * usual).max(by_queue);
         // A stall that begins in one window may raise the next one further.
         let is_new = found.last().is_none_or(|stall| stall.windows.end < at);
         if now - before >= least && is_new {
@@ -112,23 +234,75 @@ mod tests {
     use super::*;
     use rigel_model::workload::rng::Rng;
 
+    /// Windows of 100 ms of a closed loop of `slots` operations on four servers with exponential
+    /// service times, which stand still for the first `stall_s` of each second.
+    fn closed(seed: u64, slots: usize, service_s: f64, stall_s: f64) -> Vec<Window> {
+        let mut rng = Rng::new(seed, 0);
+        let mut windows = vec![Window::default(); 100];
+        let (mut due, mut free) = (vec![0.0f64; slots], [0.0f64; 4]);
+        loop {
+            let next = (0..slots)
+                .min_by(|a, b| due[*a].total_cmp(&due[*b]))
+                .unwrap();
+            let server = (0..4).min_by(|a, b| free[*a].total_cmp(&free[*b])).unwrap();
+            let (start, mut end) = (due[next], due[next].max(free[server]));
+            if start >= 10.0 {
+                return windows;
+            }
+            if end.fract() < stall_s {
+                end = end.floor() + stall_s;
+            }
+            end += rng.exponential() * service_s;
+            // The stall interrupts what it finds.
+            if end.fract() < stall_s {
+                end += stall_s;
+            }
+            (free[server], due[next]) = (end, end);
+            let at = (0..100)
+                .find(|at| start < f64::from(at + 1) / 10.0)
+                .unwrap();
+            let window = &mut windows[usize::try_from(at).unwrap()];
+            window.done += 1;
+            let response = std::time::Duration::from_secs_f64(end - start).as_nanos();
+            let response = u64::try_from(response).unwrap();
+            window.response.histogram.record(response);
+            window.response.max = window.response.max.max(response);
+        }
+    }
+
+    fn of_closed(windows: &[Window], slots: usize) -> Stalls {
+        let mut all = rigel_model::record::Latencies::default();
+        windows.iter().for_each(|one| all.merge(&one.response));
+        let median_s = all.histogram.quantile(0.5).unwrap().middle() / 1e9;
+        Stalls::of_closed_loop(windows, 0.1, (slots as u64, median_s))
+    }
+
     #[test]
-    fn short_gaps_of_a_closed_loop_are_stalls_and_steps_are_not() {
-        let counts = |at: usize| match at % 10 {
-            3 => 20.0,
-            4 => 80.0,
-            _ => 100.0,
-        };
-        let series: Vec<f64> = (0..50).map(counts).collect();
-        let found = Stalls::of_counts(&series, 0.1);
-        assert_eq!(found.times, 5);
-        assert!((found.seconds - 5.0 * 0.08).abs() < 1e-9, "{found:?}");
-        let step: Vec<f64> = (0..50)
-            .map(|at| if at < 30 { 100.0 } else { 10.0 })
-            .collect();
-        assert!(Stalls::of_counts(&step, 0.1).is_none());
-        let few = [4.0, 0.0, 5.0, 3.0, 1.0, 4.0];
-        assert!(Stalls::of_counts(&few, 0.1).is_none());
+    fn slow_operations_of_a_steady_closed_loop_are_no_stall() {
+        let mut found = 0;
+        for slots in [1, 2, 4, 8, 32] {
+            for service_s in [4e-3, 8e-3, 1e-3] {
+                for seed in 0..10 {
+                    let stalls = of_closed(&closed(seed, slots, service_s, 0.0), slots);
+                    found += stalls.times;
+                }
+            }
+        }
+        // One slow operation at depth 1 is all that is outstanding.
+        assert!(found <= 2, "{found} stalls in 25 minutes");
+    }
+
+    #[test]
+    fn a_closed_loop_shows_stalls_of_all_outstanding_operations() {
+        for slots in [1, 4, 8, 32] {
+            for (service_s, stall_s) in [(250e-6, 0.03), (250e-6, 0.5), (4e-3, 0.3)] {
+                let found = of_closed(&closed(1, slots, service_s, stall_s), slots);
+                let what = format!("{slots} {service_s} {stall_s}: {found:?}");
+                assert!((8..=11).contains(&found.times), "{what}");
+                let each_s = found.seconds / found.times as f64;
+                assert!((each_s / stall_s - 1.0).abs() < 0.15, "{what}");
+            }
+        }
     }
 
     /// Windows of 100 ms of an open loop with these response times of one server, `rate` operations

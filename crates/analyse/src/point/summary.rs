@@ -550,7 +550,8 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         stalls: if open {
             Stalls::of_jumps(&jumps)
         } else {
-            Stalls::of_counts(&counts, width_s)
+            let median_s = latency.map_or(0.0, |latency| latency.p50_us / 1e6);
+            Stalls::of_closed_loop(&windows, width_s, (in_flight, median_s))
         },
         steady: match steady {
             Some(steady) if is_too_short => Some(steady.undecided()),

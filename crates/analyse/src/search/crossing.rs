@@ -89,8 +89,7 @@ impl StallShare {
     /// Includes what a measurement of `seconds` saw.
     pub fn include(&mut self, class: &ClassSummary, seconds: f64) {
         if !class.is_not_met() {
-            self.stalls.times += class.stalls.times;
-            self.stalls.seconds += class.stalls.seconds;
+            self.stalls.add(&class.stalls);
             self.seconds += seconds;
         }
     }

@@ -255,8 +255,7 @@ fn repeated(points: &[PointSummary]) -> Option<String> {
         let Some(class) = point.classes.first() else {
             continue;
         };
-        all.times += class.stalls.times;
-        all.seconds += class.stalls.seconds;
+        all.add(&class.stalls);
         seconds += point.measured_s;
         places += u32::from(!class.stalls.is_none());
     }
