@@ -110,7 +110,8 @@ impl Plateau {
 pub struct KneeRange {
     /// One more than the highest load that certainly gives less than the plateau.
     pub low: f64,
-    /// The lowest load that certainly gives as much; `None` if no load does.
+    /// The lowest load that certainly gives as much, by itself or with those below it from the knee
+    /// on; `None` if no load does, or if throughput may still rise beyond the highest one.
     pub high: Option<f64>,
 }
 
@@ -194,12 +195,35 @@ pub fn knee(points: &[CurvePoint], margin: f64) -> Option<Knee> {
     let against = |point: &CurvePoint| AgainstPlateau::of(point, level, precision, margin);
     let knee = &points[at];
     let below = points[..at].iter().rev().find(|point| !against(point).may);
-    let certain = points[at..].iter().find(|point| against(point).is_certain);
     // On a level curve response time grows in proportion to load (Little's law); half of that
     // growth is more than chance.
     let slower = |point: &CurvePoint| {
         point.response / knee.response - 1.0 > (point.load / knee.load - 1.0) / 2.0
     };
+    let bounded_above = points[at + 1..]
+        .iter()
+        .filter(|point| point.load > knee.load)
+        .any(slower);
+    // Throughput falls with no load of the plateau. So that of a load is at least the mean from the
+    // knee to it, of which more is known. What all loads of the plateau have in common is no
+    // difference between them.
+    let as_much = |last: &CurvePoint| {
+        let upto = points[at..]
+            .iter()
+            .take_while(|point| point.load <= last.load);
+        let upto: Vec<CurvePoint> = upto.cloned().collect();
+        Plateau::of(&upto).is_some_and(|upto| {
+            let unsure = (upto.precision().powi(2) - precision.powi(2))
+                .max(0.0)
+                .sqrt();
+            upto.throughput * (1.0 - unsure) >= (1.0 - margin) * level
+        })
+    };
+    let is_certain = |point: &&CurvePoint| {
+        let is_level = bounded_above && point.load <= plateau.to;
+        against(point).is_certain || is_level && as_much(point)
+    };
+    let certain = points[at..].iter().find(is_certain);
     Some(Knee {
         load: knee.load,
         range: KneeRange {
@@ -209,10 +233,7 @@ pub fn knee(points: &[CurvePoint], margin: f64) -> Option<Knee> {
         throughput: knee.throughput,
         plateau,
         bounded_below: below.is_some() || knee.load <= 1.0,
-        bounded_above: points[at + 1..]
-            .iter()
-            .filter(|point| point.load > knee.load)
-            .any(slower),
+        bounded_above,
     })
 }
 
@@ -404,6 +425,24 @@ mod tests {
             (close.load - 60.0).abs() < 1e-9 && !close.bounded_above,
             "{close:?}"
         );
+    }
+
+    #[test]
+    fn many_loads_on_a_plateau_bound_the_knee_from_above_where_none_does_alone() {
+        let high = |points: &[CurvePoint]| knee(points, TOLERANCE).unwrap().range.high;
+        let mut points = curve(&POWERS, 0.015, servers(4.0));
+        assert!(points.iter().all(|point| point.precision() > TOLERANCE));
+        assert!(
+            high(&points).is_some_and(|high| (4.0..=64.0).contains(&high)),
+            "{points:?}"
+        );
+        // The plateau begins at 16, whatever a slightly lower load adds to it.
+        points = curve(&POWERS, 0.015, |load| {
+            servers(16.0)(if load == 8.0 { 15.4 } else { load })
+        });
+        assert!(high(&points).is_some_and(|high| high >= 16.0), "{points:?}");
+        // Nothing excludes that throughput rises beyond the highest load.
+        assert_eq!(high(&curve(&POWERS[..3], 0.015, servers(4.0))), None);
     }
 
     #[test]
