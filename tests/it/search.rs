@@ -481,6 +481,51 @@ fn burst_credit_is_distinguished_from_sustained_performance() {
     assert!(!names(&steady).contains(&"stall"), "{:?}", steady.findings);
 }
 
+/// Depths draw less credit than comes back between them, and the closing measurement more than there
+/// is.
+#[test]
+fn credit_that_lasts_until_the_closing_measurement_is_not_in_the_maximum() {
+    for seed in 1..4 {
+        let device = "8,500us,limit=12000/s+30000";
+        let found = calibrate(device, &CalibrateRequest::DEFAULT, seed);
+        assert!(
+            names(&found).contains(&"burst-credit"),
+            "{:?}",
+            found.findings
+        );
+        let (most, before) = (found.maximum.unwrap().iops, found.on_credit.unwrap());
+        assert!((most.value / 12_000.0 - 1.0).abs() < 0.01, "{most:?}");
+        assert!(before.value > 14_000.0, "{before:?}");
+        let kept = found.sustained.kept_rate.map_or(0.0, |rate| rate as f64);
+        let root = found.sustained.rate.map_or(0.0, |rate| rate.value);
+        assert!(kept.max(root) <= 12_010.0, "{kept} {root}");
+        assert_eq!(found.unlimited(), None);
+    }
+    // This credit outlives the run.
+    let lasting = calibrate(
+        "8,500us,limit=12000/s+3000000",
+        &CalibrateRequest::DEFAULT,
+        1,
+    );
+    assert!(
+        !names(&lasting).contains(&"burst-credit"),
+        "{:?}",
+        lasting.findings
+    );
+    let seen = lasting.unlimited().unwrap();
+    assert!(seen.done > 500_000 && seen.seconds > 30.0, "{seen:?}");
+}
+
+#[test]
+fn a_device_whose_every_window_has_a_slow_operation_has_no_stalls() {
+    let found = calibrate("4,250us,slow=50ms@0.2%", &CalibrateRequest::DEFAULT, 1);
+    let stalls = found
+        .points
+        .iter()
+        .map(|point| point.classes[0].stalls.times);
+    assert_eq!(stalls.sum::<u64>(), 0);
+}
+
 #[test]
 fn credit_that_runs_out_within_a_part_of_the_volume_is_no_cache() {
     let found = calibrate("8,100us,limit=2000/s+10000", &common::CALIBRATION, 1);

@@ -7,7 +7,7 @@
 use super::at_load::{AtLoad, AtRate};
 use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
-use super::sustained::{Sustained, is_small_read, sustained};
+use super::sustained::{Sustained, is_small_read, sustained, sustained_below};
 use crate::figures::confidence::{BoundVerdict, Estimate};
 use crate::figures::quantity::count;
 use crate::point::summary::{ClassSummary, PointSummary, summarise_within};
@@ -48,8 +48,13 @@ pub struct Calibration {
     pub at_knee: Option<AtLoad>,
     /// Random reads at the knee, with the throughput of the plateau: `MAX_IOPS`. If the closing
     /// measurement differs from it, that of the closing measurement, with an interval that covers
-    /// both; if burst credit ran out, the closing measurement alone.
+    /// both; if burst credit ran out, what is left of the closing
+    /// measurement alone.
     pub maximum: Option<AtLoad>,
+    /// The throughput of the plateau, if burst credit ran out during the run: what the storage does
+    /// while it has credit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_credit: Option<Estimate>,
     /// Large random reads at the depth of maximum throughput: `MAX_MBPS`.
     pub large: Option<AtLoad>,
     /// Large random reads at depth 1: shows what depth 1 costs.
@@ -141,10 +146,22 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         missed_writes.map(|(searched, closing)| closing_differs("writes", searched, closing)),
     );
     findings.extend(low_load.and_then(run_checks::tail));
-    // The search ran on credit in part; the closing measurement came after it was used up.
-    let lasting = closing.knee.filter(|_| ran_out(&findings));
-    let sustained = sustained(&points).at_most(lasting.or(maximum), &curve);
+    // The search ran on credit in part; the closing measurement came after it was used up, or saw it
+    // end.
+    let left = run_checks::without_credit(records).map(|left| summarise_within(&left, Some(bound)));
+    let left = left.and_then(|left| AtLoad::of(&left, left.classes.first()?));
+    let lasting = left.or(closing.knee).filter(|_| ran_out(&findings));
+    // Rates above what lasts were served on credit.
+    let sustained = match lasting {
+        Some(lasting) => sustained_below(&points, lasting.iops.greatest()),
+        None => sustained(&points),
+    };
+    let sustained = sustained.at_most(lasting.or(maximum), &curve);
     findings.extend(sustained.contradiction());
+    let on_credit = lasting.zip(searched).and_then(|(lasting, searched)| {
+        let is_faster = searched.iops.least() > lasting.iops.greatest();
+        is_faster.then_some(searched.iops)
+    });
     let maximum = lasting.or(maximum);
     let mut rates: Vec<AtRate> = points.iter().filter_map(AtRate::of).collect();
     rates.sort_by(|one, other| one.offered_per_s.total_cmp(&other.offered_per_s));
@@ -155,6 +172,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         // Which of the plateau's depths had the highest throughput is chance.
         at_knee: at_knee.map(|at| maximum.map_or(at, |maximum| at.with_rate(maximum.iops))),
         maximum,
+        on_credit,
         large: at(greatest(Step::Large)),
         large_low_load: at(shallow(Step::Large)),
         stream: at(of(Step::Stream).next()),
@@ -173,7 +191,41 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     }
 }
 
+/// Random reads of the small size in which throughput did not fall for good.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct UnlimitedReads {
+    /// Number of them.
+    pub done: u64,
+    /// Bytes of one.
+    pub io_bytes: u32,
+    /// The time in which they were measured, in seconds.
+    pub seconds: f64,
+}
+
 impl Calibration {
+    /// All random reads of the small size; `None` if throughput changed during the run.
+    pub fn unlimited(&self) -> Option<UnlimitedReads> {
+        const CHANGED: [FindingName; 4] = [
+            FindingName::BurstCredit,
+            FindingName::ClosingDiffers,
+            FindingName::Drift,
+            FindingName::Unsteady,
+        ];
+        let of_points = self.points.iter().flat_map(|point| &point.findings);
+        let mut findings = self.findings.iter().chain(of_points);
+        if findings.any(|finding| CHANGED.iter().any(|name| finding.is(*name))) {
+            return None;
+        }
+        let io_bytes = self.maximum?.io_bytes;
+        let small = || self.points.iter().filter(|point| is_small_read(point));
+        let classes = small().filter_map(|point| point.classes.first());
+        Some(UnlimitedReads {
+            done: classes.map(|class| class.done).sum(),
+            io_bytes,
+            seconds: small().map(|point| point.measured_s).sum(),
+        })
+    }
+
     /// Whether any offered rate kept the bound. If none was offered, only a closed loop of which no
     /// depth kept it decides.
     pub fn bound_verdict(&self) -> BoundVerdict {

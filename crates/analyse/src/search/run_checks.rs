@@ -515,7 +515,7 @@ pub fn varied(variation: Variation) -> Option<Finding> {
 }
 
 /// Warns of a step down within a point to a level that no later point exceeds: credit that was used
-/// up. If later points exceed it, another user's load came and went.
+/// up. If later points exceed it, another user's load came and went, or credit grew again.
 fn ran_out(records: &[PointRecord]) -> Option<Finding> {
     const LASTS: f64 = 1.15;
     let rate_of = |record: &PointRecord| {
@@ -528,33 +528,30 @@ fn ran_out(records: &[PointRecord]) -> Option<Finding> {
         let step = record.coordinates.step();
         matches!(step, Step::Reread | Step::Precondition)
     };
-    records.iter().enumerate().find_map(|(index, record)| {
-        if is_preparation(record) {
-            return None;
-        }
-        // Windows count operations by due time: if a rate was not met, the last ones were never
-        // served.
-        let stream = record
-            .streams
-            .first()
-            .filter(|stream| stream.drained == 0 && stream.unserved.iter().all(|it| *it == 0))?;
-        let whole = record.whole_windows();
-        let step = step_down(&counts(stream, whole))?;
+    let of_step = |(index, record): (usize, &PointRecord)| {
+        let step = step_within(record).filter(|_| !is_preparation(record))?;
         let rate = |count: f64| count / record.window.as_secs_f64();
         let length = |record: &PointRecord| record.streams.first().map(|stream| stream.length);
         let mut later = records[index + 1..]
             .iter()
             .filter(|later| length(later) == length(record) && !is_preparation(later))
             .peekable();
-        let lasts =
-            later.peek().is_some() && later.all(|later| rate_of(later) <= LASTS * rate(step.after));
+        // The closing measurement is the last of its load, and the longest.
+        let lasts = is_closing(record)
+            || later.peek().is_some()
+                && later.all(|later| rate_of(later) <= LASTS * rate(step.after));
         let after = Nanos(record.window.0.saturating_mul(step.at as u64));
+        let then = if is_closing(record) {
+            "stayed there: other load began, or burst"
+        } else {
+            "no later point exceeded that: burst"
+        };
         lasts.then(|| {
             Finding::warning(
                 FindingName::BurstCredit,
                 format!(
-                    "at {} throughput fell after {after} from {} IOPS to {}, and no \
-                     later point exceeded that: burst credit has run out",
+                    "at {} throughput fell after {after} from {} IOPS to {}, and {then} credit \
+                     has run out",
                     record.coordinates,
                     count(rate(step.before).round()),
                     count(rate(step.after).round())
@@ -563,7 +560,36 @@ fn ran_out(records: &[PointRecord]) -> Option<Finding> {
                  is no credit left",
             )
         })
-    })
+    };
+    records.iter().enumerate().find_map(of_step)
+}
+
+fn is_closing(record: &PointRecord) -> bool {
+    matches!(record.coordinates, Coordinates::ClosingDepth { .. })
+}
+
+/// The step down within a point. None is known of an offered rate that was not met: windows count
+/// operations by due time, and the last ones were never served.
+fn step_within(record: &PointRecord) -> Option<StepDown> {
+    let stream = record
+        .streams
+        .first()
+        .filter(|stream| stream.drained == 0 && stream.unserved.iter().all(|it| *it == 0))?;
+    step_down(&counts(stream, record.whole_windows()))
+}
+
+/// What was left of the closing measurement of random reads when credit had run out within it; `None`
+/// if throughput did not fall.
+pub(super) fn without_credit(records: &[PointRecord]) -> Option<PointRecord> {
+    let closing = records.iter().rfind(|record| is_closing(record))?;
+    let before = step_within(closing)?.at + 1;
+    let mut left = closing.clone();
+    let lost = Nanos(closing.window.0.saturating_mul(before as u64));
+    left.measured = Nanos(closing.measured.0.saturating_sub(lost.0));
+    for kind in left.streams.iter_mut().flat_map(|stream| &mut stream.kinds) {
+        kind.windows.drain(..before.min(kind.windows.len()));
+    }
+    Some(left)
 }
 
 /// Completed operations of each of the first `windows`.

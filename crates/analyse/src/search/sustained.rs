@@ -82,15 +82,16 @@ impl Sustained {
 }
 
 /// The points that offered a rate, with it, the first class of operations, and what is known of the
-/// rate: rising.
+/// rate: rising. No rate above `most` is served for long.
 fn rates<'a>(
     points: &'a [PointSummary],
-    crossing: Option<&Crossing>,
+    (crossing, most): (Option<&Crossing>, f64),
 ) -> Vec<(f64, &'a PointSummary, BoundVerdict)> {
     let judged = |point: &'a PointSummary| {
         let (rate, class) = (point.coordinates.rate()? as f64, point.classes.first()?);
         let own = class.sustained();
         let verdict = match crossing {
+            _ if rate > most => BoundVerdict::Broken,
             Some(crossing) if !class.is_not_met() => crossing.judged(rate, own),
             _ => own,
         };
@@ -104,8 +105,13 @@ fn rates<'a>(
 /// The rates that kept the bound and those that did not, in the first class of these points. Only
 /// rates below the lowest that did not are the answer.
 pub fn sustained(points: &[PointSummary]) -> Sustained {
-    let crossing = crossing(points);
-    let rates = rates(points, crossing.as_ref());
+    sustained_below(points, f64::INFINITY)
+}
+
+/// The same for a storage that serves at most this rate for long, whatever it served for a while.
+pub fn sustained_below(points: &[PointSummary], most: f64) -> Sustained {
+    let crossing = crossing(points).filter(|crossing| crossing.root().value <= most);
+    let rates = rates(points, (crossing.as_ref(), most));
     let bracket = Bracket::of(rates.iter().map(|(rate, _, verdict)| (*rate, *verdict)));
     let kept = rates
         .iter()

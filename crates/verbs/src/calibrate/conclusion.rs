@@ -50,8 +50,11 @@ fn at_most(found: &Calibration) -> Option<String> {
         (None, true) => String::new(),
         (None, false) => "; throughput was still rising there".into(),
     };
+    let before = found.on_credit.map_or_else(String::new, |iops| {
+        format!(" after burst credit ran out, {} before", count(iops.value))
+    });
     Some(format!(
-        "It does {} reads of {} per second with {} outstanding{}{why}.",
+        "It does {} reads of {} per second with {} outstanding{}{before}{why}.",
         count(most.iops.value),
         size(most.io_bytes),
         at.depth,

@@ -57,11 +57,14 @@ fn headlines(found: &Calibration) -> Vec<Headline> {
     };
     let mut figures = Vec::new();
     if let Some(at) = found.maximum {
+        let on_credit = found.on_credit.map_or_else(String::new, |iops| {
+            format!("; {} on burst credit", parts::count(iops.value))
+        });
         figures.push(parts::rate(
             "calibration.maximum.iops.value",
             "max IOPS",
             at.iops,
-            of(at),
+            of(at) + &on_credit,
         ));
     }
     if let Some(at) = found.large {
@@ -199,6 +202,15 @@ fn reach(found: &Calibration) -> Vec<String> {
         };
         sentences.push(what);
     }
+    sentences.extend(found.unlimited().map(|seen| {
+        format!(
+            "Throughput did not fall within {} reads of {} in {:.1} minutes of measuring: burst \
+             credit that lasts longer is in the figures.",
+            parts::count(seen.done as f64),
+            parts::size(seen.io_bytes),
+            seen.seconds / 60.0
+        )
+    }));
     let lost = found
         .points
         .iter()
