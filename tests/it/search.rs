@@ -517,13 +517,15 @@ fn credit_that_lasts_until_the_closing_measurement_is_not_in_the_maximum() {
 }
 
 #[test]
-fn a_device_whose_every_window_has_a_slow_operation_has_no_stalls() {
-    let found = calibrate("4,250us,slow=50ms@0.2%", &CalibrateRequest::DEFAULT, 1);
-    let stalls = found
-        .points
-        .iter()
-        .map(|point| point.classes[0].stalls.times);
-    assert_eq!(stalls.sum::<u64>(), 0);
+fn slow_operations_in_nearly_every_window_are_no_stalls() {
+    for seed in 0..6 {
+        let device = "4,250us,slow=50ms@0.2%";
+        let found = calibrate(device, &CalibrateRequest::DEFAULT, seed);
+        let points = || found.points.iter();
+        let stalled: f64 = points().map(|point| point.classes[0].stalls.seconds).sum();
+        let measured: f64 = points().map(|point| point.measured_s).sum();
+        assert!(stalled < 0.01 * measured, "{seed}: {stalled} of {measured}");
+    }
 }
 
 #[test]
