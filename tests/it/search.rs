@@ -182,8 +182,9 @@ fn the_interval_of_an_open_loops_mean_response_holds_erlangs() {
     );
 }
 
-/// A tail near saturation consists of a few bursts of slow operations. If they do not determine its
-/// extent, there is no upper end. `RIGEL_SEEDS` sets the number of seeds, `RIGEL_FIRST` the first.
+/// A tail near saturation consists of a few bursts of slow operations. Where the time has fewer than a
+/// hundred relaxation times of the queue, these do not determine its extent, and there is no upper end.
+/// `RIGEL_SEEDS` sets the number of seeds, `RIGEL_FIRST` the first.
 #[test]
 fn the_interval_of_a_tail_near_saturation_holds_the_truth_or_has_no_upper_end() {
     let number =
@@ -226,8 +227,9 @@ fn the_interval_of_a_tail_near_saturation_holds_the_truth_or_has_no_upper_end() 
                     coverage.lower_held as f64 >= least_of(coverage.lower),
                     "{what}"
                 );
+                let is_short = servers == 1 && percent == 90;
                 assert!(
-                    percent < 90 || coverage.both == 0 || coverage.lower > coverage.both,
+                    !is_short || coverage.both == 0 || coverage.lower > coverage.both,
                     "{what}"
                 );
             }
