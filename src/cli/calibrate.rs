@@ -266,11 +266,39 @@ fn refuse_short_run(time: Nanos) -> Result<(), Error> {
 
 /// Refuses a closing measurement that is too short to show more than the search.
 fn refuse_short_closing(closing: Nanos) -> Result<(), Error> {
-    if closing > Nanos(0) && closing < Nanos::from_secs(5) {
+    if closing > Nanos(0) && closing < CalibrateRequest::CLOSING_LEAST {
         return Err(Error::usage(
             format!("--closing {closing} is too short"),
             "give 5s or more, such as 60s, or 0s for no closing measurement",
         ));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: CalibrateArgs,
+    }
+
+    #[test]
+    fn a_run_of_any_time_that_is_accepted_has_parts_that_are() {
+        for time in ["30s", "45s", "90s", "15min"] {
+            let line = ["calibrate", "sim:1,1ms", "--for", time];
+            let request = Line::try_parse_from(line).unwrap().args.request().unwrap();
+            assert!(
+                request.closing >= CalibrateRequest::CLOSING_LEAST,
+                "{time}: {request:?}"
+            );
+        }
+        let line = ["calibrate", "sim:1,1ms", "--closing", "4s"];
+        let refused = Line::try_parse_from(line).unwrap().args.request();
+        let words = refused.unwrap_err().to_string();
+        assert!(words.contains("--closing 4.00 s is too short"), "{words}");
+    }
 }

@@ -264,3 +264,18 @@ fn one_depth_is_measured_long_enough_to_meet_a_stall_that_comes_every_ten_second
     let (value, error) = (number(&rate["value"]), number(&rate["error"]));
     assert!(error > 0.02 * value, "{rate}");
 }
+
+/// Rates far below the bound and one that is not served: the curve through the former meets the bound
+/// beyond the latter.
+#[test]
+fn a_curve_that_meets_the_bound_where_nothing_is_served_gives_no_rate() {
+    let place = Place::new("curve-beyond");
+    let line = "curve sim:8,100us --rate 10%..120% --max-latency 1ms --seed 1 --no-progress --json";
+    let output = rigel(&place, line).output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let sustained = &document["curve"]["sustained"];
+    assert!(sustained["rate"].is_null(), "{sustained}");
+    let [kept, broken] = ["kept_rate", "broken_rate"].map(|name| sustained[name].as_u64().unwrap());
+    // The true one is some 75,000.
+    assert!(kept < 75_000 && 75_000 < broken, "{sustained}");
+}

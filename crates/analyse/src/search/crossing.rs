@@ -212,7 +212,7 @@ impl Crossing {
     /// not. `None` if it contradicts them, or if one end is not known.
     pub fn within(&self, decided: &Bracket<f64>) -> Option<Estimate> {
         let root = self.root;
-        let limits = root.interval.filter(|_| self.has_slope)?;
+        let limits = self.known_limits()?;
         let low = limits.low.max(decided.held.unwrap_or(0.0));
         let not_held = decided.not_held.unwrap_or(f64::INFINITY);
         let high = limits.high.unwrap_or(f64::INFINITY).min(not_held);
@@ -223,13 +223,21 @@ impl Crossing {
         })
     }
 
+    /// The limits of the root. `None` without a slope, and if the curve would meet the bound only where
+    /// nothing was served: then the loads are too far below the root to show it.
+    fn known_limits(&self) -> Option<Limits> {
+        let is_served = self
+            .not_served
+            .is_none_or(|lowest| self.root.value < lowest);
+        self.root.interval.filter(|_| self.has_slope && is_served)
+    }
+
     /// What is known of a load that was served and whose own measurement says `own`. All loads together
     /// decide, if they give both ends: of many loads near the root, each judged alone, some would be
     /// judged wrongly, and in a few seconds a load meets a stall or none.
     pub fn judged(&self, load: f64, own: BoundVerdict) -> BoundVerdict {
         let has_stalls = !self.stalls.stalls.is_none();
-        let of_all = self.root.interval.filter(|_| self.has_slope);
-        match of_all {
+        match self.known_limits() {
             Some(limits) if has_stalls || (limits.low > 0.0 && limits.high.is_some()) => {
                 if load < limits.low {
                     BoundVerdict::Kept

@@ -230,6 +230,9 @@ impl CalibrateRequest {
         ranks: 0,
     };
 
+    /// The shortest closing measurement that shows more than the search.
+    pub const CLOSING_LEAST: Nanos = Nanos::from_secs(5);
+
     /// The request whose run takes about this long; that with all defaults takes `USUAL`.
     pub fn lasting(time: Nanos) -> Self {
         const USUAL: Nanos = Nanos::from_secs(90);
@@ -241,7 +244,7 @@ impl CalibrateRequest {
             point_least: scaled(usual.point_least),
             point_most: scaled(usual.point_most),
             visits_until: usual.visits_until.map(scaled),
-            closing: scaled(usual.closing),
+            closing: scaled(usual.closing).max(Self::CLOSING_LEAST),
             ..usual
         }
     }
