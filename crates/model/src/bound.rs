@@ -1,7 +1,7 @@
 //! A bound on response time that a fraction of operations must keep.
 
 use super::{Error, Nanos};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use std::fmt;
 use std::str::FromStr;
 
@@ -10,8 +10,20 @@ use std::str::FromStr;
 pub struct Bound {
     /// Maximum response time within the bound.
     pub latency: Nanos,
-    /// Fraction of operations that must be within it: 0.99 for p99.
+    /// Fraction of operations that must be within it: 0.99 for p99; between 0 and 1.
+    #[serde(deserialize_with = "between_zero_and_one")]
     pub quantile: f64,
+}
+
+/// A damaged journal may have any number.
+fn between_zero_and_one<'a, D: Deserializer<'a>>(from: D) -> Result<f64, D::Error> {
+    let quantile = f64::deserialize(from)?;
+    if quantile > 0.0 && quantile < 1.0 {
+        Ok(quantile)
+    } else {
+        let what = format!("{quantile} is no fraction of operations");
+        Err(de::Error::custom(what))
+    }
 }
 
 impl Bound {

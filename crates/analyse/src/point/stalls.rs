@@ -93,10 +93,7 @@ impl Stalls {
             }
             at = next;
         }
-        // The Poisson probability of at least as many slow ones in two windows, nearly.
-        let expected = 2.0 * alone / all.len().max(1) as f64;
-        let factors = (1..=whole(slots)).map(|slot| expected / slot as f64);
-        if factors.product::<f64>() < CHANCE_MAX {
+        if chance_of(slots, 2.0 * alone / all.len().max(1) as f64) < CHANCE_MAX {
             let stalls = groups.into_iter();
             stalls.for_each(|(times, each_s)| found.include(times, each_s));
         }
@@ -111,6 +108,21 @@ impl Stalls {
             .for_each(|stall| found.include(1, stall.seconds));
         found
     }
+}
+
+/// The Poisson probability of at least this many where so many are expected, nearly; exact enough for a
+/// comparison with a small one.
+fn chance_of(number: f64, expected: f64) -> f64 {
+    let mut chance = 1.0;
+    for one in 1..=whole(number) {
+        let one = one as f64;
+        chance *= expected / one;
+        // From here on it only falls. A damaged journal may have any number.
+        if !chance.is_normal() || (one > expected && chance < 1e-9) {
+            break;
+        }
+    }
+    chance
 }
 
 /// The response time in seconds from which an operation of a closed loop is slow: beyond the longest
