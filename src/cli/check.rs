@@ -65,6 +65,12 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
     {
         return Err(is_url(&url));
     }
+    if let Some(name) = args.targets.iter().find(|target| target::is_model(target)) {
+        return Err(Error::usage(
+            format!("{} is a model: there is nothing to check", name.display()),
+            "give a directory, a file or a block device, such as /var/lib/data",
+        ));
+    }
     let scratch = match &args.targets[..] {
         // For a directory, examines a scratch file in it.
         [directory] if target::is_directory(directory)? => Some(Scratch::make(

@@ -167,6 +167,11 @@ pub(super) fn is_url(text: &str) -> Error {
     )
 }
 
+/// True if `target` names the model of a device, not a path.
+pub(super) fn is_model(target: &Path) -> bool {
+    model_of(target.as_os_str()).is_some()
+}
+
 /// The model of a device that `target` names; `None` for a path.
 fn model_of(target: &OsStr) -> Option<Result<Target, Error>> {
     let text = target.to_str()?;
