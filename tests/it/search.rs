@@ -495,6 +495,10 @@ fn credit_that_lasts_until_the_closing_measurement_is_not_in_the_maximum() {
             "{:?}",
             found.findings
         );
+        assert_eq!(
+            found.curve.knee, None,
+            "no depth is comparable with another"
+        );
         let (most, before) = (found.maximum.unwrap().iops, found.on_credit.unwrap());
         assert!((most.value / 12_000.0 - 1.0).abs() < 0.01, "{most:?}");
         assert!(before.value > 14_000.0, "{before:?}");

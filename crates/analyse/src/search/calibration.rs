@@ -99,7 +99,6 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         .collect();
     let variation = variation(&points, false);
     widen(&mut points);
-    let points = points;
     let of = |step: Step| {
         let chosen = points.iter().filter(move |point| point.step() == step);
         chosen.filter_map(|point| Some((point, point.classes.first()?)))
@@ -146,11 +145,9 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         missed_writes.map(|(searched, closing)| closing_differs("writes", searched, closing)),
     );
     findings.extend(low_load.and_then(run_checks::tail));
-    // The search ran on credit in part; the closing measurement came after it was used up, or saw it
-    // end.
-    let left = run_checks::without_credit(records).map(|left| summarise_within(&left, Some(bound)));
-    let left = left.and_then(|left| AtLoad::of(&left, left.classes.first()?));
-    let lasting = left.or(closing.knee).filter(|_| ran_out(&findings));
+    let is_credit = ran_out(&findings) && !others_used(&points, Step::Closing);
+    let lasting = left_without_credit(records, bound).or(closing.knee);
+    let lasting = lasting.filter(|_| is_credit);
     // Rates above what lasts were served on credit.
     let sustained = match lasting {
         Some(lasting) => sustained_below(&points, lasting.iops.greatest()),
@@ -158,11 +155,16 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     };
     let sustained = sustained.at_most(lasting.or(maximum), &curve);
     findings.extend(sustained.contradiction());
-    let on_credit = lasting.zip(searched).and_then(|(lasting, searched)| {
-        let is_faster = searched.iops.least() > lasting.iops.greatest();
-        is_faster.then_some(searched.iops)
-    });
+    let is_faster =
+        |(lasting, searched): &(AtLoad, AtLoad)| searched.iops.least() > lasting.iops.greatest();
+    let on_credit = lasting.zip(searched).filter(is_faster);
+    let on_credit = on_credit.map(|(_, searched)| searched.iops);
     let maximum = lasting.or(maximum);
+    // Depths that were measured on credit and without it have no knee.
+    let curve = CurveShape {
+        knee: curve.knee.filter(|_| on_credit.is_none()),
+        ..curve
+    };
     let mut rates: Vec<AtRate> = points.iter().filter_map(AtRate::of).collect();
     rates.sort_by(|one, other| one.offered_per_s.total_cmp(&other.offered_per_s));
     let at_knee = lasting.or_else(|| curve.knee.and_then(|knee| at(depth(knee.load))));
@@ -189,6 +191,22 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         rates,
         points,
     }
+}
+
+/// The closing measurement without its beginning on burst credit. The search ran on credit in part; the
+/// closing measurement came after it was used up, or saw it end.
+fn left_without_credit(records: &[PointRecord], bound: Bound) -> Option<AtLoad> {
+    let left = summarise_within(&run_checks::without_credit(records)?, Some(bound));
+    AtLoad::of(&left, left.classes.first()?)
+}
+
+/// True if others certainly used the device at points of this kind: what fell there is no credit.
+fn others_used(points: &[PointSummary], step: Step) -> bool {
+    let mut findings = points
+        .iter()
+        .filter(|point| point.step() == step)
+        .flat_map(|point| &point.findings);
+    findings.any(|finding| finding.is(FindingName::DeviceLoad))
 }
 
 /// Random reads of the small size in which throughput did not fall for good.

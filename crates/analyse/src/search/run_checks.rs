@@ -246,10 +246,12 @@ pub fn stalled(records: &[PointRecord], points: &[PointSummary]) -> Option<Findi
 }
 
 /// How often, how long and for what share of the time I/O stalled, over all points; `None` if the
-/// windows show fewer than three stalls, or they took less than a hundredth of the time.
+/// windows show fewer than three stalls, or they took less than a hundredth of the time. Of fewer,
+/// those count that took a twentieth: the p99 lies within them, and no operation took far longer.
 fn repeated(points: &[PointSummary]) -> Option<String> {
     const TIMES_MIN: u64 = 3;
     const SHARE_MIN: f64 = 0.01;
+    const SHARE_OF_FEW_MIN: f64 = 0.05;
     let (mut all, mut seconds, mut places) = (Stalls::default(), 0.0, 0);
     for point in points {
         let Some(class) = point.classes.first() else {
@@ -265,11 +267,18 @@ fn repeated(points: &[PointSummary]) -> Option<String> {
         1 => "at one point".into(),
         many => format!("at {many} points"),
     };
-    (all.times >= TIMES_MIN && share >= SHARE_MIN).then(|| {
+    let often = match all.times {
+        1 => "once".into(),
+        times => format!("{times} times, on average every {}", each(seconds)),
+    };
+    let least = if all.times < TIMES_MIN {
+        SHARE_OF_FEW_MIN
+    } else {
+        SHARE_MIN
+    };
+    (share >= least).then(|| {
         format!(
-            "all I/O stalled {} times, on average every {} for {}, {} of the time ({at})",
-            all.times,
-            each(seconds),
+            "all I/O stalled {often} for {}, {} of the time ({at})",
             each(all.seconds),
             rounded_percent(share)
         )

@@ -47,11 +47,14 @@ fn at_most(found: &Calibration) -> Option<String> {
             "; more only wait{}",
             limit(&found.points, &found.curve, &found.findings)
         ),
-        (None, true) => String::new(),
-        (None, false) => "; throughput was still rising there".into(),
+        (None, false) if found.on_credit.is_none() => "; throughput was still rising there".into(),
+        (None, _) => String::new(),
     };
     let before = found.on_credit.map_or_else(String::new, |iops| {
-        format!(" after burst credit ran out, {} before", count(iops.value))
+        format!(
+            ", and did {} before burst credit ran out or other load began",
+            count(iops.value)
+        )
     });
     Some(format!(
         "It does {} reads of {} per second with {} outstanding{}{before}{why}.",
@@ -66,7 +69,7 @@ fn at_most(found: &Calibration) -> Option<String> {
 fn sustained(found: &Calibration) -> Option<String> {
     let rate = match (found.sustained.rate, found.sustained.kept_rate) {
         (Some(rate), _) => Amount::new(rate, AmountUnit::Number).in_cell(),
-        (None, Some(rate)) => count(rate as f64),
+        (None, Some(rate)) => format!("at least {}", count(rate as f64)),
         (None, None) => return None,
     };
     Some(format!(
