@@ -35,7 +35,7 @@ pub use compare::comparison::{
     BOUND, Comparison, LoadChange, Slower, Verdict, compare, compare_sides,
 };
 pub use compare::conditions::Condition;
-pub use compare::difference::{Change, Figure, FigureUnit, Judgement};
+pub use compare::difference::{Change, Figure, Judgement};
 pub use compare::over_time::{Course, FigureOverTime, OverTime, ROUNDS_MIN};
 pub use compare::power::RunsNeeded;
 pub use compare::row::Row;

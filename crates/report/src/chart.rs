@@ -2,8 +2,8 @@
 //!
 //! Input: a plot. Output: lines for a terminal with 80 columns, without colour.
 
-use super::document::{Lines, Mark, Series, Shape};
-use super::parts;
+use super::document::{Lines, Mark, Series, Shape, Unit};
+use super::unit;
 use std::fmt::Write;
 
 /// Width and height of the area within the axes.
@@ -259,7 +259,7 @@ impl Up {
         }
         times
             .into_iter()
-            .map(|us| (self.row(us), round_time(us)))
+            .map(|us| (self.row(us), unit::short(Unit::Microseconds, us)))
             .collect()
     }
 }
@@ -273,20 +273,6 @@ fn rounds(low: f64, high: f64) -> Vec<f64> {
         decade *= 10.0;
     }
     found
-}
-
-/// Formats a round time without decimals: `500 µs`, `2 ms`.
-fn round_time(us: f64) -> String {
-    let text = parts::time(us);
-    let Some((number, unit)) = text.split_once(' ') else {
-        return text;
-    };
-    let number = if number.contains('.') {
-        number.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        number
-    };
-    format!("{number} {unit}")
 }
 
 #[cfg(test)]

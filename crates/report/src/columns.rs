@@ -3,8 +3,8 @@
 //! Input: rows of any type. Output: a [`Table`]. A heading and its cells are named in one place, so
 //! that they cannot drift apart.
 
-use super::document::{Block, Column, Extent, Table};
-use super::parts::{Amount, AmountUnit};
+use super::document::{Block, Column, Extent, Table, Unit};
+use super::parts::Amount;
 use rigel_analyse::Estimate;
 use std::fmt::Display;
 
@@ -90,7 +90,7 @@ impl<R> TableOf<R> {
     pub fn amount<F: TableFigure>(
         self,
         heading: &str,
-        unit: AmountUnit,
+        unit: Unit,
         figure: impl Fn(&R) -> F,
     ) -> Self {
         self.number(heading, |row| {
@@ -104,31 +104,31 @@ impl<R> TableOf<R> {
     /// Figures without a unit: `79,941`.
     #[must_use]
     pub fn count<F: TableFigure>(self, heading: &str, figure: impl Fn(&R) -> F) -> Self {
-        self.amount(heading, AmountUnit::Number, figure)
+        self.amount(heading, Unit::Number, figure)
     }
 
     /// Microseconds: `450 µs`.
     #[must_use]
     pub fn time<F: TableFigure>(self, heading: &str, us: impl Fn(&R) -> F) -> Self {
-        self.amount(heading, AmountUnit::Microseconds, us)
+        self.amount(heading, Unit::Microseconds, us)
     }
 
     /// Fractions of 1: `12.5 %`.
     #[must_use]
     pub fn percent<F: TableFigure>(self, heading: &str, share: impl Fn(&R) -> F) -> Self {
-        self.amount(heading, AmountUnit::Percent, share)
+        self.amount(heading, Unit::Percent, share)
     }
 
     /// Events per second: `5,012/s`.
     #[must_use]
     pub fn per_second<F: TableFigure>(self, heading: &str, rate: impl Fn(&R) -> F) -> Self {
-        self.amount(heading, AmountUnit::PerSecond, rate)
+        self.amount(heading, Unit::PerSecond, rate)
     }
 
     /// Fractions of 1, rounded: `12 %`, `0.3 %`.
     #[must_use]
     pub fn rounded_percent<F: TableFigure>(self, heading: &str, share: impl Fn(&R) -> F) -> Self {
-        self.amount(heading, AmountUnit::RoundedPercent, share)
+        self.amount(heading, Unit::RoundedPercent, share)
     }
 
     /// How precise estimates are: `0.7 %`.

@@ -9,13 +9,13 @@ use super::document::{
     Axis, Block, ChangeRow, Changes, Document, Headline, Lines, Merge, Plot, Section, Series,
     Shape, Status, Table, Unit,
 };
-use super::parts::{self, Amount, AmountUnit};
+use super::parts::{self, Amount};
 use super::soak::thinned;
 use super::throughput::{self, At, Group, first_classes};
 use super::{distribution, setup};
 use rigel_analyse::{
-    self as analyse, Change, ComparedSide, Comparison, Conclusion, Course, Estimate, Figure,
-    Judgement, Limits, LoadChange, PointSummary, Row, RunTrust, Scope, Subject, summarise_within,
+    Change, ComparedSide, Comparison, Conclusion, Course, Estimate, Figure, Judgement, Limits,
+    LoadChange, PointSummary, Row, RunTrust, Scope, Subject, summarise_within,
 };
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
@@ -150,7 +150,7 @@ fn value(row: &Row, run: usize) -> String {
 }
 
 /// `80,123 ± 0.6 %`.
-fn shown(figure: Figure, unit: analyse::FigureUnit) -> String {
+fn shown(figure: Figure, unit: Unit) -> String {
     let value = amount(figure.estimate, unit);
     let Some(interval) = figure.estimate.interval else {
         return value.to_string();
@@ -167,12 +167,11 @@ fn shown(figure: Figure, unit: analyse::FigureUnit) -> String {
     }
 }
 
-fn amount(estimate: Estimate, unit: analyse::FigureUnit) -> Amount {
+/// A figure of a row, whose name says of what a rate is.
+fn amount(estimate: Estimate, unit: Unit) -> Amount {
     let unit = match unit {
-        analyse::FigureUnit::Microseconds => AmountUnit::Microseconds,
-        analyse::FigureUnit::Share => AmountUnit::Share,
-        analyse::FigureUnit::TimeShare => AmountUnit::TimeShare,
-        _ => AmountUnit::Number,
+        Unit::PerSecond | Unit::MbPerSecond => Unit::Number,
+        unit => unit,
     };
     Amount::new(estimate, unit)
 }
@@ -445,20 +444,6 @@ fn colours(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Option<u8>> {
     runs.iter().enumerate().map(of_run).collect()
 }
 
-/// The unit of an axis.
-fn axis_unit(unit: analyse::FigureUnit) -> Unit {
-    match unit {
-        analyse::FigureUnit::PerSecond => Unit::PerSecond,
-        analyse::FigureUnit::MbPerSecond => Unit::MbPerSecond,
-        analyse::FigureUnit::Microseconds => Unit::Microseconds,
-        analyse::FigureUnit::Share | analyse::FigureUnit::TimeShare => Unit::Share,
-        analyse::FigureUnit::Outstanding
-        | analyse::FigureUnit::Count
-        | analyse::FigureUnit::PerMinute
-        | analyse::FigureUnit::Other => Unit::Number,
-    }
-}
-
 /// All runs over time, each from its own start: one panel per quantity, one line per run.
 fn over_time(runs: &[(&Run, &Subject)], colours: &[Option<u8>]) -> Option<Section> {
     let mut courses: Vec<(usize, &Course)> = runs
@@ -472,7 +457,7 @@ fn over_time(runs: &[(&Run, &Subject)], colours: &[Option<u8>]) -> Option<Sectio
         })
         .collect();
     // Quantities that are judged come first.
-    courses.sort_by_key(|(_, course)| course.unit == analyse::FigureUnit::Other);
+    courses.sort_by_key(|(_, course)| course.unit == Unit::Other);
     let line = |(run, course): (usize, &Course)| Series {
         colour: colours[run],
         ..thinned(
@@ -500,7 +485,10 @@ fn over_time(runs: &[(&Run, &Subject)], colours: &[Option<u8>]) -> Option<Sectio
         };
         let y = Axis {
             label: course.name.clone(),
-            unit: axis_unit(course.unit),
+            unit: match course.unit {
+                Unit::Other => Unit::Number,
+                unit => unit,
+            },
             ..Axis::default()
         };
         panels.push(Lines {

@@ -2,10 +2,12 @@
 //! tables, findings and text. Plain data: each verb has one function that builds it, and each
 //! format has one renderer ([`super::text`], [`super::html`]) for all verbs.
 
+pub use rigel_analyse::quantity::Unit;
 pub use rigel_analyse::{CauseFound, Conclusion, RunTrust, Status};
 use rigel_analyse::{Limits, median};
-use rigel_model::{Finding, spoken};
+use rigel_model::spoken;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// How much of a document a format shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -43,71 +45,49 @@ impl Document {
     /// The document with the names of servers in its sentences as a person reads them; tables, hints
     /// and commands have them as URLs, to be pasted back.
     pub(super) fn in_words(&self) -> Self {
-        let words = |text: &String| spoken(text).into_owned();
-        Self {
-            title: words(&self.title),
-            heading: words(&self.heading),
-            about: words(&self.about),
-            conclusion: Conclusion {
-                sentence: words(&self.conclusion.sentence),
-                ..self.conclusion.clone()
-            },
-            trust: self.trust.clone(),
-            next: self.next.clone(),
-            headlines: self
-                .headlines
-                .iter()
-                .map(|headline| Headline {
-                    label: words(&headline.label),
-                    note: words(&headline.note),
-                    ..headline.clone()
-                })
-                .collect(),
-            sections: self
-                .sections
-                .iter()
-                .map(|section| Section {
-                    title: words(&section.title),
-                    lead: words(&section.lead),
-                    blocks: section.blocks.iter().map(Block::in_words).collect(),
-                    ..section.clone()
-                })
-                .collect(),
+        let mut document = self.clone();
+        for text in [
+            &mut document.title,
+            &mut document.heading,
+            &mut document.about,
+            &mut document.conclusion.sentence,
+        ] {
+            speak(text);
         }
+        for headline in &mut document.headlines {
+            speak(&mut headline.label);
+            speak(&mut headline.note);
+        }
+        for section in &mut document.sections {
+            speak(&mut section.title);
+            speak(&mut section.lead);
+            section.blocks.iter_mut().for_each(Block::speak);
+        }
+        document
+    }
+}
+
+fn speak(text: &mut String) {
+    if let Cow::Owned(words) = spoken(text) {
+        *text = words;
     }
 }
 
 impl Block {
-    fn in_words(&self) -> Self {
-        let words = |text: &String| spoken(text).into_owned();
+    fn speak(&mut self) {
         match self {
-            Self::Text(text) => Self::Text(words(text)),
-            Self::Table(table) => Self::Table(Table {
-                caption: words(&table.caption),
-                ..table.clone()
-            }),
-            Self::Chart(chart) => Self::Chart(Box::new(Chart {
-                title: words(&chart.title),
-                description: words(&chart.description),
-                ..chart.as_ref().clone()
-            })),
-            Self::Causes(all) => Self::Causes(
-                all.iter()
-                    .map(|found| CauseFound {
-                        findings: found
-                            .findings
-                            .iter()
-                            .map(|finding| Finding {
-                                what: words(&finding.what),
-                                ..finding.clone()
-                            })
-                            .collect(),
-                        ..found.clone()
-                    })
-                    .collect(),
-            ),
-            Self::Beside(blocks) => Self::Beside(blocks.iter().map(Self::in_words).collect()),
-            Self::Code(_) => self.clone(),
+            Self::Text(text) => speak(text),
+            Self::Table(table) => speak(&mut table.caption),
+            Self::Chart(chart) => {
+                speak(&mut chart.title);
+                speak(&mut chart.description);
+            }
+            Self::Causes(all) => all
+                .iter_mut()
+                .flat_map(|found| &mut found.findings)
+                .for_each(|finding| speak(&mut finding.what)),
+            Self::Beside(blocks) => blocks.iter_mut().for_each(Self::speak),
+            Self::Code(_) => {}
         }
     }
 }
@@ -267,32 +247,6 @@ pub struct Axis {
     pub log: bool,
     /// Minimum and maximum value that must be visible.
     pub range: Option<(f64, f64)>,
-}
-
-/// The unit of values, which determines their format.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// A plain number.
-    #[default]
-    Number,
-    /// Events per second.
-    PerSecond,
-    /// Megabytes (10^6) per second.
-    MbPerSecond,
-    /// Mebibytes (2^20) per second, as Orion reports them.
-    MibPerSecond,
-    /// Microseconds, written as µs, ms or s.
-    Microseconds,
-    /// A fraction of 1, written in percent.
-    Share,
-    /// A quantile of 1, on an axis that stretches the tail: drawn at `-log10(1 - q)`, written as
-    /// p50, p99, p99.9. Values are `-log10(1 - q)`.
-    Nines,
-    /// Seconds since the beginning.
-    Seconds,
-    /// Seconds since 1970 in the run's local time, written as date and time.
-    Moment,
 }
 
 /// A drawn series of values.

@@ -5,27 +5,27 @@ use super::document::{
 };
 use rigel_analyse::Estimate;
 pub use rigel_analyse::quantity::{
-    Amount, AmountUnit, UNKNOWN, bound_in_words, capital, change, count, counted, lasting,
-    mb_per_second, per_second, percent, rounded_percent, share, size, time,
+    Amount, UNKNOWN, bound_in_words, capital, change, count, counted, lasting, mb_per_second,
+    per_second, percent, rounded_percent, share, size, time,
 };
 
 /// A headline rate. `name` is the figure's path in the JSON report.
 pub fn rate(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
-    let amount = Amount::new(figure, AmountUnit::Number);
+    let amount = Amount::new(figure, Unit::Number);
     let (value, interval) = (amount.to_string(), amount.plus_minus());
     headline(name, label, figure.value, value, interval, note)
 }
 
 /// A headline in megabytes per second.
 pub fn throughput(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
-    let amount = Amount::new(figure, AmountUnit::MbPerSecond);
+    let amount = Amount::new(figure, Unit::MbPerSecond);
     let (value, interval) = (amount.to_string(), amount.plus_minus());
     headline(name, label, figure.value, value, interval, note)
 }
 
 /// A headline time.
 pub fn latency(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
-    let amount = Amount::new(figure, AmountUnit::Microseconds);
+    let amount = Amount::new(figure, Unit::Microseconds);
     let (value, interval) = (amount.to_string(), amount.range());
     headline(name, label, figure.value, value, interval, note)
 }
@@ -148,15 +148,15 @@ pub fn known<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
 
 /// The precision of a rate: `0.7 %`; `?` if it is not known.
 pub fn precision(figure: Estimate) -> String {
-    Amount::new(figure, AmountUnit::Number).precision()
+    Amount::new(figure, Unit::Number).precision()
 }
 
 /// The interval of a rate: `± 0.7 %`.
 pub fn plus_minus(figure: Estimate) -> String {
-    Amount::new(figure, AmountUnit::Number).plus_minus()
+    Amount::new(figure, Unit::Number).plus_minus()
 }
 
 /// A time with its interval, for a cell: `458 µs (438 to 463)`.
 pub fn time_in_cell(figure: Estimate) -> String {
-    Amount::new(figure, AmountUnit::Microseconds).in_cell()
+    Amount::new(figure, Unit::Microseconds).in_cell()
 }

@@ -19,42 +19,7 @@ pub struct Units<'a> {
     /// The unit of throughput, such as `IOPS`.
     pub operations: &'a str,
     /// Bytes per second; Orion's are mebibytes.
-    pub bytes: ByteRate,
-}
-
-/// A unit of bytes per second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ByteRate {
-    /// Megabytes, 10^6.
-    Mb,
-    /// Mebibytes, 2^20.
-    Mib,
-}
-
-impl ByteRate {
-    /// `MB/s`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Mb => "MB/s",
-            Self::Mib => "MiB/s",
-        }
-    }
-
-    /// Bytes in one of this unit.
-    pub fn bytes(self) -> f64 {
-        match self {
-            Self::Mb => 1e6,
-            Self::Mib => f64::from(1 << 20),
-        }
-    }
-
-    /// The unit of an axis.
-    pub fn of_axis(self) -> Unit {
-        match self {
-            Self::Mb => Unit::MbPerSecond,
-            Self::Mib => Unit::MibPerSecond,
-        }
-    }
+    pub bytes: Unit,
 }
 
 impl<'a> Units<'a> {
@@ -62,7 +27,7 @@ impl<'a> Units<'a> {
     pub fn of(operations: &'a str) -> Self {
         Self {
             operations,
-            bytes: ByteRate::Mb,
+            bytes: Unit::MbPerSecond,
         }
     }
 }

@@ -3,8 +3,7 @@
 use super::document::{
     Axis, Block, Chart, Headline, Lines, Mark, Plot, Series, Shape, Status, Unit,
 };
-use super::parts::{self, Amount, AmountUnit};
-use super::points::ByteRate;
+use super::parts::{self, Amount};
 use rigel_analyse::{
     ClassSummary, Confidence, CurveShape, LatencySummary, Limits, PointSummary, RateMet, Sustained,
 };
@@ -335,10 +334,7 @@ fn answer(sustained: &Sustained, bound: Option<Bound>) -> Option<Mark> {
     if let Some(rate) = sustained.rate
         && let Some(known) = rate.interval
     {
-        let label = format!(
-            "{what}: {}",
-            Amount::new(rate, AmountUnit::PerSecond).in_cell()
-        );
+        let label = format!("{what}: {}", Amount::new(rate, Unit::PerSecond).in_cell());
         return Some(mark(known.low, known.high, label));
     }
     let kept = sustained.kept_rate? as f64;
@@ -440,7 +436,7 @@ fn large(point: &PointSummary) -> u32 {
 }
 
 /// Bytes per second of large I/O over depth; `None` with fewer than two depths.
-pub fn large_chart(loads: &[At<'_>], what: &str, unit: ByteRate) -> Option<Chart> {
+pub fn large_chart(loads: &[At<'_>], what: &str, unit: Unit) -> Option<Chart> {
     let mut loads = loads.to_vec();
     loads.sort_by_key(|(point, _)| large(point));
     let (first, last) = (loads.first()?, loads.last()?);
@@ -484,7 +480,7 @@ pub fn large_chart(loads: &[At<'_>], what: &str, unit: ByteRate) -> Option<Chart
         },
         y: Axis {
             label: unit.name().into(),
-            unit: unit.of_axis(),
+            unit,
             range: from_zero(series.iter().flat_map(|series| &series.y).flatten(), 1.05),
             ..Axis::default()
         },
@@ -546,7 +542,7 @@ pub fn knee(shape: &CurveShape) -> Vec<String> {
 /// sustained rates are in the JSON report. `None` if it is not known.
 pub fn sustained_headline(path: &str, label: &str, sustained: &Sustained) -> Option<Headline> {
     let rate = sustained.rate?;
-    let amount = Amount::new(rate, AmountUnit::PerSecond);
+    let amount = Amount::new(rate, Unit::PerSecond);
     let kept = match (sustained.kept, sustained.kept_rate) {
         (Some(at), Some(kept)) => format!(
             "{} certainly kept it, p99 {}",
@@ -565,7 +561,7 @@ pub fn sustained_headline(path: &str, label: &str, sustained: &Sustained) -> Opt
 
 /// The same in a sentence: `Within 20 ms at p99: 56,521/s (55,900 to 57,000), …`.
 pub fn sustained_sentence(bound: &str, sustained: &Sustained) -> Option<String> {
-    let amount = Amount::new(sustained.rate?, AmountUnit::PerSecond);
+    let amount = Amount::new(sustained.rate?, Unit::PerSecond);
     Some(format!(
         "Within {bound}: {}, offered at random times, by a curve through all offered rates.",
         amount.in_cell()

@@ -195,7 +195,7 @@ fn over_time(label: &str, unit: Unit) -> Lines {
 fn rates(parts: &[Part<'_>], thin: usize, units: Units<'_>) -> Vec<Lines> {
     let panel = |large: bool| {
         let (label, unit) = if large {
-            (units.bytes.name(), units.bytes.of_axis())
+            (units.bytes.name(), units.bytes)
         } else {
             (units.operations, Unit::PerSecond)
         };

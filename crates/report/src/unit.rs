@@ -2,32 +2,21 @@
 
 use crate::document::Unit;
 use rigel_analyse::quantity;
+use rigel_model::{Moment, Resolution};
 
 /// A value with its unit, for a table or a sentence: `79,941/s`, `450 µs`, `12.5 %`, `p99.9`.
 pub fn text(unit: Unit, value: f64) -> String {
     match unit {
-        Unit::Number => plain(value),
-        Unit::PerSecond => format!("{}/s", plain(value)),
-        Unit::MbPerSecond => format!("{} MB/s", plain(value)),
-        Unit::MibPerSecond => format!("{} MiB/s", plain(value)),
         Unit::Seconds => duration(value),
         Unit::Microseconds => quantity::time(value),
-        _ => short(unit, value),
+        Unit::Share | Unit::Nines | Unit::Moment => short(unit, value),
+        _ => format!("{}{}", plain(value), unit.suffix()),
     }
 }
 
 /// A value in few characters, for a cell or an axis: `79.9k`, `450 µs`.
 pub fn short(unit: Unit, value: f64) -> String {
     match unit {
-        Unit::Number | Unit::PerSecond | Unit::MbPerSecond | Unit::MibPerSecond => {
-            match value.abs() {
-                size if size >= 999.5e6 => format!("{}G", significant(value / 1e9, 3)),
-                size if size >= 999.5e3 => format!("{}M", significant(value / 1e6, 3)),
-                size if size >= 9999.5 => format!("{}k", significant(value / 1e3, 3)),
-                size if size >= 999.5 => plain(value),
-                _ => significant(value, 3),
-            }
-        }
         Unit::Microseconds => match value.abs() {
             size if size >= 999.5e3 => format!("{} s", significant(value / 1e6, 3)),
             size if size >= 999.5 => format!("{} ms", significant(value / 1e3, 3)),
@@ -37,6 +26,13 @@ pub fn short(unit: Unit, value: f64) -> String {
         Unit::Nines => quantile(value),
         Unit::Seconds => format!("{} s", significant(value, 3)),
         Unit::Moment => moment(value),
+        _ => match value.abs() {
+            size if size >= 999.5e6 => format!("{}G", significant(value / 1e9, 3)),
+            size if size >= 999.5e3 => format!("{}M", significant(value / 1e6, 3)),
+            size if size >= 9999.5 => format!("{}k", significant(value / 1e3, 3)),
+            size if size >= 999.5 => plain(value),
+            _ => significant(value, 3),
+        },
     }
 }
 
@@ -114,10 +110,10 @@ fn moment(seconds: f64) -> String {
         clippy::cast_possible_truncation,
         reason = "what is out of range is said so by the conversion"
     )]
-    let moment = jiff::Timestamp::from_second(seconds.round() as i64);
+    let moment = Moment::from_unix_seconds(seconds.round() as i64);
     moment.map_or_else(
-        |_| significant(seconds, 12),
-        |moment| moment.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        || significant(seconds, 12),
+        |moment| moment.shown(Resolution::Seconds),
     )
 }
 

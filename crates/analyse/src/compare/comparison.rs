@@ -18,12 +18,13 @@
 //! other figure shows them.
 
 use super::conditions::{Condition, conditions};
-use super::difference::{Change, Figure, FigureUnit, Judgement, holm};
+use super::difference::{Change, Figure, Judgement, holm};
 use super::power::{RunsNeeded, runs_needed};
 use super::row::Row;
 use super::side::{ComparedSide, Side};
 use super::standstill::{self, STALLS, STOOD_STILL};
 use super::subject::{Scope, Subject};
+use crate::figures::quantity::Unit;
 use crate::point::summary::{ClassSummary, PointSummary};
 use crate::search::shape::curve_shape;
 use crate::search::sustained;
@@ -369,18 +370,18 @@ fn rows_at_loads(sides: &[Side]) -> Vec<Row> {
         return Vec::new();
     };
     let rate = |name: &str, of: &dyn Fn(&Subject) -> Option<Figure>| {
-        let kind = (FigureUnit::PerSecond, true, Scope::Small);
+        let kind = (Unit::PerSecond, true, Scope::Small);
         Row::of(sides, name, kind, of)
     };
     let mb = |name: &str, of: &dyn Fn(&Subject) -> Option<Figure>| {
-        let kind = (FigureUnit::MbPerSecond, true, Scope::Large);
+        let kind = (Unit::MbPerSecond, true, Scope::Large);
         Row::of(sides, name, kind, of)
     };
     let latencies = |place: &str, depth: u32| {
         Tail::ALL.map(|tail| {
             let name = format!("{} {place}", tail.name());
             let of = |subject: &Subject| tail.of(subject.small_at(depth)?);
-            let kind = (FigureUnit::Microseconds, true, Scope::Small);
+            let kind = (Unit::Microseconds, true, Scope::Small);
             Row::of(sides, name, kind, of)
         })
     };
@@ -401,7 +402,7 @@ fn rows_at_loads(sides: &[Side]) -> Vec<Row> {
     rows.push(Row::of(
         sides,
         "knee depth",
-        (FigureUnit::Outstanding, false, Scope::Small),
+        (Unit::Outstanding, false, Scope::Small),
         |subject| {
             subject
                 .knee()
@@ -482,7 +483,7 @@ fn depth_alone(point: &PointSummary) -> Option<u32> {
 /// one run keeps a rate that the other breaks. Under different bounds there is no ratio either.
 fn sustained(sides: &[Side]) -> Row {
     let of = |subject: &Subject| sustained_rate(&subject.points);
-    let kind = (FigureUnit::PerSecond, false, Scope::Small);
+    let kind = (Unit::PerSecond, false, Scope::Small);
     let mut row = Row::of(sides, "sustained rate", kind, of);
     let bound = sides[0].first().term(BOUND);
     for (change, side) in row.changes.iter_mut().zip(&sides[1..]) {
@@ -538,7 +539,7 @@ fn load_changes(sides: &[Side], side: usize, conditions: &[Condition]) -> Vec<Lo
                 let figures: Option<Vec<Figure>> = side.runs.iter().map(at).collect();
                 Figure::of_runs(&figures?, unit)
             };
-            let change = |unit: FigureUnit, of: &dyn Fn(PointClass) -> Option<Figure>| {
+            let change = |unit: Unit, of: &dyn Fn(PointClass) -> Option<Figure>| {
                 let (before, after) = (figure(baseline, unit, of)?, figure(other, unit, of)?);
                 Change::of(&before, &after, unit.more_is_better())
             };
@@ -546,9 +547,9 @@ fn load_changes(sides: &[Side], side: usize, conditions: &[Condition]) -> Vec<Lo
                 run: side,
                 load: before.coordinates.to_string(),
                 class: one.name.clone(),
-                iops: change(FigureUnit::PerSecond, &iops),
-                p50: change(FigureUnit::Microseconds, &|found| Tail::P50.of(found)),
-                p99: change(FigureUnit::Microseconds, &|found| Tail::P99.of(found)),
+                iops: change(Unit::PerSecond, &iops),
+                p50: change(Unit::Microseconds, &|found| Tail::P50.of(found)),
+                p99: change(Unit::Microseconds, &|found| Tail::P99.of(found)),
             });
         }
     }
@@ -779,7 +780,7 @@ mod tests {
             };
             Figure::of_mean(*value, Some(mean))
         };
-        let unit = FigureUnit::PerSecond;
+        let unit = Unit::PerSecond;
         let side = |values: &[f64]| {
             let runs: Vec<Figure> = values.iter().map(figure).collect();
             Figure::of_runs(&runs, unit).unwrap()

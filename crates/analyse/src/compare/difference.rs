@@ -13,6 +13,7 @@
 
 use super::counts::CountPair;
 use crate::figures::confidence::Estimate;
+use crate::figures::quantity::Unit;
 use rigel_stats::mean::{Interval, Limits, Mean, Spread, t_quantile, welch};
 use serde::Serialize;
 use std::f64::consts::FRAC_PI_2;
@@ -21,50 +22,6 @@ use std::f64::consts::FRAC_PI_2;
 /// count as a whole or not at all, and its length is rounded; a model without randomness would have
 /// no error at all.
 const ERROR_MIN: f64 = 0.001;
-
-/// The unit of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FigureUnit {
-    /// Operations per second: more is better.
-    PerSecond,
-    /// Megabytes (10^6) per second: more is better.
-    MbPerSecond,
-    /// Microseconds: less is better.
-    Microseconds,
-    /// Events per minute: fewer are better.
-    PerMinute,
-    /// A fraction of the measured time: less is better.
-    TimeShare,
-    /// Outstanding I/Os: neither direction is better.
-    Outstanding,
-    /// A fraction of 1: shown, never judged.
-    Share,
-    /// A count: shown, never judged.
-    Count,
-    /// A unit of another tool: unknown whether more is better.
-    Other,
-}
-
-impl FigureUnit {
-    /// True for figures of counted events, of which there may be none.
-    pub fn is_of_events(self) -> bool {
-        matches!(self, Self::PerMinute | Self::TimeShare)
-    }
-
-    /// True if a larger figure is better.
-    pub(super) fn more_is_better(self) -> bool {
-        self != Self::Microseconds && !self.is_of_events()
-    }
-
-    /// True for a measured quantity of which one direction is known to be better.
-    pub(super) fn is_judged(self) -> bool {
-        matches!(
-            self,
-            Self::PerSecond | Self::MbPerSecond | Self::Microseconds
-        )
-    }
-}
 
 /// A figure of one run, or of several runs of one side.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -150,7 +107,7 @@ impl Figure {
     ///
     /// `None` without figures. A figure that is not above zero has no logarithm, and one without a
     /// direction is not judged: then the plain mean is shown, without an error.
-    pub fn of_runs(figures: &[Figure], unit: FigureUnit) -> Option<Self> {
+    pub fn of_runs(figures: &[Figure], unit: Unit) -> Option<Self> {
         if let [one] = figures {
             return Some(*one);
         }

@@ -6,8 +6,9 @@
 //! rounds. The other figures (the worst hour, the variation, fractions, counts) have no known error
 //! and are shown alone.
 
-use super::difference::{Figure, FigureUnit};
+use super::difference::Figure;
 use crate::figures::quantile::error_of_share;
+use crate::figures::quantity::Unit;
 use crate::series::imported;
 use crate::series::predictability::{known, predictability};
 use crate::series::rounds::Round;
@@ -40,7 +41,7 @@ pub struct Course {
     /// name.
     pub name: String,
     /// Unit of the values.
-    pub unit: FigureUnit,
+    pub unit: Unit,
     /// Seconds since the first value's round, and the value, of each round that has one; ascending
     /// by time.
     pub values: Vec<(f64, f64)>,
@@ -52,7 +53,7 @@ pub struct FigureOverTime {
     /// Name, such as `median p99`.
     pub name: String,
     /// Unit of the figure.
-    pub unit: FigureUnit,
+    pub unit: Unit,
     /// True if the verdict uses it.
     pub headline: bool,
     /// The figure.
@@ -64,17 +65,15 @@ impl OverTime {
     pub fn of_rounds(rounds: &[Round], found: &Predictability) -> Self {
         type Of = fn(&Round) -> Option<f64>;
         let max = series_figures(&values(rounds, |round| round.max_us));
-        let quantities: [(&str, FigureUnit, &Option<SeriesFigures>, Of); 4] = [
-            (THROUGHPUT, FigureUnit::PerSecond, &found.rate, |round| {
-                round.rate
-            }),
-            ("p50", FigureUnit::Microseconds, &found.p50_us, |round| {
+        let quantities: [(&str, Unit, &Option<SeriesFigures>, Of); 4] = [
+            (THROUGHPUT, Unit::PerSecond, &found.rate, |round| round.rate),
+            ("p50", Unit::Microseconds, &found.p50_us, |round| {
                 round.p50_us
             }),
-            ("p99", FigureUnit::Microseconds, &found.p99_us, |round| {
+            ("p99", Unit::Microseconds, &found.p99_us, |round| {
                 round.p99_us
             }),
-            ("max", FigureUnit::Microseconds, &max, |round| round.max_us),
+            ("max", Unit::Microseconds, &max, |round| round.max_us),
         ];
         let mut made = Self::default();
         for (name, unit, figures, of) in quantities {
@@ -83,11 +82,7 @@ impl OverTime {
         }
         for result in &found.objectives {
             let kept = result.share_kept.map(Figure::unknown);
-            made.show(
-                format!("{} met for", result.objective),
-                FigureUnit::Share,
-                kept,
-            );
+            made.show(format!("{} met for", result.objective), Unit::Share, kept);
         }
         if found.rate.is_some() {
             // If the rate changed too often to separate the changes, they are not counted.
@@ -95,14 +90,10 @@ impl OverTime {
             let count = |many: usize| is_told.then(|| Figure::unknown(many as f64));
             made.show(
                 "changes of level".into(),
-                FigureUnit::Count,
+                Unit::Count,
                 count(found.changes.len()),
             );
-            made.show(
-                "slowdowns".into(),
-                FigureUnit::Count,
-                count(found.episodes.len()),
-            );
+            made.show("slowdowns".into(), Unit::Count, count(found.episodes.len()));
         }
         made
     }
@@ -138,7 +129,7 @@ impl OverTime {
     }
 
     /// The figure of this name and unit.
-    pub fn figure(&self, name: &str, unit: FigureUnit) -> Option<Figure> {
+    pub fn figure(&self, name: &str, unit: Unit) -> Option<Figure> {
         let same = |one: &&FigureOverTime| one.name == name && one.unit == unit;
         self.figures.iter().find(same).map(|one| one.figure)
     }
@@ -150,22 +141,16 @@ impl OverTime {
 
     /// Adds a quantity with its figures. The verdict does not use a round's maximum response time,
     /// which is one value of many, nor values of which it is unknown whether more is better.
-    fn add(
-        &mut self,
-        name: &str,
-        unit: FigureUnit,
-        figures: &SeriesFigures,
-        known: &[(&Round, f64)],
-    ) {
+    fn add(&mut self, name: &str, unit: Unit, figures: &SeriesFigures, known: &[(&Round, f64)]) {
         let Some((first, _)) = known.first() else {
             return;
         };
         let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
-        let interval = median_interval(&values).filter(|_| unit != FigureUnit::Other);
+        let interval = median_interval(&values).filter(|_| unit != Unit::Other);
         self.figures.push(FigureOverTime {
             name: format!("median {name}"),
             unit,
-            headline: unit != FigureUnit::Other && name != "max",
+            headline: unit != Unit::Other && name != "max",
             figure: Figure::of_quantile(
                 figures.median,
                 interval.map(|(interval, degrees)| (interval.into(), degrees)),
@@ -184,7 +169,7 @@ impl OverTime {
         if name == THROUGHPUT {
             self.show(
                 "throughput varies by".into(),
-                FigureUnit::Share,
+                Unit::Share,
                 figures.variation.map(Figure::unknown),
             );
         }
@@ -201,7 +186,7 @@ impl OverTime {
     }
 
     /// Adds a figure that is not judged, if it is known.
-    fn show(&mut self, name: String, unit: FigureUnit, figure: Option<Figure>) {
+    fn show(&mut self, name: String, unit: Unit, figure: Option<Figure>) {
         self.figures.extend(figure.map(|figure| FigureOverTime {
             name,
             unit,
@@ -224,7 +209,7 @@ fn values(rounds: &[Round], of: impl Fn(&Round) -> Option<f64>) -> Vec<(&Round, 
 /// A tool's series in our terms.
 struct NamedQuantity {
     name: String,
-    unit: FigureUnit,
+    unit: Unit,
     /// Factor from the tool's unit to `unit`.
     scale: f64,
 }
@@ -254,7 +239,7 @@ fn quantity(series: &ImportedSeries, alone: bool) -> NamedQuantity {
         let is_known = ["p50", "p99", "max"].contains(&stem);
         return told(
             if is_known { stem } else { &series.name },
-            FigureUnit::Microseconds,
+            Unit::Microseconds,
             scale,
         );
     }
@@ -267,7 +252,7 @@ fn quantity(series: &ImportedSeries, alone: bool) -> NamedQuantity {
             } else {
                 &series.name
             },
-            FigureUnit::PerSecond,
+            Unit::PerSecond,
             1.0,
         );
     }
@@ -279,9 +264,9 @@ fn quantity(series: &ImportedSeries, alone: bool) -> NamedQuantity {
     told(
         &named,
         if unit.ends_with("/s") {
-            FigureUnit::PerSecond
+            Unit::PerSecond
         } else {
-            FigureUnit::Other
+            Unit::Other
         },
         1.0,
     )
@@ -370,25 +355,21 @@ mod tests {
     #[test]
     fn imported_quantities_have_the_same_names_as_those_of_a_soak() {
         for (name, unit, known) in [
-            ("iops", "", (THROUGHPUT, FigureUnit::PerSecond, 1.0)),
-            ("Rate", "/s", (THROUGHPUT, FigureUnit::PerSecond, 1.0)),
-            ("p99_us", "", ("p99", FigureUnit::Microseconds, 1.0)),
-            ("p99_ms", "ms", ("p99", FigureUnit::Microseconds, 1e3)),
-            ("P50", "ms", ("p50", FigureUnit::Microseconds, 1e3)),
+            ("iops", "", (THROUGHPUT, Unit::PerSecond, 1.0)),
+            ("Rate", "/s", (THROUGHPUT, Unit::PerSecond, 1.0)),
+            ("p99_us", "", ("p99", Unit::Microseconds, 1.0)),
+            ("p99_ms", "ms", ("p99", Unit::Microseconds, 1e3)),
+            ("P50", "ms", ("p50", Unit::Microseconds, 1e3)),
             (
                 "sda r_await",
                 "ms",
-                ("sda r_await", FigureUnit::Microseconds, 1e3),
+                ("sda r_await", Unit::Microseconds, 1e3),
             ),
-            (
-                "sda rkB/s",
-                "kB/s",
-                ("sda rkB/s", FigureUnit::PerSecond, 1.0),
-            ),
-            ("moved", "MB/s", ("moved, MB/s", FigureUnit::PerSecond, 1.0)),
-            ("sda r/s", "/s", ("sda r/s", FigureUnit::PerSecond, 1.0)),
-            ("sda %util", "%", ("sda %util", FigureUnit::Other, 1.0)),
-            ("sessions", "", ("sessions", FigureUnit::Other, 1.0)),
+            ("sda rkB/s", "kB/s", ("sda rkB/s", Unit::PerSecond, 1.0)),
+            ("moved", "MB/s", ("moved, MB/s", Unit::PerSecond, 1.0)),
+            ("sda r/s", "/s", ("sda r/s", Unit::PerSecond, 1.0)),
+            ("sda %util", "%", ("sda %util", Unit::Other, 1.0)),
+            ("sessions", "", ("sessions", Unit::Other, 1.0)),
         ] {
             let told = quantity(&series(name, unit), false);
             assert_eq!(
@@ -422,12 +403,12 @@ mod tests {
         );
         assert!(
             !found
-                .figure("median sda %util", FigureUnit::Other)
+                .figure("median sda %util", Unit::Other)
                 .unwrap()
                 .is_known()
         );
         let wait = found
-            .figure("median sda r_await", FigureUnit::Microseconds)
+            .figure("median sda r_await", Unit::Microseconds)
             .unwrap();
         assert!(
             (wait.estimate.value - 2300.0).abs() < 1e-9 && wait.is_known(),

@@ -1,8 +1,9 @@
 //! One figure of all sides, with its change from the baseline.
 
-use super::difference::{Change, Figure, FigureUnit};
+use super::difference::{Change, Figure};
 use super::side::Side;
 use super::subject::{Scope, Subject};
+use crate::figures::quantity::Unit;
 use serde::Serialize;
 
 /// One figure of all sides.
@@ -11,7 +12,7 @@ pub struct Row {
     /// Name of the figure.
     pub name: String,
     /// Its unit.
-    pub unit: FigureUnit,
+    pub unit: Unit,
     /// True if the verdict uses it.
     pub headline: bool,
     /// The kind of I/O it is about.
@@ -30,7 +31,7 @@ impl Row {
     pub(super) fn of(
         sides: &[Side],
         name: impl Into<String>,
-        (unit, headline, scope): (FigureUnit, bool, Scope),
+        (unit, headline, scope): (Unit, bool, Scope),
         of: impl Fn(&Subject) -> Option<Figure>,
     ) -> Self {
         let runs: Vec<Vec<Option<Figure>>> = sides

@@ -5,10 +5,11 @@
 //! is not.
 
 use super::counts::{CountPair, dispersion};
-use super::difference::{Change, Figure, FigureUnit};
+use super::difference::{Change, Figure};
 use super::row::{Row, of_several};
 use super::side::Side;
 use super::subject::{Scope, Subject};
+use crate::figures::quantity::Unit;
 use crate::point::stalls::Stalls;
 use crate::point::summary::PointSummary;
 use rigel_stats::mean::{Spread, t_quantile};
@@ -43,10 +44,10 @@ pub(super) fn rows(sides: &[Side]) -> Vec<Row> {
             changes: Vec::new(),
         }
     };
-    let mut stalls = row(STALLS, FigureUnit::PerMinute, &|one| {
+    let mut stalls = row(STALLS, Unit::PerMinute, &|one| {
         60.0 * one.times() / one.measured_s
     });
-    let mut share = row(STOOD_STILL, FigureUnit::TimeShare, &|one| {
+    let mut share = row(STOOD_STILL, Unit::TimeShare, &|one| {
         one.stalls.seconds / one.measured_s
     });
     for other in 1..sides.len() {

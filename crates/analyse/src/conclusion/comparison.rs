@@ -2,11 +2,10 @@
 
 use super::{Conclusion, Status};
 use crate::compare::comparison::{Comparison, Verdict};
-use crate::compare::difference::FigureUnit;
 use crate::compare::over_time::ROUNDS_MIN;
 use crate::compare::row::Row;
 use crate::compare::side::SideRun;
-use crate::figures::quantity;
+use crate::figures::quantity::{self, Amount};
 use rigel_model::{Finding, FindingName, Severity, in_line, shell_word};
 
 impl Comparison {
@@ -208,12 +207,10 @@ fn few(mut names: Vec<String>) -> String {
 
 /// Both figures of a row of events, in words; `None` for other rows.
 fn of_events(row: &Row, side: usize) -> Option<[String; 2]> {
-    let shown = |value| match row.unit {
-        FigureUnit::PerMinute => Some(quantity::count(value)),
-        FigureUnit::TimeShare => Some(quantity::time_share(value)),
-        _ => None,
-    };
-    let of = |side: usize| shown(row.figures[side]?.estimate.value);
+    if !row.unit.is_of_events() {
+        return None;
+    }
+    let of = |side: usize| Some(Amount::new(row.figures[side]?.estimate, row.unit).to_string());
     Some([of(0)?, of(side)?])
 }
 

@@ -7,47 +7,65 @@
 
 use super::confidence::Estimate;
 pub use rigel_model::listed;
-use rigel_model::{Bytes, Nanos};
+use rigel_model::{Bytes, MIB, Nanos};
 use rigel_stats::mean::Limits;
+use serde::Serialize;
 use std::fmt;
 
 /// Text for a figure without an interval.
 pub const UNKNOWN: &str = "interval not known";
 
-/// The unit of an amount. It chooses how the amount is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AmountUnit {
+/// The unit of a figure. It chooses how the figure is written, and says which direction is better.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
     /// `79,941`; below a hundred with three significant digits: `31.5`, `0.03`.
+    #[default]
     Number,
-    /// `79,941/s`.
+    /// Events per second: `79,941/s`. More is better.
     PerSecond,
-    /// Megabytes (10^6) per second: `613 MB/s`.
+    /// Megabytes (10^6) per second: `613 MB/s`. More is better.
     MbPerSecond,
-    /// Microseconds, in the largest unit below the value: `450 µs`, `1.24 ms`.
+    /// Mebibytes (2^20) per second, as Orion reports them.
+    MibPerSecond,
+    /// Microseconds, in the largest unit below the value: `450 µs`, `1.24 ms`. Less is better.
     Microseconds,
+    /// Events per minute: fewer are better.
+    PerMinute,
+    /// Outstanding I/Os: neither direction is better.
+    Outstanding,
+    /// A count of what a run has: shown, never judged.
+    Count,
+    /// A unit of another tool: unknown whether more is better.
+    Other,
     /// A fraction, in percent with one decimal: `12.5 %`.
     Percent,
     /// A fraction, in percent without a decimal from 10 % on: `12 %`, `0.3 %`.
     RoundedPercent,
     /// A fraction of time or operations, in percent with two decimals. 100 % is written only if it
-    /// is exact.
+    /// is exact. Charts draw all fractions in it, and write three significant digits.
     Share,
-    /// A share of the measured time: `0 %`, `0.01 %`, `9.8 %`.
+    /// A share of the measured time: `0 %`, `0.01 %`, `9.8 %`. Less is better.
     TimeShare,
     /// A factor, as the change that it makes: `+1.5 %`.
     Change,
     /// The same with two decimals: `+0.02 %`.
     FineChange,
+    /// Of axes alone: a quantile, drawn at `-log10(1 - q)`, which is its value; charts write p50,
+    /// p99, p99.9.
+    Nines,
+    /// Of axes alone: seconds since the beginning.
+    Seconds,
+    /// Of axes alone: seconds since 1970 in the run's local time, which charts write as date and
+    /// time.
+    Moment,
 }
 
-impl AmountUnit {
+impl Unit {
     /// The number, and what follows it.
     fn write(self, value: f64) -> (String, &'static str) {
         let percent = value * 100.0;
         match self {
-            Self::Number => (grouped(value), ""),
-            Self::PerSecond => (grouped(value), "/s"),
-            Self::MbPerSecond => (grouped(value), " MB/s"),
             Self::Microseconds => Nanos::from_micros_f64(value).number_and_unit(),
             Self::RoundedPercent if value >= 0.0995 => (format!("{percent:.0}"), " %"),
             Self::TimeShare if percent <= 0.0 => ("0".into(), " %"),
@@ -59,7 +77,51 @@ impl AmountUnit {
             Self::Share => (format!("{percent:.2}"), " %"),
             Self::Change => (format!("{:+.1}", (value - 1.0) * 100.0), " %"),
             Self::FineChange => (format!("{:+.2}", (value - 1.0) * 100.0), " %"),
+            _ => (grouped(value), self.suffix()),
         }
+    }
+
+    /// What follows its numbers, for a unit that always has the same.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::PerSecond => "/s",
+            Self::MbPerSecond => " MB/s",
+            Self::MibPerSecond => " MiB/s",
+            Self::Seconds => " s",
+            _ => "",
+        }
+    }
+
+    /// The same as a heading: `MB/s`.
+    pub fn name(self) -> &'static str {
+        self.suffix().trim_start()
+    }
+
+    /// Bytes per second in one of it; 1 for a unit without bytes.
+    pub fn bytes(self) -> f64 {
+        match self {
+            Self::MbPerSecond => 1e6,
+            Self::MibPerSecond => MIB as f64,
+            _ => 1.0,
+        }
+    }
+
+    /// True for figures of counted events, of which there may be none.
+    pub fn is_of_events(self) -> bool {
+        matches!(self, Self::PerMinute | Self::TimeShare)
+    }
+
+    /// True if a larger figure is better.
+    pub(crate) fn more_is_better(self) -> bool {
+        self != Self::Microseconds && !self.is_of_events()
+    }
+
+    /// True for a measured quantity of which one direction is known to be better.
+    pub(crate) fn is_judged(self) -> bool {
+        matches!(
+            self,
+            Self::PerSecond | Self::MbPerSecond | Self::Microseconds
+        )
     }
 }
 
@@ -69,12 +131,12 @@ impl AmountUnit {
 pub struct Amount {
     value: f64,
     interval: Option<Limits>,
-    unit: AmountUnit,
+    unit: Unit,
 }
 
 impl Amount {
     /// An estimate in this unit.
-    pub fn new(figure: Estimate, unit: AmountUnit) -> Self {
+    pub fn new(figure: Estimate, unit: Unit) -> Self {
         Self {
             value: figure.value,
             interval: figure.interval,
@@ -164,53 +226,48 @@ fn three_digits(value: f64) -> String {
     }
 }
 
-fn shown(value: f64, unit: AmountUnit) -> String {
+fn shown(value: f64, unit: Unit) -> String {
     Amount::new(value.into(), unit).to_string()
 }
 
-/// [`AmountUnit::Number`]: `79,941`.
+/// [`Unit::Number`]: `79,941`.
 pub fn count(value: f64) -> String {
-    shown(value, AmountUnit::Number)
+    shown(value, Unit::Number)
 }
 
-/// [`AmountUnit::PerSecond`]: `5,012/s`.
+/// [`Unit::PerSecond`]: `5,012/s`.
 pub fn per_second(value: f64) -> String {
-    shown(value, AmountUnit::PerSecond)
+    shown(value, Unit::PerSecond)
 }
 
-/// [`AmountUnit::MbPerSecond`]: `613 MB/s`.
+/// [`Unit::MbPerSecond`]: `613 MB/s`.
 pub fn mb_per_second(value: f64) -> String {
-    shown(value, AmountUnit::MbPerSecond)
+    shown(value, Unit::MbPerSecond)
 }
 
-/// [`AmountUnit::Microseconds`]: `450 µs`.
+/// [`Unit::Microseconds`]: `450 µs`.
 pub fn time(us: f64) -> String {
-    shown(us, AmountUnit::Microseconds)
+    shown(us, Unit::Microseconds)
 }
 
-/// [`AmountUnit::Percent`]: `12.5 %`.
+/// [`Unit::Percent`]: `12.5 %`.
 pub fn percent(share: f64) -> String {
-    shown(share, AmountUnit::Percent)
+    shown(share, Unit::Percent)
 }
 
-/// [`AmountUnit::RoundedPercent`]: `12 %`, `0.3 %`.
+/// [`Unit::RoundedPercent`]: `12 %`, `0.3 %`.
 pub fn rounded_percent(share: f64) -> String {
-    shown(share, AmountUnit::RoundedPercent)
+    shown(share, Unit::RoundedPercent)
 }
 
-/// [`AmountUnit::Share`]: `99.95 %`.
+/// [`Unit::Share`]: `99.95 %`.
 pub fn share(share: f64) -> String {
-    shown(share, AmountUnit::Share)
+    shown(share, Unit::Share)
 }
 
-/// [`AmountUnit::TimeShare`]: `0 %`, `0.01 %`, `9.8 %`.
-pub fn time_share(share: f64) -> String {
-    shown(share, AmountUnit::TimeShare)
-}
-
-/// [`AmountUnit::Change`]: `+1.5 %` for 1.015.
+/// [`Unit::Change`]: `+1.5 %` for 1.015.
 pub fn change(factor: f64) -> String {
-    shown(factor, AmountUnit::Change)
+    shown(factor, Unit::Change)
 }
 
 /// `8 KiB`.
@@ -345,7 +402,7 @@ mod tests {
 
     fn between(value: f64, low: f64, high: Option<f64>) -> Amount {
         let interval = Some(Limits { low, high });
-        Amount::new(Estimate { value, interval }, AmountUnit::Microseconds)
+        Amount::new(Estimate { value, interval }, Unit::Microseconds)
     }
 
     #[test]
@@ -354,7 +411,7 @@ mod tests {
             between(450.0, 438.0, Some(463.0)),
             between(1100.0, 980.0, Some(1200.0)),
             between(450.0, 438.0, None),
-            Amount::new(450.0.into(), AmountUnit::Microseconds),
+            Amount::new(450.0.into(), Unit::Microseconds),
         ];
         assert_eq!(
             ranges.map(|amount| amount.range()),
@@ -371,7 +428,7 @@ mod tests {
             between(1450.0, 438.0, Some(463.0)),
             between(1450.0, 438.0, None),
             between(450.0, 438.0, None),
-            Amount::new(450.0.into(), AmountUnit::Microseconds),
+            Amount::new(450.0.into(), Unit::Microseconds),
         ];
         assert_eq!(
             cells.map(|amount| amount.in_cell()),

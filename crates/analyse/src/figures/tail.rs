@@ -52,9 +52,7 @@ pub fn tail(windows: &[Window], width: Nanos, relaxation: Nanos, q: f64) -> Opti
         let part = place * parts.len() / windows.len();
         parts[part].include(&window.response.histogram, from);
     }
-    let sum = parts
-        .iter()
-        .fold(Excesses::default(), |sum, part| sum.plus(part));
+    let sum = parts.iter().fold(Excesses::default(), Excesses::plus);
     let quantile = |of: &Excesses| {
         let share = of.beyond / of.count;
         from as f64 + (share / (1.0 - q)).ln() * of.sum / of.beyond

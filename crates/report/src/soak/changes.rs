@@ -2,8 +2,8 @@
 
 use super::super::columns::TableOf;
 use super::figures::show;
-use crate::document::{Block, Section};
-use crate::parts::{self, Amount, AmountUnit};
+use crate::document::{Block, Section, Unit};
+use crate::parts::{self, Amount};
 use rigel_analyse::{
     Episode, Estimate, HostShift, Limits, Outlier, Predictability, Quantity, SpreadChange,
 };
@@ -12,7 +12,7 @@ use rigel_model::Resolution;
 /// Maximum number of listed changes and slowdowns in text.
 const LIST_MAX: usize = 12;
 
-fn factor(value: f64, interval: Option<Limits>, unit: AmountUnit) -> Amount {
+fn factor(value: f64, interval: Option<Limits>, unit: Unit) -> Amount {
     Amount::new(Estimate { value, interval }, unit)
 }
 
@@ -40,14 +40,14 @@ pub(super) fn what_changed(found: &Predictability) -> Option<Section> {
             .number("change", |change| parts::change(change.factor))
             .number("95 % interval", |change| {
                 let interval = change.interval.map(Limits::from);
-                let range = |_| factor(change.factor, interval, AmountUnit::Change).range();
+                let range = |_| factor(change.factor, interval, Unit::Change).range();
                 interval.map_or_else(String::new, range)
             })
             .text("host", |change| host(change.host.as_deref()));
         blocks.push(changes.block());
     }
     blocks.extend(found.trends.iter().map(|trend| {
-        let fine = |value, interval| factor(value, interval, AmountUnit::FineChange);
+        let fine = |value, interval| factor(value, interval, Unit::FineChange);
         let daily = fine(trend.factor_per_day, Some(trend.interval.into()));
         sentence(format!(
             "{} {daily} per day ({}), {} over the series",

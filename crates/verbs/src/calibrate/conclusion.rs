@@ -3,7 +3,7 @@
 use super::request::CalibrateRequest;
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, limit};
 use rigel_analyse::figures::confidence::BoundVerdict;
-use rigel_analyse::figures::quantity::{Amount, AmountUnit, bound_in_words, count, size, time};
+use rigel_analyse::figures::quantity::{Amount, Unit, bound_in_words, count, size, time};
 use rigel_analyse::search::at_load::AtLoad;
 use rigel_analyse::search::calibration::Calibration;
 use rigel_model::Step;
@@ -68,7 +68,7 @@ fn at_most(found: &Calibration) -> Option<String> {
 /// The rate of reads at random times that is served within the bound.
 fn sustained(found: &Calibration) -> Option<String> {
     let rate = match (found.sustained.rate, found.sustained.kept_rate) {
-        (Some(rate), _) => Amount::new(rate, AmountUnit::Number).in_cell(),
+        (Some(rate), _) => Amount::new(rate, Unit::Number).in_cell(),
         (None, Some(rate)) => format!("at least {}", count(rate as f64)),
         (None, None) => return None,
     };

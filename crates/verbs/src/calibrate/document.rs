@@ -7,7 +7,7 @@ use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
 use rigel_report::columns::TableOf;
 use rigel_report::distribution::Chosen;
-use rigel_report::document::{Block, Document, Headline, Section};
+use rigel_report::document::{Block, Document, Headline, Section, Unit};
 use rigel_report::frame::about;
 use rigel_report::points::{self, Units};
 use rigel_report::throughput::{
@@ -158,7 +158,7 @@ fn curve(run: &Run, found: &Calibration) -> Section {
         .collect();
     blocks.extend(parts::beside([
         throughput::depth_chart(&closed, &found.curve, "IOPS"),
-        throughput::large_chart(&large, "large random reads", points::ByteRate::Mb),
+        throughput::large_chart(&large, "large random reads", Unit::MbPerSecond),
     ]));
     blocks.extend(
         knee(&found.curve)

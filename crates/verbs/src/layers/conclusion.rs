@@ -2,7 +2,7 @@
 
 use super::result::{LayerStep, LayersResult};
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures};
-use rigel_analyse::figures::quantity::{Amount, AmountUnit, count, listed};
+use rigel_analyse::figures::quantity::{Amount, Unit, count, listed};
 use rigel_model::Layer;
 use std::fmt::Write;
 
@@ -26,7 +26,7 @@ pub(super) fn conclusion(found: &LayersResult) -> Conclusion {
             }
             Some(share) => format!(
                 ": {} of the rate",
-                Amount::new(share, AmountUnit::Percent).in_cell()
+                Amount::new(share, Unit::Percent).in_cell()
             ),
             None => String::new(),
         };
@@ -44,7 +44,7 @@ pub(super) fn conclusion(found: &LayersResult) -> Conclusion {
                 step.from.number(),
                 step.to.number(),
                 step.between(),
-                Amount::new(step.blocks_share, AmountUnit::Percent).in_cell()
+                Amount::new(step.blocks_share, Unit::Percent).in_cell()
             );
         }
         if let Some(sentence) = left_out(&cached) {

@@ -10,7 +10,7 @@ use rigel_report::document::{
     Axis, Block, Document, Headline, Lines, Plot, Section, Series, Shape, Unit,
 };
 use rigel_report::frame::about_server;
-use rigel_report::parts::{Amount, AmountUnit};
+use rigel_report::parts::Amount;
 use rigel_report::points::{self, Units};
 use rigel_report::{parts, setup, timeline};
 
@@ -121,7 +121,7 @@ fn headlines(index: usize, table: &LayerTable) -> Vec<Headline> {
                 "share of raw I/O",
                 share.value,
                 parts::percent(share.value),
-                Amount::new(share, AmountUnit::Percent).range(),
+                Amount::new(share, Unit::Percent).range(),
                 note,
             ));
         }

@@ -8,14 +8,14 @@ use rigel_model::record::journal::Run;
 use rigel_report::distribution::Chosen;
 use rigel_report::document::{Block, Chart, Document, Headline, Heat, Plot, Section, Shape, Unit};
 use rigel_report::frame::about;
-use rigel_report::points::{self, ByteRate, Units};
+use rigel_report::points::{self, Units};
 use rigel_report::throughput::{self, Group, first_classes};
 use rigel_report::{distribution, parts, setup, timeline};
 
 /// Orion's MBPS are mebibytes per second.
 const UNITS: Units<'_> = Units {
     operations: "IOPS",
-    bytes: ByteRate::Mib,
+    bytes: Unit::MibPerSecond,
 };
 
 /// Maximum number of columns and of rows of a heat map with values in its cells.
@@ -288,7 +288,7 @@ fn alone(points: &[PointSummary], shape: &CurveShape) -> Option<Section> {
     let mut blocks: Vec<Block> = parts::beside([latency]).into_iter().collect();
     blocks.extend(parts::beside([
         throughput::depth_chart(&small, shape, "IOPS"),
-        throughput::large_chart(&large, "large I/O", ByteRate::Mib),
+        throughput::large_chart(&large, "large I/O", Unit::MibPerSecond),
     ]));
     let lead = "Small I/O without large I/O, and large I/O without small I/O.";
     let section = parts::section(
