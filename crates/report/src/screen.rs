@@ -182,10 +182,18 @@ fn ending(document: &Document) -> String {
     }
     if hints.is_empty() {
         for next in document.next.iter().take(NEXT_MAX) {
-            let _ = writeln!(text, "Next: {}", shortened(next, WIDTH - 6));
+            let _ = writeln!(text, "Next: {}", command(next, WIDTH - 6));
         }
     }
     text
+}
+
+/// A command with its comment; without it, if both are wider than `width` columns.
+fn command(next: &str, width: usize) -> String {
+    match next.split_once("  # ") {
+        Some((command, _)) if next.chars().count() > width => shortened(command, width),
+        _ => shortened(next, width),
+    }
 }
 
 /// As much of a text as fits into `width` columns and makes sense: up to a punctuation mark, else up
@@ -310,5 +318,12 @@ mod tests {
             ..Document::default()
         };
         assert!(screen(&document).ends_with("\nTrust: good.\nNext: rigel report RUN\n"));
+        let next = "rigel fit RUN TARGET  # carried?";
+        assert_eq!(command(next, 32), next);
+        assert_eq!(
+            command(next, 31),
+            "rigel fit RUN TARGET",
+            "it can be pasted"
+        );
     }
 }

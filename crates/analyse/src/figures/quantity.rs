@@ -171,7 +171,7 @@ impl Amount {
         both.map(|interval| interval.relative(self.value))
             // Beyond that, not even the order of magnitude is known.
             .filter(|share| *share <= 1.0)
-            .map_or_else(|| "?".into(), percent)
+            .map_or_else(|| "?".into(), error_share)
     }
 
     /// The limits; `known` is a unit that need not be repeated.
@@ -184,6 +184,16 @@ impl Amount {
             Some((high, unit)) if unit == low_unit => format!("{low} to {high}{}", new(unit)),
             Some((high, unit)) => format!("{low}{low_unit} to {high}{unit}"),
         })
+    }
+}
+
+/// An error as a share of its figure: nothing is exact.
+fn error_share(share: f64) -> String {
+    const SHOWN: f64 = 0.0005;
+    if share < SHOWN {
+        "<0.1 %".into()
+    } else {
+        percent(share)
     }
 }
 

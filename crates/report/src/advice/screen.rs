@@ -12,7 +12,8 @@ use std::fmt::Write;
 
 /// The screen of each product.
 pub(super) fn screen(header: &Header, sections: &[ProductAdvice], terms: AdviceTerms) -> String {
-    let mut text = heading(header, terms, WIDTH);
+    let mut text: String = sections.iter().map(answer).collect();
+    text.push_str(&heading(header, terms, WIDTH));
     if let Some(demand) = terms.demand {
         let fits = format!("{}: {}.", capital(demand.fits.word()), demand.reason());
         let question = "Does this storage serve the demand?";
@@ -27,11 +28,36 @@ pub(super) fn screen(header: &Header, sections: &[ProductAdvice], terms: AdviceT
         text.push_str(&statements(section, terms));
         text.push_str(&to_measure(section));
     }
-    let _ = writeln!(
-        text,
-        "\nWith --verbose: formulas, other opinions, sources and all statements."
-    );
+    // One more command to run.
+    let is_command = sections
+        .last()
+        .is_some_and(|last| !to_measure(last).is_empty());
+    if !is_command {
+        text.push('\n');
+    }
+    text.push_str("With --verbose: formulas, other opinions, sources and all statements.\n");
     text
+}
+
+/// How many of a product's settings are worth a change.
+fn answer(section: &ProductAdvice) -> String {
+    let count = |is: fn(&Decision) -> bool| {
+        let decisions = section.settings.iter().map(|setting| &setting.decision);
+        decisions.filter(|decision| is(decision)).count()
+    };
+    let (all, name) = (section.settings.len(), section.database.name());
+    let set = count(|decision| matches!(decision, Decision::Set { .. }));
+    let missing = count(|decision| *decision == Decision::NotMeasured);
+    let mut text = match set {
+        0 if missing == all => format!("{name}: nothing that its settings need was measured"),
+        0 => format!("{name}: leave the defaults"),
+        set if set == all => format!("{name}: set all {all} settings"),
+        set => format!("{name}: set {set} of {all} settings, leave the others"),
+    };
+    if (1..all).contains(&missing) {
+        let _ = write!(text, "; {missing} not measured");
+    }
+    text + ".\n"
 }
 
 /// The settings that matter for the demand, and those for which it is undecided.

@@ -141,10 +141,14 @@ fn nothing_is_pasted_if_every_default_is_left() {
         AdviceTerms::default(),
         Extent::Screen,
     );
+    assert!(
+        text.starts_with("MySQL: leave the defaults; 3 not measured.\n"),
+        "{text}"
+    );
     assert!(!text.contains("SET PERSIST"), "{text}");
     assert!(
         text.ends_with(
-            "To measure the rest: rigel calibrate /data --as mysql --write\n\nWith --verbose: \
+            "To measure the rest: rigel calibrate /data --as mysql --write\nWith --verbose: \
          formulas, other opinions, sources and all statements.\n"
         ),
         "{text}"

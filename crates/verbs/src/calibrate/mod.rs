@@ -52,8 +52,8 @@ pub fn results(run: &Run) -> Option<Calibration> {
 impl Verb for CalibrateRequest {
     fn next_commands(&self) -> Vec<String> {
         [
-            "rigel advise RUN    settings of databases for this storage",
-            "rigel fit DEMAND TARGET    will a database run on it?",
+            "rigel advise RUN --for postgres  # or mysql, mariadb, oracle, scylla, linux",
+            "rigel fit DEMAND TARGET  # will a database run on it?",
         ]
         .map(String::from)
         .into()

@@ -38,9 +38,14 @@ pub(super) fn conclusion(found: &LayersResult) -> Conclusion {
             .map(|figures| figures.layer)
             .collect();
         if let Some(step) = most_expensive(&table.steps, &cached) {
+            let most = if step.blocks_share.greatest() < 1.0 {
+                "Most is lost"
+            } else {
+                "No layer certainly loses any; most may be lost"
+            };
             let _ = write!(
                 text,
-                " Most is lost from layer {} to {}, {}: {} remain.",
+                " {most} from layer {} to {}, {}: {} remain.",
                 step.from.number(),
                 step.to.number(),
                 step.between(),

@@ -15,7 +15,7 @@ use std::path::Path;
 
 impl Verb for WatchRequest {
     fn next_commands(&self) -> Vec<String> {
-        ["rigel fit RUN TARGET    does other storage carry this?"]
+        ["rigel fit RUN TARGET  # does other storage carry this?"]
             .map(String::from)
             .into()
     }
