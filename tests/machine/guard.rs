@@ -7,7 +7,9 @@
 //!
 //! A new refusal of the guard needs a test here.
 
-use crate::common::{Loop, Missing, Mounted, Place, need, one_at_a_time, say_skipped, test, text};
+use crate::common::{
+    Loop, Missing, Mounted, Place, need, one_at_a_time, say_skipped, test, text, wait_until,
+};
 use rigel_device::engine::guard;
 use rigel_device::engine::opened::Opened;
 use rigel_device::engine::scratch::Scratch;
@@ -235,6 +237,11 @@ fn a_disk_is_refused_for_its_mounted_partition() {
         refused(&device.0, "has a partition, ");
         refused(&first, "it is mounted on ");
         drop(mounted);
+        // Another test's namespace that was made meanwhile has the mount until it ends.
+        wait_until("no namespace has the partition mounted", || {
+            let error = permit_write(&first, std::slice::from_ref(&first)).unwrap_err();
+            !error.to_string().contains("held open by the kernel")
+        });
         refused(&first, "contains an ext4 filesystem");
         refused(&device.0, "contains a partition table (MBR)");
         Ok(())
