@@ -18,7 +18,7 @@ pub struct ProductDefault {
 }
 
 impl ProductDefault {
-    /// The default of a setting on a machine with so many CPUs; `None` if the product has none.
+    /// The default of a setting on a machine with this number of CPUs; `None` if the product has none.
     pub(super) fn of(product: Product, setting: &str, cpus: u32) -> Option<Self> {
         use Product::{Mariadb, Mysql, Oracle, Postgres};
         let always = |value: &str| Self {

@@ -120,9 +120,7 @@ impl Confidence {
             p999_us: quantile(0.999),
         })
     }
-}
 
-impl Confidence {
     /// The same of an open loop whose queue forgets in the time `relaxation`: where too few operations
     /// lie beyond a high quantile to show its upper end, its [`tail`] does.
     #[must_use]

@@ -110,8 +110,8 @@ impl Stalls {
     }
 }
 
-/// The Poisson probability of at least this many where so many are expected, nearly; exact enough for a
-/// comparison with a small one.
+/// Approximate Poisson probability of at least `number` events where `expected` are expected; meant for
+/// comparison with a small probability.
 fn chance_of(number: f64, expected: f64) -> f64 {
     let mut chance = 1.0;
     for one in 1..=whole(number) {

@@ -48,8 +48,7 @@ pub struct Calibration {
     pub at_knee: Option<AtLoad>,
     /// Random reads at the knee, with the throughput of the plateau: `MAX_IOPS`. If the closing
     /// measurement differs from it, that of the closing measurement, with an interval that covers
-    /// both; if burst credit ran out, what is left of the closing
-    /// measurement alone.
+    /// both; if burst credit ran out, what is left of the closing measurement alone.
     pub maximum: Option<AtLoad>,
     /// The throughput of the plateau, if burst credit ran out during the run: what the storage does
     /// while it has credit.

@@ -19,6 +19,7 @@ pub(super) fn screen(header: &Header, sections: &[ProductAdvice], terms: AdviceT
         let question = "Does this storage serve the demand?";
         text.push_str(&wrapped(question, &fits, 2, WIDTH));
     }
+    let mut to_run = String::new();
     for section in sections {
         text.push('\n');
         if terms.demand.is_some() {
@@ -26,13 +27,11 @@ pub(super) fn screen(header: &Header, sections: &[ProductAdvice], terms: AdviceT
         }
         text.push_str(&table(section));
         text.push_str(&statements(section, terms));
-        text.push_str(&to_measure(section));
+        to_run = to_measure(section);
+        text.push_str(&to_run);
     }
-    // One more command to run.
-    let is_command = sections
-        .last()
-        .is_some_and(|last| !to_measure(last).is_empty());
-    if !is_command {
+    // It follows other commands to run, if there are some.
+    if to_run.is_empty() {
         text.push('\n');
     }
     text.push_str("With --verbose: formulas, other opinions, sources and all statements.\n");

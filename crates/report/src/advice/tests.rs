@@ -28,7 +28,7 @@ fn doubted() -> RunTrust {
     )
 }
 
-fn told(products: &[Product], terms: AdviceTerms, extent: Extent) -> String {
+fn printed(products: &[Product], terms: AdviceTerms, extent: Extent) -> String {
     text(&run(), &examples::calibration(), products, terms, extent)
 }
 
@@ -40,7 +40,7 @@ fn the_text_of_each_product_is_under_30_lines_of_80_columns() {
         ..AdviceTerms::default()
     };
     for product in Product::ALL {
-        let text = told(&[product], terms, Extent::Screen);
+        let text = printed(&[product], terms, Extent::Screen);
         assert!(text.lines().count() < 30, "{text}");
         let long = text.lines().find(|line| line.chars().count() > 80);
         assert_eq!(long, None);
@@ -80,8 +80,8 @@ fn settings_are_told_as_the_golden_files_have_them() {
         trust: Some(&trust),
         ..AdviceTerms::default()
     };
-    golden::check("advice.txt", &told(&Product::ALL, terms, Extent::Screen));
-    let full = told(&Product::ALL, terms, Extent::Full);
+    golden::check("advice.txt", &printed(&Product::ALL, terms, Extent::Screen));
+    let full = printed(&Product::ALL, terms, Extent::Full);
     let long = full.lines().find(|line| line.chars().count() > 100);
     assert_eq!(long, None);
     golden::check("advice_verbose.txt", &full);
@@ -121,7 +121,7 @@ fn a_setting_that_the_demand_does_not_need_is_left_and_not_measured() {
         demand: Some(&demand),
         ..AdviceTerms::default()
     };
-    let text = told(&[Product::Postgres], terms, Extent::Screen);
+    let text = printed(&[Product::Postgres], terms, Extent::Screen);
     assert!(
         text.contains("Settings that matter for this demand: none"),
         "{text}"
