@@ -2,7 +2,7 @@
 //! check of a bound.
 
 use super::quantile::{INDEPENDENT_FOR_UPPER, Quantile, SPREAD_OVER, effective_number};
-use super::tail::tail;
+use super::tail::Tail;
 use rigel_model::record::{Histogram, PointRecord, StreamRecord, Window};
 use rigel_model::{Bound, Nanos, Until};
 use rigel_stats::mean::{Interval, Limits, Mean, spread, t_quantile};
@@ -122,14 +122,15 @@ impl Confidence {
     }
 
     /// The same of an open loop whose queue forgets in the time `relaxation`: where too few operations
-    /// lie beyond a high quantile to show its upper end, its [`tail`] does.
+    /// lie beyond a high quantile to show its upper end, its [`Tail`] does.
     #[must_use]
     pub fn with_tails(self, windows: &[Window], width: Nanos, relaxation: Nanos) -> Self {
+        let tail = Tail::of(windows, width, relaxation);
         let ended = |known: Option<Limits>, q: f64| {
             if known.is_some_and(|known| known.high.is_some()) {
                 return known;
             }
-            let Some(found) = tail(windows, width, relaxation, q) else {
+            let Some(found) = tail.as_ref().and_then(|tail| tail.limits(q)) else {
                 return known;
             };
             Some(Limits {

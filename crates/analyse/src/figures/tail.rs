@@ -33,51 +33,74 @@ const EXCESSES_LEAST: f64 = 100.0;
 /// Pareto tails with shapes between -0.2 and 0.2, which are `1 / (1 - 2 shape)`.
 const VARIATION: [f64; 2] = [1.0 / 1.4, 1.0 / 0.6];
 
-/// The 95 % limits of the `q`-quantile in nanoseconds. A window lasts `width`, and the queue forgets in
-/// the time `relaxation`. The error is a jackknife's over batches of windows, or that of a queue if it is
-/// more. `None` if the time is too short, or the tail is not exponential. The limits contain the measured quantile.
-pub fn tail(windows: &[Window], width: Nanos, relaxation: Nanos, q: f64) -> Option<Interval> {
-    let each = relaxation.0.saturating_mul(BATCH).div_ceil(width.0.max(1));
-    let batches = windows.len() / usize::try_from(each.max(1)).ok()?;
-    if batches < BATCHES_LEAST {
-        return None;
+/// The exponential tail of an open loop's response times.
+#[derive(Debug)]
+pub struct Tail {
+    all: Histogram,
+    /// Where it begins, in nanoseconds.
+    from: u64,
+    /// The excesses of each batch of windows, and of all.
+    parts: Vec<Excesses>,
+    sum: Excesses,
+    /// Relative standard error of a queue.
+    of_queue: f64,
+}
+
+impl Tail {
+    /// The tail of these windows, each of which lasts `width`; the queue forgets in the time
+    /// `relaxation`. `None` if the time is too short, or the tail is not exponential.
+    pub fn of(windows: &[Window], width: Nanos, relaxation: Nanos) -> Option<Self> {
+        let each = relaxation.0.saturating_mul(BATCH).div_ceil(width.0.max(1));
+        let batches = windows.len() / usize::try_from(each.max(1)).ok()?;
+        if batches < BATCHES_LEAST {
+            return None;
+        }
+        let mut all = Histogram::default();
+        for window in windows {
+            all.merge(&window.response.histogram);
+        }
+        let from = all.quantile(FROM)?.high;
+        let mut parts = vec![Excesses::default(); batches.min(BATCHES_MOST)];
+        for (place, window) in windows.iter().enumerate() {
+            let part = place * parts.len() / windows.len();
+            parts[part].include(&window.response.histogram, from);
+        }
+        let sum = parts.iter().fold(Excesses::default(), Excesses::plus);
+        let mean = sum.sum / sum.beyond;
+        let variation = sum.squares / sum.beyond / (mean * mean) - 1.0;
+        let is_exponential = (VARIATION[0]..=VARIATION[1]).contains(&variation);
+        let measured_ns = windows.len() as f64 * width.0 as f64;
+        (sum.beyond >= EXCESSES_LEAST && is_exponential).then(|| Self {
+            all,
+            from,
+            parts,
+            sum,
+            of_queue: QUEUE_ERROR * (relaxation.0 as f64 / measured_ns).sqrt(),
+        })
     }
-    let mut all = Histogram::default();
-    for window in windows {
-        all.merge(&window.response.histogram);
+
+    /// The 95 % limits of the `q`-quantile in nanoseconds. The error is a jackknife's over batches of
+    /// windows, or that of a queue if it is more. The limits contain the measured quantile.
+    pub fn limits(&self, q: f64) -> Option<Interval> {
+        let quantile = |of: &Excesses| {
+            let share = of.beyond / of.count;
+            self.from as f64 + (share / (1.0 - q)).ln() * of.sum / of.beyond
+        };
+        let value = quantile(&self.sum);
+        let number = self.parts.len() as f64;
+        let squares: f64 = self
+            .parts
+            .iter()
+            .map(|part| (quantile(&self.sum.minus(part)) - value).powi(2))
+            .sum();
+        let by_batches = (squares * (number - 1.0) / number).sqrt() / value;
+        let half = t_quantile(number - 1.0) * by_batches.max(self.of_queue);
+        let measured = self.all.quantile(q)?;
+        half.is_finite().then_some(Interval {
+            low: (value * (-half).exp()).min(measured.low as f64),
+            high: (value * half.exp()).max(measured.high as f64),
+        })
     }
-    let from = all.quantile(FROM)?.high;
-    let mut parts = vec![Excesses::default(); batches.min(BATCHES_MOST)];
-    for (place, window) in windows.iter().enumerate() {
-        let part = place * parts.len() / windows.len();
-        parts[part].include(&window.response.histogram, from);
-    }
-    let sum = parts.iter().fold(Excesses::default(), Excesses::plus);
-    let quantile = |of: &Excesses| {
-        let share = of.beyond / of.count;
-        from as f64 + (share / (1.0 - q)).ln() * of.sum / of.beyond
-    };
-    let mean = sum.sum / sum.beyond;
-    let variation = sum.squares / sum.beyond / (mean * mean) - 1.0;
-    let is_exponential = (VARIATION[0]..=VARIATION[1]).contains(&variation);
-    if sum.beyond < EXCESSES_LEAST || !is_exponential {
-        return None;
-    }
-    let value = quantile(&sum);
-    let number = parts.len() as f64;
-    let squares: f64 = parts
-        .iter()
-        .map(|part| (quantile(&sum.minus(part)) - value).powi(2))
-        .sum();
-    let by_batches = (squares * (number - 1.0) / number).sqrt() / value;
-    let measured_ns = windows.len() as f64 * width.0 as f64;
-    let of_queue = QUEUE_ERROR * (relaxation.0 as f64 / measured_ns).sqrt();
-    let half = t_quantile(number - 1.0) * by_batches.max(of_queue);
-    let measured = all.quantile(q)?;
-    half.is_finite().then_some(Interval {
-        low: (value * (-half).exp()).min(measured.low as f64),
-        high: (value * half.exp()).max(measured.high as f64),
-    })
 }
 
 /// The values of some windows beyond a threshold.
@@ -131,6 +154,10 @@ mod tests {
     use super::*;
     use rigel_model::record::histogram::Bins;
     use rigel_model::workload::rng::Rng;
+
+    fn tail(windows: &[Window], width: Nanos, relaxation: Nanos, q: f64) -> Option<Interval> {
+        Tail::of(windows, width, relaxation)?.limits(q)
+    }
 
     const WIDTH: Nanos = Nanos::from_millis(100);
 
