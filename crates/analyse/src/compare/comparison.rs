@@ -302,7 +302,7 @@ fn mb_per_s((_, class): PointClass) -> Option<Figure> {
 
 /// The compared quantiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tail {
+enum ComparedQuantile {
     P50,
     P99,
     P999,
@@ -310,15 +310,15 @@ enum Tail {
     Max,
 }
 
-impl Tail {
-    const ALL: [Tail; 4] = [Tail::P50, Tail::P99, Tail::P999, Tail::Max];
+impl ComparedQuantile {
+    const ALL: [Self; 4] = [Self::P50, Self::P99, Self::P999, Self::Max];
 
     fn name(self) -> &'static str {
         match self {
-            Tail::P50 => "p50",
-            Tail::P99 => "p99",
-            Tail::P999 => "p99.9",
-            Tail::Max => "maximum",
+            Self::P50 => "p50",
+            Self::P99 => "p99",
+            Self::P999 => "p99.9",
+            Self::Max => "maximum",
         }
     }
 
@@ -327,19 +327,19 @@ impl Tail {
     fn of(self, (_, class): PointClass) -> Option<Figure> {
         if let Some(reported) = class.reported {
             let value = match self {
-                Tail::P50 => reported.p50_us,
-                Tail::P99 => reported.p99_us,
-                Tail::P999 => reported.p999_us,
-                Tail::Max => None,
+                Self::P50 => reported.p50_us,
+                Self::P99 => reported.p99_us,
+                Self::P999 => reported.p999_us,
+                Self::Max => None,
             };
             return value.map(Figure::unknown);
         }
         let (latency, known) = (class.latency?, class.confidence);
         let (value, interval) = match self {
-            Tail::P50 => (latency.p50_us, known.and_then(|known| known.p50_us)),
-            Tail::P99 => (latency.p99_us, known.and_then(|known| known.p99_us)),
-            Tail::P999 => (latency.p999_us, known.and_then(|known| known.p999_us)),
-            Tail::Max => (latency.max_us, None),
+            Self::P50 => (latency.p50_us, known.and_then(|known| known.p50_us)),
+            Self::P99 => (latency.p99_us, known.and_then(|known| known.p99_us)),
+            Self::P999 => (latency.p999_us, known.and_then(|known| known.p999_us)),
+            Self::Max => (latency.max_us, None),
         };
         Some(Figure::of_quantile(
             value,
@@ -378,7 +378,7 @@ fn rows_at_loads(sides: &[Side]) -> Vec<Row> {
         Row::of(sides, name, kind, of)
     };
     let latencies = |place: &str, depth: u32| {
-        Tail::ALL.map(|tail| {
+        ComparedQuantile::ALL.map(|tail| {
             let name = format!("{} {place}", tail.name());
             let of = |subject: &Subject| tail.of(subject.small_at(depth)?);
             let kind = (Unit::Microseconds, true, Scope::Small);
@@ -548,8 +548,8 @@ fn load_changes(sides: &[Side], side: usize, conditions: &[Condition]) -> Vec<Lo
                 load: before.coordinates.to_string(),
                 class: one.name.clone(),
                 iops: change(Unit::PerSecond, &iops),
-                p50: change(Unit::Microseconds, &|found| Tail::P50.of(found)),
-                p99: change(Unit::Microseconds, &|found| Tail::P99.of(found)),
+                p50: change(Unit::Microseconds, &|found| ComparedQuantile::P50.of(found)),
+                p99: change(Unit::Microseconds, &|found| ComparedQuantile::P99.of(found)),
             });
         }
     }
