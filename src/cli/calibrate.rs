@@ -115,7 +115,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
         return Ok(0);
     };
     let path = job.results.path();
-    let measured = Evaluated::of(run)?;
+    let measured = page::with_earlier(Evaluated::of(run)?, path);
     let Some(calibration) = measured.results.downcast_ref::<Calibration>() else {
         return Err(Error::failed(
             "the journal is no longer that of a calibration",

@@ -2,10 +2,11 @@
 
 use super::output::{self, raw, remark};
 
+use rigel_device::bounded;
 use rigel_model::{Error, files, shell_path};
 use rigel_report::document::{Document, Extent};
 use rigel_report::{html, text};
-use rigel_verbs::Evaluated;
+use rigel_verbs::{Evaluated, runs_before};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,15 @@ pub(super) fn show(measured: &Evaluated, directory: &Path, json: bool) {
         output::result(&screen(&document, directory));
     }
     place(&document, directory);
+}
+
+/// The run at `place` with what the runs in the directories beside it say of the next one. Storage that
+/// does not answer there is left alone.
+pub(super) fn with_earlier(measured: Evaluated, place: &Path) -> Evaluated {
+    let (run, header) = (place.to_path_buf(), measured.run.header.clone());
+    let what = format!("looking for runs beside '{}'", place.display());
+    let before = bounded::call(&what, bounded::ANSWER, move || runs_before(&run, &header));
+    measured.with_earlier(&before.unwrap_or_default())
 }
 
 /// The report of the run at `place` on one screen of text.

@@ -69,7 +69,7 @@ enum ReportFormat {
 
 /// Prints the report.
 pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
-    let measured = Evaluated::read(&args.run)?;
+    let measured = page::with_earlier(Evaluated::read(&args.run)?, &args.run);
     let run = &measured.run;
     if matches!(measured.verb.name(), "soak" | "watch") {
         args.refuse_formats_of_points(measured.verb.name())?;

@@ -36,6 +36,7 @@ pub use compare::comparison::{
 };
 pub use compare::conditions::Condition;
 pub use compare::difference::{Change, Figure, Judgement};
+pub use compare::next_run::NextRun;
 pub use compare::over_time::{Course, FigureOverTime, OverTime, ROUNDS_MIN};
 pub use compare::power::RunsNeeded;
 pub use compare::row::Row;

@@ -66,6 +66,7 @@ pub fn document(runs: &[(&Run, &Subject)], found: &Comparison) -> Document {
         conclusion: found.conclusion(),
         headlines: figures(found),
         trust: Some(trust(&found.findings())),
+        next_run: String::new(),
         next: Vec::new(),
         sections: sections(runs, found),
     }

@@ -3,7 +3,7 @@
 use super::csv::CsvTable;
 use rigel_analyse::sql::{ServerFigures, ServerRate};
 use rigel_analyse::{
-    ClassSummary, Conclusion, Estimate, HostsAtLoad, LatencySummary, Limits, PointSummary,
+    ClassSummary, Conclusion, Estimate, HostsAtLoad, LatencySummary, Limits, NextRun, PointSummary,
     RanksResult, RunTrust, ranks,
 };
 use rigel_model::record::StallEvent;
@@ -57,6 +57,9 @@ struct RunReport<'a, M> {
     head: Head<'a>,
     conclusion: Conclusion,
     trust: RunTrust,
+    /// What earlier runs beside it say of the next one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_run: Option<NextRun>,
     points_planned: usize,
     points: &'a [PointSummary],
     /// The verb's own results.
@@ -82,6 +85,8 @@ pub struct Reported<'a> {
     pub conclusion: Conclusion,
     /// How far its figures can be trusted.
     pub trust: RunTrust,
+    /// What earlier runs beside it say of the next one.
+    pub next_run: Option<NextRun>,
     /// Its points.
     pub points: &'a [PointSummary],
     /// All findings.
@@ -98,6 +103,7 @@ impl Reported<'_> {
             head: Head::of(header),
             conclusion: self.conclusion,
             trust: self.trust,
+            next_run: self.next_run,
             points_planned: header.points.len().max(points.len()),
             points,
             own,

@@ -3,11 +3,11 @@
 use super::document::{
     Axis, Block, Chart, Extent, Headline, Lines, Plot, RunTrust, Section, Series, Unit,
 };
-use rigel_analyse::Estimate;
 pub use rigel_analyse::quantity::{
     Amount, UNKNOWN, bound_in_words, capital, change, count, counted, lasting, mb_per_second,
     per_second, percent, rounded_percent, share, size, time,
 };
+use rigel_analyse::{Estimate, Interval, NextRun};
 
 /// A headline rate. `name` is the figure's path in the JSON report.
 pub fn rate(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
@@ -46,6 +46,27 @@ pub fn headline(
         interval,
         note,
         exact,
+    }
+}
+
+/// What earlier runs say of the next one; or of this one, if it is not what they let expect.
+pub fn next_run(found: NextRun) -> String {
+    let between =
+        |interval: Interval| format!("{} to {}", count(interval.low), count(interval.high));
+    match found
+        .expected_max_iops
+        .filter(|_| found.is_as_expected == Some(false))
+    {
+        None => format!(
+            "By {} runs like this one, the next has a max IOPS of {}.",
+            found.runs,
+            between(found.max_iops)
+        ),
+        Some(expected) => format!(
+            "Unexpected: {} earlier runs predict a max IOPS of {}.",
+            found.runs - 1,
+            between(expected)
+        ),
     }
 }
 

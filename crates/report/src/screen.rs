@@ -167,6 +167,9 @@ fn ending(document: &Document) -> String {
         return String::new();
     };
     let mut text = format!("\n{}\n", shortened(&trust.sentence(), WIDTH));
+    if !document.next_run.is_empty() {
+        let _ = writeln!(text, "{}", shortened(&document.next_run, WIDTH));
+    }
     let hints = trust
         .doubts()
         .map(|found| (found.cause.title(), found.hint()));
@@ -269,6 +272,7 @@ mod tests {
                 6
             ],
             trust: Some(RunTrust::of(findings.iter(), &[])),
+            next_run: "By 8 runs like this one, it has as much. ".repeat(3),
             ..Document::default()
         }
     }
@@ -314,10 +318,12 @@ mod tests {
     fn without_doubts_the_next_command_follows() {
         let document = Document {
             trust: Some(RunTrust::default()),
+            next_run: "By 8 runs, as much.".into(),
             next: vec!["rigel report RUN".into()],
             ..Document::default()
         };
-        assert!(screen(&document).ends_with("\nTrust: good.\nNext: rigel report RUN\n"));
+        let end = "\nTrust: good.\nBy 8 runs, as much.\nNext: rigel report RUN\n";
+        assert!(screen(&document).ends_with(end));
         let next = "rigel fit RUN TARGET  # carried?";
         assert_eq!(command(next, 32), next);
         assert_eq!(

@@ -693,6 +693,7 @@ mod tests {
             run: &run,
             conclusion: result.conclusion(&run.header),
             trust: RunTrust::default(),
+            next_run: None,
             points: &[],
             findings: Vec::new(),
             each_host: &[],

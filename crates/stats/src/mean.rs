@@ -322,6 +322,23 @@ pub fn deviations(t: f64, degrees: f64) -> f64 {
     scale * (degrees * (t * t / degrees).ln_1p()).sqrt()
 }
 
+/// The interval that holds the next of these positive values with 95 % confidence, if the logarithms
+/// of all are independent draws from one normal distribution: their mean ± t √(1 + 1/n) deviations
+/// (Hahn and Meeker, Statistical Intervals, 1991, section 4.8). `None` with fewer than three values.
+pub fn prediction(values: &[f64]) -> Option<Interval> {
+    const LEAST: usize = 3;
+    if values.len() < LEAST || values.iter().any(|value| *value <= 0.0) {
+        return None;
+    }
+    let n = values.len() as f64;
+    let logs = || values.iter().map(|value| value.ln());
+    let mean = logs().sum::<f64>() / n;
+    let squares: f64 = logs().map(|log| (log - mean).powi(2)).sum();
+    let deviation = (squares / (n - 1.0)).sqrt();
+    let distance = t_quantile(n - 1.0) * (1.0 + 1.0 / n).sqrt() * deviation;
+    Some(Interval::around(mean.exp(), distance))
+}
+
 /// The standard error of a mean, with its degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
@@ -697,5 +714,22 @@ mod tests {
             assert!((found[1] / high - 1.0).abs() < 0.01, "{found:?}");
         }
         assert!(gamma_limits(0.05)[0] < f64::EPSILON, "not below zero");
+    }
+
+    #[test]
+    fn the_next_value_lies_within_its_prediction_as_often_as_it_should() {
+        assert_eq!(prediction(&[1.0, 2.0]), None);
+        assert_eq!(prediction(&[1.0, 2.0, 0.0]), None);
+        for n in [3, 8, 20] {
+            let holds = (0..SERIES as u64).filter(|seed| {
+                let mut rng = Rng::new(*seed, 0);
+                let values: Vec<f64> = (0..=n).map(|_| (0.1 * normal(&mut rng)).exp()).collect();
+                let (next, before) = values.split_last().unwrap();
+                prediction(before).unwrap().contains(*next)
+            });
+            let share = holds.count() as f64 / SERIES as f64;
+            println!("prediction of {n} values: {:.1} %", share * 100.0);
+            assert!((0.93..=0.97).contains(&share), "{n}: {share}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use crate::subject::subject;
 use crate::verb::{Verb, VerbResult};
 use rigel_analyse::compare::subject::Subject;
 use rigel_analyse::conclusion::parts::Conclusion;
-use rigel_analyse::{HostsAtLoad, RunTrust, ranks};
+use rigel_analyse::{HostsAtLoad, NextRun, RunTrust, TrustLevel, ranks};
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::record::{End, StallChange};
 use rigel_model::{Error, Finding, FindingName, FindingWithCause};
@@ -13,7 +13,7 @@ use rigel_report::data::Reported;
 use rigel_report::document::Document;
 use rigel_report::frame::frame;
 use rigel_report::parts;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A run with its results.
 pub struct Evaluated {
@@ -23,6 +23,8 @@ pub struct Evaluated {
     pub verb: Box<dyn Verb>,
     /// What follows.
     pub results: Box<dyn VerbResult>,
+    /// What earlier runs say of the next one, if they were looked at.
+    pub next_run: Option<NextRun>,
 }
 
 impl Evaluated {
@@ -56,7 +58,21 @@ impl Evaluated {
             // The conclusion names the first warning.
             results.findings_mut().insert(0, ended);
         }
-        Self { run, verb, results }
+        Self {
+            run,
+            verb,
+            results,
+            next_run: None,
+        }
+    }
+
+    /// The same with what it and the runs in the journals `before` it say of the next one.
+    #[must_use]
+    pub fn with_earlier(self, before: &[PathBuf]) -> Self {
+        Self {
+            next_run: next_run(&self, before),
+            ..self
+        }
     }
 
     /// The answer in a sentence or two.
@@ -99,6 +115,7 @@ impl Evaluated {
         let findings = parts::findings(&trust);
         let frame = Document {
             next: self.verb.next_commands(),
+            next_run: self.next_run.map(parts::next_run).unwrap_or_default(),
             ..frame(&self.run.header, self.conclusion(), trust)
         };
         let document = self.results.document(&self.run, findings, frame);
@@ -123,11 +140,25 @@ impl Evaluated {
             run: &self.run,
             conclusion: self.conclusion(),
             trust: self.trust(),
+            next_run: self.next_run,
             points: self.results.points(),
             findings: self.findings().map(FindingWithCause::from).collect(),
             each_host,
         })
     }
+}
+
+/// What `measured` and the runs before it say of the next one. Runs whose figures are not to be used
+/// do not count.
+fn next_run(measured: &Evaluated, before: &[PathBuf]) -> Option<NextRun> {
+    measured.results.max_iops()?;
+    let read = |path: &PathBuf| {
+        let earlier = Evaluated::read(path).ok()?;
+        (earlier.trust().level != TrustLevel::DoNotUse).then_some(earlier)
+    };
+    let earlier: Vec<Evaluated> = before.iter().filter_map(read).collect();
+    let subjects: Vec<_> = earlier.iter().map(|one| one.subject("")).collect();
+    NextRun::of(&measured.subject(""), &subjects)
 }
 
 /// Warns of a run that ended while nothing completed; `None` if a resumed run measured more.

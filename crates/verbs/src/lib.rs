@@ -8,6 +8,7 @@
 
 pub mod calibrate;
 pub mod curve;
+mod earlier;
 mod evaluated;
 #[cfg(any(test, feature = "examples"))]
 pub mod examples;
@@ -29,6 +30,7 @@ mod subject;
 mod verb;
 pub mod watch;
 
+pub use earlier::runs_before;
 pub use evaluated::Evaluated;
 pub use registry::{of, read};
 pub use subject::{of_soak as subject_of_soak, subject};

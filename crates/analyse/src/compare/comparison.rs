@@ -274,7 +274,7 @@ fn sustained_rate(points: &[PointSummary]) -> Option<Figure> {
 }
 
 /// The same maximum as the report of the run has.
-fn max_iops(subject: &Subject) -> Option<Figure> {
+pub(super) fn max_iops(subject: &Subject) -> Option<Figure> {
     subject
         .max_iops
         .or_else(|| iops(greatest(subject.small())?))

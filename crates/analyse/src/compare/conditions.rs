@@ -66,6 +66,18 @@ pub(super) fn conditions(sides: &[Side]) -> Vec<Condition> {
     found
 }
 
+/// True if two runs are of the same work, on the same target of the same host, by the same engine.
+pub(super) fn is_of_the_same(one: &Subject, other: &Subject) -> bool {
+    const DECISIVE: [&str; 4] = ["I/O goes", "engine", "host", "ranks that measured together"];
+    let sides = [Side::of(one), Side::of(other)];
+    one.header.invocation.verb == other.header.invocation.verb
+        && conditions(&sides).iter().all(|condition| {
+            condition.not_compared.is_none()
+                && !TARGET.contains(&condition.name)
+                && !DECISIVE.contains(&condition.name)
+        })
+}
+
 /// Conditions that identify the target.
 const TARGET: [&str; 4] = ["target", "target size", "device", "filesystem"];
 

@@ -8,6 +8,7 @@ pub mod comparison;
 pub mod conditions;
 pub mod counts;
 pub mod difference;
+pub mod next_run;
 pub mod over_time;
 pub mod power;
 pub mod row;

@@ -108,11 +108,11 @@ fn answer(document: &Document) -> String {
         format!("<dl class=\"headlines\">{figures}</dl>\n")
     };
     let (first, more) = first_sentence(&document.conclusion.sentence);
-    let more = if more.is_empty() {
-        String::new()
-    } else {
-        format!("<p class=\"more\">{}</p>\n", escape::prose(more))
+    let paragraph = |text: &str| match text {
+        "" => String::new(),
+        text => format!("<p class=\"more\">{}</p>\n", escape::prose(text)),
     };
+    let more = paragraph(&document.next_run) + &paragraph(more);
     format!(
         "<section id=\"answer\" aria-labelledby=\"answer-title\" tabindex=\"-1\">\n<h2 \
          id=\"answer-title\" class=\"unseen\">Answer</h2>\n<p class=\"answer\">{}</p>\n\
