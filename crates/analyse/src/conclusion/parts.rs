@@ -79,7 +79,7 @@ impl Objections {
 
 /// What decides about the figures wherever it is found: a cache that answered, stalls, burst credit,
 /// storage that does not answer.
-fn decisive(findings: &[Finding]) -> Vec<String> {
+pub(super) fn decisive(findings: &[Finding]) -> Vec<String> {
     let what = |name: FindingName| {
         let found = findings.iter().find(|finding| finding.is(name));
         found.map(|finding| finding.what.as_str())

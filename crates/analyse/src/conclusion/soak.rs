@@ -1,6 +1,6 @@
 //! The conclusion of a series of rounds: its verdict and rating.
 
-use super::parts::{Conclusion, Status};
+use super::parts::{Conclusion, Status, decisive};
 use crate::series::soak::SoakResult;
 use crate::series::types::{Predictability, SeriesClass};
 use rigel_model::Severity;
@@ -13,7 +13,10 @@ impl SoakResult {
         let has_warnings = findings.any(|finding| finding.severity != Severity::Note);
         Conclusion {
             status: status(&self.found, has_warnings),
-            sentence: self.found.verdict.clone(),
+            sentence: std::iter::once(self.found.verdict.clone())
+                .chain(decisive(&self.findings))
+                .collect::<Vec<_>>()
+                .join(" "),
         }
     }
 }

@@ -6,9 +6,12 @@
 //! figures, too.
 
 use crate::figures::confidence::BoundCheck;
+use crate::figures::quantity::rounded_percent;
 use crate::point::load::{device_loads, host_load};
 use rigel_model::record::{End, PointRecord, StreamRecord, Window};
-use rigel_model::{Bound, Coordinates, Measure, Moment, Objective, Sample, Until};
+use rigel_model::{
+    Bound, Coordinates, Finding, FindingName, Measure, Moment, Objective, Sample, Until,
+};
 use serde::Serialize;
 
 /// One round. Times in microseconds; `None` means unknown.
@@ -120,6 +123,35 @@ impl Round {
     pub fn finish(&self) -> Moment {
         self.begin.plus_seconds(self.seconds.round() as i64)
     }
+}
+
+/// Measured share of the time of a series below which a report says so.
+pub(super) const PAUSED: f64 = 0.9;
+
+/// The share of a series' time in which something was measured; 1 if nothing was.
+pub(super) fn measured_share<'a>(rounds: impl Iterator<Item = &'a Round> + Clone) -> f64 {
+    let (Some(first), Some(last)) = (rounds.clone().next(), rounds.clone().last()) else {
+        return 1.0;
+    };
+    let measured: f64 = rounds.map(|round| round.seconds).sum();
+    let all = last.finish().since(first.begin) as f64;
+    if all > 0.0 { measured / all } else { 1.0 }
+}
+
+/// A note of pauses in which burst credit grows again, if rounds are less than `PAUSED` of the time.
+pub(super) fn pauses(rounds: &[Round]) -> Option<Finding> {
+    let share = measured_share(rounds.iter().filter(|round| round.counts()));
+    (share < PAUSED).then(|| Finding {
+        hint: "measure without pauses: `rigel soak TARGET --for 1h`".into(),
+        ..Finding::note(
+            FindingName::BurstUnseen,
+            format!(
+                "{} of the time was measured: burst credit that grows again in the pauses is in \
+                 the figures and not seen",
+                rounded_percent(share.max(0.001))
+            ),
+        )
+    })
 }
 
 /// The round of a record. Only the first class counts. `None` if the record is not a round or has

@@ -4,9 +4,10 @@
 //! as a whole. Output: a [`SoakResult`].
 
 use super::causes::Causes;
+use super::credit::CreditReader;
 use super::imported::rounds;
 use super::predictability::{order, predictability};
-use super::rounds::{Round, round};
+use super::rounds::{Round, pauses, round};
 use super::types::{Predictability, PredictabilityTerms};
 use crate::ranks::{SoakHosts, SoakHostsReader};
 use crate::series::soak_request::SoakRequest;
@@ -49,6 +50,7 @@ pub struct SoakReader {
     objectives: Vec<Objective>,
     rounds: Vec<Round>,
     causes: Causes,
+    credit: CreditReader,
     of_ranks: SoakHostsReader,
     hosts: Option<SoakHosts>,
 }
@@ -66,6 +68,9 @@ impl SoakReader {
     pub fn add(&mut self, record: &PointRecord) {
         if let Some(round) = round(record, &self.objectives) {
             self.causes.add(&round, record);
+            if let Some(rate) = round.counted_rate() {
+                self.credit.add(record, rate);
+            }
             self.rounds.push(round);
         }
     }
@@ -92,6 +97,8 @@ impl SoakReader {
         let findings = order(&mut self.rounds)
             .into_iter()
             .chain(self.causes.findings())
+            .chain(self.credit.finding())
+            .chain(pauses(&self.rounds))
             .chain(self.hosts.iter().flat_map(SoakHosts::findings))
             .collect();
         let found = predictability(&self.rounds, &terms);

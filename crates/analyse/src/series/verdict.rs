@@ -3,7 +3,7 @@
 use super::calendar::Recurrence;
 use super::change_points::VALUES_MIN;
 use super::episodes::Episode;
-use super::rounds::Round;
+use super::rounds::{PAUSED, Round, measured_share};
 use super::series_figures::SeriesFigures;
 use super::types::{
     ChangePoint, Predictability, Predictable, Quantity, RoundCounts, SeriesClass, SpreadChange,
@@ -28,6 +28,9 @@ const NAMED_MAX: usize = 2;
 
 /// Fraction of rounds without figures above which the verdict begins with them.
 const WITHOUT_FIGURES: f64 = 0.01;
+/// The smallest share that is shown: `±0.0 %` would say that all rounds are equal.
+const LEAST_SHOWN: f64 = 0.001;
+
 /// Fraction of failed operations from which on it is shown in percent.
 const FAILED_SHARE: f64 = 0.001;
 
@@ -83,8 +86,17 @@ pub(super) fn verdict(
         return told(found, Predictable::Undecided, SeriesClass::TooFew, nothing);
     };
     let seconds = last.finish().since(first.begin);
+    let share = measured_share(counting.iter().copied());
+    let paused = if share < PAUSED {
+        format!(
+            ", of which {} was measured",
+            percent(share.max(LEAST_SHOWN))
+        )
+    } else {
+        String::new()
+    };
     let took = format!(
-        "{} round{} over {}",
+        "{} round{} over {}{paused}",
         rate.rounds,
         plural(rate.rounds),
         duration(seconds as f64)
@@ -421,13 +433,17 @@ fn range(found: &Predictability, of: Quantity) -> String {
             count(high.round())
         );
     }
-    let share = (high / median - 1.0).max(1.0 - low / median);
+    let share = (high / median - 1.0)
+        .max(1.0 - low / median)
+        .max(LEAST_SHOWN);
     let range = found.ranges.iter().find(|range| range.of == of);
     let calendar = found.calendar.iter().any(|pattern| pattern.of == of);
     let without = range
         .filter(|_| calendar)
         .map_or_else(String::new, |range| {
-            let share = (range.high_by_calendar - 1.0).max(1.0 - range.low_by_calendar);
+            let share = (range.high_by_calendar - 1.0)
+                .max(1.0 - range.low_by_calendar)
+                .max(LEAST_SHOWN);
             format!(", and within ±{} without what repeats", percent(share))
         });
     format!(

@@ -1,0 +1,125 @@
+//! Burst credit that runs out during a series.
+//!
+//! Input: the records of its rounds, one after the other. Output: a warning, if the series begins far
+//! above the level on which it stays.
+
+use crate::figures::quantity::count;
+use rigel_model::record::PointRecord;
+use rigel_model::{Finding, FindingName, Nanos};
+use rigel_stats::robust::median;
+
+/// Minimum ratio of the first rates to the level of the others.
+const STEP: f64 = 1.25;
+
+/// Maximum ratio of a later rate to that level.
+const LASTS: f64 = 1.15;
+
+/// How far the first rates must lie above the level, in standard deviations of the others.
+const DEVIATIONS: f64 = 4.0;
+
+/// Minimum number of rates on the level.
+const LEVEL_MIN: usize = 10;
+
+/// The throughput of a series, window by window.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CreditReader {
+    /// Operations per second, with the time of a window in seconds.
+    rates: Vec<(f64, f64)>,
+}
+
+impl CreditReader {
+    /// Adds a round of which `rate` is known.
+    pub(super) fn add(&mut self, record: &PointRecord, rate: f64) {
+        let Some(stream) = record.streams.first() else {
+            return;
+        };
+        let seconds = record.window.as_secs_f64();
+        let windows = (0..record.whole_windows()).map(|at| {
+            let done: u64 = stream.windows_at(at).map(|window| window.done).sum();
+            (done as f64 / seconds, seconds)
+        });
+        let before = self.rates.len();
+        self.rates.extend(windows);
+        if self.rates.len() == before {
+            self.rates.push((rate, record.measured.as_secs_f64()));
+        }
+    }
+
+    /// A warning, if the series began fast and then stayed on one level that is lower.
+    pub(super) fn finding(&self) -> Option<Finding> {
+        let late: Vec<f64> = self.rates[self.rates.len() / 2..]
+            .iter()
+            .map(|(rate, _)| *rate)
+            .collect();
+        let level = median(&late).filter(|level| *level > 0.0)?;
+        // The credit ends within the last of these.
+        let last = self
+            .rates
+            .iter()
+            .rposition(|(rate, _)| *rate > LASTS * level)?;
+        let (first, others) = self.rates.split_at(last + 1);
+        if others.len() < LEVEL_MIN.max(first.len()) {
+            return None;
+        }
+        let squares: f64 = others.iter().map(|(rate, _)| (rate - level).powi(2)).sum();
+        let deviation = (squares / others.len() as f64).sqrt();
+        let least = (STEP * level).max(level + DEVIATIONS * deviation);
+        let whole = &first[..last.max(1)];
+        let is_fast = whole.iter().all(|(rate, _)| *rate >= least);
+        let seconds = |part: &[(f64, f64)]| part.iter().map(|(_, seconds)| seconds).sum::<f64>();
+        let before = whole.iter().map(|(rate, s)| rate * s).sum::<f64>() / seconds(whole);
+        is_fast.then(|| {
+            Finding::warning(
+                FindingName::BurstCredit,
+                format!(
+                    "throughput was {} per second in the first {} that were measured, then {}, \
+                     and never rose again: burst credit has run out, or other load began",
+                    count(before.round()),
+                    Nanos::from_secs_f64(seconds(first)),
+                    count(level.round())
+                ),
+                "use the later figures as the sustained performance",
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(rates: &[f64]) -> Option<String> {
+        let reader = CreditReader {
+            rates: rates.iter().map(|rate| (*rate, 15.0)).collect(),
+        };
+        reader.finding().map(|finding| finding.what)
+    }
+
+    #[test]
+    fn a_fast_beginning_is_credit_and_what_comes_again_is_not() {
+        let level = |n: usize| (0..n).map(|at| 3000.0 + 30.0 * (at % 3) as f64);
+        let after = |first: &[f64], n| first.iter().copied().chain(level(n)).collect::<Vec<_>>();
+        assert!(
+            found(&after(&[16_000.0, 9000.0], 30))
+                .unwrap()
+                .contains("16,000 per second")
+        );
+        assert!(found(&after(&[8000.0], 30)).is_some());
+        assert!(found(&after(&[16_000.0; 7], 30)).is_some());
+        // Too few rates on the level, no step, and one that comes again.
+        assert_eq!(found(&after(&[16_000.0; 7], 6)), None);
+        assert_eq!(found(&after(&[16_000.0; 7], 9)), None);
+        assert_eq!(found(&after(&[], 30)), None);
+        assert_eq!(found(&after(&[3400.0], 30)), None);
+        let mut again = after(&[16_000.0], 30);
+        again[9] = 16_000.0;
+        assert_eq!(found(&again), None);
+        // Such a beginning is nothing special for a storage that wanders.
+        let wild: Vec<f64> = (0..40)
+            .map(|at| [4000.0, 2600.0, 3300.0, 2900.0][at % 4])
+            .collect();
+        let mut begun = wild.clone();
+        begun[0] = 4900.0;
+        assert_eq!(found(&begun), None);
+    }
+}
