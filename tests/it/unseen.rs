@@ -17,6 +17,14 @@ fn calibrated_by(place: &Place, target: &str, seed: u64) -> Value {
     serde_json::from_slice(&run.stdout).expect("one document on stdout")
 }
 
+/// The JSON report of a soak.
+fn soaked(place: &Place, target: &str) -> Value {
+    let command = format!("soak {target} --seed 1 --out run --no-progress --json");
+    let run = rigel(place, &command).output().unwrap();
+    assert!(run.status.success(), "{run:?}");
+    serde_json::from_slice(&run.stdout).expect("one document on stdout")
+}
+
 fn names(report: &Value) -> Vec<&str> {
     let findings = report["findings"].as_array().expect("findings");
     let names = findings.iter().map(|finding| finding["name"].as_str());
@@ -171,4 +179,123 @@ fn after_burst_credit_the_result_is_the_rate_that_is_sustained() {
         (most / 2000.0 - 1.0).abs() < 0.02,
         "{most} for 2000: {names:?}"
     );
+}
+
+#[test]
+fn a_soak_names_the_credit_that_ran_out_and_the_time_that_was_not_measured() {
+    let place = Place::new("unseen-soak-credit");
+    let target = "sim:64,500us,limit=3000/s+300000";
+    let whole = soaked(&place, &format!("{target} --every 1m --for 30m"));
+    let sentence = |report: &Value| {
+        let sentence = report["conclusion"]["sentence"].as_str();
+        sentence.expect("a sentence").to_string()
+    };
+    assert!(names(&whole).contains(&"burst-credit"), "{whole}");
+    assert!(sentence(&whole).contains("then 3,000, and never rose again"));
+    assert_eq!(whole["trust"]["level"], "with care");
+
+    // Each pause brings back what a round takes.
+    let place = Place::new("unseen-soak-pauses");
+    let paused = soaked(
+        &place,
+        &format!("{target} --work 20kops --every 1m --for 30m"),
+    );
+    assert!(!names(&paused).contains(&"burst-credit"), "{paused}");
+    assert!(names(&paused).contains(&"burst-unseen"), "{paused}");
+    let said = sentence(&paused);
+    assert!(
+        said.contains(" of which ") && said.contains("% was measured"),
+        "{said}"
+    );
+
+    let place = Place::new("unseen-soak-steady");
+    let steady = soaked(&place, "sim:64,500us,limit=3000/s --every 1m --for 30m");
+    let found = names(&steady);
+    assert!(
+        !found.contains(&"burst-credit") && !found.contains(&"burst-unseen"),
+        "{found:?}"
+    );
+    assert!(!sentence(&steady).contains("was measured"), "{steady}");
+}
+
+#[test]
+fn runs_beside_one_another_say_what_the_next_one_will_give() {
+    let place = Place::new("unseen-next");
+    let calibrated = |target: &str, seed: u64, out: &str| -> Value {
+        let command = format!(
+            "calibrate {target} --seed {seed} --closing 5s --out {out} --no-progress --json"
+        );
+        let run = rigel(&place, &command).output().unwrap();
+        assert!(run.status.success(), "{run:?}");
+        serde_json::from_slice(&run.stdout).expect("one document on stdout")
+    };
+    let target = "sim:4,1ms,size=1GiB";
+    let reports: Vec<Value> = (0..4)
+        .map(|at| calibrated(target, at, &format!("run{at}")))
+        .collect();
+    assert!(
+        reports[1].get("next_run").is_none(),
+        "{}",
+        reports[1]["next_run"]
+    );
+    let next = &reports[3]["next_run"];
+    assert_eq!(next["runs"], 4, "{next}");
+    let values: Vec<f64> = reports
+        .iter()
+        .map(|report| {
+            report["calibration"]["maximum"]["iops"]["value"]
+                .as_f64()
+                .unwrap()
+        })
+        .collect();
+    let (low, high) = (
+        next["max_iops"]["low"].as_f64().unwrap(),
+        next["max_iops"]["high"].as_f64().unwrap(),
+    );
+    assert!(
+        values.iter().all(|value| (low..=high).contains(value)),
+        "{next}: {values:?}"
+    );
+    // A report that is made later says the same of the runs until then.
+    let command = "report run2 --json";
+    let again = rigel(&place, command).output().unwrap();
+    let again: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(again["next_run"], reports[2]["next_run"]);
+    assert_eq!(again["next_run"]["runs"], 3);
+
+    // Another target is none of them, and a run beside that of a slower storage is unexpected.
+    let other = calibrated("sim:2,1ms,size=1GiB", 9, "other");
+    assert!(other.get("next_run").is_none(), "{}", other["next_run"]);
+    let text = rigel(&place, "report run3").output().unwrap();
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(
+        text.contains("By 4 runs like this one, the next has a max IOPS of 3,9"),
+        "{text}"
+    );
+}
+
+#[test]
+fn no_rate_above_the_maximum_is_thought_to_be_served() {
+    for seed in 1..4 {
+        let place = Place::new(&format!("unseen-limit-{seed}"));
+        let report = calibrated_by(&place, "sim:64,500us,limit=3000/s", seed);
+        let found = &report["calibration"];
+        let most = found["maximum"]["iops"]["interval"]["high"]
+            .as_f64()
+            .unwrap();
+        let rate = &found["sustained"]["rate"];
+        assert!(
+            rate["interval"]["high"].as_f64().unwrap() <= most,
+            "{rate}, {most}"
+        );
+        let low = rate["interval"]["low"].as_f64().unwrap();
+        let is_wide = most > 1.5 * low;
+        assert!(
+            !is_wide || names(&report).contains(&"rate-uncertain"),
+            "{rate}"
+        );
+        let iops = &found["maximum"]["iops"]["interval"];
+        let holds = iops["low"].as_f64().unwrap() <= 3000.0 && 3000.0 <= most;
+        assert!(holds, "{iops}");
+    }
 }

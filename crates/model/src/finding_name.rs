@@ -267,7 +267,7 @@ finding_names! {
             "Throughput fell for good from a level at least 1.25 times as high: credit ran out.",
             "The later rate is the sustained one; run again now.";
         BurstUnseen = "burst-unseen", Aside, "note",
-            "Below 30 minutes on a cloud disk: unused burst credit is in the figures.",
+            "Below 30 minutes on a cloud disk, or rounds with pauses: unused burst credit is in the figures.",
             "`rigel soak TARGET --for 1h`";
         Cap = "cap", Aside, "note",
             "Throughput stays level within 1 % over three loads and a factor of four while response time grows.",
@@ -287,6 +287,9 @@ finding_names! {
         Rounds = "rounds", Doubt, "warning",
             "Below 40 rounds, or rounds too much alike, for an interval.",
             "A longer soak, or shorter `--every`.";
+        RateUncertain = "rate-uncertain", Doubt, "warning",
+            "The interval of the rate within the bound reaches over a factor of 1.5.",
+            "`--for 5min`";
         DatabaseIdle = "database-idle", Doubt, "warning",
             "The database made less than one request per second.",
             "A report of a busy hour.";

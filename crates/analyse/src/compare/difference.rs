@@ -12,16 +12,11 @@
 //! ratio is rather too wide than too narrow.
 
 use super::counts::CountPair;
-use crate::figures::confidence::Estimate;
+use crate::figures::confidence::{ERROR_MIN, Estimate};
 use crate::figures::quantity::Unit;
 use rigel_stats::mean::{Interval, Limits, Mean, Spread, t_quantile, welch};
 use serde::Serialize;
 use std::f64::consts::FRAC_PI_2;
-
-/// Minimum error of a figure, as a fraction of it. The first and last operation of a measurement
-/// count as a whole or not at all, and its length is rounded; a model without randomness would have
-/// no error at all.
-const ERROR_MIN: f64 = 0.001;
 
 /// A figure of one run, or of several runs of one side.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

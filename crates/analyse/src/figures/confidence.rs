@@ -8,6 +8,11 @@ use rigel_model::{Bound, Nanos, Until};
 use rigel_stats::mean::{Interval, Limits, Mean, spread, t_quantile};
 use serde::{Deserialize, Serialize};
 
+/// Minimum standard error of a figure, as a fraction of it. The first and last operation of a measurement
+/// count as a whole or not at all, and its length is rounded; a model without randomness would have
+/// no error at all.
+pub const ERROR_MIN: f64 = 0.001;
+
 /// A figure with its 95 % interval, if that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
@@ -37,6 +42,17 @@ impl Estimate {
     pub fn greatest(self) -> f64 {
         let high = self.interval.and_then(|limits| limits.high);
         high.unwrap_or(self.value)
+    }
+
+    /// The figure with an interval that is not narrower than [`ERROR_MIN`] allows.
+    #[must_use]
+    pub fn with_least_error(self) -> Self {
+        let least = Interval::around(self.value, ERROR_MIN * t_quantile(f64::INFINITY));
+        let interval = self.interval.map(|known| Limits {
+            low: known.low.min(least.low),
+            high: known.high.map(|high| high.max(least.high)),
+        });
+        Self { interval, ..self }
     }
 
     /// The figure in another unit. `factor` must not be negative.

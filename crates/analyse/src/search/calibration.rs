@@ -7,7 +7,7 @@
 use super::at_load::{AtLoad, AtRate};
 use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
-use super::sustained::{Sustained, is_small_read, sustained, sustained_below};
+use super::sustained::{Sustained, is_small_read, open_to_stalls, sustained_below};
 use crate::figures::confidence::{BoundVerdict, Estimate};
 use crate::figures::quantity::count;
 use crate::point::summary::{ClassSummary, PointSummary, summarise_within};
@@ -98,6 +98,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         .collect();
     let variation = variation(&points, false);
     widen(&mut points);
+    open_to_stalls(&mut points);
     let of = |step: Step| {
         let chosen = points.iter().filter(move |point| point.step() == step);
         chosen.filter_map(|point| Some((point, point.classes.first()?)))
@@ -148,17 +149,17 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     let lasting = left_without_credit(records, bound).or(closing.knee);
     let lasting = lasting.filter(|_| is_credit);
     // Rates above what lasts were served on credit.
-    let sustained = match lasting {
-        Some(lasting) => sustained_below(&points, lasting.iops.greatest()),
-        None => sustained(&points),
-    };
-    let sustained = sustained.at_most(lasting.or(maximum), &curve);
-    findings.extend(sustained.contradiction());
+    let lasts = lasting.map_or(f64::INFINITY, |lasting| lasting.iops.greatest());
+    let sustained = sustained_below(&points, lasts);
     let is_faster =
         |(lasting, searched): &(AtLoad, AtLoad)| searched.iops.least() > lasting.iops.greatest();
     let on_credit = lasting.zip(searched).filter(is_faster);
     let on_credit = on_credit.map(|(_, searched)| searched.iops);
-    let maximum = lasting.or(maximum);
+    let maximum = lasting
+        .or(maximum)
+        .map(|at| at.with_rate(at.iops.with_least_error()));
+    let sustained = sustained.at_most(maximum, &curve);
+    findings.extend(sustained.warnings());
     // Depths that were measured on credit and without it have no knee.
     let curve = CurveShape {
         knee: curve.knee.filter(|_| on_credit.is_none()),

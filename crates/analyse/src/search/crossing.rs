@@ -7,7 +7,7 @@ use super::bracket::Bracket;
 use crate::figures::confidence::{BoundVerdict, Estimate};
 use crate::point::stalls::Stalls;
 use crate::point::summary::ClassSummary;
-use rigel_model::Bound;
+use rigel_model::{Bound, Nanos};
 use rigel_stats::curve::{Curve, LateBlock, last_inside};
 use rigel_stats::mean::{Interval, Limits, gamma_limits};
 
@@ -94,17 +94,27 @@ impl StallShare {
         }
     }
 
-    /// The share of operations that stalls delay beyond `bound` at this load, if they come `times`
+    /// The share of operations that stalls delay beyond `latency` at this load, if they come `times`
     /// as often as measured. A stall of length L delays those that arrive in its first L - t, and
     /// the queue that it leaves as many again as the load leaves little to drain it.
-    fn late(&self, load: f64, bound: Bound, times: f64) -> f64 {
+    fn late(&self, load: f64, latency: Nanos, times: f64) -> f64 {
         if self.stalls.is_none() {
             return 0.0;
         }
         let count = self.stalls.times as f64;
-        let beyond_s = count * (self.stalls.seconds / count - bound.latency.as_secs_f64()).max(0.0);
+        let beyond_s = count * (self.stalls.seconds / count - latency.as_secs_f64()).max(0.0);
         let left = (1.0 - load / self.capacity).max(f64::MIN_POSITIVE);
         (times * beyond_s / (left * self.seconds)).min(1.0)
+    }
+
+    /// The greatest share of operations that stalls may delay beyond `latency` at this load, with 95 %
+    /// confidence.
+    pub(super) fn late_at_most(&self, load: f64, latency: Nanos) -> f64 {
+        if self.stalls.is_none() {
+            return 0.0;
+        }
+        let [_, more] = self.limits();
+        self.late(load, latency, more)
     }
 
     /// The 95 % limits of the number of stalls, in times of the number that was seen: of a Poisson
@@ -272,7 +282,7 @@ impl Crossing {
     fn load_of(&self, share: f64, times: f64) -> f64 {
         let is_below = |load: f64| {
             let queued = self.curve.map_or(0.0, |curve| curve.share(load));
-            queued + self.stalls.late(load, self.bound, times) < share
+            queued + self.stalls.late(load, self.bound.latency, times) < share
         };
         let most = self.curve.map_or(self.stalls.capacity, |curve| {
             curve.load_of(share).min(self.stalls.capacity)

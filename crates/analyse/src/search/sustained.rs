@@ -12,7 +12,8 @@ use super::shape::CurveShape;
 use crate::figures::confidence::{BoundVerdict, Estimate};
 use crate::figures::quantity::count;
 use crate::point::summary::PointSummary;
-use rigel_model::{Bound, Coordinates, Finding, Step};
+use rigel_model::{Bound, Coordinates, Finding, FindingName, Nanos, Step};
+use rigel_stats::mean::Limits;
 use serde::Serialize;
 
 /// The rate at which a bound is met exactly; beside it the highest offered rate that certainly kept
@@ -61,7 +62,8 @@ impl Sustained {
     }
 
     /// The same, with a closed loop whose throughput is that of `maximum` if its depth is on the
-    /// curve's plateau: which of the plateau's depths had the highest is chance. It is never higher.
+    /// curve's plateau: which of the plateau's depths had the highest is chance. It is never higher,
+    /// and no offered rate above a plateau is served.
     pub fn at_most(self, maximum: Option<AtLoad>, curve: &CurveShape) -> Self {
         let closed = self.closed.map(|at| {
             let plateau = curve.knee.map(|knee| knee.plateau.from..=knee.plateau.to);
@@ -70,11 +72,46 @@ impl Sustained {
                 .filter(|maximum| is_level || at.iops.value > maximum.iops.value)
                 .map_or(at, |maximum| at.with_rate(maximum.iops))
         });
-        Self { closed, ..self }
+        let most = maximum.filter(|_| curve.knee.is_some());
+        let capped = |rate: Estimate| {
+            let most = most.map_or(f64::INFINITY, |most| most.iops.greatest().max(rate.value));
+            let interval = rate.interval.map(|limits| Limits {
+                high: limits.high.map(|high| high.min(most)),
+                ..limits
+            });
+            Estimate { interval, ..rate }
+        };
+        Self {
+            closed,
+            rate: self.rate.map(capped),
+            ..self
+        }
+    }
+
+    /// Warnings of rates that contradict each other, and of a rate that is hardly known.
+    pub fn warnings(&self) -> impl Iterator<Item = Finding> {
+        self.contradiction().into_iter().chain(self.uncertainty())
+    }
+
+    /// Warns of an interval that reaches over this factor or more.
+    fn uncertainty(&self) -> Option<Finding> {
+        const FACTOR: f64 = 1.5;
+        let known = self.rate?.interval.and_then(Limits::both)?;
+        (known.high >= FACTOR * known.low).then(|| {
+            Finding::warning(
+                FindingName::RateUncertain,
+                format!(
+                    "the rate within the bound is known only to lie between {} and {} per second",
+                    count(known.low),
+                    count(known.high)
+                ),
+                "measure longer, with `--for 5min`",
+            )
+        })
     }
 
     /// Warns of a rate that was served above one that was not.
-    pub fn contradiction(&self) -> Option<Finding> {
+    fn contradiction(&self) -> Option<Finding> {
         let (broken, above) = self.broken_rate.zip(self.contradicting_rate)?;
         let bracket = Bracket::of([(broken, BoundVerdict::Broken), (above, BoundVerdict::Kept)]);
         bracket.contradiction(|rate| format!("{} per second", count(rate as f64)))
@@ -178,15 +215,47 @@ fn service_times(points: &[PointSummary]) -> ServiceTimes {
         .unwrap_or(ServiceTimes::UNKNOWN)
 }
 
-/// The stalls that all measurements of small reads show.
+/// The stalls that all measurements of small reads show. Where no depth was measured, as much is
+/// served as is offered.
 fn stalls(points: &[PointSummary]) -> StallShare {
-    let mut share = StallShare::below(capacity(points));
+    let capacity = Some(capacity(points)).filter(|capacity| *capacity > 0.0);
+    let mut share = StallShare::below(capacity.unwrap_or(f64::INFINITY));
     for point in points.iter().filter(|point| is_small_read(point)) {
         if let Some(class) = point.classes.first() {
             share.include(class, point.measured_s);
         }
     }
     share
+}
+
+/// Takes the upper end from each quantile of an offered rate that met no stall, if those of the other
+/// measurements come often enough to decide about it: the rate met none by chance.
+pub fn open_to_stalls(points: &mut [PointSummary]) {
+    /// The part of the operations beyond a quantile that may be delayed by stalls before they count.
+    const PART: f64 = 0.2;
+    let stalls = stalls(points);
+    let offered = points
+        .iter_mut()
+        .filter_map(|point| Some((point.coordinates.rate()? as f64, point)));
+    for (rate, point) in offered {
+        let classes = point
+            .classes
+            .iter_mut()
+            .filter(|class| class.stalls.is_none());
+        for known in classes.filter_map(|class| class.confidence.as_mut()) {
+            for (q, limits) in [(0.99, &mut known.p99_us), (0.999, &mut known.p999_us)] {
+                let decides = |high| {
+                    let beyond = stalls.late_at_most(rate, Nanos::from_micros_f64(high));
+                    beyond > PART * (1.0 - q)
+                };
+                if let Some(limits) = limits
+                    && limits.high.is_some_and(decides)
+                {
+                    limits.high = None;
+                }
+            }
+        }
+    }
 }
 
 /// True if the point has random reads of the small size over the whole volume, in a closed loop or

@@ -17,8 +17,8 @@ use rigel_model::{
     Bound, Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, Step, Stream, Until,
 };
 
-/// What closed loops are measured for together, at least: few loads are precise within seconds, and
-/// have not met a stall that comes every ten.
+/// What all loads are measured for together, at least: few loads are precise within seconds, and have
+/// not met a stall that comes every ten.
 const SEEN_LEAST: Nanos = Nanos::from_secs(20);
 
 /// Maximum depth of the search for the maximum.
@@ -147,6 +147,17 @@ impl CurveRequest {
     fn visits(&self) -> Option<Visits> {
         let in_visits = self.sql.is_none() && self.point_least > Nanos(0);
         in_visits.then(|| Visits::of(self.point_least, self.point_most))
+    }
+
+    /// The part of [`SEEN_LEAST`] of each offered rate, where all depths together have theirs.
+    fn seen_of_each(&self) -> Nanos {
+        let rates = match &self.loads {
+            Loads::Depths(_) => 0,
+            Loads::Rates(rates) => rates.len(),
+            Loads::Percents(percents) => percents.len(),
+        };
+        let seen = self.visits().map_or(Nanos(0), |_| SEEN_LEAST);
+        seen.0.checked_div(rates as u64).map_or(Nanos(0), Nanos)
     }
 
     /// A further visit to a closed loop with too few, or whose rate is known less well than
@@ -285,7 +296,7 @@ impl CurveRequest {
         let shortest = Nanos(WINDOW.0 * WINDOWS_MIN).max(self.point_least);
         let in_one_piece = Until::Precise {
             precision: self.precision,
-            least: shortest.min(self.point_most),
+            least: shortest.max(self.seen_of_each()).min(self.point_most),
             most: self.point_most,
         };
         let precise = match self.visits() {

@@ -11,7 +11,7 @@ use rigel_analyse::search::at_load::AtLoad;
 use rigel_analyse::search::calibration::at_plateau;
 use rigel_analyse::search::run_checks::{self, CacheTest};
 use rigel_analyse::search::shape::{CurveShape, curve_shape};
-use rigel_analyse::search::sustained::{Sustained, sustained};
+use rigel_analyse::search::sustained::{Sustained, open_to_stalls, sustained};
 use rigel_model::record::PointRecord;
 use rigel_model::{ActiveRanks, Bound, Finding, Ratio, Step};
 use serde::Serialize;
@@ -107,6 +107,7 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
         .collect();
     let variation = variation(&points, false);
     widen(&mut points);
+    open_to_stalls(&mut points);
     let points = points;
     let closed = || {
         let chosen = points.iter().filter(|point| point.step() == Step::Depth);
@@ -133,7 +134,7 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
         findings: run_checks::warnings(records, &points, &shape, &CacheTest::default(), precision)
             .into_iter()
             .chain(variation.and_then(run_checks::varied))
-            .chain(sustained.contradiction())
+            .chain(sustained.warnings())
             .collect(),
         sustained,
         shape,
