@@ -182,10 +182,14 @@ fn streams(caption: &str, streams: &[DemandStream]) -> Block {
         .block()
 }
 
-/// What was asked for, for each instance in its busiest interval.
+/// What was asked for: first the demand that the conclusion is about, then that of each instance in
+/// its busiest interval.
 fn demand(result: &DatabaseResult) -> Section {
     let mut blocks = Vec::new();
-    for demand in &result.demands {
+    let main = main_demand(result);
+    let others = result.demands.iter().enumerate();
+    let others = others.filter(|(at, _)| main.is_none_or(|(main, _)| main != *at));
+    for (_, demand) in main.into_iter().chain(others) {
         let Some((busiest, below)) = demand.busiest() else {
             continue;
         };

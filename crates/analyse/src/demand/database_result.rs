@@ -444,8 +444,6 @@ pub(super) fn sum(parts: &[&DemandInterval]) -> DemandInterval {
         let each = parts.iter().map(|part| Some(of(part.left_out.as_ref()?)));
         each.sum::<Option<f64>>()
     };
-    let mut censored: Vec<&str> = parts.iter().map(|part| part.censored.as_str()).collect();
-    censored.retain(|why| !why.is_empty());
     DemandInterval {
         label: format!("sum of {} instances", parts.len()),
         streams,
@@ -455,9 +453,22 @@ pub(super) fn sum(parts: &[&DemandInterval]) -> DemandInterval {
                 read_mib_per_s,
                 write_mib_per_s,
             }),
-        censored: censored.join("; "),
+        censored: censored_sum(parts),
         ..parts[0].clone()
     }
+}
+
+/// Why the instances may have wanted more than they got: the first reason, and how many have one. The
+/// demand of each instance has its own.
+fn censored_sum(parts: &[&DemandInterval]) -> String {
+    let reasons = || {
+        let each = parts.iter().map(|part| part.censored.as_str());
+        each.filter(|reason| !reason.is_empty())
+    };
+    reasons().next().map_or_else(String::new, |first| {
+        let (count, all) = (reasons().count(), parts.len());
+        format!("{first} ({count} of {all} instances have such waits)")
+    })
 }
 
 /// Two streams of one kind together.

@@ -616,6 +616,30 @@ mod tests {
     }
 
     #[test]
+    fn a_rac_is_shown_first_by_its_sum_whose_reason_is_said_once() {
+        let of_instance = |number: u32| {
+            include_str!("../../../../tests/imports/awr_synthetic.txt")
+                .replace(
+                    "synth1              1",
+                    &format!("synth{number}              {number}"),
+                )
+                .replace("SYNTH/synth1", &format!("SYNTH/synth{number}"))
+                .replace("11.2.0.4.0  NO", "11.2.0.4.0  YES")
+        };
+        let (one, two) = (of_instance(1), of_instance(2));
+        let rac = evaluated(run(&[("awr_one.txt", &one), ("awr_two.txt", &two)]));
+        let shown = |extent| text::render(&rac.document(), extent);
+        let screen = shown(Extent::Screen);
+        let table = screen.lines().find(|line| line.starts_with("random reads"));
+        let rate = table.unwrap().split_whitespace().nth(2).unwrap();
+        assert!(screen.contains(&format!("{rate} random reads")), "{screen}");
+        let reason = "waited for single-block reads (2 of 2 instances have such waits).";
+        let full = shown(Extent::Full);
+        let full = full.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(full.matches(reason).count(), 1, "{full}");
+    }
+
+    #[test]
     fn a_scale_up_series_of_reports_is_compared_by_sessions() {
         let text = include_str!("../../../../tests/imports/awr_synthetic.txt");
         let files = [
