@@ -208,12 +208,28 @@ fn room(free: u64) -> u64 {
 /// # Errors
 /// There is no such directory, or too little space is free.
 pub fn default_size(directory: &Path, runs: u64) -> Result<Bytes, Error> {
-    let free = free_space(directory)? / runs.max(1);
-    size(None, free).map_err(|(what, hint)| {
+    let free = free_space(directory)?;
+    shared_size(free, runs).map_err(|(what, hint)| {
         Error::usage(
-            format!("{runs} scratch files in {}: {what}", directory.display()),
+            format!("a scratch file in {}: {what}", directory.display()),
             hint,
         )
+    })
+}
+
+/// The same by the free space. Otherwise the problem and its hint.
+fn shared_size(free: u64, runs: u64) -> Result<Bytes, (String, String)> {
+    let runs = runs.max(1);
+    size(None, free / runs).map_err(|(what, hint)| {
+        let shared = || {
+            format!(
+                "{runs} ranks together take a quarter of the free space, {} of {}, and each needs {}",
+                Bytes(free / 4),
+                Bytes(free),
+                Bytes(BYTES_MIN)
+            )
+        };
+        (if runs > 1 { shared() } else { what }, hint)
     })
 }
 
@@ -269,8 +285,9 @@ fn size(asked: Option<Bytes>, free: u64) -> Result<Bytes, (String, String)> {
         return if bytes < BYTES_MIN {
             Err((
                 format!(
-                    "a quarter of the free space, {}, is less than {}",
+                    "a quarter of the free space, {} of {}, is less than {}",
                     Bytes(free / 4),
+                    Bytes(free),
                     Bytes(BYTES_MIN)
                 ),
                 "free some space, or give a directory on a larger filesystem".into(),
@@ -444,5 +461,15 @@ mod tests {
         assert!(size(Some(Bytes(63 * MIB)), 8 * GIB).is_err());
         assert!(size(Some(Bytes(8 * GIB)), 8 * GIB).is_err());
         assert!(size(Some(Bytes(100 * MIB)), 10 * MIB).is_err());
+        assert_eq!(shared_size(8 * GIB, 2), Ok(Bytes(GIB)));
+        let (what, _) = shared_size(512 * MIB, 3).unwrap_err();
+        let expected = "3 ranks together take a quarter of the free space, 128 MiB of 512 MiB, and \
+                        each needs 64 MiB";
+        assert_eq!(what, expected);
+        let (what, _) = shared_size(128 * MIB, 1).unwrap_err();
+        assert_eq!(
+            what,
+            "a quarter of the free space, 32 MiB of 128 MiB, is less than 64 MiB"
+        );
     }
 }
