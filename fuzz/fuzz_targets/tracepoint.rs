@@ -1,16 +1,4 @@
-//! The layout of a tracepoint, and the bytes of its events: any text and any bytes.
-
+//! Calls `rigel_fuzz::tracepoint` with what the fuzzer makes.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use rigel_device::engine::trace::{RequestStep, TracepointFormat, id_of};
-
-fuzz_target!(|input: (&str, &[u8])| {
-    let (text, raw) = input;
-    for step in RequestStep::ALL {
-        if let Ok(format) = TracepointFormat::parse(step, text) {
-            let _ = format.event(1, raw);
-        }
-    }
-    let _ = id_of(raw);
-});
+libfuzzer_sys::fuzz_target!(|input: (&str, &[u8])| rigel_fuzz::tracepoint(input));

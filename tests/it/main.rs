@@ -15,6 +15,7 @@ mod compare_series;
 mod curve;
 mod docs;
 mod fit;
+mod fuzz;
 mod html;
 mod journal;
 mod laws;

@@ -2,15 +2,10 @@
 //! is refused. A fuzzer tests more (`fuzz/`); this is a fixed sample for every build.
 
 use crate::common::{Place, entries, evaluated, rigel};
-use rigel_analyse::Calibration;
-use rigel_analyse::{AdviceTerms, Product, compare};
-use rigel_device::engine;
+use crate::fuzz::targets::{comparison_of, every_report};
 use rigel_model::record::journal::Run;
 use rigel_model::workload::rng::Rng;
-use rigel_report::document::Extent;
-use rigel_report::{self as report, advice, compare as comparison, data, fio, html, text};
-use rigel_verbs::calibrate::oracle_row;
-use rigel_verbs::{Evaluated, subject};
+use rigel_verbs::Evaluated;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -26,39 +21,8 @@ const MUTATIONS_MAX: u64 = 400;
 /// Makes all reports of a run, alone and compared with the original run.
 fn report_of(run: &Run, sound: &Evaluated) {
     let measured = evaluated(run);
-    let document = measured.document();
-    let _ = (measured.json(), data::csv(measured.results.points()));
-    let _ = html::render(&document);
-    let _ = [Extent::Full, Extent::Screen].map(|extent| text::render(&document, extent));
-    let _ = measured.results.csv();
-    let _ = report::csv_of_hosts(run);
-    if let Some(found) = measured.results.downcast_ref::<Calibration>() {
-        let _ = oracle_row::oracle_row(run, found);
-        let _ = (
-            [Extent::Full, Extent::Screen].map(|extent| {
-                advice::text(run, found, &Product::ALL, AdviceTerms::default(), extent)
-            }),
-            advice::json(run, found, &Product::ALL, AdviceTerms::default()),
-        );
-    }
-    for point in run.header.points.iter().take(4) {
-        let _ = fio::job(
-            run,
-            measured.verb.grain(),
-            &point.coordinates.name(),
-            engine::info(&run.header.engine.name),
-        );
-    }
-    let both = [("sound", sound), ("mutated", &measured)];
-    let subjects = both.map(|(name, of)| subject(name, &of.run, &*of.verb, &*of.results));
-    let found = compare(&subjects, None);
-    let _ = comparison::json(&found);
-    let runs: Vec<_> = [&sound.run, run].into_iter().zip(&subjects).collect();
-    let document = comparison::document(&runs, &found);
-    let _ = (
-        html::render(&document),
-        text::render(&document, Extent::Full),
-    );
+    every_report(&measured);
+    comparison_of([("sound", sound), ("mutated", &measured)]);
 }
 
 /// Numbers that break arithmetic which does not expect them.
