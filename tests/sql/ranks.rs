@@ -3,7 +3,7 @@
 
 use super::common::launched::{Rank, start};
 use super::common::{Place, test, text};
-use super::{assert_agree, client, number, postgres_15, serve, witness};
+use super::{assert_agree, client, number, postgres_15, serve, serve_mariadb, witness};
 use rigel_model::record::journal::Run;
 use serde_json::Value;
 use std::process::{Command, Output};
@@ -147,34 +147,51 @@ fn a_socket_is_no_server_that_several_hosts_share_and_tables_must_be_alike() {
     });
 }
 
+/// A server whose folder has a second path, and so its socket a second URL: refused by ranks and by
+/// one process.
+fn is_one_server_by_two_urls(name: &str, of_server: &Place, url: &str) {
+    let place = Place::new(name);
+    let alias = place.0.join("alias");
+    std::os::unix::fs::symlink(&of_server.0, &alias).unwrap();
+    let percent = |path: &std::path::Path| text(path).replace('/', "%2F");
+    let other = url
+        .replace(&percent(&of_server.0), &percent(&alias))
+        .replace(text(&of_server.0), text(&alias));
+    assert_ne!(url, other);
+    super::ends(&place, &format!("sql load {url} --scale 1000"), 0);
+    let line = format!("sql run {url} {other} -t 1 --work-loop 9 --warm-up 0s --out run");
+    let of_ranks = three_ranks(&place, &line, 2).stderr;
+    let of_ranks = String::from_utf8_lossy(&of_ranks).into_owned();
+    for said in [of_ranks, super::ends(&place, &line, 2)] {
+        assert!(said.contains("is the same server as"), "{said}");
+        assert!(!place.0.join("run").exists());
+    }
+}
+
 #[test]
 fn a_server_that_is_given_by_two_urls_is_refused_by_ranks_and_by_one_process() {
     test("a_server_that_is_given_by_two_urls", || {
         let of_server = Place::in_memory("ranks-twice-server");
         let server = serve(&postgres_15()?, &of_server, &[]);
-        let place = Place::new("ranks-twice");
-        let alias = place.0.join("alias");
-        std::os::unix::fs::symlink(&of_server.0, &alias).unwrap();
-        let percent = |path: &std::path::Path| text(path).replace('/', "%2F");
-        let other = server
-            .url()
-            .replace(&percent(&of_server.0), &percent(&alias));
-        assert_ne!(server.url(), other);
-        super::ends(
-            &place,
-            &format!("sql load {} --scale 1000", server.url()),
-            0,
-        );
-        let line = format!(
-            "sql run {} {other} -t 1 --work-loop 9 --warm-up 0s --out run",
-            server.url()
-        );
-        let of_ranks = three_ranks(&place, &line, 2).stderr;
-        let of_ranks = String::from_utf8_lossy(&of_ranks).into_owned();
-        for said in [of_ranks, super::ends(&place, &line, 2)] {
-            assert!(said.contains("is the same server as"), "{said}");
-            assert!(!place.0.join("run").exists());
-        }
+        is_one_server_by_two_urls("ranks-twice", &of_server, server.url());
+        Ok(())
+    });
+}
+
+#[test]
+fn a_mariadb_that_is_given_by_two_urls_is_refused_and_two_of_them_are_not() {
+    test("a_mariadb_that_is_given_by_two_urls", || {
+        let of_server = Place::new("ranks-twice-mariadb");
+        let server = serve_mariadb(&of_server)?;
+        is_one_server_by_two_urls("ranks-twice-m", &of_server, server.url());
+        // Another server of this machine, with the same names.
+        let of_other = Place::new("ranks-other-mariadb");
+        let other = serve_mariadb(&of_other)?;
+        let place = Place::new("ranks-two-m");
+        super::ends(&place, &format!("sql load {} --scale 1000", other.url()), 0);
+        let (one, two) = (server.url(), other.url());
+        let line = format!("sql run {one} {two} -t 2 --work-loop 9 --warm-up 0s --out run");
+        super::ends(&place, &line, 0);
         Ok(())
     });
 }

@@ -15,7 +15,7 @@ use super::watch::MysqlMonitor;
 use crate::access::{Access, Address};
 use crate::tables::DistinctServers;
 use mysql::{Row, Statement, Value};
-use rigel_device::clock::Clock;
+use rigel_device::clock::{Clock, fresh_seed};
 use rigel_device::engine::blocking::Blocking;
 use rigel_device::engine::{Engine, ServerMonitor, Session};
 use rigel_model::{
@@ -80,17 +80,12 @@ impl Mysql {
         }
         let mut monitors = Vec::new();
         let (mut facts, mut findings, mut timeout) = (ServerFacts::default(), Vec::new(), None);
-        let mut distinct = DistinctServers::default();
+        let (mut distinct, marks) = (DistinctServers::default(), ServerMarks::new());
         for (number, address) in access.servers.iter().enumerate() {
             let known = load::find(&access, address)?;
             crate::tables::refuse_other_tables(address, known, work.tables)?;
             let mut connection = connect(&access, address)?;
-            // MariaDB has none.
-            let uuid = connection
-                .query_first("SELECT @@server_uuid")
-                .ok()
-                .flatten();
-            distinct.add(uuid, address)?;
+            distinct.add(marks.instance(&mut connection, number), address)?;
             let version = version(&mut connection, address)?;
             if number == 0 {
                 facts = describe(&mut connection, address, &version, &work)?;
@@ -119,6 +114,37 @@ impl Mysql {
             facts,
             findings,
         ))
+    }
+}
+
+/// Tells servers apart by locks of users, which every user may take: `MariaDB` has nothing that names
+/// a server, and the names and files of servers in containers are alike.
+struct ServerMarks(String);
+
+impl ServerMarks {
+    fn new() -> Self {
+        Self(format!("rigel-{:016x}", fresh_seed()))
+    }
+
+    /// What identifies the server of server number `number`: the lock that an earlier connection of
+    /// this process holds there, else a new one, as long as this connection lasts; `None` if the
+    /// server has no such locks. A cluster's nodes do not share them.
+    fn instance(&self, connection: &mut MysqlConnection, number: usize) -> Option<String> {
+        let lock = |number: usize| format!("{}-{number}", self.0);
+        for earlier in (0..number).map(lock) {
+            let holder = format!("SELECT IS_USED_LOCK('{earlier}')");
+            if connection
+                .query_first::<Option<u64>>(&holder)
+                .ok()??
+                .is_some()
+            {
+                return Some(earlier);
+            }
+        }
+        let own = lock(number);
+        let taken = format!("SELECT GET_LOCK('{own}', 0)");
+        let taken = connection.query_first::<Option<u64>>(&taken).ok()??;
+        (taken == Some(1)).then_some(own)
     }
 }
 
@@ -204,7 +230,7 @@ impl<'a> MysqlSession<'a> {
             engine,
             number,
             tables,
-            updates: rigel_device::clock::fresh_seed(),
+            updates: fresh_seed(),
             chars: column_chars(block),
         }
     }
