@@ -714,6 +714,17 @@ impl Link {
         let mut seal = lock(&self.seal);
         frame::write(&mut &*self.stream, &mut seal, kind, bytes)
     }
+
+    /// Writes a frame without content, unless another thread is writing one: who waits until a rank
+    /// takes its message must not keep the others waiting for a heartbeat. True if it was tried.
+    fn try_write(&self, kind: FrameKind) -> bool {
+        let Ok(mut seal) = self.seal.try_lock() else {
+            return false;
+        };
+        // A broken connection is noticed where it is read.
+        let _ = frame::write(&mut &*self.stream, &mut seal, kind, &[]);
+        true
+    }
 }
 
 impl SharedLinks {
@@ -795,7 +806,7 @@ impl SharedLinks {
     /// Sends signs of life, passes a stop on, and watches the launcher.
     fn beat(&self, arrivals: &SyncSender<(usize, Arrival)>, end_itself: Option<fn()>) {
         let launcher = getppid();
-        let (mut next, mut has_told) = (Nanos(0), false);
+        let (mut next, mut unstopped) = (Nanos(0), Vec::from_iter(&self.links));
         while !self.over.load(Ordering::Acquire) {
             let now = self.clock.now();
             if self.lost.get().is_some() {
@@ -805,24 +816,18 @@ impl SharedLinks {
                 self.note_loss(self.rank, "its launcher is gone".into(), arrivals);
                 continue;
             }
-            if self.stop.load(Ordering::Relaxed) && !has_told {
-                has_told = true;
-                self.tell_all(FrameKind::Stop);
+            if self.stop.load(Ordering::Relaxed) {
+                unstopped.retain(|link| !link.try_write(FrameKind::Stop));
             }
             if now >= next {
                 next = now.plus(BEAT);
-                self.tell_all(FrameKind::Beat);
+                for link in &self.links {
+                    link.try_write(FrameKind::Beat);
+                }
             }
             self.clock.wait_until(now.plus(LOOK));
         }
         self.end_after_grace(end_itself);
-    }
-
-    /// A broken connection is noticed where it is read.
-    fn tell_all(&self, kind: FrameKind) {
-        for link in &self.links {
-            let _ = link.write(kind, &[]);
-        }
     }
 
     /// Ends a process that is cut off, or whose run rank 0 has ended, and that does not end by
@@ -907,17 +912,54 @@ mod tests {
     }
 
     fn one_of_two(rank: usize, end_itself: Option<fn()>) -> (Ranks, TcpStream, Seal) {
-        let shared = hkdf::Salt::new(hkdf::HKDF_SHA256, b"nonces").extract(b"secret");
+        let (connection, other) = connection();
+        let (stop, clock) = (Arc::default(), Clock::real());
+        let ranks = Ranks::connected((rank, 2), clock, vec![connection], stop, end_itself);
+        (ranks.unwrap(), other, Seal::of(&shared_secret(), b"theirs"))
+    }
+
+    fn shared_secret() -> hkdf::Prk {
+        hkdf::Salt::new(hkdf::HKDF_SHA256, b"nonces").extract(b"secret")
+    }
+
+    /// A connection and its other end.
+    fn connection() -> (Connection, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let other = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let connection = Connection {
             stream: listener.accept().unwrap().0,
-            ours: Seal::of(&shared, b"ours"),
-            theirs: Seal::of(&shared, b"theirs"),
+            ours: Seal::of(&shared_secret(), b"ours"),
+            theirs: Seal::of(&shared_secret(), b"theirs"),
         };
-        let (stop, clock) = (Arc::default(), Clock::real());
-        let ranks = Ranks::connected((rank, 2), clock, vec![connection], stop, end_itself);
-        (ranks.unwrap(), other, Seal::of(&shared, b"theirs"))
+        (connection, other)
+    }
+
+    #[test]
+    fn a_rank_that_takes_no_message_keeps_no_heartbeat_from_the_others() {
+        let (connections, others): (Vec<_>, Vec<_>) =
+            [connection(), connection()].into_iter().unzip();
+        let (stop, clock) = (Arc::<AtomicBool>::default(), Clock::real());
+        let ranks = Ranks::connected((0, 3), clock, connections, Arc::clone(&stop), None).unwrap();
+        // As if a message to the first of them were waiting for the connection to take it.
+        let stuck = lock(&ranks.shared.links[0].seal);
+        stop.store(true, Ordering::Relaxed);
+        let mut seal = Seal::of(&shared_secret(), b"ours");
+        // A rank that hears nothing for this long gives up rank 0.
+        let silent = Some(Duration::from_nanos(SILENT_ROOT.0));
+        others[1].set_read_timeout(silent).unwrap();
+        let (mut stops, mut beats) = (0, 0);
+        while stops < 1 || beats < 3 {
+            match frame::read(&mut &others[1], &mut seal).unwrap() {
+                (FrameKind::Stop, _) => stops += 1,
+                (FrameKind::Beat, _) => beats += 1,
+                _ => panic!("nothing else is sent"),
+            }
+        }
+        assert_eq!(stops, 1);
+        drop(stuck);
+        // Once it takes messages again, it is told too.
+        let mut seal = Seal::of(&shared_secret(), b"ours");
+        while frame::read(&mut &others[0], &mut seal).unwrap().0 != FrameKind::Stop {}
     }
 
     #[test]
