@@ -10,7 +10,7 @@ use crate::common::{
 use crate::device::{Behaviour, Device};
 use rigel_model::record::journal::Run;
 use rigel_model::record::{End, PointRecord, StallChange, StallEvent, StreamRecord};
-use rigel_model::{MIB, Nanos};
+use rigel_model::{GIB, MIB, Nanos};
 use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -263,10 +263,10 @@ fn a_check_of_a_mount_that_hangs_ends_and_names_it() {
 }
 
 /// A filesystem that is frozen, until this is dropped.
-struct Frozen<'a>(&'a Path);
+pub(crate) struct Frozen<'a>(&'a Path);
 
 impl<'a> Frozen<'a> {
-    fn begin(directory: &'a Path) -> Result<Self, Missing> {
+    pub(crate) fn begin(directory: &'a Path) -> Result<Self, Missing> {
         need("fsfreeze", &["--freeze", text(directory)]).map(|_| Self(directory))
     }
 }
@@ -320,6 +320,87 @@ fn a_verb_that_reads_files_on_a_mount_that_hangs_says_so_and_a_signal_ends_it() 
         }
         // Only now does the storage answer.
         device.hang(false);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_watch_notes_when_its_disk_stops_completing_requests_and_when_it_goes_on() {
+    test("a_watch_notes_when_its_disk_stops", || {
+        let _alone = one_at_a_time();
+        let place = Place::new("hang-watch");
+        // So slow that it is not read to its end.
+        let behaviour = Behaviour::fixed(Duration::from_millis(100));
+        let device =
+            Device::mount(&place.0, GIB, behaviour).map_err(|error| Missing(error.to_string()))?;
+        let disk = Loop::new(&device.path)?;
+        let name = disk.0.file_name().unwrap().to_str().unwrap().to_string();
+        let mut reader = Command::new("dd")
+            .arg(format!("if={}", text(&disk.0)))
+            .args(["of=/dev/null", "bs=4096", "iflag=direct"])
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| Missing(format!("dd: {error}")))?;
+        let run = place.0.join("run");
+        let line = format!("watch {} --every 1s --no-progress --out run", text(&disk.0));
+        let watch = rigel(&place, &line).stdout(Stdio::null()).spawn().unwrap();
+        let stalls = || Run::read(&run).map_or_else(|_| Vec::new(), |run| run.stalls);
+        let changes = || {
+            let changes = stalls().into_iter().map(|event| event.change);
+            changes
+                .filter(|change| *change != StallChange::Lasts)
+                .collect::<Vec<_>>()
+        };
+        let intervals = || Run::read(&run).map_or(0, |run| run.watched.len());
+        wait_until("an interval is in the journal", || intervals() > 0);
+        let (begun, over) = (StallChange::Begun, StallChange::Over);
+        device.hang(true);
+        wait_until("the stall is in the journal", || changes() == [begun]);
+        device.hang(false);
+        wait_until("its end is in the journal", || changes() == [begun, over]);
+        device.hang(true);
+        wait_until("it stalls again", || changes() == [begun, over, begun]);
+        let terminate = ["-s", "TERM", &watch.id().to_string()];
+        assert!(need("kill", &terminate).is_ok());
+        let output = watch.wait_with_output().unwrap();
+        device.hang(false);
+        let _ = reader.kill();
+        let _ = reader.wait();
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(changes(), [begun, over, begun, StallChange::Ended]);
+        for event in stalls() {
+            assert_eq!(event.what.as_deref(), Some(name.as_str()));
+            assert!(event.stalled.outstanding > 0, "{event:?}");
+            assert!(event.stalled.oldest >= event.stalled.silent, "{event:?}");
+        }
+        let report = |line: &str| {
+            let output = rigel(&place, line).output().unwrap();
+            assert!(output.status.success(), "{line}: {output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let shown = report("report run --verbose");
+        for part in [
+            "nothing has completed for 1",
+            "operations complete again",
+            "ended while",
+        ] {
+            assert!(
+                shown.contains(&format!("{name}: {part}")),
+                "{part}: {shown}"
+            );
+        }
+        let warned = report("report run");
+        assert!(warned.contains("I/O stood still"), "{warned}");
+        let json: serde_json::Value = serde_json::from_str(&report("report run --json")).unwrap();
+        assert_eq!(json["stalls"].as_array().unwrap().len(), stalls().len());
+        let findings = json["findings"].as_array().unwrap();
+        let warned = findings.iter().find(|finding| finding["name"] == "stall");
+        let warned = warned.unwrap()["what"].as_str().unwrap();
+        assert!(
+            warned.starts_with(&format!("{name}: nothing has completed for")),
+            "{warned}"
+        );
+        assert!(warned.contains("; 2 stalls of ten seconds"), "{warned}");
         Ok(())
     });
 }

@@ -1,12 +1,11 @@
-//! Notices that outstanding operations stopped completing.
+//! What a point does when its outstanding operations stop completing.
 //!
 //! Input: at each look, how many operations have completed, and how many are outstanding. Output:
-//! since when nothing has completed. The time is counted in looks, and no look counts for more than
-//! two: a machine that stood still for a minute is not storage that did.
+//! whether to wait, and the stall that the point is in.
 
 use super::lane::Outstanding;
 use super::shown::WATCH;
-use rigel_model::{Nanos, STALLED, StalledIo};
+use rigel_model::{Nanos, StallDetector, StallLook, StalledIo};
 
 /// A point ends after this time without a completion, so that an unattended run does not hang for
 /// ever.
@@ -23,12 +22,9 @@ const STOPPED_MOST: Nanos = Nanos::from_secs(4);
 const BLOCKED: Nanos = Nanos::from_millis(500);
 
 /// How long nothing has completed, and since when the point waits for its end.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Silence {
-    /// The previous look.
-    looked: Nanos,
-    completed: u64,
-    silent: Nanos,
+    detector: StallDetector,
     /// Time since the point was stopped.
     stopped: Nanos,
     /// The same without a completion.
@@ -55,8 +51,11 @@ impl Silence {
     /// Begins at `now`.
     pub(super) fn new(now: Nanos) -> Self {
         Self {
-            looked: now,
-            ..Self::default()
+            detector: StallDetector::new(now, WATCH),
+            stopped: Nanos(0),
+            stopped_silent: Nanos(0),
+            given_up: Nanos(0),
+            stalled: None,
         }
     }
 
@@ -69,16 +68,21 @@ impl Silence {
         (is_stopped, has_given_up): (bool, bool),
         outstanding: impl FnOnce() -> Outstanding,
     ) -> Patience {
-        let step = now.since(self.looked).min(Nanos(2 * WATCH.0));
-        self.looked = now;
-        if completed == self.completed {
-            self.silent = self.silent.plus(step);
-            self.stopped_silent = self.stopped_silent.plus(step);
+        let look = self.detector.look(now, completed, || {
+            let Outstanding { count, oldest } = outstanding();
+            (count, Some(oldest))
+        });
+        let StallLook {
+            step,
+            has_completed,
+            stalled,
+        } = look;
+        self.stalled = stalled;
+        self.stopped_silent = if has_completed {
+            Nanos(0)
         } else {
-            self.completed = completed;
-            (self.silent, self.stopped_silent) = (Nanos(0), Nanos(0));
-        }
-        self.note_stall(now, outstanding);
+            self.stopped_silent.plus(step)
+        };
         if is_stopped {
             self.stopped = self.stopped.plus(step);
         } else {
@@ -91,29 +95,11 @@ impl Silence {
             Patience::LeaveThreads
         } else if self.stopped_silent >= STOPPED || self.stopped >= STOPPED_MOST {
             Patience::GiveUp
-        } else if self.stalled.is_some() && self.silent >= LONGEST {
+        } else if stalled.is_some_and(|stalled| stalled.silent >= LONGEST) {
             Patience::End
         } else {
             Patience::Wait
         }
-    }
-
-    fn note_stall(&mut self, now: Nanos, outstanding: impl FnOnce() -> Outstanding) {
-        self.stalled = None;
-        if self.silent < STALLED {
-            return;
-        }
-        let Outstanding { count, oldest } = outstanding();
-        if count == 0 {
-            // Nothing was due.
-            self.silent = Nanos(0);
-            return;
-        }
-        self.stalled = Some(StalledIo {
-            silent: self.silent,
-            outstanding: count,
-            oldest: now.since(oldest),
-        });
     }
 }
 
@@ -141,36 +127,6 @@ mod tests {
     }
 
     const RUNNING: (bool, bool) = (false, false);
-
-    #[test]
-    fn a_stall_is_noticed_after_ten_seconds_and_ends_with_a_completion() {
-        let mut silence = Silence::new(Nanos(0));
-        assert_eq!(looks(&mut silence, 0..9, 0, RUNNING, 4), [Patience::Wait]);
-        assert_eq!(silence.stalled, None);
-        looks(&mut silence, 9..10, 0, RUNNING, 4);
-        let stalled = silence.stalled.unwrap();
-        assert_eq!((stalled.outstanding, stalled.silent), (4, STALLED));
-        looks(&mut silence, 10..11, 1, RUNNING, 4);
-        assert_eq!(silence.stalled, None);
-    }
-
-    #[test]
-    fn a_time_in_which_nothing_was_due_is_no_stall() {
-        let mut silence = Silence::new(Nanos(0));
-        looks(&mut silence, 0..700, 5, RUNNING, 0);
-        assert_eq!(silence.stalled, None);
-    }
-
-    #[test]
-    fn a_machine_that_stood_still_is_no_stall() {
-        let mut silence = Silence::new(Nanos(0));
-        let outstanding = || Outstanding {
-            count: 1,
-            oldest: Nanos(0),
-        };
-        silence.look(Nanos::from_secs(60), 0, RUNNING, outstanding);
-        assert_eq!(silence.stalled, None);
-    }
 
     #[test]
     fn an_unattended_point_ends_and_a_stopped_one_soon() {

@@ -136,12 +136,11 @@ impl<R: Respondent> AskedServer<R> {
         self.answer.take()
     }
 
-    /// How long the thread has been waiting for the server.
-    pub(crate) fn busy_for(&self) -> Nanos {
-        match self.busy_since.load(Ordering::Relaxed) {
-            0 => Nanos(0),
-            since => clock::monotonic().since(Nanos(since)),
-        }
+    /// Since when the thread has been waiting for the server, on the monotonic clock; `None` if it
+    /// does not.
+    pub(crate) fn busy_since(&self) -> Option<Nanos> {
+        let since = self.busy_since.load(Ordering::Relaxed);
+        (since > 0).then_some(Nanos(since))
     }
 
     fn note(&mut self, (number, answer): (u64, R::Answer)) {

@@ -42,10 +42,11 @@ impl OpenStall {
     }
 }
 
-/// The stall of a running point, or of a server that is watched.
+/// The stall of a running point, of a disk or server that is watched, or of a preparation.
 pub(crate) struct NamedStall {
     coordinates: Option<Coordinates>,
-    server: Option<String>,
+    what: Option<String>,
+    host: Option<String>,
     stall: OpenStall,
 }
 
@@ -53,15 +54,18 @@ impl NamedStall {
     pub(crate) fn of_point(coordinates: Coordinates) -> Self {
         Self {
             coordinates: Some(coordinates),
-            server: None,
+            what: None,
+            host: None,
             stall: OpenStall::default(),
         }
     }
 
-    pub(crate) fn of_server(name: &str) -> Self {
+    /// Of what is no point, with the name of the host if there are several.
+    pub(crate) fn of(what: &str, host: Option<&str>) -> Self {
         Self {
             coordinates: None,
-            server: Some(name.into()),
+            what: Some(what.into()),
+            host: host.map(Into::into),
             stall: OpenStall::default(),
         }
     }
@@ -80,8 +84,8 @@ impl NamedStall {
     fn event(&self, (change, stalled): (StallChange, StalledIo)) -> StallEvent {
         StallEvent {
             coordinates: self.coordinates,
-            server: self.server.clone(),
-            host: None,
+            what: self.what.clone(),
+            host: self.host.clone(),
             noticed: clock::wall_time(),
             change,
             stalled,

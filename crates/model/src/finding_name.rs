@@ -199,8 +199,8 @@ finding_names! {
     }
     Stall {
         Stall = "stall", Doubt, "warning",
-            "An operation took 20 ms and 50 times the p99, or three stalls took 1 % of the time \
-             ([Stalls](methods/statistics.md#stalls)).",
+            "An operation took 20 ms and 50 times the p99, three stalls took 1 % of the time, or a \
+             watched disk completed nothing for 10 s ([Stalls](methods/statistics.md#stalls)).",
             "Find the moment in the page's timeline; read `dmesg` and the device's log; with several hosts, the \
              named one first.";
         SlowReads = "slow-reads", Doubt, "warning",

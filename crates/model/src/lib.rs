@@ -62,7 +62,7 @@ pub use sql::{
     Dbms, HotSpot, PrivateServer, ReadWay, Redo, ServerFacts, ServerSample, SqlTarget, SqlWork,
     Tables, Think,
 };
-pub use stalled::{STALLED, StalledIo};
+pub use stalled::{STALLED, StallDetector, StallLook, StalledIo};
 pub use target::{Cache, Distribution, Layout, Limit, SimSpec, Slow, Stall, Target};
 pub use text::{drives_a_terminal, escaped, escaped_json, in_line, listed, shell_path, shell_word};
 pub use trust_cause::{TrustCause, Weight};

@@ -7,12 +7,13 @@ use rigel_analyse::compare::subject::Subject;
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::{HostsAtLoad, NextRun, RunTrust, TrustLevel, ranks};
 use rigel_model::record::journal::{Header, Run};
-use rigel_model::record::{End, StallChange};
+use rigel_model::record::{End, StallChange, StallEvent};
 use rigel_model::{Error, Finding, FindingName, FindingWithCause};
 use rigel_report::data::Reported;
 use rigel_report::document::Document;
 use rigel_report::frame::frame;
 use rigel_report::parts;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// A run with its results.
@@ -54,6 +55,7 @@ impl Evaluated {
         if let Some(found) = ranks(&run).filter(|_| verb.name() != "soak") {
             results.findings_mut().extend(found.findings);
         }
+        results.findings_mut().extend(disks_that_stalled(&run));
         if let Some(ended) = ended_in_stall(&run) {
             // The conclusion names the first warning.
             results.findings_mut().insert(0, ended);
@@ -161,10 +163,35 @@ fn next_run(measured: &Evaluated, before: &[PathBuf]) -> Option<NextRun> {
     NextRun::of(&measured.subject(""), &subjects)
 }
 
+/// Warns of watched disks on which nothing completed for ten seconds or longer.
+fn disks_that_stalled(run: &Run) -> Vec<Finding> {
+    // Of a server, an interval without an answer is a finding.
+    let disks = run.stalls.iter().filter_map(|event| event.what.as_deref());
+    let disks: BTreeSet<&str> = disks.filter(|what| !what.contains("://")).collect();
+    let of = |disk: &str| {
+        let events = || {
+            let of_disk = |event: &&StallEvent| event.what.as_deref() == Some(disk);
+            run.stalls.iter().filter(of_disk)
+        };
+        let longest = events().max_by_key(|event| event.stalled.silent)?;
+        let is_begun = |event: &&StallEvent| event.change == StallChange::Begun;
+        let times = match events().filter(is_begun).count() {
+            0 | 1 => String::new(),
+            count => format!("; {count} stalls of ten seconds or longer"),
+        };
+        Some(Finding::warning(
+            FindingName::Stall,
+            format!("{disk}: {}, at {}{times}", longest.stalled, longest.noticed),
+            "see the log of the kernel (dmesg) and of the device",
+        ))
+    };
+    disks.into_iter().filter_map(of).collect()
+}
+
 /// Warns of a run that ended while nothing completed; `None` if a resumed run measured more.
 fn ended_in_stall(run: &Run) -> Option<Finding> {
     let last = run.stalls.last()?;
-    // A watch says so of each interval without an answer.
+    // A watch says so of each disk, and of each interval in which a server did not answer.
     let coordinates = last.coordinates?;
     // Both are wall-clock times in one format. What began later was measured by a resumed run.
     let is_measured = run

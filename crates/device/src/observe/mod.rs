@@ -17,4 +17,4 @@ pub use device::{devices, devices_of};
 pub use host::host;
 pub use identity::{addresses, boot_id, cpu_mask, mtu_towards, paths, storage_name};
 pub use process::{ProcessCounters, processes_below};
-pub use sample::{Observer, disk_counters, own_memory, set_this_thread_aside};
+pub use sample::{Observer, disk_counters, disk_progress, own_memory, set_this_thread_aside};

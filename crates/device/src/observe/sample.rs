@@ -53,8 +53,29 @@ impl Observer {
 
 /// The counters of the disk or partition `name`; `None` if the kernel has no such device.
 pub fn disk_counters(name: &str) -> Option<Counters> {
+    parse_counters(&disk_stat(name)?)
+}
+
+/// Number of requests that the disk or partition `name` has completed, of whatever kind, and of those
+/// in flight; `None` if the kernel has no such device.
+pub fn disk_progress(name: &str) -> Option<(u64, u64)> {
+    let stat = disk_stat(name)?;
+    let Counters {
+        reads,
+        writes,
+        in_flight,
+        ..
+    } = parse_counters(&stat)?;
+    let number = |field: usize| stat.split_whitespace().nth(field)?.parse::<u64>().ok();
+    // Kernels before 4.18 do not count discards, and before 5.5 no flushes.
+    let (discards, flushes) = (number(11).unwrap_or(0), number(15).unwrap_or(0));
+    let completed = [reads, writes, discards, flushes].iter().sum();
+    Some((completed, in_flight))
+}
+
+fn disk_stat(name: &str) -> Option<String> {
     let name = name.replace('/', "!");
-    parse_counters(&read(format!("/sys/class/block/{name}/stat"))?)
+    read(format!("/sys/class/block/{name}/stat"))
 }
 
 /// Resident memory of this process; zero if the kernel does not say it.

@@ -108,9 +108,13 @@ impl DatabaseWatch {
         self.asked.wait(deadline);
     }
 
-    /// Its name, and how long it has not answered.
-    pub(super) fn silence(&self) -> (&str, Nanos) {
-        (&self.name, self.asked.busy_for())
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Since when it has not answered, on the monotonic clock; `None` if nothing is asked.
+    pub(super) fn asked_since(&self) -> Option<Nanos> {
+        self.asked.busy_since()
     }
 
     /// The answer to the last question, or that there is none.

@@ -9,12 +9,13 @@ mod databases;
 mod disks;
 mod reader;
 mod requests;
+mod stalls;
 
 pub use disks::disks_below;
 pub use requests::{DiskPart, Requests};
+pub use stalls::WatchNews;
 
 use crate::asked::PATIENCE;
-use crate::stalls::NamedStall;
 use databases::DatabaseWatch;
 use reader::TraceReader;
 use rigel_analyse::demand::watch_request::WatchRequest;
@@ -23,8 +24,9 @@ use rigel_database::{Access, ServerStatus};
 use rigel_device::clock;
 use rigel_device::engine::trace::BlockTrace;
 use rigel_device::observe::{disk_counters, own_memory};
-use rigel_model::record::{DiskInterval, StallEvent, TracedRequests, WatchedInterval};
-use rigel_model::{Counters, Finding, FindingName, Moment, Nanos, STALLED, StalledIo};
+use rigel_model::record::{DiskInterval, TracedRequests, WatchedInterval};
+use rigel_model::{Counters, Finding, FindingName, Moment, Nanos};
+use stalls::WatchedStalls;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -38,14 +40,6 @@ const READINGS_MAX: usize = 3;
 /// A database that is to be observed: its URL without a password, and an open connection.
 pub type WatchedServer = (String, Access, ServerStatus);
 
-/// What a watch says while an interval lasts.
-pub enum WatchNews<'a> {
-    /// A database has stopped answering, or answers again.
-    Stall(&'a StallEvent),
-    /// The longest silence of a database now; `None` if all answer.
-    Silent(Option<StalledIo>),
-}
-
 /// Observes the disks and databases of a request.
 pub struct Watcher {
     request: WatchRequest,
@@ -53,8 +47,7 @@ pub struct Watcher {
     /// One for each disk of the request; `None` for one that cannot be traced.
     requests: Vec<Option<Requests>>,
     databases: Vec<DatabaseWatch>,
-    /// The silence of each database.
-    stalls: Vec<NamedStall>,
+    stalls: WatchedStalls,
     /// Events that were lost in this interval.
     lost: u64,
     /// When the first interval began, on the monotonic clock.
@@ -110,10 +103,7 @@ impl Watcher {
         let watcher = Self {
             requests,
             trace,
-            stalls: databases
-                .iter()
-                .map(|database| NamedStall::of_server(database.silence().0))
-                .collect(),
+            stalls: WatchedStalls::of(request, &databases),
             databases,
             lost: 0,
             origin: Nanos(begin.at.0.saturating_sub(since.0)),
@@ -142,7 +132,7 @@ impl Watcher {
     }
 
     /// Observes the next interval: to its end on the timetable, or until `stop` is set. Tells `hear`
-    /// at every look of databases that have not answered for ten seconds.
+    /// meanwhile of disks and databases on which nothing has completed for ten seconds.
     pub fn interval(
         &mut self,
         stop: &AtomicBool,
@@ -153,7 +143,7 @@ impl Watcher {
             let left = Duration::from_nanos(due.saturating_sub(clock::monotonic().0));
             std::thread::sleep(left.min(LOOK));
             self.read_trace(BlockTrace::settled(clock::monotonic().0));
-            self.look_at_databases(hear);
+            self.stalls.look(&self.requests, &self.databases, hear);
         }
         let is_planned_last = self.request.intervals() == Some(self.next);
         let is_last = is_planned_last || stop.load(Ordering::Relaxed);
@@ -189,32 +179,9 @@ impl Watcher {
         interval
     }
 
-    /// Ends: tells of databases that still do not answer.
+    /// Ends: tells of disks and databases that still do not answer.
     pub fn end(&self, hear: &mut dyn FnMut(WatchNews)) {
-        for event in self.stalls.iter().filter_map(NamedStall::end) {
-            hear(WatchNews::Stall(&event));
-        }
-    }
-
-    /// Tells of databases that have stopped answering, or answer again, and of the longest silence.
-    fn look_at_databases(&mut self, hear: &mut dyn FnMut(WatchNews)) {
-        let mut longest: Option<StalledIo> = None;
-        for (database, stall) in self.databases.iter().zip(&mut self.stalls) {
-            let (_, silent) = database.silence();
-            let stalled = (silent >= STALLED).then_some(StalledIo {
-                silent,
-                outstanding: 1,
-                oldest: silent,
-            });
-            if let Some(event) = stall.look(stalled) {
-                hear(WatchNews::Stall(&event));
-            }
-            longest = longest
-                .into_iter()
-                .chain(stalled)
-                .max_by_key(|stalled| stalled.silent);
-        }
-        hear(WatchNews::Silent(longest));
+        self.stalls.end(hear);
     }
 
     /// Waits until the databases have answered, all together no longer than the patience with one.

@@ -300,6 +300,13 @@ impl Requests {
         self.open.len() + self.twins.len() + self.put_back.len()
     }
 
+    /// When the oldest request that is outstanding was issued, on the monotonic clock.
+    pub(super) fn oldest(&self) -> Option<Nanos> {
+        let all = self.open.values().chain(&self.twins);
+        let all = all.chain(self.put_back.values());
+        all.map(|one| Nanos(one.issued_at)).min()
+    }
+
     /// Gives up everything that is queued or outstanding: events were lost, and nobody knows of
     /// which requests.
     pub fn abandon(&mut self) {

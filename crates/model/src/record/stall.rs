@@ -18,15 +18,17 @@ pub enum StallChange {
     Ended,
 }
 
-/// An event of a stall of all I/O during a point, or of a server that is watched.
+/// An event of a stall: of all I/O during a point, of a disk or server that is watched, or of a
+/// preparation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StallEvent {
-    /// The point; `None` for a watch.
+    /// The point; `None` if it is no point that stalls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coordinates: Option<Coordinates>,
-    /// The server that a watch observes, by its URL.
+    /// What else stalls: the name of a disk or the URL of a server that is watched, or what is being
+    /// prepared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server: Option<String>,
+    pub what: Option<String>,
     /// The host whose rank it was; `None` if one process measures alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
@@ -57,7 +59,7 @@ impl fmt::Display for StallEvent {
         let words = self.change.words(self.stalled);
         let point = self.coordinates.iter().map(ToString::to_string);
         let host = self.host.iter().map(|host| format!(" on {host}"));
-        let place: String = point.chain(host).chain(self.server.clone()).collect();
+        let place: String = point.chain(self.what.clone()).chain(host).collect();
         write!(f, "{place}: {words}")
     }
 }

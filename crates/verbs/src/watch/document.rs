@@ -68,7 +68,7 @@ pub(super) fn json(report: Reported, found: &WatchResult) -> String {
         watch: &'a WatchResult,
         #[serde(skip_serializing_if = "Option::is_none")]
         predictability: Option<&'a Predictability>,
-        /// When a server stopped answering, and when it went on.
+        /// When a disk or server stopped answering, and when it went on.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         stalls: &'a [StallEvent],
         findings: Vec<FindingWithCause<'a>>,
