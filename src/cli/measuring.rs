@@ -460,7 +460,7 @@ pub(super) fn measure_announced(
 
 /// Measures what rank 0 plans.
 fn follow(job: &Job, mut own: OwnJournal, ranks: &Ranks, stop: &AtomicBool) -> Result<(), Error> {
-    let benches = Benches::prepare(job, stop, &mut |_| ())?;
+    let benches = Benches::prepare(job, stop, &mut |event| ranks::say_stall(&event))?;
     benches.all_ready(job)?;
     own.begin(benches.header(job, Vec::new()))?;
     let bench_of = |point: &Point| benches.of(point);

@@ -71,8 +71,8 @@ pub(super) fn remark(text: &str) {
     }
 }
 
-/// Prints complete lines for people at every rank: what concerns this host's own passwords is no
-/// other rank's to say.
+/// Prints complete lines for people at every rank: what concerns this host's own passwords and
+/// storage is no other rank's to say.
 pub(super) fn remark_of_host(text: &str) {
     print(text);
 }

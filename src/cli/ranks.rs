@@ -9,7 +9,7 @@ use rigel_database::Access;
 use rigel_device::bounded;
 use rigel_device::engine::inherited;
 use rigel_device::observe;
-use rigel_measure::run::LOST_STATUS;
+use rigel_measure::run::{Event, LOST_STATUS};
 use rigel_model::record::ranks::RankGroup;
 use rigel_model::{Error, Nanos};
 #[cfg(feature = "mpi")]
@@ -242,6 +242,14 @@ pub(super) fn concluded(outcome: Result<u8, Error>) -> u8 {
             LOST_STATUS
         }
     })
+}
+
+/// Says at any rank what does not answer on its host while it prepares its target. Later, rank 0 says
+/// it for all.
+pub(super) fn say_stall(event: &Event) {
+    if let Event::Stall(event) = event {
+        output::remark_of_host(&format!("{event}\n"));
+    }
 }
 
 /// Prints an error of any rank, with its name.

@@ -13,7 +13,17 @@ use std::process::{Child, Command, Output, Stdio};
 pub(crate) struct Rank(Option<Child>);
 
 impl Rank {
-    pub(crate) fn start(mut command: Command, end: &UnixStream, rank: usize, size: usize) -> Self {
+    pub(crate) fn start(command: Command, end: &UnixStream, rank: usize, size: usize) -> Self {
+        Self::start_to(Stdio::piped(), command, end, (rank, size))
+    }
+
+    /// The same with stderr elsewhere, where it can be read while the rank runs.
+    pub(crate) fn start_to(
+        stderr: impl Into<Stdio>,
+        mut command: Command,
+        end: &UnixStream,
+        (rank, size): (usize, usize),
+    ) -> Self {
         // Inherited as a launcher leaves it: open in the new program.
         fcntl_setfd(end, FdFlags::empty()).unwrap();
         let child = command
@@ -21,7 +31,7 @@ impl Rank {
             .env("PMI_RANK", rank.to_string())
             .env("PMI_SIZE", size.to_string())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(stderr)
             .spawn()
             .unwrap();
         Self(Some(child))

@@ -114,7 +114,7 @@ fn bench(target: &Target, points: &[Point]) -> Bench {
         seed: 5,
         sql: None,
         part: None,
-        is_rank: true,
+        host_of_rank: Some("h1"),
     };
     Bench::prepare(
         &request,

@@ -6,8 +6,11 @@
 
 use crate::common::launched::{Rank, journal, start, statuses, stderr};
 use crate::common::pmi::{Dialect, Server};
-use crate::common::{Missing, Place, test, text, wait_until};
+use crate::common::{
+    Loop, Missing, Mounted, Place, need, one_at_a_time, rigel, test, text, wait_until,
+};
 use crate::device::{Behaviour, Device};
+use crate::hang::Frozen;
 use rigel_model::MIB;
 use rigel_model::record::End;
 use std::fs::File;
@@ -33,7 +36,7 @@ fn hang(
     let line = format!("{line} --separate --no-progress --out out");
     let (server, ends) = Server::start(Dialect::Hydra5, 2, usize::MAX);
     let start = |(rank, end): (usize, UnixStream)| {
-        let mut command = crate::common::rigel(place, &line);
+        let mut command = rigel(place, &line);
         command.env("RIGEL_TEST_BOOT_ID", format!("boot-{rank}"));
         let directory = mounted[devices[rank]].path.parent().unwrap();
         command.stdin(File::open(directory).unwrap());
@@ -137,6 +140,46 @@ fn storage_that_does_not_answer_while_ranks_agree_is_named_and_ends_all() {
             "{said}"
         );
         assert!(said.contains("no answer for"), "{said}");
+        assert!(!place.0.join("out").exists());
+        Ok(())
+    });
+}
+
+#[test]
+fn a_scratch_file_that_hangs_is_named_by_each_rank_and_one_signal_ends_all() {
+    test("ranks-hang-scratch", || {
+        let _alone = one_at_a_time();
+        let place = Place::new("ranks-hang-scratch");
+        let disk = Loop::new(&place.file("image", 256 * MIB))?;
+        need("mkfs.ext4", &["-q", text(&disk.0)])?;
+        let mounted = Mounted::new(&disk.0, &place)?;
+        let frozen = Frozen::begin(&mounted.0)?;
+        let line = "curve mounted --scratch-size 64MiB --separate --depth 1 --out out";
+        let (server, ends) = Server::start(Dialect::Hydra5, 2, usize::MAX);
+        let said = |rank: usize| place.0.join(format!("said-{rank}"));
+        let start = |(rank, end): (usize, UnixStream)| {
+            let mut command = rigel(&place, line);
+            command.env("RIGEL_TEST_BOOT_ID", format!("boot-{rank}"));
+            let to = File::create(said(rank)).unwrap();
+            Rank::start_to(to, command, &end, (rank, 2))
+        };
+        let ranks: Vec<Rank> = ends.into_iter().enumerate().map(start).collect();
+        let host = rustix::system::uname();
+        let host = host.nodename().to_str().unwrap();
+        let expected =
+            format!("making a scratch file in 'mounted' on {host}: nothing has completed for 1");
+        for rank in [0, 1] {
+            wait_until(&format!("rank {rank} says what hangs"), || {
+                let said = std::fs::read_to_string(said(rank)).unwrap();
+                said.contains(&expected)
+            });
+        }
+        ranks[1].signal("TERM");
+        // The kernel ends no thread that waits for such storage, so the launcher is asked to.
+        wait_until("the job is ended", || server.state().aborted.is_some());
+        drop(frozen);
+        let outputs: Vec<Output> = ranks.into_iter().map(Rank::end).collect();
+        assert_eq!(statuses(&outputs), [Some(1); 2]);
         assert!(!place.0.join("out").exists());
         Ok(())
     });

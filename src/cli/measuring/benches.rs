@@ -215,7 +215,7 @@ fn prepare(
         workers: options.workers,
         seed: options.seed.wrapping_add(rank),
         part: part_of((rank, of), request.writes(), shares),
-        is_rank: ranks.is_some(),
+        host_of_rank: ranks.map(|ranks| ranks.members()[ranks.rank()].host.as_str()),
         sql: sql.map(|(access, (work, statement_timeout))| SqlRequest {
             access,
             work,

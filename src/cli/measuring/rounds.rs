@@ -75,12 +75,16 @@ pub(in crate::cli) fn follow(
     let own = OwnJournal::asked(&args.outcome.ranks, resumed.is_some());
     job.agree(&args.outcome.ranks, own.as_ref().err())?;
     let mut own = own?;
-    let bench = only(&job, &stop, &mut |_| ())?;
+    let bench = only(&job, &stop, &mut |event| ranks::say_stall(&event))?;
     all_ready(&bench, &job)?;
     let header = header(&bench, Vec::new(), &job);
     own.begin(header.clone())?;
-    let mut again =
-        |listen: &mut Listen| again(&mut job, (&header, &args.outcome.ranks), &stop, listen);
+    let mut again = |_: &mut Listen| {
+        let asked = (&header, &args.outcome.ranks);
+        again(&mut job, asked, &stop, &mut |event| {
+            ranks::say_stall(&event);
+        })
+    };
     let reopened = FollowedBenches::Reopened(Some(Box::new(bench)), &mut again);
     run::ranks::follow(reopened, ranks, &stop, &mut |record| own.keep(record))
 }

@@ -13,7 +13,7 @@ use rigel_analyse as analyse;
 use rigel_analyse::plan::VolumeShape;
 use rigel_database::Access;
 use rigel_device::bounded;
-use rigel_device::clock::Clock;
+use rigel_device::clock::{self, Clock};
 use rigel_device::engine::layout::VolumeMap;
 use rigel_device::engine::null::Null;
 use rigel_device::engine::opened::{Identity, Opened};
@@ -28,7 +28,7 @@ use rigel_model::record::journal::EngineChoice;
 use rigel_model::record::{End, PointRecord, RankRecord, StallEvent, Window};
 use rigel_model::{
     Bytes, Error, Finding, FindingName, Host, Layout, Nanos, Point, PointLimits, Sample, Severity,
-    SqlWork, Stream, Target, TargetFacts, VolumeMember,
+    SqlWork, StallDetector, Stream, Target, TargetFacts, VolumeMember,
 };
 use samples::PointSamples;
 pub(super) use server::ServerCounters;
@@ -72,9 +72,9 @@ pub struct BenchRequest<'a> {
     /// The part of the volume that this rank measures, as its number and the number of parts;
     /// `None` for all of it.
     pub part: Option<(u64, u64)>,
-    /// True for one of several ranks, to which no other process attends: a scratch file is made in a
-    /// thread that can be left behind.
-    pub is_rank: bool,
+    /// Name of the host, for one of several ranks. No other process attends to a rank, so a scratch
+    /// file is made in a thread that can be left behind, and what does not answer is said here.
+    pub host_of_rank: Option<&'a str>,
 }
 
 /// How to connect to a database, and what to run on it.
@@ -146,7 +146,7 @@ pub enum Event<'a> {
     Parts(&'a [RankRecord]),
     /// A point was written to the journal.
     End(&'a PointRecord),
-    /// Storage stopped answering during a point, or went on.
+    /// Storage stopped answering, or went on.
     Stall(&'a StallEvent),
     /// The next round of a soak is not due yet.
     Waiting {
@@ -257,8 +257,8 @@ impl Bench {
                 bytes,
                 keep,
             } => {
-                let scratch = if request.is_rank {
-                    detached_scratch(directory, (*bytes, *keep), stop, listen)?
+                let scratch = if let Some(host) = request.host_of_rank {
+                    detached_scratch(directory, (*bytes, *keep), host, stop, listen)?
                 } else {
                     let mut filled = |done, of| {
                         listen(Event::Fill { done, of });
@@ -653,9 +653,11 @@ impl Bench {
 }
 
 /// Makes a scratch file in a thread that is left behind if the storage hangs and the run is stopped.
+/// Reports a stall if nothing is written for ten seconds.
 fn detached_scratch(
     directory: &Path,
     (bytes, keep): (Option<Bytes>, bool),
+    host: &str,
     stop: &AtomicBool,
     listen: &mut Listen,
 ) -> Result<Scratch, Error> {
@@ -670,12 +672,24 @@ fn detached_scratch(
             !is_stopped.load(Ordering::Relaxed)
         })
     };
-    bounded::call_while(&what, bounded::NEVER, make, &mut || {
+    let mut detector = StallDetector::new(clock::monotonic(), bounded::LOOK);
+    let mut stall = NamedStall::of(&what, Some(host));
+    let mut written = 0;
+    let scratch = bounded::call_while(&what, bounded::NEVER, make, &mut || {
         own_stop.store(stop.load(Ordering::Relaxed), Ordering::Relaxed);
         for (done, of) in progress.try_iter() {
+            written = done.0;
             listen(Event::Fill { done, of });
         }
-    })?
+        let look = detector.look(clock::monotonic(), written, || (1, None));
+        if let Some(event) = stall.look(look.stalled) {
+            listen(Event::Stall(&event));
+        }
+    })??;
+    if let Some(event) = stall.look(None) {
+        listen(Event::Stall(&event));
+    }
+    Ok(scratch)
 }
 
 /// Path and identity of a target.
