@@ -5,7 +5,7 @@ use super::live::{ThroughputUnit, View};
 use super::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rigel_analyse::quantity;
-use rigel_analyse::{PointSummary, summarise};
+use rigel_analyse::{LatencyFigure, PointSummary, ShownIn, summarise};
 use rigel_device::clock::Clock;
 use rigel_drive::Live;
 use rigel_measure::run::{Event, RunningRanks};
@@ -443,8 +443,11 @@ fn went_wrong(record: &PointRecord) -> String {
 fn short_figures(summary: &PointSummary) -> String {
     let class = |class: &rigel_analyse::ClassSummary| {
         let latency = class.latency.map_or_else(String::new, |latency| {
-            let [p50, p99] = [latency.p50_us, latency.p99_us].map(Nanos::from_micros_f64);
-            format!(", p50 {p50} p99 {p99}")
+            let time = |figure: LatencyFigure| {
+                format!("{} {}", figure.label(), quantity::time(latency.get(figure)))
+            };
+            let times: Vec<String> = LatencyFigure::shown_in(ShownIn::Lines).map(time).collect();
+            format!(", {}", times.join(" "))
         });
         let is_sql = summary.sql.is_some();
         format!(

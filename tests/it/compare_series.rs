@@ -9,8 +9,8 @@
 use crate::common;
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_analyse::{
-    Comparison, PredictabilityTerms, ROUNDS_MIN, Round, RoundEnd, SoakResult, compare,
-    predictability, round,
+    Comparison, LatencySummary, PredictabilityTerms, ROUNDS_MIN, Round, RoundEnd, SoakResult,
+    compare, predictability, round,
 };
 use rigel_device::engine::sim::Sim;
 use rigel_drive::Terms;
@@ -122,10 +122,12 @@ fn invented(seed: u64, n: usize, rho: f64, faster: f64) -> Soak {
         failed: 0,
         asked: Some(1_000_000),
         rate: Some(5000.0 * faster * (0.03 * rates[index]).exp()),
-        mean_us: None,
-        p50_us: Some(500.0 / faster * (0.06 * medians[index]).exp()),
-        p99_us: Some(1500.0 / faster * (0.06 * tails[index]).exp()),
-        max_us: Some(9000.0),
+        latency: LatencySummary {
+            p50_us: Some(500.0 / faster * (0.06 * medians[index]).exp()),
+            p99_us: Some(1500.0 / faster * (0.06 * tails[index]).exp()),
+            max_us: Some(9000.0),
+            ..LatencySummary::default()
+        },
         end: RoundEnd::Whole,
         kept: Vec::new(),
         host: None,

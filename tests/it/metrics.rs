@@ -7,7 +7,7 @@
 
 use crate::common::run;
 use proptest::prelude::*;
-use rigel_analyse::{PredictabilityTerms, Round, Status, predictability, round};
+use rigel_analyse::{LatencyFigure, PredictabilityTerms, Round, Status, predictability, round};
 use rigel_device::engine::sim::Sim;
 use rigel_model::record::{Latencies, PointRecord, RankClock, RankGroup, RankRecord};
 use rigel_model::{
@@ -413,14 +413,12 @@ fn text_is_open_metrics_with_the_measured_figures() {
     let last = &rounds[2].0;
     assert_eq!(get("rigel_round_number", &[]), Some(5.0));
     assert_eq!(get("rigel_round_operations_per_second", &[]), last.rate);
-    assert_eq!(
-        get("rigel_round_response_seconds", &[("statistic", "p99")]),
-        last.p99_us.map(|p99| p99 / 1e6)
-    );
-    assert_eq!(
-        get("rigel_round_response_seconds", &[("statistic", "max")]),
-        last.max_us.map(|max| max / 1e6)
-    );
+    for figure in LatencyFigure::ALL {
+        let labels = [("statistic", figure.label())];
+        let known = last.latency.get(*figure).map(|us| us / 1e6);
+        assert!(known.is_some(), "{labels:?}");
+        assert_eq!(get("rigel_round_response_seconds", &labels), known);
+    }
     assert_eq!(get("rigel_rounds_total", &[("end", "whole")]), Some(3.0));
     assert_eq!(get("rigel_rounds_total", &[("end", "broken")]), Some(0.0));
     assert_eq!(get("rigel_rounds_missed_total", &[]), Some(2.0), "3 and 4");

@@ -3,8 +3,8 @@
 use crate::common::{Place, rigel};
 use proptest::prelude::*;
 use rigel_analyse::{
-    self as analyse, FALSE_ALARMS_ONE_IN, ObjectiveCheck, Predictability, PredictabilityTerms,
-    Quantity, Recurrence, Round, RoundEnd, SeriesClass, order, predictability,
+    self as analyse, FALSE_ALARMS_ONE_IN, LatencySummary, ObjectiveCheck, Predictability,
+    PredictabilityTerms, Quantity, Recurrence, Round, RoundEnd, SeriesClass, order, predictability,
 };
 use rigel_model::record::End;
 use rigel_model::record::journal::Run;
@@ -71,10 +71,12 @@ pub(crate) fn round(index: usize, every: f64, rate: f64, p99_us: f64) -> Round {
         failed: 0,
         asked: Some(1_000_000),
         rate: Some(rate),
-        mean_us: None,
-        p50_us: Some(p99_us / 3.0),
-        p99_us: Some(p99_us),
-        max_us: Some(p99_us * 4.0),
+        latency: LatencySummary {
+            p50_us: Some(p99_us / 3.0),
+            p99_us: Some(p99_us),
+            max_us: Some(p99_us * 4.0),
+            ..LatencySummary::default()
+        },
         end: RoundEnd::Whole,
         kept: vec![ObjectiveCheck {
             kept: p99_us < 2000.0,
@@ -369,9 +371,7 @@ fn cloud_day() -> Vec<Round> {
             done: number(2),
             asked: None,
             rate: Some(number(3)),
-            p50_us: None,
-            p99_us: None,
-            max_us: None,
+            latency: LatencySummary::default(),
             kept: Vec::new(),
             ..round(index, QUARTER, number(3), 1.0)
         }
@@ -411,7 +411,8 @@ fn noise(n: usize) -> Vec<Round> {
 fn a_total_outage_is_a_slowdown_to_nothing() {
     let mut rounds = noise(100);
     for round in &mut rounds[40..50] {
-        (round.rate, round.done, round.p50_us, round.p99_us) = (Some(0.0), 0.0, None, None);
+        (round.rate, round.done) = (Some(0.0), 0.0);
+        round.latency = LatencySummary::default();
     }
     let found = found(&rounds);
     let [slow] = &found.episodes[..] else {
@@ -456,12 +457,8 @@ fn a_round_or_two_in_which_nothing_was_done_are_no_change_of_level() {
             let mut rounds = series(seed, 672, (Noise::Independent, 0.01), |_, _| 0.0);
             let first = 50 + usize::try_from(seed).unwrap() % 500;
             for at in [first, first + 83].into_iter().take(empty) {
-                (
-                    rounds[at].rate,
-                    rounds[at].done,
-                    rounds[at].p50_us,
-                    rounds[at].p99_us,
-                ) = (Some(0.0), 0.0, None, None);
+                (rounds[at].rate, rounds[at].done) = (Some(0.0), 0.0);
+                rounds[at].latency = LatencySummary::default();
             }
             let found = found(&rounds);
             let what = format!(
@@ -486,13 +483,8 @@ fn a_round_or_two_in_which_nothing_was_done_are_no_change_of_level() {
 fn rounds_in_which_every_operation_failed_are_measured() {
     let mut rounds = noise(30);
     for round in &mut rounds {
-        (
-            round.rate,
-            round.done,
-            round.failed,
-            round.p50_us,
-            round.p99_us,
-        ) = (Some(0.0), 0.0, 1000, None, None);
+        (round.rate, round.done, round.failed) = (Some(0.0), 0.0, 1000);
+        round.latency = LatencySummary::default();
     }
     let found = found(&rounds);
     assert_eq!(
@@ -580,7 +572,7 @@ fn an_open_load_is_judged_by_its_response_time() {
         let mut rounds = series(5, 480, (Noise::Independent, 0.01), |_, _| 0.0);
         let mut rng = Rng::new(6, 0);
         for round in &mut rounds {
-            round.p99_us = Some(p99_us(round.begin.since(start()) as f64 / DAY, &mut rng));
+            round.latency.p99_us = Some(p99_us(round.begin.since(start()) as f64 / DAY, &mut rng));
         }
         let terms = PredictabilityTerms {
             share: 0.99,
@@ -784,7 +776,8 @@ proptest! {
             let rate = if equal { 100.0 } else { *rate };
             let known = (*gap > 0).then_some(rate);
             let base = round(index * (1 + *gap as usize), 1.0, 100.0, rate);
-            Round { begin: start().plus_seconds(at), seconds: *seconds as f64, rate: known, p99_us: known, end, ..base }
+            let latency = LatencySummary { p99_us: known, ..base.latency };
+            Round { begin: start().plus_seconds(at), seconds: *seconds as f64, rate: known, latency, end, ..base }
         };
         let rounds: Vec<Round> = figures.iter().enumerate().map(one).collect();
         let objectives = vec!["p99<2ms".parse().unwrap()];

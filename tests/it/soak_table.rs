@@ -5,7 +5,9 @@
 //! table, from other series than those by which the method was tuned.
 
 use crate::predictability::{DAY, QUARTER, found, normal, round, seeds, told};
-use rigel_analyse::{Predictability, Predictable, Quantity, Recurrence, Round, SeriesClass};
+use rigel_analyse::{
+    LatencySummary, Predictability, Predictable, Quantity, Recurrence, Round, SeriesClass,
+};
 use rigel_model::workload::rng::Rng;
 
 /// Series per row, unless `RIGEL_SERIES` says otherwise.
@@ -235,7 +237,7 @@ fn one_or_two_empty_rounds_are_no_change() {
                 let first = 50 + usize::try_from(seed).unwrap() % 500;
                 for at in [first, first + 83].into_iter().take(empty) {
                     (rounds[at].rate, rounds[at].done) = (Some(0.0), 0.0);
-                    (rounds[at].p50_us, rounds[at].p99_us) = (None, None);
+                    rounds[at].latency = LatencySummary::default();
                 }
                 rounds
             },

@@ -2,8 +2,8 @@
 //! measured on it.
 
 use crate::{
-    AtLoad, Calibration, DemandAgainst, Estimate, Knee, KneeRange, Limits, LogWrites, Mean,
-    ObjectiveCheck, Plateau, Round, RoundEnd, RoundHost,
+    AtLoad, Calibration, DemandAgainst, Estimate, Knee, KneeRange, LatencySummary, Limits,
+    LogWrites, Mean, ObjectiveCheck, Plateau, Round, RoundEnd, RoundHost,
 };
 use rigel_model::Invocation;
 use rigel_model::examples::interval;
@@ -150,10 +150,13 @@ pub fn rounds(n: u32) -> Vec<Round> {
             failed: 0,
             asked: None,
             rate: Some(rate),
-            mean_us: Some(600.0),
-            p50_us: Some(500.0 + f64::from(at % 13)),
-            p99_us: Some(1500.0 + f64::from(at % 17)),
-            max_us: Some(4000.0 + f64::from(at % 19)),
+            latency: LatencySummary {
+                mean_us: Some(600.0),
+                p50_us: Some(500.0 + f64::from(at % 13)),
+                p99_us: Some(1500.0 + f64::from(at % 17)),
+                max_us: Some(4000.0 + f64::from(at % 19)),
+                ..LatencySummary::default()
+            },
             end: RoundEnd::Whole,
             kept: vec![
                 ObjectiveCheck {
@@ -191,8 +194,7 @@ pub fn sessions(updates: Ratio) -> PointRecord {
         done: 100,
         ..Window::default()
     };
-    (0..100).for_each(|_| window.response.histogram.record(40_000_000));
-    window.response.sum = 100 * 40_000_000;
+    (0..100).for_each(|_| window.response.record(Nanos::from_millis(40)));
     let work = SqlWork {
         updates,
         ..SqlWork::reads(tables)

@@ -52,6 +52,7 @@ pub use demand::{
     hidden_waits, imported_demands, load_points,
 };
 pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};
+pub use figures::latency::{LatencyFigure, LatencySummary, ShownIn, Statistic};
 pub use figures::modes;
 pub use figures::quantile::{Quantile, precise};
 pub use figures::quantity;
@@ -64,8 +65,8 @@ pub use point::sql;
 pub use point::stalls::Stalls;
 pub use point::steady::Steady;
 pub use point::summary::{
-    ClassSummary, CoverageSummary, DeviceBytes, LatencySummary, PointSummary, RankClasses,
-    ReportedFigures, VisitFigures, latency, summarise, summarise_within,
+    ClassSummary, CoverageSummary, DeviceBytes, PointSummary, RankClasses, ReportedFigures,
+    VisitFigures, summarise, summarise_within,
 };
 pub use point::visits::{Variation, variation, widen};
 pub use preflight_checks::preflight_findings;

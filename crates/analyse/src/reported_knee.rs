@@ -45,7 +45,7 @@ pub fn reported_knee(loads: &[&LoadFigures]) -> Option<ReportedKnee> {
                 degrees: f64::INFINITY,
             },
             visits: vec![iops],
-            response: load.mean_us? / 1e6,
+            response: load.latency.mean_us? / 1e6,
         })
     };
     let points: Vec<CurvePoint> = loads.iter().map(point).collect::<Option<_>>()?;
@@ -65,7 +65,7 @@ pub fn reported_knee(loads: &[&LoadFigures]) -> Option<ReportedKnee> {
     Some(ReportedKnee {
         label: name.clone(),
         iops: at.iops?,
-        mean_us: at.mean_us?,
+        mean_us: at.latency.mean_us?,
         plateau_iops: found.plateau.throughput,
         is_reached: found.bounded_above,
         is_highest: Some(&at.outstanding) == outstanding.last(),
@@ -75,6 +75,7 @@ pub fn reported_knee(loads: &[&LoadFigures]) -> Option<ReportedKnee> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::latency::LatencySummary;
     use crate::series::imported::imported;
     use rigel_import::{Source, read, table::Columns};
 
@@ -92,7 +93,10 @@ mod tests {
                 load: format!("depth {depth}"),
                 outstanding: Some(*depth),
                 iops: Some(iops),
-                mean_us: Some(f64::from(*depth) / iops * 1e6),
+                latency: LatencySummary {
+                    mean_us: Some(f64::from(*depth) / iops * 1e6),
+                    ..LatencySummary::default()
+                },
                 ..example.clone()
             }
         };

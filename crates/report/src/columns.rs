@@ -5,7 +5,7 @@
 
 use super::document::{Block, Column, Extent, Table, Unit};
 use super::parts::Amount;
-use rigel_analyse::Estimate;
+use rigel_analyse::{Estimate, LatencyFigure, ShownIn};
 use std::fmt::Display;
 
 /// Text of a figure that is not known.
@@ -111,6 +111,29 @@ impl<R> TableOf<R> {
     #[must_use]
     pub fn time<F: TableFigure>(self, heading: &str, us: impl Fn(&R) -> F) -> Self {
         self.amount(heading, Unit::Microseconds, us)
+    }
+
+    /// The response times that an output shows, on a page if they are not for the text. The p99 has
+    /// its interval where that is known; for more there are too few columns.
+    #[must_use]
+    pub fn times<F: TableFigure>(
+        self,
+        output: ShownIn,
+        of: impl Fn(&R, LatencyFigure) -> F,
+    ) -> Self {
+        let known = |row: &R, figure| of(row, figure).estimate();
+        LatencyFigure::shown_in(output).fold(self, |table, figure| {
+            let interval = |row: &R| known(row, figure)?.interval;
+            let has_interval = figure == LatencyFigure::P99
+                && table.rows.iter().any(|row| interval(row).is_some());
+            let column = if has_interval {
+                let heading = format!("{} (95 % interval)", figure.label());
+                table.time(&heading, |row| known(row, figure))
+            } else {
+                table.time(figure.label(), |row| Some(known(row, figure)?.value))
+            };
+            column.on_page_if(!figure.is_shown_in(ShownIn::Tables))
+        })
     }
 
     /// Fractions of 1: `12.5 %`.

@@ -1,6 +1,7 @@
 //! CSV tables for spreadsheets. Orion's files have their own format and are not made here.
 
 use csv::Writer;
+use rigel_analyse::LatencyFigure;
 use rigel_model::escaped;
 use std::fmt::Display;
 
@@ -11,7 +12,7 @@ const FORMULAS: [char; 11] = [
 ];
 
 /// A name of a column, and its cell in a row.
-type CsvColumn<'a, R> = (&'static str, Box<dyn Fn(&R) -> String + 'a>);
+type CsvColumn<'a, R> = (String, Box<dyn Fn(&R) -> String + 'a>);
 
 /// A table whose columns know their name and where their value is. Rows are made one after the
 /// other: an import may have millions.
@@ -31,16 +32,16 @@ impl<'a, R, I: Iterator<Item = R>> CsvTable<'a, R, I> {
 
     /// A column of numbers, or of words of this program.
     #[must_use]
-    pub fn value<V: Display>(mut self, name: &'static str, value: impl Fn(&R) -> V + 'a) -> Self {
+    pub fn value<V: Display>(mut self, name: &str, value: impl Fn(&R) -> V + 'a) -> Self {
         let cell = move |row: &R| value(row).to_string();
-        self.columns.push((name, Box::new(cell)));
+        self.columns.push((name.into(), Box::new(cell)));
         self
     }
 
     /// A column of texts from outside. A spreadsheet would run a text that begins like a formula,
     /// so such a text gets an apostrophe before it.
     #[must_use]
-    pub fn text<T: AsRef<str>>(self, name: &'static str, text: impl Fn(&R) -> T + 'a) -> Self {
+    pub fn text<T: AsRef<str>>(self, name: &str, text: impl Fn(&R) -> T + 'a) -> Self {
         self.value(name, move |row| {
             let text = text(row);
             let is_formula = text.as_ref().starts_with(FORMULAS);
@@ -52,24 +53,24 @@ impl<'a, R, I: Iterator<Item = R>> CsvTable<'a, R, I> {
 
     /// A column of values; a cell is empty if it is unknown.
     #[must_use]
-    pub fn maybe<V: Display>(
-        self,
-        name: &'static str,
-        value: impl Fn(&R) -> Option<V> + 'a,
-    ) -> Self {
+    pub fn maybe<V: Display>(self, name: &str, value: impl Fn(&R) -> Option<V> + 'a) -> Self {
         let cell = move |row: &R| value(row).map_or_else(String::new, |value| value.to_string());
         self.value(name, cell)
     }
 
     /// A column of numbers with three decimals; a cell is empty if it is unknown.
     #[must_use]
-    pub fn figure<F: Into<Option<f64>>>(
-        self,
-        name: &'static str,
-        figure: impl Fn(&R) -> F + 'a,
-    ) -> Self {
+    pub fn figure<F: Into<Option<f64>>>(self, name: &str, figure: impl Fn(&R) -> F + 'a) -> Self {
         self.maybe(name, move |row| {
             figure(row).into().map(|figure| format!("{figure:.3}"))
+        })
+    }
+
+    /// All figures of response times.
+    #[must_use]
+    pub fn times(self, of: impl Fn(&R, LatencyFigure) -> Option<f64> + Copy + 'a) -> Self {
+        LatencyFigure::ALL.iter().fold(self, |table, figure| {
+            table.figure(figure.key(), move |row| of(row, *figure))
         })
     }
 
@@ -79,7 +80,7 @@ impl<'a, R, I: Iterator<Item = R>> CsvTable<'a, R, I> {
         let mut write = |cells: &mut dyn Iterator<Item = String>| {
             writer.write_record(cells).expect("memory takes every row");
         };
-        write(&mut self.columns.iter().map(|(name, _)| (*name).to_string()));
+        write(&mut self.columns.iter().map(|(name, _)| name.clone()));
         for row in self.rows {
             write(&mut self.columns.iter().map(|(_, cell)| cell(&row)));
         }

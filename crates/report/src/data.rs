@@ -3,8 +3,8 @@
 use super::csv::CsvTable;
 use rigel_analyse::sql::{ServerFigures, ServerRate};
 use rigel_analyse::{
-    ClassSummary, Conclusion, Estimate, HostsAtLoad, LatencySummary, Limits, NextRun, PointSummary,
-    RanksResult, RunTrust, ranks,
+    ClassSummary, Conclusion, Estimate, HostsAtLoad, Limits, NextRun, PointSummary, RanksResult,
+    RunTrust, ranks,
 };
 use rigel_model::record::StallEvent;
 use rigel_model::record::journal::{Header, Run};
@@ -121,7 +121,7 @@ impl Reported<'_> {
 }
 
 /// The report of a run as CSV: a header line, then one line for every class of every point. Columns
-/// are only added at the end, never renamed or removed.
+/// are read by their names, which are never changed or removed.
 pub fn csv(points: &[PointSummary]) -> String {
     let rows = points.iter().flat_map(|point| {
         point
@@ -139,14 +139,7 @@ pub fn csv(points: &[PointSummary]) -> String {
         .value("failed", |row| row.class.failed.values().sum::<u64>())
         .value("iops", |row| format!("{:.2}", row.class.iops))
         .figure("mib_per_s", |row| row.class.mib_per_s)
-        .figure("mean_us", |row| row.latency(|l| l.mean_us))
-        .figure("deviation_us", |row| row.latency(|l| l.deviation_us))
-        .figure("min_us", |row| row.latency(|l| l.min_us))
-        .figure("p50_us", |row| row.latency(|l| l.p50_us))
-        .figure("p90_us", |row| row.latency(|l| l.p90_us))
-        .figure("p99_us", |row| row.latency(|l| l.p99_us))
-        .figure("p999_us", |row| row.latency(|l| l.p999_us))
-        .figure("max_us", |row| row.latency(|l| l.max_us))
+        .times(|row, figure| Some(row.class.latency?.get(figure)))
         .value("littles_law", |row| format!("{:.4}", row.class.littles_law))
         .maybe("steady", |row| {
             let steady = row.class.steady.and_then(|steady| steady.steady)?;
@@ -218,10 +211,6 @@ struct PointRow<'a> {
 }
 
 impl<'a> PointRow<'a> {
-    fn latency(&self, of: fn(&LatencySummary) -> f64) -> Option<f64> {
-        self.class.latency.as_ref().map(of)
-    }
-
     /// What a database's server did; `None` for raw I/O.
     fn server(&self) -> Option<&'a ServerFigures> {
         self.point.sql.as_ref()?.server.as_ref()

@@ -3,7 +3,7 @@
 use super::columns::TableOf;
 use super::document::{Block, Headline, Section};
 use super::parts;
-use rigel_analyse::{DatabaseResult, Estimate, LoopFigures};
+use rigel_analyse::{DatabaseResult, Estimate, LoopFigures, ShownIn};
 
 /// The sections; none for other reports.
 pub(super) fn sections(result: &DatabaseResult) -> Vec<Section> {
@@ -59,7 +59,7 @@ pub(super) fn headlines(result: &DatabaseResult) -> Vec<Headline> {
     }));
     let read = best.kinds.iter().position(|kind| kind.kind == "read");
     found.extend(read.and_then(|kind| {
-        let p99 = best.kinds[kind].p99_us?;
+        let p99 = best.kinds[kind].latency.p99_us?;
         Some(parts::latency(
             &name(&format!("kinds.{kind}.p99_us")),
             "p99 of a read operation",
@@ -82,12 +82,7 @@ fn operations(all: &[LoopFigures]) -> Section {
             parts::known(kind.rows_each, |rows| format!("{rows:.2}"))
         })
         .count("per second", |(_, kind)| kind.per_s)
-        .time("mean", |(_, kind)| kind.mean_us)
-        .time("p50", |(_, kind)| kind.p50_us)
-        .time("p99", |(_, kind)| kind.p99_us)
-        .time("p99.9", |(_, kind)| kind.p999_us)
-        .on_page()
-        .time("max", |(_, kind)| kind.max_us)
+        .times(ShownIn::Pages, |(_, kind), figure| kind.latency.get(figure))
         .number("failed", |(_, kind)| kind.failed)
         .block();
     parts::section(

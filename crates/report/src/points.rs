@@ -4,7 +4,7 @@ use super::columns::TableOf;
 use super::document::{Block, Section, Table, Unit};
 use super::parts;
 use rigel_analyse::plan::SqlTerms;
-use rigel_analyse::{BoundVerdict, ClassSummary, Estimate, LatencySummary, PointSummary, RateMet};
+use rigel_analyse::{BoundVerdict, ClassSummary, PointSummary, RateMet, ShownIn};
 use rigel_model::record::End;
 use rigel_model::record::journal::Run;
 use rigel_model::{Arrivals, Bytes, Finding, FindingName, Step};
@@ -67,8 +67,6 @@ fn table(caption: &str, points: &[&PointSummary], units: Units<'_>, is_offered: 
     } else {
         ("point", rate.to_string())
     };
-    let time =
-        |latency: Option<LatencySummary>, of: fn(&LatencySummary) -> f64| latency.as_ref().map(of);
     // The class is known if every point has only one.
     let has_classes = points.iter().any(|point| point.classes.len() > 1);
     let has_kernel = with_classes(points).any(|(_, class)| class.kernel_mean_us.is_some());
@@ -87,17 +85,7 @@ fn table(caption: &str, points: &[&PointSummary], units: Units<'_>, is_offered: 
             class.bytes_per_s() / bytes.bytes()
         })
         .on_page_if(is_offered)
-        .time("mean", |(_, class)| time(class.latency, |l| l.mean_us))
-        .on_page()
-        .time("p50", |(_, class)| time(class.latency, |l| l.p50_us))
-        .time("p99 (95 % interval)", |(_, class)| {
-            class.latency.map(|latency| Estimate {
-                value: latency.p99_us,
-                interval: class.confidence.and_then(|known| known.p99_us),
-            })
-        })
-        .time("p99.9", |(_, class)| time(class.latency, |l| l.p999_us))
-        .time("max", |(_, class)| time(class.latency, |l| l.max_us))
+        .times(ShownIn::Pages, |(_, class), figure| class.time(figure))
         .and_if(has_kernel, |table: TableOf<Row<'_>>| {
             table
                 .time("kernel's mean", |(_, class)| class.kernel_mean_us)
@@ -105,12 +93,8 @@ fn table(caption: &str, points: &[&PointSummary], units: Units<'_>, is_offered: 
         })
         .and_if(is_offered, |table| {
             table
-                .time("service p50", |(_, class)| {
-                    time(class.service, |l| l.p50_us)
-                })
-                .time("service p99", |(_, class)| {
-                    time(class.service, |l| l.p99_us)
-                })
+                .time("service p50", |(_, class)| Some(class.service?.p50_us))
+                .time("service p99", |(_, class)| Some(class.service?.p99_us))
         })
         .time("CPU per I/O", |(point, _)| point.cpu_us_per_io)
         .on_page()

@@ -22,7 +22,7 @@ pub use figures::{thinned, wall};
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_analyse::{
     Conclusion, CutRounds, Extreme, Predictability, Quantity, Round, RoundEnd, RunTrust,
-    SeriesFigures, SoakHosts, SoakResult,
+    SeriesFigures, ShownIn, SoakHosts, SoakResult,
 };
 use rigel_model::record::StallEvent;
 use rigel_model::record::journal::Header;
@@ -398,12 +398,7 @@ fn rounds(result: &SoakResult) -> Section {
         .on_page()
         .per_second("throughput", |round| round.rate)
         .on_page()
-        .time("p50", |round| round.p50_us)
-        .on_page()
-        .time("p99", |round| round.p99_us)
-        .on_page()
-        .time("max", |round| round.max_us)
-        .on_page()
+        .times(ShownIn::Pages, |round, figure| round.latency.get(figure))
         .text("end", |round| end_name(&round.end))
         .on_page()
         .folded_if(true)
@@ -488,8 +483,8 @@ fn cut(cut: &CutRounds, to: Resolution) -> String {
     )
 }
 
-/// The rounds as CSV: a header line, then one line per round. Columns are only added at the end,
-/// never renamed or removed.
+/// The rounds as CSV: a header line, then one line per round. Columns are read by their names,
+/// which are never changed or removed.
 pub fn csv(result: &SoakResult) -> String {
     CsvTable::of(&result.rounds)
         .value("round", |round| round.number)
@@ -499,10 +494,7 @@ pub fn csv(result: &SoakResult) -> String {
         .value("failed", |round| round.failed)
         .maybe("asked", |round| round.asked)
         .figure("rate", |round| round.rate)
-        .figure("mean_us", |round| round.mean_us)
-        .figure("p50_us", |round| round.p50_us)
-        .figure("p99_us", |round| round.p99_us)
-        .figure("max_us", |round| round.max_us)
+        .times(|round, figure| round.latency.get(figure))
         .value("end", |round| end_name(&round.end))
         .value("kept", |round| {
             let kept = round

@@ -6,7 +6,7 @@ use super::document::{Block, Section, Table};
 use super::parts;
 use rigel_analyse::LatencySummary;
 use rigel_analyse::sql::{ServerFigures, ServerRate, SqlSummary};
-use rigel_analyse::{ClassSummary, PointSummary};
+use rigel_analyse::{ClassSummary, PointSummary, ShownIn};
 use rigel_model::Nanos;
 
 /// Maximum number of wait events in a point's table.
@@ -70,34 +70,25 @@ fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
     )
 }
 
-/// What is timed, its mean, and the other latencies if they are known.
-struct TimedPart<'a>(&'a str, f64, Option<LatencySummary>);
-
-impl TimedPart<'_> {
-    fn time(&self, of: fn(&LatencySummary) -> f64) -> String {
-        self.2
-            .as_ref()
-            .map_or_else(String::new, |latency| parts::time(of(latency)))
-    }
-}
+/// What is timed, and its latencies as far as they are known.
+struct TimedPart(&'static str, LatencySummary<Option<f64>>);
 
 /// Latencies of an operation and of its parts.
 fn latencies(class: &ClassSummary, sql: &SqlSummary, at: &str) -> Table {
     let mut rows = Vec::new();
-    if let Some(latency) = class.latency {
-        rows.push(TimedPart("an operation", latency.mean_us, Some(latency)));
-        rows.push(TimedPart("a block within it", sql.block_mean_us, None));
+    if class.latency.is_some() {
+        let mean = |mean_us: f64| LatencySummary {
+            mean_us: Some(mean_us),
+            ..LatencySummary::default()
+        };
+        rows.push(TimedPart("an operation", class.latency.into()));
+        rows.push(TimedPart("a block within it", mean(sql.block_mean_us)));
         let read = sql.server.as_ref().and_then(|server| server.read_mean_us);
-        rows.extend(read.map(|us| TimedPart("a physical read, as the server times it", us, None)));
+        rows.extend(read.map(|us| TimedPart("a physical read, as the server times it", mean(us))));
     }
     TableOf::of(&format!("Latency{at}"), rows)
         .text("", |row| row.0)
-        .time("mean", |row| row.1)
-        .number("p50", |row| row.time(|l| l.p50_us))
-        .number("p90", |row| row.time(|l| l.p90_us))
-        .number("p99", |row| row.time(|l| l.p99_us))
-        .number("p99.9", |row| row.time(|l| l.p999_us))
-        .number("max", |row| row.time(|l| l.max_us))
+        .times(ShownIn::Files, |row, figure| row.1.get(figure))
         .table()
 }
 

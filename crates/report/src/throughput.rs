@@ -5,7 +5,8 @@ use super::document::{
 };
 use super::parts::{self, Amount};
 use rigel_analyse::{
-    ClassSummary, Confidence, CurveShape, LatencySummary, Limits, PointSummary, RateMet, Sustained,
+    ClassSummary, CurveShape, Estimate, LatencyFigure, LatencySummary, PointSummary, RateMet,
+    ShownIn, Sustained,
 };
 use rigel_model::{Bound, Coordinates};
 /// A bound is drawn if it is at most this many times the maximum measured value.
@@ -108,19 +109,10 @@ fn align(charts: &mut [Chart]) {
 pub fn latency_chart(groups: &[Group<'_>], marks: Vec<Mark>, unit_name: &str) -> Option<Chart> {
     let mut series = Vec::new();
     for (at, group) in groups.iter().enumerate() {
-        let colour = u8::try_from(2 * at % 8).unwrap_or(0);
-        series.extend(latency_series(
-            group,
-            ("p50", colour),
-            |l| l.p50_us,
-            |known| known.p50_us,
-        ));
-        series.extend(latency_series(
-            group,
-            ("p99", colour + 1),
-            |l| l.p99_us,
-            |known| known.p99_us,
-        ));
+        for (colour, figure) in (2 * at..).zip(LatencyFigure::shown_in(ShownIn::Lines)) {
+            let colour = u8::try_from(colour % 8).unwrap_or(0);
+            series.extend(latency_series(group, figure, colour));
+        }
     }
     series.retain(|series| !series.x.is_empty());
     for alone in series
@@ -185,13 +177,9 @@ fn within_reach(marks: Vec<Mark>, series: &[Series]) -> Vec<Mark> {
 /// The line through loads that each gave more throughput than all previous ones, and the other
 /// loads as fainter points. These are mostly beyond the knee: a line back and forth through them
 /// would be misleading.
-fn latency_series(
-    group: &Group<'_>,
-    (quantile, colour): (&str, u8),
-    of: fn(&LatencySummary) -> f64,
-    known: fn(&Confidence) -> Option<Limits>,
-) -> [Series; 2] {
-    let name = format!("{} {quantile}", group.name).trim().to_string();
+fn latency_series(group: &Group<'_>, figure: LatencyFigure, colour: u8) -> [Series; 2] {
+    let name = format!("{} {}", group.name, figure.label());
+    let name = name.trim().to_string();
     let made = |name: String, shape| Series {
         name,
         shape,
@@ -199,21 +187,21 @@ fn latency_series(
         ..Series::default()
     };
     let mut line = made(name.clone(), group.shape);
-    let mut others: Vec<(&At<'_>, LatencySummary)> = Vec::new();
-    let add = |series: &mut Series, (point, class): &At<'_>, latency: &LatencySummary| {
+    let mut others: Vec<(&At<'_>, Estimate)> = Vec::new();
+    let add = |series: &mut Series, (point, class): &At<'_>, time: &Estimate| {
         series.x.push(class.iops);
-        series.y.push(Some(of(latency)));
-        series.band.push(class.confidence.as_ref().and_then(known));
+        series.y.push(Some(time.value));
+        series.band.push(time.interval);
         series.labels.push(load_name(point, class));
     };
     for load in &group.loads {
-        let Some(latency) = load.1.latency else {
+        let Some(time) = load.1.time(figure) else {
             continue;
         };
         if line.x.last().is_none_or(|last| load.1.iops > *last) {
-            add(&mut line, load, &latency);
+            add(&mut line, load, &time);
         } else {
-            others.push((load, latency));
+            others.push((load, time));
         }
     }
     others.sort_by(|(one, _), (other, _)| one.1.iops.total_cmp(&other.1.iops));
@@ -223,7 +211,7 @@ fn latency_series(
     };
     others
         .iter()
-        .for_each(|(load, latency)| add(&mut rest, load, latency));
+        .for_each(|(load, time)| add(&mut rest, load, time));
     for series in [&mut line, &mut rest] {
         if series.band.iter().all(Option::is_none) {
             series.band.clear();

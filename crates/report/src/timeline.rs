@@ -4,9 +4,11 @@
 use super::document::{Axis, Block, Lines, Mark, Plot, Section, Series, Shape, Unit};
 use super::parts;
 use super::points::Units;
-use rigel_analyse::{self as analyse, device_loads, host_load};
+use rigel_analyse::{
+    self as analyse, LatencyFigure, LatencySummary, ShownIn, device_loads, host_load,
+};
 use rigel_model::record::journal::Run;
-use rigel_model::record::{Latencies, PointRecord, StreamRecord, Window};
+use rigel_model::record::{PointRecord, StreamRecord, Window};
 use rigel_model::{Moment, Sample};
 use std::fmt::Write;
 
@@ -262,12 +264,12 @@ fn named<'a>(all: &'a mut Vec<Series>, name: &str) -> &'a mut Series {
 fn latencies(parts: &[Part<'_>], thin: usize) -> Lines {
     let mut panel = over_time("response time", Unit::Microseconds);
     panel.y.log = true;
-    panel.series = ["p50", "p99", "max"]
-        .map(|name| Series {
-            name: name.into(),
-            ..Series::default()
-        })
-        .into();
+    let figures = || LatencyFigure::shown_in(ShownIn::Charts);
+    let series = |figure: LatencyFigure| Series {
+        name: figure.label().into(),
+        ..Series::default()
+    };
+    panel.series = figures().map(series).collect();
     for part in parts {
         let Some(stream) = part.record.streams.first() else {
             continue;
@@ -277,9 +279,9 @@ fn latencies(parts: &[Part<'_>], thin: usize) -> Lines {
             .iter_mut()
             .for_each(|series| gap(series, part.begun));
         for (at, _, window) in windows(part, stream, thin) {
-            let summed = summed(&window.response);
-            for (series, value) in panel.series.iter_mut().zip(summed) {
-                push(series, at, value, "");
+            let summary = LatencySummary::of(&window.response);
+            for (series, figure) in panel.series.iter_mut().zip(figures()) {
+                push(series, at, summary.map(|summary| summary.get(figure)), "");
             }
         }
     }
@@ -288,15 +290,6 @@ fn latencies(parts: &[Part<'_>], thin: usize) -> Lines {
         .iter_mut()
         .for_each(|series| series.labels.clear());
     panel
-}
-
-fn summed(latencies: &Latencies) -> [Option<f64>; 3] {
-    let summary = analyse::latency(latencies);
-    [
-        summary.map(|l| l.p50_us),
-        summary.map(|l| l.p99_us),
-        summary.map(|l| l.max_us),
-    ]
 }
 
 /// Wait events of database sessions, their physical reads and the server's CPU; empty for raw I/O.

@@ -1,10 +1,11 @@
 //! The charts of the live view: a column of the terminal is a window, the latest at the right.
 
 use super::cells::{Buffer, Rect};
-use super::column::{BINS, BINS_A_DECADE, LiveColumn, Percentiles, edge_of};
+use super::column::{BINS, BINS_A_DECADE, LiveColumn, edge_of};
 use super::look::{ColourMode, SHADES};
 use super::unit::ThroughputUnit;
 use anstyle::Style;
+use rigel_analyse::LatencyFigure;
 use rigel_model::Nanos;
 
 /// Width of the labels left of a chart, in columns.
@@ -103,25 +104,24 @@ pub(super) fn rates<'a>(
     }
 }
 
-/// Draws one percentile of the response time per column, chosen by `which`, on a logarithmic scale
-/// over `low..=high`.
+/// Draws one figure of response times per column on a logarithmic scale over `low..=high`, in
+/// microseconds.
 pub(super) fn times<'a>(
     buffer: &mut Buffer,
     area: Rect,
     columns: impl DoubleEndedIterator<Item = &'a LiveColumn>,
-    which: fn(&Percentiles) -> Nanos,
-    (low, high): (Nanos, Nanos),
+    figure: LatencyFigure,
+    (low, high): (f64, f64),
     look: ColourMode,
 ) {
     let plot = plot(area);
-    let span = (high.as_micros_f64() / low.as_micros_f64().max(1e-3))
-        .ln()
-        .max(1e-9);
+    let low = low.max(1e-3);
+    let span = (high / low).ln().max(1e-9);
     for (at, column) in placed(columns, plot.width) {
-        let Some(latency) = column.latency.as_ref().map(which) else {
+        let Some(latency) = column.latency else {
             continue;
         };
-        let above = (latency.as_micros_f64().max(1e-3) / low.as_micros_f64().max(1e-3)).ln();
+        let above = (latency.get(figure).max(1e-3) / low).ln();
         // The minimum needs a visible height too, otherwise it would look like no data.
         let eighth = 1.0 / (8.0 * f64::from(plot.height.max(1)));
         bar(

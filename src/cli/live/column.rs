@@ -1,6 +1,7 @@
 //! One column of the live view: a window or a round, with its rate and its response times.
 
 use super::unit::ThroughputUnit;
+use rigel_analyse::LatencySummary;
 use rigel_model::Nanos;
 use rigel_model::record::Window;
 
@@ -27,7 +28,7 @@ pub(super) struct LiveColumn {
     /// Failed operations.
     pub(super) failed: u64,
     /// Response times; `None` if nothing completed.
-    pub(super) latency: Option<Percentiles>,
+    pub(super) latency: Option<LatencySummary>,
     /// Operations by response time, in [`BINS_A_DECADE`] bins per power of ten, from one
     /// microsecond.
     pub(super) bins: [u32; BINS],
@@ -57,17 +58,6 @@ pub(super) fn edge_of(bin: usize) -> Nanos {
     Nanos::from_micros_f64(10f64.powf(bin as f64 / BINS_A_DECADE as f64))
 }
 
-/// Response times of one window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Percentiles {
-    /// Median.
-    pub(super) p50: Nanos,
-    /// 99th percentile.
-    pub(super) p99: Nanos,
-    /// Maximum.
-    pub(super) max: Nanos,
-}
-
 impl LiveColumn {
     /// A column without any operations.
     pub(super) fn empty() -> Self {
@@ -84,30 +74,16 @@ impl LiveColumn {
 
     /// The column for a window.
     pub(super) fn of(window: &Window, width: Nanos) -> Self {
-        let histogram = &window.response.histogram;
         let mut bins = [0u32; BINS];
-        for (low, high, count) in histogram.buckets() {
+        for (low, high, count) in window.response.histogram.buckets() {
             let bin = &mut bins[bin_of(Nanos(low.midpoint(high)))];
             *bin = bin.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
         }
-        let quantile = |q| {
-            histogram
-                .quantile(q)
-                .map(|band| Nanos(band.low.midpoint(band.high)))
-        };
-        let max = Nanos(window.response.max);
-        // The middle of a bucket may be above the maximum value in it.
-        let latency = quantile(0.5).zip(quantile(0.99));
-        let latency = latency.map(|(p50, p99)| Percentiles {
-            p50: p50.min(max),
-            p99: p99.min(max),
-            max,
-        });
         let rate = window.done as f64 / width.as_secs_f64().max(1e-9);
         Self {
             rate,
             failed: window.failures(),
-            latency,
+            latency: LatencySummary::of(&window.response),
             bins,
             ..Self::empty()
         }

@@ -5,13 +5,14 @@
 
 use super::cells::{Buffer, Rect};
 use super::chart::{self, put_right};
-use super::column::{LiveColumn, Percentiles, Span};
+use super::column::{LiveColumn, Span};
 use super::look::ColourMode;
 use super::point::PointNow;
 use super::state::{Activity, DonePoint, LiveState};
 use super::unit::clock;
 use anstyle::Style;
 use rigel_analyse::quantity::{capital, rounded_percent as percent, time};
+use rigel_analyse::{LatencyFigure, ShownIn};
 use rigel_model::{Bytes, Nanos};
 
 /// Minimum width for lists beside the charts.
@@ -20,8 +21,11 @@ const WIDE: u16 = 100;
 /// Minimum height for lists beside the charts.
 const TALL: u16 = 20;
 
-/// Width of the list without its names, in columns.
-const FIGURES: u16 = 29;
+/// Width of a rate in the list of points, in columns.
+const RATE: u16 = 13;
+
+/// Width of a response time in it.
+const FIGURE: u16 = 8;
 
 /// Fraction of stolen CPU time above which a warning is shown.
 const STEAL: f64 = 0.01;
@@ -426,57 +430,46 @@ fn throughput_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: Co
     }
 }
 
-/// A percentile: its name and its getter.
-type Named = (&'static str, fn(&Percentiles) -> Nanos);
-
-const PERCENTILES: [Named; 3] = [("max", |p| p.max), ("p99", |p| p.p99), ("p50", |p| p.p50)];
-
 fn times_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
     if area.height == 0 {
         return;
     }
+    let figures = || LatencyFigure::shown_in(ShownIn::Charts);
     let seen = || visible(state, area).filter_map(|column| column.latency);
-    let range = seen().map(|p| p.p50).min().zip(seen().map(|p| p.max).max());
+    let least = seen().map(|times| times.p50_us).reduce(f64::min);
+    let range = least.zip(seen().map(|times| times.max_us).reduce(f64::max));
     let now = visible(state, area).rev().find_map(|column| column.latency);
-    let figure = |which: fn(&Percentiles) -> Nanos| {
-        now.as_ref()
-            .map_or("-".to_string(), |p| which(p).to_string())
-    };
-    if area.height < 4 || area.width <= chart::LABEL + 4 {
-        let [max, p99, p50] = PERCENTILES.map(|(name, which)| format!("{name} {}", figure(which)));
-        title(
-            buffer,
-            area,
-            "Response time",
-            &format!("{p50}  {p99}  {max}"),
-            "",
-            look,
-        );
+    let shown = |figure| now.map_or("-".to_string(), |now| time(now.get(figure)));
+    let panels = u16::try_from(figures().count()).unwrap_or(u16::MAX);
+    if area.height <= panels || area.width <= chart::LABEL + 4 {
+        let all = figures().map(|figure| format!("{} {}", figure.label(), shown(figure)));
+        let all: Vec<String> = all.collect();
+        title(buffer, area, "Response time", &all.join("  "), "", look);
         return;
     }
     let words = range.map_or_else(String::new, |(low, high)| {
-        format!("{low} to {high}, log scale")
+        format!("{} to {}, log scale", time(low), time(high))
     });
     title(buffer, area, "Response time", "", &words, look);
-    let each = (area.height - 1) / 3;
-    for (at, (name, which)) in (0u16..).zip(PERCENTILES) {
+    let each = (area.height - 1) / panels;
+    for (at, figure) in (0u16..).zip(figures().rev()) {
         let row = Rect {
             y: area.y + 1 + at * each,
             height: each,
             ..area
         };
         let y = row.bottom() - 1;
-        let x = buffer.put(row.x, y, row.right(), name, ColourMode::faint());
+        let x = buffer.put(row.x, y, row.right(), figure.label(), ColourMode::faint());
         put_right(
             buffer,
             x,
             row.x + chart::LABEL - 1,
             y,
-            &figure(which),
+            &shown(figure),
             ColourMode::strong(),
         );
         if let Some(range) = range {
-            chart::times(buffer, row, visible(state, area), which, range, look);
+            chart::times(buffer, row, visible(state, area), figure, range, look);
         }
     }
 }
@@ -621,8 +614,11 @@ fn list(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
     }
     let mut rows = FreeRows(area);
     let head = rows.take(1);
-    let name = (area.width.saturating_sub(FIGURES)).clamp(8, 30);
-    let ends = [name + 13, name + 21, name + FIGURES].map(|end| area.x + end);
+    let figures = || LatencyFigure::shown_in(ShownIn::Lines);
+    let columns = u16::try_from(figures().count()).unwrap_or(0);
+    let name = (area.width.saturating_sub(RATE + columns * FIGURE)).clamp(8, 30);
+    let ends = (0..=columns).map(|column| area.x + name + RATE + column * FIGURE);
+    let ends: Vec<u16> = ends.collect();
     // Of a watch, what the latest interval consists of says more than a list of sums.
     let (name_of_rows, words) = if state.streams.is_empty() {
         let words = format!("{} done", state.done.len());
@@ -631,11 +627,12 @@ fn list(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
         ("Requests".into(), "last interval".into())
     };
     title(buffer, head, &name_of_rows, "", &words, look);
-    for (end, what) in ends.into_iter().zip(["rate", "p50", "p99"]) {
+    let headings = std::iter::once("rate").chain(figures().map(LatencyFigure::label));
+    for (end, what) in ends.iter().zip(headings) {
         put_right(
             buffer,
             area.x + name,
-            end,
+            *end,
             head.y,
             what,
             ColourMode::faint(),
@@ -647,7 +644,7 @@ fn list(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
     for done in points.chain(&state.streams) {
         let row = rows.take(1);
         if row.height > 0 {
-            done_row(buffer, row, done, name, ends);
+            done_row(buffer, row, done, name, &ends);
         }
     }
     if state.done.is_empty() {
@@ -661,24 +658,24 @@ fn list(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
     }
 }
 
-fn done_row(buffer: &mut Buffer, row: Rect, done: &DonePoint, name: u16, ends: [u16; 3]) {
+fn done_row(buffer: &mut Buffer, row: Rect, done: &DonePoint, name: u16, ends: &[u16]) {
     let style = if done.complete {
         ColourMode::strong()
     } else {
         ColourMode::faint()
     };
     buffer.put(row.x, row.y, row.x + name, &done.name, style);
-    let figures = if let Some((p50, p99)) = done.latency {
-        [done.unit.rate(done.rate), p50.to_string(), p99.to_string()]
-    } else {
-        [done.unit.rate(done.rate), "-".into(), "-".into()]
-    };
-    for (end, figure) in ends.into_iter().zip(figures) {
+    let times = LatencyFigure::shown_in(ShownIn::Lines).map(|figure| {
+        let latency = done.latency;
+        latency.map_or("-".to_string(), |latency| time(latency.get(figure)))
+    });
+    let figures = std::iter::once(done.unit.rate(done.rate)).chain(times);
+    for (end, figure) in ends.iter().zip(figures) {
         let plain = Style::new();
         put_right(
             buffer,
             row.x + name,
-            end.min(row.right()),
+            (*end).min(row.right()),
             row.y,
             &figure,
             if done.complete {

@@ -8,7 +8,7 @@ use super::column::{LiveColumn, Span};
 use super::point::PointNow;
 use super::unit::ThroughputUnit;
 use rigel_analyse::quantity::rounded_percent;
-use rigel_analyse::{self as analyse, DeviceLoad, HostLoad, PointSummary};
+use rigel_analyse::{self as analyse, DeviceLoad, HostLoad, LatencySummary, PointSummary};
 use rigel_drive::Live;
 use rigel_measure::run::RunningRanks;
 use rigel_model::record::{DiskInterval, End, FlowKind, PointRecord, WatchedInterval, Window};
@@ -106,8 +106,8 @@ pub(super) struct DonePoint {
     pub(super) rate: f64,
     /// Unit of the rate.
     pub(super) unit: ThroughputUnit,
-    /// Median and 99th percentile of the response time, if anything completed.
-    pub(super) latency: Option<(Nanos, Nanos)>,
+    /// Response times, if anything completed.
+    pub(super) latency: Option<LatencySummary>,
     /// True if it ended as planned.
     pub(super) complete: bool,
 }
@@ -242,15 +242,11 @@ impl LiveState {
                 self.columns.pop_front();
             }
         }
-        let latency = class.latency.map(|latency| {
-            let [p50, p99] = [latency.p50_us, latency.p99_us].map(Nanos::from_micros_f64);
-            (p50, p99)
-        });
         self.done.push_back(DonePoint {
             name: record.coordinates.to_string(),
             rate: class.iops,
             unit,
-            latency,
+            latency: class.latency,
             complete: record.end == End::Complete,
         });
         while self.done.len() > POINTS_MAX {
@@ -274,7 +270,7 @@ impl LiveState {
             name: format!("interval {}", interval.number),
             rate: column.rate,
             unit: self.unit,
-            latency: column.latency.map(|latency| (latency.p50, latency.p99)),
+            latency: column.latency,
             complete: true,
         });
         self.streams = streams(interval);
@@ -353,7 +349,7 @@ fn streams(interval: &WatchedInterval) -> Vec<DonePoint> {
             name: format!("{share} {}", kind.words()),
             rate: column.rate,
             unit: ThroughputUnit::Iops,
-            latency: column.latency.map(|latency| (latency.p50, latency.p99)),
+            latency: column.latency,
             complete: true,
         }
     };

@@ -24,6 +24,8 @@ use super::row::Row;
 use super::side::{ComparedSide, Side};
 use super::standstill::{self, STALLS, STOOD_STILL};
 use super::subject::{Scope, Subject};
+use crate::figures::confidence::Estimate;
+use crate::figures::latency::{LatencyFigure, ShownIn};
 use crate::figures::quantity::Unit;
 use crate::point::summary::{ClassSummary, PointSummary};
 use crate::search::shape::curve_shape;
@@ -300,52 +302,12 @@ fn mb_per_s((_, class): PointClass) -> Option<Figure> {
     (class.done > 0).then(|| Figure::of_mean(class.iops * scale, mean))
 }
 
-/// The compared quantiles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ComparedQuantile {
-    P50,
-    P99,
-    P999,
-    /// The maximum: one value of many, without an error of its own.
-    Max,
-}
-
-impl ComparedQuantile {
-    const ALL: [Self; 4] = [Self::P50, Self::P99, Self::P999, Self::Max];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::P50 => "p50",
-            Self::P99 => "p99",
-            Self::P999 => "p99.9",
-            Self::Max => "maximum",
-        }
-    }
-
-    /// This quantile of the class. Its interval has the rate's degrees of freedom: same windows,
-    /// same number of batches.
-    fn of(self, (_, class): PointClass) -> Option<Figure> {
-        if let Some(reported) = class.reported {
-            let value = match self {
-                Self::P50 => reported.p50_us,
-                Self::P99 => reported.p99_us,
-                Self::P999 => reported.p999_us,
-                Self::Max => None,
-            };
-            return value.map(Figure::unknown);
-        }
-        let (latency, known) = (class.latency?, class.confidence);
-        let (value, interval) = match self {
-            Self::P50 => (latency.p50_us, known.and_then(|known| known.p50_us)),
-            Self::P99 => (latency.p99_us, known.and_then(|known| known.p99_us)),
-            Self::P999 => (latency.p999_us, known.and_then(|known| known.p999_us)),
-            Self::Max => (latency.max_us, None),
-        };
-        Some(Figure::of_quantile(
-            value,
-            interval.zip(known.map(|known| known.iops.degrees)),
-        ))
-    }
+/// A figure of a class's response times. Its interval has the rate's degrees of freedom: same windows,
+/// same number of batches.
+fn latency((_, class): PointClass, figure: LatencyFigure) -> Option<Figure> {
+    let Estimate { value, interval } = class.time(figure)?;
+    let degrees = class.confidence.map(|known| known.iops.degrees);
+    Some(Figure::of_quantile(value, interval.zip(degrees)))
 }
 
 // ---- the rows ----
@@ -378,12 +340,13 @@ fn rows_at_loads(sides: &[Side]) -> Vec<Row> {
         Row::of(sides, name, kind, of)
     };
     let latencies = |place: &str, depth: u32| {
-        ComparedQuantile::ALL.map(|tail| {
-            let name = format!("{} {place}", tail.name());
-            let of = |subject: &Subject| tail.of(subject.small_at(depth)?);
+        let rows = LatencyFigure::shown_in(ShownIn::Tables).map(|figure| {
+            let name = format!("{} {place}", figure.label());
+            let of = |subject: &Subject| latency(subject.small_at(depth)?, figure);
             let kind = (Unit::Microseconds, true, Scope::Small);
             Row::of(sides, name, kind, of)
-        })
+        });
+        rows.collect::<Vec<Row>>()
     };
     let step = |step: Step| move |point: &PointSummary| point.step() == step;
     let is_sql = baseline.points.iter().any(|point| point.sql.is_some());
@@ -548,8 +511,12 @@ fn load_changes(sides: &[Side], side: usize, conditions: &[Condition]) -> Vec<Lo
                 load: before.coordinates.to_string(),
                 class: one.name.clone(),
                 iops: change(Unit::PerSecond, &iops),
-                p50: change(Unit::Microseconds, &|found| ComparedQuantile::P50.of(found)),
-                p99: change(Unit::Microseconds, &|found| ComparedQuantile::P99.of(found)),
+                p50: change(Unit::Microseconds, &|found| {
+                    latency(found, LatencyFigure::P50)
+                }),
+                p99: change(Unit::Microseconds, &|found| {
+                    latency(found, LatencyFigure::P99)
+                }),
             });
         }
     }

@@ -7,12 +7,13 @@
 //! and are shown alone.
 
 use super::difference::Figure;
+use crate::figures::latency::{LatencyFigure, ShownIn};
 use crate::figures::quantile::error_of_share;
 use crate::figures::quantity::Unit;
 use crate::series::imported;
 use crate::series::predictability::{known, predictability};
 use crate::series::rounds::Round;
-use crate::series::series_figures::{SeriesFigures, series_figures};
+use crate::series::series_figures::series_figures;
 use crate::series::types::{Predictability, PredictabilityTerms, Quantity};
 use rigel_model::record::imported::{Figures, Imported, ImportedSeries};
 use rigel_stats::mean::{Interval, Spread, t_quantile};
@@ -63,22 +64,15 @@ pub struct FigureOverTime {
 impl OverTime {
     /// The figures of a series of rounds, ascending by time, and of its analysis.
     pub fn of_rounds(rounds: &[Round], found: &Predictability) -> Self {
-        type Of = fn(&Round) -> Option<f64>;
-        let max = series_figures(&values(rounds, |round| round.max_us));
-        let quantities: [(&str, Unit, &Option<SeriesFigures>, Of); 4] = [
-            (THROUGHPUT, Unit::PerSecond, &found.rate, |round| round.rate),
-            ("p50", Unit::Microseconds, &found.p50_us, |round| {
-                round.p50_us
-            }),
-            ("p99", Unit::Microseconds, &found.p99_us, |round| {
-                round.p99_us
-            }),
-            ("max", Unit::Microseconds, &max, |round| round.max_us),
-        ];
         let mut made = Self::default();
-        for (name, unit, figures, of) in quantities {
-            let Some(figures) = figures else { continue };
-            made.add(name, unit, figures, &values(rounds, of));
+        made.add(
+            THROUGHPUT,
+            Unit::PerSecond,
+            &values(rounds, |round| round.rate),
+        );
+        for figure in LatencyFigure::shown_in(ShownIn::Charts) {
+            let known = values(rounds, |round| round.latency.get(figure));
+            made.add(figure.label(), Unit::Microseconds, &known);
         }
         for result in &found.objectives {
             let kept = result.share_kept.map(Figure::unknown);
@@ -120,9 +114,7 @@ impl OverTime {
                 made.figures.extend(figures);
             } else {
                 let known = values(&rounds, |round| Some(round.rate? * told.scale));
-                series_figures(&known)
-                    .iter()
-                    .for_each(|figures| made.add(&told.name, told.unit, figures, &known));
+                made.add(&told.name, told.unit, &known);
             }
         }
         made
@@ -139,10 +131,10 @@ impl OverTime {
         self.courses.iter().map(|course| course.values.len()).max()
     }
 
-    /// Adds a quantity with its figures. The verdict does not use a round's maximum response time,
+    /// Adds a quantity with its figures, if it has values. The verdict does not use a round's maximum response time,
     /// which is one value of many, nor values of which it is unknown whether more is better.
-    fn add(&mut self, name: &str, unit: Unit, figures: &SeriesFigures, known: &[(&Round, f64)]) {
-        let Some((first, _)) = known.first() else {
+    fn add(&mut self, name: &str, unit: Unit, known: &[(&Round, f64)]) {
+        let Some((figures, (first, _))) = series_figures(known).zip(known.first()) else {
             return;
         };
         let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
@@ -236,7 +228,7 @@ fn quantity(series: &ImportedSeries, alone: bool) -> NamedQuantity {
         .filter(|(_, end)| scale(end).is_some())
         .unwrap_or((&name, ""));
     if let Some(scale) = scale(if unit.is_empty() { suffix } else { unit }) {
-        let is_known = ["p50", "p99", "max"].contains(&stem);
+        let is_known = LatencyFigure::shown_in(ShownIn::Charts).any(|one| one.label() == stem);
         return told(
             if is_known { stem } else { &series.name },
             Unit::Microseconds,

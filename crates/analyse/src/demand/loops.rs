@@ -4,6 +4,7 @@
 use super::distribution::quantile_us;
 use super::evidence::time_model;
 use super::rates::{rate, seconds};
+use crate::figures::latency::{LatencyFigure, LatencySummary, Statistic};
 use rigel_model::record::database::{DatabaseReport, ReportKind};
 use rigel_model::record::imported::{Flow, LoadPoint, ReportedLatency, ReportedLoad};
 use rigel_model::record::loop_record::{LoopOperations, LoopRecord, LoopSession};
@@ -33,20 +34,10 @@ pub struct LoopKind {
     pub rows_each: Option<f64>,
     /// Operations per second.
     pub per_s: f64,
-    /// Mean latency, exact.
-    pub mean_us: Option<f64>,
-    /// The least latency.
-    pub min_us: Option<f64>,
-    /// Median, interpolated within a bucket that is as wide as its lower bound.
-    pub p50_us: Option<f64>,
-    /// 90th percentile, likewise.
-    pub p90_us: Option<f64>,
-    /// 99th percentile, likewise.
-    pub p99_us: Option<f64>,
-    /// 99.9th percentile, likewise.
-    pub p999_us: Option<f64>,
-    /// The greatest latency.
-    pub max_us: Option<f64>,
+    /// Latencies: mean and extremes are exact, quantiles interpolated within a bucket that is as wide
+    /// as its lower bound.
+    #[serde(flatten)]
+    pub latency: LatencySummary<Option<f64>>,
     /// Its distribution.
     pub latencies: Vec<LatencyShare>,
 }
@@ -223,7 +214,7 @@ fn kind(sessions: &[&LoopSession], name: &str) -> Option<LoopKind> {
     if let Some(last) = latencies.last_mut() {
         last.high_us = last.high_us.map(|high| high.min(greatest.max(last.low_us)));
     }
-    let quantile = |share| quantile_us(&latencies, share);
+    let mean = all.iter().map(|one| one.sum_us).sum::<f64>() / done.max(1) as f64;
     let per_s = sessions.iter().map(|session| {
         let operations = session.operations.iter().find(|one| one.kind == name);
         operations.map_or(0.0, |one| one.done as f64) / (session.measured_us / 1e6)
@@ -234,13 +225,13 @@ fn kind(sessions: &[&LoopSession], name: &str) -> Option<LoopKind> {
         failed: sum(|one| one.failed),
         rows_each: known(sum(|one| one.rows) as f64 / done.max(1) as f64),
         per_s: per_s.sum(),
-        mean_us: known(all.iter().map(|one| one.sum_us).sum::<f64>() / done.max(1) as f64),
-        min_us: known(least),
-        p50_us: quantile(0.5),
-        p90_us: quantile(0.9),
-        p99_us: quantile(0.99),
-        p999_us: quantile(0.999),
-        max_us: known(greatest),
+        latency: LatencySummary::from_figures(|figure| match figure.statistic() {
+            Statistic::Mean => known(mean),
+            Statistic::Deviation => None,
+            Statistic::Min => known(least),
+            Statistic::Quantile(share) => quantile_us(&latencies, share),
+            Statistic::Max => known(greatest),
+        }),
         latencies,
     })
 }
@@ -535,7 +526,7 @@ fn little(all: &LoopRecord, found: &LoopFigures, file: &str) -> Option<Finding> 
     let busy: f64 = found
         .kinds
         .iter()
-        .filter_map(|kind| Some(kind.per_s * kind.mean_us? / 1e6))
+        .filter_map(|kind| Some(kind.per_s * kind.latency.mean_us? / 1e6))
         .sum();
     let wanted = f64::from(found.sessions) - paused;
     (!failed && (busy - wanted).abs() > TOLERANCE * wanted).then(|| {
@@ -572,12 +563,10 @@ pub(super) fn load_point(report: &DatabaseReport) -> Option<LoadPoint> {
         )]
         let io_bytes = bytes.map(|bytes| bytes.round() as u32);
         let ns = |us: Option<f64>| us.map(|us| us * 1e3);
-        let quantiles = [
-            (0.5, kind.p50_us),
-            (0.9, kind.p90_us),
-            (0.99, kind.p99_us),
-            (0.999, kind.p999_us),
-        ];
+        let quantile = |figure: &LatencyFigure| match figure.statistic() {
+            Statistic::Quantile(share) => Some((share, ns(kind.latency.get(*figure))?)),
+            _ => None,
+        };
         Flow {
             class: "small".into(),
             kind: if kind.kind == "update" {
@@ -593,13 +582,10 @@ pub(super) fn load_point(report: &DatabaseReport) -> Option<LoadPoint> {
             latencies: vec![ReportedLatency {
                 of: "total".into(),
                 count: Some(kind.done),
-                mean: ns(kind.mean_us),
-                min: ns(kind.min_us),
-                max: ns(kind.max_us),
-                quantiles: quantiles
-                    .into_iter()
-                    .filter_map(|(share, us)| Some((share, us? * 1e3)))
-                    .collect(),
+                mean: ns(kind.latency.mean_us),
+                min: ns(kind.latency.min_us),
+                max: ns(kind.latency.max_us),
+                quantiles: LatencyFigure::ALL.iter().filter_map(quantile).collect(),
                 ..ReportedLatency::default()
             }],
         }

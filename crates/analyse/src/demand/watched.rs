@@ -10,8 +10,8 @@ use super::watched_streams::{SeenStream, of_disk};
 use super::watched_types::{
     BusiestInterval, OwnCost, StreamPoint, WatchResult, WatchedPoint, WatchedSource, WatchedStream,
 };
+use crate::figures::latency::LatencySummary;
 use crate::figures::quantity::{counted, lasting, listed, percent};
-use crate::point::summary::latency;
 use crate::series::soak::SoakResult;
 use rigel_model::record::imported::{Counted, ImportedSeries};
 use rigel_model::record::{DiskInterval, Latencies, WatchedInterval};
@@ -215,7 +215,7 @@ impl SourceSums {
         let mut streams = vec![StreamPoint::default(); self.streams.len()];
         for one in seen {
             let per_s = one.operations / seconds;
-            let p99 = one.response.as_ref().and_then(latency);
+            let p99 = one.response.as_ref().and_then(LatencySummary::of);
             let at = self.stream(one.name, &mut streams);
             streams[at] = StreamPoint {
                 per_s,
@@ -327,9 +327,9 @@ impl SeenStream {
             mean_bytes: per_op(seen.bytes),
             sequential: per_op(seen.sequential.map(|count| count as f64)),
             mean_us: per_op(seen.total_us),
-            response: seen.response.as_ref().and_then(latency),
-            device: seen.device.as_ref().and_then(latency),
-            queue: seen.queue.as_ref().and_then(latency),
+            response: seen.response.as_ref().and_then(LatencySummary::of),
+            device: seen.device.as_ref().and_then(LatencySummary::of),
+            queue: seen.queue.as_ref().and_then(LatencySummary::of),
             queued: seen.queue.as_ref().map(|queue| queue.histogram.count()),
             latency_of: seen.latency_of.into(),
         }

@@ -1,6 +1,6 @@
 //! The types of a watch's results. `watched` and `room` fill them in.
 
-use crate::point::summary::LatencySummary;
+use crate::figures::latency::LatencySummary;
 use crate::series::soak::SoakResult;
 use rigel_model::{DemandKind, Finding, Moment};
 use serde::Serialize;

@@ -1,6 +1,7 @@
 //! How precisely the figures of one class of a point are known: intervals from its windows, and the
 //! check of a bound.
 
+use super::latency::LatencyFigure;
 use super::quantile::{INDEPENDENT_FOR_UPPER, Quantile, SPREAD_OVER, effective_number};
 use super::tail::Tail;
 use rigel_model::record::{Histogram, PointRecord, StreamRecord, Window};
@@ -135,6 +136,17 @@ impl Confidence {
             p99_us: quantile(0.99),
             p999_us: quantile(0.999),
         })
+    }
+
+    /// The interval of a figure of response times; `None` if it is unknown.
+    pub fn of_latency(&self, figure: LatencyFigure) -> Option<Limits> {
+        match figure {
+            LatencyFigure::Mean => self.mean_us.map(|mean| mean.limits()),
+            LatencyFigure::P50 => self.p50_us,
+            LatencyFigure::P99 => self.p99_us,
+            LatencyFigure::P999 => self.p999_us,
+            _ => None,
+        }
     }
 
     /// The same of an open loop whose queue forgets in the time `relaxation`: where too few operations

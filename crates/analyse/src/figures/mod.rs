@@ -4,6 +4,7 @@
 //! their error, checks of a bound, and numbers as text. This folder imports no other of `analyse`.
 
 pub mod confidence;
+pub mod latency;
 pub mod modes;
 pub mod quantile;
 pub mod quantity;

@@ -12,6 +12,7 @@ use super::sql::SqlSummary;
 use super::stalls::{Stalls, response_jumps};
 use super::steady::{Steady, steady};
 use crate::figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, whole_windows};
+use crate::figures::latency::{LatencyFigure, LatencySummary};
 use crate::figures::quantity::{count, percent, rounded_percent, time};
 use rigel_model::record::{End, Latencies, PointRecord, StreamRecord, Window};
 use rigel_model::{
@@ -174,34 +175,9 @@ pub struct ClassSummary {
 pub struct ReportedFigures {
     /// Bytes per second.
     pub bytes_per_s: Option<f64>,
-    /// Median response time.
-    pub p50_us: Option<f64>,
-    /// 99th percentile.
-    pub p99_us: Option<f64>,
-    /// 99.9th percentile.
-    pub p999_us: Option<f64>,
-}
-
-/// Response times in microseconds. The true quantile lies within 0.4 % of the figure: half the
-/// width of a bucket.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct LatencySummary {
-    /// Mean.
-    pub mean_us: f64,
-    /// Standard deviation.
-    pub deviation_us: f64,
-    /// Minimum.
-    pub min_us: f64,
-    /// Median.
-    pub p50_us: f64,
-    /// 90th percentile.
-    pub p90_us: f64,
-    /// 99th percentile.
-    pub p99_us: f64,
-    /// 99.9th percentile.
-    pub p999_us: f64,
-    /// Maximum.
-    pub max_us: f64,
+    /// Response times.
+    #[serde(flatten)]
+    pub latency: LatencySummary<Option<f64>>,
 }
 
 /// The blocks of the volume that a class touched, warm-up included.
@@ -321,6 +297,19 @@ impl ClassSummary {
             value: self.iops,
             interval: known.map(|confidence| confidence.iops.limits()),
         }
+    }
+
+    /// A figure of its response times, with its interval if that is known; another tool's has none.
+    pub fn time(&self, figure: LatencyFigure) -> Option<Estimate> {
+        let value = match self.reported {
+            Some(reported) => reported.latency.get(figure)?,
+            None => self.latency?.get(figure),
+        };
+        let known = self.confidence;
+        Some(Estimate {
+            value,
+            interval: known.and_then(|known| known.of_latency(figure)),
+        })
     }
 
     /// Whether the load is met without failures, and within the bound on response time if there is
@@ -537,8 +526,8 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         kernel_mean_us: None,
         kernel_mean_unknown: None,
         confidence,
-        service: total.service.as_ref().and_then(self::latency),
-        scheduling_delay: stream.delay.as_ref().and_then(self::latency),
+        service: total.service.as_ref().and_then(LatencySummary::of),
+        scheduling_delay: stream.delay.as_ref().and_then(LatencySummary::of),
         late: bound
             .and_then(|bound| LateOperations::of(stream, &windows, width_s, (bound, &jumps))),
         within,
@@ -645,45 +634,11 @@ fn relaxation_s(rate_per_s: f64, p50_us: f64) -> f64 {
     4.0 * rate_per_s * waiting_s * waiting_s
 }
 
-/// Summarises latencies; `None` if there are none.
-pub fn latency(latencies: &Latencies) -> Option<LatencySummary> {
-    let Latencies {
-        histogram,
-        sum,
-        sum_squares,
-        min,
-        max,
-    } = latencies;
-    let count = histogram.count();
-    if count == 0 {
-        return None;
-    }
-    let mean = *sum as f64 / count as f64;
-    let quantile = |q| {
-        let band = histogram
-            .quantile(q)
-            .map_or(0.0, rigel_model::record::Band::middle);
-        // The extremes are exact, and no quantile lies outside them. (`clamp` would panic on a
-        // damaged record.)
-        band.max(*min as f64).min(*max as f64) / 1e3
-    };
-    Some(LatencySummary {
-        mean_us: mean / 1e3,
-        deviation_us: (sum_squares / count as f64 - mean * mean).max(0.0).sqrt() / 1e3,
-        min_us: *min as f64 / 1e3,
-        p50_us: quantile(0.5),
-        p90_us: quantile(0.9),
-        p99_us: quantile(0.99),
-        p999_us: quantile(0.999),
-        max_us: *max as f64 / 1e3,
-    })
-}
-
 /// The latencies of a class. An operation that lies in the measurement only in part took at least that
 /// long.
 fn latency_with_edges(stream: &StreamRecord, response: &Latencies) -> Option<LatencySummary> {
     let longest_us = stream.longest() as f64 / 1e3;
-    latency(response).map(|latency| LatencySummary {
+    LatencySummary::of(response).map(|latency| LatencySummary {
         max_us: latency.max_us.max(longest_us),
         ..latency
     })

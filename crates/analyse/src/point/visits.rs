@@ -8,6 +8,7 @@
 use super::lost::LossEvidence;
 use super::summary::{ClassSummary, PointSummary};
 use crate::figures::confidence::Confidence;
+use crate::figures::latency::LatencyFigure;
 use rigel_model::{Coordinates, Step};
 use rigel_stats::mean::{Limits, Mean, t_quantile, welch};
 use serde::Serialize;
@@ -155,11 +156,11 @@ fn widen_class(class: &mut ClassSummary, added: Option<Added>, at_least: Added) 
         }
     };
     let half = added.map_or(0.0, |added| t_quantile(added.degrees) * added.error);
-    let limits = |value: Option<f64>, limits: Option<Limits>| {
-        let (value, limits) = (value?, limits?);
-        Some(widened_limits(value, limits, half))
-    };
     let latency = class.latency;
+    let limits = |figure, limits: Option<Limits>| {
+        let value = latency?.get(figure);
+        Some(widened_limits(value, limits?, half))
+    };
     *known = Confidence {
         // An open loop's throughput is what it was offered.
         iops: if class.offered.is_some() {
@@ -168,9 +169,9 @@ fn widen_class(class: &mut ClassSummary, added: Option<Added>, at_least: Added) 
             widened(known.iops)
         },
         mean_us: known.mean_us.map(widened),
-        p50_us: limits(latency.map(|latency| latency.p50_us), known.p50_us),
-        p99_us: limits(latency.map(|latency| latency.p99_us), known.p99_us),
-        p999_us: limits(latency.map(|latency| latency.p999_us), known.p999_us),
+        p50_us: limits(LatencyFigure::P50, known.p50_us),
+        p99_us: limits(LatencyFigure::P99, known.p99_us),
+        p999_us: limits(LatencyFigure::P999, known.p999_us),
     };
 }
 

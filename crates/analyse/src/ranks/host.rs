@@ -2,11 +2,11 @@
 
 use super::facts::{FactDifference, differences};
 use crate::figures::confidence::Estimate;
+use crate::figures::latency::LatencyFigure;
 use crate::figures::quantity::per_second;
 use crate::point::summary::{ClassSummary, PointSummary, summarise};
 use rigel_model::Coordinates;
 use rigel_model::record::{PointRecord, RankGroup};
-use rigel_stats::mean::Limits;
 use rigel_stats::robust::median;
 use serde::Serialize;
 
@@ -75,18 +75,10 @@ pub struct HostsAtLoad {
     pub two_differ: bool,
 }
 
-/// The latency quantiles of a class with their intervals: p50, p99, p99.9.
+/// The latency quantiles of a class with their intervals.
 pub(super) fn quantiles(class: &ClassSummary) -> [Option<Estimate>; 3] {
-    let known = class.confidence;
-    let Some(latency) = class.latency else {
-        return [None; 3];
-    };
-    let of = |value: f64, interval: Option<Limits>| Some(Estimate { value, interval });
-    [
-        of(latency.p50_us, known.and_then(|known| known.p50_us)),
-        of(latency.p99_us, known.and_then(|known| known.p99_us)),
-        of(latency.p999_us, known.and_then(|known| known.p999_us)),
-    ]
+    use LatencyFigure::{P50, P99, P999};
+    [P50, P99, P999].map(|figure| class.time(figure))
 }
 
 impl HostsAtLoad {
@@ -265,6 +257,7 @@ fn below(one: Estimate, other: Estimate) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rigel_stats::mean::Limits;
 
     fn estimate(value: f64) -> Estimate {
         let interval = Some(Limits {

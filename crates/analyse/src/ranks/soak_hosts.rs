@@ -6,8 +6,8 @@
 use super::facts::{FactDifference, differences, in_words};
 use super::findings;
 use super::host::{HOSTS_TO_JUDGE, P99_HIGH, RATE_LOW};
+use crate::figures::latency::LatencySummary;
 use crate::figures::quantity::{count, time};
-use crate::point::summary::latency;
 use rigel_model::record::{
     End, Latencies, RankGroup, RankLines, RankLost, RankRecord, StreamRecord,
 };
@@ -135,7 +135,7 @@ impl SoakHostsReader {
         (seconds > 0.0).then(|| RankInRound {
             rank: part.rank,
             rate: in_time / seconds,
-            p99_us: latency(&total.response).map(|latency| latency.p99_us),
+            p99_us: LatencySummary::of(&total.response).map(|latency| latency.p99_us),
         })
     }
 
@@ -170,7 +170,7 @@ impl SoakHostsReader {
         let all: u64 = self.by_rank.values().map(|one| one.operations).sum();
         let host = |rank: u32| {
             let of_rank = self.by_rank.get(&rank).cloned().unwrap_or_default();
-            let latency = latency(&of_rank.response);
+            let latency = LatencySummary::of(&of_rank.response);
             let lost = lines.lost.iter().filter(|lost| lost.rank == rank).count();
             SoakHost {
                 rank,

@@ -1,6 +1,7 @@
 //! The figures of one class of a point, with their intervals.
 
 use crate::figures::confidence::Estimate;
+use crate::figures::latency::LatencyFigure;
 use crate::point::backlog::RateMet;
 use crate::point::summary::{ClassSummary, PointSummary};
 use rigel_model::Coordinates;
@@ -35,8 +36,6 @@ pub struct AtLoad {
 impl AtLoad {
     /// The figures of this class at this point; `None` if nothing completed.
     pub fn of(point: &PointSummary, class: &ClassSummary) -> Option<Self> {
-        let (latency, known) = (class.latency?, class.confidence);
-        let estimate = |value, interval| Estimate { value, interval };
         let iops = class.rate();
         Some(Self {
             // Use the depth of the class: another stream of the point may be deeper.
@@ -49,13 +48,10 @@ impl AtLoad {
             io_bytes: class.io_bytes,
             iops,
             mb_per_s: iops.scaled(class.operation_bytes() / 1e6),
-            mean_us: estimate(
-                latency.mean_us,
-                known.and_then(|c| c.mean_us).map(|mean| mean.limits()),
-            ),
-            p50_us: estimate(latency.p50_us, known.and_then(|c| c.p50_us)),
-            p99_us: estimate(latency.p99_us, known.and_then(|c| c.p99_us)),
-            p999_us: estimate(latency.p999_us, known.and_then(|c| c.p999_us)),
+            mean_us: class.time(LatencyFigure::Mean)?,
+            p50_us: class.time(LatencyFigure::P50)?,
+            p99_us: class.time(LatencyFigure::P99)?,
+            p999_us: class.time(LatencyFigure::P999)?,
             steady: class.steady.and_then(|steady| steady.steady),
         })
     }

@@ -5,10 +5,9 @@
 //! report is `None`.
 
 use super::rounds::{Round, RoundEnd};
+use crate::figures::latency::{LatencySummary, Statistic};
 use crate::point::stalls::Stalls;
-use crate::point::summary::{
-    ClassSummary, CoverageSummary, LatencySummary, PointSummary, ReportedFigures,
-};
+use crate::point::summary::{ClassSummary, CoverageSummary, PointSummary, ReportedFigures};
 use rigel_model::record::End;
 use rigel_model::record::imported::{
     Counted, Figures, Flow, Imported, ImportedSeries, LoadPoint, ReportedLatency, ReportedLoad,
@@ -76,22 +75,9 @@ pub struct LoadFigures {
     pub iops: Option<f64>,
     /// 2^20 bytes per second.
     pub mib_per_s: Option<f64>,
-    /// Mean response time, including submission.
-    pub mean_us: Option<f64>,
-    /// Standard deviation of the response time.
-    pub deviation_us: Option<f64>,
-    /// Minimum response time.
-    pub min_us: Option<f64>,
-    /// Maximum response time.
-    pub max_us: Option<f64>,
-    /// Median response time.
-    pub p50_us: Option<f64>,
-    /// 90th percentile.
-    pub p90_us: Option<f64>,
-    /// 99th percentile.
-    pub p99_us: Option<f64>,
-    /// 99.9th percentile.
-    pub p999_us: Option<f64>,
+    /// Response times, including submission.
+    #[serde(flatten)]
+    pub latency: LatencySummary<Option<f64>>,
     /// The times of the quantiles: `total`, or `completion` if they exclude submission.
     pub quantiles_of: Option<String>,
     /// Rate times mean: the average number of outstanding operations by Little's law.
@@ -174,9 +160,7 @@ fn figures(point: &LoadPoint, flow: &Flow, place: Option<Coordinates>) -> LoadFi
     // If the time to submit was not added, the completion times are the next best, and are labelled
     // as such.
     let total = flow.latency("total").or_else(|| flow.latency("completion"));
-    let (timed, quantile) = (quantiles(flow), |share| {
-        us(quantiles(flow).and_then(|timed| timed.quantile(share)))
-    });
+    let timed = quantiles(flow);
     let outstanding = match (&point.load, flow.class.as_str()) {
         (ReportedLoad::Cell { small, .. }, "small") => Some(*small),
         (ReportedLoad::Cell { large, .. }, _) => Some(*large),
@@ -195,14 +179,15 @@ fn figures(point: &LoadPoint, flow: &Flow, place: Option<Coordinates>) -> LoadFi
         done: flow.done,
         iops: flow.iops,
         mib_per_s: flow.bytes_per_s.map(|bytes| bytes / MIB as f64),
-        mean_us: us(mean),
-        deviation_us: us(total.and_then(|total| total.deviation)),
-        min_us: us(total.and_then(|total| total.min)),
-        max_us: us(total.and_then(|total| total.max)),
-        p50_us: quantile(0.5),
-        p90_us: quantile(0.9),
-        p99_us: quantile(0.99),
-        p999_us: quantile(0.999),
+        latency: LatencySummary::from_figures(|figure| {
+            us(match figure.statistic() {
+                Statistic::Mean => mean,
+                Statistic::Deviation => total?.deviation,
+                Statistic::Min => total?.min,
+                Statistic::Quantile(quantile) => timed?.quantile(quantile),
+                Statistic::Max => total?.max,
+            })
+        }),
         quantiles_of: timed.map(|timed| timed.of.clone()),
         littles_law: flow.iops.zip(mean).map(|(iops, mean)| iops * mean / 1e9),
         outstanding,
@@ -417,18 +402,6 @@ fn summary(point: &LoadPoint, place: Coordinates, classes: Vec<ClassSummary>) ->
 fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
     let known = figures(point, flow, None);
     let done = flow.done.unwrap_or(0);
-    let latency = || {
-        Some(LatencySummary {
-            mean_us: known.mean_us?,
-            deviation_us: known.deviation_us?,
-            min_us: known.min_us?,
-            p50_us: known.p50_us?,
-            p90_us: known.p90_us?,
-            p99_us: known.p99_us?,
-            p999_us: known.p999_us?,
-            max_us: known.max_us?,
-        })
-    };
     let of_kind = |kind: &str| {
         point
             .flows
@@ -455,7 +428,7 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
         is_too_short: false,
         iops: flow.iops.unwrap_or(0.0),
         mib_per_s: known.mib_per_s.unwrap_or(0.0),
-        latency: latency(),
+        latency: known.latency.all(),
         kernel_mean_us: None,
         kernel_mean_unknown: None,
         confidence: None,
@@ -479,9 +452,7 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
         },
         reported: Some(ReportedFigures {
             bytes_per_s: flow.bytes_per_s,
-            p50_us: known.p50_us,
-            p99_us: known.p99_us,
-            p999_us: known.p999_us,
+            latency: known.latency,
         }),
     }
 }
@@ -581,10 +552,7 @@ pub fn rounds(series: &ImportedSeries) -> Vec<Round> {
             failed: 0,
             asked: None,
             rate,
-            mean_us: None,
-            p50_us: None,
-            p99_us: None,
-            max_us: None,
+            latency: LatencySummary::default(),
             end: RoundEnd::Whole,
             kept: Vec::new(),
             host: None,
@@ -777,7 +745,7 @@ mod tests {
         ))]);
         let class = &points[0].classes[0];
         assert_eq!(
-            (class.latency, class.reported.unwrap().p99_us),
+            (class.latency, class.reported.unwrap().latency.p99_us),
             (None, None)
         );
     }
@@ -794,7 +762,7 @@ mod tests {
             (read.kind.as_str(), write.kind.as_str(), both.kind.as_str()),
             ("read", "write", "mixed")
         );
-        let p99 = |load: &LoadFigures| load.p99_us.unwrap();
+        let p99 = |load: &LoadFigures| load.latency.p99_us.unwrap();
         assert!(p99(both) >= p99(read).min(p99(write)) && p99(both) <= p99(read).max(p99(write)));
         assert!(
             (both.littles_law.unwrap() / 4.0 - 1.0).abs() < 0.1,

@@ -68,7 +68,7 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
             .filter_map(|round| Some((*round, known(value(round))?)));
         series_figures(&known.collect::<Vec<_>>())
     };
-    let p99_us = figures(|round| round.p99_us);
+    let p99_us = figures(|round| round.latency.p99_us);
     let tells = terms.is_open && p99_us.as_ref().is_some_and(|p99| p99.rounds >= VALUES_MIN);
     let mut found = Predictability {
         predictable: Predictable::Undecided,
@@ -84,7 +84,7 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
         rounds: counts(rounds, counting.len(), terms.planned),
         cut: cut_rounds(&counting),
         rate: figures(|round| round.rate),
-        p50_us: figures(|round| round.p50_us),
+        p50_us: figures(|round| round.latency.p50_us),
         p99_us,
         ranges: Vec::new(),
         around: Vec::new(),
@@ -159,7 +159,7 @@ fn counts(rounds: &[Round], measured: usize, planned: Option<u32>) -> RoundCount
 fn tell(found: &mut Predictability, of: Quantity, counting: &[&Round]) {
     let value = |round: &Round| match of {
         Quantity::Rate => known(round.rate),
-        Quantity::P99Us => known(round.p99_us),
+        Quantity::P99Us => known(round.latency.p99_us),
     };
     let known: Vec<&Round> = counting
         .iter()

@@ -6,6 +6,7 @@
 //! figures, too.
 
 use crate::figures::confidence::BoundCheck;
+use crate::figures::latency::LatencySummary;
 use crate::figures::quantity::rounded_percent;
 use crate::point::load::{device_loads, host_load};
 use rigel_model::record::{End, PointRecord, StreamRecord, Window};
@@ -32,14 +33,9 @@ pub struct Round {
     /// Operations per second; for other tools' figures, their values. `None` if nothing was
     /// measured.
     pub rate: Option<f64>,
-    /// Mean response time.
-    pub mean_us: Option<f64>,
-    /// Median response time.
-    pub p50_us: Option<f64>,
-    /// 99th percentile of response time.
-    pub p99_us: Option<f64>,
-    /// Maximum response time.
-    pub max_us: Option<f64>,
+    /// Response times.
+    #[serde(flatten)]
+    pub latency: LatencySummary<Option<f64>>,
     /// How it ended.
     pub end: RoundEnd,
     /// Result of each objective, in their order.
@@ -201,7 +197,7 @@ pub fn numbered_round(
             ..found
         }
     };
-    let latency = crate::point::summary::latency(&total.response).filter(|_| !is_broken);
+    let latency = LatencySummary::of(&total.response).filter(|_| !is_broken);
     Some(Round {
         number,
         begin,
@@ -210,10 +206,7 @@ pub fn numbered_round(
         failed: total.failures(),
         asked,
         rate,
-        mean_us: latency.map(|latency| latency.mean_us),
-        p50_us: latency.map(|latency| latency.p50_us),
-        p99_us: latency.map(|latency| latency.p99_us),
-        max_us: latency.map(|latency| latency.max_us),
+        latency: latency.into(),
         kept: objectives.iter().map(of).collect(),
         end,
         host: host(record),

@@ -4,7 +4,7 @@ use super::accept::Format;
 use super::family::{Family, Sort, Times, Value};
 use super::protobuf;
 use super::text::{self, Dialect};
-use rigel_analyse::{DeviceLoad, Round, RoundEnd, Status, device_loads};
+use rigel_analyse::{DeviceLoad, LatencyFigure, Round, RoundEnd, Status, device_loads};
 use rigel_model::record::{Latencies, PointRecord, RankGroup, RankRecord, Window};
 use rigel_model::{Kind, Moment, Nanos, Objective};
 use std::collections::BTreeMap;
@@ -453,19 +453,17 @@ impl Last {
         let gauge = |name: &str, help, value: Option<f64>| {
             Family::new(name, Sort::Gauge, help).with(&[], value)
         };
-        let seconds =
-            |microseconds: Option<f64>| microseconds.map(|microseconds| microseconds / 1e6);
         // Not `quantile`: that is the label of a summary, whose quantiles cover everything ever
         // counted.
         let response = Family::new(
             "round_response_seconds",
             Sort::Gauge,
             "Response time in the last round.",
-        )
-        .with(&[("statistic", "mean")], seconds(round.mean_us))
-        .with(&[("statistic", "p50")], seconds(round.p50_us))
-        .with(&[("statistic", "p99")], seconds(round.p99_us))
-        .with(&[("statistic", "max")], seconds(round.max_us));
+        );
+        let response = LatencyFigure::ALL.iter().fold(response, |family, figure| {
+            let seconds = round.latency.get(*figure).map(|us| us / 1e6);
+            family.with(&[("statistic", figure.label())], seconds)
+        });
         let work = round
             .asked
             .filter(|asked| *asked > 0)

@@ -5,7 +5,8 @@ use super::figures::{POINTS_MAX, thinned, wall};
 use crate::document::{Axis, Block, Heat, Lines, Mark, Merge, Plot, Section, Series, Status, Unit};
 use crate::parts;
 use rigel_analyse::{
-    Breach, CalendarPattern, Predictability, Quantity, Round, RoundEnd, RoundHost, SoakResult,
+    Breach, CalendarPattern, LatencyFigure, Predictability, Quantity, Round, RoundEnd, RoundHost,
+    ShownIn, SoakResult,
 };
 use rigel_model::{Measure, Moment, Objective};
 
@@ -98,11 +99,6 @@ fn panels(rounds: &[Round], first: Moment, each: usize, begun: &str) -> Vec<Line
             ..Lines::default()
         })
     };
-    let latencies: [(&str, Of<Round>, Merge); 3] = [
-        ("p50", |round| round.p50_us, Merge::Median),
-        ("p99", |round| round.p99_us, Merge::Greatest),
-        ("max", |round| round.max_us, Merge::Greatest),
-    ];
     let shares: [(&str, Of<RoundHost>); 4] = [
         ("disk busy", |host| host.device_busy),
         ("CPU in use", |host| Some(host.cpu_busy)),
@@ -121,9 +117,14 @@ fn panels(rounds: &[Round], first: Moment, each: usize, begun: &str) -> Vec<Line
     if each > 1 {
         throughput.push(series("minimum", &Round::counted_rate, Merge::Least));
     }
-    let latency = latencies
-        .map(|(name, value, merge)| series(name, &value, merge))
-        .into();
+    let latency = LatencyFigure::shown_in(ShownIn::Charts).map(|figure| {
+        // The middle of merged rounds; of tails the worst.
+        let merge = match figure {
+            LatencyFigure::P50 => Merge::Median,
+            _ => Merge::Greatest,
+        };
+        series(figure.label(), &|round| round.latency.get(figure), merge)
+    });
     let panels = [
         panel(
             "throughput",
@@ -131,7 +132,7 @@ fn panels(rounds: &[Round], first: Moment, each: usize, begun: &str) -> Vec<Line
             Some((0.0, greatest)),
             throughput,
         ),
-        panel("response time", Unit::Microseconds, None, latency),
+        panel("response time", Unit::Microseconds, None, latency.collect()),
         panel(
             "of the time",
             Unit::Share,
@@ -294,7 +295,7 @@ pub(super) fn calendar(rounds: &[Round]) -> Option<Section> {
             "p99",
             "median p99 of the hour",
             Unit::Microseconds,
-            |round| round.p99_us,
+            |round| round.latency.p99_us,
         ),
     ]
     .into_iter()
@@ -324,7 +325,10 @@ fn with_days(mut calendar: Section, rounds: &[Round]) -> Section {
         .per_second("median throughput", |day| Merge::Median.of(&rates(day)))
         .per_second("minimum", |day| Merge::Least.of(&rates(day)))
         .time("maximum p99", |day| {
-            let p99s: Vec<f64> = day.iter().filter_map(|round| round.p99_us).collect();
+            let p99s: Vec<f64> = day
+                .iter()
+                .filter_map(|round| round.latency.p99_us)
+                .collect();
             Merge::Greatest.of(&p99s)
         })
         .folded_if(true);

@@ -2,7 +2,7 @@
 
 use super::request::CurveRequest;
 use super::result::{CurveResult, Naming};
-use rigel_analyse::{AtLoad, CurveShape, Estimate, PointSummary};
+use rigel_analyse::{AtLoad, CurveShape, LatencyFigure, PointSummary};
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
 use rigel_model::{Ratio, Step};
@@ -171,19 +171,11 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
 /// The p99 of a point; `index` is its position in the report.
 pub(super) fn p99(index: usize, point: &PointSummary, label: &str) -> Option<Headline> {
     let class = point.classes.first()?;
-    let value = class.latency?.p99_us;
-    let interval = class.confidence.and_then(|known| known.p99_us);
-    let median = class
-        .latency
-        .map_or_else(String::new, |latency| parts::time(latency.p50_us));
+    let median = parts::time(class.latency?.p50_us);
     let note = format!("{}; median {median}", point.coordinates);
     let name = format!("points.{index}.classes.0.p99_us");
-    Some(parts::latency(
-        &name,
-        label,
-        Estimate { value, interval },
-        note,
-    ))
+    let p99 = class.time(LatencyFigure::P99)?;
+    Some(parts::latency(&name, label, p99, note))
 }
 
 fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -> Vec<Section> {

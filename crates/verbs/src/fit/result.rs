@@ -9,6 +9,7 @@
 
 use super::request::{FitRequest, OfferedStream};
 use rigel_analyse::figures::confidence::{BoundVerdict, Estimate, WINDOWS_FOR_MEAN};
+use rigel_analyse::figures::latency::LatencyFigure;
 use rigel_analyse::figures::quantity::count;
 use rigel_analyse::figures::quantity::{listed, multiple};
 use rigel_analyse::point::objective::ObjectiveVerdict;
@@ -232,19 +233,12 @@ impl TriedStream {
 
 impl HostStream {
     fn of(rank: u32, class: &ClassSummary) -> Self {
-        let known = class.confidence;
-        let figure = |value: f64, interval| Estimate { value, interval };
         Self {
             rank,
             offered_per_s: class.offered.unwrap_or(0.0),
             done_per_s: class.iops,
-            mean_us: class.latency.map(|latency| {
-                let mean = known.and_then(|known| known.mean_us);
-                figure(latency.mean_us, mean.map(|mean| mean.limits()))
-            }),
-            p99_us: class
-                .latency
-                .map(|latency| figure(latency.p99_us, known.and_then(|known| known.p99_us))),
+            mean_us: class.time(LatencyFigure::Mean),
+            p99_us: class.time(LatencyFigure::P99),
             verdict: judged(class),
             kept: class.kept(),
         }
@@ -592,7 +586,7 @@ impl FitResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rigel_analyse::point::summary::LatencySummary;
+    use rigel_analyse::LatencySummary;
 
     fn tried(multiple: f64, verdict: BoundVerdict) -> TriedMultiple {
         TriedMultiple {

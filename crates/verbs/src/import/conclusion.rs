@@ -58,14 +58,19 @@ fn sentence(found: &ImportedResult) -> String {
         .sum::<usize>();
     if let Some((
         LoadFigures {
-            load, kind, p99_us, ..
+            load,
+            kind,
+            latency,
+            ..
         },
         iops,
     )) = found
         .best()
         .map(|(_, best)| (best, best.iops.unwrap_or(0.0)))
     {
-        let p99 = p99_us.map_or_else(String::new, |p99| format!(", p99 {}", time(p99)));
+        let p99 = latency
+            .p99_us
+            .map_or_else(String::new, |p99| format!(", p99 {}", time(p99)));
         return format!(
             "{tools} {report} {}: the maximum is {} {}s per second at {load}{p99}. No confidence \
              interval is reported.",
@@ -93,11 +98,12 @@ fn sentence(found: &ImportedResult) -> String {
 /// The latency of the first load that has one.
 fn first_latency(found: &ImportedResult) -> Option<String> {
     let mut loads = found.sources.iter().flat_map(|source| &source.loads);
-    let load = loads.find(|load| load.p50_us.or(load.mean_us).is_some())?;
+    let load = loads.find(|load| load.latency.p50_us.or(load.latency.mean_us).is_some())?;
     let p99 = load
+        .latency
         .p99_us
         .map_or_else(String::new, |p99| format!(", p99 {}", time(p99)));
-    let (name, middle) = match (load.p50_us, load.mean_us) {
+    let (name, middle) = match (load.latency.p50_us, load.latency.mean_us) {
         (Some(p50), _) => ("p50", p50),
         (None, mean) => ("mean", mean?),
     };
@@ -156,8 +162,8 @@ fn of_loops(found: &DatabaseResult) -> Option<String> {
                 "a{} {} took {} on average, p99 {}",
                 if kind.kind == "update" { "n" } else { "" },
                 kind.kind,
-                time(kind.mean_us?),
-                time(kind.p99_us?)
+                time(kind.latency.mean_us?),
+                time(kind.latency.p99_us?)
             ))
         })
         .collect();

@@ -6,7 +6,8 @@
 use super::result::ImportedResult;
 use super::sweep;
 use rigel_analyse::{
-    Estimate, ImportedSummary, KNEE_MARGIN, LoadFigures, ReportedKnee, SeriesSummary, quantity,
+    Estimate, ImportedSummary, KNEE_MARGIN, LatencyFigure, LoadFigures, ReportedKnee,
+    SeriesSummary, ShownIn, quantity,
 };
 use rigel_model::record::Histogram;
 use rigel_model::record::imported::Figures;
@@ -140,9 +141,11 @@ fn headlines(place: &str, best: &LoadFigures) -> Vec<Headline> {
                 at.clone(),
             )
         }),
-        best.p50_us
+        best.latency
+            .p50_us
             .map(|p50| parts::latency(&name("p50_us"), "p50 there", plain(p50), at.clone())),
-        best.p99_us
+        best.latency
+            .p99_us
             .map(|p99| parts::latency(&name("p99_us"), "p99 there", plain(p99), at.clone())),
     ]
     .into_iter()
@@ -152,20 +155,17 @@ fn headlines(place: &str, best: &LoadFigures) -> Vec<Headline> {
 
 /// Latency against throughput, if there are at least two loads.
 fn curve(loads: &[&LoadFigures], knee: Option<&ReportedKnee>) -> Option<Section> {
-    type Of = fn(&LoadFigures) -> Option<f64>;
-    let of: [(&str, Of); 3] = [
-        ("mean", |load| load.mean_us),
-        ("p50", |load| load.p50_us),
-        ("p99", |load| load.p99_us),
-    ];
-    let series = of.iter().filter_map(|(name, value)| {
+    // Many tools report only means.
+    let figures =
+        std::iter::once(LatencyFigure::Mean).chain(LatencyFigure::shown_in(ShownIn::Lines));
+    let series = figures.filter_map(|figure| {
         let mut points: Vec<(f64, f64, String)> = loads
             .iter()
-            .filter_map(|load| Some((load.iops?, value(load)?, load.label.clone())))
+            .filter_map(|load| Some((load.iops?, load.latency.get(figure)?, load.label.clone())))
             .collect();
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
         (points.len() > 1).then(|| Series {
-            name: (*name).into(),
+            name: figure.label().into(),
             shape: Shape::Points,
             x: points.iter().map(|point| point.0).collect(),
             y: points.iter().map(|point| Some(point.1)).collect(),
@@ -337,11 +337,7 @@ fn table(loads: &[&LoadFigures]) -> Block {
         .number("size", |load| parts::known(load.io_bytes, parts::size))
         .count("IOPS", |load| load.iops)
         .count("MB/s", |load| load.mib_per_s.map(|mib| mib * MIB))
-        .time("mean", |load| load.mean_us)
-        .time("p50", |load| load.p50_us)
-        .time("p99", |load| load.p99_us)
-        .time("p99.9", |load| load.p999_us)
-        .time("max", |load| load.max_us)
+        .times(ShownIn::Pages, |load, figure| load.latency.get(figure))
         .number("outstanding by Little's law", |load| {
             parts::known(load.littles_law, |law| format!("{law:.2}"))
         })
@@ -356,10 +352,11 @@ fn not_reported(found: &ImportedSummary) -> String {
         "{tool} does not report single seconds, so there is no confidence interval and no check \
          for a steady state; nor which blocks it touched"
     )];
-    if lacks(|load| load.iops.is_some() && load.class != "large" && load.mean_us.is_none()) {
+    if lacks(|load| load.iops.is_some() && load.class != "large" && load.latency.mean_us.is_none())
+    {
         missing.push("nor the latency of some loads".into());
     }
-    if lacks(|load| load.mean_us.is_some() && load.p99_us.is_none()) {
+    if lacks(|load| load.latency.mean_us.is_some() && load.latency.p99_us.is_none()) {
         missing.push("nor the percentiles of some loads".into());
     }
     if lacks(|load| load.quantiles_of.as_deref() == Some("completion")) {
@@ -424,7 +421,7 @@ fn source_facts(source: &ImportedSummary) -> Vec<Block> {
 }
 
 /// The report as CSV: one line for each kind of each load, or one line per sample of a series.
-/// Columns are only added at the end.
+/// Columns are read by their names.
 pub(super) fn csv(result: &ImportedResult) -> String {
     let found = &result.sources;
     let mut text = String::new();
@@ -459,14 +456,7 @@ fn loads_csv(found: &[ImportedSummary]) -> String {
         .maybe("done", |(_, load)| load.done)
         .figure("iops", |(_, load)| load.iops)
         .figure("mib_per_s", |(_, load)| load.mib_per_s)
-        .figure("mean_us", |(_, load)| load.mean_us)
-        .figure("deviation_us", |(_, load)| load.deviation_us)
-        .figure("min_us", |(_, load)| load.min_us)
-        .figure("p50_us", |(_, load)| load.p50_us)
-        .figure("p90_us", |(_, load)| load.p90_us)
-        .figure("p99_us", |(_, load)| load.p99_us)
-        .figure("p999_us", |(_, load)| load.p999_us)
-        .figure("max_us", |(_, load)| load.max_us)
+        .times(|(_, load), figure| load.latency.get(figure))
         .text("quantiles_of", move |(_, load)| text(&load.quantiles_of))
         .figure("littles_law", |(_, load)| load.littles_law)
         .maybe("processes", |(_, load)| load.processes)

@@ -31,12 +31,15 @@ pub(super) fn section(loads: &[&LoadFigures]) -> Option<Section> {
     let mut blocks = Vec::new();
     for (number, sweep) in sweeps(loads).iter().enumerate() {
         let id = |what: &str| format!("sweep-{}-{what}", number + 1);
-        let (latency, of): (&str, FigureOf) =
-            if sweep.loads.iter().any(|load| load.figures.p99_us.is_some()) {
-                ("p99", |load| load.p99_us)
-            } else {
-                ("Mean latency", |load| load.mean_us)
-            };
+        let (latency, of): (&str, FigureOf) = if sweep
+            .loads
+            .iter()
+            .any(|load| load.figures.latency.p99_us.is_some())
+        {
+            ("p99", |load| load.latency.p99_us)
+        } else {
+            ("Mean latency", |load| load.latency.mean_us)
+        };
         let title = |what: &str| format!("{what} of {}", sweep.work);
         blocks.extend(parts::beside([
             sweep.throughput(&id("throughput"), &title("Throughput")),

@@ -6,8 +6,9 @@
 //! microsecond of CPU per block is one CPU second per million blocks.
 
 use rigel_analyse::figures::confidence::Estimate;
+use rigel_analyse::figures::latency::LatencySummary;
 use rigel_analyse::figures::quantity::percent;
-use rigel_analyse::point::summary::{PointSummary, latency, summarise};
+use rigel_analyse::point::summary::{PointSummary, summarise};
 use rigel_model::record::{End, Latencies, PointRecord};
 use rigel_model::{Coordinates, Finding, FindingName, Layer};
 use rigel_stats::mean::Limits;
@@ -296,7 +297,7 @@ fn figures(layer: Layer, rounds: &[&LayerRound]) -> Option<LayerFigures> {
     rounds
         .iter()
         .for_each(|round| response.merge(&round.response));
-    let latency = latency(&response);
+    let latency = LatencySummary::of(&response);
     let rate = blocks / seconds.max(1e-9);
     let client_cpu_us = mean(&|round| Some(round.client_cpu_us))?;
     let server_cpu_us = mean(&|round| round.server_cpu_us);

@@ -1,7 +1,7 @@
 //! The report of `rigel orion`: the matrix of small and large loads as heat maps.
 
 use super::result::{MatrixCell, MatrixResult};
-use rigel_analyse::{ClassSummary, CurveShape, Estimate, PointSummary};
+use rigel_analyse::{ClassSummary, CurveShape, LatencyFigure, PointSummary};
 use rigel_model::Coordinates;
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
@@ -95,16 +95,10 @@ fn headlines(found: &MatrixResult) -> Vec<Headline> {
         at,
         class,
     }) = found.quickest()
-        && let Some(latency) = class.latency
+        && let Some(mean) = class.time(LatencyFigure::Mean)
+        && let Some(p99) = class.time(LatencyFigure::P99)
     {
-        let known = class.confidence;
         let note = place(point);
-        let mean = Estimate {
-            value: latency.mean_us,
-            interval: known
-                .and_then(|known| known.mean_us)
-                .map(|mean| mean.limits()),
-        };
         let path = format!("points.{index}.classes.{at}");
         figures.push(parts::latency(
             &format!("{path}.mean_us"),
@@ -112,10 +106,6 @@ fn headlines(found: &MatrixResult) -> Vec<Headline> {
             mean,
             format!("mean, {note}"),
         ));
-        let p99 = Estimate {
-            value: latency.p99_us,
-            interval: known.and_then(|known| known.p99_us),
-        };
         figures.push(parts::latency(
             &format!("{path}.p99_us"),
             "p99 there",
