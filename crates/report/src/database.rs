@@ -17,9 +17,6 @@ use rigel_model::{Demand, DemandInterval, DemandKind, DemandStream, LatencyShare
 /// Megabytes in a mebibyte.
 const MEGABYTES: f64 = 1.048_576;
 
-/// Bytes in a mebibyte.
-const MIB: f64 = 1_048_576.0;
-
 /// Intervals that are listed one by one in text.
 const LISTED_MAX: usize = 60;
 
@@ -118,15 +115,6 @@ fn headlines(result: &DatabaseResult) -> Vec<Headline> {
     found
 }
 
-fn bytes(size: f64) -> String {
-    const KIB: f64 = 1024.0;
-    if size >= MIB {
-        format!("{} MiB", parts::count(size / MIB))
-    } else {
-        format!("{} KiB", parts::count(size / KIB))
-    }
-}
-
 fn megabytes(stream: &DemandStream) -> Option<f64> {
     Some(stream.per_s? * stream.mean_bytes? / 1e6)
 }
@@ -169,7 +157,9 @@ fn streams(caption: &str, streams: &[DemandStream]) -> Block {
     TableOf::of(caption, streams)
         .text("stream", |stream| stream.kind.words())
         .count("per second", |stream| stream.per_s)
-        .number("mean size", |stream| parts::known(stream.mean_bytes, bytes))
+        .number("mean size", |stream| {
+            parts::known(stream.mean_bytes, parts::bytes)
+        })
         .count("MB/s", |stream| megabytes(stream))
         .number("mean latency", |stream| mean(stream))
         .number("p50", |stream| bucket(&stream.latencies, 0.5))

@@ -4,8 +4,8 @@ use super::document::{
     Axis, Block, Chart, Extent, Headline, Lines, Plot, RunTrust, Section, Series, Unit,
 };
 pub use rigel_analyse::quantity::{
-    Amount, UNKNOWN, bound_in_words, capital, change, count, counted, lasting, mb_per_second,
-    per_second, percent, rounded_percent, share, size, time,
+    Amount, UNKNOWN, bound_in_words, bytes, capital, change, count, counted, lasting,
+    mb_per_second, per_second, percent, rounded_percent, share, size, time,
 };
 use rigel_analyse::{Estimate, Interval, NextRun};
 

@@ -187,7 +187,7 @@ fn counts(sql: &SqlSummary) -> Vec<Cost> {
     };
     let bytes = |name: &str, figure: Option<ServerRate>| {
         let figure = figure?;
-        let each = format!("{} KiB", parts::count(figure.per_operation / 1024.0));
+        let each = parts::bytes(figure.per_operation);
         let per_s = parts::mb_per_second(figure.per_s / 1e6);
         Some(cost(name, each, per_s))
     };

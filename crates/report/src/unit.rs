@@ -1,16 +1,15 @@
 //! Formats values of charts. The page's script, `base.js`, formats them in the same way.
 
 use crate::document::Unit;
-use rigel_analyse::quantity;
+use rigel_analyse::quantity::{self, Amount};
 use rigel_model::{Moment, Resolution};
 
 /// A value with its unit, for a table or a sentence: `79,941/s`, `450 µs`, `12.5 %`, `p99.9`.
 pub fn text(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Seconds => duration(value),
-        Unit::Microseconds => quantity::time(value),
         Unit::Share | Unit::Nines | Unit::Moment => short(unit, value),
-        _ => format!("{}{}", plain(value), unit.suffix()),
+        _ => Amount::new(value.into(), unit).to_string(),
     }
 }
 
@@ -30,18 +29,10 @@ pub fn short(unit: Unit, value: f64) -> String {
             size if size >= 999.5e6 => format!("{}G", significant(value / 1e9, 3)),
             size if size >= 999.5e3 => format!("{}M", significant(value / 1e6, 3)),
             size if size >= 9999.5 => format!("{}k", significant(value / 1e3, 3)),
-            size if size >= 999.5 => plain(value),
+            size if size >= 999.5 => quantity::count(value.round()),
             _ => significant(value, 3),
         },
     }
-}
-
-/// With commas between thousands, and only significant decimals.
-fn plain(value: f64) -> String {
-    if value.abs() < 999.5 {
-        return significant(value, 4);
-    }
-    quantity::count(value.round())
 }
 
 /// This number of significant digits, without trailing zeros.
@@ -86,22 +77,12 @@ fn quantile(drawn: f64) -> String {
     )
 }
 
-/// Formats seconds since the beginning: `12.5 s`, `3:25` in minutes, `26:03:25` in hours.
+/// Formats seconds since the beginning: `12.5 s`, from two minutes on as a clock.
 fn duration(seconds: f64) -> String {
     if seconds.abs() < 120.0 {
         return format!("{} s", significant(seconds, 4));
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a run is shorter than the age of the universe"
-    )]
-    let whole = seconds.round() as i64;
-    let (hours, minutes, seconds) = (whole / 3600, whole / 60 % 60, whole % 60);
-    if hours == 0 {
-        format!("{minutes}:{seconds:02}")
-    } else {
-        format!("{hours}:{minutes:02}:{seconds:02}")
-    }
+    quantity::clock(seconds)
 }
 
 /// Formats seconds in local time as `2026-03-01 12:30:05`.
@@ -125,12 +106,12 @@ mod tests {
     fn figures_are_written_as_people_read_them() {
         for (unit, value, long, compact) in [
             (Unit::Number, 0.0, "0", "0"),
-            (Unit::Number, 0.012_345, "0.01235", "0.0123"),
+            (Unit::Number, 0.012_345, "0.0123", "0.0123"),
             (Unit::PerSecond, 79_941.3, "79,941/s", "79.9k"),
             (Unit::PerSecond, 1_234_567.0, "1,234,567/s", "1.23M"),
             (Unit::PerSecond, 9_999.4, "9,999/s", "9,999"),
             (Unit::Number, -1234.0, "-1,234", "-1,234"),
-            (Unit::MbPerSecond, 612.6, "612.6 MB/s", "613"),
+            (Unit::MbPerSecond, 612.6, "613 MB/s", "613"),
             (Unit::Microseconds, 87.26, "87.3 µs", "87.3 µs"),
             (Unit::Microseconds, 4500.0, "4.50 ms", "4.5 ms"),
             (Unit::Microseconds, 2.0e6, "2.00 s", "2 s"),
@@ -140,7 +121,7 @@ mod tests {
             (Unit::Nines, 0.0, "p0", "p0"),
             (Unit::Seconds, 12.5, "12.5 s", "12.5 s"),
             (Unit::Seconds, 205.0, "3:25", "205 s"),
-            (Unit::Seconds, 93_805.0, "26:03:25", "93805 s"),
+            (Unit::Seconds, 93_805.0, "1d 02:03", "93805 s"),
             (
                 Unit::Moment,
                 1_772_368_205.0,

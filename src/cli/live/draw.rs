@@ -9,9 +9,8 @@ use super::column::{LiveColumn, Span};
 use super::look::ColourMode;
 use super::point::PointNow;
 use super::state::{Activity, DonePoint, LiveState};
-use super::unit::clock;
 use anstyle::Style;
-use rigel_analyse::quantity::{capital, rounded_percent as percent, time};
+use rigel_analyse::quantity::{capital, clock, rounded_percent as percent, time};
 use rigel_analyse::{LatencyFigure, ShownIn};
 use rigel_model::{Bytes, Nanos};
 

@@ -60,27 +60,6 @@ impl ThroughputUnit {
     }
 }
 
-/// Formats seconds like a clock: `0:42`, `12:34`, `3:12:34`, `4d 03:12`.
-pub(super) fn clock(seconds: f64) -> String {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "float casts saturate"
-    )]
-    let whole = seconds.max(0.0).round() as u64;
-    let (days, hours, minutes, rest) = (
-        whole / 86_400,
-        whole / 3600 % 24,
-        whole / 60 % 60,
-        whole % 60,
-    );
-    match (days, hours) {
-        (0, 0) => format!("{minutes}:{rest:02}"),
-        (0, hours) => format!("{hours}:{minutes:02}:{rest:02}"),
-        (days, hours) => format!("{days}d {hours:02}:{minutes:02}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,7 +74,5 @@ mod tests {
         assert_eq!(ThroughputUnit::of(false, 1 << 20).rate(512.0), "537 MB/s");
         assert_eq!(ThroughputUnit::of(false, 1 << 20).rate(12.0), "12.6 MB/s");
         assert_eq!(ThroughputUnit::of(true, 1 << 20).rate(99.0), "99 op/s");
-        let clocks = [0.4, 42.0, 754.0, 11_554.0, 357_120.0].map(clock);
-        assert_eq!(clocks, ["0:00", "0:42", "12:34", "3:12:34", "4d 03:12"]);
     }
 }

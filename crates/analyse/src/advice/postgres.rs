@@ -4,9 +4,9 @@ use super::decision::Decision;
 use super::default::ProductDefault;
 use super::product::Product;
 use super::setting::{
-    Advice, Ground, Opinion, exact, other_block, size, time, unsteady_or_unknown, whole,
+    Advice, Ground, Opinion, exact, other_block, size, unsteady_or_unknown, whole,
 };
-use crate::figures::quantity::{count, percent};
+use crate::figures::quantity::{count, percent, time};
 use crate::{AtLoad, Estimate, Limits};
 use std::cmp::Ordering;
 

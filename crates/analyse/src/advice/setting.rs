@@ -6,7 +6,7 @@ use super::plan_crossing::PlanTest;
 use super::product::Product;
 use crate::{Answer, AtLoad, Calibration, Estimate, Interval, Limits};
 use rigel_model::record::journal::Header;
-use rigel_model::{Bytes, Coordinates, Nanos, Target, shell_path, shell_word};
+use rigel_model::{Bytes, Coordinates, Target, shell_path, shell_word};
 use serde::Serialize;
 use std::path::Path;
 
@@ -273,11 +273,6 @@ pub(super) fn whole(value: f64) -> String {
 pub(super) fn three_digits(value: f64) -> String {
     let scale = 10_f64.powf((value.abs().max(1.0).log10().floor() - 2.0).max(0.0));
     format!("{:.0}", (value / scale).round() * scale)
-}
-
-/// Formats a time in microseconds.
-pub(super) fn time(us: f64) -> String {
-    Nanos::from_micros_f64(us).to_string()
 }
 
 /// Formats a size.

@@ -7,7 +7,7 @@
 
 use super::confidence::Estimate;
 pub use rigel_model::listed;
-use rigel_model::{Bytes, MIB, Nanos};
+use rigel_model::{Bytes, KIB, MIB, Nanos};
 use rigel_stats::mean::Limits;
 use serde::Serialize;
 use std::fmt;
@@ -285,6 +285,16 @@ pub fn size(bytes: u32) -> String {
     Bytes(bytes.into()).to_string()
 }
 
+/// A size that is measured, or a mean: `8.25 KiB`, `157 KiB`, `1.43 MiB`.
+pub fn bytes(size: f64) -> String {
+    let (scale, unit) = if size < MIB as f64 {
+        (KIB, "KiB")
+    } else {
+        (MIB, "MiB")
+    };
+    format!("{} {unit}", count(size / scale as f64))
+}
+
 /// Formats a bound such as `20ms@p99` as `20 ms at p99`.
 pub fn bound_in_words(bound: &str) -> String {
     let text = bound.replace('@', " at ");
@@ -343,6 +353,27 @@ pub fn rounded_length(seconds: f64) -> String {
     }
 }
 
+/// Seconds like a clock: `0:42`, `12:34`, `3:12:34`, `4d 03:12`. The page's script writes them so, too.
+pub fn clock(seconds: f64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "float casts saturate"
+    )]
+    let whole = seconds.max(0.0).round() as u64;
+    let (days, hours, minutes, rest) = (
+        whole / 86_400,
+        whole / 3600 % 24,
+        whole / 60 % 60,
+        whole % 60,
+    );
+    match (days, hours) {
+        (0, 0) => format!("{minutes}:{rest:02}"),
+        (0, hours) => format!("{hours}:{minutes:02}:{rest:02}"),
+        (days, hours) => format!("{days}d {hours:02}:{minutes:02}"),
+    }
+}
+
 /// A multiple with as many digits as it is worth: `0.25`, `2.71`, `13`.
 pub fn multiple(value: f64) -> String {
     let decimals = match value {
@@ -376,6 +407,12 @@ mod tests {
         ];
         assert_eq!(all, known);
         assert_eq!(rounded_length(100_000.0), "27.8 hours");
+        let clocks = [0.4, 42.0, 754.0, 11_554.0, 357_120.0].map(clock);
+        assert_eq!(clocks, ["0:00", "0:42", "12:34", "3:12:34", "4d 03:12"]);
+        assert_eq!(
+            [8192.0, 8447.7, 1.5e6].map(bytes),
+            ["8 KiB", "8.25 KiB", "1.43 MiB"]
+        );
     }
 
     #[test]

@@ -9,7 +9,9 @@ use super::types::{
     ChangePoint, Predictability, Predictable, Quantity, RoundCounts, SeriesClass, SpreadChange,
     Trend,
 };
-use crate::figures::quantity::{capital, count, rounded_percent as percent};
+use crate::figures::quantity::{
+    capital, count, counted, rounded_length, rounded_percent as percent,
+};
 use rigel_model::{Nanos, Resolution};
 use std::fmt::Write;
 
@@ -38,7 +40,7 @@ const FAILED_SHARE: f64 = 0.001;
 pub(super) fn troubles(rounds: &[Round], counting: &[&Round], counts: &RoundCounts) -> Vec<String> {
     let mut troubles = Vec::new();
     let due = rounds.len() + counts.missing;
-    let of = |count: usize| format!("{count} of {due} round{}", plural(due));
+    let of = |count: usize| format!("{count} of {}", counted(due as u64, "round"));
     if (counts.broken + counts.missing) as f64 > WITHOUT_FIGURES * due as f64 {
         if counts.broken > 0 {
             troubles.push(format!("{} could not be measured.", of(counts.broken)));
@@ -67,9 +69,8 @@ pub(super) fn troubles(rounds: &[Round], counting: &[&Round], counts: &RoundCoun
         .count();
     if idle > 0 {
         troubles.push(format!(
-            "In {idle} of {} measured round{} no operation completed.",
-            counting.len(),
-            plural(counting.len())
+            "In {idle} of {} no operation completed.",
+            counted(counting.len() as u64, "measured round")
         ));
     }
     troubles
@@ -96,10 +97,9 @@ pub(super) fn verdict(
         String::new()
     };
     let took = format!(
-        "{} round{} over {}{paused}",
-        rate.rounds,
-        plural(rate.rounds),
-        duration(seconds as f64)
+        "{} over {}{paused}",
+        counted(rate.rounds as u64, "round"),
+        rounded_length(seconds as f64)
     );
     if rate.rounds < VALUES_MIN {
         let text = format!("Too early to judge: {took}, fewer than the minimum of {VALUES_MIN}.");
@@ -513,20 +513,4 @@ fn share(value: f64) -> String {
         (shown - percent).abs() < 0.05 && (shown < 100.0 || value >= 1.0)
     });
     format!("{percent:.*} %", digits.unwrap_or(3))
-}
-
-fn plural(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
-}
-
-/// `7 days`, `5.2 hours`, `40 minutes`, `90 seconds`.
-fn duration(seconds: f64) -> String {
-    let (value, unit) = match seconds {
-        days if days >= 2.0 * 86_400.0 => (days / 86_400.0, "days"),
-        hours if hours >= 7200.0 => (hours / 3600.0, "hours"),
-        minutes if minutes >= 120.0 => (minutes / 60.0, "minutes"),
-        seconds => (seconds, "seconds"),
-    };
-    let text = format!("{value:.1}");
-    format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))
 }

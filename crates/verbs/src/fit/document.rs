@@ -341,9 +341,8 @@ fn demanded_and_done<'a>(
                 .offered
                 .iter()
                 .find(|one| one.kind == stream.kind && one.kind != DemandKind::Operations);
-            let demanded = |bytes: f64| format!("{:.0} KiB", bytes / 1024.0);
             offered.map_or_else(
-                || parts::known(stream.mean_bytes, demanded),
+                || parts::known(stream.mean_bytes, parts::bytes),
                 |offered| parts::size(offered.length),
             )
         })

@@ -4,7 +4,7 @@ use super::result::ImportedResult;
 use rigel_analyse::conclusion::parts::{Conclusion, Status};
 use rigel_analyse::demand::{DatabaseFigures, DatabaseResult};
 use rigel_analyse::figures::modes;
-use rigel_analyse::figures::quantity::{count, counted, rounded_length, time};
+use rigel_analyse::figures::quantity::{bytes, count, counted, rounded_length, time};
 use rigel_analyse::series::imported::{ImportedSummary, LoadFigures};
 use rigel_model::record::imported::ClaimedCalibration;
 use rigel_model::record::journal::Header;
@@ -233,9 +233,9 @@ fn of_database(found: &DatabaseResult) -> Option<String> {
             return half_below(stream);
         }
         let per_s = rate(stream.per_s.filter(|per_s| *per_s >= 0.005)?);
-        let size = stream.mean_bytes.map_or_else(String::new, |bytes| {
-            format!(" of {:.0} KiB", bytes / 1024.0)
-        });
+        let size = stream
+            .mean_bytes
+            .map_or_else(String::new, |size| format!(" of {}", bytes(size)));
         let mean = stream
             .mean_us
             .map_or_else(String::new, |us| format!(" in {} on average", time(us)));

@@ -3,9 +3,9 @@
 use rigel_analyse::conclusion::parts::{Conclusion, Status};
 use rigel_analyse::demand::watch_request::WatchRequest;
 use rigel_analyse::demand::{WatchResult, WatchedSource, WatchedStream};
-use rigel_analyse::figures::quantity::{capital, lasting, per_second, time};
+use rigel_analyse::figures::quantity::{bytes, capital, lasting, per_second, time};
 use rigel_model::record::journal::Header;
-use rigel_model::{Bytes, FindingName, Nanos};
+use rigel_model::{FindingName, Nanos};
 use std::fmt::Write;
 
 /// Number of sources that the sentence describes.
@@ -91,14 +91,9 @@ fn source(found: &WatchedSource) -> String {
 
 /// `2,900/s random reads of 8 KiB (p99 1.2 ms)`.
 fn stream(stream: &WatchedStream) -> String {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a mean size; float casts saturate"
-    )]
     let size = stream
         .mean_bytes
-        .map_or_else(String::new, |bytes| format!(" of {}", Bytes(bytes as u64)));
+        .map_or_else(String::new, |size| format!(" of {}", bytes(size)));
     let latency = match (stream.response, stream.mean_us) {
         (Some(times), _) => format!(" (p99 {})", time(times.p99_us)),
         (None, Some(mean)) => format!(" (mean {})", time(mean)),

@@ -176,7 +176,9 @@ fn streams(at: usize, source: &WatchedSource) -> Section {
         .text("stream", |stream| stream.name.clone())
         .count("per second", |stream| stream.per_s)
         .count("busiest", |stream| stream.busiest_per_s)
-        .number("mean size", |stream| parts::known(stream.mean_bytes, kib))
+        .number("mean size", |stream| {
+            parts::known(stream.mean_bytes, parts::bytes)
+        })
         .rounded_percent("sequential", |stream| stream.sequential)
         .time("mean", |stream| stream.mean_us)
         .time("p50", |stream| stream.response.map(|times| times.p50_us))
@@ -253,10 +255,6 @@ fn apart(source: &WatchedSource) -> Option<Block> {
             stream.device.map(|times| times.p99_us)
         });
     Some(table.block())
-}
-
-fn kib(bytes: f64) -> String {
-    format!("{} KiB", parts::count(bytes / 1024.0))
 }
 
 /// What the storage of a calibration serves beside what was asked for.

@@ -60,7 +60,8 @@ const quantile = (drawn) => {
 };
 const clock = (seconds) => {
   const whole = Math.round(seconds);
-  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
+  const [days, hours, minutes] = [Math.floor(whole / 86400), Math.floor(whole / 3600) % 24, Math.floor(whole / 60) % 60];
+  if (days) return `${days}d ${two(hours)}:${two(minutes)}`;
   return hours ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
 };
 const duration = (seconds) => (Math.abs(seconds) < 120 ? `${significant(seconds, 4)} s` : clock(seconds));
@@ -78,10 +79,10 @@ const short = (unit, value) => {
   const [factor, name] = scales.findLast(([size]) => Math.abs(value) >= size * 0.9995) || scales[0];
   return significant(value / factor, 3) + name;
 };
-/** Long form, with the unit and all significant digits. */
+/** Long form, with the unit and no prefix. */
 const long = (unit, value) => {
   if (unit === 'number' || SUFFIX[unit]) {
-    const text = Math.abs(value) < 999.5 ? significant(value, 4) : Math.round(value).toLocaleString('en-US');
+    const text = Math.abs(value) < 99.95 ? significant(value, 3) : Math.round(value).toLocaleString('en-US');
     return text + (SUFFIX[unit] || '');
   }
   return short(unit, value);
