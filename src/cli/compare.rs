@@ -118,7 +118,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     refuse_unlike(&sides)?;
     let found = analyse::compare_sides(&sides, args.fail_if_slower);
     refuse_incomparable(&found)?;
-    refuse_nothing_in_common(&found)?;
+    refuse_nothing_in_common(&found, &subjects)?;
     let runs: Vec<(&Run, &Subject)> = members
         .iter()
         .map(|member| &member.evaluated.run)
@@ -378,21 +378,39 @@ fn status(subjects: &[Subject], found: &Comparison) -> Result<u8, Error> {
     Ok(0)
 }
 
-/// Refuses a run that has nothing in common with the baseline.
-fn refuse_nothing_in_common(found: &Comparison) -> Result<(), Error> {
+/// Refuses a run that has nothing in common with the baseline. `subjects` are all runs, those of the
+/// baseline first.
+fn refuse_nothing_in_common(found: &Comparison, subjects: &[Subject]) -> Result<(), Error> {
     let name = |side: usize| &found.sides[side].runs[0].name;
     let Some(run) = (1..found.names.len()).find(|run| !found.has_common(*run)) else {
         return Ok(());
     };
     let other_work =
         found.is_of_other_work(run, Scope::Small) && found.is_of_other_work(run, Scope::Large);
-    let hint = if other_work {
-        "all figures are of different I/O sizes: measure again with the same --size"
-    } else if found.rounds.is_empty() {
-        "compare runs of one verb with the same options"
-    } else {
-        "compare series of the same quantity: throughput, p50, p99 or max, or series of the same \
-         name; `rigel report` shows each"
+    let of = |side: usize| {
+        let mut subjects = subjects.iter();
+        subjects.find(|subject| subject.name == *name(side))
+    };
+    let depths = of(run)
+        .zip(of(0))
+        .map(|(one, other)| (one.depths(), other.depths()));
+    let depths = depths.filter(|(one, other)| !one.is_empty() && !other.is_empty());
+    let hint = match &depths {
+        _ if other_work => {
+            "all figures are of different I/O sizes: measure again with the same --size".into()
+        }
+        Some((one, other)) => format!(
+            "{} has depth {}, and {} has {}: `rigel curve TARGET --depth {}` measures those",
+            name(run),
+            listed(one),
+            name(0),
+            listed(other),
+            one.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+        ),
+        None if found.rounds.is_empty() => "compare runs of one verb with the same options".into(),
+        None => "compare series of the same quantity: throughput, p50, p99 or max, or series of \
+                 the same name; `rigel report` shows each"
+            .into(),
     };
     Err(Error::usage(
         format!(
@@ -402,6 +420,16 @@ fn refuse_nothing_in_common(found: &Comparison) -> Result<(), Error> {
         ),
         hint,
     ))
+}
+
+/// `1, 2, 4`: the first depths, and how many more there are.
+fn listed(depths: &[u32]) -> String {
+    const NAMED_MAX: usize = 8;
+    let mut named: Vec<String> = depths.iter().take(NAMED_MAX).map(u32::to_string).collect();
+    if depths.len() > NAMED_MAX {
+        named.push(format!("and {} more", depths.len() - NAMED_MAX));
+    }
+    named.join(", ")
 }
 
 /// Refuses to compare a soak, which has rounds and no points, with a run at loads.

@@ -13,6 +13,7 @@ use rigel_analyse::{
 };
 use rigel_device::engine::sim::Sim;
 use rigel_drive::Terms;
+use rigel_import::{Source, table::Columns};
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::Run;
 use rigel_model::record::{PointRecord, RankLines};
@@ -21,6 +22,7 @@ use rigel_model::{Bytes, Nanos, Ratio, SimSpec};
 use rigel_report::document::Extent;
 use rigel_report::{compare as comparison, text};
 use rigel_verbs::calibrate::CalibrateRequest;
+use rigel_verbs::import::ImportRequest;
 use std::sync::atomic::AtomicBool;
 
 /// A calibration of this device with points of one second, so that many runs take little time.
@@ -476,5 +478,64 @@ fn another_target_is_a_condition_and_another_size_of_io_is_not_compared() {
     assert!(
         text.contains("figures of small I/O") && text.contains("not compared\n"),
         "{text}"
+    );
+}
+
+/// What fio reports of one depth, as `rigel import` keeps it.
+fn of_fio(depth: u32) -> Run {
+    let text = include_str!("../imports/fio_depth8_plus.json")
+        .replace("\"iodepth\": \"8\"", &format!("\"iodepth\": \"{depth}\""));
+    let source = Source {
+        name: "fio.json",
+        text: &text,
+    };
+    Run {
+        header: common::header(spec("4,1ms"), &ImportRequest::default(), "today"),
+        points: Vec::new(),
+        imported: rigel_import::read(&[source], None, &Columns::default()).unwrap(),
+        watched: Vec::new(),
+        stalls: Vec::new(),
+        ranks: RankLines::default(),
+        cut: false,
+    }
+}
+
+#[test]
+fn another_tools_run_of_one_depth_is_compared_at_that_depth_and_not_with_a_maximum() {
+    let ours = calibrate(spec("4,1ms"), 1);
+    let at = |depth: u32| {
+        let found = common::subject("ours", &ours);
+        let mut points = found.points.into_iter();
+        let point = points.find(|point| point.coordinates.depth() == Some(depth))?;
+        Some(point.classes[0].iops)
+    };
+    for depth in [2, 8] {
+        let found = against(&[("ours", &ours), ("theirs", &of_fio(depth))]);
+        let row = |name: &str| found.figures.iter().find(|row| row.name == name).unwrap();
+        assert_eq!(row("max IOPS").changes, [None]);
+        let rates = row(&format!("IOPS at depth {depth}"));
+        let expected = 55_479.76 / at(depth).expect("the search has this depth");
+        let ratio = rates.changes[0].unwrap().ratio;
+        assert!((ratio / expected - 1.0).abs() < 1e-3, "{ratio} {expected}");
+        let said = found.conclusion().sentence;
+        assert!(said.contains(&format!("IOPS at depth {depth} ")), "{said}");
+        assert!(said.contains("Maxima are not compared"), "{said}");
+    }
+    // A depth that the search did not visit has nothing beside it.
+    assert_eq!(at(11), None);
+    assert!(!against(&[("ours", &ours), ("theirs", &of_fio(11))]).has_common(1));
+    // Two runs of one search have the same maximum, whatever depths they visited.
+    let again = calibrate(spec("4,1ms"), 2);
+    let found = against(&[("ours", &ours), ("again", &again)]);
+    assert!(
+        found.figures[0].changes[0].is_some(),
+        "{:?}",
+        found.figures[0]
+    );
+    assert!(
+        found
+            .figures
+            .iter()
+            .all(|row| !row.name.starts_with("IOPS at depth"))
     );
 }

@@ -63,19 +63,7 @@ fn job_of(
         .flat_map(|file| ["--target", text(&file.path)])
         .collect();
     let run = rigel_orion(&place, "run", &[&cell[..], options, &targets].concat());
-    let printed = rigel(&[
-        "report",
-        text(&run),
-        "--emit-fio",
-        &format!("{small},{large}"),
-    ]);
-    let job = String::from_utf8(printed.stdout).unwrap();
-    assert!(
-        printed.status.success(),
-        "{name}: {}",
-        String::from_utf8_lossy(&printed.stderr)
-    );
-
+    let job = job_for_a_second(&run, &format!("{small},{large}"));
     let path = place.0.join("job.fio");
     std::fs::write(&path, &job).unwrap();
     // If the machine gives fio no CPU time it cannot follow the job: retry.
@@ -92,6 +80,19 @@ fn job_of(
     for (expect, found) in expected.iter().zip(jobs) {
         check(expect, found, &format!("{name}: {found:#}\n{job}"));
     }
+}
+
+/// The printed job of a point, with a second in place of the time that a comparison needs.
+fn job_for_a_second(run: &Path, point: &str) -> String {
+    let printed = rigel(&["report", text(run), "--emit-fio", point]);
+    assert!(
+        printed.status.success(),
+        "{point}: {}",
+        String::from_utf8_lossy(&printed.stderr)
+    );
+    let job = String::from_utf8(printed.stdout).unwrap();
+    assert!(job.contains("\nruntime=10000ms\n"), "{job}");
+    job.replace("\nruntime=10000ms\n", "\nruntime=1000ms\n")
 }
 
 /// fio's report of a job.
@@ -304,9 +305,8 @@ fn fio_keeps_as_many_outstanding_as_the_job_of_a_curve_says() {
                 String::from_utf8_lossy(&made.stderr)
             );
             let ours = device.take();
-            let job = rigel(&["report", text(&run), "--emit-fio", "depth:4"]);
             let path = place.0.join("job.fio");
-            std::fs::write(&path, &job.stdout).unwrap();
+            std::fs::write(&path, job_for_a_second(&run, "depth:4")).unwrap();
             let report = fio(&path, "curve");
             let theirs = device.take();
             for (who, log) in [("rigel", &ours), ("fio", &theirs)] {

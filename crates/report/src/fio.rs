@@ -8,6 +8,10 @@ use rigel_model::{
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+/// Minimum runtime of a job. A visit of a search lasts less than a second, and a run has several: fio
+/// measures once, and its rate is compared with that of all visits.
+const RUNTIME_MIN: Nanos = Nanos::from_secs(10);
+
 /// The job file for the named point of a run, such as `4,1`, `depth:8` or `rate:12000`. `engine` is
 /// that of the run.
 ///
@@ -349,12 +353,9 @@ fn heading(header: &Header, point: &Point, members: &[PathBuf], engine: &EngineI
          group_reporting=1\n",
     );
     match point.until {
-        Until::Elapsed(Nanos(elapsed))
-        | Until::Precise {
-            most: Nanos(elapsed),
-            ..
-        } => {
-            let _ = writeln!(text, "time_based=1\nruntime={}ms", elapsed / 1_000_000);
+        Until::Elapsed(elapsed) | Until::Precise { most: elapsed, .. } => {
+            let runtime = elapsed.max(RUNTIME_MIN).0 / 1_000_000;
+            let _ = writeln!(text, "time_based=1\nruntime={runtime}ms");
             let _ = writeln!(text, "ramp_time={}ms", point.warm_up.least.0 / 1_000_000);
         }
         Until::Ops(ops) => {

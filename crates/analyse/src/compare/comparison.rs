@@ -4,8 +4,9 @@
 //! Input: the summaries of the runs' points; the first side is the baseline. Output: conditions that
 //! differ, headline figures and load points with their ratio to the baseline and its 95 % interval,
 //! and a verdict. Figures are only compared at the same load: the latency at the knee is the one at
-//! the depth of the baseline's knee, or at the next greater depth that all runs have. Soaks and
-//! imported series have their figures over all rounds instead.
+//! the depth of the baseline's knee, or at the next greater depth that all runs have; maxima are
+//! compared if both are a plateau or of one load, else the rates at the greatest depth that all runs
+//! have. Soaks and imported series have their figures over all rounds instead.
 //!
 //! A figure of several runs has the error of the differences between them. Of one run, only its own
 //! error is known: how storage differs from one run to the next is not in it.
@@ -33,7 +34,7 @@ use crate::search::sustained;
 use rigel_model::{Bytes, Coordinates, Ratio, Step};
 use rigel_stats::mean::{CONFIDENCE, Interval, Limits};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The change of a class at a load that all runs of the side and of the baseline have.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -233,6 +234,12 @@ impl Subject<'_> {
             .find(|(point, _)| depth_alone(point) == Some(depth))
     }
 
+    /// The depths of small random I/O, in order.
+    pub fn depths(&self) -> Vec<u32> {
+        let depths = self.small().filter_map(|(point, _)| depth_alone(point));
+        depths.collect::<BTreeSet<u32>>().into_iter().collect()
+    }
+
     fn large(&self) -> impl Iterator<Item = PointClass<'_>> {
         self.of(|point| point.step() == Step::Large || point.coordinates.large_alone().is_some())
     }
@@ -275,7 +282,8 @@ fn sustained_rate(points: &[PointSummary]) -> Option<Figure> {
     Some(Figure::within(kept, between))
 }
 
-/// The same maximum as the report of the run has.
+/// The same maximum as the report of the run has; only the highest rate measured, if the run did not
+/// reach a plateau.
 pub(super) fn max_iops(subject: &Subject) -> Option<Figure> {
     subject
         .max_iops
@@ -284,6 +292,38 @@ pub(super) fn max_iops(subject: &Subject) -> Option<Figure> {
 
 fn greatest<'a>(found: impl Iterator<Item = PointClass<'a>>) -> Option<PointClass<'a>> {
     found.max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))
+}
+
+/// True if the maxima of both runs are of like loads: they are at the same one, or over the same ones.
+fn has_like_maxima(one: &Subject, other: &Subject, of: &OfMaximum) -> bool {
+    let loads = |run: &Subject| -> BTreeSet<Coordinates> {
+        of(run).iter().map(|(point, _)| point.coordinates).collect()
+    };
+    let highest = |run: &Subject| greatest(of(run).into_iter()).map(|(point, _)| point.coordinates);
+    highest(one) == highest(other) || loads(one) == loads(other)
+}
+
+/// The points over which a maximum is taken.
+type OfMaximum<'f> = dyn for<'r> Fn(&'r Subject) -> Vec<PointClass<'r>> + 'f;
+
+/// True if the run's throughput no longer rises at its highest loads.
+fn has_plateau(run: &Subject) -> bool {
+    let knee = || curve_shape(run.small(), run.tolerance).knee;
+    run.max_iops.is_some() || knee().is_some_and(|knee| knee.bounded_above)
+}
+
+/// A row of maxima, without the changes between maxima of unlike loads.
+fn row_of_maxima(
+    sides: &[Side],
+    mut row: Row,
+    is_like: impl Fn(&Subject, &Subject) -> bool,
+) -> Row {
+    let baseline = sides[0].first();
+    for (change, side) in row.changes.iter_mut().zip(&sides[1..]) {
+        let mut runs = sides[0].runs.iter().chain(side.runs);
+        *change = change.filter(|_| runs.all(|run| is_like(baseline, run)));
+    }
+    row
 }
 
 fn iops((_, class): PointClass) -> Option<Figure> {
@@ -350,16 +390,48 @@ fn rows_at_loads(sides: &[Side]) -> Vec<Row> {
     };
     let step = |step: Step| move |point: &PointSummary| point.step() == step;
     let is_sql = baseline.points.iter().any(|point| point.sql.is_some());
-    let most = if is_sql { "max op/s" } else { "max IOPS" };
+    let unit = if is_sql { "op/s" } else { "IOPS" };
+    // A plateau is the same maximum, whatever loads it was reached with.
+    let is_like_small = |one: &Subject, other: &Subject| {
+        let is_plateau = has_plateau(one) && has_plateau(other);
+        is_plateau || has_like_maxima(one, other, &|run| run.small().collect())
+    };
+    // A search of Rigel's ends at a maximum; another tool has the loads that somebody chose.
+    let is_like = |of: &OfMaximum, one: &Subject, other: &Subject| {
+        let is_own = one.imported.is_none() && other.imported.is_none();
+        is_own || has_like_maxima(one, other, of)
+    };
+    let most = row_of_maxima(
+        sides,
+        rate(&format!("max {unit}"), &max_iops),
+        is_like_small,
+    );
+    let has_maxima = most.has_every_change();
+    let most_mb = mb("max MB/s", &|subject| mb_per_s(greatest(subject.large())?));
     let mut rows = vec![
-        rate(most, &max_iops),
-        mb("max MB/s", &|subject| mb_per_s(greatest(subject.large())?)),
+        most,
+        row_of_maxima(sides, most_mb, |one, other| {
+            is_like(&|run| run.large().collect(), one, other)
+        }),
         mb("one process MB/s", &|subject| {
             mb_per_s(subject.of(step(Step::Stream)).next()?)
         }),
     ];
+    let deepest = if has_maxima {
+        None
+    } else {
+        deepest_in_common(sides)
+    };
+    rows.extend(deepest.map(|depth| {
+        rate(&format!("{unit} at depth {depth}"), &|subject| {
+            iops(subject.small_at(depth)?)
+        })
+    }));
     rows.extend(latencies("at low load", 1));
-    if let Some((place, depth)) = knee_in_common(sides) {
+    let knee = knee_in_common(sides);
+    let deepest = deepest.filter(|depth| *depth > 1);
+    let other = || deepest.map(|depth| (format!("at depth {depth}"), depth));
+    if let Some((place, depth)) = knee.or_else(other) {
         rows.extend(latencies(&place, depth));
     }
     rows.push(Row::of(
@@ -373,30 +445,33 @@ fn rows_at_loads(sides: &[Side]) -> Vec<Row> {
         },
     ));
     rows.push(sustained(sides));
-    rows.push(rate("writes, IOPS", &|subject| {
+    let written = rate("writes, IOPS", &|subject| {
         iops(greatest(subject.of(step(Step::Write)))?)
+    });
+    rows.push(row_of_maxima(sides, written, |one, other| {
+        is_like(&|run| run.of(step(Step::Write)).collect(), one, other)
     }));
-    let mut lengths: Vec<u32> = baseline
-        .points
-        .iter()
-        .filter_map(|point| log_size(point.coordinates))
-        .collect();
-    lengths.sort_unstable();
-    for size in lengths {
-        let name = format!("log writes of {}, /s", Bytes(size.into()));
-        // The name contains the size, so sizes cannot be confused.
-        let mut row = rate(&name, &|subject| {
-            iops(
-                subject
-                    .of(|point| log_size(point.coordinates) == Some(size))
-                    .next()?,
-            )
-        });
-        row.scope = Scope::Log;
-        rows.push(row);
-    }
+    rows.extend(rows_of_logs(sides, baseline));
     rows.retain(|row| row.figures.iter().any(Option::is_some));
     rows
+}
+
+/// A row for each size of the baseline's log writes.
+fn rows_of_logs(sides: &[Side], baseline: &Subject) -> Vec<Row> {
+    let points = baseline.points.iter();
+    let lengths: BTreeSet<u32> = points
+        .filter_map(|point| log_size(point.coordinates))
+        .collect();
+    let row = |size: u32| {
+        // The name contains the size, so sizes cannot be confused.
+        let name = format!("log writes of {}, /s", Bytes(size.into()));
+        let kind = (Unit::PerSecond, true, Scope::Log);
+        Row::of(sides, name, kind, |subject| {
+            let is_of_size = |point: &PointSummary| log_size(point.coordinates) == Some(size);
+            iops(subject.of(is_of_size).next()?)
+        })
+    };
+    lengths.into_iter().map(row).collect()
 }
 
 /// The depth of the baseline's knee, of several runs the middle one, and its name. If a run was not
@@ -423,6 +498,15 @@ fn knee_in_common(sides: &[Side]) -> Option<(String, u32)> {
         format!("at depth {depth} near knee")
     };
     Some((place, depth))
+}
+
+/// The greatest depth of small random I/O that all runs have.
+fn deepest_in_common(sides: &[Side]) -> Option<u32> {
+    let baseline = sides.first()?.first();
+    let runs = || sides.iter().flat_map(|side| side.runs);
+    let depths = baseline.small().filter_map(|(point, _)| depth_alone(point));
+    let in_common = |depth: &u32| runs().all(|run| run.small_at(*depth).is_some());
+    depths.filter(in_common).max()
 }
 
 fn log_size(coordinates: Coordinates) -> Option<u32> {

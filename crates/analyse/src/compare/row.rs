@@ -57,6 +57,19 @@ impl Row {
         }
     }
 
+    /// True unless two sides have the figure and no change was made of it.
+    pub(super) fn has_every_change(&self) -> bool {
+        let mut others = self.figures.iter().skip(1).zip(&self.changes);
+        self.figures[0].is_none()
+            || others.all(|(figure, change)| figure.is_none() || change.is_some())
+    }
+
+    /// True if some side has 0, with which there is no ratio.
+    pub fn has_zero(&self, side: usize) -> bool {
+        let is_zero = |side: usize| self.figures[side].is_some_and(|it| it.estimate.value <= 0.0);
+        is_zero(0) || is_zero(side)
+    }
+
     /// True if no side has such an event.
     pub fn has_no_event(&self) -> bool {
         let is_zero = |figure: &Option<Figure>| figure.is_some_and(|it| it.estimate.value <= 0.0);

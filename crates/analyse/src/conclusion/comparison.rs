@@ -42,8 +42,15 @@ impl Comparison {
         let (name, baseline) = (self.counted_name(verdict.run), self.counted_name(0));
         let judged = verdict.judged;
         if judged == 0 {
+            let changes = self.changes_without_interval(verdict.run);
+            let changes = if changes.is_empty() {
+                "not known".into()
+            } else {
+                format!("{changes}; it may be chance")
+            };
             return format!(
-                "{name} against {baseline}: not known, as no figure has an interval in both.{}",
+                "{name} against {baseline}: {changes}, as no figure has an interval in both.{}{}",
+                self.of_unlike_maxima(verdict.run),
                 runs_needed(verdict)
             );
         }
@@ -65,8 +72,9 @@ impl Comparison {
                     format!(" The least precise, {figure}, may differ by {room}.")
                 });
             return format!(
-                "{name} against {baseline}: no difference shown in {}.{room}{}",
+                "{name} against {baseline}: no difference shown in {}.{room}{}{}",
                 quantity::counted(judged as u64, "figure"),
+                self.of_unlike_maxima(verdict.run),
                 runs_needed(verdict)
             );
         }
@@ -79,10 +87,37 @@ impl Comparison {
             ""
         };
         format!(
-            "{name} against {baseline}: {}; certain to 95 % in {} together.{doubt}",
+            "{name} against {baseline}: {}; certain to 95 % in {} together.{}{doubt}",
             parts.join("; "),
-            quantity::counted(judged as u64, "figure")
+            quantity::counted(judged as u64, "figure"),
+            self.of_unlike_maxima(verdict.run)
         )
+    }
+
+    /// Why maxima have no ratio, if it is because they are of unlike loads; empty if they are alike.
+    fn of_unlike_maxima(&self, run: usize) -> &'static str {
+        let is_unlike = |row: &Row| {
+            row.headline
+                && row.name.starts_with("max ")
+                && row.changes[run - 1].is_none()
+                && row.figures[0].is_some()
+                && row.figures[run].is_some()
+                && !row.has_zero(run)
+                && !self.is_of_other_work(run, row.scope)
+        };
+        if self.figures.iter().any(is_unlike) {
+            " Maxima are not compared: they are of different loads."
+        } else {
+            ""
+        }
+    }
+
+    /// `IOPS at depth 8 -2.1 %, p50 at depth 8 +0.3 %`: headline figures that both sides have.
+    fn changes_without_interval(&self, run: usize) -> String {
+        let has_change = |row: &&Row| row.headline && row.changes[run - 1].is_some();
+        let rows = self.figures.iter().filter(has_change);
+        let names: Vec<String> = rows.map(|row| row.name.clone()).collect();
+        self.with_ratios(run, &names)
     }
 
     /// `B (3 runs)`; without a number if each side is a single run.
@@ -183,7 +218,11 @@ impl Comparison {
             return "none";
         }
         if row.figures[0].is_some() && row.figures[side].is_some() {
-            return "no ratio with 0";
+            return if row.has_zero(side) {
+                "no ratio with 0"
+            } else {
+                "not alike"
+            };
         }
         if self.is_of_single_runs() {
             "not measured in both"
