@@ -26,7 +26,8 @@ use std::path::{Path, PathBuf};
 pub(super) struct AdviseArgs {
     /// Directory of a rigel calibrate run, or its journal
     run: PathBuf,
-    /// Products to advise on, separated by commas [default: all]
+    /// Products to advise on, separated by commas; reasons and statements are printed for one alone
+    /// [default: all]
     #[arg(
         long = "for",
         value_name = "PRODUCT",
@@ -57,8 +58,7 @@ pub(super) struct AdviseArgs {
     /// Directory of the PostgreSQL programs for --plans-on [default: the newest installed version]
     #[arg(long, value_name = "DIR", requires = "plans_on")]
     server_bin: Option<PathBuf>,
-    /// Show formulas, other opinions, sources and all statements, and not one screen for each
-    /// product
+    /// Show formulas, other opinions, sources and all statements, and not one screen
     #[arg(long, conflicts_with = "json")]
     verbose: bool,
     /// Print the advice as JSON
@@ -129,6 +129,13 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
             Extent::Screen
         };
         output::result(&advice::text(run, found, &products, terms, extent));
+        if products.len() > 1 && !args.verbose {
+            let (one, _) = name_and_help(products[0]);
+            output::result(&format!(
+                "\nReasons and statements: rigel advise {} --for {one}\n",
+                shell_path(&args.run)
+            ));
+        }
     }
     warn_if_cut(run.cut);
     Ok(0)

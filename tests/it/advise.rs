@@ -58,10 +58,12 @@ fn settings_follow_from_a_device_that_is_known() {
     let microseconds = |bytes: f64| 200.0 + bytes / 500.0;
     let (block, large) = (f64::from(16 << 10), f64::from(1 << 20));
     let rate = 8e6 / microseconds(block);
-    let of_large = microseconds(large) / (large / block);
+    // A scan reads 128 KiB at once, and the calibration 1 MiB.
+    let scan = f64::from(128 << 10);
+    let of_scan = microseconds(scan) / (scan / block);
     close(
         setting(&document, "postgres", "random_page_cost"),
-        microseconds(block) / of_large,
+        microseconds(block) / of_scan,
     );
     let depth = setting(&document, "postgres", "effective_io_concurrency");
     assert_eq!(depth["value"], "8");

@@ -34,6 +34,7 @@ pub(super) fn section(of: &DemandAgainst) -> Section {
             objectives.join("; ")
         ));
     }
+    said.extend(block_in_words(of).map(|words| format!("{}.", capital(&words))));
     said.extend(of.seconds.map(|seconds| {
         format!(
             "The rates are means of {}: bursts are not in them.",
@@ -54,6 +55,15 @@ pub(super) fn section(of: &DemandAgainst) -> Section {
         "",
         blocks,
     )
+}
+
+/// What a random read was taken to have; `None` if the demand says it.
+pub(super) fn block_in_words(of: &DemandAgainst) -> Option<String> {
+    let bytes = of.assumed_block?;
+    Some(format!(
+        "a random read is taken to have {}, because the demand does not say it",
+        Bytes(bytes.into())
+    ))
 }
 
 fn interval(of: &DemandAgainst) -> String {

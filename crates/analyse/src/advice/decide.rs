@@ -197,11 +197,11 @@ mod tests {
     fn a_cost_is_set_only_if_the_default_is_too_high_without_any_cache() {
         let name = "random_page_cost";
         let mut found = calibration();
-        // Twelve times a sequential page: as much as 90 % of it may be a cache's.
+        // Seven times a sequential page: as much as 90 % of it may be a cache's.
         let higher = decided(&found, Product::Postgres, name);
         assert!(matches!(higher, Decision::Leave { .. }), "{higher:?}");
-        let large = found.large.unwrap().mb_per_s.value;
-        let random = |cost: f64| Some(at(8, 8192, large * 1e6 / 8192.0 / cost));
+        found.large = Some(at(8, 128 << 10, 8000.0));
+        let random = |cost: f64| Some(at(8, 8192, 8000.0 * 16.0 / cost));
         found.at_knee = random(2.0);
         assert_eq!(
             value(&decided(&found, Product::Postgres, name)),
@@ -210,7 +210,7 @@ mod tests {
         found.at_knee = random(4.0);
         let within = decided(&found, Product::Postgres, name);
         assert_eq!(within.why(), "the default is within what was measured");
-        found.at_knee.as_mut().unwrap().mb_per_s.interval = None;
+        found.at_knee.as_mut().unwrap().iops.interval = None;
         let brief = decided(&found, Product::Postgres, name);
         assert!(brief.why().contains("too briefly"), "{brief:?}");
     }
@@ -290,6 +290,7 @@ mod tests {
         found.writes = None;
         found.stream = None;
         found.large_low_load = None;
+        found.large = None;
         for (product, name) in [
             (Product::Mariadb, "innodb_io_capacity"),
             (Product::Postgres, "io_combine_limit"),

@@ -16,6 +16,9 @@ const DOP: &str = "Oracle VLDB and Partitioning Guide, Automatic Degree of Paral
 const WHY_LEFT: &str =
     "only Auto DOP uses the row (MAX_PMBPS); the way to write it is CALIBRATE_IO";
 
+/// A latency that is none in whole milliseconds: no row has it.
+const BELOW_1_MS: &str = "<1";
+
 /// The `MAX_PMBPS` that Auto DOP assumes if nothing was calibrated, since 12.1.
 const PMBPS_DEFAULT: &str = "200";
 
@@ -68,13 +71,19 @@ pub(super) fn settings(ground: &Ground) -> Vec<Advice> {
             |at| at.mean_us.scaled(1e-3),
             |at| {
                 format!(
-                    "mean response time at the rate of MAX_IOPS, {:.3} ms, in whole milliseconds \
-                     as Oracle has it: 0 on most flash",
+                    "mean response time at the rate of MAX_IOPS, {:.3} ms; Oracle has whole \
+                     milliseconds, and a row with 0 says nothing",
                     at.mean_us.value / 1e3
                 )
             },
         ),
     ];
+    for latency in settings.iter_mut().filter(|one| one.setting == "LATENCY") {
+        if latency.value.as_deref() == Some("0") {
+            latency.value = Some(BELOW_1_MS.into());
+            latency.range = None;
+        }
+    }
     settings.push(disks(ground));
     for setting in &mut settings {
         explain(setting);
@@ -165,14 +174,16 @@ fn apply_row(settings: &[Advice]) -> Vec<String> {
             .value
             .clone()
     };
-    let names = [
-        "MAX_IOPS",
-        "MAX_MBPS",
-        "MAX_PMBPS",
-        "LATENCY",
-        "NUM_PHYSICAL_DISKS",
+    // The name of each in the table below the view.
+    let columns = [
+        ("MAX_IOPS", "MAX_IOPS"),
+        ("MAX_MBPS", "MAX_MBPS"),
+        ("MAX_PMBPS", "MAX_PMBPS"),
+        ("LATENCY", "LATENCY"),
+        ("NUM_PHYSICAL_DISKS", "NUM_DISKS"),
     ];
-    let values: Option<Vec<String>> = names.iter().map(|name| value(name)).collect();
+    let cells = columns.map(|(name, column)| Some((column, value(name)?)));
+    let cells: Option<Vec<(&str, String)>> = cells.into_iter().collect();
     let mut lines: Vec<String> = [
         "-- Oracle. Supported: let the database measure itself, as SYSDBA, at a quiet time:",
         "--   DECLARE iops INTEGER; mbps INTEGER; lat INTEGER;",
@@ -180,10 +191,13 @@ fn apply_row(settings: &[Advice]) -> Vec<String> {
     ]
     .map(String::from)
     .to_vec();
-    let Some(values) = values else {
+    let Some(mut cells) = cells else {
         lines.push("-- The row is incomplete: some of it was not measured.".into());
         return lines;
     };
+    cells.retain(|(_, value)| value != BELOW_1_MS);
+    let (names, values): (Vec<&str>, Vec<String>) = cells.into_iter().unzip();
+    let names = format!("--   (START_TIME, END_TIME, {})", names.join(", "));
     // Every line is a comment, so that a block pasted with the others does not write into a table
     // of the dictionary.
     let row = format!(
@@ -200,7 +214,7 @@ fn apply_row(settings: &[Advice]) -> Vec<String> {
             "-- CREATE TABLE rigel_old_io_calibrate AS SELECT * FROM sys.resource_io_calibrate$;",
             "-- DELETE FROM sys.resource_io_calibrate$;",
             "-- INSERT INTO sys.resource_io_calibrate$",
-            "--   (START_TIME, END_TIME, MAX_IOPS, MAX_MBPS, MAX_PMBPS, LATENCY, NUM_DISKS)",
+            &names,
             &row,
             "-- COMMIT;",
         ]

@@ -21,6 +21,9 @@ const NAMES: [&str; 5] = ["SREADTIM", "MREADTIM", "MBRC", "IOSEEKTIM", "IOTFRSPE
 /// The block size of nearly every database.
 const BLOCK: u32 = 8192;
 
+/// Bytes per millisecond of a megabyte per second.
+const BYTES_PER_MS: f64 = 1e3;
+
 /// The times of a single-block and of a multiblock read, in milliseconds, each one at a time.
 #[derive(Clone, Copy)]
 struct Reads {
@@ -32,18 +35,27 @@ struct Reads {
 
 impl Reads {
     /// `None` if either was not measured, or if the larger read took no longer: Oracle does not use
-    /// such statistics.
+    /// such statistics. Nor are there any if it took so little longer that its bytes would come
+    /// faster than this storage transfers them: then the difference is not that of the transfer.
     fn of(ground: &Ground) -> Option<Self> {
         let found = ground.found;
         let (single, multi) = (found.low_load?, found.stream.or(found.large_low_load)?);
-        let is_usable =
+        let is_longer =
             multi.io_bytes >= 2 * single.io_bytes && multi.mean_us.value > single.mean_us.value;
-        is_usable.then(|| Self {
+        let reads = Self {
             single,
             multi,
             single_ms: single.mean_us.scaled(1e-3),
             multi_ms: multi.mean_us.scaled(1e-3),
-        })
+        };
+        let most = found
+            .large
+            .map_or(f64::INFINITY, |at| at.mb_per_s.greatest());
+        let is_usable = is_longer && {
+            let bytes_per_ms = reads.speed().value;
+            bytes_per_ms <= most * BYTES_PER_MS
+        };
+        is_usable.then_some(reads)
     }
 
     /// Blocks of one multiblock read.
@@ -106,8 +118,8 @@ fn setting(ground: &Ground, reads: Option<&Reads>, name: &'static str) -> Advice
     // Storage may be so fast that the seek time disappears in the error of the other two times.
     let Some(reads) = reads.filter(|reads| reads.seek_ms().value > 0.0) else {
         return blank.not_measured(
-            "no single-block read was measured beside a multiblock read that took longer, each one \
-             at a time",
+            "no single-block read was measured beside a multiblock read that took so much longer, \
+             each one at a time, that the time of a transfer is known",
             ground.command("--as oracle"),
         );
     };

@@ -4,7 +4,7 @@ use super::decision::Decision;
 use super::default::ProductDefault;
 use super::product::Product;
 use super::setting::{
-    Advice, Ground, Opinion, exact, other_block, size, unsteady_or_unknown, whole,
+    Advice, Ground, Opinion, other_block, size, unsteady_or_unknown, whole,
 };
 use crate::figures::quantity::{count, percent, time};
 use crate::{AtLoad, Estimate, Limits};
@@ -13,9 +13,16 @@ use std::cmp::Ordering;
 /// `BLCKSZ` of nearly every build.
 const BLOCK: u32 = 8192;
 
+/// Bytes that a sequential scan reads at once: `io_combine_limit` since 17, the kernel's read-ahead
+/// before, both by default.
+const SCAN_READ: u32 = 128 << 10;
+
 /// Fraction of random reads that find their block in a cache; the documentation up to 17 says so of
 /// the default.
 const CACHED: f64 = 0.9;
+
+/// A larger read is worth a trial if it may reach this many times the throughput. A choice.
+const WORTH_A_LARGER_READ: f64 = 1.1;
 
 /// Maximum value of `effective_io_concurrency`.
 const CONCURRENCY_MAX: f64 = 1000.0;
@@ -96,20 +103,76 @@ fn cost(ratio: f64) -> String {
     }
 }
 
-/// Microseconds per block of a transfer at the measured MB/s.
-fn block_us(at: AtLoad, block: u32) -> Estimate {
-    exact(block.into()).over(at.mb_per_s)
+/// What reads of two sizes cost: the time of one at a time, or the storage's time at saturation.
+#[derive(Clone, Copy)]
+pub(super) struct TwoSizes {
+    /// The cost of a read of one page over that of a large read.
+    page_over_large: Estimate,
+    page_bytes: u32,
+    large_bytes: u32,
 }
 
-/// Time of a random read divided by the time per block of a sequential read, on idle storage.
-pub(super) fn ratio_at_depth_1(random: AtLoad, stream: AtLoad) -> Estimate {
-    random.mean_us.over(block_us(stream, random.io_bytes))
-}
+impl TwoSizes {
+    /// By the times of one read at a time.
+    pub(super) fn alone(page: AtLoad, large: AtLoad) -> Self {
+        Self {
+            page_over_large: page.mean_us.over(large.mean_us),
+            page_bytes: page.io_bytes,
+            large_bytes: large.io_bytes,
+        }
+    }
 
-/// The same ratio on saturated storage: the storage time per random read and per block of a large
-/// read.
-pub(super) fn ratio_at_knee(random: AtLoad, large: AtLoad) -> Estimate {
-    large.mb_per_s.over(random.mb_per_s)
+    /// By the rates of saturated storage.
+    pub(super) fn saturated(page: AtLoad, large: AtLoad) -> Self {
+        Self {
+            page_over_large: large.iops.over(page.iops),
+            page_bytes: page.io_bytes,
+            large_bytes: large.io_bytes,
+        }
+    }
+
+    /// Pages of one read of a sequential scan.
+    fn pages(self) -> f64 {
+        f64::from(SCAN_READ) / f64::from(self.page_bytes)
+    }
+
+    /// What a random page costs, as the planner charges it: 1 is a page of a sequential scan, which
+    /// reads [`SCAN_READ`] at once. Such a read costs at least as much as one page and at most as much
+    /// as its pages one by one, so that the ratio lies between 1 and the number of pages.
+    ///
+    /// If another large size was measured, the cost of the scan's read lies on the straight line
+    /// through those of both sizes; the range has what is possible: a longer read costs no less, and
+    /// a byte of it no more.
+    pub(super) fn random_page_cost(self) -> Estimate {
+        let (pages, scan) = (self.pages(), f64::from(SCAN_READ));
+        let (page, large) = (f64::from(self.page_bytes), f64::from(self.large_bytes));
+        let within = |ratio: f64| ratio.clamp(1.0, pages);
+        let on_line =
+            |ratio: f64| pages / (1.0 + (1.0 / ratio - 1.0) * (scan - page) / (large - page));
+        let longer = large / scan;
+        let of = self.page_over_large;
+        Estimate {
+            value: within(on_line(of.value)),
+            interval: of.interval.and_then(Limits::both).map(|known| Limits {
+                low: within(pages * known.low * longer.min(1.0)),
+                high: Some(within(pages * known.high * longer.max(1.0))),
+            }),
+        }
+    }
+
+    /// How many times the throughput of a scan's reads the large reads reach at most; `None` if that
+    /// is not known.
+    fn gain_of_large(self) -> Option<f64> {
+        let known = self.page_over_large.interval.and_then(Limits::both)?;
+        let longer = f64::from(self.large_bytes) / f64::from(SCAN_READ);
+        // A scan's read costs no more than its pages, nor than the large read.
+        Some(longer * (self.pages() * known.high).min(1.0))
+    }
+
+    /// True if a page is shorter than a scan's read and than a large read.
+    fn are_apart(self) -> bool {
+        self.page_bytes < SCAN_READ.min(self.large_bytes)
+    }
 }
 
 /// Decides on the cost. No cache was measured, and a cache lowers it: times can show that the default
@@ -208,24 +271,27 @@ fn cost_by_times(ground: &Ground) -> Advice {
     let found = ground.found;
     let setting = "random_page_cost";
     let blank = ground.blank(Product::Postgres, setting, COSTS);
-    let (Some(random), Some(large)) = (found.at_knee, found.large) else {
+    let sizes = found.at_knee.zip(found.large);
+    let sizes = sizes.map(|(random, large)| (random, large, TwoSizes::saturated(random, large)));
+    let Some((random, large, both)) = sizes.filter(|(.., both)| both.are_apart()) else {
         return blank.not_measured(
             "the knee or large reads were not measured",
             ground.command("--as postgres"),
         );
     };
-    let at_knee = ratio_at_knee(random, large);
+    let at_knee = both.random_page_cost();
     let mut opinions = Vec::new();
-    if let Some((alone, stream)) = found.low_load.zip(found.stream) {
-        let ratio = ratio_at_depth_1(alone, stream);
+    let alone = found.low_load.zip(found.stream);
+    let alone = alone.map(|(page, stream)| (page, TwoSizes::alone(page, stream)));
+    if let Some((page, alone)) = alone.filter(|(_, alone)| alone.are_apart()) {
+        let ratio = alone.random_page_cost();
         opinions.push(Opinion {
             value: cost(ratio.value),
             why: format!(
-                "at depth 1: {} for a random read over {} for a block of one sequential stream, \
-                 {}. A plain index scan waits for one block at a time, so a query alone on the \
-                 storage sees this ratio",
-                time(alone.mean_us.value),
-                time(block_us(stream, alone.io_bytes).value),
+                "at depth 1: {} for a random read, and {} times as long as a page of one \
+                 sequential stream. A plain index scan waits for one page at a time, so a query \
+                 alone on the storage sees this ratio",
+                time(page.mean_us.value),
                 interval(ratio),
             ),
         });
@@ -240,18 +306,28 @@ fn cost_by_times(ground: &Ground) -> Advice {
     opinions.push(common_advice(ground));
     let warnings = unsteady_or_unknown(&[Some(random), Some(large), found.low_load, found.stream]);
     let other_block = other_block(random, BLOCK, "--as postgres");
+    let between = if large.io_bytes == SCAN_READ {
+        String::new()
+    } else {
+        format!(
+            ", on the line through reads of {} and {}",
+            size(random.io_bytes),
+            size(large.io_bytes)
+        )
+    };
     Advice {
         derivation: format!(
             "at the knee, depth {}: {} of the storage's time for a random read of {} ({} \
-             IOPS), {} for a block of a large read ({} MB/s); their ratio is {}. Not at \
-             depth 1, because the reads of many sessions overlap, and a page costs the \
-             storage's time",
+             IOPS), {} for a page of a read of {}{between}; their ratio is {}. A sequential scan \
+             reads that much at once, by io_combine_limit since 17 and by the kernel's read-ahead \
+             before. Not at depth 1, because the reads of many sessions overlap, and a page costs \
+             the storage's time",
             random.depth,
             time(1e6 / random.iops.value),
             size(random.io_bytes),
             count(random.iops.value),
-            time(block_us(large, random.io_bytes).value),
-            count(large.mb_per_s.value),
+            time(1e6 / random.iops.value / at_knee.value),
+            size(SCAN_READ),
             interval(at_knee),
         ),
         misleads: "no plan was tested with it: the ratio is one of times, and the cost at which \
@@ -483,32 +559,52 @@ fn more_workers(advice: &Advice, needed: f64, cpus: u32) -> Decision {
     }
 }
 
-/// Not derived: the size at which MB/s saturates lies between the two measured sizes, or beyond
-/// them.
+/// Decides on the size of a scan's read by the throughput that a larger one can reach. Of a run with
+/// large reads of another size than [`SCAN_READ`] only its bounds are known.
 fn io_combine_limit(ground: &Ground) -> Advice {
     let found = ground.found;
-    let known = match (found.at_knee, found.large) {
-        (Some(small), Some(large)) => format!(
-            "the size above which throughput no longer grows was not measured: {} reads reach \
-             {} MB/s at most, {} reads {} MB/s, sizes between were not measured. If reads \
-             of 128 KiB reach the throughput of 1 MiB, keep the default of 128kB; if not, try a \
-             higher value, up to io_max_combine_limit (1MB)",
-            size(small.io_bytes),
-            count(found.maximum.unwrap_or(small).mb_per_s.value),
-            size(large.io_bytes),
-            count(large.mb_per_s.value),
-        ),
-        _ => "large reads were not measured".into(),
+    let blank = ground.blank(Product::Postgres, "io_combine_limit", IO);
+    let sizes = found.at_knee.zip(found.large);
+    let sizes = sizes.map(|(small, large)| (small, large, TwoSizes::saturated(small, large)));
+    let Some((small, large, both)) = sizes.filter(|(.., both)| both.are_apart()) else {
+        return blank.not_measured(
+            "large reads were not measured",
+            ground.command("--as postgres"),
+        );
     };
-    // `--as postgres` reads 128 KiB at once, other runs 1 MiB: it takes both runs to know.
-    let has_128k = found.large.is_some_and(|large| large.io_bytes == 128 << 10);
-    let command = ground.command(if has_128k { "" } else { "--as postgres" });
+    let gain = both.gain_of_large();
+    let known = format!(
+        "reads of {} reach {} MB/s, reads of {} {} MB/s",
+        size(small.io_bytes),
+        count(small.mb_per_s.value),
+        size(large.io_bytes),
+        count(large.mb_per_s.value),
+    );
+    let decision = match gain {
+        _ if large.io_bytes <= SCAN_READ => {
+            Decision::leave("no read above 128 KiB was measured; it would make others wait longer")
+        }
+        Some(gain) if gain < WORTH_A_LARGER_READ => Decision::leave(format!(
+            "reads of {} reach at most {} more than those of 128 KiB",
+            size(large.io_bytes),
+            percent(gain - 1.0)
+        )),
+        _ => Decision::leave(format!(
+            "reads of {} may reach more, and make others wait longer: try your scans",
+            size(large.io_bytes)
+        )),
+    };
     Advice {
+        decision,
+        derivation: format!(
+            "{known}; what lies between was not measured. A run with and one without --as \
+             postgres, whose large reads are of 128 KiB and 1 MiB, show it together: `rigel \
+             compare` has both throughputs. A higher value needs io_max_combine_limit since 18"
+        ),
         misleads: "the kernel splits reads larger than max_sectors_kb, and a larger read makes \
                    others wait"
             .into(),
-        ..ground
-            .blank(Product::Postgres, "io_combine_limit", IO)
-            .not_measured(known, command.trim_end().into())
+        warnings: unsteady_or_unknown(&[Some(small), Some(large)]),
+        ..blank
     }
 }

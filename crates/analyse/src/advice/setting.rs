@@ -253,17 +253,6 @@ pub(super) fn other_block(measured: AtLoad, block: u32, options: &str) -> Option
     })
 }
 
-/// A number without an error, as an estimate.
-pub(super) fn exact(value: f64) -> Estimate {
-    Estimate {
-        value,
-        interval: Some(Limits {
-            low: value,
-            high: Some(value),
-        }),
-    }
-}
-
 /// Formats a value as a whole number.
 pub(super) fn whole(value: f64) -> String {
     format!("{value:.0}")

@@ -7,6 +7,17 @@ use crate::{Estimate, KneeRange, Limits, calibration};
 use rigel_model::{Bound, Bytes, Ratio, Target};
 use std::path::PathBuf;
 
+/// A number without an error, as an estimate.
+fn exact(value: f64) -> Estimate {
+    Estimate {
+        value,
+        interval: Some(Limits {
+            low: value,
+            high: Some(value),
+        }),
+    }
+}
+
 fn of_sessions(sessions: Option<u32>) -> AdviceTerms<'static> {
     AdviceTerms {
         sessions,
@@ -82,14 +93,15 @@ fn a_quotient_has_the_interval_of_both_its_parts() {
 #[test]
 fn a_random_page_costs_its_time_over_that_of_a_sequential_one() {
     let found = example();
-    // 100 us and 8.192 us, over 1148.576 us for the 128 blocks of 1 MiB; at depth 8 both are done
+    // 100 us and 8.192 us, over 231.072 us for the 16 pages of 128 KiB; at depth 8 both are done
     // eight at a time.
-    let truth = 108.192 / (1148.576 / 128.0);
+    let truth = 108.192 / (231.072 / 16.0);
     let random_page_cost = setting(&found, Product::Postgres, "random_page_cost");
     let estimate = random_page_cost.estimate.unwrap();
     assert!((estimate.value - truth).abs() < 1e-9, "{estimate:?}");
     assert!(estimate.interval.unwrap().contains(truth));
-    let alone = postgres::ratio_at_depth_1(found.low_load.unwrap(), found.stream.unwrap());
+    let alone = postgres::TwoSizes::alone(found.low_load.unwrap(), found.stream.unwrap());
+    let alone = alone.random_page_cost();
     assert!((alone.value - truth).abs() < 1e-9, "{alone:?}");
     let others: Vec<&str> = random_page_cost
         .opinions
@@ -97,12 +109,56 @@ fn a_random_page_costs_its_time_over_that_of_a_sequential_one() {
         .map(|opinion| opinion.value.as_str())
         .collect();
     // At depth 1, with nine in ten cached, and the common advice.
-    assert_eq!(others, ["12", "1.2", "1.1"]);
+    assert_eq!(others, ["7.5", "1.0", "1.1"]);
     let mut level = found.clone();
     // Random reads that use the storage's whole bandwidth: a page costs the same wherever it lies,
     // never less.
     level.at_knee = Some(at(64, 8192, 2e6));
     assert_eq!(value(&level, Product::Postgres, "random_page_cost"), "1.0");
+}
+
+/// The example, with large reads of another size.
+fn with_large_reads(bytes: u32, us_each: f64) -> Calibration {
+    let mut found = example();
+    found.large = Some(at(8, bytes, 8e6 / us_each));
+    found
+}
+
+#[test]
+fn a_random_page_costs_the_same_whatever_large_size_was_measured() {
+    let us = |bytes: u32| 100.0 + f64::from(bytes) * 1e-3;
+    for bytes in [64 << 10, 128 << 10, 256 << 10, 1 << 20] {
+        let found = with_large_reads(bytes, us(bytes));
+        assert_eq!(
+            value(&found, Product::Postgres, "random_page_cost"),
+            "7.5",
+            "{bytes}"
+        );
+        // A read that takes as long whatever its size: a scan reads 16 pages in one.
+        let found = with_large_reads(bytes, us(8192));
+        let cost = setting(&found, Product::Postgres, "random_page_cost");
+        assert_eq!(cost.value.as_deref(), Some("16"), "{bytes}");
+        assert_eq!(cost.range.unwrap()[1], "16", "{bytes}");
+    }
+}
+
+#[test]
+fn the_size_of_a_scans_read_is_decided_whatever_large_size_was_measured() {
+    let decision = |bytes: u32, us_each: f64| {
+        let found = with_large_reads(bytes, us_each);
+        setting(&found, Product::Postgres, "io_combine_limit").decision
+    };
+    let us_of_page = 8e6 / example().at_knee.unwrap().iops.value;
+    for (bytes, us_each, why) in [
+        (128 << 10, us_of_page, "no read above 128 KiB was measured"),
+        // As many bytes a second as pages reach.
+        (1 << 20, 128.0 * us_of_page, "reach at most"),
+        (1 << 20, us_of_page, "may reach more"),
+    ] {
+        let decision = decision(bytes, us_each);
+        assert!(matches!(decision, Decision::Leave { .. }), "{decision:?}");
+        assert!(decision.why().contains(why), "{why}: {decision:?}");
+    }
 }
 
 #[test]
@@ -344,22 +400,34 @@ fn system_statistics_are_the_times_of_one_read_and_of_its_transfer() {
     // A large read that takes no longer than a small one: Oracle would not use such statistics.
     found.stream = Some(at(1, 1 << 20, 1e4));
     assert!(!apply(&found, Product::Oracle).contains("SET_SYSTEM_STATS"));
+    // Nor one of a model whose reads take as long whatever their size, but for chance: its bytes
+    // would come at 240 GB/s, and this storage transfers 7.3.
+    found.stream = Some(at(1, 1 << 20, 1e6 / 112.5));
+    assert!(!apply(&found, Product::Oracle).contains("SET_SYSTEM_STATS"));
 }
 
 #[test]
 fn the_row_of_oracle_is_whole_or_not_there() {
     let mut found = example();
-    // 8 / 108.192 us; 8 MiB and 1 MiB in 1148.576 us; 16 / 73943 s, which is 0 whole milliseconds;
-    // and `--num-disks`.
+    // 8 / 108.192 us; 8 MiB and 1 MiB in 1148.576 us; and `--num-disks`. 16 / 73943 s are 0 whole
+    // milliseconds, which say nothing.
     let script = apply(&found, Product::Oracle);
     assert!(
-        script.contains("VALUES (SYSTIMESTAMP, SYSTIMESTAMP, 73943, 7303, 913, 0, 4);"),
+        script.contains("VALUES (SYSTIMESTAMP, SYSTIMESTAMP, 73943, 7303, 913, 4);"),
         "{script}"
     );
     // The table has had another column since 18c: without column names the insert fails after the
     // old row was deleted.
-    let names = "(START_TIME, END_TIME, MAX_IOPS, MAX_MBPS, MAX_PMBPS, LATENCY, NUM_DISKS)";
+    let names = "(START_TIME, END_TIME, MAX_IOPS, MAX_MBPS, MAX_PMBPS, NUM_DISKS)";
     assert!(script.contains(names), "{script}");
+    let mut slow = example();
+    slow.maximum = Some(at(16, 8192, 4000.0));
+    let of_slow = apply(&slow, Product::Oracle);
+    assert!(
+        of_slow.contains("MAX_PMBPS, LATENCY, NUM_DISKS)"),
+        "{of_slow}"
+    );
+    assert!(of_slow.contains("4000, 7303, 913, 4, 4);"), "{of_slow}");
     let place = |text: &str| {
         script
             .find(text)
@@ -425,8 +493,10 @@ fn nothing_is_said_of_writes_that_were_not_measured() {
             let needs = setting.setting.starts_with('w')
                 || setting.setting.contains("_write_")
                 || setting.setting.contains("capacity");
+            // A size is decided on by the figures of others.
+            let has_none = setting.value.is_none() && setting.setting != "io_combine_limit";
             assert_eq!(
-                setting.value.is_none(),
+                has_none,
                 setting.measure_by.is_some(),
                 "{}",
                 setting.setting

@@ -11,6 +11,7 @@
 
 use super::answer::Answer;
 use super::keeps::{JudgedStream, StorageLoad, TimeAlone, exponential_us, keeps};
+use super::read_kind::BLOCK_ASSUMED;
 use super::stream_objective::{StreamObjective, assumed, objective_in_words, objective_of_stream};
 use crate::figures::confidence::Estimate;
 use crate::figures::quantity::{listed, mb_per_second, per_second, rounded_percent};
@@ -109,6 +110,10 @@ pub struct DemandAgainst {
     pub fits: Answer,
     /// Why the database might have asked for more; empty if nothing speaks for it.
     pub censored: String,
+    /// The bytes that a random read is taken to have, because the demand does not say it; `None` if
+    /// it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assumed_block: Option<u32>,
 }
 
 impl DemandAgainst {
@@ -204,6 +209,17 @@ pub fn against(demand: &Demand, found: &Calibration) -> Option<DemandAgainst> {
     let fits = streams.iter().fold(served, |fits, one| {
         fits.and(one.fits).and(one.keeps_together)
     });
+    let is_assumed = |stream: &DemandStream| {
+        stream.kind == DemandKind::RandomReads
+            && stream.per_s.is_some_and(|per_s| per_s > 0.0)
+            && stream.mean_bytes.is_none()
+            && demand.block_bytes.is_none()
+    };
+    let assumed_block = interval
+        .streams
+        .iter()
+        .any(is_assumed)
+        .then_some(BLOCK_ASSUMED);
     let is_idle = |stream: &&DemandStream| stream.per_s == Some(0.0);
     let idle = interval.streams.iter().filter(is_idle);
     (!streams.is_empty()).then(|| DemandAgainst {
@@ -218,6 +234,7 @@ pub fn against(demand: &Demand, found: &Calibration) -> Option<DemandAgainst> {
         together,
         fits,
         censored: censored.clone(),
+        assumed_block,
     })
 }
 
@@ -244,7 +261,7 @@ impl DemandLoad {
         let kind = stream.kind;
         let bytes = stream.mean_bytes.or_else(|| {
             let of_blocks = kind == DemandKind::RandomReads;
-            block_bytes.map(f64::from).filter(|_| of_blocks)
+            of_blocks.then(|| block_bytes.unwrap_or(BLOCK_ASSUMED).into())
         });
         let figures = match kind {
             DemandKind::LogWrites => log_writes(per_s, bytes, found),
@@ -631,6 +648,31 @@ mod tests {
         assert_eq!(of(1100.0, 4096.0).fits, Answer::No);
         let larger = of(500.0, 9000.0);
         assert_eq!((larger.usage.high, larger.fits), (None, Answer::Undecided));
+    }
+
+    #[test]
+    fn random_reads_without_a_size_are_taken_to_be_blocks_and_it_is_said() {
+        let reads = DemandStream {
+            mean_bytes: None,
+            ..stream(DemandKind::RandomReads, 1000.0, 8192.0)
+        };
+        let of = |block_bytes: Option<u32>, reads: &DemandStream| {
+            let demand = Demand {
+                block_bytes,
+                ..examples::demand(vec![reads.clone()])
+            };
+            against(&demand, &examples::calibration()).unwrap()
+        };
+        let known = of(Some(BLOCK_ASSUMED), &reads);
+        let assumed = of(None, &reads);
+        assert_eq!((known.fits, known.assumed_block), (Answer::Yes, None));
+        assert_eq!(
+            (assumed.fits, assumed.assumed_block),
+            (Answer::Yes, Some(BLOCK_ASSUMED))
+        );
+        assert_eq!(assumed.streams, known.streams);
+        let sized = stream(DemandKind::RandomReads, 1000.0, 4096.0);
+        assert_eq!(of(None, &sized).assumed_block, None);
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub(super) fn advised(setting: &Advice) -> &str {
 /// The value that was measured, with its range.
 pub(super) fn measured(setting: &Advice) -> String {
     match (&setting.value, &setting.range) {
+        (None, _) if setting.measure_by.is_none() => NOT_KNOWN.into(),
         (None, _) => "not measured".into(),
         (Some(value), Some([low, high])) if low != high || low != value => {
             format!("{value} [{low}, {high}]")

@@ -1,6 +1,7 @@
-//! Advice on one screen for each product: a table of decisions, the statements of those that change
-//! something, and what to measure.
+//! Advice on one screen: for one product a table of decisions, the statements of those that change
+//! something, and what to measure; for several, what to set in each.
 
+use super::super::against::block_in_words;
 use super::super::document::{Column, Extent, Table};
 use super::super::lines::{self, wrapped};
 use super::super::screen::WIDTH;
@@ -10,32 +11,70 @@ use rigel_analyse::{Advice, AdviceTerms, Answer, Decision, ProductAdvice, Produc
 use rigel_model::record::journal::Header;
 use std::fmt::Write;
 
-/// The screen of each product.
+/// One screen.
 pub(super) fn screen(header: &Header, sections: &[ProductAdvice], terms: AdviceTerms) -> String {
-    let mut text: String = sections.iter().map(answer).collect();
-    text.push_str(&heading(header, terms, WIDTH));
+    if let [section] = sections {
+        return answer(section) + &beside(header, terms) + &of_product(section, terms);
+    }
+    let each = sections
+        .iter()
+        .map(|section| answer(section) + &changes(section));
+    each.collect::<String>() + &beside(header, terms)
+}
+
+/// What the advice is from, how far to trust it, and whether the storage serves the demand.
+fn beside(header: &Header, terms: AdviceTerms) -> String {
+    let mut text = heading(header, terms, WIDTH);
     if let Some(demand) = terms.demand {
-        let fits = format!("{}: {}.", capital(demand.fits.word()), demand.reason());
+        let block = block_in_words(demand).map_or_else(String::new, |words| format!("; {words}"));
+        let fits = format!(
+            "{}: {}{block}.",
+            capital(demand.fits.word()),
+            demand.reason()
+        );
         let question = "Does this storage serve the demand?";
         text.push_str(&wrapped(question, &fits, 2, WIDTH));
     }
-    let mut to_run = String::new();
-    for section in sections {
-        text.push('\n');
-        if terms.demand.is_some() {
-            text.push_str(&that_matter(section));
-        }
-        text.push_str(&table(section));
-        text.push_str(&statements(section, terms));
-        to_run = to_measure(section);
-        text.push_str(&to_run);
+    text
+}
+
+/// The settings of one product.
+fn of_product(section: &ProductAdvice, terms: AdviceTerms) -> String {
+    let mut text = "\n".to_string();
+    if terms.demand.is_some() {
+        text.push_str(&that_matter(section));
     }
+    text.push_str(&table(section));
+    text.push_str(&statements(section, terms));
+    let to_run = to_measure(section);
+    text.push_str(&to_run);
     // It follows other commands to run, if there are some.
     if to_run.is_empty() {
         text.push('\n');
     }
     text.push_str("With --verbose: formulas, other opinions, sources and all statements.\n");
     text
+}
+
+/// The settings to set, on one line, as many as fit; empty if all are left.
+fn changes(section: &ProductAdvice) -> String {
+    let change = |setting: &Advice| match &setting.decision {
+        Decision::Set { value, .. } => Some(format!("{} = {value}", setting.setting)),
+        Decision::Leave { .. } | Decision::NotMeasured => None,
+    };
+    let mut changes: Vec<String> = section.settings.iter().filter_map(change).collect();
+    let line = |changes: &[String], left_out: usize| match left_out {
+        0 => format!("  {}\n", changes.join(", ")),
+        more => format!("  {} and {more} more\n", changes.join(", ")),
+    };
+    let all = changes.len();
+    while changes.len() > 1 && line(&changes, all - changes.len()).chars().count() > WIDTH {
+        changes.pop();
+    }
+    match changes[..] {
+        [] => String::new(),
+        _ => line(&changes, all - changes.len()),
+    }
 }
 
 /// How many of a product's settings are worth a change.

@@ -3,7 +3,7 @@
 use super::parts::command_line;
 use super::*;
 use crate::golden;
-use rigel_analyse::examples;
+use rigel_analyse::{Advice, Decision, examples};
 use rigel_model::DemandKind;
 use rigel_model::examples::stream;
 use rigel_model::record::RankLines;
@@ -51,10 +51,46 @@ fn the_text_of_each_product_is_under_30_lines_of_80_columns() {
 }
 
 #[test]
+fn the_text_of_all_products_is_one_screen_and_has_each_change() {
+    let trust = doubted();
+    let demand = examples::against(vec![stream(
+        DemandKind::RandomReads,
+        60_000.0,
+        Some(8192.0),
+    )]);
+    let terms = AdviceTerms {
+        trust: Some(&trust),
+        demand: Some(&demand),
+        ..AdviceTerms::default()
+    };
+    let text = printed(&Product::ALL, terms, Extent::Screen);
+    // Two more lines name the command for one product.
+    assert!(text.lines().count() <= 22, "{text}");
+    let long = text.lines().find(|line| line.chars().count() > 80);
+    assert_eq!(long, None);
+    for section in advise(
+        &examples::calibration(),
+        &examples::header(),
+        &Product::ALL,
+        terms,
+    ) {
+        assert!(text.contains(section.database.name()), "{text}");
+        let sets = |one: &&Advice| matches!(one.decision, Decision::Set { .. });
+        let first = section.settings.iter().find(sets);
+        let is_named = |one: &Advice| text.contains(&format!("  {} = ", one.setting));
+        assert!(first.is_none_or(is_named), "{text}");
+    }
+}
+
+#[test]
 fn a_screen_on_which_every_setting_changes_is_under_30_lines_of_80_columns() {
     let mut found = examples::calibration();
     // A random page costs no more than a sequential one.
-    found.large = found.at_knee;
+    found.large = Some(examples::at(
+        8,
+        128 << 10,
+        found.at_knee.unwrap().iops.value / 16.0,
+    ));
     found.at_knee.as_mut().unwrap().steady = Some(false);
     let trust = doubted();
     let terms = AdviceTerms {
@@ -80,7 +116,12 @@ fn settings_are_told_as_the_golden_files_have_them() {
         trust: Some(&trust),
         ..AdviceTerms::default()
     };
-    golden::check("advice.txt", &printed(&Product::ALL, terms, Extent::Screen));
+    let mut screens = printed(&Product::ALL, terms, Extent::Screen);
+    for product in Product::ALL {
+        screens.push_str("\n----\n\n");
+        screens.push_str(&printed(&[product], terms, Extent::Screen));
+    }
+    golden::check("advice.txt", &screens);
     let full = printed(&Product::ALL, terms, Extent::Full);
     let long = full.lines().find(|line| line.chars().count() > 100);
     assert_eq!(long, None);
@@ -95,7 +136,7 @@ fn settings_are_told_as_the_golden_files_have_them() {
     assert_eq!(document["applied"], false);
     assert_eq!(document["trust"]["level"], "with care");
     let cost = &document["products"][0]["settings"][0];
-    assert_eq!(cost["value"], "12");
+    assert_eq!(cost["value"], "7.5");
     assert_eq!(cost["default"]["value"], "4");
     assert_eq!(cost["decision"]["is"], "leave");
 }
