@@ -376,7 +376,7 @@ fn load_lines(look: &Preflight) -> Vec<(&'static str, String)> {
 /// One sentence on how trustworthy a run would be.
 fn verdict(trust: &RunTrust) -> &'static str {
     match trust.level {
-        TrustLevel::Good => "A run here would be trustworthy.",
+        TrustLevel::Good | TrustLevel::NotChecked => "A run here would be trustworthy.",
         TrustLevel::WithCare => "A run here could mislead.",
         TrustLevel::DoNotUse => "A run here would not measure the storage.",
     }

@@ -318,6 +318,14 @@ fn the_figures_of_an_imported_page_are_those_of_its_json_report() {
     let document = json(&done(&place, "report deeper --json"));
     checked(&place, "deeper", &document);
     assert_eq!(document["findings"][0]["name"], "littles-law", "{document}");
+    std::fs::write(
+        place.0.join("x_lat.1.log"),
+        "0, 123456, 0, 8192, 0, 0\n1000, 223456, 0, 8192, 0, 0\n",
+    )
+    .unwrap();
+    done(&place, "import x_lat.1.log --out log");
+    let document = json(&done(&place, "report log --json"));
+    checked(&place, "log", &document);
     // For different kinds of series there is no headline.
     done(
         &place,

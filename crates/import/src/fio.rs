@@ -24,6 +24,35 @@ pub fn is_like(text: &str) -> bool {
     !starts(text).is_empty()
 }
 
+/// What this output of fio is that is not read, and how fio writes what is; `None` for other text.
+pub(super) fn not_read(text: &str) -> Option<(&'static str, &'static str)> {
+    let mut lines = text.lines().take(LINES_LOOKED_AT).map(str::trim);
+    // `3;fio-3.33;name;…`: the version of the format, then that of fio.
+    let is_terse = |line: &str| {
+        let mut cells = line.split(';').skip(1);
+        cells.next().is_some_and(|cell| cell.starts_with("fio-"))
+    };
+    let is_normal = |line: &str| {
+        line.starts_with("fio-") || line.contains("(groupid=") || line.contains(": (g=0): rw=")
+    };
+    if lines.clone().any(is_terse) {
+        Some((
+            "fio's terse output, of which other versions mean other things",
+            "run fio with --output-format=json+ (terse,json+ prints both)",
+        ))
+    } else if lines.any(is_normal) {
+        Some((
+            "fio's output for people, whose figures are rounded",
+            "run fio with --output-format=json+ (normal,json+ prints both)",
+        ))
+    } else {
+        None
+    }
+}
+
+/// Lines at the beginning of fio's text outputs that name fio.
+const LINES_LOOKED_AT: usize = 100;
+
 const VERSION: &str = "\"fio version\"";
 
 /// Offsets of the reports in a text. Text that fio or a script writes may stand before each, even

@@ -248,23 +248,17 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportForma
         Ok(ImportFormat::Csv)
     } else if awr::is_fragment(text) {
         Ok(ImportFormat::Awr)
-    } else if text.contains('\0') {
-        Err(Error::usage(
-            format!("'{}' is not text", source.name),
-            "give the results as the tool wrote them, or compressed by gzip",
-        ))
+    } else if let Some((what, hint)) = fio::not_read(text) {
+        Err(Error::usage(format!("'{}' is {what}", source.name), hint))
     } else {
         Err(Error::usage(
             format!(
-                "'{}' has no known format: it contains no `\"fio version\"` of fio's JSON, no \
-                 `Large/Small` or `ORION VERSION` of Orion, no `Device` line of `iostat -x`, and \
-                 no lines with a time and a number: {}",
+                "'{}' has no known format: {}",
                 source.name,
                 table::why_not(text)
             ),
-            "write fio's results with --output-format=json+; for details, give --format fio, \
-             orion, iostat, awr, listing, spool, \
-             calibrate-io or csv; for csv, give the columns with --time and --value",
+            "`rigel import --help` lists what is read; for csv give --time and --value, for \
+             details --format",
         ))
     }
 }
@@ -343,16 +337,37 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_file_that_is_not_text_is_said_to_be_none() {
-        let bytes = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0";
-        let text = text("program", bytes.to_vec()).unwrap();
+    fn refusal(text: &str) -> String {
         let source = Source {
-            name: "program",
-            text: &text,
+            name: "results",
+            text,
         };
-        let refused = recognise(source, &table::Columns::default()).unwrap_err();
-        assert!(refused.to_string().starts_with("'program' is not text"));
+        let refused = read(&[source], None, &table::Columns::default());
+        refused.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_file_that_is_not_text_is_said_to_be_none_whatever_words_are_in_it() {
+        let elf = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0";
+        for words in [&b""[..], b"{\"fio version\" : [[[[", b"ORION VERSION"] {
+            let text = text("program", [&elf[..], words].concat()).unwrap();
+            let refused = refusal(&text);
+            assert!(refused.starts_with("'results' is not text"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn outputs_of_fio_that_are_not_read_name_the_option_that_makes_one_that_is() {
+        let normal = "randread: (g=0): rw=randread, bs=(R) 8192B-8192B\nfio-3.33\nStarting 1 process\n\n\
+                      randread: (groupid=0, jobs=1): err= 0: pid=1: Wed Nov 25 15:00:00 2026\n  read: \
+                      IOPS=22.5k, BW=176MiB/s\n";
+        let terse = format!("3;fio-3.33;randread;0;0;{}", "12345;".repeat(120));
+        for (text, what) in [(normal, "for people"), (terse.as_str(), "terse")] {
+            let refused = refusal(text);
+            assert!(refused.contains(what), "{refused}");
+            assert!(refused.contains("--output-format=json+"), "{refused}");
+            assert!(refused.lines().all(|line| line.len() <= 90), "{refused}");
+        }
     }
 
     proptest! {

@@ -4,7 +4,7 @@
 //! file of kilobytes would take gigabytes. The limits are far above what tools write.
 
 use super::ruler::Ruler;
-use super::source::Source;
+use super::source::{Source, beginning};
 use rigel_model::record::Imported;
 use rigel_model::{Bytes, Error, MIB, drives_a_terminal};
 use std::io::{self, Write};
@@ -150,15 +150,24 @@ pub(super) fn refuse_json_above_parsed_max(source: Source, bytes: u64) -> Result
     refuse_above_parsed_max(source, bytes, "give files of fewer jobs or reports each")
 }
 
-/// Refuses a text that consists largely of control characters, each of which takes several bytes
-/// once it is made visible.
+/// Refuses a binary file, and a text that consists largely of control characters, each of which
+/// takes several bytes once it is made visible.
 ///
 /// # Errors
-/// More than a quarter of its characters are such.
+/// It begins with a zero byte among others, or more than a quarter of its characters are such.
 pub(super) fn refuse_controls(source: Source) -> Result<(), Error> {
     const SHARE: usize = 4;
     let drives = |c: &char| drives_a_terminal(*c) && !matches!(c, '\n' | '\t' | '\r');
     let controls = source.text.chars().filter(drives).count();
+    if beginning(source.text, BINARY_BYTES).contains('\0') {
+        return Err(Error::usage(
+            format!(
+                "'{}' is not text: it begins with bytes of a program's own",
+                source.name
+            ),
+            AS_WRITTEN,
+        ));
+    }
     if controls <= source.text.len() / SHARE {
         return Ok(());
     }
@@ -169,9 +178,14 @@ pub(super) fn refuse_controls(source: Source) -> Result<(), Error> {
             source.name,
             source.text.len()
         ),
-        "give the results as the tool wrote them, or compressed by gzip",
+        AS_WRITTEN,
     ))
 }
+
+const AS_WRITTEN: &str = "give the results as the tool wrote them, or compressed by gzip";
+
+/// Bytes at the beginning of a file in which a binary one has a zero.
+const BINARY_BYTES: usize = 4096;
 
 /// Refuses a report, listing or spool that is longer, wider or has more lines than any, which is
 /// `lines_max`. In HTML, line ends mean nothing.

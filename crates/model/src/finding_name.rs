@@ -470,6 +470,7 @@ One cause, such as a busy machine, shows in many findings. Text and page show th
 RUN --verbose`, the page and JSON have each of them. Their sum is one line:
 
 * *Trust: good.* No warning affects the figures.
+* *Trust: not checked.* Another tool measured, and reports nothing to check.
 * *Trust: with care.* The line names the most damaging cause. Then come the hints of the first three.
 * *Trust: do not use.* The figures are not of the storage, or contradict themselves: a refusal, or a name with \u{2717}.
 

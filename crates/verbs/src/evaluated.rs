@@ -86,7 +86,12 @@ impl Evaluated {
 
     /// How far its figures can be trusted.
     pub fn trust(&self) -> RunTrust {
-        RunTrust::of(self.findings(), self.results.points())
+        let trust = RunTrust::of(self.findings(), self.results.points());
+        if self.results.is_checked() {
+            trust
+        } else {
+            trust.unchecked()
+        }
     }
 
     /// All findings: those from before the first point, those of the run as a whole, and those of

@@ -145,6 +145,11 @@ pub trait VerbResult: Any {
         None
     }
 
+    /// True if checks could have raised warnings about the figures.
+    fn is_checked(&self) -> bool {
+        true
+    }
+
     /// What a calibration by another program claims, if this is one.
     fn claims(&self) -> &[ClaimedCalibration] {
         &[]

@@ -3,9 +3,7 @@
 use super::decision::Decision;
 use super::default::ProductDefault;
 use super::product::Product;
-use super::setting::{
-    Advice, Ground, Opinion, other_block, size, unsteady_or_unknown, whole,
-};
+use super::setting::{Advice, Ground, Opinion, other_block, size, unsteady_or_unknown, whole};
 use crate::figures::quantity::{count, percent, time};
 use crate::{AtLoad, Estimate, Limits};
 use std::cmp::Ordering;

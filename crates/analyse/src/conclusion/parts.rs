@@ -37,7 +37,7 @@ impl Conclusion {
     #[must_use]
     pub fn under(self, trust: &RunTrust) -> Self {
         let status = match (self.status, trust.level) {
-            (status, TrustLevel::Good) => status,
+            (status, TrustLevel::Good | TrustLevel::NotChecked) => status,
             (Status::Bad, _) | (_, TrustLevel::DoNotUse) => Status::Bad,
             (_, TrustLevel::WithCare) => Status::Warning,
         };

@@ -15,6 +15,9 @@ pub enum TrustLevel {
     #[default]
     #[serde(rename = "good")]
     Good,
+    /// Nothing was checked: another tool measured them, and says nothing that could be.
+    #[serde(rename = "not checked")]
+    NotChecked,
     /// Warnings do.
     #[serde(rename = "with care")]
     WithCare,
@@ -87,14 +90,30 @@ impl RunTrust {
         self.causes.iter().filter(affects)
     }
 
+    /// The same for figures that nothing could be checked of: the absence of warnings does not make
+    /// them good.
+    #[must_use]
+    pub fn unchecked(self) -> Self {
+        let level = match self.level {
+            TrustLevel::Good => TrustLevel::NotChecked,
+            doubted => doubted,
+        };
+        Self { level, ..self }
+    }
+
     /// `Trust: with care: others used the disk in 31 of 59 points; it may do more.`
     pub fn sentence(&self) -> String {
         let Some(worst) = self.doubts().next() else {
-            return "Trust: good.".into();
+            return match self.level {
+                TrustLevel::NotChecked => {
+                    "Trust: not checked: another tool measured, and reports no intervals.".into()
+                }
+                _ => "Trust: good.".into(),
+            };
         };
         let level = match self.level {
             TrustLevel::DoNotUse => "do not use these figures",
-            TrustLevel::WithCare | TrustLevel::Good => "with care",
+            TrustLevel::WithCare | TrustLevel::NotChecked | TrustLevel::Good => "with care",
         };
         format!("Trust: {level}: {}.", worst.sentence())
     }
@@ -243,9 +262,14 @@ mod tests {
     fn notes_leave_trust_good_and_a_refusal_ends_it() {
         let notes = [Finding::note(FindingName::Memory, "small")];
         assert_eq!(RunTrust::of(notes.iter(), &[]).sentence(), "Trust: good.");
+        assert_eq!(
+            RunTrust::default().unchecked().level,
+            TrustLevel::NotChecked
+        );
         let refused = [Finding::refusal(FindingName::Holes, "holes", "fill it")];
         let trust = RunTrust::of(refused.iter(), &[]);
         assert_eq!(trust.level, TrustLevel::DoNotUse);
         assert!(trust.sentence().starts_with("Trust: do not use"));
+        assert_eq!(trust.unchecked().level, TrustLevel::DoNotUse);
     }
 }

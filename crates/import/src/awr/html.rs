@@ -52,8 +52,7 @@ pub(super) fn tables(text: &str, wanted: &dyn Fn(&str) -> bool) -> Vec<Grid> {
 
 /// As [`tables`], of a part that was pasted. A line of text that `is_title` accepts is the heading of
 /// the next table. The tables below `Report Summary` have such lines: `<p />Load Profile<p />`. A table
-/// without any gets the heading that `heading_of` knows by its heads, which may be in a row as any
-/// other.
+/// without any gets the heading that `heading_of` knows by its heads.
 pub(super) fn pasted_tables(
     text: &str,
     wanted: &dyn Fn(&str) -> bool,
@@ -67,9 +66,6 @@ pub(super) fn pasted_tables(
     let grids = read(contents, text, wanted, is_title).into_iter();
     let named = |mut grid: Grid| {
         if grid.heading.is_empty() {
-            if grid.header.is_empty() && !grid.rows.is_empty() {
-                grid.header = grid.rows.remove(0);
-            }
             grid.heading = heading_of(&grid)?.into();
         }
         Some(grid)
@@ -247,7 +243,8 @@ impl OpenTable {
         }
     }
 
-    /// The header is the last of the first rows that have heads: one above it groups columns.
+    /// The header is the last of the first rows that have heads: one above it groups columns. If no
+    /// row has any, as where heads are cells like others, it is the first of the widest rows.
     fn grid(self) -> Grid {
         let mut rows = self.rows.into_iter().filter(|(cells, _)| !cells.is_empty());
         let mut header = Vec::new();
@@ -261,6 +258,13 @@ impl OpenTable {
             }
         }
         body.extend(rows.map(|(cells, _)| cells));
+        if header.is_empty() {
+            let widest = body.iter().map(Vec::len).max();
+            let first = body.iter().position(|cells| Some(cells.len()) == widest);
+            header = first
+                .and_then(|at| body.drain(..=at).next_back())
+                .unwrap_or_default();
+        }
         Grid {
             heading: self.heading,
             header,
@@ -301,6 +305,9 @@ mod tests {
                 .replace("td>", "TD>"),
             ORDERLY.replace("1,234.5</td>", "1,234.5/td>"),
             ORDERLY.replace("<tr>", "\r\n<tr id=\">=2m\">\r\n"),
+            ORDERLY
+                .replace("<tr><th colspan=\"2\">x</th></tr>", "")
+                .replace("th>", "td>"),
             ORDERLY.replace("</h3>", "</h3><script>if (a < b) { '<table>' }</script>"),
             format!("SQL> Specify the Report Name\n{ORDERLY}\nSQL> spool off"),
         ] {

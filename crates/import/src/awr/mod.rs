@@ -416,6 +416,13 @@ mod tests {
     }
 
     #[test]
+    fn a_report_whose_heads_are_cells_like_others_is_the_same_report() {
+        let cells = HTML.replace("<th", "<td").replace("</th>", "</td>");
+        assert_ne!(cells, HTML);
+        assert_eq!(one(&cells), one(HTML));
+    }
+
+    #[test]
     fn each_report_of_a_file_is_a_report() {
         for text in [TEXT, HTML, STATSPACK] {
             let later = text.replace("102", "103").replace("101", "102");

@@ -126,6 +126,7 @@ fn answer(document: &Document) -> String {
 fn trust(trust: &RunTrust) -> String {
     let (class, sign) = match trust.level {
         TrustLevel::Good => ("good", "✓"),
+        TrustLevel::NotChecked => ("plain", "?"),
         TrustLevel::WithCare => ("warning", "!"),
         TrustLevel::DoNotUse => ("bad", "✕"),
     };

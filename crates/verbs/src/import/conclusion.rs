@@ -5,10 +5,12 @@ use rigel_analyse::conclusion::parts::{Conclusion, Status};
 use rigel_analyse::demand::{DatabaseFigures, DatabaseResult};
 use rigel_analyse::figures::modes;
 use rigel_analyse::figures::quantity::{bytes, count, counted, rounded_length, time};
-use rigel_analyse::series::imported::{ImportedSummary, LoadFigures};
+use rigel_analyse::series::imported::{ImportedSummary, LoadFigures, SeriesSummary};
+use rigel_analyse::series::soak::SoakResult;
 use rigel_model::record::imported::ClaimedCalibration;
 use rigel_model::record::journal::Header;
 use rigel_model::{DemandKind, DemandStream, Severity};
+use std::collections::BTreeSet;
 
 pub(super) fn conclusion(header: &Header, found: &ImportedResult) -> Conclusion {
     if let Some(series) = &found.series {
@@ -26,73 +28,152 @@ pub(super) fn conclusion(header: &Header, found: &ImportedResult) -> Conclusion 
     }
 }
 
+/// A sentence or two for each kind of figures that the sources have.
 fn sentence(found: &ImportedResult) -> String {
-    if let Some(said) = found.database.as_ref().and_then(of_loops) {
-        return said;
-    }
-    if let Some(said) = found.database.as_ref().and_then(of_distributions) {
-        return said;
-    }
-    if let Some(said) = found.database.as_ref().and_then(of_database) {
-        return said;
-    }
-    if let Some(claim) = found.claims.last() {
-        return claimed(claim);
-    }
-    let mut tools: Vec<String> = found
-        .sources
+    let database = found.database.as_ref();
+    let of_database = database
+        .and_then(of_loops)
+        .or_else(|| database.and_then(of_distributions))
+        .or_else(|| database.and_then(of_database));
+    let mut parts: Vec<String> = of_database.into_iter().collect();
+    parts.extend(found.claims.last().map(claimed));
+    parts.extend(of_analysed_series(found));
+    parts.extend(of_loads(found));
+    parts.extend(of_series(found));
+    parts.join(" ")
+}
+
+/// The loads that a tool reports, and the highest of them; `None` if there are none. Those of
+/// sessions are the database's.
+fn of_loads(found: &ImportedResult) -> Option<String> {
+    let is_own = |source: &&ImportedSummary| !source.loads.is_empty() && !source.is_of_sessions();
+    let sources: Vec<&ImportedSummary> = found.sources.iter().filter(is_own).collect();
+    let loads = sources
         .iter()
-        .map(ImportedSummary::tool_and_version)
-        .collect();
+        .map(|source| source.loads.len())
+        .sum::<usize>();
+    if loads == 0 {
+        return None;
+    }
+    // Beside other answers, the line of trust has to say it.
+    let without_interval = if found.sources.len() == sources.len() {
+        " No confidence interval is reported."
+    } else {
+        ""
+    };
+    let reported = format!(
+        "{} {}",
+        reported_by(&sources),
+        counted(loads as u64, "load")
+    );
+    let Some((best, iops)) = found.best().and_then(|(_, best)| Some((best, best.iops?))) else {
+        return Some(format!(
+            "{reported} without a rate{}.{without_interval}",
+            first_latency(found).unwrap_or_default()
+        ));
+    };
+    let LoadFigures {
+        load,
+        kind,
+        latency,
+        ..
+    } = best;
+    let p99 = latency
+        .p99_us
+        .map_or_else(String::new, |p99| format!(", p99 {}", time(p99)));
+    Some(format!(
+        "{reported}: the maximum is {} {}s per second at {load}{p99}.{without_interval}",
+        count(iops),
+        if kind == "mixed" { "operation" } else { kind },
+    ))
+}
+
+/// `fio 3.33 and Orion report`.
+fn reported_by(sources: &[&ImportedSummary]) -> String {
+    let tools = sources.iter().map(|source| source.tool_and_version());
+    let mut tools: Vec<String> = tools.collect();
     tools.dedup();
-    let report = if tools.len() == 1 {
+    let verb = if tools.len() == 1 {
         "reports"
     } else {
         "report"
     };
-    let tools = tools.join(" and ");
-    let loads = found
-        .sources
-        .iter()
-        .map(|source| source.loads.len())
-        .sum::<usize>();
-    if let Some((
-        LoadFigures {
-            load,
-            kind,
-            latency,
-            ..
-        },
-        iops,
-    )) = found
-        .best()
-        .map(|(_, best)| (best, best.iops.unwrap_or(0.0)))
-    {
-        let p99 = latency
-            .p99_us
-            .map_or_else(String::new, |p99| format!(", p99 {}", time(p99)));
-        return format!(
-            "{tools} {report} {}: the maximum is {} {}s per second at {load}{p99}. No confidence \
-             interval is reported.",
-            counted(loads as u64, "load"),
-            count(iops),
-            if kind == "mixed" { "operation" } else { kind },
-        );
+    format!("{} {verb}", tools.join(" and "))
+}
+
+/// The verdict on each source that is one throughput series; of several its first sentence.
+fn of_analysed_series(found: &ImportedResult) -> Vec<String> {
+    let all = &found.series_of_sources;
+    let sentence = |(at, series): &(usize, SoakResult)| {
+        let files = found.sources[*at].sources.iter();
+        let names: Vec<&str> = files
+            .map(|path| path.rsplit('/').next().unwrap_or(path))
+            .collect();
+        let verdict = series.found.verdict.as_str();
+        let first = verdict.split_once(". ").map_or(verdict, |(first, _)| first);
+        let verdict = if all.len() > 1 { first } else { verdict };
+        format!("{}: {}.", names.join(", "), verdict.trim_end_matches('.'))
+    };
+    all.iter().map(sentence).collect()
+}
+
+/// The series that have no verdict, with their number and time; `None` if there are none.
+fn of_series(found: &ImportedResult) -> Option<String> {
+    let is_analysed = |at: usize| found.series_of_sources.iter().any(|(of, _)| *of == at);
+    let others = found.sources.iter().enumerate();
+    let others = others.filter(|(at, source)| !source.series.is_empty() && !is_analysed(*at));
+    let sources: Vec<&ImportedSummary> = others.map(|(_, source)| source).collect();
+    let series = || sources.iter().flat_map(|source| &source.series);
+    let first = series().next()?;
+    let samples: usize = series().map(|one| one.samples.len()).sum();
+    let length = series().filter_map(|one| Some(one.end?.since(one.begin?) as f64));
+    let length = length.fold(0.0, f64::max);
+    let of = if length > 0.0 {
+        format!(" of {}", rounded_length(length))
+    } else {
+        String::new()
+    };
+    let number = match series().count() {
+        1 => "one series".into(),
+        number => format!("{number} series"),
+    };
+    let shown = first
+        .median
+        .zip(first.greatest)
+        .filter(|_| are_alike(series()));
+    let figures = shown.map(|(median, (most, _))| {
+        let value = |value: f64| series_value(value, &first.unit);
+        format!(
+            ": {} has a median of {}, at most {}",
+            first.name,
+            value(median),
+            value(most)
+        )
+    });
+    Some(format!(
+        "{} {number}{of} with {}{}.",
+        reported_by(&sources),
+        counted(samples as u64, "sample"),
+        figures.unwrap_or_default()
+    ))
+}
+
+/// True if the first of these series stand for all: logs have rates, times or both, and iostat has
+/// shares and queues of each device too.
+pub(super) fn are_alike<'a>(series: impl Iterator<Item = &'a SeriesSummary>) -> bool {
+    const UNITS_MAX: usize = 2;
+    let units: BTreeSet<&str> = series.map(|one| one.unit.as_str()).collect();
+    units.len() <= UNITS_MAX
+}
+
+/// A value of a series with its unit, where the file has one.
+pub(super) fn series_value(value: f64, unit: &str) -> String {
+    match unit {
+        "us" => time(value),
+        "" => count(value),
+        unit if unit.starts_with('/') => format!("{}{unit}", count(value)),
+        unit => format!("{} {unit}", count(value)),
     }
-    if loads > 0 {
-        return format!(
-            "{tools} {report} {} without a rate{}. No confidence interval is reported.",
-            counted(loads as u64, "load"),
-            first_latency(found).unwrap_or_default()
-        );
-    }
-    let series = || found.sources.iter().flat_map(|source| &source.series);
-    let number: usize = series().map(|one| one.samples.len()).sum();
-    format!(
-        "{tools} {report} {} series with {}.",
-        series().count(),
-        counted(number as u64, "sample")
-    )
 }
 
 /// The latency of the first load that has one.

@@ -3,6 +3,7 @@
 //! A figure that the tool does not report is `-`, and a note below the table explains what is
 //! missing.
 
+use super::conclusion::{are_alike, series_value};
 use super::result::ImportedResult;
 use super::sweep;
 use rigel_analyse::{
@@ -25,6 +26,9 @@ const MIB: f64 = 1.048_576;
 
 /// Maximum number of drawn series: iostat has hundreds.
 const DRAWN_MAX: usize = 12;
+
+/// Maximum number of series whose median is a headline.
+const HEADLINES_MAX: usize = 4;
 
 /// Maximum number of overlaid distributions.
 const DISTRIBUTIONS_MAX: usize = 4;
@@ -80,9 +84,11 @@ fn add_figures(document: &mut Document, run: &Run, result: &ImportedResult) {
     let sources = &result.sources;
     let loads: Vec<&LoadFigures> = sources.iter().flat_map(|one| &one.loads).collect();
     let series: Vec<&SeriesSummary> = sources.iter().flat_map(|one| &one.series).collect();
-    if let Some((place, load)) = result.best() {
-        document.headlines = headlines(&place, load);
-    }
+    document.headlines = match result.best() {
+        Some((place, load)) => headlines(&place, load),
+        None if are_alike(series.iter().copied()) => series_headlines(sources),
+        None => Vec::new(),
+    };
     let sections = &mut document.sections;
     let knee = result.knee.as_ref();
     let of_sweep = sweep::section(&loads).map(|mut section| {
@@ -151,6 +157,32 @@ fn headlines(place: &str, best: &LoadFigures) -> Vec<Headline> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// The first series with their medians.
+fn series_headlines(sources: &[ImportedSummary]) -> Vec<Headline> {
+    let numbered = sources.iter().enumerate().flat_map(|(file, source)| {
+        let series = source.series.iter().enumerate();
+        series.map(move |(at, series)| (format!("imported.{file}.series.{at}.median"), series))
+    });
+    let headline = |(name, series): (String, &SeriesSummary)| {
+        let median = series.median?;
+        let value = |value: f64| series_value(value, &series.unit);
+        let range = series.least.zip(series.greatest);
+        let range = range.map_or_else(String::new, |((least, _), (most, _))| {
+            format!("median; {} to {}", value(least), value(most))
+        });
+        let (label, value) = (&series.name, value(median));
+        Some(parts::headline(
+            &name,
+            label,
+            median,
+            value,
+            String::new(),
+            range,
+        ))
+    };
+    numbered.filter_map(headline).take(HEADLINES_MAX).collect()
 }
 
 /// Latency against throughput, if there are at least two loads.
@@ -496,7 +528,7 @@ mod tests {
     use super::*;
     use crate::import::ImportRequest;
     use crate::{Evaluated, Verb, golden, screen};
-    use rigel_analyse::{Judgement, compare};
+    use rigel_analyse::{Judgement, TrustLevel, compare};
     use rigel_import::{Source, read, table::Columns};
 
     use rigel_model::record::journal::Header;
@@ -627,6 +659,55 @@ mod tests {
         let full = shown(Extent::Full);
         let full = full.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(full.matches(reason).count(), 1, "{full}");
+    }
+
+    #[test]
+    fn the_answer_has_each_kind_of_figures_of_several_files() {
+        let cloud = include_str!("../../../../docs/examples/cloud-day.csv");
+        let fio = include_str!("../../../../tests/imports/fio_three.json");
+        let log =
+            "0, 123456, 0, 8192, 0, 0\n1000, 223456, 0, 8192, 0, 0\n2000, 150000, 0, 8192, 0, 0\n";
+        let files = [
+            ("here/cloud-day.csv", cloud),
+            ("fio.json", fio),
+            ("x_lat.1.log", log),
+        ];
+        let said = evaluated(run(&files)).conclusion().sentence;
+        for part in [
+            "cloud-day.csv: Not predictable: throughput fell by 93 %",
+            "fio 3.33 reports 3 loads: the maximum is 22,659 writes per second",
+            ": lat has a median of",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let two = [("one.csv", cloud), ("two.csv", cloud)];
+        let evaluated = evaluated(run(&two));
+        let text = text::render(&evaluated.document(), Extent::Screen);
+        for verdict in ["one.csv: Not predictable", "two.csv: Not predictable"] {
+            assert!(text.contains(verdict), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_what_can_be_checked_is_called_good() {
+        let level = |files: &[(&str, &str)]| evaluated(run(files)).trust().level;
+        let fio = include_str!("../../../../tests/imports/fio_three.json");
+        let awr = include_str!("../../../../tests/imports/awr_synthetic.txt");
+        assert_eq!(level(&[("fio.json", fio)]), TrustLevel::NotChecked);
+        assert_ne!(level(&[("awr.txt", awr)]), TrustLevel::NotChecked);
+    }
+
+    #[test]
+    fn a_log_of_latencies_has_its_figures() {
+        let log =
+            "0, 123456, 0, 8192, 0, 0\n1000, 223456, 0, 8192, 0, 0\n2000, 150000, 0, 8192, 0, 0\n";
+        let run = evaluated(run(&[("x_lat.1.log", log)]));
+        let text = text::render(&run.document(), Extent::Screen);
+        screen::must_fit(&text);
+        for label in ["lat ", "p50 ", "p99 ", "max "] {
+            let row = text.lines().find(|line| line.starts_with(label));
+            assert!(row.is_some_and(|row| row.contains("µs")), "{text}");
+        }
     }
 
     #[test]

@@ -78,6 +78,12 @@ impl VerbResult for ImportedResult {
         Some(subject::of_imported(name, run, self))
     }
 
+    /// Series are analysed, and reports of databases are compared with themselves.
+    fn is_checked(&self) -> bool {
+        let is_each_analysed = self.series_of_sources.len() == self.sources.len();
+        self.series.is_some() || self.database.is_some() || is_each_analysed
+    }
+
     fn claims(&self) -> &[ClaimedCalibration] {
         &self.claims
     }

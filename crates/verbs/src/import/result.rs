@@ -18,6 +18,9 @@ pub struct ImportedResult {
     pub sources: Vec<ImportedSummary>,
     /// The analysis of a single throughput series, as for a soak's rounds.
     pub series: Option<SoakResult>,
+    /// Of several sources the analyses of those that are one throughput series each, with the index
+    /// of the source.
+    pub series_of_sources: Vec<(usize, SoakResult)>,
     /// What reports of databases say, if some of the sources are such reports.
     pub database: Option<DatabaseResult>,
     /// The knee of the loads, if they are one curve.
@@ -33,7 +36,14 @@ impl ImportedResult {
     pub fn of(all: &[Imported]) -> Self {
         let all = &with_loads(all);
         let sources: Vec<ImportedSummary> = all.iter().map(imported).collect();
-        let series = one_series(all);
+        let analysed = all.iter().enumerate();
+        let analysed = analysed.filter_map(|(at, one)| Some((at, one_series(one)?)));
+        let mut series_of_sources: Vec<(usize, SoakResult)> = analysed.collect();
+        let series = if all.len() == 1 {
+            series_of_sources.pop().map(|(_, series)| series)
+        } else {
+            None
+        };
         let database = database(all);
         let of_series = series.iter().flat_map(|series| series.findings.clone());
         let findings = sources
@@ -56,15 +66,19 @@ impl ImportedResult {
             claims: claims.cloned().collect(),
             sources,
             series,
+            series_of_sources,
             database,
             knee,
             findings,
         }
     }
 
-    /// The load with the maximum rate, and its path in the JSON report.
+    /// The load with the maximum rate, and its path in the JSON report. Loads of sessions are the
+    /// database's, and not among them.
     pub fn best(&self) -> Option<(String, &LoadFigures)> {
-        let places = self.sources.iter().enumerate().flat_map(|(file, source)| {
+        let sources = self.sources.iter().enumerate();
+        let own = sources.filter(|(_, source)| !source.is_of_sessions());
+        let places = own.flat_map(|(file, source)| {
             let place = move |at| format!("imported.{file}.loads.{at}");
             source
                 .loads
@@ -99,16 +113,10 @@ pub fn with_loads(all: &[Imported]) -> Vec<Imported> {
     sources
 }
 
-/// Analyses a run that is exactly one throughput series, as for a soak's rounds. `None` for a
+/// Analyses a source that is exactly one throughput series, as for a soak's rounds. `None` for a
 /// latency or a fraction, where less may be better.
-fn one_series(all: &[Imported]) -> Option<SoakResult> {
-    let [
-        Imported {
-            figures: Figures::Series(all),
-            ..
-        },
-    ] = all
-    else {
+fn one_series(source: &Imported) -> Option<SoakResult> {
+    let Figures::Series(all) = &source.figures else {
         return None;
     };
     let [series] = all.as_slice() else {
