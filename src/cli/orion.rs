@@ -16,8 +16,7 @@ use rigel_verbs::orion::OrionRequest;
 use rigel_verbs::orion::files::{self as files_of_orion, Names};
 use rigel_verbs::orion::lun;
 use std::ffi::OsString;
-use std::fmt::Write as _;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 
 /// What was asked of Orion: the parts of its invocation.
@@ -63,9 +62,11 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8, Error> {
         Some(run) => resume(run, &args)?,
         None => begin(&args, arguments)?,
     };
+    let request = request_of(&job)?.clone();
     let announcer = Announcer {
         args: &args,
-        request: request_of(&job)?.clone(),
+        has_own_lines: has_own_lines(&args, &request),
+        request,
         cells: job.points_expected(),
     };
     let stopped = if announcer.cells > 0 {
@@ -87,8 +88,15 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8, Error> {
 /// Orion's banner, how long it will take, and which point begins.
 struct Announcer<'a> {
     args: &'a OrionArgs,
+    has_own_lines: bool,
     request: OrionRequest,
     cells: usize,
+}
+
+/// True if Orion's own lines are printed: to a file or a pipe, for programs that read them. On a
+/// terminal, one screen has the answer unless `-verbose` asks for them.
+fn has_own_lines(args: &OrionArgs, request: &OrionRequest) -> bool {
+    !args.outcome.json && (request.verbose || !io::stdout().is_terminal())
 }
 
 impl Announce for Announcer<'_> {
@@ -104,7 +112,7 @@ impl Announce for Announcer<'_> {
         );
         // How long it takes is said once it is sure that it will be done.
         aside(&|| {
-            if !self.args.outcome.json {
+            if self.has_own_lines {
                 result(&files_of_orion::banner(&self.request, &names));
             }
             if !self.args.outcome.no_progress {
@@ -200,23 +208,23 @@ fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     let run = &measured.run;
     if args.outcome.json {
         output::json(&measured.json());
-    } else {
+    }
+    let screen = page::screen(&measured.document(), job.results.path());
+    if has_own_lines(args, &asked.request) {
         result(&format!(
             "\n{}",
             files_of_orion::result_block(&asked.request, &points)
         ));
+        remark(&format!("\n{screen}"));
+    } else {
+        remark(&screen);
     }
-    remark(&format!(
-        "\n{}",
-        page::screen(&measured.document(), job.results.path())
-    ));
-    let files = write_files(run, prefix)?;
-    let mut list = "\nOrion's files:\n".to_string();
-    for path in &files {
-        let _ = writeln!(list, "  {}", path.display());
-    }
-    remark(&list);
+    write_files(run, prefix)?;
     page::place(&measured.document(), job.results.path());
+    remark(&format!(
+        "Orion's files: {}*\n",
+        shell_path(&with_suffix(prefix, ""))
+    ));
     exit_status(run, &points, job.results.path(), stopped)
 }
 

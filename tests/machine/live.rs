@@ -282,3 +282,34 @@ fn without_a_terminal_progress_is_printed_in_lines_with_the_reason() {
         );
     }
 }
+
+#[test]
+fn on_a_terminal_the_answer_of_orion_is_one_screen() {
+    test("on_a_terminal_the_answer_of_orion_is_one_screen", || {
+        let place = Place::new("live-orion");
+        let line = "orion -run simple -duration 1 --target sim:4,100us --seed 1 --out run \
+                    --no-progress";
+        let text = Session::start(&place, "TERM=xterm", line)?.end();
+        assert!(text.contains("status 0"), "{text}");
+        let end = text.find("status 0").unwrap();
+        let lines: Vec<&str> = text[..end].lines().map(str::trim_end).collect();
+        let widest = lines.iter().map(|line| line.chars().count()).max();
+        assert!(lines.len() <= 24 && widest <= Some(80), "{text}");
+        let has = |what: &str| lines.iter().any(|line| line.contains(what));
+        assert!(has("small I/Os of 8 KiB per second"), "{text}");
+        assert!(
+            has("Orion's files: run/orion_") && !has("Histogram"),
+            "{text}"
+        );
+        // What a program reads is as Orion prints it.
+        let piped = Command::new(env!("CARGO_BIN_EXE_rigel"))
+            .args(line.replace("--out run", "--out piped").split_whitespace())
+            .current_dir(&place.0)
+            .output()
+            .unwrap();
+        let piped = String::from_utf8_lossy(&piped.stdout).into_owned();
+        assert!(piped.starts_with("ORION: ORacle IO Numbers"), "{piped}");
+        assert!(piped.contains("Latency Histogram @ Small="), "{piped}");
+        Ok(())
+    });
+}

@@ -12,9 +12,16 @@ const CLEARLY_LESS: f64 = 0.95;
 
 pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
     let mut parts = Vec::new();
+    let caution = still_rising(found);
     if let Some(most) = found.most("small") {
+        // What was still rising is no maximum.
+        let bound = if caution.is_some() {
+            "at least"
+        } else {
+            "at most"
+        };
         parts.push(format!(
-            "at most {} small I/Os of {} per second, with {} outstanding{}",
+            "{bound} {} small I/Os of {} per second, with {} outstanding{}",
             count(most.class.iops),
             size(most.class.io_bytes),
             most.small(),
@@ -22,8 +29,14 @@ pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
         ));
     }
     if let Some(most) = found.most("large") {
+        let tried = found.loads().map(|(_, large)| large).max();
+        let bound = if tried.is_some_and(|tried| tried > most.large()) {
+            "at most"
+        } else {
+            "at least"
+        };
         parts.push(format!(
-            "at most {} MBPS of large I/O of {}, with {} outstanding{}",
+            "{bound} {} MBPS of large I/O of {}, with {} outstanding{}",
             count(most.class.mib_per_s),
             size(most.class.io_bytes),
             most.large(),
@@ -58,10 +71,7 @@ pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
             )
         })
     });
-    let objections = Objections {
-        caution: still_rising(found),
-        failure,
-    };
+    let objections = Objections { caution, failure };
     objections.conclude(&text, &found.findings)
 }
 
