@@ -105,6 +105,16 @@ fn command() -> clap::Command {
             targets.help(fit::TARGETS).long_help(fit::TARGETS)
         })
     });
+    // Verbs of one host refuse to be one of several ranks: --alone is all that they know of them.
+    for name in ["layers", "watch"] {
+        command = command.mut_subcommand(name, |verb| {
+            verb.mut_args(|arg| {
+                let is_of_ranks = arg.get_help_heading() == Some(ranks::SEVERAL_HOSTS);
+                let is_refused = is_of_ranks && arg.get_long() != Some("alone");
+                arg.hide(is_refused)
+            })
+        });
+    }
     command
 }
 
@@ -449,6 +459,22 @@ mod tests {
                 arg.get_long().filter(|_| is_below)
             }) {
                 assert!(ranks.contains(&option), "--{option} of rigel {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn verbs_of_one_host_show_no_option_of_ranks_that_they_refuse() {
+        for (name, verb) in verbs(&super::command()) {
+            let options = verb.get_arguments().filter(|option| {
+                option.get_help_heading() == Some(super::ranks::SEVERAL_HOSTS)
+                    && !option.is_hide_set()
+            });
+            let shown: Vec<&str> = options.filter_map(clap::Arg::get_long).collect();
+            match name.as_str() {
+                "layers" | "watch" => assert_eq!(shown, ["alone"], "{name}"),
+                "calibrate" | "curve" | "fit" => assert!(shown.len() > 5, "{name}: {shown:?}"),
+                _ => {}
             }
         }
     }

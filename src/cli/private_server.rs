@@ -143,8 +143,20 @@ fn layer_3_limited(server: &mut Server) -> Finding {
                 "layer 3 reads through the page cache, and the server's memory could not be \
                  limited: {why}"
             ),
-            "run as root, or give a --scale several times as large as the memory",
+            format!(
+                "{}give a --scale several times as large as the memory",
+                as_root()
+            ),
         ),
+    }
+}
+
+/// The part of a hint that is no use to root.
+fn as_root() -> &'static str {
+    if rustix::process::geteuid().is_root() {
+        ""
+    } else {
+        "run as root, or "
     }
 }
 
@@ -181,8 +193,11 @@ fn limited(server: &mut Server) -> Vec<Finding> {
                 "{version} reads through the page cache, and its memory could not be limited: \
                  {why}"
             ),
-            "install PostgreSQL 16 or newer, run as root, or load tables several times as large \
-             as the memory",
+            format!(
+                "{}install PostgreSQL 16 or newer, or load tables several times as large as the \
+                 memory",
+                as_root()
+            ),
         )],
     }
 }

@@ -56,6 +56,8 @@ pub(super) struct Progress {
     seconds_planned: f64,
     /// True if points begin on a timetable, however long the previous ones took.
     on_timetable: bool,
+    /// True if the number of points is that of a search, which may take more or fewer.
+    is_search: bool,
     began: Nanos,
     printed: Nanos,
     /// Number of the last point that has a line.
@@ -110,6 +112,7 @@ impl Progress {
             number: 0,
             seconds_planned: seconds,
             on_timetable: false,
+            is_search: false,
             last: (Nanos(0), Vec::new()),
             ranks: None,
         }
@@ -226,6 +229,7 @@ impl Progress {
     /// Sets the number of points; a plan may only know it during the run.
     pub(super) fn expect(&mut self, points: impl FnOnce(usize) -> usize) {
         self.points = points(self.number);
+        self.is_search = true;
     }
 
     /// Shows that this round of a soak begins, counted from 1.
@@ -370,10 +374,12 @@ impl Progress {
             let (number, points) = (self.number, self.points.max(self.number));
             let ranks = self.ranks.as_ref();
             let ranks = ranks.map_or_else(String::new, |ranks| format!(", {ranks}"));
-            output::remark(&format!(
-                "point {number} of {points}: {}{ranks}:{figures}{left}\n",
+            let about = if self.is_search { "about " } else { "" };
+            let line = format!(
+                "point {number} of {about}{points}: {}{ranks}:{figures}{left}",
                 record.coordinates
-            ));
+            );
+            output::remark(&format!("{line}\n"));
         }
     }
 
@@ -458,12 +464,13 @@ fn short_figures(summary: &PointSummary) -> String {
             quantity::mb_per_second(class.bytes_per_s() / 1e6)
         )
     };
-    summary
-        .classes
-        .iter()
-        .map(class)
-        .collect::<Vec<_>>()
-        .join(";")
+    let classes: Vec<String> = summary.classes.iter().map(class).collect();
+    // Three are wider than a line.
+    if classes.len() > 2 {
+        format!("\n   {}", classes.join(";\n   "))
+    } else {
+        classes.join(";")
+    }
 }
 
 /// The name of a class before its figures. Operations of a database are of one kind, which their

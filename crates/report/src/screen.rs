@@ -23,6 +23,8 @@ const ALIGNED_MAX: usize = 28;
 const ROWS_MAX: usize = 10;
 /// Maximum number of lines about what to do next.
 const NEXT_MAX: usize = 3;
+/// Columns that a line may lose because its next word is too long.
+const WORD_MAX: usize = 12;
 /// Minimum number of lines of a table: its header, a row, and how many more there are.
 const TABLE_MIN: usize = 3;
 
@@ -180,8 +182,17 @@ fn ending(document: &Document) -> String {
     let width = hints.iter().map(|(title, _)| title.len()).max();
     let width = width.unwrap_or(0);
     for (title, hint) in &hints {
-        let hint = shortened(&in_line(hint), WIDTH - width - 4);
-        let _ = writeln!(text, "  {title:width$}  {hint}");
+        let (hint, room) = (in_line(hint), WIDTH - width - 4);
+        let mut line = shortened(&hint, room);
+        // Half a sentence is no hint: one more line has the rest.
+        if line.ends_with('…') {
+            let indent = " ".repeat(width + 4);
+            let whole = wrapped("", &shortened(&hint, 2 * room - WORD_MAX), 0, room);
+            if lines_of(&whole) == 2 {
+                line = whole.trim_end().replace('\n', &format!("\n{indent}"));
+            }
+        }
+        let _ = writeln!(text, "  {title:width$}  {line}");
     }
     if hints.is_empty() {
         for next in document.next.iter().take(NEXT_MAX) {
@@ -301,6 +312,21 @@ mod tests {
             );
             assert_eq!(text.contains("more rows"), with_table, "{text}");
         }
+    }
+
+    #[test]
+    fn a_hint_is_not_cut_within_a_clause_if_two_lines_have_it() {
+        let hint = "run as root, or install PostgreSQL 16 or newer or load tables that are several \
+                    times as large as the memory";
+        let warning = Finding::warning(FindingName::PageCacheUnlimited, "it was so", hint);
+        let document = Document {
+            trust: Some(RunTrust::of([warning].iter(), &[])),
+            ..crowded()
+        };
+        let text = screen(&document);
+        let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.ends_with(hint), "{text}");
+        assert!(lines_of(&text) <= LINES_MAX, "{text}");
     }
 
     #[test]

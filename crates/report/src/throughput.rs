@@ -567,6 +567,6 @@ pub fn not_sustained(sustained: &Sustained) -> String {
         ),
         (Some(broken), None) => format!("{} was not met", rate(broken)),
         (None, Some(undecided)) => format!("{} is undecided", rate(undecided)),
-        (None, None) => "no higher rate failed".into(),
+        (None, None) => "no higher rate was offered".into(),
     }
 }

@@ -852,9 +852,9 @@ fn check_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) 
         findings.push(Finding::note(
             FindingName::RateNotMet,
             format!(
-                "{cell}: {} operations per second were due, {} were served; {} never started",
-                count(offered.round()),
+                "{cell}: {} of {} operations per second were served; {} operations in all never started",
                 count(class.iops.round()),
+                count(offered.round()),
                 count(class.unserved as f64)
             ),
         ));

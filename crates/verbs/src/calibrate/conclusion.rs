@@ -10,10 +10,15 @@ use rigel_model::Step;
 use rigel_model::record::journal::Header;
 
 pub(super) fn conclusion(header: &Header, found: &Calibration) -> Conclusion {
-    let answer: Vec<String> = [at_most(found), sustained(found), alone(found)]
-        .into_iter()
-        .flatten()
-        .collect();
+    let answer: Vec<String> = [
+        at_most(found),
+        written(found),
+        sustained(found),
+        alone(found),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     let answer = match answer.join(" ") {
         none if none.is_empty() => {
             "The run measured too little for a conclusion about this storage.".into()
@@ -63,6 +68,20 @@ fn at_most(found: &Calibration) -> Option<String> {
         at.depth,
         on_each(at)
     ))
+}
+
+/// The writes, if there were any.
+fn written(found: &Calibration) -> Option<String> {
+    let random = found.writes.map(|at| {
+        let (rate, bytes) = (count(at.iops.value), size(at.io_bytes));
+        format!("{rate} random writes of {bytes} per second")
+    });
+    let log = found.log_writes.first().map(|one| {
+        let (rate, bytes) = (count(one.at.iops.value), size(one.bytes));
+        format!("{rate} durable appends of {bytes} by one log writer")
+    });
+    let parts: Vec<String> = random.into_iter().chain(log).collect();
+    (!parts.is_empty()).then(|| format!("It does {}.", parts.join(", and ")))
 }
 
 /// The rate of reads at random times that is served within the bound.
@@ -115,4 +134,27 @@ fn kept_none(found: &Calibration) -> Option<String> {
             ),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rigel_analyse::examples;
+
+    #[test]
+    fn writes_that_were_measured_are_in_the_answer() {
+        let mut found = examples::calibration();
+        assert_eq!(
+            written(&found).as_deref(),
+            Some(
+                "It does 40,000 random writes of 16 KiB per second, and 1,000 durable appends of \
+                 4 KiB by one log writer."
+            )
+        );
+        let text = conclusion(&examples::header(), &found).sentence;
+        assert!(text.contains("random writes"), "{text}");
+        found.writes = None;
+        found.log_writes.clear();
+        assert_eq!(written(&found), None);
+    }
 }

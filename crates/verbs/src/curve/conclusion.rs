@@ -10,6 +10,9 @@ use rigel_analyse::search::at_load::AtLoad;
 use rigel_model::Step;
 use std::fmt::Write;
 
+/// Rates are the page cache's and not storage's if it served more than this share of the blocks.
+const MEMORY_FROM: f64 = 0.1;
+
 pub(super) fn conclusion(found: &CurveResult) -> Conclusion {
     let naming = found.naming();
     // For a single point of sessions, their sentence says everything.
@@ -156,12 +159,26 @@ fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
         ..=1 => String::new(),
         in_flight => format!(", pipelined with {in_flight} operations in flight each,"),
     };
+    let server = sql.server.as_ref();
+    let cached = server.and_then(|server| server.page_cache_share);
+    let cached = cached.filter(|share| *share > 0.01).map(|share| {
+        format!(
+            "The page cache served {} of the blocks read, and not storage.",
+            percent(share)
+        )
+    });
+    // Rates that are mostly memory's are no answer about storage: that comes first.
+    let is_memory = server.and_then(|server| server.page_cache_share) > Some(MEMORY_FROM);
+    let (first, last) = match cached {
+        Some(cached) if is_memory => (format!("{cached} "), String::new()),
+        Some(cached) => (String::new(), format!(" {cached}")),
+        None => (String::new(), String::new()),
+    };
     let mut text = format!(
-        "{} sessions{pipelined} read {} blocks per second",
+        "{first}{} sessions{pipelined} read {} blocks per second",
         sql.sessions,
         count(sql.visited.per_s)
     );
-    let server = sql.server.as_ref();
     if let Some(physical) = server.and_then(|server| server.physical) {
         let _ = write!(
             text,
@@ -176,17 +193,7 @@ fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
             "; half of the operations take {p50}, 99 % at most {p99}"
         );
     }
-    let _ = write!(text, ".{}", spent(sql));
-    if let Some(share) = server
-        .and_then(|server| server.page_cache_share)
-        .filter(|share| *share > 0.01)
-    {
-        let _ = write!(
-            text,
-            " The page cache served {} of the blocks read, and not storage.",
-            percent(share)
-        );
-    }
+    let _ = write!(text, ".{}{last}", spent(sql));
     text
 }
 
@@ -208,5 +215,27 @@ fn spent(sql: &SqlSummary) -> String {
         ),
         (None, Some(_)) => " They never waited: the CPU is their limit.".into(),
         (None, None) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rigel_analyse::examples;
+    use rigel_analyse::point::summary::summarise;
+    use rigel_model::Ratio;
+
+    #[test]
+    fn rates_of_the_page_cache_are_said_to_be_that_before_they_are_named() {
+        let said = |share: f64| {
+            let point = summarise(&examples::sessions(Ratio::ZERO));
+            let mut sql = point.sql.clone().unwrap();
+            sql.server.as_mut().unwrap().page_cache_share = Some(share);
+            sessions(&point, &sql)
+        };
+        let cached = "The page cache served 90.0 % of the blocks read, and not storage. ";
+        assert!(said(0.9).starts_with(cached), "{}", said(0.9));
+        assert!(said(0.05).ends_with("and not storage."), "{}", said(0.05));
+        assert!(!said(0.001).contains("page cache"), "{}", said(0.001));
     }
 }

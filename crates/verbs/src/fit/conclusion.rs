@@ -1,12 +1,12 @@
 //! The conclusion of a fit: how many times a demand the target carries, and what breaks first.
 
 use super::request::FitRequest;
-use super::result::FitResult;
+use super::result::{FitResult, TriedStream};
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, Status, failures};
 use rigel_analyse::demand::stream_objective::{StreamObjective, objective_of_stream};
 use rigel_analyse::figures::confidence::BoundVerdict;
 use rigel_analyse::figures::quantity::multiple as rounded;
-use rigel_analyse::figures::quantity::{capital, listed};
+use rigel_analyse::figures::quantity::{capital, listed, time};
 use rigel_model::record::RankGroup;
 use rigel_model::record::journal::Header;
 use rigel_model::{DemandAt, Moment, Target};
@@ -81,6 +81,7 @@ fn answer(
         text.extend(group.and_then(|group| on_hosts(found, group)));
     }
     text.push('.');
+    text.extend(too_slow_alone(found));
     if found.verdict == BoundVerdict::Undecided {
         let _ = write!(
             text,
@@ -91,6 +92,32 @@ fn answer(
         let _ = write!(text, " {} × is not held.", rounded(found.need));
     }
     text
+}
+
+/// Says that no multiple can help, because I/Os take too long even where hardly two are on their way
+/// at once; `None` if some multiple held, or if queues may be the reason.
+fn too_slow_alone(found: &FitResult) -> Option<String> {
+    // With this many on average, by Little's law, one in ten meets another.
+    const OUTSTANDING: f64 = 0.1;
+    let lowest = found
+        .multiples
+        .first()
+        .filter(|one| one.verdict == BoundVerdict::Broken)?;
+    let of = |stream: &TriedStream| Some(stream.done_per_s * stream.mean_us?.value / 1e6);
+    let outstanding: Option<f64> = lowest.streams.iter().map(of).sum();
+    outstanding.filter(|outstanding| *outstanding < OUTSTANDING)?;
+    let is_too_slow = |stream: &&TriedStream| {
+        stream.objective.is_some() && stream.verdict == BoundVerdict::Broken
+    };
+    let stream = lowest.streams.iter().find(is_too_slow)?;
+    let (mean, p99) = (stream.mean_us?.value, stream.p99_us?.value);
+    Some(format!(
+        " One of the {} alone is too slow: mean {}, p99 {} at {} ×.",
+        stream.kind.words(),
+        time(mean),
+        time(p99),
+        rounded(lowest.multiple)
+    ))
 }
 
 /// `, on h3`, `, on every host, the worst is h3`: where the streams broke that broke first.
@@ -158,5 +185,70 @@ fn with_objectives(request: &FitRequest, found: &FitResult) -> String {
         String::new()
     } else {
         format!(" with {}", listed(&said))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::examples;
+    use crate::fit::result::TriedMultiple;
+    use rigel_analyse::figures::confidence::Estimate;
+    use rigel_analyse::point::objective::ObjectiveVerdict;
+    use rigel_model::examples::stream;
+    use rigel_model::{DemandKind, Objective};
+
+    #[test]
+    fn one_read_alone_that_is_too_slow_is_named_and_a_queue_is_not() {
+        let request = examples::fit(vec![stream(DemandKind::RandomReads, 80.0, Some(8192.0))]);
+        let objective: Objective = "p99<2ms".parse().unwrap();
+        let known = |value: f64| Estimate {
+            value,
+            interval: None,
+        };
+        let said = |done_per_s: f64| {
+            let tried = TriedStream {
+                kind: DemandKind::RandomReads,
+                offered_per_s: done_per_s,
+                done_per_s,
+                mean_us: Some(known(5000.0)),
+                p99_us: Some(known(9000.0)),
+                objective: Some(ObjectiveVerdict {
+                    objective,
+                    verdict: BoundVerdict::Broken,
+                    kept: false,
+                }),
+                verdict: BoundVerdict::Broken,
+                kept: false,
+                is_rare: false,
+                hosts: Vec::new(),
+            };
+            let found = FitResult {
+                carries: None,
+                held: None,
+                not_held: Some(0.125),
+                need: 1.0,
+                verdict: BoundVerdict::Broken,
+                breaks_first: vec![DemandKind::RandomReads],
+                breaks_on: Vec::new(),
+                multiples: vec![TriedMultiple {
+                    multiple: 0.125,
+                    measured_s: 10.0,
+                    verdict: BoundVerdict::Broken,
+                    kept: false,
+                    streams: vec![tried],
+                }],
+                offered: request.offered(),
+                points: Vec::new(),
+                findings: Vec::new(),
+            };
+            answer(&request, &found, "disk", None)
+        };
+        let alone = said(10.0);
+        assert!(
+            alone.contains("One of the random reads alone is too slow: mean 5.00 ms, p99 9.00 ms"),
+            "{alone}"
+        );
+        assert!(!said(1000.0).contains("alone"), "{}", said(1000.0));
     }
 }

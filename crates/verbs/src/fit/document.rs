@@ -335,6 +335,7 @@ fn demanded_and_done<'a>(
         .number("demanded/s", |(stream, _)| {
             parts::known(stream.per_s, parts::count)
         })
+        .on_page()
         .number("size", |(stream, _)| {
             // Not of operations, which are of several blocks.
             let offered = found
@@ -346,6 +347,7 @@ fn demanded_and_done<'a>(
                 |offered| parts::size(offered.length),
             )
         })
+        .on_page()
         .number("offered/s", |(_, tried)| {
             parts::known(*tried, |tried| parts::count(tried.offered_per_s))
         })
@@ -355,7 +357,9 @@ fn demanded_and_done<'a>(
         .time("mean here", |(_, tried)| {
             value(tried.and_then(|tried| tried.mean_us))
         })
+        .on_page()
         .time("mean there", |(stream, _)| stream.mean_us)
+        .on_page()
         .time("p99 here", |(_, tried)| {
             value(tried.and_then(|tried| tried.p99_us))
         })

@@ -379,8 +379,7 @@ fn warnings(table: &LayerTable, cpus: u32) -> Vec<Finding> {
                      figures measures memory",
                     percent(share)
                 ),
-                "give a larger --scale; or run as root, which limits the memory of the server, \
-                 page cache included",
+                "give a larger --scale",
             ));
         }
         if buffered > CACHED {
