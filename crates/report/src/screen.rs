@@ -169,15 +169,17 @@ fn ending(document: &Document) -> String {
         return String::new();
     };
     let mut text = format!("\n{}\n", shortened(&trust.sentence(), WIDTH));
+    let mut next_max = NEXT_MAX;
     if !document.next_run.is_empty() {
         let _ = writeln!(text, "{}", shortened(&document.next_run, WIDTH));
+        next_max -= 1;
     }
     let hints = trust
         .doubts()
         .map(|found| (found.cause.title(), found.hint()));
     let hints: Vec<(&str, &str)> = hints
         .filter(|(_, hint)| !hint.is_empty())
-        .take(NEXT_MAX)
+        .take(next_max)
         .collect();
     let width = hints.iter().map(|(title, _)| title.len()).max();
     let width = width.unwrap_or(0);
@@ -195,7 +197,7 @@ fn ending(document: &Document) -> String {
         let _ = writeln!(text, "  {title:width$}  {line}");
     }
     if hints.is_empty() {
-        for next in document.next.iter().take(NEXT_MAX) {
+        for next in document.next.iter().take(next_max) {
             let _ = writeln!(text, "Next: {}", command(next, WIDTH - 6));
         }
     }

@@ -64,6 +64,11 @@ impl AtLoad {
             ..self
         }
     }
+
+    /// The same with a rate that is not known better than a measurement can tell.
+    pub(super) fn with_least_error(self) -> Self {
+        self.with_rate(self.iops.with_least_error())
+    }
 }
 
 /// The figures at one offered rate.

@@ -155,9 +155,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         |(lasting, searched): &(AtLoad, AtLoad)| searched.iops.least() > lasting.iops.greatest();
     let on_credit = lasting.zip(searched).filter(is_faster);
     let on_credit = on_credit.map(|(_, searched)| searched.iops);
-    let maximum = lasting
-        .or(maximum)
-        .map(|at| at.with_rate(at.iops.with_least_error()));
+    let maximum = lasting.or(maximum).map(AtLoad::with_least_error);
     let sustained = sustained.at_most(maximum, &curve);
     findings.extend(sustained.warnings());
     // Depths that were measured on credit and without it have no knee.

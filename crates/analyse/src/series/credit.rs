@@ -63,9 +63,9 @@ impl CreditReader {
         }
         let squares: f64 = others.iter().map(|(rate, _)| (rate - level).powi(2)).sum();
         let deviation = (squares / others.len() as f64).sqrt();
-        let least = (STEP * level).max(level + DEVIATIONS * deviation);
+        let fast_from = (STEP * level).max(level + DEVIATIONS * deviation);
         let whole = &first[..last.max(1)];
-        let is_fast = whole.iter().all(|(rate, _)| *rate >= least);
+        let is_fast = whole.iter().all(|(rate, _)| *rate >= fast_from);
         let seconds = |part: &[(f64, f64)]| part.iter().map(|(_, seconds)| seconds).sum::<f64>();
         let before = whole.iter().map(|(rate, s)| rate * s).sum::<f64>() / seconds(whole);
         is_fast.then(|| {
