@@ -49,7 +49,7 @@ fn of_points<'a>(
     let ended =
         !run.cut && !records.is_empty() && records.iter().all(|record| record.end == End::Complete);
     // A matrix has its points in the header.
-    let is_through = records.len() >= header.points.len() && !verb.is_more_planned(run, &points);
+    let is_through = records.len() >= header.points.len() && !verb.is_more_planned(run);
     Subject {
         name: name.into(),
         header,

@@ -4,7 +4,7 @@ use rigel_analyse::compare::difference::Figure;
 use rigel_analyse::compare::subject::{Subject, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::plan::Plan;
-use rigel_analyse::{BoundVerdict, PointSummary};
+use rigel_analyse::{BoundVerdict, PointSummary, SoFar};
 use rigel_model::record::End;
 use rigel_model::record::imported::ClaimedCalibration;
 use rigel_model::record::journal::{Header, Run};
@@ -75,9 +75,12 @@ pub trait Verb: Plan + RequestData + Any {
         Invocation::of(self.name(), &self.to_value())
     }
 
-    /// True if more points would follow the measured ones.
-    fn is_more_planned(&self, run: &Run, points: &[PointSummary]) -> bool {
-        self.next(run.header.facts.usable.0, 0, points).is_some()
+    /// True if more points would follow the measured ones: of these the plan is asked as while
+    /// measuring, not of the points of results, whose intervals all points together decide.
+    fn is_more_planned(&self, run: &Run) -> bool {
+        let mut so_far = SoFar::default();
+        let done = so_far.of_ranks(&run.joined(), &run.ranks, self.bound());
+        self.next(run.header.facts.usable.0, 0, done).is_some()
     }
 }
 
@@ -162,12 +165,12 @@ pub trait VerbResult: Any {
 }
 
 /// Warns of a search that ended before it was complete; `None` if it was.
-pub(crate) fn incomplete(verb: &dyn Verb, run: &Run, points: &[PointSummary]) -> Option<Finding> {
+pub(crate) fn incomplete(verb: &dyn Verb, run: &Run) -> Option<Finding> {
     let ended = run
         .joined()
         .iter()
         .all(|record| record.end == End::Complete);
-    (!ended || verb.is_more_planned(run, points)).then(|| {
+    (!ended || verb.is_more_planned(run)).then(|| {
         Finding::warning(
             FindingName::Incomplete,
             "the run ended before it was complete: the figures cover only the part that was measured",

@@ -72,14 +72,19 @@ impl Sustained {
                 .filter(|maximum| is_level || at.iops.value > maximum.iops.value)
                 .map_or(at, |maximum| at.with_rate(maximum.iops))
         });
-        let most = maximum.filter(|_| curve.knee.is_some());
+        let most = maximum
+            .filter(|_| curve.knee.is_some())
+            .map(|most| most.iops);
         let capped = |rate: Estimate| {
-            let most = most.map_or(f64::INFINITY, |most| most.iops.greatest().max(rate.value));
+            let Some(most) = most else { return rate };
             let interval = rate.interval.map(|limits| Limits {
-                high: limits.high.map(|high| high.min(most)),
-                ..limits
+                low: limits.low.min(most.value),
+                high: limits.high.map(|high| high.min(most.greatest())),
             });
-            Estimate { interval, ..rate }
+            Estimate {
+                value: rate.value.min(most.value),
+                interval,
+            }
         };
         Self {
             closed,

@@ -36,7 +36,7 @@ impl CalibrateRequest {
         // The conclusion names the first warning, and this one is about every figure.
         found.findings.splice(0..0, suspected);
         found.findings.extend(others);
-        if let Some(finding) = incomplete(self, run, &found.points) {
+        if let Some(finding) = incomplete(self, run) {
             found.findings.insert(0, finding);
         }
         found

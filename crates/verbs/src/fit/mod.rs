@@ -31,7 +31,7 @@ impl FitRequest {
         let place = self.findings.len();
         let suspected = cache_suspected(&run.header, &found);
         found.findings.splice(place..place, suspected);
-        if let Some(finding) = incomplete(self, run, &found.points) {
+        if let Some(finding) = incomplete(self, run) {
             found.findings.insert(0, finding);
         }
         found
