@@ -15,7 +15,7 @@ use rigel_model::{Error, Nanos};
 #[cfg(feature = "mpi")]
 use rigel_ranks::MpiLibrary;
 use rigel_ranks::pmi::Pmi;
-use rigel_ranks::{Channel, Joining, LaunchedAs, ProcessManager, RankMember, Ranks};
+use rigel_ranks::{Channel, Joining, LaunchedAs, ProcessManager, RankMember, Ranks, SILENCE_LEAST};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -67,6 +67,10 @@ pub struct JoinArgs {
     /// Time in which all ranks must have started [default: 60s]
     #[arg(long, value_name = "TIME", help_heading = SEVERAL_HOSTS, hide_short_help = true)]
     pub join: Option<Nanos>,
+    /// Time without a sign of life after which a rank is lost: longer than the network may be away
+    /// [default: 10s, the minimum]
+    #[arg(long, value_name = "TIME", help_heading = SEVERAL_HOSTS, hide_short_help = true)]
+    pub rank_silence: Option<Nanos>,
     /// The address at which the other ranks reach rank 0 [default: all of its host]
     #[arg(long, value_name = "ADDRESS", help_heading = SEVERAL_HOSTS, hide_short_help = true)]
     pub rank_address: Option<String>,
@@ -115,6 +119,13 @@ impl JoinArgs {
         let LaunchedAs::Rank(channel) = place else {
             return Ok(());
         };
+        let silence = self.rank_silence.unwrap_or(SILENCE_LEAST);
+        if silence < SILENCE_LEAST {
+            return Err(Error::usage(
+                format!("--rank-silence {} is below the minimum", silence.exact()),
+                format!("give at least {}", SILENCE_LEAST.exact()),
+            ));
+        }
         let (manager, launched_as) = connect(&channel)?;
         if manager.size() < 2 {
             return Ok(());
@@ -123,6 +134,7 @@ impl JoinArgs {
         addresses.extend(observe::addresses());
         let joining = Joining {
             within: self.join.unwrap_or(Nanos::from_secs(60)),
+            silence,
             addresses,
             address: self.rank_address.clone(),
             ports: self.rank_ports.map(|ports| (ports.first, ports.last)),

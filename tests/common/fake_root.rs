@@ -6,7 +6,7 @@ use super::pmi::{Dialect, Server};
 use super::{Place, rigel};
 use rigel_model::{Error, Nanos};
 use rigel_ranks::pmi::Pmi;
-use rigel_ranks::{Joining, RankMember, Ranks, digest_of_program};
+use rigel_ranks::{Joining, RankMember, Ranks, SILENCE_LEAST, digest_of_program};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Output;
@@ -45,6 +45,7 @@ impl FakeRoot {
         let own = Pmi::inherited(Box::new(ends.remove(0)), 0, 2).unwrap();
         let joining = Joining {
             within: LONG,
+            silence: SILENCE_LEAST,
             addresses: Vec::new(),
             address: Some("127.0.0.1".into()),
             ports: None,

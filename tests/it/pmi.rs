@@ -5,7 +5,7 @@ use crate::common::pmi::{Dialect, Server};
 use rigel_device::clock::Clock;
 use rigel_model::{Error, Nanos};
 use rigel_ranks::pmi::Pmi;
-use rigel_ranks::{Joining, RankMember, Ranks};
+use rigel_ranks::{Joining, RankMember, Ranks, SILENCE_LEAST};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -167,6 +167,7 @@ fn a_server_that_is_gone_or_speaks_nonsense_is_an_error() {
 fn joining() -> Joining {
     Joining {
         within: LONG,
+        silence: SILENCE_LEAST,
         addresses: Vec::new(),
         address: Some("127.0.0.1".into()),
         ports: None,

@@ -3,6 +3,7 @@
 //! name, or the launcher is killed.
 
 use crate::common::{Missing, Place, in_time, need, test, text, wait, wait_until};
+use rigel_model::record::End;
 use rigel_model::record::journal::Run;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -105,12 +106,17 @@ impl Cluster {
 
     /// Starts a run whose first point takes this number of seconds, and waits until it measures.
     fn running(&self, seconds: u32) -> Child {
+        self.running_with(seconds, "")
+    }
+
+    /// The same with more options.
+    fn running_with(&self, seconds: u32, options: &str) -> Child {
         std::fs::create_dir(self.path("storage")).unwrap();
         let child = self.start(
             "h1,h2,h3",
             &format!(
                 "curve storage --depth 2 --scratch-size 64MiB --out out --point-min {seconds}s \
-                 --point-max {seconds}s"
+                 --point-max {seconds}s{options}"
             ),
         );
         let path = self.path("out/journal.jsonl");
@@ -197,6 +203,32 @@ fn a_host_whose_link_is_cut_is_lost_and_its_rank_ends_itself() {
         cluster.wait_until_no_rank_is_left();
         let left = std::fs::read_dir(cluster.path("storage")).unwrap().count();
         assert_eq!(left, 0);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_link_that_is_away_for_longer_than_usual_is_survived_if_that_is_allowed() {
+    test("a link that is away for a while", || {
+        needed()?;
+        let cluster = Cluster::up("away", "true");
+        let child = cluster.running_with(20, " --rank-silence 5min");
+        cluster.ip_at("h3", "link set eth0 down");
+        // Twice the time after which a rank is lost otherwise.
+        wait(20_000);
+        cluster.ip_at("h3", "link set eth0 up");
+        let output = child.wait_with_output().unwrap();
+        let run = cluster.journal();
+        assert_eq!(run.ranks.lost, [], "{}", said(&output));
+        assert_eq!(
+            run.ranks.ended.map(|end| end.status),
+            Some(0),
+            "{}",
+            said(&output)
+        );
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        assert!(run.points.iter().all(|point| point.end == End::Complete));
+        cluster.wait_until_no_rank_is_left();
         Ok(())
     });
 }

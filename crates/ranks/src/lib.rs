@@ -8,7 +8,7 @@
 //! and takes a hundred times as long.
 //!
 //! Every rank sends a sign of life each second. Rank 0 gives up a rank that it has not heard for ten
-//! seconds, and others give up rank 0 after seven. Who gives up, or whose launcher is gone, sets the
+//! seconds, or as long as the user says, and others give up rank 0 three seconds earlier. Who gives up, or whose launcher is gone, sets the
 //! stop flag of its run. This module knows nothing of what is measured.
 
 mod clocks;
@@ -54,11 +54,11 @@ use std::time::Duration;
 const BOUNDING: usize = 3;
 /// Time from one sign of life to the next.
 const BEAT: Nanos = Nanos::from_secs(1);
-/// Rank 0 gives up a rank that is silent for this long.
-const SILENT: Nanos = Nanos::from_secs(10);
-/// Another rank gives up rank 0 after this time, and stops. It is shorter, so that a rank whose link
-/// is cut has stopped before rank 0 says that it is lost: see `limit_of`.
-const SILENT_ROOT: Nanos = Nanos::from_secs(7);
+/// Rank 0 gives up a rank that is silent for this long, unless the user says longer.
+pub const SILENCE_LEAST: Nanos = Nanos::from_secs(10);
+/// Another rank gives up rank 0 so much earlier, and stops: a rank whose link is cut has stopped before
+/// rank 0 says that it is lost: see `limit_of`.
+const EARLIER: Nanos = Nanos::from_secs(3);
 /// How often the stop flag and the launcher are looked at.
 const LOOK: Nanos = Nanos::from_millis(100);
 /// A rank that is cut off from rank 0 ends itself after this time, whatever its I/O does.
@@ -80,6 +80,9 @@ const INBOX: usize = 64;
 pub struct Joining {
     /// Time in which all ranks must have started, and then reach rank 0.
     pub within: Nanos,
+    /// Time without a sign of life after which a rank is lost; at least [`SILENCE_LEAST`], and the same
+    /// at every rank.
+    pub silence: Nanos,
     /// Names and addresses of this host, best first, for the case that it is rank 0's.
     pub addresses: Vec<String>,
     /// The only address to listen on and to be reached at, if the user gave one.
@@ -194,6 +197,8 @@ struct Link {
 /// What the threads of a process share.
 struct SharedLinks {
     rank: usize,
+    /// Time without a sign of life after which this rank gives up another.
+    limit: Nanos,
     clock: Clock,
     links: Vec<Link>,
     /// The run's stop flag.
@@ -239,7 +244,8 @@ impl Ranks {
             Err(error) => return Err((error, manager)),
         };
         let place = (manager.rank(), manager.size());
-        let connected = Self::connected(place, clock, streams, stop, joining.end_itself);
+        let limits = (joining.silence, joining.end_itself);
+        let connected = Self::connected(place, clock, streams, stop, limits);
         let joined = connected.and_then(|mut ranks| {
             let of_all = ranks.exchange(&(member.clone(), barriers), joining.within)?;
             (ranks.members, ranks.barriers) = of_all.into_iter().unzip();
@@ -294,8 +300,9 @@ impl Ranks {
         clock: Clock,
         connections: Vec<Connection>,
         stop: Arc<AtomicBool>,
-        end_itself: Option<fn()>,
+        (silence, end_itself): (Nanos, Option<fn()>),
     ) -> Result<Self, Error> {
+        let limit = limit_of(rank, silence);
         let failed = |error| Error::failed(format!("a connection to a rank failed: {error}"), "");
         let (arrivals, inbox) = mpsc::sync_channel(INBOX);
         let (ponged, pongs) = mpsc::sync_channel(INBOX);
@@ -304,7 +311,7 @@ impl Ranks {
         for (peer, connection) in (usize::from(rank == 0)..).zip(connections) {
             let stream = Arc::new(connection.stream);
             // Silence is noticed by this timeout, since a beat comes every second.
-            let silent = Some(Duration::from_nanos(limit_of(rank).0));
+            let silent = Some(Duration::from_nanos(limit.0));
             stream.set_read_timeout(silent).map_err(failed)?;
             stream.set_write_timeout(silent).map_err(failed)?;
             readers.push((peer, Arc::clone(&stream), connection.theirs));
@@ -316,6 +323,7 @@ impl Ranks {
         }
         let shared = Arc::new(SharedLinks {
             rank,
+            limit,
             clock,
             links,
             stop,
@@ -646,7 +654,7 @@ impl Ranks {
     /// # Errors
     /// A rank was lost, or did not answer.
     pub fn clock_offsets(&self, exchanges: usize) -> Result<Vec<ClockOffset>, Error> {
-        let pongs = lock(&self.pongs);
+        let (pongs, limit) = (lock(&self.pongs), self.shared.limit);
         while pongs.try_recv().is_ok() {}
         let mut offsets = vec![ClockOffset::default()];
         for link in &self.shared.links {
@@ -657,12 +665,12 @@ impl Ranks {
                     .send(link.peer, FrameKind::Ping, &sent.0.to_be_bytes())?;
                 let pong = loop {
                     // A rank that is gone is noticed first where its connection is read.
-                    match pongs.recv_timeout(Duration::from_nanos(SILENT.plus(GRACE).0)) {
+                    match pongs.recv_timeout(Duration::from_nanos(limit.plus(GRACE).0)) {
                         // An answer to an earlier question may come late.
                         Ok(pong) if pong.peer == link.peer && pong.sent == sent => break pong,
                         Ok(_) => {}
                         Err(_) if self.lost().is_empty() => {
-                            return Err(self.no_answer(&[link.peer], SILENT));
+                            return Err(self.no_answer(&[link.peer], limit));
                         }
                         Err(_) => return Err(self.loss_error()),
                     }
@@ -786,7 +794,7 @@ impl SharedLinks {
     fn lose(&self, peer: usize, error: &std::io::Error, arrivals: &SyncSender<(usize, Arrival)>) {
         use std::io::ErrorKind::{TimedOut, UnexpectedEof, WouldBlock};
         let how = match error.kind() {
-            WouldBlock | TimedOut => format!("no beat for {}", limit_of(self.rank).exact()),
+            WouldBlock | TimedOut => format!("no beat for {}", self.limit.exact()),
             UnexpectedEof => "its connection closed".into(),
             _ => format!("its connection broke: {error}"),
         };
@@ -856,8 +864,12 @@ impl SharedLinks {
 /// The last sign of life that arrived at rank 0 was sent up to a beat before the link was cut, so
 /// rank 0 may wait that much less than its limit from then on. The other side waits for all of its
 /// own limit, and needs some time to stop. Between the two are 3 s.
-fn limit_of(rank: usize) -> Nanos {
-    if rank == 0 { SILENT } else { SILENT_ROOT }
+fn limit_of(rank: usize, silence: Nanos) -> Nanos {
+    if rank == 0 {
+        silence
+    } else {
+        silence.since(EARLIER)
+    }
 }
 
 /// True if the process that started this one is gone: another one has become its parent.
@@ -914,7 +926,13 @@ mod tests {
     fn one_of_two(rank: usize, end_itself: Option<fn()>) -> (Ranks, TcpStream, Seal) {
         let (connection, other) = connection();
         let (stop, clock) = (Arc::default(), Clock::real());
-        let ranks = Ranks::connected((rank, 2), clock, vec![connection], stop, end_itself);
+        let ranks = Ranks::connected(
+            (rank, 2),
+            clock,
+            vec![connection],
+            stop,
+            (SILENCE_LEAST, end_itself),
+        );
         (ranks.unwrap(), other, Seal::of(&shared_secret(), b"theirs"))
     }
 
@@ -939,13 +957,20 @@ mod tests {
         let (connections, others): (Vec<_>, Vec<_>) =
             [connection(), connection()].into_iter().unzip();
         let (stop, clock) = (Arc::<AtomicBool>::default(), Clock::real());
-        let ranks = Ranks::connected((0, 3), clock, connections, Arc::clone(&stop), None).unwrap();
+        let ranks = Ranks::connected(
+            (0, 3),
+            clock,
+            connections,
+            Arc::clone(&stop),
+            (SILENCE_LEAST, None),
+        );
+        let ranks = ranks.unwrap();
         // As if a message to the first of them were waiting for the connection to take it.
         let stuck = lock(&ranks.shared.links[0].seal);
         stop.store(true, Ordering::Relaxed);
         let mut seal = Seal::of(&shared_secret(), b"ours");
         // A rank that hears nothing for this long gives up rank 0.
-        let silent = Some(Duration::from_nanos(SILENT_ROOT.0));
+        let silent = Some(Duration::from_nanos(limit_of(1, SILENCE_LEAST).0));
         others[1].set_read_timeout(silent).unwrap();
         let (mut stops, mut beats) = (0, 0);
         while stops < 1 || beats < 3 {
@@ -1039,8 +1064,8 @@ mod tests {
             // Rank 0 heard of it last before the cut, the other of rank 0 last when what was on its
             // way had arrived.
             let cut = since_beat * longest;
-            let given_up = ms(limit_of(0)) * (1.0 - root_ppm / 1e6);
-            let gives_up = cut + delay_ms + ms(limit_of(1)) * (1.0 + other_ppm / 1e6);
+            let given_up = ms(limit_of(0, SILENCE_LEAST)) * (1.0 - root_ppm / 1e6);
+            let gives_up = cut + delay_ms + ms(limit_of(1, SILENCE_LEAST)) * (1.0 + other_ppm / 1e6);
             // The stop flag is looked at twice on its way to the last operation.
             let has_stopped = gives_up + 2.0 * ms(LOOK);
             prop_assert!(has_stopped < given_up, "{has_stopped} ms, {given_up} ms");
