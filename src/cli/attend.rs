@@ -88,11 +88,13 @@ struct Attendant {
 }
 
 impl Attendant {
-    fn new(child: Child) -> Self {
+    fn new(mut child: Child) -> Self {
+        let (signals, suspensions) = (stop::signals().ok(), stop::suspensions());
+        child.accept_signals();
         Self {
             child,
-            signals: stop::signals().ok(),
-            suspensions: stop::suspensions(),
+            signals,
+            suspensions,
             signalled: None,
             ending: None,
             blocked: Nanos(0),

@@ -26,9 +26,40 @@ pub struct Child {
     pub pid: Pid,
     /// It writes its exit status here.
     pub status: OwnedFd,
+    /// Signals wait until its parent can pass them on.
+    held: Option<HeldSignals>,
 }
 
-/// Makes a second process; `None` if that is not possible. The child is killed with its parent.
+/// The signals that end a program, held back while this exists: one that came between the fork and its
+/// parent's handlers would end the parent alone.
+struct HeldSignals(libc::sigset_t);
+
+impl HeldSignals {
+    fn hold() -> Self {
+        // SAFETY: a set of signals is plain data, and all three calls only write to these two sets.
+        unsafe {
+            let (mut held, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigemptyset(&raw mut held);
+            for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
+                libc::sigaddset(&raw mut held, signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const held, &raw mut before);
+            Self(before)
+        }
+    }
+}
+
+impl Drop for HeldSignals {
+    fn drop(&mut self) {
+        // SAFETY: the set was filled when the signals were held.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Makes a second process; `None` if that is not possible. The child is killed with its parent. The
+/// parent gets no signal that ends it before [`Child::accept_signals`].
 pub fn fork() -> Option<Forked> {
     // Only the calling thread goes on in the child.
     let threads = std::fs::read_dir("/proc/self/task").ok()?.count();
@@ -37,10 +68,11 @@ pub fn fork() -> Option<Forked> {
     }
     let (status, sender) = io::pipe().ok()?;
     let parent = rustix::process::getpid();
+    let held = HeldSignals::hold();
     // SAFETY: this process has one thread, so no lock is held by another one.
     match unsafe { libc::fork() } {
         0 => {
-            drop(status);
+            drop((status, held));
             let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
             if getppid() != Some(parent) {
                 // It has died meanwhile.
@@ -50,13 +82,21 @@ pub fn fork() -> Option<Forked> {
         }
         number => {
             let pid = Pid::from_raw(number).filter(|_| number > 0)?;
-            let status = status.into();
-            Some(Forked::Parent(Child { pid, status }))
+            Some(Forked::Parent(Child {
+                pid,
+                status: status.into(),
+                held: Some(held),
+            }))
         }
     }
 }
 
 impl Child {
+    /// Lets this process have the signals that came since the fork, once they do not end it.
+    pub fn accept_signals(&mut self) {
+        self.held = None;
+    }
+
     /// How it ended; `None` if it has not, or if a thread of it is still in the kernel.
     ///
     /// # Errors
