@@ -451,6 +451,7 @@ mod tests {
             "join",
             "rank-address",
             "rank-ports",
+            "rank-silence",
             "alone",
         ];
         for (name, verb) in verbs(&super::command()) {

@@ -195,7 +195,7 @@ const ORION_OPTIONS: [(&str, &str); 19] = [
 
 /// Rigel's options with a value, and the valid values of each; `valid_values` has those of
 /// `--engine`.
-const RIGEL_VALUES: [(&str, &str); 13] = [
+const RIGEL_VALUES: [(&str, &str); 14] = [
     (
         "target",
         "a file, a block device, a directory, sim:SERVERS,SERVICE_TIME or null:",
@@ -215,6 +215,7 @@ const RIGEL_VALUES: [(&str, &str); 13] = [
     ),
     ("rank-address", "a name or an address of this host"),
     ("rank-ports", "a port, or a range such as 7000-7099"),
+    ("rank-silence", "a time such as 60s"),
 ];
 
 /// How the targets are combined into one volume, as in `-simulate`; the stripe is given by

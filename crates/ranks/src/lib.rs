@@ -8,8 +8,9 @@
 //! and takes a hundred times as long.
 //!
 //! Every rank sends a sign of life each second. Rank 0 gives up a rank that it has not heard for ten
-//! seconds, or as long as the user says, and others give up rank 0 three seconds earlier. Who gives up, or whose launcher is gone, sets the
-//! stop flag of its run. This module knows nothing of what is measured.
+//! seconds, or as long as the user says, and others give up rank 0 three seconds earlier. Who gives
+//! up, or whose launcher is gone, sets the stop flag of its run. This module knows nothing of what is
+//! measured.
 
 mod clocks;
 mod descriptors;
