@@ -983,7 +983,7 @@ mod tests {
         }
         assert_eq!(stops, 1);
         drop(stuck);
-        // Once it takes messages again, it is told too.
+        // Once it takes messages again, it gets the stop too.
         let mut seal = Seal::of(&shared_secret(), b"ours");
         while frame::read(&mut &others[0], &mut seal).unwrap().0 != FrameKind::Stop {}
     }

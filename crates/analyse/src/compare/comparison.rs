@@ -504,9 +504,8 @@ fn knee_in_common(sides: &[Side]) -> Option<(String, u32)> {
 fn deepest_in_common(sides: &[Side]) -> Option<u32> {
     let baseline = sides.first()?.first();
     let runs = || sides.iter().flat_map(|side| side.runs);
-    let depths = baseline.small().filter_map(|(point, _)| depth_alone(point));
     let in_common = |depth: &u32| runs().all(|run| run.small_at(*depth).is_some());
-    depths.filter(in_common).max()
+    baseline.depths().into_iter().rfind(in_common)
 }
 
 fn log_size(coordinates: Coordinates) -> Option<u32> {

@@ -101,20 +101,20 @@ impl OverTime {
         let series: Vec<&ImportedSeries> = series.collect();
         let mut made = Self::default();
         for one in &series {
-            let told = quantity(one, series.len() == 1);
-            if made.courses.iter().any(|course| course.name == told.name) {
+            let named = quantity(one, series.len() == 1);
+            if made.courses.iter().any(|course| course.name == named.name) {
                 continue;
             }
             let mut rounds = imported::rounds(one);
             rounds.sort_by_key(|round| round.begin);
-            if told.name == THROUGHPUT {
+            if named.name == THROUGHPUT {
                 let found = predictability(&rounds, &PredictabilityTerms::default());
                 let Self { courses, figures } = Self::of_rounds(&rounds, &found);
                 made.courses.extend(courses);
                 made.figures.extend(figures);
             } else {
-                let known = values(&rounds, |round| Some(round.rate? * told.scale));
-                made.add(&told.name, told.unit, &known);
+                let known = values(&rounds, |round| Some(round.rate? * named.scale));
+                made.add(&named.name, named.unit, &known);
             }
         }
         made

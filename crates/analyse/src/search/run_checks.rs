@@ -30,10 +30,13 @@ const SECOND_PASS: f64 = 1.3;
 const DRIFT: f64 = 0.05;
 
 /// Factor by which throughput falls when credit runs out.
-const STEP: f64 = 1.25;
+pub(crate) const STEP: f64 = 1.25;
+
+/// Factor by which throughput may exceed the level without credit, by chance.
+pub(crate) const LASTS: f64 = 1.15;
 
 /// Deviations that make a fall of throughput more than chance, which a run has many occasions for.
-const STEP_DEVIATIONS: f64 = 4.0;
+pub(crate) const STEP_DEVIATIONS: f64 = 4.0;
 
 /// Minimum duration of a stalled operation, in microseconds.
 pub(crate) const STALL_US: f64 = 20_000.0;
@@ -526,7 +529,6 @@ pub fn varied(variation: Variation) -> Option<Finding> {
 /// Warns of a step down within a point to a level that no later point exceeds: credit that was used
 /// up. If later points exceed it, another user's load came and went, or credit grew again.
 fn ran_out(records: &[PointRecord]) -> Option<Finding> {
-    const LASTS: f64 = 1.15;
     let rate_of = |record: &PointRecord| {
         let seconds = record.measured.as_secs_f64();
         record.streams.first().map_or(0.0, |stream| {
@@ -602,7 +604,7 @@ pub(super) fn without_credit(records: &[PointRecord]) -> Option<PointRecord> {
 }
 
 /// Completed operations of each of the first `windows`.
-fn counts(stream: &StreamRecord, windows: usize) -> Vec<f64> {
+pub(crate) fn counts(stream: &StreamRecord, windows: usize) -> Vec<f64> {
     (0..windows)
         .map(|at| {
             let done = stream.windows_at(at).map(|window| window.done);

@@ -4,18 +4,10 @@
 //! above the level on which it stays.
 
 use crate::figures::quantity::count;
+use crate::search::run_checks::{LASTS, STEP, STEP_DEVIATIONS, counts};
 use rigel_model::record::PointRecord;
 use rigel_model::{Finding, FindingName, Nanos};
 use rigel_stats::robust::median;
-
-/// Minimum ratio of the first rates to the level of the others.
-const STEP: f64 = 1.25;
-
-/// Maximum ratio of a later rate to that level.
-const LASTS: f64 = 1.15;
-
-/// How far the first rates must lie above the level, in standard deviations of the others.
-const DEVIATIONS: f64 = 4.0;
 
 /// Minimum number of rates on the level.
 const LEVEL_MIN: usize = 10;
@@ -34,10 +26,8 @@ impl CreditReader {
             return;
         };
         let seconds = record.window.as_secs_f64();
-        let windows = (0..record.whole_windows()).map(|at| {
-            let done: u64 = stream.windows_at(at).map(|window| window.done).sum();
-            (done as f64 / seconds, seconds)
-        });
+        let windows = counts(stream, record.whole_windows()).into_iter();
+        let windows = windows.map(|done| (done / seconds, seconds));
         let before = self.rates.len();
         self.rates.extend(windows);
         if self.rates.len() == before {
@@ -63,7 +53,7 @@ impl CreditReader {
         }
         let squares: f64 = others.iter().map(|(rate, _)| (rate - level).powi(2)).sum();
         let deviation = (squares / others.len() as f64).sqrt();
-        let fast_from = (STEP * level).max(level + DEVIATIONS * deviation);
+        let fast_from = (STEP * level).max(level + STEP_DEVIATIONS * deviation);
         let whole = &first[..last.max(1)];
         let is_fast = whole.iter().all(|(rate, _)| *rate >= fast_from);
         let seconds = |part: &[(f64, f64)]| part.iter().map(|(_, seconds)| seconds).sum::<f64>();

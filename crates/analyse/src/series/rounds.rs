@@ -121,30 +121,29 @@ impl Round {
     }
 }
 
-/// Measured share of the time of a series below which a report says so.
-pub(super) const PAUSED: f64 = 0.9;
+/// The smallest share that is shown: none is exactly zero.
+pub(super) const LEAST_SHOWN: f64 = 0.001;
 
-/// The share of a series' time in which something was measured; 1 if nothing was.
-pub(super) fn measured_share<'a>(rounds: impl Iterator<Item = &'a Round> + Clone) -> f64 {
-    let (Some(first), Some(last)) = (rounds.clone().next(), rounds.clone().last()) else {
-        return 1.0;
-    };
+/// The share of a series' time in which something was measured, in words; `None` if that is most of it,
+/// and without rounds.
+pub(super) fn measured_part<'a>(rounds: impl Iterator<Item = &'a Round> + Clone) -> Option<String> {
+    const PAUSED: f64 = 0.9;
+    let (first, last) = (rounds.clone().next()?, rounds.clone().last()?);
     let measured: f64 = rounds.map(|round| round.seconds).sum();
-    let all = last.finish().since(first.begin) as f64;
-    if all > 0.0 { measured / all } else { 1.0 }
+    let share = measured / last.finish().since(first.begin) as f64;
+    (share < PAUSED).then(|| rounded_percent(share.max(LEAST_SHOWN)))
 }
 
-/// A note of pauses in which burst credit grows again, if rounds are less than `PAUSED` of the time.
+/// A note of pauses, in which burst credit grows again.
 pub(super) fn pauses(rounds: &[Round]) -> Option<Finding> {
-    let share = measured_share(rounds.iter().filter(|round| round.counts()));
-    (share < PAUSED).then(|| Finding {
+    let part = measured_part(rounds.iter().filter(|round| round.counts()))?;
+    Some(Finding {
         hint: "measure without pauses: `rigel soak TARGET --for 1h`".into(),
         ..Finding::note(
             FindingName::BurstUnseen,
             format!(
-                "{} of the time was measured: burst credit that grows again in the pauses is in \
-                 the figures and not seen",
-                rounded_percent(share.max(0.001))
+                "{part} of the time was measured: burst credit that grows again in the pauses is \
+                 in the figures and not seen"
             ),
         )
     })

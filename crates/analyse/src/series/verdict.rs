@@ -3,7 +3,7 @@
 use super::calendar::Recurrence;
 use super::change_points::VALUES_MIN;
 use super::episodes::Episode;
-use super::rounds::{PAUSED, Round, measured_share};
+use super::rounds::{LEAST_SHOWN, Round, measured_part};
 use super::series_figures::SeriesFigures;
 use super::types::{
     ChangePoint, Predictability, Predictable, Quantity, RoundCounts, SeriesClass, SpreadChange,
@@ -30,9 +30,6 @@ const NAMED_MAX: usize = 2;
 
 /// Fraction of rounds without figures above which the verdict begins with them.
 const WITHOUT_FIGURES: f64 = 0.01;
-/// The smallest share that is shown: `±0.0 %` would say that all rounds are equal.
-const LEAST_SHOWN: f64 = 0.001;
-
 /// Fraction of failed operations from which on it is shown in percent.
 const FAILED_SHARE: f64 = 0.001;
 
@@ -87,15 +84,9 @@ pub(super) fn verdict(
         return told(found, Predictable::Undecided, SeriesClass::TooFew, nothing);
     };
     let seconds = last.finish().since(first.begin);
-    let share = measured_share(counting.iter().copied());
-    let paused = if share < PAUSED {
-        format!(
-            ", of which {} was measured",
-            percent(share.max(LEAST_SHOWN))
-        )
-    } else {
-        String::new()
-    };
+    let paused = measured_part(counting.iter().copied()).map_or_else(String::new, |part| {
+        format!(", of which {part} was measured")
+    });
     let took = format!(
         "{} over {}{paused}",
         counted(rate.rounds as u64, "round"),
