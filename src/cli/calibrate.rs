@@ -6,6 +6,7 @@ use super::output::result;
 use super::page;
 use clap::{Args, ValueEnum};
 use rigel_analyse::Calibration;
+use rigel_analyse::plan::visits::Visits;
 use rigel_verbs::Evaluated;
 use rigel_verbs::calibrate::oracle_row::oracle_row;
 
@@ -214,8 +215,9 @@ pub(super) fn refuse_imprecise(precision: Ratio) -> Result<(), Error> {
     Ok(())
 }
 
-/// The minimum and the maximum time of a point: as given, or the usual ones. A usual one gives way
-/// to one that was given. Refuses times that are too short for an interval, or in the wrong order.
+/// The minimum and the maximum time of a point, both whole windows: as given, or the usual ones. A
+/// usual one gives way to one that was given. Refuses times that are too short for an interval, or in
+/// the wrong order.
 pub(super) fn times_of_point(
     least: Option<Nanos>,
     most: Option<Nanos>,
@@ -239,7 +241,11 @@ pub(super) fn times_of_point(
         ));
     }
     let chosen_least = least.unwrap_or(usual_least.min(most.unwrap_or(usual_least)));
-    Ok((chosen_least, most.unwrap_or(usual_most.max(chosen_least))))
+    let chosen_most = most.unwrap_or(usual_most.max(chosen_least));
+    Ok((
+        Visits::whole_windows(chosen_least),
+        Visits::whole_windows(chosen_most),
+    ))
 }
 
 /// Refuses preconditioning where nothing is written.

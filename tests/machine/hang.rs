@@ -345,21 +345,23 @@ fn a_watch_notes_when_its_disk_stops_completing_requests_and_when_it_goes_on() {
         let line = format!("watch {} --every 1s --no-progress --out run", text(&disk.0));
         let watch = rigel(&place, &line).stdout(Stdio::null()).spawn().unwrap();
         let stalls = || Run::read(&run).map_or_else(|_| Vec::new(), |run| run.stalls);
+        // A machine that stops for a second is a stall of the disk, too: further ones may be there.
         let changes = || {
             let changes = stalls().into_iter().map(|event| event.change);
             changes
                 .filter(|change| *change != StallChange::Lasts)
                 .collect::<Vec<_>>()
         };
+        let last = || changes().last().copied();
         let intervals = || Run::read(&run).map_or(0, |run| run.watched.len());
         wait_until("an interval is in the journal", || intervals() > 0);
         let (begun, over) = (StallChange::Begun, StallChange::Over);
         device.hang(true);
-        wait_until("the stall is in the journal", || changes() == [begun]);
+        wait_until("the stall is in the journal", || last() == Some(begun));
         device.hang(false);
-        wait_until("its end is in the journal", || changes() == [begun, over]);
+        wait_until("its end is in the journal", || last() == Some(over));
         device.hang(true);
-        wait_until("it stalls again", || changes() == [begun, over, begun]);
+        wait_until("it stalls again", || last() == Some(begun));
         let terminate = ["-s", "TERM", &watch.id().to_string()];
         assert!(need("kill", &terminate).is_ok());
         let output = watch.wait_with_output().unwrap();
@@ -367,7 +369,15 @@ fn a_watch_notes_when_its_disk_stops_completing_requests_and_when_it_goes_on() {
         let _ = reader.kill();
         let _ = reader.wait();
         assert!(output.status.success(), "{output:?}");
-        assert_eq!(changes(), [begun, over, begun, StallChange::Ended]);
+        let changes = changes();
+        let (stalls_of, rest) = changes.as_chunks::<2>();
+        assert!(rest.is_empty() && stalls_of.len() >= 2, "{changes:?}");
+        let (ended, earlier) = stalls_of.split_last().unwrap();
+        assert_eq!(*ended, [begun, StallChange::Ended], "{changes:?}");
+        assert!(
+            earlier.iter().all(|stall| *stall == [begun, over]),
+            "{changes:?}"
+        );
         for event in stalls() {
             assert_eq!(event.what.as_deref(), Some(name.as_str()));
             assert!(event.stalled.outstanding > 0, "{event:?}");
@@ -380,7 +390,7 @@ fn a_watch_notes_when_its_disk_stops_completing_requests_and_when_it_goes_on() {
         };
         let shown = report("report run --verbose");
         for part in [
-            "nothing has completed for 1",
+            "nothing has completed for",
             "operations complete again",
             "ended while",
         ] {
@@ -389,18 +399,23 @@ fn a_watch_notes_when_its_disk_stops_completing_requests_and_when_it_goes_on() {
                 "{part}: {shown}"
             );
         }
-        let warned = report("report run");
-        assert!(warned.contains("I/O stood still"), "{warned}");
         let json: serde_json::Value = serde_json::from_str(&report("report run --json")).unwrap();
         assert_eq!(json["stalls"].as_array().unwrap().len(), stalls().len());
         let findings = json["findings"].as_array().unwrap();
+        // A slow machine may lose events, which the sentence of trust names first.
+        let causes = json["trust"]["causes"].as_array().unwrap();
+        assert!(
+            causes.iter().any(|found| found["cause"] == "stall"),
+            "{causes:?}"
+        );
         let warned = findings.iter().find(|finding| finding["name"] == "stall");
         let warned = warned.unwrap()["what"].as_str().unwrap();
         assert!(
             warned.starts_with(&format!("{name}: nothing has completed for")),
             "{warned}"
         );
-        assert!(warned.contains("; 2 stalls of ten seconds"), "{warned}");
+        let all = format!("; {} stalls of ten seconds", stalls_of.len());
+        assert!(warned.contains(&all), "{all}: {warned}");
         Ok(())
     });
 }

@@ -36,8 +36,7 @@ impl Visits {
     /// Visits to a point that is measured for `least` to `most` in all.
     pub fn of(least: Nanos, most: Nanos) -> Self {
         let count = least.0.div_ceil(LENGTH_MAX.0).max(VISITS_MIN);
-        // Whole windows.
-        let length = Nanos(least.0.div_ceil(count).div_ceil(WINDOW.0) * WINDOW.0).max(LENGTH_MIN);
+        let length = Self::whole_windows(Nanos(least.0.div_ceil(count))).max(LENGTH_MIN);
         let whole = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
         let usual = length.0 + length.0 / LONGER_BY / 2;
         Self {
@@ -45,6 +44,12 @@ impl Visits {
             least: whole(count),
             most: whole((most.0 / usual).max(count)),
         }
+    }
+
+    /// The shortest time that is not below `time` and consists of whole windows: visits that end with a
+    /// part of one cannot be joined.
+    pub fn whole_windows(time: Nanos) -> Nanos {
+        Nanos(time.0.div_ceil(WINDOW.0).saturating_mul(WINDOW.0))
     }
 
     /// When the first visit to a point ends.
