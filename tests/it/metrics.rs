@@ -848,8 +848,8 @@ fn measured_once() -> &'static (Round, PointRecord) {
 
 // ---- what speaks of the metrics ----
 
-/// Names of all metrics that can be exposed, both of samples and of families.
-fn names() -> BTreeSet<String> {
+/// Every family that can be exposed.
+fn every_family() -> BTreeMap<String, Checked> {
     let (mut exposed, mut rounds) = soaked(&[(1, "sim:8,100us")]);
     let (round, record) = &mut rounds[0];
     record.streams[0].kinds[0].windows[0].failed = [("short transfer".to_string(), 1)].into();
@@ -864,7 +864,12 @@ fn names() -> BTreeSet<String> {
     };
     exposed.add_ranks(&RankGroup::default(), &[of_rank]);
     exposed.conclude(Status::Plain);
-    let families = opened(&exposed);
+    opened(&exposed)
+}
+
+/// Their names, both of samples and of families.
+fn names() -> BTreeSet<String> {
+    let families = every_family();
     let mut names: BTreeSet<String> = families
         .values()
         .flat_map(|family| &family.samples)
@@ -922,20 +927,37 @@ fn the_dashboard_names_metrics_that_are_there() {
 }
 
 #[test]
-fn the_manual_lists_every_metric_and_no_other() {
-    let text = std::fs::read_to_string("docs/methods/metrics.md").unwrap();
-    let table: String = text
-        .lines()
-        .filter(|line| line.starts_with("| `rigel_"))
-        .collect::<Vec<_>>()
-        .join("\n");
-    let mut there = names();
-    there.retain(|name| {
-        !["_bucket", "_count", "_sum"]
-            .iter()
-            .any(|ending| name.ends_with(ending))
-    });
-    assert_eq!(named(&table), there);
+fn the_table_of_the_manual_is_made_of_the_metrics() {
+    let row = |(name, family): (&String, &Checked)| {
+        let exposed = match family.sort.as_str() {
+            "counter" | "info" => &family.samples[0].name,
+            _ => name,
+        };
+        let labels = family.samples.iter().flat_map(|line| line.labels.keys());
+        let labels: BTreeSet<&str> = labels
+            .map(String::as_str)
+            .filter(|label| *label != "le")
+            .collect();
+        let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
+        let help = family.help.as_deref().expect("each has a help text");
+        format!(
+            "| `{exposed}` | {} | {} | {help} |\n",
+            family.sort,
+            labels.join(" ")
+        )
+    };
+    let table: String = every_family().iter().map(row).collect();
+    let table = format!("| metric | type | labels | what it is |\n|---|---|---|---|\n{table}");
+    let path = "docs/methods/metrics.md";
+    let text = std::fs::read_to_string(path).unwrap();
+    let begin = text.find("| metric |").expect("a table");
+    let end = begin + text[begin..].find("\n\n").expect("its end") + 1;
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(path, text[..begin].to_string() + &table + &text[end..]).unwrap();
+    } else {
+        let hint = "UPDATE_GOLDEN=1 cargo test --test it metrics:: writes it again";
+        assert_eq!(&text[begin..end], table, "{hint}");
+    }
     let readme = std::fs::read_to_string("contrib/README.md").unwrap();
     assert!(named(&readme).is_subset(&names()), "{:?}", named(&readme));
 }

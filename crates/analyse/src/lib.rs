@@ -77,7 +77,9 @@ pub use ranks::{
 };
 pub use reported_knee::{MARGIN as KNEE_MARGIN, ReportedKnee};
 pub use rigel_stats::knee::{Cap, CurvePoint, Knee, KneeRange, Plateau, cap, knee};
-pub use rigel_stats::mean::{BATCHES_MIN, CONFIDENCE, Interval, Limits, Mean, difference, ratio};
+pub use rigel_stats::mean::{
+    BATCHES_MIN, CONFIDENCE, Interval, Limits, Looks, Mean, difference, ratio,
+};
 pub use rigel_stats::robust::median;
 pub use search::at_load::{AtLoad, AtRate};
 pub use search::bracket::Bracket;

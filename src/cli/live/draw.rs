@@ -351,16 +351,14 @@ fn throughput_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: Co
     let failed: u64 = visible(state, area).map(|column| column.failed).sum();
     let interval = state.point.as_ref().and_then(PointNow::interval);
     let asked = state.point.as_ref().and_then(PointNow::precision);
+    // Wider than the interval of the report, which looks once. So it is not set beside what was asked.
     let mut words = interval.map_or_else(String::new, |(rate, half)| {
         if area.width < 50 {
             format!("± {}", percent(half))
         } else {
-            format!("mean {} ± {}", unit.number(rate), percent(half))
+            format!("mean {} ± {} so far", unit.number(rate), percent(half))
         }
     });
-    if let Some(asked) = asked.filter(|_| interval.is_some()) {
-        let _ = std::fmt::Write::write_fmt(&mut words, format_args!(", target {}", percent(asked)));
-    }
     let is_in_round = state.span == Some(Span::Round)
         && state.columns.back().is_some_and(|column| column.warming);
     if is_in_round && area.width >= 50 {

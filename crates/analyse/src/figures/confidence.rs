@@ -6,7 +6,7 @@ use super::quantile::{INDEPENDENT_FOR_UPPER, Quantile, SPREAD_OVER, effective_nu
 use super::tail::Tail;
 use rigel_model::record::{Histogram, PointRecord, StreamRecord, Window};
 use rigel_model::{Bound, Nanos, Until};
-use rigel_stats::mean::{Interval, Limits, Mean, spread, t_quantile};
+use rigel_stats::mean::{Interval, Limits, Looks, Mean, spread, t_quantile};
 use serde::{Deserialize, Serialize};
 
 /// Minimum standard error of a figure, as a fraction of it. The first and last operation of a measurement
@@ -114,8 +114,9 @@ pub struct Confidence {
 }
 
 impl Confidence {
-    /// Intervals from the complete windows of `width_s` seconds; `None` if there are too few.
-    pub fn of(windows: &[Window], width_s: f64) -> Option<Self> {
+    /// Intervals from the complete windows of `width_s` seconds, for these looks at them; `None` if there
+    /// are too few.
+    pub fn of(windows: &[Window], width_s: f64, looks: Looks) -> Option<Self> {
         let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
         let sums: Vec<f64> = windows
             .iter()
@@ -126,12 +127,12 @@ impl Confidence {
             .map(|window| &window.response.histogram)
             .collect();
         let quantile = |q| {
-            let found = Quantile::of_windows(&histograms, q)?;
+            let found = Quantile::of_windows(&histograms, q, looks)?;
             found.interval.map(|interval| interval.scaled(1e-3))
         };
         Some(Self {
-            iops: Mean::of_batches(&counts)?.scaled(1.0 / width_s),
-            mean_us: mean_of_operations(&sums, &counts),
+            iops: Mean::of_batches(&counts)?.at(looks).scaled(1.0 / width_s),
+            mean_us: mean_of_operations(&sums, &counts).map(|mean| mean.at(looks)),
             p50_us: quantile(0.5),
             p99_us: quantile(0.99),
             p999_us: quantile(0.999),
@@ -352,7 +353,7 @@ fn by_quantile(windows: &[Window], missed: u64, bound: Bound) -> BoundVerdict {
         .collect();
     let done: f64 = counts(windows).iter().sum();
     let of_done = bound.quantile * (done + missed as f64) / done;
-    let quantile = Quantile::of_windows(&histograms, of_done).filter(|_| of_done < 1.0);
+    let quantile = Quantile::of_windows(&histograms, of_done, Looks::One).filter(|_| of_done < 1.0);
     let limit = bound.latency.0 as f64;
     match quantile.and_then(|known| known.interval) {
         Some(Limits { low, .. }) if low > limit => BoundVerdict::Broken,

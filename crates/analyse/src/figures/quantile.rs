@@ -12,7 +12,7 @@
 //! the interval of order statistics: David and Nagaraja, Order Statistics, 2003, ch. 7.)
 
 use rigel_model::record::{Band, Histogram};
-use rigel_stats::mean::{CONFIDENCE, Limits, Mean, Spread, spread, t_quantile};
+use rigel_stats::mean::{CONFIDENCE, Limits, Looks, Mean, Spread, spread};
 
 /// With fewer expected values beyond a quantile than this, batches cannot show its error.
 const BEYOND_MIN: f64 = 10.0;
@@ -53,25 +53,31 @@ pub struct Quantile {
 }
 
 impl Quantile {
-    /// The `q`-quantile of all windows together; `None` if they are empty.
+    /// The `q`-quantile of all windows together, and its interval for these looks at it; `None` if they
+    /// are empty.
     ///
     /// In simulation, with lognormal latencies and 2,000 values in 20 or 100 windows, the intervals
     /// of median and p99 contain the truth in 96 to 97 % of series if windows are independent,
     /// and in 94 to 97 % if they drift up and down. They contain it more often if they are so
     /// narrow that the edges of buckets widen them, or if the tail has few values.
-    pub fn of_windows(windows: &[&Histogram], q: f64) -> Option<Quantile> {
+    pub fn of_windows(windows: &[&Histogram], q: f64, looks: Looks) -> Option<Quantile> {
         let mut all = Histogram::default();
         windows.iter().for_each(|window| all.merge(window));
         let band = all.quantile(q)?;
         Some(Quantile {
             q,
             band,
-            interval: limits(windows, &all, q, band),
+            interval: limits(windows, &all, (q, band), looks),
         })
     }
 }
 
-fn limits(windows: &[&Histogram], all: &Histogram, q: f64, band: Band) -> Option<Limits> {
+fn limits(
+    windows: &[&Histogram],
+    all: &Histogram,
+    (q, band): (f64, Band),
+    looks: Looks,
+) -> Option<Limits> {
     const ONE_SIDE: f64 = (1.0 - CONFIDENCE) / 2.0;
     let count = all.count() as f64;
     if q.max(1.0 - q).powf(count) > ONE_SIDE {
@@ -81,9 +87,9 @@ fn limits(windows: &[&Histogram], all: &Histogram, q: f64, band: Band) -> Option
     let spread = error_of_share(&parts, q)?;
     // This many independent values would have the same error.
     let independent = (q * (1.0 - q) / spread.error.powi(2)).min(count);
-    let mut half = t_quantile(spread.degrees) * spread.error;
+    let mut half = looks.errors(spread.degrees, parts.len() as f64) * spread.error;
     if q.min(1.0 - q) * count < BEYOND_MIN {
-        half = half.max(t_quantile(f64::INFINITY) * (q * (1.0 - q) / count).sqrt());
+        half = half.max(looks.errors(f64::INFINITY, independent) * (q * (1.0 - q) / count).sqrt());
     }
     // The same if windows differ so much that only the minimum value remains as the lower limit.
     if half >= q || (1.0 - q) * independent < INDEPENDENT_FOR_LOWER {
@@ -207,7 +213,7 @@ fn mean_is_precise(counts: &[f64], precision: f64) -> bool {
 }
 
 fn median_is_precise(latencies: &[&Histogram], precision: f64) -> bool {
-    let median = Quantile::of_windows(latencies, 0.5);
+    let median = Quantile::of_windows(latencies, 0.5, Looks::One);
     median.is_some_and(|Quantile { band, interval, .. }| {
         interval
             .and_then(Limits::both)
@@ -249,7 +255,7 @@ mod tests {
     }
 
     fn quantile(windows: &[Histogram], q: f64) -> Quantile {
-        Quantile::of_windows(&windows.iter().collect::<Vec<_>>(), q).unwrap()
+        Quantile::of_windows(&windows.iter().collect::<Vec<_>>(), q, Looks::One).unwrap()
     }
 
     #[test]
@@ -345,7 +351,10 @@ mod tests {
         assert_eq!(quantile(&series, 0.99).interval, None);
         assert_eq!(quantile(&series, 0.01).interval, None);
         assert_eq!(quantile(&series[..4], 0.5).interval, None);
-        assert_eq!(Quantile::of_windows(&[&Histogram::default()], 0.5), None);
+        assert_eq!(
+            Quantile::of_windows(&[&Histogram::default()], 0.5, Looks::One),
+            None
+        );
     }
 
     #[test]

@@ -19,7 +19,7 @@ use rigel_model::{
     Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Objective, Pattern,
     Sample, Step, Until,
 };
-use rigel_stats::mean::gamma_limits;
+use rigel_stats::mean::{Looks, gamma_limits};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -482,9 +482,14 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
     let windows = whole_windows(stream, record);
     let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
     let width_s = record.window.as_secs_f64();
+    // Who stops a run looked at it before.
+    let looks = match record.end {
+        End::Stopped => Looks::Any,
+        End::Complete | End::Broken(_) => Looks::One,
+    };
     let (confidence, is_too_short) = confidence(
         &windows,
-        record.window,
+        (record.window, looks),
         open.then(|| relaxation_s(iops, latency.map_or(0.0, |latency| latency.p50_us))),
     );
     let steady = level(&windows, &counts, open);
@@ -565,10 +570,10 @@ fn done_of(stream: &StreamRecord, kind: Kind) -> u64 {
 /// `relaxation_s` is the relaxation time of an open loop's queue.
 fn confidence(
     windows: &[Window],
-    width: Nanos,
+    (width, looks): (Nanos, Looks),
     relaxation_s: Option<f64>,
 ) -> (Option<Confidence>, bool) {
-    let Some(known) = Confidence::of(windows, width.as_secs_f64()) else {
+    let Some(known) = Confidence::of(windows, width.as_secs_f64(), looks) else {
         return (None, false);
     };
     let Some(relaxation_s) = relaxation_s else {
@@ -951,7 +956,7 @@ pub(crate) mod tests {
     fn a_point_is_too_short_if_it_certainly_has_too_few_observations() {
         let of = |effective_n: f64| {
             let windows: Vec<Window> = record().streams[0].kinds[0].windows.clone();
-            let known = Confidence::of(&windows, 0.1).unwrap();
+            let known = Confidence::of(&windows, 0.1, Looks::One).unwrap();
             let mean = Mean {
                 value: 1000.0,
                 error: 1.0,
@@ -969,6 +974,24 @@ pub(crate) mod tests {
         // The queue decides where it is slow.
         assert!(is_too_short(&of(20.0), 50, 3.0));
         assert!(!is_too_short(&of(30.0), 50, 3.0));
+    }
+
+    #[test]
+    fn a_point_that_was_stopped_has_intervals_for_any_number_of_looks() {
+        let of = |end: End| {
+            let mut record = PointRecord { end, ..record() };
+            let windows = &mut record.streams[0].kinds[0].windows;
+            (0..)
+                .zip(windows)
+                .for_each(|(at, window)| window.done += at * 7 % 5);
+            summarise(&record).classes[0].confidence.unwrap().iops
+        };
+        let (whole, stopped) = (of(End::Complete), of(End::Stopped));
+        assert!((whole.value - stopped.value).abs() < 1e-9);
+        assert!(
+            stopped.error > 1.4 * whole.error && whole.error > 0.0,
+            "{whole:?} {stopped:?}"
+        );
     }
 
     #[test]
