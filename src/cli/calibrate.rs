@@ -7,6 +7,7 @@ use super::page;
 use clap::{Args, ValueEnum};
 use rigel_analyse::Calibration;
 use rigel_analyse::plan::visits::Visits;
+use rigel_analyse::quantity::lasting;
 use rigel_verbs::Evaluated;
 use rigel_verbs::calibrate::oracle_row::oracle_row;
 
@@ -152,7 +153,7 @@ impl CalibrateArgs {
         let usual = match self.lasting {
             None => default.clone(),
             Some(time) => {
-                refuse_short_run(time)?;
+                refuse_run_of(time)?;
                 CalibrateRequest::lasting(time)
             }
         };
@@ -231,6 +232,7 @@ pub(super) fn times_of_point(
                 "give a second or more, such as 5s",
             ));
         }
+        time.map_or(Ok(()), |time| refuse_long_point(option, time))?;
     }
     if let (Some(least), Some(most)) = (least, most)
         && least > most
@@ -259,15 +261,27 @@ pub(super) fn refuse_preconditioning(precondition: bool, writes: bool) -> Result
     Ok(())
 }
 
-/// Refuses a run too short for a few visits to each load.
-fn refuse_short_run(time: Nanos) -> Result<(), Error> {
+/// Refuses a point that would last for more than a week.
+pub(super) fn refuse_long_point(option: &str, time: Nanos) -> Result<(), Error> {
+    const MOST: Nanos = Nanos::from_secs(7 * 86_400);
+    if time > MOST {
+        return Err(Error::usage(
+            format!("{option} {} is too long for a point", lasting(time)),
+            "give at most 7d; rigel soak measures for longer",
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a run too short for a few visits to each load, and one of which a point lasts for too long.
+fn refuse_run_of(time: Nanos) -> Result<(), Error> {
     if time < Nanos::from_secs(30) {
         return Err(Error::usage(
             format!("--for {time} is too short for a calibration"),
             "give 30s or more, such as 90s or 15min",
         ));
     }
-    Ok(())
+    refuse_long_point("--for", time)
 }
 
 /// Refuses a closing measurement that is too short to show more than the search.

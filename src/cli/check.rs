@@ -3,6 +3,7 @@
 //! Input: a [`Preflight`]. Output: a document, or JSON for scripts, and the exit status.
 //! Apart from `run`, nothing here examines the machine.
 
+use super::calibrate::size_of_io;
 use super::output;
 use super::ranks::{self, JoinArgs};
 use super::target::{self, is_url};
@@ -71,6 +72,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
             "give a directory, a file or a block device, such as /var/lib/data",
         ));
     }
+    let size = size_of_io("--size", args.size)?;
     let scratch = match &args.targets[..] {
         // For a directory, examines a scratch file in it.
         [directory] if target::is_directory(directory)? => Some(Scratch::make(
@@ -94,8 +96,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
         members: &[],
         called,
         layout: Layout::Concat,
-        grain: args.size.0,
-        largest: args.size.0,
+        grain: size.into(),
+        largest: size.into(),
         buffered: args.buffered,
         watch: preflight::WATCH,
     };

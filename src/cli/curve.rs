@@ -44,7 +44,7 @@ pub(super) struct CurveArgs {
         value_name = "SPACING",
         value_enum,
         requires = "rate",
-        conflicts_with = "resume"
+        conflicts_with_all = ["resume", "depth", "sessions"]
     )]
     arrivals: Option<Spacing>,
     /// Maximum outstanding I/Os with --rate; I/Os due beyond it wait, and the wait counts

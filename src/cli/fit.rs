@@ -1,6 +1,6 @@
 //! `rigel fit`: how many times a target carries the demand of a database.
 
-use super::calibrate::size_of_io;
+use super::calibrate::{refuse_long_point, size_of_io};
 use super::exit_status::exit_status;
 use super::measuring::{self, Job, MeasuringArgs};
 use super::output::{self, remark};
@@ -357,23 +357,31 @@ impl FitArgs {
         })
     }
 
-    /// Refuses a directory without a run in place of the demand: most likely the target was named
-    /// first.
+    /// Refuses a model, or a directory without a run, in place of the demand: most likely the target
+    /// was named first.
     fn refuse_target_first(&self, demand: &Path) -> Result<(), Error> {
-        if !demand.is_dir() || demand.join(journal::FILE_NAME).exists() {
-            return Ok(());
-        }
         let shown = demand.display();
-        let targets = self.measuring.targets.iter();
-        let swapped: Vec<String> = targets.map(|it| shell_path(Path::new(it))).collect();
-        Err(Error::usage(
-            format!("DEMAND '{shown}' is a directory in which no run is"),
-            format!(
+        let what = if demand.to_str().is_some_and(|name| name.starts_with("sim:")) {
+            format!("DEMAND '{shown}' is a model of a storage")
+        } else if demand.is_dir() && !demand.join(journal::FILE_NAME).exists() {
+            format!("DEMAND '{shown}' is a directory in which no run is")
+        } else {
+            return Ok(());
+        };
+        let mut targets = self.measuring.targets.iter().map(Path::new);
+        let hint = match targets.find(|target| target.is_file()) {
+            Some(file) => format!(
                 "the demand comes first, then the targets: rigel fit {} {}",
-                swapped.first().map_or("DEMAND", String::as_str),
+                shell_path(file),
                 shell_path(demand)
             ),
-        ))
+            None => {
+                "give a report of AWR or Statspack, a csv, or a run of rigel watch first, then the \
+                     targets"
+                    .into()
+            }
+        };
+        Err(Error::usage(what, hint))
     }
 
     /// The intervals of all demands at the time that is asked for, and what each of several ranks
@@ -430,6 +438,7 @@ impl FitArgs {
                 "give a number such as 2, or more room with --multiples",
             ));
         }
+        refuse_long_point("--point-time", self.point_time)?;
         if self.point_time < POINT_TIME_MIN {
             return Err(Error::usage(
                 format!(

@@ -1,6 +1,7 @@
 //! `rigel layers`: the same blocks by raw I/O and through a database, in one run: where does the
 //! I/O go?
 
+use super::calibrate::refuse_long_point;
 use super::measuring::{self, MeasuringArgs};
 use super::outcome::OutcomeArgs;
 use super::private_server::ServerArgs;
@@ -25,8 +26,12 @@ const SESSIONS_MAX: u32 = 1000;
 #[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage.")]
 pub(super) struct LayersArgs {
     /// Directory on the storage under test
-    #[arg(value_name = "DIR", default_value = ".", conflicts_with = "resume")]
-    directory: PathBuf,
+    #[arg(
+        value_name = "DIR",
+        required_unless_present = "resume",
+        conflicts_with = "resume"
+    )]
+    directory: Option<PathBuf>,
     /// Number of outstanding I/Os, threads or sessions; a range or list makes one table per number
     #[arg(
         long,
@@ -100,7 +105,9 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
             &measuring,
             request,
             args.server.dbms(),
-            &args.directory,
+            args.directory
+                .as_deref()
+                .expect("a run that is not resumed has a directory"),
             server,
         )?
     };
@@ -121,6 +128,7 @@ impl LayersArgs {
                 "leave --server out: PostgreSQL has one; or use rigel sql run --server mariadb",
             ));
         }
+        refuse_long_point("--point-time", self.point_time)?;
         if self.point_time < Nanos::from_millis(500) {
             return Err(Error::usage(
                 format!("--point-time {} is too short", self.point_time),

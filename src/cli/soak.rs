@@ -91,7 +91,7 @@ struct TimetableArgs {
         default_value = "99%",
         conflicts_with = "resume"
     )]
-    slo_share: String,
+    slo_share: Ratio,
 }
 
 /// What a round does.
@@ -305,7 +305,7 @@ impl SoakArgs {
                 depth: load.depth.unwrap_or(depth).saturating_mul(pipeline),
             },
         };
-        let share: Ratio = timetable.slo_share.parse()?;
+        let share = timetable.slo_share;
         let mut objectives: Vec<Objective> = Vec::new();
         // Equal objectives, such as `p99<1s` and `p99<1000ms`, count once.
         for objective in &timetable.slo {

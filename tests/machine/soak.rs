@@ -504,7 +504,7 @@ fn rounds_that_find_the_disk_full_are_written_when_there_is_room() {
                 "it ended, and never said that the disk is full"
             );
             assert!(
-                told.any(|line| line.contains(" 3 rounds are held in memory")),
+                told.any(|line| line.contains("until they can be written: 2 rounds")),
                 "it ended with fewer rounds"
             );
             let before = lines();

@@ -14,7 +14,7 @@ pub enum TrustCause {
     Contradiction,
     /// Something that belongs to the answer is missing.
     Incomplete,
-    /// Operations stood still.
+    /// All operations stalled, or one took far longer than the others.
     Stall,
     /// Others used the device.
     OtherLoad,
@@ -78,7 +78,7 @@ impl TrustCause {
             Self::Cache => "memory or a cache answered",
             Self::Contradiction => "figures contradict each other",
             Self::Incomplete => "a part is missing",
-            Self::Stall => "I/O stood still",
+            Self::Stall => "operations stalled",
             Self::OtherLoad => "others used the disk",
             Self::BusyMachine => "the CPUs were busy",
             Self::Drift => "the storage changed its pace",

@@ -134,6 +134,12 @@ impl FromStr for Nanos {
         };
         // A float is not exact beyond 2^53 ns, which are 104 days.
         let digits = text.trim().strip_suffix(unit).unwrap_or_default();
+        if number * scale as f64 > Self::MAX.0 as f64 {
+            return Err(Error::usage(
+                format!("'{text}' is too long"),
+                "give at most 213503d",
+            ));
+        }
         if let Ok(whole) = digits.trim_end().parse::<u64>() {
             return Ok(Nanos(whole.saturating_mul(scale)));
         }
@@ -207,7 +213,13 @@ impl FromStr for Bytes {
             _ => return Err(wrong()),
         };
         let bytes = number * scale as f64;
-        if bytes.fract() != 0.0 || bytes > 2f64.powi(53) {
+        if bytes > 2f64.powi(53) {
+            return Err(Error::usage(
+                format!("'{text}' is too large"),
+                "give at most 8192TiB",
+            ));
+        }
+        if bytes.fract() != 0.0 {
             return Err(wrong());
         }
         #[expect(

@@ -49,6 +49,17 @@ pub struct Curve {
     covariance: [f64; 3],
     /// Degrees of freedom: blocks with late operations count for more than blocks without.
     degrees: f64,
+    /// The root is below this.
+    ceiling: Option<Ceiling>,
+}
+
+/// A load that is too high for the line to say anything about it, and so for the root.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Ceiling {
+    /// The load.
+    load: f64,
+    /// Where the straight line of logits from the next lower load crosses the limit.
+    crossed: f64,
 }
 
 /// Standard deviation of the logarithm of the slope that the theory of queues gives.
@@ -108,7 +119,41 @@ impl Curve {
             }
             curve = Self::through(&near, centre, slope_per_load, floor)?;
         }
+        curve.ceiling = curve.ceiling(&usable, limit);
         Some(curve)
+    }
+
+    /// The lowest load whose share is so far above the limit that the line leaves it out.
+    fn ceiling(&self, blocks: &[LateBlock], limit: f64) -> Option<Ceiling> {
+        let mut loads: Vec<LateBlock> = Vec::new();
+        for block in blocks {
+            match loads
+                .iter_mut()
+                .find(|sum| sum.load.total_cmp(&block.load).is_eq())
+            {
+                Some(sum) => {
+                    (sum.count, sum.late) = (sum.count + block.count, sum.late + block.late);
+                }
+                None => loads.push(*block),
+            }
+        }
+        loads.sort_by(|one, other| one.load.total_cmp(&other.load));
+        // Half an operation more or less keeps the logit finite.
+        let level = |sum: &LateBlock| {
+            let most = 1.0 - 0.5 / sum.count;
+            let share = (sum.late / sum.count)
+                .max(self.floor + 0.5 / sum.count)
+                .min(most);
+            self.level(share)
+        };
+        let wanted = self.level(limit);
+        let first = loads.iter().position(|sum| level(sum) > wanted + ABOVE)?;
+        let (high, low) = (loads[first], loads.get(first.checked_sub(1)?)?);
+        let part = (wanted - level(low)) / (level(&high) - level(low));
+        (part > 0.0).then_some(Ceiling {
+            load: high.load,
+            crossed: low.load + part * (high.load - low.load),
+        })
     }
 
     /// The most likely line, by Fisher's scoring with the slope's expected value as a prior. The
@@ -128,6 +173,7 @@ impl Curve {
             log_slope: prior,
             covariance: [0.0; 3],
             degrees: 1.0,
+            ceiling: None,
         };
         let mut dispersion = 1.0;
         for step in 0..STEPS {
@@ -266,9 +312,16 @@ impl Curve {
 
     /// The load at which the share `limit` is late.
     pub fn root(&self, limit: f64) -> Root {
-        let load = self.load_of(limit);
-        let (low, high) = inverted(self.covariance)
-            .map_or((0.0, None), |precision| self.ends(limit, load, precision));
+        let by_line = self.load_of(limit);
+        let (low, high) = inverted(self.covariance).map_or((0.0, None), |precision| {
+            self.ends(limit, by_line, precision)
+        });
+        let ceiling = self.ceiling.filter(|ceiling| by_line >= ceiling.load);
+        let load = ceiling.map_or(by_line, |ceiling| ceiling.crossed);
+        let high = match ceiling {
+            Some(ceiling) => Some(high.map_or(ceiling.load, |high| high.min(ceiling.load))),
+            None => high,
+        };
         Root {
             load,
             interval: Limits {
@@ -401,6 +454,33 @@ mod tests {
         // The tail of a queue is exponential in the load, and so not exactly a line in logit.
         assert!((mean - 1.0).abs() < 0.015, "{mean}");
         assert!(held >= 184, "{held} of 200");
+    }
+
+    #[test]
+    fn the_root_is_below_a_load_far_beyond_the_limit() {
+        // As near saturation, where a queue is there for seconds, and then is not.
+        let blocks = |load: f64, late: [f64; 4]| {
+            let count = 10_000.0;
+            late.map(|late| LateBlock { load, count, late })
+        };
+        let blocks = [
+            blocks(93.0, [0.0; 4]),
+            blocks(97.0, [0.0, 0.0, 12.0, 0.0]),
+            blocks(99.4, [0.0, 9_500.0, 700.0, 1_500.0]),
+        ];
+        let curve = Curve::fit(&blocks.concat(), 0.01, 0.3, 0.0).unwrap();
+        assert!(
+            curve.load_of(0.01) > 99.4,
+            "by the line alone: {}",
+            curve.load_of(0.01)
+        );
+        let root = curve.root(0.01);
+        assert!((97.0..99.4).contains(&root.load), "{root:?}");
+        assert!(root.interval.contains(root.load), "{root:?}");
+        assert!(
+            root.interval.high.is_some_and(|high| high <= 99.4),
+            "{root:?}"
+        );
     }
 
     #[test]

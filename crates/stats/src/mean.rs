@@ -374,8 +374,10 @@ fn student(deviations: f64, degrees: f64) -> f64 {
 
 /// The interval that holds the next of these positive values with 95 % confidence, if the logarithms
 /// of all are independent draws from one normal distribution: their mean ± t √(1 + 1/n) deviations
-/// (Hahn and Meeker, Statistical Intervals, 1991, section 4.8). `None` with fewer than three values.
-pub fn prediction(values: &[f64]) -> Option<Interval> {
+/// (Hahn and Meeker, Statistical Intervals, 1991, section 4.8). Equal values do not make the next one
+/// certain: the deviation is at least `error`, that of one value relative to it. `None` with fewer than
+/// three values.
+pub fn prediction(values: &[f64], error: f64) -> Option<Interval> {
     const LEAST: usize = 3;
     if values.len() < LEAST || values.iter().any(|value| *value <= 0.0) {
         return None;
@@ -384,7 +386,7 @@ pub fn prediction(values: &[f64]) -> Option<Interval> {
     let logs = || values.iter().map(|value| value.ln());
     let mean = logs().sum::<f64>() / n;
     let squares: f64 = logs().map(|log| (log - mean).powi(2)).sum();
-    let deviation = (squares / (n - 1.0)).sqrt();
+    let deviation = (squares / (n - 1.0)).sqrt().max(error);
     let distance = t_quantile(n - 1.0) * (1.0 + 1.0 / n).sqrt() * deviation;
     Some(Interval::around(mean.exp(), distance))
 }
@@ -801,14 +803,16 @@ mod tests {
 
     #[test]
     fn the_next_value_lies_within_its_prediction_as_often_as_it_should() {
-        assert_eq!(prediction(&[1.0, 2.0]), None);
-        assert_eq!(prediction(&[1.0, 2.0, 0.0]), None);
+        assert_eq!(prediction(&[1.0, 2.0], 0.0), None);
+        assert_eq!(prediction(&[1.0, 2.0, 0.0], 0.0), None);
+        let equal = prediction(&[5.0; 3], 0.001).unwrap();
+        assert!(equal.low < 4.99 && equal.high > 5.01, "{equal:?}");
         for n in [3, 8, 20] {
             let holds = (0..SERIES as u64).filter(|seed| {
                 let mut rng = Rng::new(*seed, 0);
                 let values: Vec<f64> = (0..=n).map(|_| (0.1 * normal(&mut rng)).exp()).collect();
                 let (next, before) = values.split_last().unwrap();
-                prediction(before).unwrap().contains(*next)
+                prediction(before, 0.0).unwrap().contains(*next)
             });
             let share = holds.count() as f64 / SERIES as f64;
             println!("prediction of {n} values: {:.1} %", share * 100.0);

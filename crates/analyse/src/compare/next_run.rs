@@ -6,6 +6,7 @@
 use super::comparison::max_iops;
 use super::conditions::is_of_the_same;
 use super::subject::Subject;
+use crate::figures::confidence::ERROR_MIN;
 use rigel_stats::mean::{Interval, prediction};
 use serde::Serialize;
 
@@ -41,11 +42,11 @@ impl NextRun {
         like.sort_by(|one, other| other.header.started.cmp(&one.header.started));
         let latest = like.into_iter().take(RUNS_MOST - 1);
         let mut values: Vec<f64> = latest.filter_map(most).collect();
-        let expected_max_iops = prediction(&values);
+        let expected_max_iops = prediction(&values, ERROR_MIN);
         values.push(this);
         Some(Self {
             runs: values.len(),
-            max_iops: prediction(&values)?,
+            max_iops: prediction(&values, ERROR_MIN)?,
             expected_max_iops,
             is_as_expected: expected_max_iops.map(|expected| expected.contains(this)),
         })

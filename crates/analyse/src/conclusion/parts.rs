@@ -7,6 +7,7 @@ use crate::search::run_checks::is_throttled;
 use crate::search::shape::CurveShape;
 use rigel_model::{Finding, FindingName};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The answer of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -114,13 +115,25 @@ pub fn limit(points: &[PointSummary], shape: &CurveShape, findings: &[Finding]) 
     }
 }
 
-/// Says that I/Os failed, if any did.
+/// Says how many I/Os failed and why, if any did.
 pub fn failures(points: &[PointSummary]) -> Option<String> {
-    let failed = points
-        .iter()
-        .flat_map(|point| &point.findings)
-        .find(|finding| finding.is(FindingName::Failures))?;
-    Some(format!("I/Os failed: {}.", failed.what))
+    let classes = || points.iter().flat_map(|point| &point.classes);
+    let mut causes: BTreeMap<&str, u64> = BTreeMap::new();
+    for (cause, count) in classes().flat_map(|class| &class.failed) {
+        *causes.entry(cause).or_default() += count;
+    }
+    let failed: u64 = causes.values().sum();
+    let (first, _) = causes.iter().max_by_key(|(_, count)| **count)?;
+    let all = failed + classes().map(|class| class.done).sum::<u64>();
+    let more = match causes.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {}", quantity::counted(more as u64, "other cause")),
+    };
+    Some(format!(
+        "Of {}, {} failed ({first}{more}); the figures are for the others.",
+        quantity::counted(all, "I/O"),
+        quantity::count(failed as f64)
+    ))
 }
 
 #[cfg(test)]

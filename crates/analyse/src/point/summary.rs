@@ -482,14 +482,9 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
     let windows = whole_windows(stream, record);
     let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
     let width_s = record.window.as_secs_f64();
-    // Who stops a run looked at it before.
-    let looks = match record.end {
-        End::Stopped => Looks::Any,
-        End::Complete | End::Broken(_) => Looks::One,
-    };
     let (confidence, is_too_short) = confidence(
         &windows,
-        (record.window, looks),
+        record,
         open.then(|| relaxation_s(iops, latency.map_or(0.0, |latency| latency.p50_us))),
     );
     let steady = level(&windows, &counts, open);
@@ -570,9 +565,15 @@ fn done_of(stream: &StreamRecord, kind: Kind) -> u64 {
 /// `relaxation_s` is the relaxation time of an open loop's queue.
 fn confidence(
     windows: &[Window],
-    (width, looks): (Nanos, Looks),
+    record: &PointRecord,
     relaxation_s: Option<f64>,
 ) -> (Option<Confidence>, bool) {
+    // Who stops a run looked at it before.
+    let looks = match record.end {
+        End::Stopped => Looks::Any,
+        End::Complete | End::Broken(_) => Looks::One,
+    };
+    let width = record.window;
     let Some(known) = Confidence::of(windows, width.as_secs_f64(), looks) else {
         return (None, false);
     };

@@ -427,11 +427,13 @@ fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Cre
 /// them wait in turns.
 pub(crate) fn is_throttled(points: &[PointSummary], curve: &CurveShape) -> bool {
     const IN_TURNS: f64 = 0.5;
-    let at = curve
-        .cap
-        .and_then(|cap| points.iter().find(|point| point.is_at_depth(cap.from)));
-    let latency = at.and_then(|point| point.classes.first()?.latency);
-    latency.is_some_and(|latency| latency.p50_us < IN_TURNS * latency.mean_us)
+    let is_skewed = |depth| {
+        let at = points.iter().find(|point| point.is_at_depth(depth));
+        let latency = at.and_then(|point| point.classes.first()?.latency);
+        latency.is_some_and(|latency| latency.p50_us < IN_TURNS * latency.mean_us)
+    };
+    // A device of which some operations are slow looks like that without a queue, too.
+    curve.cap.is_some_and(|cap| is_skewed(cap.from)) && !is_skewed(1.0)
 }
 
 /// Notes a p99 far above the median with one outstanding read, where there is nothing to queue

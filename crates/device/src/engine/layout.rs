@@ -59,8 +59,8 @@ impl VolumeMap {
         if usable < 2 * grain {
             return Err(Error::usage(
                 format!(
-                    "the targets form a volume of {}, which is too small for two I/Os of {}",
-                    Bytes(usable),
+                    "the targets have {} together, which is too small for two I/Os of {}",
+                    Bytes(sizes.iter().fold(0, |sum, size| sum.saturating_add(*size))),
                     Bytes(grain)
                 ),
                 "give larger targets, or a smaller stripe or I/O size",

@@ -13,6 +13,7 @@
 
 use super::bench::{Bench, Event, Listen};
 use super::ranks::Reopen;
+use rigel_analyse::quantity::counted;
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_device::clock::{self, Clock};
 use rigel_model::record::journal::Journal;
@@ -255,10 +256,13 @@ impl Held {
         self.rounds.push_back(round);
         match self.write_all(journal) {
             Err(error) if self.rounds.len() < HELD_MAX => {
-                listen(Event::Trouble(&format!(
-                    "{error}\n  {} rounds are held in memory until they can be written",
-                    self.rounds.len()
-                )));
+                let held = self.rounds.len();
+                // Not again after each round of a night.
+                if held.is_power_of_two() {
+                    let held = counted(held as u64, "round");
+                    let what = format!("{error}\n  in memory until they can be written: {held}");
+                    listen(Event::Trouble(&what));
+                }
                 Ok(())
             }
             written => written,

@@ -126,7 +126,15 @@ fn kept_none(found: &Calibration) -> Option<String> {
     let is_known = found.sustained.kept.is_some() || found.sustained.rate.is_some();
     (!is_known && rates()).then(|| {
         let bound = bound_in_words(&found.bound);
+        let of_rates = found
+            .points
+            .iter()
+            .filter(|point| point.step() == Step::Rate);
+        let mut classes = of_rates.filter_map(|point| point.classes.first());
         match found.bound_verdict() {
+            _ if classes.all(|class| !class.failed.is_empty()) => {
+                format!("I/Os failed at each offered rate, so none met the bound of {bound}.")
+            }
             BoundVerdict::Broken => format!("No offered rate met the bound of {bound}."),
             _ => format!(
                 "Whether an offered rate meets the bound of {bound} is undecided: measure longer, \
