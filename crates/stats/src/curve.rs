@@ -58,6 +58,8 @@ pub struct Curve {
 struct Ceiling {
     /// The load.
     load: f64,
+    /// The next lower load.
+    below: f64,
     /// Where the straight line of logits from the next lower load crosses the limit.
     crossed: f64,
 }
@@ -152,6 +154,7 @@ impl Curve {
         let part = (wanted - level(low)) / (level(&high) - level(low));
         (part > 0.0).then_some(Ceiling {
             load: high.load,
+            below: low.load,
             crossed: low.load + part * (high.load - low.load),
         })
     }
@@ -318,9 +321,12 @@ impl Curve {
         });
         let ceiling = self.ceiling.filter(|ceiling| by_line >= ceiling.load);
         let load = ceiling.map_or(by_line, |ceiling| ceiling.crossed);
-        let high = match ceiling {
-            Some(ceiling) => Some(high.map_or(ceiling.load, |high| high.min(ceiling.load))),
-            None => high,
+        let (low, high) = match ceiling {
+            Some(ceiling) => (
+                low.min(ceiling.below * (1.0 - SHAPE)),
+                Some(high.map_or(ceiling.load, |high| high.min(ceiling.load))),
+            ),
+            None => (low, high),
         };
         Root {
             load,
