@@ -130,9 +130,9 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
         };
         output::result(&advice::text(run, found, &products, terms, extent));
         if products.len() > 1 && !args.verbose {
-            let (one, _) = name_and_help(products[0]);
+            let (product, _) = name_and_help(products[0]);
             output::result(&format!(
-                "\nReasons and statements: rigel advise {} --for {one}\n",
+                "\nReasons and statements: rigel advise {} --for {product}\n",
                 shell_path(&args.run)
             ));
         }
@@ -142,10 +142,14 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
 }
 
 /// What the database at `path` asks for, beside the calibration.
-fn beside(path: &Path, of: Option<&str>, found: &Calibration) -> Result<DemandAgainst, Error> {
+fn beside(
+    path: &Path,
+    of: Option<&str>,
+    calibration: &Calibration,
+) -> Result<DemandAgainst, Error> {
     let asked = demand::chosen(path, of)?;
     let demand = asked.demands.first();
-    demand.and_then(|demand| against(demand, found)).ok_or_else(|| {
+    demand.and_then(|demand| against(demand, calibration)).ok_or_else(|| {
         Error::usage(
             format!(
                 "'{}' does not say how much I/O a database asked for",
@@ -182,7 +186,7 @@ impl AdviseArgs {
 
 /// Refuses a directory on another device than that which was calibrated. A model has none.
 fn refuse_other_storage(directory: &Path, facts: &TargetFacts) -> Result<(), Error> {
-    let mut known = facts
+    let mut devices = facts
         .members
         .iter()
         .filter_map(|member| member.device_number)
@@ -192,7 +196,7 @@ fn refuse_other_storage(directory: &Path, facts: &TargetFacts) -> Result<(), Err
         return Ok(());
     };
     let there = (rustix::fs::major(there), rustix::fs::minor(there));
-    if known.peek().is_some() && known.all(|device| device != there) {
+    if devices.peek().is_some() && devices.all(|device| device != there) {
         return Err(Error::usage(
             format!(
                 "--plans-on '{}' is on device {}:{}, which is not the storage that was calibrated",

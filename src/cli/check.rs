@@ -286,7 +286,7 @@ fn device(device: &BlockDevice) -> String {
 }
 
 fn queue(device: &BlockDevice) -> String {
-    let known = |text: &str| {
+    let shown = |text: &str| {
         if text.is_empty() {
             "unknown".to_string()
         } else {
@@ -295,8 +295,8 @@ fn queue(device: &BlockDevice) -> String {
     };
     format!(
         "scheduler {}, write cache {}, {} requests of up to {} KiB",
-        known(&device.scheduler),
-        known(&device.write_cache),
+        shown(&device.scheduler),
+        shown(&device.write_cache),
         device.requests,
         device.request_max_kib,
     )

@@ -116,18 +116,18 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     refuse_soak_among_loads(&members, &subjects)?;
     let sides = sides_of(&subjects, &sides);
     refuse_unlike(&sides)?;
-    let found = analyse::compare_sides(&sides, args.fail_if_slower);
-    refuse_incomparable(&found)?;
-    refuse_nothing_in_common(&found, &subjects)?;
+    let comparison = analyse::compare_sides(&sides, args.fail_if_slower);
+    refuse_incomparable(&comparison)?;
+    refuse_nothing_in_common(&comparison, &subjects)?;
     let runs: Vec<(&Run, &Subject)> = members
         .iter()
         .map(|member| &member.evaluated.run)
         .zip(&subjects)
         .collect();
-    let document = comparison::document(&runs, &found);
+    let document = comparison::document(&runs, &comparison);
     if args.html.as_deref() != Some(Path::new("-")) {
         if args.json {
-            output::json(&comparison::json(&found));
+            output::json(&comparison::json(&comparison));
         } else {
             output::result(&text::render(&document, args.extent()));
         }
@@ -135,7 +135,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     if let Some(file) = &args.html {
         page::write(&document, file)?;
     }
-    status(&subjects, &found)
+    status(&subjects, &comparison)
 }
 
 /// A calibration beside what Oracle's claims, if the two runs are that: the figures and the document.
@@ -149,7 +149,7 @@ fn claimed_beside(members: &[ComparedRun]) -> Option<Result<(ClaimBeside, Docume
         }
         _ => None,
     };
-    let found = pair(theirs).ok_or_else(|| {
+    let result = pair(theirs).ok_or_else(|| {
         Error::usage(
             format!(
                 "{} is what CALIBRATE_IO claims, and stands beside one calibration of Rigel's only",
@@ -158,10 +158,10 @@ fn claimed_beside(members: &[ComparedRun]) -> Option<Result<(ClaimBeside, Docume
             "rigel calibrate DATA_FILE --out OURS, then: rigel compare OURS THEIRS",
         )
     });
-    Some(found.map(|found| {
+    Some(result.map(|comparison| {
         let (ours, theirs) = (&members[1 - theirs].name, &members[theirs].name);
-        let document = claimed::document(ours, theirs, &found);
-        (found, document)
+        let document = claimed::document(ours, theirs, &comparison);
+        (comparison, document)
     }))
 }
 
@@ -321,7 +321,7 @@ fn refuse_unlike(sides: &[Side]) -> Result<(), Error> {
                 .filter(|term| term.is_requested())
                 .find(unlike)
             {
-                let other = first.terms.iter().find(|one| one.name == term.name);
+                let term_of_first = first.terms.iter().find(|one| one.name == term.name);
                 return Err(Error::usage(
                     format!(
                         "{} is no repetition of {}: {} {} and {}",
@@ -329,7 +329,7 @@ fn refuse_unlike(sides: &[Side]) -> Result<(), Error> {
                         first.name,
                         term.name,
                         term.value,
-                        other.map_or("-", |one| one.value.as_str())
+                        term_of_first.map_or("-", |one| one.value.as_str())
                     ),
                     "the runs of a side are repetitions: measure again with the same options",
                 ));
@@ -349,8 +349,8 @@ fn refuse_unlike(sides: &[Side]) -> Result<(), Error> {
 }
 
 /// The exit status: 3 if a figure is slower than the limit allows.
-fn status(subjects: &[Subject], found: &Comparison) -> Result<u8, Error> {
-    let Some(slower) = &found.slower else {
+fn status(subjects: &[Subject], comparison: &Comparison) -> Result<u8, Error> {
+    let Some(slower) = &comparison.slower else {
         return Ok(0);
     };
     if !slower.certain.is_empty() {
@@ -369,7 +369,11 @@ fn status(subjects: &[Subject], found: &Comparison) -> Result<u8, Error> {
         ));
     }
     // Otherwise a build step that cannot judge anything would always pass.
-    if found.verdicts.iter().any(|verdict| verdict.judged == 0) {
+    if comparison
+        .verdicts
+        .iter()
+        .any(|verdict| verdict.judged == 0)
+    {
         return Err(Error::failed(
             "no headline figure has an interval on both sides, so they cannot be compared",
             "measure longer, or check that all runs are complete",
@@ -380,13 +384,13 @@ fn status(subjects: &[Subject], found: &Comparison) -> Result<u8, Error> {
 
 /// Refuses a run that has nothing in common with the baseline. `subjects` are all runs, those of the
 /// baseline first.
-fn refuse_nothing_in_common(found: &Comparison, subjects: &[Subject]) -> Result<(), Error> {
-    let name = |side: usize| &found.sides[side].runs[0].name;
-    let Some(run) = (1..found.names.len()).find(|run| !found.has_common(*run)) else {
+fn refuse_nothing_in_common(comparison: &Comparison, subjects: &[Subject]) -> Result<(), Error> {
+    let name = |side: usize| &comparison.sides[side].runs[0].name;
+    let Some(run) = (1..comparison.names.len()).find(|run| !comparison.has_common(*run)) else {
         return Ok(());
     };
-    let other_work =
-        found.is_of_other_work(run, Scope::Small) && found.is_of_other_work(run, Scope::Large);
+    let other_work = comparison.is_of_other_work(run, Scope::Small)
+        && comparison.is_of_other_work(run, Scope::Large);
     let of = |side: usize| {
         let mut subjects = subjects.iter();
         subjects.find(|subject| subject.name == *name(side))
@@ -407,7 +411,9 @@ fn refuse_nothing_in_common(found: &Comparison, subjects: &[Subject]) -> Result<
             listed(other),
             one.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
         ),
-        None if found.rounds.is_empty() => "compare runs of one verb with the same options".into(),
+        None if comparison.rounds.is_empty() => {
+            "compare runs of one verb with the same options".into()
+        }
         None => "compare series of the same quantity: throughput, p50, p99 or max, or series of \
                  the same name; `rigel report` shows each"
             .into(),

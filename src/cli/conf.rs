@@ -443,15 +443,15 @@ fn owner(key: &str) -> Option<Owner> {
 
 fn unknown(assignment: &Assignment) -> Error {
     let Assignment { line, key, .. } = assignment;
-    let known = KEYS
+    let keys = KEYS
         .iter()
         .map(|(known, _)| *known)
         .chain(ORACLE.iter().map(|(known, _)| *known));
-    let near = known
-        .map(|known| (distance(&key.to_ascii_uppercase(), known), known))
+    let near = keys
+        .map(|name| (distance(&key.to_ascii_uppercase(), name), name))
         .min();
     let hint = match near {
-        Some((distance, known)) if distance <= known.len() / 4 => format!("did you mean {known}?"),
+        Some((distance, name)) if distance <= name.len() / 4 => format!("did you mean {name}?"),
         _ => "remove the line, or put # before it; docs/methods/slob.md lists the keys".into(),
     };
     Error::usage(
@@ -742,13 +742,13 @@ impl File {
         let Some(given) = self.find("CONNECT_STRING") else {
             return (database.as_deref().map(connect::local), database);
         };
-        let found = connect::connection(&given.value, database.as_deref());
-        for remark in &found.remarks {
+        let connection = connect::connection(&given.value, database.as_deref());
+        for remark in &connection.remarks {
             self.note("CONNECT_STRING", remark);
         }
         // Without the URL, the name alone would lead to another server.
-        let database = database.filter(|_| found.url.is_some());
-        (found.url, database)
+        let database = database.filter(|_| connection.url.is_some());
+        (connection.url, database)
     }
 
     /// Adds a remark about `key`, if it is in the file.

@@ -86,13 +86,13 @@ pub(super) fn for_ranks(paths: &[&Path], of: &[String], ranks: usize) -> Result<
             ));
         }
     };
-    let found = &asked.demands;
-    if found.len() != 1 && found.len() != ranks {
-        let names: Vec<&str> = found.iter().map(|one| one.database.as_str()).collect();
+    let demands = &asked.demands;
+    if demands.len() != 1 && demands.len() != ranks {
+        let names: Vec<&str> = demands.iter().map(|one| one.database.as_str()).collect();
         return Err(Error::usage(
             format!(
                 "{} demands and {} do not go together: {}",
-                found.len(),
+                demands.len(),
                 if ranks == 1 {
                     "one process".into()
                 } else {
@@ -143,8 +143,8 @@ fn instances_of(path: &Path, ranks: usize) -> Result<Asked, Error> {
 
 /// The demand with this name.
 fn named(all: &[Demand], name: &str, path: &Path) -> Result<Demand, Error> {
-    let found = all.iter().find(|demand| demand.database == *name);
-    found.cloned().ok_or_else(|| {
+    let demand = all.iter().find(|demand| demand.database == *name);
+    demand.cloned().ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|demand| demand.database.as_str()).collect();
         Error::usage(
             format!("'{}' has no demand of '{name}'", path.display()),
@@ -163,9 +163,9 @@ fn demands_of(path: &Path) -> Result<Asked, Error> {
     } else if path.is_dir() || header.is_ok() {
         let run = rigel_verbs::read(path)?;
         warn_if_cut(run.cut);
-        let found = demands(&run);
+        let demands = demands(&run);
         imported = run.imported;
-        found
+        demands
     } else {
         let (name, text) = (path.display().to_string(), import::text_of(path)?);
         let source = Source {

@@ -325,7 +325,7 @@ impl FitArgs {
             .collect();
         self.refuse_target_first(first)?;
         let demand::Asked { demands, imported } = demand::for_ranks(&paths, &self.of, ranks)?;
-        let (found, of_ranks) = self.at_one_time(&demands)?;
+        let (demand, of_ranks) = self.at_one_time(&demands)?;
         let (lowest, highest) = self.range()?;
         self.refuse_options()?;
         let block = match self.size {
@@ -340,12 +340,12 @@ impl FitArgs {
             block: block.unwrap_or(BLOCK_ASSUMED),
             is_block_assumed: block.is_none(),
             at: self.at,
-            findings: demand_findings(&imported, &found.sum),
-            interval: found.sum,
+            findings: demand_findings(&imported, &demand.sum),
+            interval: demand.sum,
             of_ranks,
-            intervals: found.intervals,
-            below: found.below,
-            burst: found.burst,
+            intervals: demand.intervals,
+            below: demand.below,
+            burst: demand.burst,
             objectives: Vec::new(),
             need: self.need,
             lowest,
@@ -390,7 +390,7 @@ impl FitArgs {
         &self,
         demands: &[Demand],
     ) -> Result<(DemandOfInstances, Vec<RankDemand>), Error> {
-        let found = at_one_time(demands, self.at).ok_or_else(|| {
+        let instances = at_one_time(demands, self.at).ok_or_else(|| {
             let of = |demand: &Demand| format!("{}: {}", demand.database, range_of(demand));
             let each: Vec<String> = demands.iter().map(of).collect();
             Error::usage(
@@ -401,13 +401,13 @@ impl FitArgs {
                 format!("intervals of {}", each.join("; of ")),
             )
         })?;
-        let of_ranks = demands.iter().zip(&found.each);
+        let of_ranks = demands.iter().zip(&instances.each);
         let of_ranks = of_ranks.map(|(demand, interval)| RankDemand {
             database: demand.database.clone(),
             interval: interval.clone(),
         });
         let of_ranks = of_ranks.filter(|_| demands.len() > 1).collect();
-        Ok((found, of_ranks))
+        Ok((instances, of_ranks))
     }
 
     fn range(&self) -> Result<(f64, f64), Error> {

@@ -110,14 +110,14 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
         seconds: args.seconds.clone(),
         unit: args.unit.clone(),
     };
-    let found = import::read(&sources, args.format, &columns)?;
-    refuse_idle_columns(&columns, &found)?;
+    let imported = import::read(&sources, args.format, &columns)?;
+    refuse_idle_columns(&columns, &imported)?;
     drop(texts);
     results.claim()?;
     let directory = results.path();
-    let mut journal = Journal::create(directory, &header(args, &names, &found))?;
+    let mut journal = Journal::create(directory, &header(args, &names, &imported))?;
     // What is read back is not kept twice.
-    for one in found {
+    for one in imported {
         journal.imported(&one)?;
     }
     let imported = Evaluated::read(directory)?;

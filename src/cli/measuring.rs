@@ -262,12 +262,11 @@ fn access_again(
             private,
             ..
         }) => {
-            let known = private.as_mut().zip(server).ok_or_else(|| {
+            let (private, server) = private.as_mut().zip(server).ok_or_else(|| {
                 let what = "the private server of this run was removed, and its journal does not \
                             say how it was made";
                 Error::usage(what, "start another run")
-            });
-            let (private, server) = known?;
+            })?;
             server.confirm(private)?;
             remark(&format!(
                 "resuming on a private server in '{directory}', which the journal names\n"
@@ -354,9 +353,9 @@ fn difference_of_private(then: &TargetFacts, now: &TargetFacts) -> Option<String
             *name != "data_directory" && now.settings.get(*name) != Some(value)
         };
         let (name, value) = then.settings.iter().find(is_other)?;
-        let found = now.settings.get(name).map_or("unknown", String::as_str);
+        let value_now = now.settings.get(name).map_or("unknown", String::as_str);
         Some(format!(
-            "the server's {name} was '{value}' and is '{found}'"
+            "the server's {name} was '{value}' and is '{value_now}'"
         ))
     })
 }
@@ -616,12 +615,12 @@ fn refuse_incomplete(measured: &Evaluated, stopped: bool, path: &Path) -> Result
             End::Broken(why) => Some(format!("{}: {why}", point.coordinates)),
             _ => None,
         });
-    let known = if verb.is_known_beforehand() {
+    let expected = if verb.is_known_beforehand() {
         verb.points_expected(0)
     } else {
         1
     };
-    if stopped || broken.is_some() || points.len() < known {
+    if stopped || broken.is_some() || points.len() < expected {
         let why = broken.map_or_else(
             || "before it was complete".to_string(),
             |why| format!("at {why}"),

@@ -101,13 +101,13 @@ impl Metrics {
             return;
         };
         *points += 1;
-        let found = if soak.is_some() {
+        let round = if soak.is_some() {
             round(record, exposed.objectives())
         } else {
             numbered_round(*points, record, exposed.objectives())
         };
-        if let Some(found) = found {
-            exposed.add_round(&found, record);
+        if let Some(round) = round {
+            exposed.add_round(&round, record);
         }
         if let Some((request, reader)) = soak {
             reader.add(record);

@@ -231,10 +231,10 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
                 Ok(2)
             }
             ErrorKind::MissingRequiredArgument => {
-                let said = error.render().to_string();
-                Err(match example(&said) {
-                    Some(example) => refusal(&format!("{said}\n\ntip: for example: {example}")),
-                    None => refusal(&said),
+                let text = error.render().to_string();
+                Err(match example(&text) {
+                    Some(example) => refusal(&format!("{text}\n\ntip: for example: {example}")),
+                    None => refusal(&text),
                 })
             }
             _ => Err(refusal(&error.render().to_string())),

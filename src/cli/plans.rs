@@ -172,14 +172,14 @@ impl<'a> Plans<'a> {
         // What an earlier statement read would be answered from memory.
         self.private.server.drop_page_cache();
         let before = self.storage_bytes();
-        let found = self.session.run(plan, first, rows)?;
+        let run = self.session.run(plan, first, rows)?;
         let after = self.storage_bytes();
         Ok(PlanTime {
             round,
             plan,
             rows,
-            execution_ms: found.execution_ms,
-            blocks_read: found.blocks_read,
+            execution_ms: run.execution_ms,
+            blocks_read: run.blocks_read,
             storage_bytes: before
                 .zip(after)
                 .map(|(before, after)| after.saturating_sub(before)),

@@ -117,10 +117,10 @@ fn plain(text: &str) -> Option<f64> {
 fn rate(text: &str) -> Option<f64> {
     let text = text.trim();
     let scaled = [('k', 1e3), ('K', 1e3), ('M', 1e6)];
-    let found = scaled
+    let parts = scaled
         .iter()
         .find_map(|(suffix, scale)| Some((text.strip_suffix(*suffix)?, scale)));
-    let (number, scale) = found.unwrap_or((text, &1.0));
+    let (number, scale) = parts.unwrap_or((text, &1.0));
     // Removes binary rounding: a thousandth of a thousand is one.
     plain(number).map(|value| tidy(value * scale))
 }
@@ -188,16 +188,16 @@ impl GivenOption<'_> {
     }
 
     fn check(self, value: f64, unit: RangeUnit) -> Result<(), Error> {
-        let said = unit.print(value);
+        let shown = unit.print(value);
         if value <= 0.0 {
-            return Err(self.wrong(&format!("{said} is not a load")));
+            return Err(self.wrong(&format!("{shown} is not a load")));
         }
         if unit != RangeUnit::Percent && value.fract() != 0.0 {
-            return Err(self.wrong(&format!("{said} is not a whole number")));
+            return Err(self.wrong(&format!("{shown} is not a whole number")));
         }
         if value > unit.greatest() {
             return Err(self.wrong(&format!(
-                "{said} is more than {}",
+                "{shown} is more than {}",
                 unit.print(unit.greatest())
             )));
         }

@@ -209,35 +209,35 @@ fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, 
 }
 
 /// Refuses a soak with missing or broken rounds or failed operations.
-fn refuse_incomplete(found: &Predictability) -> Result<(), Error> {
+fn refuse_incomplete(result: &Predictability) -> Result<(), Error> {
     let RoundCounts {
         broken,
         missing,
         ahead,
         failed_operations,
         ..
-    } = found.rounds;
-    let told = [
+    } = result.rounds;
+    let counts = [
         (broken as u64, "round", "could not be measured"),
         ((missing + ahead) as u64, "round", "did not take place"),
         (failed_operations, "operation", "failed"),
     ];
-    let one = |(count, thing, what): &(u64, &str, &str)| {
+    let words = |(count, thing, what): &(u64, &str, &str)| {
         format!(
             "{count} {thing}{} {what}",
             if *count == 1 { "" } else { "s" }
         )
     };
-    let told: Vec<String> = told
+    let troubles: Vec<String> = counts
         .iter()
         .filter(|(count, ..)| *count > 0)
-        .map(one)
+        .map(words)
         .collect();
-    if told.is_empty() {
+    if troubles.is_empty() {
         Ok(())
     } else {
         Err(Error::failed(
-            told.join(", "),
+            troubles.join(", "),
             "the report shows which, and why",
         ))
     }

@@ -350,23 +350,23 @@ impl TablesArgs {
                 blocks(settings.scan_table),
             ]
         };
-        let found = [u64::from(there.schemas), there.scale, there.scan_blocks];
+        let loaded = [u64::from(there.schemas), there.scale, there.scan_blocks];
         let names = ["tables", "blocks in each", "blocks to scan"];
-        for ((name, found), (asked, stated)) in names
+        for ((name, loaded), (asked, stated)) in names
             .into_iter()
-            .zip(found)
+            .zip(loaded)
             .zip(sizes(&asked).into_iter().zip(sizes(stated)))
         {
-            if let Some(wanted) = asked.filter(|wanted| *wanted != found) {
+            if let Some(wanted) = asked.filter(|wanted| *wanted != loaded) {
                 return Err(Error::usage(
-                    format!("{wanted} {name} are requested, but {found} are loaded"),
+                    format!("{wanted} {name} are requested, but {loaded} are loaded"),
                     "leave the option out, or create the tables again: rigel sql drop, then rigel \
                      sql load",
                 ));
             }
-            if let Some(wanted) = stated.filter(|wanted| asked.is_none() && *wanted != found) {
+            if let Some(wanted) = stated.filter(|wanted| asked.is_none() && *wanted != loaded) {
                 remark(&format!(
-                    "the file says {wanted} {name}; {found} are loaded and used\n"
+                    "the file says {wanted} {name}; {loaded} are loaded and used\n"
                 ));
             }
         }

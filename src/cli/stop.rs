@@ -14,13 +14,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// SIGHUP is ignored, as below `nohup`, it stays ignored.
 pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
     static STOP: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
-    let mut known = STOP.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(stop) = known.as_ref() {
+    let mut flag = STOP.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(stop) = flag.as_ref() {
         return Ok(Arc::clone(stop));
     }
     let stop = listen()?;
     bounded::heed(Arc::clone(&stop));
-    *known = Some(Arc::clone(&stop));
+    *flag = Some(Arc::clone(&stop));
     Ok(stop)
 }
 

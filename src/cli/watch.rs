@@ -180,8 +180,8 @@ fn observe_all(
 fn line(interval: &WatchedInterval, request: &WatchRequest) -> String {
     let mut reader = WatchReader::default();
     reader.add(interval);
-    let found = reader.result(request);
-    let each = found.sources.iter().map(|source| {
+    let result = reader.result(request);
+    let each = result.sources.iter().map(|source| {
         // Nothing is known of a server that did not answer, which is not "0/s".
         if source.gaps > 0 {
             return format!("{}: {}", source.name, source.gap);
@@ -301,8 +301,8 @@ impl WatchArgs {
         let urls: Vec<&OsString> = self.targets.iter().filter(is_url).collect();
         let paths = self.targets.iter().filter(|target| !is_url(target));
         for target in paths.chain(&self.device) {
-            let (found, more) = disks_below(Path::new(target))?;
-            for disk in found {
+            let (below, more) = disks_below(Path::new(target))?;
+            for disk in below {
                 if disks.iter().all(|known| known.name != disk.name) {
                     disks.push(disk);
                 }

@@ -23,11 +23,11 @@ fn fill(template: &str, values: &[(&str, String)]) -> String {
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("{{") {
         text.push_str(before);
-        let known = after.split_once("}}").and_then(|(name, after)| {
+        let filled = after.split_once("}}").and_then(|(name, after)| {
             let (_, value) = values.iter().find(|(known, _)| *known == name)?;
             Some((value, after))
         });
-        rest = if let Some((value, after)) = known {
+        rest = if let Some((value, after)) = filled {
             text.push_str(value);
             after
         } else {

@@ -182,8 +182,8 @@ impl OracleScriptRequest {
                 "raise --max-redo if the recovery area has room for it, or give a smaller --work-loop",
             ));
         }
-        let one = u64::from(self.work.update_rows);
-        if self.work.updates != Ratio::ZERO && self.updated_rows_max() < one {
+        let rows = u64::from(self.work.update_rows);
+        if self.work.updates != Ratio::ZERO && self.updated_rows_max() < rows {
             return Err(Error::usage(
                 format!(
                     "--max-redo {} is less than one update of each of {} sessions",
@@ -296,8 +296,8 @@ fn values(request: &OracleScriptRequest) -> Vec<(&'static str, String)> {
             .map(|(_, rows)| rows * u64::from(request.work.tables.block))
             .sum(),
     );
-    let mut found = numbers(request);
-    found.extend([
+    let mut values = numbers(request);
+    values.extend([
         (
             "tables",
             each(request, &tables, include_str!("oracle/create_table.sql")),
@@ -323,7 +323,7 @@ fn values(request: &OracleScriptRequest) -> Vec<(&'static str, String)> {
         ("run_redo", run_redo(request)),
         ("keys_of_slob", keys_of_slob(request)),
     ]);
-    found
+    values
 }
 
 fn numbers(request: &OracleScriptRequest) -> Vec<(&'static str, String)> {

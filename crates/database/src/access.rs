@@ -224,8 +224,7 @@ impl Address {
     /// It is not such a URL, or contains a password, which every user of the machine could then
     /// read.
     pub fn parse(url: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, Error> {
-        let known = dbms_of(url);
-        let (dbms, rest) = known.ok_or_else(|| {
+        let (dbms, rest) = dbms_of(url).ok_or_else(|| {
             Error::usage(
                 format!("'{}' is not the URL of a database", shown(url)),
                 USAGE,

@@ -78,10 +78,10 @@ impl<'a> DistinctServers<'a> {
         instance: Option<String>,
         address: &'a Address,
     ) -> Result<(), Error> {
-        let other = instance.and_then(|instance| self.0.insert(instance, address));
-        let Some(other) = other else { return Ok(()) };
+        let twin = instance.and_then(|instance| self.0.insert(instance, address));
+        let Some(twin) = twin else { return Ok(()) };
         Err(Error::usage(
-            format!("'{address}' is the same server as '{other}': it would be counted twice"),
+            format!("'{address}' is the same server as '{twin}': it would be counted twice"),
             "give each server once; all sessions and ranks share it",
         ))
     }

@@ -23,8 +23,8 @@ pub(super) fn config(address: &Address) -> Result<ClientConfig, Error> {
     let wants_authority = matches!(address.tls, Tls::VerifyCa | Tls::VerifyFull);
     // As in libpq: a named file of authorities requires a certificate from one of them.
     let trusted = if wants_authority || address.authorities.is_some() {
-        let known = certificates(address)?;
-        let roots = Arc::new(roots(address, &known)?);
+        let authorities = certificates(address)?;
+        let roots = Arc::new(roots(address, &authorities)?);
         let full = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
         let inner = full.map_err(|error| {
             Error::failed(
@@ -34,7 +34,7 @@ pub(super) fn config(address: &Address) -> Result<ClientConfig, Error> {
         })?;
         Some(Trusted {
             inner,
-            known,
+            known: authorities,
             any_name: address.tls != Tls::VerifyFull,
         })
     } else {
@@ -61,13 +61,13 @@ fn certificates(address: &Address) -> Result<Vec<CertificateDer<'static>>, Error
     let unusable = |why: String| unusable(path, &why);
     let certificates =
         CertificateDer::pem_file_iter(path).map_err(|error| unusable(error.to_string()))?;
-    let known: Vec<_> = certificates
+    let certificates: Vec<_> = certificates
         .collect::<Result<_, _>>()
         .map_err(|error| unusable(error.to_string()))?;
-    if known.is_empty() {
+    if certificates.is_empty() {
         Err(unusable("it contains no certificate".into()))
     } else {
-        Ok(known)
+        Ok(certificates)
     }
 }
 

@@ -45,12 +45,12 @@ pub fn give_up_those_of_the_file(is_tracing: bool) -> Result<(), Error> {
         if is_ambient(permitted) {
             return Ok(());
         }
-        let kept = if is_tracing {
+        let rights = if is_tracing {
             TRACING | LAYOUTS
         } else {
             CapabilitySet::empty()
         };
-        keep_unused(kept)
+        keep_unused(rights)
     };
     given_up().map_err(|error: io::Error| {
         Error::failed(
@@ -167,13 +167,13 @@ fn keep_at_most(rights: CapabilitySet) -> Result<(), Error> {
 
 /// Keeps these rights, of those that the thread has, without using them; gives up all others.
 fn keep_unused(rights: CapabilitySet) -> io::Result<()> {
-    let kept = CapabilitySets {
+    let wanted = CapabilitySets {
         effective: CapabilitySet::empty(),
         permitted: capabilities(None)?.permitted & rights,
         inheritable: CapabilitySet::empty(),
     };
-    set(kept)?;
-    if capabilities(None)? == kept {
+    set(wanted)?;
+    if capabilities(None)? == wanted {
         Ok(())
     } else {
         Err(io::Error::other("the kernel did not take them"))

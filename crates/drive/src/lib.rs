@@ -637,8 +637,8 @@ fn make_lanes<'a>(
     let (mut streams, mut lanes, mut table) = (Vec::new(), Vec::new(), Vec::new());
     for (slot, stream) in slots_of_workers[number].iter().enumerate() {
         let is_session = is_of_sessions(&context.point.streams[*stream]);
-        let known = streams.iter().position(|known| known == stream);
-        let lane = known.filter(|_| !is_session).unwrap_or_else(|| {
+        let index = streams.iter().position(|known| known == stream);
+        let lane = index.filter(|_| !is_session).unwrap_or_else(|| {
             let share = if is_session {
                 share_of_session(*stream, number, slot, slots_of_workers)
             } else {

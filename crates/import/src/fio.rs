@@ -62,18 +62,18 @@ fn starts(text: &str) -> Vec<usize> {
         let before = text[..at].trim_end();
         before.ends_with('{').then(|| before.len() - 1)
     };
-    let found: Vec<usize> = text.match_indices(VERSION).filter_map(brace).collect();
-    if !found.is_empty() || !text.contains(VERSION) {
-        return found;
+    let starts: Vec<usize> = text.match_indices(VERSION).filter_map(brace).collect();
+    if !starts.is_empty() || !text.contains(VERSION) {
+        return starts;
     }
     // Other programs that rewrite JSON put the keys into another order.
-    let mut at = 0;
+    let mut position = 0;
     for line in text.split_inclusive('\n') {
         let indent = line.len() - line.trim_start().len();
         if line[indent..].starts_with('{') {
-            return vec![at + indent];
+            return vec![position + indent];
         }
-        at += line.len();
+        position += line.len();
     }
     Vec::new()
 }
@@ -86,17 +86,21 @@ pub fn read(source: Source) -> Result<Imported, Error> {
     let mut bytes = refuse_large_json(source)?;
     let documents = documents(source)?;
     let count = documents.len();
-    let kept = last_of_each_run(documents);
+    let reports = last_of_each_run(documents);
     let mut notes = Vec::new();
-    if kept.len() < count {
+    if reports.len() < count {
         notes.push(format!(
             "fio wrote {count} reports (--status-interval): the last one {}is used",
-            if kept.len() > 1 { "of each run " } else { "" }
+            if reports.len() > 1 {
+                "of each run "
+            } else {
+                ""
+            }
         ));
     }
     let (mut points, mut told) = (Vec::new(), Vec::new());
     let mut versions: Vec<&str> = Vec::new();
-    for whole in &kept {
+    for whole in &reports {
         let version = version(source, whole)?;
         if !versions.contains(&version) {
             versions.push(version);
@@ -109,7 +113,7 @@ pub fn read(source: Source) -> Result<Imported, Error> {
         points.extend(loads(&entries, &mut notes));
         told.extend(facts(whole, &entries));
     }
-    let found = Imported {
+    let imported = Imported {
         sources: vec![source.name.into()],
         tool: "fio".into(),
         version: Some(versions.join(", ")),
@@ -117,7 +121,7 @@ pub fn read(source: Source) -> Result<Imported, Error> {
         notes,
         figures: Figures::Loads(points),
     };
-    refuse_empty(source.name, found)
+    refuse_empty(source.name, imported)
 }
 
 fn wrong(source: Source, why: &str) -> Error {
@@ -156,10 +160,10 @@ fn repeated_options(whole: &Value) -> u64 {
     let length = |value: &Value| value.as_str().map_or(OPTION, str::len);
     let options = whole.get("global options").and_then(Value::as_object);
     let options = options.into_iter().flatten();
-    let one: usize = options
+    let bytes: usize = options
         .map(|(key, value)| OPTION + 3 * (key.len() + length(value)))
         .sum();
-    (one as u64).saturating_mul(jobs(whole).map_or(0, Vec::len) as u64)
+    (bytes as u64).saturating_mul(jobs(whole).map_or(0, Vec::len) as u64)
 }
 
 /// Bytes of the names that loads of one group have of each other.
@@ -248,14 +252,14 @@ fn last_of_each_run(documents: Vec<Value>) -> Vec<Value> {
             .map_or(0, |(one, other)| one.abs_diff(other));
         apart <= SECONDS && options(one) == options(other)
     };
-    let mut kept: Vec<Value> = Vec::new();
+    let mut runs: Vec<Value> = Vec::new();
     for document in documents {
-        match kept.last_mut().filter(|last| is_same(last, &document)) {
+        match runs.last_mut().filter(|last| is_same(last, &document)) {
             Some(last) => *last = document,
-            None => kept.push(document),
+            None => runs.push(document),
         }
     }
-    kept
+    runs
 }
 
 /// One entry of `jobs`.
@@ -334,15 +338,17 @@ fn quantity(text: &str) -> Option<u64> {
 /// The loads: entries of one job in one group are one load.
 fn loads(entries: &[FioJob], notes: &mut Vec<String>) -> Vec<LoadPoint> {
     let mut loads: Vec<Vec<&FioJob>> = Vec::new();
-    let mut known: BTreeMap<(&str, i64), usize> = BTreeMap::new();
+    let mut indices: BTreeMap<(&str, i64), usize> = BTreeMap::new();
     let mut groups: BTreeMap<i64, Vec<&str>> = BTreeMap::new();
     for entry in entries {
-        let at = *known.entry((&entry.name, entry.group)).or_insert_with(|| {
-            groups.entry(entry.group).or_default().push(&entry.name);
-            loads.push(Vec::new());
-            loads.len() - 1
-        });
-        loads[at].push(entry);
+        let index = *indices
+            .entry((&entry.name, entry.group))
+            .or_insert_with(|| {
+                groups.entry(entry.group).or_default().push(&entry.name);
+                loads.push(Vec::new());
+                loads.len() - 1
+            });
+        loads[index].push(entry);
     }
     let beside = |load: &[&FioJob]| {
         let names = groups[&load[0].group].iter();
@@ -568,18 +574,18 @@ fn flow(load: &[&FioJob], kind: &str, first: &FioJob) -> Flow {
 
 /// The latencies of all entries combined; `None` if none were measured.
 fn latency(of: &[&Map<String, Value>], name: &str, key: &str) -> Option<ReportedLatency> {
-    let one = |entry: &&Map<String, Value>| {
+    let of_entry = |entry: &&Map<String, Value>| {
         // The name contains the unit.
         let units = [("_ns", 1.0), ("_us", 1e3), ("_ms", 1e6)];
-        let (told, scale) = units.iter().find_map(|(unit, scale)| {
+        let (figures, scale) = units.iter().find_map(|(unit, scale)| {
             Some((entry.get(&format!("{key}{unit}"))?.as_object()?, *scale))
         })?;
-        single(told, scale).map(|latency| ReportedLatency {
+        single(figures, scale).map(|latency| ReportedLatency {
             of: name.into(),
             ..latency
         })
     };
-    let all: Vec<ReportedLatency> = of.iter().filter_map(one).collect();
+    let all: Vec<ReportedLatency> = of.iter().filter_map(of_entry).collect();
     match all.len() {
         0 => None,
         1 => all.into_iter().next(),
@@ -653,9 +659,9 @@ fn single(told: &Map<String, Value>, scale: f64) -> Option<ReportedLatency> {
 
 /// fio's facts about the run, and the options of each job.
 fn facts(whole: &Value, entries: &[FioJob]) -> Vec<(String, String)> {
-    let mut told = Vec::new();
+    let mut facts = Vec::new();
     if let Some(time) = whole.get("time").and_then(Value::as_str) {
-        told.push(("written".to_string(), time.trim().to_string()));
+        facts.push(("written".to_string(), time.trim().to_string()));
     }
     let mut seen: BTreeSet<(&str, i64)> = BTreeSet::new();
     for entry in entries {
@@ -672,7 +678,7 @@ fn facts(whole: &Value, entries: &[FioJob]) -> Vec<(String, String)> {
                 }
             })
             .collect();
-        told.push((format!("job {}", entry.name), line.join(" ")));
+        facts.push((format!("job {}", entry.name), line.join(" ")));
     }
     let disks = whole
         .get("disk_util")
@@ -687,9 +693,9 @@ fn facts(whole: &Value, entries: &[FioJob]) -> Vec<(String, String)> {
             .get("util")
             .and_then(Value::as_f64)
             .map_or_else(String::new, |busy| format!(", busy {busy:.1} %"));
-        told.push(("disk".into(), format!("{name}{busy}")));
+        facts.push(("disk".into(), format!("{name}{busy}")));
     }
-    told
+    facts
 }
 
 #[cfg(test)]

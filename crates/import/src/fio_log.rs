@@ -247,16 +247,16 @@ fn rows(source: Source, notes: &mut Vec<String>) -> Result<(Vec<LogRow>, usize),
         .find_map(|(_, line)| fields(line))
         .map_or(0, |f| f.1);
     // With a maximum after the value, the direction is the fourth number, not the third.
-    let known = || {
+    let rows_of_columns = || {
         lines()
             .filter_map(|(_, line)| fields(line))
             .filter(|f| f.1 == columns)
     };
     let has_max = columns > 5
-        && known()
+        && rows_of_columns()
             .next()
             .is_some_and(|([_, _, third, ..], _)| third > 2)
-        && known().all(|([_, value, third, fourth, _], _)| third >= value && fourth < 3);
+        && rows_of_columns().all(|([_, value, third, fourth, _], _)| third >= value && fourth < 3);
     let mut rows = Vec::with_capacity(lines().count());
     for (at, line) in lines() {
         let row = fields(line)
@@ -344,16 +344,16 @@ fn finish(mut run: LogRun) -> Result<Imported, Error> {
         }
     }
     add_notes(&mut run, steps);
-    let told = told(&run, &directions, usual);
-    let found = Imported {
+    let facts = facts(&run, &directions, usual);
+    let imported = Imported {
         sources: run.sources,
         tool: "fio".into(),
         version: None,
-        told,
+        told: facts,
         notes: run.notes,
         figures: Figures::Series(series),
     };
-    refuse_empty(&name, found)
+    refuse_empty(&name, imported)
 }
 
 fn add_notes(run: &mut LogRun, steps: Steps) {
@@ -384,7 +384,7 @@ fn add_notes(run: &mut LogRun, steps: Steps) {
     }
 }
 
-fn told(run: &LogRun, directions: &[u8], usual: Option<u64>) -> Vec<(String, String)> {
+fn facts(run: &LogRun, directions: &[u8], usual: Option<u64>) -> Vec<(String, String)> {
     let words: Vec<String> = directions
         .iter()
         .map(|place| format!("{}s", DIRECTIONS[usize::from(*place)]))
@@ -591,8 +591,8 @@ fn latencies(
             }
             all.push((place, row.value));
             if let Some(max) = row.max {
-                let known = maxima.entry(place).or_default();
-                *known = max.max(*known);
+                let maximum = maxima.entry(place).or_default();
+                *maximum = max.max(*maximum);
             }
         }
     }
@@ -611,18 +611,18 @@ fn latencies(
     let mean = |step: &[PlacedValue]| {
         step.iter().map(|(_, value)| us(*value)).sum::<f64>() / step.len() as f64
     };
-    let mut found = vec![series("", each(&mean))];
+    let mut all_series = vec![series("", each(&mean))];
     if logs.iter().all(|log| !log.is_averaged) {
         for (figure, share) in [("p50", 0.5), ("p99", 0.99), ("max", 1.0)] {
-            found.push(series(figure, each(&|step| us(quantile(step, share)))));
+            all_series.push(series(figure, each(&|step| us(quantile(step, share)))));
         }
     } else if !maxima.is_empty() {
         let samples = maxima
             .iter()
             .map(|(place, max)| steps.sample(*place, us(*max)));
-        found.push(series("max", samples.collect()));
+        all_series.push(series("max", samples.collect()));
     }
-    found
+    all_series
 }
 
 /// The least of the sorted values that at least `share` of them do not exceed.

@@ -106,9 +106,9 @@ fn one_source(key: &[String], group: Vec<Imported>) -> Imported {
         range(each.collect()),
         range(cells.iter().map(|cell| cell.1).collect())
     );
-    let mut told = vec![("sweep".to_string(), sweep)];
+    let mut facts = vec![("sweep".to_string(), sweep)];
     if key.len() > 1 {
-        told.push(("every job".into(), key[1..].join(" ")));
+        facts.push(("every job".into(), key[1..].join(" ")));
     }
     // Facts that all files share, such as the disk, are listed once.
     let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
@@ -125,7 +125,7 @@ fn one_source(key: &[String], group: Vec<Imported>) -> Imported {
             points.extend(found);
         }
     }
-    told.extend(
+    facts.extend(
         counts
             .into_iter()
             .filter(|(_, n)| *n == count)
@@ -151,7 +151,7 @@ fn one_source(key: &[String], group: Vec<Imported>) -> Imported {
         sources,
         tool: "fio".into(),
         version,
-        told,
+        told: facts,
         notes,
         figures: Figures::Loads(points),
     }

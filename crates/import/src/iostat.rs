@@ -148,25 +148,25 @@ fn is_json(text: &str) -> bool {
 /// It contains no times, or a line does not match its header.
 pub fn read(source: Source) -> Result<Imported, Error> {
     let name = source.name;
-    let found = if is_json(source.text) {
+    let contents = if is_json(source.text) {
         json(source)?
     } else {
         text(source)?
     };
-    if found.reports.is_empty() {
+    if contents.reports.is_empty() {
         return Err(Error::failed(
             format!("'{name}' contains no report of iostat -x"),
             "record with iostat -x -t SECONDS, as text or with -o JSON",
         ));
     }
-    let times: Vec<&str> = found
+    let times: Vec<&str> = contents
         .reports
         .iter()
         .map(|report| report.time.as_str())
         .collect();
     let (order, of_times) = manner(times.iter().copied());
     let mut moments = Vec::new();
-    for (report, time) in found.reports.iter().zip(times.iter().copied()) {
+    for (report, time) in contents.reports.iter().zip(times.iter().copied()) {
         let why = if time.is_empty() {
             "a report has no time".into()
         } else {
@@ -181,7 +181,7 @@ pub fn read(source: Source) -> Result<Imported, Error> {
             .into(),
     ];
     notes.extend(of_times);
-    match found
+    match contents
         .reports
         .iter()
         .filter(|report| report.is_since_boot)
@@ -195,8 +195,8 @@ pub fn read(source: Source) -> Result<Imported, Error> {
         )),
     }
     let mut remarks = Remarks::default();
-    let mut series = series(&found, &moments, &mut remarks);
-    if series.is_empty() && found.reports.iter().all(|report| report.is_since_boot) {
+    let mut series = series(&contents, &moments, &mut remarks);
+    if series.is_empty() && contents.reports.iter().all(|report| report.is_since_boot) {
         return Err(Error::failed(
             format!(
                 "'{name}' contains only the first report of a run, which covers the time since \
@@ -208,7 +208,7 @@ pub fn read(source: Source) -> Result<Imported, Error> {
     remarks.refuse_all_left_out(name, &series)?;
     notes.extend(remarks.notes());
     notes.extend(put_in_order(&mut series));
-    match idle_devices(&found) {
+    match idle_devices(&contents) {
         0 => {}
         1 => notes.push("1 device did nothing and is left out".into()),
         idle => notes.push(format!("{idle} devices did nothing and are left out")),
@@ -221,7 +221,7 @@ pub fn read(source: Source) -> Result<Imported, Error> {
             sources,
             tool,
             version: None,
-            told: found.host,
+            told: contents.host,
             notes,
             figures,
         },
@@ -242,9 +242,12 @@ fn with_date(time: &str, date: &str) -> String {
     }
 }
 
-fn idle_devices(found: &IostatContents) -> usize {
+fn idle_devices(contents: &IostatContents) -> usize {
     let mut is_busy: HashMap<u32, bool> = HashMap::new();
-    let reports = found.reports.iter().filter(|report| !report.is_since_boot);
+    let reports = contents
+        .reports
+        .iter()
+        .filter(|report| !report.is_since_boot);
     for (device, _, value) in reports.flat_map(|report| &report.figures) {
         *is_busy.entry(*device).or_default() |= *value > 0.0;
     }
@@ -253,14 +256,14 @@ fn idle_devices(found: &IostatContents) -> usize {
 
 /// One series per device and column with a value other than zero.
 fn series(
-    found: &IostatContents,
+    contents: &IostatContents,
     moments: &[Moment],
     remarks: &mut Remarks,
 ) -> Vec<ImportedSeries> {
     let mut series: Vec<ImportedSeries> = Vec::new();
     // A file may name any number of devices.
     let mut places: HashMap<(u32, &str), usize> = HashMap::new();
-    let reports = &found.reports;
+    let reports = &contents.reports;
     for (at, report) in reports
         .iter()
         .enumerate()
@@ -285,7 +288,7 @@ fn series(
                     .find(|(of, _)| of == column)
                     .map_or("%", |(_, unit)| *unit);
                 series.push(ImportedSeries {
-                    name: format!("{} {column}", found.device(*device)),
+                    name: format!("{} {column}", contents.device(*device)),
                     unit: unit.into(),
                     samples: Vec::new(),
                 });
@@ -316,7 +319,7 @@ enum IostatSection {
 }
 
 fn text(source: Source) -> Result<IostatContents, Error> {
-    let mut found = IostatContents::default();
+    let mut contents = IostatContents::default();
     let mut section = IostatSection::None;
     let (mut blank, mut time) = (Some(0), (0, String::new()));
     for (at, line) in source.text.lines().enumerate() {
@@ -328,8 +331,8 @@ fn text(source: Source) -> Result<IostatContents, Error> {
             continue;
         };
         if *first == "Linux" && line.contains('(') {
-            found.host = host(line);
-            found.date = words
+            contents.host = host(line);
+            contents.date = words
                 .iter()
                 .find(|word| {
                     moment(word, Order::DayFirst)
@@ -340,7 +343,7 @@ fn text(source: Source) -> Result<IostatContents, Error> {
             (blank, time) = (Some(0), (0, String::new()));
             section = IostatSection::None;
         } else if *first == "avg-cpu:" {
-            begin(&mut found, &mut time, at + 1, &mut blank);
+            begin(&mut contents, &mut time, at + 1, &mut blank);
             section = IostatSection::Cpu(
                 words[1..]
                     .iter()
@@ -348,7 +351,7 @@ fn text(source: Source) -> Result<IostatContents, Error> {
                     .collect(),
             );
         } else if first.trim_end_matches(':') == "Device" {
-            begin(&mut found, &mut time, at + 1, &mut blank);
+            begin(&mut contents, &mut time, at + 1, &mut blank);
             section =
                 IostatSection::Devices(words[1..].iter().map(|word| (*word).to_string()).collect());
         } else if words.last() == Some(&"Device") {
@@ -358,12 +361,12 @@ fn text(source: Source) -> Result<IostatContents, Error> {
                 IostatSection::Cpu(_) => (CPUS, &words[..]),
                 _ => (*first, &words[1..]),
             };
-            figures(source.name, at + 1, who, columns, values, &mut found)?;
+            figures(source.name, at + 1, who, columns, values, &mut contents)?;
         } else {
             time = (at + 1, line.trim_start_matches("Time: ").to_string());
         }
     }
-    Ok(found)
+    Ok(contents)
 }
 
 const OF_PEOPLE: &str = "is from iostat -h, whose figures are rounded";
@@ -373,13 +376,13 @@ const WITHOUT_H: &str = "-h is not supported: record with iostat -x -t SECONDS, 
 /// A header begins a report, unless the CPU section has already begun it. `blank` counts empty
 /// lines from the beginning of a run until its first report.
 fn begin(
-    found: &mut IostatContents,
+    contents: &mut IostatContents,
     time: &mut (usize, String),
     line: usize,
     blank: &mut Option<usize>,
 ) {
-    let of_cpus = found.numbers.get(CPUS).copied();
-    let is_begun = found.reports.last().is_some_and(|report| {
+    let of_cpus = contents.numbers.get(CPUS).copied();
+    let is_begun = contents.reports.last().is_some_and(|report| {
         // Without a new time, devices belong to the CPU section above them.
         time.1.is_empty() && !report.time.is_empty()
             || report.figures.iter().all(|(who, ..)| of_cpus == Some(*who)) && time.1.is_empty()
@@ -388,12 +391,12 @@ fn begin(
     if !is_begun || is_first {
         // Two empty lines after a run's first line mean that -y left the first report out.
         let is_since_boot = blank.take().is_some_and(|lines| lines < 2);
-        let (at, text) = std::mem::take(time);
+        let (line_of_time, text) = std::mem::take(time);
         let (line, time) = (
-            if at > 0 { at } else { line },
-            with_date(&text, &found.date),
+            if line_of_time > 0 { line_of_time } else { line },
+            with_date(&text, &contents.date),
         );
-        found.reports.push(IostatReport {
+        contents.reports.push(IostatReport {
             line,
             time,
             is_first,
@@ -409,7 +412,7 @@ fn figures(
     who: &str,
     columns: &[String],
     values: &[&str],
-    found: &mut IostatContents,
+    contents: &mut IostatContents,
 ) -> Result<(), Error> {
     const HINT: &str = "the lines before it are complete; truncate the file there to read them";
     let is_rounded = |value: &&str| {
@@ -432,7 +435,7 @@ fn figures(
             .ok_or_else(|| damaged(name, line, &format!("'{value}' is not a number"), HINT))?;
         let of_cpus = || of_cpu(column).filter(|_| who == CPUS);
         if let Some(column) = of_cpus().or_else(|| of_device(column)) {
-            found.add(name, who, column, value)?;
+            contents.add(name, who, column, value)?;
         }
     }
     Ok(())
@@ -446,21 +449,21 @@ fn number_of(text: &str) -> Option<f64> {
 
 /// Parses `Linux 6.1.0 (db1) 2026-11-21 _x86_64_ (2 CPU)`, separated by tabs.
 fn host(line: &str) -> Vec<(String, String)> {
-    let mut told = Vec::new();
+    let mut facts = Vec::new();
     let mut words = line.split_whitespace().skip(1);
-    told.extend(
+    facts.extend(
         words
             .next()
             .map(|kernel| ("kernel".to_string(), kernel.to_string())),
     );
     let inside = |text: &str| text.trim_matches(['(', ')']).to_string();
-    told.extend(words.next().map(|name| ("host".to_string(), inside(name))));
+    facts.extend(words.next().map(|name| ("host".to_string(), inside(name))));
     let cpus = line
         .rsplit('(')
         .next()
         .and_then(|rest| rest.strip_suffix(" CPU)"));
-    told.extend(cpus.map(|cpus| ("CPUs".to_string(), cpus.to_string())));
-    told
+    facts.extend(cpus.map(|cpus| ("CPUs".to_string(), cpus.to_string())));
+    facts
 }
 
 fn json(source: Source) -> Result<IostatContents, Error> {
@@ -479,7 +482,7 @@ fn json(source: Source) -> Result<IostatContents, Error> {
             "stop iostat with Ctrl-C (SIGINT), which completes the file",
         )
     })?;
-    let mut found = IostatContents::default();
+    let mut contents = IostatContents::default();
     let host = &whole["sysstat"]["hosts"][0];
     for (name, key) in [
         ("kernel", "release"),
@@ -491,14 +494,19 @@ fn json(source: Source) -> Result<IostatContents, Error> {
             .as_str()
             .map(str::to_string)
             .or_else(|| value.as_u64().map(|value| value.to_string()));
-        found.host.extend(text.map(|text| (name.to_string(), text)));
+        contents
+            .host
+            .extend(text.map(|text| (name.to_string(), text)));
     }
-    found.date = host["date"].as_str().unwrap_or("").into();
+    contents.date = host["date"].as_str().unwrap_or("").into();
     let statistics = host["statistics"].as_array().into_iter().flatten();
     for statistic in statistics.filter(|statistic| statistic.is_object()) {
-        let is_first = found.reports.is_empty();
-        let time = with_date(statistic["timestamp"].as_str().unwrap_or(""), &found.date);
-        found.reports.push(IostatReport {
+        let is_first = contents.reports.is_empty();
+        let time = with_date(
+            statistic["timestamp"].as_str().unwrap_or(""),
+            &contents.date,
+        );
+        contents.reports.push(IostatReport {
             line: 1,
             time,
             is_first,
@@ -507,7 +515,7 @@ fn json(source: Source) -> Result<IostatContents, Error> {
         });
         for (key, value) in statistic["avg-cpu"].as_object().into_iter().flatten() {
             if let (Some(column), Some(value)) = (of_cpu(key), value.as_f64()) {
-                found.add(source.name, CPUS, column, value)?;
+                contents.add(source.name, CPUS, column, value)?;
             }
         }
         for disk in statistic["disk"].as_array().into_iter().flatten() {
@@ -519,12 +527,12 @@ fn json(source: Source) -> Result<IostatContents, Error> {
                     .get(*column)
                     .or_else(|| disk.get(column.trim_start_matches('%')));
                 if let Some(value) = value.and_then(Value::as_f64) {
-                    found.add(source.name, device, column, value)?;
+                    contents.add(source.name, device, column, value)?;
                 }
             }
         }
     }
-    Ok(found)
+    Ok(contents)
 }
 
 #[cfg(test)]

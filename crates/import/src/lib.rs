@@ -155,10 +155,10 @@ pub fn read(
     format: Option<ImportFormat>,
     columns: &table::Columns,
 ) -> Result<Vec<Imported>, Error> {
-    let mut found = Vec::new();
+    let mut imported = Vec::new();
     let (mut of_orion, mut logs): (Vec<Source>, Vec<Source>) = (Vec::new(), Vec::new());
     let mut listings = Vec::new();
-    let mut kept = limits::KeptFigures::default();
+    let mut figures = limits::KeptFigures::default();
     for source in sources {
         limits::refuse_controls(*source)?;
     }
@@ -192,30 +192,30 @@ pub fn read(
             ImportFormat::Spool => vec![spool::read(*source)?],
             ImportFormat::CalibrateIo => vec![calibrate_io::read(*source)?],
         };
-        one_file.iter().try_for_each(|one| kept.add(one))?;
+        one_file.iter().try_for_each(|one| figures.add(one))?;
         match format {
             ImportFormat::Listing => listings.extend(one_file),
             ImportFormat::Awr | ImportFormat::Spool => {
                 one_file
                     .into_iter()
-                    .for_each(|one| awr::join(&mut found, one));
+                    .for_each(|one| awr::join(&mut imported, one));
             }
-            _ => found.extend(one_file),
+            _ => imported.extend(one_file),
         }
     }
     let (histograms, others): (Vec<Imported>, Vec<Imported>) = listings
         .into_iter()
         .partition(|one: &Imported| matches!(one.figures, Figures::Database(_)));
-    found.extend(others);
+    imported.extend(others);
     for one in listing_difference::differences(histograms) {
-        awr::join(&mut found, one);
+        awr::join(&mut imported, one);
     }
-    let mut found = fio_sweep::together(found);
+    let mut imported = fio_sweep::together(imported);
     let mut of_several = fio_log::read(&logs)?;
     of_several.extend(orion::read(&of_orion)?);
-    of_several.iter().try_for_each(|one| kept.add(one))?;
-    found.extend(of_several);
-    Ok(found)
+    of_several.iter().try_for_each(|one| figures.add(one))?;
+    imported.extend(of_several);
+    Ok(imported)
 }
 
 /// Detects the tool that wrote a file, by the file's content.

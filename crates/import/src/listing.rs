@@ -111,10 +111,10 @@ pub(super) fn is_like(text: &str) -> bool {
     // A listing begins with its heads, at most a screen of dialogue before.
     const LINES: usize = 100;
     let start: Vec<&str> = text.lines().take(LINES).collect();
-    let found = listings("", &start.join("\n")).unwrap_or_default();
-    found
+    let listings = listings("", &start.join("\n")).unwrap_or_default();
+    listings
         .iter()
-        .any(|found| found.is_histogram() || found.is_interval())
+        .any(|listing| listing.is_histogram() || listing.is_interval())
 }
 
 /// Reads a listing.
@@ -126,32 +126,32 @@ pub(super) fn read(source: Source, columns: &table::Columns) -> Result<Vec<Impor
     let count = all.len();
     if all.iter().any(Listing::is_histogram) {
         all.retain(Listing::is_histogram);
-        let mut found = all_histograms(source.name, &all)?;
-        found[0].notes.extend(left_out(count - all.len()));
-        return Ok(found);
+        let mut imported = all_histograms(source.name, &all)?;
+        imported[0].notes.extend(left_out(count - all.len()));
+        return Ok(imported);
     }
     let chosen = all.iter().position(Listing::is_interval).unwrap_or(0);
-    let mut found = all.swap_remove(chosen);
+    let mut listing = all.swap_remove(chosen);
     let (same, others): (Vec<Listing>, Vec<Listing>) = all
         .into_iter()
-        .partition(|other| other.names == found.names);
+        .partition(|other| other.names == listing.names);
     for other in same {
-        found.rows.extend(other.rows);
-        found.unfit += other.unfit;
-        found.unclear += other.unclear;
+        listing.rows.extend(other.rows);
+        listing.unfit += other.unfit;
+        listing.unclear += other.unclear;
     }
-    if !found.is_interval() && *columns == table::Columns::default() {
+    if !listing.is_interval() && *columns == table::Columns::default() {
         return Err(Error::usage(
             format!(
                 "'{}' is a listing, and its columns are neither times with physical reads nor a \
                  histogram of waits: {}",
                 source.name,
-                found.names.join(", ")
+                listing.names.join(", ")
             ),
             "name the columns with --time and --value",
         ));
     }
-    let text = as_csv(&found);
+    let text = as_csv(&listing);
     let mut read = table::read(
         Source {
             text: &text,
@@ -159,8 +159,8 @@ pub(super) fn read(source: Source, columns: &table::Columns) -> Result<Vec<Impor
         },
         columns,
     )?;
-    read.notes.extend(unfit(&found));
-    read.notes.extend(contradiction(&found));
+    read.notes.extend(unfit(&listing));
+    read.notes.extend(contradiction(&listing));
     read.notes.extend(left_out(others.len()));
     Ok(vec![read])
 }
@@ -171,10 +171,10 @@ fn left_out(count: usize) -> Option<String> {
 }
 
 /// Names the rows whose rate times seconds is not their count, within the rounding of the three.
-fn contradiction(found: &Listing) -> Option<String> {
-    let rate = found.column(&["physical_reads_per_sec", "physical_reads_per_second"])?;
-    let seconds = found.column(&["seconds", "elapsed_seconds"])?;
-    let reads = found.column(&["physical_reads"])?;
+fn contradiction(listing: &Listing) -> Option<String> {
+    let rate = listing.column(&["physical_reads_per_sec", "physical_reads_per_second"])?;
+    let seconds = listing.column(&["seconds", "elapsed_seconds"])?;
+    let reads = listing.column(&["physical_reads"])?;
     let contradicts = |row: &&Vec<String>| {
         let of = |column: usize| row.get(column).and_then(|cell| figure(cell));
         let (Some(rate), Some(seconds), Some(reads)) = (of(rate), of(seconds), of(reads)) else {
@@ -184,13 +184,13 @@ fn contradiction(found: &Listing) -> Option<String> {
         let rounding = rate.half * seconds.value + 2.0 * seconds.half.max(0.5) * rate.value;
         (rate.value * seconds.value - reads.value).abs() > rounding + reads.half + 1.0
     };
-    let rows: Vec<&Vec<String>> = found.rows.iter().filter(contradicts).collect();
+    let rows: Vec<&Vec<String>> = listing.rows.iter().filter(contradicts).collect();
     let first = rows.first()?;
     Some(format!(
         "in {} of {} rows, reads per second times seconds are not the reads: the first has {} x {} \
          and {}",
         rows.len(),
-        found.rows.len(),
+        listing.rows.len(),
         first[rate].trim(),
         first[seconds].trim(),
         first[reads].trim()
@@ -210,15 +210,15 @@ pub(super) fn columns(source: Source) -> Result<(Vec<String>, Vec<Vec<String>>),
 }
 
 /// Notes about cells that are unknown.
-fn unfit(found: &Listing) -> Vec<String> {
+fn unfit(listing: &Listing) -> Vec<String> {
     let mut notes = Vec::new();
-    if found.unfit > 0 {
+    if listing.unfit > 0 {
         notes.push(format!(
             "{} cells did not fit their column (####) and are unknown",
-            found.unfit
+            listing.unfit
         ));
     }
-    notes.extend(unclear(found.unclear, "the listing"));
+    notes.extend(unclear(listing.unclear, "the listing"));
     notes
 }
 
@@ -233,7 +233,7 @@ fn listings(name: &str, text: &str) -> Result<Vec<Listing>, Error> {
     let is_gap = |line: &Cow<str>| line.is_empty() || is_talk(line);
     let rulers = lines.iter().enumerate().filter(|(_, line)| is_ruler(line));
     let mut open: Option<OpenListing> = None;
-    let mut found = Vec::new();
+    let mut listings = Vec::new();
     let mut body = 0;
     for (at, line) in rulers {
         let between = &lines[body..at];
@@ -248,7 +248,7 @@ fn listings(name: &str, text: &str) -> Result<Vec<Listing>, Error> {
             // A page ends with a blank line, and a query with its dialogue.
             if rows.iter().any(|line| is_talk(line)) {
                 let next = known.again();
-                found.push(known.listing);
+                listings.push(known.listing);
                 known = next;
             }
             open = Some(known);
@@ -266,7 +266,7 @@ fn listings(name: &str, text: &str) -> Result<Vec<Listing>, Error> {
                     ));
                 }
                 known.add(&between[..start]);
-                found.push(known.listing);
+                listings.push(known.listing);
             }
             open = OpenListing::of(&between[start..], line);
         }
@@ -274,15 +274,15 @@ fn listings(name: &str, text: &str) -> Result<Vec<Listing>, Error> {
     }
     if let Some(mut known) = open {
         known.add(&lines[body..]);
-        found.push(known.listing);
+        listings.push(known.listing);
     }
-    if found.is_empty() {
+    if listings.is_empty() {
         return Err(Error::usage(
             format!("'{name}' has no ruler of dashes below the heads of columns"),
             "paste the listing with its heads, as SQL*Plus prints it",
         ));
     }
-    Ok(found)
+    Ok(listings)
 }
 
 /// A listing whose rows are being read.
@@ -404,20 +404,20 @@ fn whole(head: &str, width: usize) -> String {
 }
 
 /// The listing as csv, for the reader of csv. Numbers lose the commas between their thousands.
-fn as_csv(found: &Listing) -> String {
+fn as_csv(listing: &Listing) -> String {
     let cell = |text: &str| match count(text) {
         Some(_) if text.contains(',') => text.replace(',', ""),
         _ if text.contains([',', '"']) => format!("\"{}\"", text.replace('"', "\"\"")),
         _ => text.to_string(),
     };
-    let mut csv = found.names.join(",") + "\n";
-    for row in &found.rows {
+    let mut csv = listing.names.join(",") + "\n";
+    for row in &listing.rows {
         let cells: Vec<String> = row.iter().map(|text| cell(text)).collect();
         csv += &cells.join(",");
         // Columns behind the line's end are empty.
         csv.extend(std::iter::repeat_n(
             ',',
-            found.names.len().saturating_sub(cells.len()),
+            listing.names.len().saturating_sub(cells.len()),
         ));
         csv.push('\n');
     }
@@ -426,10 +426,10 @@ fn as_csv(found: &Listing) -> String {
 
 /// The histograms of all listings of a text. Listings of different events are parts of one.
 fn all_histograms(name: &str, all: &[Listing]) -> Result<Vec<Imported>, Error> {
-    let mut found: Vec<Imported> = Vec::new();
+    let mut imported: Vec<Imported> = Vec::new();
     for listing in all {
         let next = histograms(name, listing)?;
-        match found.last_mut() {
+        match imported.last_mut() {
             Some(last) if next.len() == 1 && are_parts(last, &next[0]) => {
                 if let (Figures::Database(reports), Figures::Database(more)) =
                     (&mut last.figures, next[0].figures.clone())
@@ -446,10 +446,10 @@ fn all_histograms(name: &str, all: &[Listing]) -> Result<Vec<Imported>, Error> {
                     }
                 }
             }
-            _ => found.extend(next),
+            _ => imported.extend(next),
         }
     }
-    Ok(found)
+    Ok(imported)
 }
 
 /// True if no event of a container is in both.
@@ -467,15 +467,15 @@ fn are_parts(one: &Imported, other: &Imported) -> bool {
         })
         .collect()
     };
-    let (one, other) = (events(one), events(other));
-    !one.is_empty() && !other.is_empty() && one.iter().all(|event| !other.contains(event))
+    let (first, second) = (events(one), events(other));
+    !first.is_empty() && !second.is_empty() && first.iter().all(|event| !second.contains(event))
 }
 
 /// The listing of each snapshot, in order; the listing itself if it has none.
-fn snapshots(found: &Listing) -> Vec<(Option<u64>, Vec<&Vec<String>>)> {
-    let column = found.column(&["snap_id"]);
+fn snapshots(listing: &Listing) -> Vec<(Option<u64>, Vec<&Vec<String>>)> {
+    let column = listing.column(&["snap_id"]);
     let mut all = std::collections::BTreeMap::<Option<u64>, Vec<&Vec<String>>>::new();
-    for row in &found.rows {
+    for row in &listing.rows {
         let cell = column.and_then(|column| row.get(column));
         let snap = cell.and_then(|cell| cell.trim().parse().ok());
         all.entry(snap).or_default().push(row);
@@ -485,16 +485,16 @@ fn snapshots(found: &Listing) -> Vec<(Option<u64>, Vec<&Vec<String>>)> {
 
 /// A source for each snapshot of a listing. Each has a report for each container and instance, with
 /// the histograms of its events.
-fn histograms(name: &str, found: &Listing) -> Result<Vec<Imported>, Error> {
+fn histograms(name: &str, listing: &Listing) -> Result<Vec<Imported>, Error> {
     let mut all = Vec::new();
-    for (snap, rows) in snapshots(found) {
-        let reports = reports(name, found, &rows, snap);
+    for (snap, rows) in snapshots(listing) {
+        let reports = reports(name, listing, &rows, snap);
         if reports.is_empty() {
             continue;
         }
         let mut notes = Vec::new();
         if all.is_empty() {
-            notes.extend(unfit(found));
+            notes.extend(unfit(listing));
         }
         notes.push(SINCE_START.into());
         all.push(Imported {
@@ -553,10 +553,10 @@ fn reports(
         } else {
             printed
         };
-        let known = reports
+        let index = reports
             .iter()
             .position(|report| report.identity.container == container);
-        let at = known.unwrap_or_else(|| {
+        let index = index.unwrap_or_else(|| {
             let mut report = DatabaseReport {
                 file: name.to_string(),
                 kind: ReportKind::Listing,
@@ -569,9 +569,9 @@ fn reports(
         });
         // The time of a listing is that of its last update.
         let updated = moment(of(updated), Order::MonthFirst);
-        let end = &mut reports[at].window.end;
+        let end = &mut reports[index].window.end;
         *end = (*end).max(updated);
-        let all = &mut reports[at].histograms;
+        let all = &mut reports[index].histograms;
         let row = WaitHistogram::listed(all, &event(name_of, false));
         // The first bucket of the view covers everything below its bound.
         row.first_bound_us = Some(unit_us);
@@ -579,12 +579,12 @@ fn reports(
         let high_us = (us / 1e3 < NO_BOUND_MS).then_some(us);
         // Rows of several instances, where the listing does not name them, are counted together.
         let bits = |bound: Option<f64>| bound.map(f64::to_bits);
-        if let Some(known) = row
+        if let Some(bucket) = row
             .buckets
             .iter_mut()
-            .find(|known| bits(known.high_us) == bits(high_us))
+            .find(|bucket| bits(bucket.high_us) == bits(high_us))
         {
-            known.count = known.count.map(|count| count + waits.value);
+            bucket.count = bucket.count.map(|count| count + waits.value);
             continue;
         }
         row.buckets.push(WaitBucket {

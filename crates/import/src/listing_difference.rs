@@ -15,22 +15,22 @@ pub(super) fn differences(listings: Vec<Imported>) -> Vec<Imported> {
     let is_snapshot = |one: &Imported| reports(one).iter().any(|of| of.window.end_id.is_some());
     let (snapshots, listings): (Vec<Imported>, Vec<Imported>) =
         listings.into_iter().partition(is_snapshot);
-    let mut found = of_snapshots(&snapshots);
-    found.extend(of_listings(listings));
-    found
+    let mut imported = of_snapshots(&snapshots);
+    imported.extend(of_listings(listings));
+    imported
 }
 
 /// The differences of consecutive snapshots of each file. One in which counts fall, as after a
 /// restart of the instance, is left out.
 fn of_snapshots(snapshots: &[Imported]) -> Vec<Imported> {
-    let mut found: Vec<Imported> = Vec::new();
+    let mut imported: Vec<Imported> = Vec::new();
     for of_file in snapshots.chunk_by(|one, next| one.sources == next.sources) {
         let pairs = of_file.windows(2).map(|two| difference(&two[0], &two[1]));
         let pairs: Vec<Option<Imported>> = pairs.collect();
         let fallen = pairs.iter().filter(|pair| pair.is_none()).count();
         let mut whole: Vec<Imported> = pairs.into_iter().flatten().collect();
         let Some(first) = whole.first_mut() else {
-            found.extend(of_file.iter().cloned());
+            imported.extend(of_file.iter().cloned());
             continue;
         };
         first.notes = vec![format!(
@@ -47,9 +47,9 @@ fn of_snapshots(snapshots: &[Imported]) -> Vec<Imported> {
         for other in &mut whole[1..] {
             other.notes.clear();
         }
-        found.extend(whole);
+        imported.extend(whole);
     }
-    found
+    imported
 }
 
 fn of_listings(mut listings: Vec<Imported>) -> Vec<Imported> {
@@ -146,16 +146,16 @@ fn between(before: &DatabaseReport, after: &DatabaseReport) -> Option<DatabaseRe
         return None;
     }
     let row = |row: &WaitHistogram| {
-        let known = before.histograms.iter().find(|one| one.event == row.event);
+        let earlier = before.histograms.iter().find(|one| one.event == row.event);
         let bucket = |bucket: &WaitBucket| {
-            let known = known?.buckets.iter().find(|one| is_same(one, bucket));
-            let count = bucket.count? - known.map_or(Some(0.0), |one| one.count)?;
+            let earlier = earlier?.buckets.iter().find(|one| is_same(one, bucket));
+            let count = bucket.count? - earlier.map_or(Some(0.0), |one| one.count)?;
             (count >= 0.0).then(|| WaitBucket {
                 count: Some(count),
                 ..bucket.clone()
             })
         };
-        if known.is_none() {
+        if earlier.is_none() {
             return Some(row.clone());
         }
         let buckets: Vec<WaitBucket> = row.buckets.iter().map(bucket).collect::<Option<_>>()?;
@@ -168,7 +168,7 @@ fn between(before: &DatabaseReport, after: &DatabaseReport) -> Option<DatabaseRe
         })
     };
     let histograms: Vec<WaitHistogram> = after.histograms.iter().map(row).collect::<Option<_>>()?;
-    let mut found = DatabaseReport {
+    let mut report = DatabaseReport {
         histograms: histograms
             .into_iter()
             .filter(|row| !row.buckets.is_empty())
@@ -180,15 +180,15 @@ fn between(before: &DatabaseReport, after: &DatabaseReport) -> Option<DatabaseRe
         .end
         .zip(after.window.end)
         .map(|(from, to)| to.since(from));
-    found.window.begin = before.window.end;
-    found.window.begin_id = before.window.end_id;
-    found.window.elapsed_s = seconds
+    report.window.begin = before.window.end;
+    report.window.begin_id = before.window.end_id;
+    report.window.elapsed_s = seconds
         .filter(|seconds| *seconds > 0)
         .map(|seconds| Printed {
             value: seconds as f64,
             half: 1.0,
         });
-    Some(found)
+    Some(report)
 }
 
 fn is_same(one: &WaitBucket, other: &WaitBucket) -> bool {

@@ -129,12 +129,12 @@ pub fn read(sources: &[Source]) -> Result<Vec<Imported>, Error> {
                     runs.push((stem, OrionContents::default()));
                     runs.len() - 1
                 });
-            let found = &mut runs[place].1;
-            add(part, found)?;
+            let contents = &mut runs[place].1;
+            add(part, contents)?;
             if count > 1 {
                 let (number, line) = (number + 1, line + 1);
                 let place = format!("{number} of {count}, from line {line}");
-                found.told.insert(0, ("report".into(), place));
+                contents.told.insert(0, ("report".into(), place));
             }
         }
     }
@@ -195,14 +195,14 @@ fn stem(name: &str) -> String {
     end.unwrap_or(name).to_string()
 }
 
-fn add(part: OrionPart, found: &mut OrionContents) -> Result<(), Error> {
-    if !found.sources.iter().any(|name| name == part.name) {
-        found.sources.push(part.name.into());
+fn add(part: OrionPart, contents: &mut OrionContents) -> Result<(), Error> {
+    if !contents.sources.iter().any(|name| name == part.name) {
+        contents.sources.push(part.name.into());
     }
     let is_matrix = part.text.trim_start().starts_with("Large/Small");
-    found.notes.extend(open_end(part, is_matrix)?);
+    contents.notes.extend(open_end(part, is_matrix)?);
     if !is_matrix {
-        return summary(part, found);
+        return summary(part, contents);
     }
     let by_name = ENDS
         .iter()
@@ -211,7 +211,7 @@ fn add(part: OrionPart, found: &mut OrionContents) -> Result<(), Error> {
     let kind = by_name
         .filter(|kind| *kind != OrionFile::Summary)
         .unwrap_or_else(|| kind_of(part.text));
-    matrix(part, kind, found)
+    matrix(part, kind, contents)
 }
 
 /// A note about a last line without a line end. Orion ends every line, but text that was pasted has
@@ -266,7 +266,7 @@ fn kind_of(text: &str) -> OrionFile {
     }
 }
 
-fn matrix(part: OrionPart, kind: OrionFile, found: &mut OrionContents) -> Result<(), Error> {
+fn matrix(part: OrionPart, kind: OrionFile, contents: &mut OrionContents) -> Result<(), Error> {
     let mut columns: Vec<u32> = Vec::new();
     for (at, line) in part
         .text
@@ -299,7 +299,7 @@ fn matrix(part: OrionPart, kind: OrionFile, found: &mut OrionContents) -> Result
         // For large I/O many runs measure only the first column; any other short row lacks cells.
         let is_short = !values.is_empty() && values.len() < columns.len();
         if is_short && (kind != OrionFile::Mbps || values.len() > 1) {
-            found.notes.push(format!(
+            contents.notes.push(format!(
                 "{} line {}: {} values for {} columns: the others were not measured",
                 file_name(part.name),
                 part.line + at + 1,
@@ -315,7 +315,7 @@ fn matrix(part: OrionPart, kind: OrionFile, found: &mut OrionContents) -> Result
             let value = number(text, false).filter(|value| *value >= 0.0);
             let value =
                 value.ok_or_else(|| part.damaged(at, &format!("'{text}' is not a number")))?;
-            let cell = found.cells.entry((*small, large)).or_default();
+            let cell = contents.cells.entry((*small, large)).or_default();
             match kind {
                 OrionFile::Mbps => cell.mbps = Some(value),
                 OrionFile::Latency => cell.latency = Some(value),
@@ -326,7 +326,7 @@ fn matrix(part: OrionPart, kind: OrionFile, found: &mut OrionContents) -> Result
     Ok(())
 }
 
-fn summary(part: OrionPart, found: &mut OrionContents) -> Result<(), Error> {
+fn summary(part: OrionPart, contents: &mut OrionContents) -> Result<(), Error> {
     let lines = part.text.lines().enumerate();
     let mut lines = lines
         .flat_map(|(at, line)| pieces(line).into_iter().map(move |piece| (at, piece)))
@@ -343,34 +343,34 @@ fn summary(part: OrionPart, found: &mut OrionContents) -> Result<(), Error> {
                 .ok_or_else(|| part.damaged(at, &format!("'{rest}' is not a figure of a cell")))
         };
         if let Some(version) = version(line) {
-            found.version = Some(version.into());
+            contents.version = Some(version.into());
         } else if ["Command line:", "Commandline:"].contains(&line) {
             let command = lines.peek().map_or("", |(_, next)| next.trim());
-            found.told.push(("command".into(), command.into()));
+            contents.told.push(("command".into(), command.into()));
         } else if let Some(rest) = line.strip_prefix("Maximum Large MBPS=") {
             let (cell, value, _) = figure(rest)?;
-            found.maxima.push(("MBPS", cell, value));
+            contents.maxima.push(("MBPS", cell, value));
         } else if let Some(rest) = line.strip_prefix("Maximum Small IOPS=") {
             let (cell, value, _) = figure(rest)?;
-            found.maxima.push(("IOPS", cell, value));
+            contents.maxima.push(("IOPS", cell, value));
         } else if let Some(rest) = line.strip_prefix("Minimum Small Latency=") {
             let (cell, value, has_unit) = figure(rest)?;
-            found.least = Some((cell, value, has_unit));
+            contents.least = Some((cell, value, has_unit));
         } else if line.starts_with(orion_histogram::HEAD) {
             let cell = cell_of(line).ok_or_else(|| wrong("not the histogram of a cell"))?;
-            found.cells.entry(cell).or_default().histogram.clear();
+            contents.cells.entry(cell).or_default().histogram.clear();
             of_histogram = Some(cell);
         } else if let Some(cell) = of_histogram.filter(|_| HistogramRow::begins(line)) {
             let row = HistogramRow::of(line).ok_or_else(|| wrong("not a row of a histogram"))?;
-            found.cells.entry(cell).or_default().histogram.push(row);
+            contents.cells.entry(cell).or_default().histogram.push(row);
         } else if let Some((kind, rest)) = line.split_once(" Latency: avg=") {
             let parsed = latency_line(rest);
             let (cell, told) = parsed.ok_or_else(|| wrong("not a latency line"))?;
-            let cell = found.cells.entry(cell).or_default();
+            let cell = contents.cells.entry(cell).or_default();
             cell.add_line(kind, told);
         } else if let Some(count) = files_found(line) {
             if names > 0 && count != names {
-                found.notes.push(format!(
+                contents.notes.push(format!(
                     "the summary says '{line}' below {names} lines with the name of one"
                 ));
             }
@@ -379,7 +379,7 @@ fn summary(part: OrionPart, found: &mut OrionContents) -> Result<(), Error> {
             let is_setting = SETTINGS.contains(&name) || name == "Name";
             if is_setting && !value.trim().is_empty() {
                 let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
-                found.told.push((
+                contents.told.push((
                     if name == "Name" {
                         "file".into()
                     } else {
@@ -389,7 +389,7 @@ fn summary(part: OrionPart, found: &mut OrionContents) -> Result<(), Error> {
                 ));
             }
         } else if line.contains("orion") && line.contains("-run ") {
-            found.told.push(("command".into(), shortened(line)));
+            contents.told.push(("command".into(), shortened(line)));
         }
     }
     if !is_known {
@@ -512,7 +512,7 @@ fn cell_of(text: &str) -> Option<(u32, u32)> {
 /// Parses `639.000 us, min=… us, max=… us, std dev=… us @ Small=5 and Large=0`.
 fn latency_line(text: &str) -> Option<((u32, u32), ReportedLatency)> {
     let (figures, cell) = text.split_once('@')?;
-    let mut told = ReportedLatency {
+    let mut latency = ReportedLatency {
         of: "total".into(),
         ..ReportedLatency::default()
     };
@@ -522,14 +522,14 @@ fn latency_line(text: &str) -> Option<((u32, u32), ReportedLatency)> {
         let value = number(words.next()?, false).filter(|value| *value >= 0.0)?;
         let value = Some(value * if words.next() == Some("ms") { 1e6 } else { 1e3 });
         match name.trim() {
-            "avg" => told.mean = value,
-            "min" => told.min = value,
-            "max" => told.max = value,
-            "std dev" => told.deviation = value,
+            "avg" => latency.mean = value,
+            "min" => latency.min = value,
+            "max" => latency.max = value,
+            "std dev" => latency.deviation = value,
             _ => {}
         }
     }
-    Some((cell_of(cell)?, told))
+    Some((cell_of(cell)?, latency))
 }
 
 /// The size in a setting, in bytes.
@@ -651,13 +651,13 @@ fn unit(found: &mut OrionContents) -> f64 {
         let (cell, latency, has_unit) = found.least?;
         (!has_unit).then_some((cell.0, found.cells.get(&cell)?.iops?, latency))
     };
-    let known: Vec<(u32, f64, f64)> = found
+    let cells: Vec<(u32, f64, f64)> = found
         .cells
         .iter()
         .filter_map(of_files)
         .chain(of_summary())
         .collect();
-    let mut shifts: Vec<f64> = known
+    let mut shifts: Vec<f64> = cells
         .into_iter()
         .filter(|(small, iops, latency)| *small > 0 && *iops > 0.0 && *latency > 0.0)
         .map(|(small, iops, latency)| (f64::from(small) / iops * 1e6 / latency).log10())

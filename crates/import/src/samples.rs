@@ -75,9 +75,9 @@ impl Remarks {
         {
             return Ok(());
         }
-        let said: Vec<String> = self.notes().collect();
+        let notes: Vec<String> = self.notes().collect();
         Err(Error::failed(
-            format!("'{name}' has no valid sample: {}", said.join("; ")),
+            format!("'{name}' has no valid sample: {}", notes.join("; ")),
             "check that the columns contain what their names say; for csv, select others with \
              --time, --value, --count and --seconds",
         ))

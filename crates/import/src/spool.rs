@@ -177,38 +177,39 @@ impl Spool {
     }
 
     fn server(&mut self, what: &str, values: &[&str], is_before: bool) {
-        let at = if is_before {
+        let reading = if is_before {
             &mut self.before
         } else {
             &mut self.after
         };
         match what {
-            "moment" => at.moment_us = number(values, 0),
-            "taken" => at.taken_us = number(values, 0),
+            "moment" => reading.moment_us = number(values, 0),
+            "taken" => reading.taken_us = number(values, 0),
             "missing" => self.missing(values),
             "who" => self.who(values),
             "parameter" => self
                 .report
                 .parameters
                 .push((text(values, 0), text(values, 1))),
-            "statistic" => at
+            "statistic" => reading
                 .statistics
                 .extend(number(values, 1).map(|value| (text(values, 0), value))),
-            "time" => at
+            "time" => reading
                 .times
                 .extend(number(values, 1).map(|value| (text(values, 0), value))),
-            "host" => at
+            "host" => reading
                 .host
                 .extend(number(values, 1).map(|value| (text(values, 0), value))),
             "wait" => {
                 let waited = number(values, 2).zip(number(values, 3));
-                at.waits.extend(
+                reading.waits.extend(
                     waited.map(|(waits, us)| (text(values, 0), text(values, 1), waits, us)),
                 );
             }
             "histogram" => {
                 let bucket = number(values, 1).zip(number(values, 2));
-                at.histograms
+                reading
+                    .histograms
                     .extend(bucket.map(|(bound, waits)| (text(values, 0), bound, waits)));
             }
             "function" => {
@@ -216,7 +217,7 @@ impl Spool {
                 for (place, value) in all.iter_mut().enumerate() {
                     *value = number(values, place + 1).unwrap_or(0.0);
                 }
-                at.functions.push((text(values, 0), all));
+                reading.functions.push((text(values, 0), all));
             }
             _ => {}
         }
@@ -260,17 +261,17 @@ impl Spool {
             self.missing(values);
             return;
         }
-        let known = self
+        let index = self
             .sessions
             .iter()
             .position(|one| one.session.number == number_of);
-        let at = known.unwrap_or_else(|| {
+        let index = index.unwrap_or_else(|| {
             let mut lines = SessionLines::default();
             lines.session.number = number_of;
             self.sessions.push(lines);
             self.sessions.len() - 1
         });
-        self.sessions[at].line(what, values);
+        self.sessions[index].line(what, values);
     }
 }
 
@@ -343,16 +344,16 @@ impl SessionLines {
     fn ended(self) -> Option<LoopSession> {
         let mut session = self.session;
         let before = |name: &str| {
-            let known = self.statistics_before.iter().find(|one| one.0 == name);
-            known.map_or(0.0, |one| one.1)
+            let row = self.statistics_before.iter().find(|one| one.0 == name);
+            row.map_or(0.0, |one| one.1)
         };
         for (name, value) in &mut session.statistics {
             *value = (*value - before(name)).max(0.0);
         }
         for (event, waits, us) in &mut session.waits {
-            let known = self.waits_before.iter().find(|one| one.0 == *event);
-            *waits = (*waits - known.map_or(0.0, |one| one.1)).max(0.0);
-            *us = (*us - known.map_or(0.0, |one| one.2)).max(0.0);
+            let row = self.waits_before.iter().find(|one| one.0 == *event);
+            *waits = (*waits - row.map_or(0.0, |one| one.1)).max(0.0);
+            *us = (*us - row.map_or(0.0, |one| one.2)).max(0.0);
         }
         session.waits.retain(|(_, waits, _)| *waits > 0.0);
         self.has_end.then_some(session)
@@ -533,9 +534,9 @@ impl Spool {
     /// CPU of the host, from hundredths of seconds summed over its CPUs.
     fn host(&self, report: &mut DatabaseReport, grown: &[(String, f64)]) {
         let of = |name: &str| grown.iter().find(|one| one.0 == name).map(|one| one.1);
-        let told = |name: &str| {
-            let known = self.after.host.iter().find(|one| one.0 == name);
-            known.map(|one| one.1)
+        let statistic = |name: &str| {
+            let row = self.after.host.iter().find(|one| one.0 == name);
+            row.map(|one| one.1)
         };
         let whole = |value: f64| {
             let is_count = value >= 0.0 && value <= f64::from(u32::MAX);
@@ -546,10 +547,10 @@ impl Spool {
             )]
             is_count.then_some(value as u32)
         };
-        report.identity.cpus = told("NUM_CPUS").and_then(whole);
-        report.identity.cores = told("NUM_CPU_CORES").and_then(whole);
+        report.identity.cpus = statistic("NUM_CPUS").and_then(whole);
+        report.identity.cores = statistic("NUM_CPU_CORES").and_then(whole);
         report.identity.memory_gib =
-            told("PHYSICAL_MEMORY_BYTES").map(|bytes| bytes / f64::from(1 << 30));
+            statistic("PHYSICAL_MEMORY_BYTES").map(|bytes| bytes / f64::from(1 << 30));
         let all = of("BUSY_TIME").zip(of("IDLE_TIME"));
         let Some(all) = all.map(|(busy, idle)| busy + idle).filter(|all| *all > 0.0) else {
             return;

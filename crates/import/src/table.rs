@@ -145,17 +145,17 @@ impl<'a> CsvRows<'a> {
     /// Finds the next row, and moves the reader there. A quote in a line that is passed over has no
     /// meaning.
     fn find(&mut self) -> Option<Position> {
-        let mut at = self.reader.position().clone();
+        let mut position = self.reader.position().clone();
         loop {
-            let line = self.rest(&at).split_inclusive('\n').next()?;
+            let line = self.rest(&position).split_inclusive('\n').next()?;
             if self.talk.is_row(line) {
                 break;
             }
-            let next = (at.byte() + line.len() as u64, at.line() + 1);
-            at.set_byte(next.0).set_line(next.1);
+            let next = (position.byte() + line.len() as u64, position.line() + 1);
+            position.set_byte(next.0).set_line(next.1);
         }
-        self.reader.seek(at.clone()).ok()?;
-        Some(at)
+        self.reader.seek(position.clone()).ok()?;
+        Some(position)
     }
 
     fn rest(&self, at: &Position) -> &'a str {
@@ -174,13 +174,13 @@ impl Iterator for CsvRows<'_> {
     type Item = CsvRow;
 
     fn next(&mut self) -> Option<CsvRow> {
-        let at = self.find()?;
-        let line = usize::try_from(at.line()).ok()?;
+        let position = self.find()?;
+        let line = usize::try_from(position.line()).ok()?;
         let mut record = StringRecord::new();
         if !self.reader.read_record(&mut record).ok()? {
             return None;
         }
-        let rest = self.rest(&at).trim_end();
+        let rest = self.rest(&position).trim_end();
         let is_last = self.rest(self.reader.position()).is_empty();
         if is_last && rest.contains('\n') && rest.matches('"').count() % 2 == 1 {
             self.unclosed = Some(line);
@@ -348,7 +348,6 @@ pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
              are wrong"
         ));
     }
-    let told = comments(source.text);
     let sources = vec![name.to_string()];
     refuse_empty(
         name,
@@ -356,7 +355,7 @@ pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
             sources,
             tool: "csv".into(),
             version: None,
-            told,
+            told: comments(source.text),
             notes,
             figures: Figures::Series(series),
         },
@@ -554,8 +553,8 @@ fn places(
         (1..=first.len()).map(|n| format!("column {n}")).collect()
     };
     let lower: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
-    let said = |option: &str, wanted: &str| column_named(name, &names, option, wanted);
-    let known = |list: &[&str]| {
+    let column = |option: &str, wanted: &str| column_named(name, &names, option, wanted);
+    let listed = |list: &[&str]| {
         list.iter()
             .find_map(|wanted| lower.iter().position(|name| name == wanted))
     };
@@ -566,9 +565,9 @@ fn places(
             .any(|field| is_date(field))
     };
     let begin = match &columns.time {
-        Some(wanted) => said("--time", wanted)?,
-        None => known(BEGIN)
-            .or_else(|| known(BEGIN_TOO))
+        Some(wanted) => column("--time", wanted)?,
+        None => listed(BEGIN)
+            .or_else(|| listed(BEGIN_TOO))
             .or_else(|| (0..names.len()).find(|at| is_time(*at)))
             .ok_or_else(|| {
                 Error::usage(
@@ -583,28 +582,31 @@ fn places(
     let seconds = columns
         .seconds
         .as_deref()
-        .map_or(Ok(known(SECONDS)), |wanted| {
-            said("--seconds", wanted).map(Some)
+        .map_or(Ok(listed(SECONDS)), |wanted| {
+            column("--seconds", wanted).map(Some)
         })?;
     // If the duration is named explicitly, a column called `end` may contain anything: in a soak's
     // csv it contains words.
-    let end = known(END).filter(|at| *at != begin && columns.seconds.is_none());
+    let end = listed(END).filter(|at| *at != begin && columns.seconds.is_none());
     let count = columns
         .count
         .as_deref()
-        .map_or(Ok(known(COUNT)), |wanted| said("--count", wanted).map(Some))?;
+        .map_or(Ok(listed(COUNT)), |wanted| {
+            column("--count", wanted).map(Some)
+        })?;
     let mut values = columns
         .values
         .iter()
-        .map(|wanted| said("--value", wanted))
+        .map(|wanted| column("--value", wanted))
         .collect::<Result<Vec<usize>, _>>()?;
     if values.is_empty() {
         let is_value = |at: &usize| VALUE.contains(&lower[*at].as_str()) || is_rate(&lower[*at]);
         values = (0..names.len()).filter(is_value).collect();
     }
     if values.is_empty() && count.is_none() {
-        let other = |at: &usize| ![Some(begin), end, seconds].contains(&Some(*at)) && !is_time(*at);
-        values = (0..names.len()).filter(other).collect();
+        let is_rest =
+            |at: &usize| ![Some(begin), end, seconds].contains(&Some(*at)) && !is_time(*at);
+        values = (0..names.len()).filter(is_rest).collect();
         if values.len() != 1 {
             return Err(Error::usage(
                 format!(

@@ -17,13 +17,13 @@ impl Order {
     /// decide it. If not, dates with slashes are read as in the USA.
     pub fn of<'a>(texts: impl Iterator<Item = &'a str>) -> (Self, bool) {
         let (mut shown, mut usual) = (None, Self::MonthFirst);
-        let mut told = true;
+        let mut decided = true;
         for date in texts.filter_map(Numbers::of) {
             match (date.first > 12, date.second > 12) {
                 (true, false) => return (Self::DayFirst, true),
                 (false, true) => shown = Some(Self::MonthFirst),
                 _ => {
-                    told = false;
+                    decided = false;
                     usual = if date.separator == '/' {
                         Self::MonthFirst
                     } else {
@@ -32,7 +32,7 @@ impl Order {
                 }
             }
         }
-        (shown.unwrap_or(usual), told || shown.is_some())
+        (shown.unwrap_or(usual), decided || shown.is_some())
     }
 
     fn first_word(self) -> &'static str {

@@ -129,8 +129,8 @@ impl TargetFacts {
             .zip(&later.members)
             .find_map(|(then, now)| {
                 let path = now.path.display();
-                let known = then.inode != 0 && now.inode != 0;
-                let inode_differs = known && then.inode != now.inode;
+                let has_inodes = then.inode != 0 && now.inode != 0;
+                let inode_differs = has_inodes && then.inode != now.inode;
                 if then.kind != now.kind || inode_differs || then.device_number != now.device_number
                 {
                     return Some(format!("'{path}' is no longer the same file or device"));

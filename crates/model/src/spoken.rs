@@ -16,22 +16,22 @@ pub fn spoken(text: &str) -> Cow<'_, str> {
     if !text.contains("://") {
         return Cow::Borrowed(text);
     }
-    let mut said = String::with_capacity(text.len());
+    let mut spoken = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((at, scheme)) = next_scheme(rest) {
         let (before, url) = rest.split_at(at);
-        said.push_str(before);
+        spoken.push_str(before);
         let end = url.find(|c: char| !is_of_url(c)).unwrap_or(url.len());
         // What ends a sentence ends no URL.
         let url = url[..end].trim_end_matches(['.', ':', '?']);
         match of_socket(&url[scheme.len()..]) {
-            Some(words) => said.push_str(&words),
-            None => said.push_str(url),
+            Some(words) => spoken.push_str(&words),
+            None => spoken.push_str(url),
         }
         rest = &rest[at + url.len()..];
     }
-    said.push_str(rest);
-    Cow::Owned(said)
+    spoken.push_str(rest);
+    Cow::Owned(spoken)
 }
 
 /// The first URL of a database: where it begins, and its scheme.

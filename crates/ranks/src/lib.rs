@@ -754,7 +754,7 @@ impl SharedLinks {
     ) {
         loop {
             let read = frame::read(&mut stream, &mut seal);
-            let at = self.clock.now();
+            let received = self.clock.now();
             // The receivers live as long as the process measures.
             let arrived = |arrival| drop(arrivals.send((peer, arrival)));
             match read {
@@ -764,7 +764,7 @@ impl SharedLinks {
                     let _ = self.send(peer, FrameKind::Pong, &bytes);
                 }
                 Ok((FrameKind::Pong, bytes)) => {
-                    if let Some(pong) = Pong::read(peer, &bytes, at) {
+                    if let Some(pong) = Pong::read(peer, &bytes, received) {
                         // Who asks reads them; others are not needed.
                         let _ = pongs.try_send(pong);
                     }

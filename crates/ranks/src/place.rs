@@ -54,9 +54,9 @@ impl LaunchedAs {
     /// It is one of many without a channel to the others, or the variables contradict each other;
     /// or `alone` was given for runs that would overwrite one target several times.
     pub fn decide(environment: &Environment, alone: bool, destroys: bool) -> Result<Self, Error> {
-        let found = Signs { environment };
+        let signs = Signs { environment };
         if alone {
-            return match found.processes() {
+            return match signs.processes() {
                 Some(many) if destroys => Err(Error::usage(
                     format!("--alone with --destroy: {many} would overwrite the same target"),
                     "leave --alone out, so that the ranks share the work; or start one process",
@@ -64,15 +64,15 @@ impl LaunchedAs {
                 _ => Ok(Self::Alone),
             };
         }
-        let channel = found.channel()?;
+        let channel = signs.channel()?;
         // A library speaks to the process manager itself, by whatever way there is.
         #[cfg(feature = "mpi")]
-        if let Some(processes) = found.processes() {
+        if let Some(processes) = signs.processes() {
             return Ok(Self::Rank(Channel::Library { processes }));
         }
         match channel {
             Some(channel) => Ok(Self::Rank(channel)),
-            None => found.refuse_many().map(|()| Self::Alone),
+            None => signs.refuse_many().map(|()| Self::Alone),
         }
     }
 }

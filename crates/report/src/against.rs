@@ -20,7 +20,7 @@ pub(super) fn section(of: &DemandAgainst) -> Section {
         .text("fits", |one| one.fits.word())
         .text("this storage", |one| one.by.clone())
         .block();
-    let mut said = vec![
+    let mut sentences = vec![
         format!("{}: {}.", capital(of.fits.word()), of.reason()),
         "'Uses' is the part of the storage's time that a stream needs; the streams of the \
          calibration were measured one after the other, so the sum is an estimate."
@@ -29,26 +29,26 @@ pub(super) fn section(of: &DemandAgainst) -> Section {
     let objectives = of.streams.iter().filter_map(|one| one.objective);
     let objectives: Vec<String> = objectives.map(|one| assumed_in_words(&one)).collect();
     if !objectives.is_empty() {
-        said.push(format!(
+        sentences.push(format!(
             "Assumed, as by `rigel fit`: {}.",
             objectives.join("; ")
         ));
     }
-    said.extend(block_in_words(of).map(|words| format!("{}.", capital(&words))));
-    said.extend(of.seconds.map(|seconds| {
+    sentences.extend(block_in_words(of).map(|words| format!("{}.", capital(&words))));
+    sentences.extend(of.seconds.map(|seconds| {
         format!(
             "The rates are means of {}: bursts are not in them.",
             rounded_length(seconds)
         )
     }));
     if !of.censored.is_empty() {
-        said.push(format!(
+        sentences.push(format!(
             "The database asked for at least this: {}.",
             of.censored
         ));
     }
     let mut blocks = vec![table];
-    blocks.extend(said.into_iter().map(Block::Text));
+    blocks.extend(sentences.into_iter().map(Block::Text));
     parts::section(
         "demand",
         "What the database asks, beside what this storage can do",

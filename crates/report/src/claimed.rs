@@ -52,8 +52,8 @@ fn estimate(figure: Estimate, show: fn(f64) -> String) -> String {
 }
 
 /// The comparison as one JSON document.
-pub fn json(found: &ClaimBeside) -> String {
-    super::data::document(found)
+pub fn json(claim: &ClaimBeside) -> String {
+    super::data::document(claim)
 }
 
 /// The comparison of `ours` with `theirs`.
@@ -141,15 +141,15 @@ pub fn document(ours: &str, theirs: &str, found: &ClaimBeside) -> Document {
     }
 }
 
-fn conclusion(found: &ClaimBeside) -> Conclusion {
-    let sentence = match found.claim.max_iops.zip(found.by_mean) {
+fn conclusion(claim: &ClaimBeside) -> Conclusion {
+    let sentence = match claim.claim.max_iops.zip(claim.by_mean) {
         Some((claimed, ours)) if ours.iops.value > 0.0 => format!(
             "CALIBRATE_IO claims {} reads per second, {:.2} times the {} that we measured with a mean \
              latency within {} ms.",
             parts::count(claimed),
             claimed / ours.iops.value,
             parts::count(ours.iops.value),
-            found.bound_ms
+            claim.bound_ms
         ),
         _ => "One of the two has no reads per second within the bound of latency.".into(),
     };

@@ -121,16 +121,16 @@ impl<R> TableOf<R> {
         output: ShownIn,
         of: impl Fn(&R, LatencyFigure) -> F,
     ) -> Self {
-        let known = |row: &R, figure| of(row, figure).estimate();
+        let estimate = |row: &R, figure| of(row, figure).estimate();
         LatencyFigure::shown_in(output).fold(self, |table, figure| {
-            let interval = |row: &R| known(row, figure)?.interval;
+            let interval = |row: &R| estimate(row, figure)?.interval;
             let has_interval = figure == LatencyFigure::P99
                 && table.rows.iter().any(|row| interval(row).is_some());
             let column = if has_interval {
                 let heading = format!("{} (95 % interval)", figure.label());
-                table.time(&heading, |row| known(row, figure))
+                table.time(&heading, |row| estimate(row, figure))
             } else {
-                table.time(figure.label(), |row| Some(known(row, figure)?.value))
+                table.time(figure.label(), |row| Some(estimate(row, figure)?.value))
             };
             column.on_page_if(!figure.is_shown_in(ShownIn::Tables))
         })

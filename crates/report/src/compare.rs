@@ -57,28 +57,28 @@ fn trust(findings: &[Finding]) -> RunTrust {
 }
 
 /// The report of these runs, with `found` as their comparison; the first run is the baseline.
-pub fn document(runs: &[(&Run, &Subject)], found: &Comparison) -> Document {
-    let names = found.names.join(", ");
+pub fn document(runs: &[(&Run, &Subject)], comparison: &Comparison) -> Document {
+    let names = comparison.names.join(", ");
     Document {
         title: format!("{names}: rigel compare"),
         heading: format!("rigel compare of {names}"),
-        about: about(found),
-        conclusion: found.conclusion(),
-        headlines: figures(found),
-        trust: Some(trust(&found.findings())),
+        about: about(comparison),
+        conclusion: comparison.conclusion(),
+        headlines: figures(comparison),
+        trust: Some(trust(&comparison.findings())),
         next_run: String::new(),
         next: Vec::new(),
-        sections: sections(runs, found),
+        sections: sections(runs, comparison),
     }
 }
 
 /// Which side is the baseline, and the runs of each side if one has several.
-fn about(found: &Comparison) -> String {
-    let baseline = format!("{} is the baseline", found.names[0]);
-    if found.is_of_single_runs() {
+fn about(comparison: &Comparison) -> String {
+    let baseline = format!("{} is the baseline", comparison.names[0]);
+    if comparison.is_of_single_runs() {
         return baseline;
     }
-    let sides = found.sides.iter().map(|side| {
+    let sides = comparison.sides.iter().map(|side| {
         let runs: Vec<&str> = side.runs.iter().map(|run| run.name.as_str()).collect();
         format!("{}: {}", side.name, runs.join(", "))
     });
@@ -87,8 +87,8 @@ fn about(found: &Comparison) -> String {
 
 /// The headline ratios of the first side after the baseline. Certain differences come first, because
 /// an imported series may have dozens of figures.
-fn figures(found: &Comparison) -> Vec<Headline> {
-    let headlines = found
+fn figures(comparison: &Comparison) -> Vec<Headline> {
+    let headlines = comparison
         .figures
         .iter()
         .enumerate()
@@ -96,7 +96,7 @@ fn figures(found: &Comparison) -> Vec<Headline> {
     let with = headlines.filter_map(|(index, row)| Some((index, row, (*row.changes.first()?)?)));
     let mut with: Vec<(usize, &Row, Change)> = with.collect();
     let differs = |row: &Row| {
-        found
+        comparison
             .verdicts
             .first()
             .is_some_and(|it| it.worse.contains(&row.name) || it.better.contains(&row.name))
@@ -217,22 +217,26 @@ fn sign(judgement: Judgement) -> &'static str {
     }
 }
 
-fn sections(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Section> {
-    let what = if found.rounds.is_empty() {
+fn sections(runs: &[(&Run, &Subject)], comparison: &Comparison) -> Vec<Section> {
+    let what = if comparison.rounds.is_empty() {
         "Stalls and the time stood still are of all points together."
     } else {
         "Medians are over rounds, with 95 % intervals that allow for similar neighbours; the rest \
          is not judged."
     };
-    let lead = format!("Ratios are to {}, the baseline. {what}", found.names[0]);
-    let mut sections: Vec<Section> = changes(found).into_iter().collect();
-    sections.push(parts::findings(&trust(&found.findings())));
+    let lead = format!(
+        "Ratios are to {}, the baseline. {what}",
+        comparison.names[0]
+    );
+    let mut sections: Vec<Section> = changes(comparison).into_iter().collect();
+    sections.push(parts::findings(&trust(&comparison.findings())));
     let points: Vec<Vec<PointSummary>> = runs.iter().map(|(run, _)| points_of(run)).collect();
-    let colours = colours(runs, found);
+    let colours = colours(runs, comparison);
     sections.extend(drawn(runs, &points, &colours));
     sections.extend(over_time(runs, &colours));
     let records: Vec<Vec<PointRecord>> = runs.iter().map(|(run, _)| run.joined()).collect();
-    let same_work = (1..found.names.len()).all(|side| !found.is_of_other_work(side, Scope::Small));
+    let same_work =
+        (1..comparison.names.len()).all(|side| !comparison.is_of_other_work(side, Scope::Small));
     let shown = if same_work {
         chosen(runs, &records)
     } else {
@@ -243,16 +247,16 @@ fn sections(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Section> {
         section.lead = "The same load in each run, with all operations.".into();
     }
     sections.extend(distributions);
-    sections.push(conditions(found));
-    let figures = vec![Block::Table(table(found))];
+    sections.push(conditions(comparison));
+    let figures = vec![Block::Table(table(comparison))];
     sections.push(parts::section(
         "figures",
         "Figures side by side",
         &lead,
         figures,
     ));
-    sections.extend(each_run(found));
-    sections.push(loads(found));
+    sections.extend(each_run(comparison));
+    sections.push(loads(comparison));
     sections.push(commands(runs));
     sections
 }
@@ -272,10 +276,10 @@ fn points_of(run: &Run) -> Vec<PointSummary> {
 }
 
 /// The change of each figure whose interval is known; `None` if there is none.
-fn changes(found: &Comparison) -> Option<Section> {
-    let several = found.names.len() > 2;
-    let rows = found.figures.iter().flat_map(|row| {
-        let sides = row.changes.iter().zip(&found.names[1..]);
+fn changes(comparison: &Comparison) -> Option<Section> {
+    let several = comparison.names.len() > 2;
+    let rows = comparison.figures.iter().flat_map(|row| {
+        let sides = row.changes.iter().zip(&comparison.names[1..]);
         sides.filter_map(move |(change, side)| {
             let change = (*change)?;
             Some(ChangeRow {
@@ -306,7 +310,7 @@ fn changes(found: &Comparison) -> Option<Section> {
     let description = format!(
         "{differ} of {} differ from {} by more than chance explains.{left_out}",
         rows.len(),
-        found.names[0]
+        comparison.names[0]
     );
     let plot = Plot::Changes(Changes { rows });
     let chart = parts::chart("changes-chart", "Change of each figure", description, plot);
@@ -325,17 +329,17 @@ fn tone(judgement: Judgement) -> Status {
 }
 
 /// One column for each run, with its ratio and the judgement of it.
-fn table(found: &Comparison) -> Table {
-    let several = found.names.len() > 2;
+fn table(comparison: &Comparison) -> Table {
+    let several = comparison.names.len() > 2;
     let value = |row: &Row, run: usize| match row.figures[run] {
         // Their intervals are in the JSON report, and in comparisons of two.
         Some(figure) if several => amount(figure.estimate, row.unit).to_string(),
         _ => value(row, run),
     };
-    let mut table = TableOf::of("Figures of the runs as a whole", &found.figures)
+    let mut table = TableOf::of("Figures of the runs as a whole", &comparison.figures)
         .text("", |row| row.name.clone())
-        .number(&found.names[0], |row| value(row, 0));
-    for (at, name) in found.names[1..].iter().enumerate() {
+        .number(&comparison.names[0], |row| value(row, 0));
+    for (at, name) in comparison.names[1..].iter().enumerate() {
         table = table
             .number(name, |row| value(row, at + 1))
             .number("ratio", |row| {
@@ -348,7 +352,7 @@ fn table(found: &Comparison) -> Table {
             .text("", |row| match row.changes[at] {
                 Some(change) if several => sign(change.judgement),
                 Some(change) => word(change.judgement),
-                None => found.without_ratio(row, at + 1),
+                None => comparison.without_ratio(row, at + 1),
             });
     }
     table.table()
@@ -436,10 +440,10 @@ fn drawn(
 }
 
 /// The colours of the runs in all charts: those of one side have one colour.
-fn colours(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Option<u8>> {
+fn colours(runs: &[(&Run, &Subject)], comparison: &Comparison) -> Vec<Option<u8>> {
     let of_run = |(index, (_, subject)): (usize, &(&Run, &Subject))| {
         let is_own = |side: &ComparedSide| side.runs.iter().any(|run| run.name == subject.name);
-        let side = found.sides.iter().position(is_own).unwrap_or(index);
+        let side = comparison.sides.iter().position(is_own).unwrap_or(index);
         u8::try_from(side % 8).ok()
     };
     runs.iter().enumerate().map(of_run).collect()
@@ -567,10 +571,11 @@ fn chosen<'a>(runs: &[(&Run, &Subject)], records: &'a [Vec<PointRecord>]) -> Vec
     let mut chosen = Vec::new();
     for coordinates in wanted {
         for ((_, subject), records) in runs.iter().zip(records) {
-            let found = records
+            let record = records
                 .iter()
                 .find(|record| record.coordinates == coordinates);
-            chosen.extend(found.map(|record| (format!("{}, {coordinates}", subject.name), record)));
+            chosen
+                .extend(record.map(|record| (format!("{}, {coordinates}", subject.name), record)));
         }
     }
     chosen
@@ -589,14 +594,14 @@ fn loads(found: &Comparison) -> Section {
     };
     let ratio = |change: Option<Change>| {
         parts::known(change, |change| {
-            let known = Some(interval(&change)).filter(|known| !known.is_empty() && !several);
-            let known = known.map_or_else(String::new, |known| format!(" ({known})"));
+            let interval = Some(interval(&change)).filter(|text| !text.is_empty() && !several);
+            let interval = interval.map_or_else(String::new, |interval| format!(" ({interval})"));
             let judgement = match change.judgement {
                 Judgement::NoDifferenceShown => "=",
                 Judgement::NotKnown => "?",
                 judgement => word(judgement),
             };
-            format!("{}{known} {judgement}", digits(change.ratio))
+            format!("{}{interval} {judgement}", digits(change.ratio))
         })
     };
     let caption = format!("Ratio to {} at each load that both have", found.names[0]);

@@ -59,8 +59,8 @@ pub fn complete(run: &Run, result: &DatabaseResult, document: Document) -> Docum
 
 /// The demand that headlines and conclusion are about: the sum of all instances, or the first.
 fn main_demand(result: &DatabaseResult) -> Option<(usize, &Demand)> {
-    let at = result.main_demand()?;
-    Some((at, &result.demands[at]))
+    let index = result.main_demand()?;
+    Some((index, &result.demands[index]))
 }
 
 fn headlines(result: &DatabaseResult) -> Vec<Headline> {
@@ -84,7 +84,7 @@ fn headlines(result: &DatabaseResult) -> Vec<Headline> {
         value,
         interval: None,
     };
-    let mut found = Vec::new();
+    let mut headlines = Vec::new();
     for (of, stream) in busiest.streams.iter().enumerate() {
         let name = |figure: &str| {
             format!("database.demands.{at}.intervals.{interval}.streams.{of}.{figure}")
@@ -95,7 +95,7 @@ fn headlines(result: &DatabaseResult) -> Vec<Headline> {
             continue;
         }
         if let Some(per_s) = stream.per_s {
-            found.push(parts::rate(
+            headlines.push(parts::rate(
                 &name("per_s"),
                 &format!("{words} per second"),
                 plain(per_s),
@@ -104,7 +104,7 @@ fn headlines(result: &DatabaseResult) -> Vec<Headline> {
         }
         if let Some(us) = stream.mean_us {
             let label = format!("mean latency of {words}");
-            found.push(parts::latency(
+            headlines.push(parts::latency(
                 &name("mean_us"),
                 &label,
                 plain(us),
@@ -112,7 +112,7 @@ fn headlines(result: &DatabaseResult) -> Vec<Headline> {
             ));
         }
     }
-    found
+    headlines
 }
 
 fn megabytes(stream: &DemandStream) -> Option<f64> {
@@ -230,9 +230,9 @@ pub fn among(intervals: usize, share_below: f64) -> String {
 
 /// What is not part of the demand, and what speaks for more.
 fn beside(interval: &DemandInterval) -> Option<String> {
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     if let Some(out) = interval.left_out {
-        said.push(format!(
+        sentences.push(format!(
             "Left out: {} MB/s read, {} MB/s written by backups, archiving, control files and \
              others.",
             parts::count(out.read_mib_per_s * MEGABYTES),
@@ -240,9 +240,9 @@ fn beside(interval: &DemandInterval) -> Option<String> {
         ));
     }
     if !interval.censored.is_empty() {
-        said.push(format!("At least this: {}.", interval.censored));
+        sentences.push(format!("At least this: {}.", interval.censored));
     }
-    (!said.is_empty()).then(|| said.join(" "))
+    (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
 /// Peak, p95 and median over the intervals of a demand.
@@ -256,7 +256,7 @@ fn spread(demand: &Demand) -> Option<String> {
         return None;
     }
     all.sort_by(f64::total_cmp);
-    let at = |share: f64| {
+    let quantile = |share: f64| {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -268,9 +268,9 @@ fn spread(demand: &Demand) -> Option<String> {
     Some(format!(
         "I/O operations per second over {} intervals: median {}, p95 {}, peak {}.",
         all.len(),
-        at(0.5),
-        at(0.95),
-        at(1.0)
+        quantile(0.5),
+        quantile(0.95),
+        quantile(1.0)
     ))
 }
 
@@ -353,8 +353,8 @@ fn waits_over_time(result: &DatabaseResult) -> Option<Section> {
     }
     let first = result.figures.iter().find_map(|one| one.begin);
     let place = |at: usize| {
-        let one = &result.figures[at];
-        match (one.sessions, one.begin.zip(first)) {
+        let figures = &result.figures[at];
+        match (figures.sessions, figures.begin.zip(first)) {
             (Some(sessions), _) => f64::from(sessions),
             (None, Some((begin, first))) => soak::wall(begin, first),
             (None, None) => at as f64,
@@ -362,11 +362,11 @@ fn waits_over_time(result: &DatabaseResult) -> Option<Section> {
     };
     let has_sessions = result.figures.iter().all(|one| one.sessions.is_some());
     let share = |event: &str, report: usize| {
-        let found = result
+        let row = result
             .waits
             .iter()
             .find(|one| one.report == report && one.event == event);
-        found.map_or(0.0, |one| one.percent / 100.0)
+        row.map_or(0.0, |one| one.percent / 100.0)
     };
     let series = sums.iter().take(EVENTS_MAX).map(|(event, _)| Series {
         name: (*event).to_string(),

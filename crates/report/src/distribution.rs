@@ -82,13 +82,13 @@ fn percentiles(histograms: &[(&str, Histogram)]) -> super::document::Chart {
     let described: Vec<String> = histograms
         .iter()
         .map(|(name, histogram)| {
-            let at =
+            let time =
                 |quantile| quantile_us(histogram, quantile).map_or_else(|| "-".into(), parts::time);
             format!(
                 "{name}: median {}, p99 {}, p99.9 {}",
-                at(0.5),
-                at(0.99),
-                at(0.999)
+                time(0.5),
+                time(0.99),
+                time(0.999)
             )
         })
         .collect();

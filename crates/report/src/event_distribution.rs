@@ -28,7 +28,7 @@ pub(super) fn sections(result: &DatabaseResult) -> Vec<Section> {
         .block();
     let lead = "As the view counts them. A mode is a part around a maximum of the share, cut where \
                 the share is least.";
-    let mut found = vec![parts::section(
+    let mut sections = vec![parts::section(
         "events",
         "Distribution of waits",
         lead,
@@ -36,21 +36,21 @@ pub(super) fn sections(result: &DatabaseResult) -> Vec<Section> {
     )];
     let (first, others) = all.split_at(all.len().min(LISTED_MAX));
     let tables = |all: &[EventDistribution]| all.iter().map(buckets).collect::<Vec<Block>>();
-    found.push(parts::section(
+    sections.push(parts::section(
         "event-buckets",
         "Buckets",
         "",
         tables(first),
     ));
     if !others.is_empty() {
-        found.push(parts::section(
+        sections.push(parts::section(
             "more-event-buckets",
             "Buckets of the other events",
             "",
             tables(others),
         ));
     }
-    found
+    sections
 }
 
 fn name(one: &EventDistribution) -> String {

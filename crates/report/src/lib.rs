@@ -50,8 +50,8 @@ pub fn completed(run: &Run, mut document: Document) -> Document {
     let is_soak = run.header.invocation.verb == "soak";
     if let Some(found) = analyse::ranks(run).filter(|_| !is_soak) {
         // Behind the first section, which has the figures that the hosts' are the parts of.
-        let at = document.sections.len().min(1);
-        document.sections.insert(at, ranks::section(&found));
+        let place = document.sections.len().min(1);
+        document.sections.insert(place, ranks::section(&found));
     }
     document.sections.extend(stalls(run));
     document.sections.extend(cut_off(run));

@@ -35,13 +35,13 @@ pub(super) fn headlines(result: &DatabaseResult) -> Vec<Headline> {
         1 => "1 session".to_string(),
         sessions => format!("{sessions} sessions"),
     };
-    let mut found = vec![parts::rate(
+    let mut headlines = vec![parts::rate(
         &name("blocks_per_s"),
         "blocks visited per second",
         plain(best.blocks_per_s),
         note.clone(),
     )];
-    found.extend(best.physical_reads_per_s.map(|reads| {
+    headlines.extend(best.physical_reads_per_s.map(|reads| {
         parts::rate(
             &name("physical_reads_per_s"),
             "physical reads per second",
@@ -49,7 +49,7 @@ pub(super) fn headlines(result: &DatabaseResult) -> Vec<Headline> {
             "of these sessions, by their own statistics".into(),
         )
     }));
-    found.extend(best.physical_reads_per_cpu_s.map(|reads| {
+    headlines.extend(best.physical_reads_per_cpu_s.map(|reads| {
         parts::rate(
             &name("physical_reads_per_cpu_s"),
             "physical reads per CPU second",
@@ -58,7 +58,7 @@ pub(super) fn headlines(result: &DatabaseResult) -> Vec<Headline> {
         )
     }));
     let read = best.kinds.iter().position(|kind| kind.kind == "read");
-    found.extend(read.and_then(|kind| {
+    headlines.extend(read.and_then(|kind| {
         let p99 = best.kinds[kind].latency.p99_us?;
         Some(parts::latency(
             &name(&format!("kinds.{kind}.p99_us")),
@@ -67,7 +67,7 @@ pub(super) fn headlines(result: &DatabaseResult) -> Vec<Headline> {
             "within a bucket as wide as its lower bound".into(),
         ))
     }));
-    found
+    headlines
 }
 
 fn operations(all: &[LoopFigures]) -> Section {

@@ -6,39 +6,44 @@ use super::parts;
 use rigel_analyse::{Neighbours, NeighboursStep};
 
 /// The sentence, the chart and the table.
-pub(super) fn blocks(found: &Neighbours) -> Vec<Block> {
-    let mut blocks = vec![Block::Text(answer(found))];
-    blocks.extend(parts::beside([chart(found)]));
-    blocks.push(Block::Table(table(found)));
+pub(super) fn blocks(neighbours: &Neighbours) -> Vec<Block> {
+    let mut blocks = vec![Block::Text(answer(neighbours))];
+    blocks.extend(parts::beside([chart(neighbours)]));
+    blocks.push(Block::Table(table(neighbours)));
     blocks
 }
 
 /// What the neighbours do to the host.
-fn answer(found: &Neighbours) -> String {
-    let (host, rate) = (&found.host, parts::per_second(found.rate_per_s as f64));
-    let known = |step: &NeighboursStep| step.p99_us.map(|p99| parts::time(p99.value));
-    let Some(alone) = found.alone().and_then(known) else {
+fn answer(neighbours: &Neighbours) -> String {
+    let (host, rate) = (
+        &neighbours.host,
+        parts::per_second(neighbours.rate_per_s as f64),
+    );
+    let p99 = |step: &NeighboursStep| step.p99_us.map(|p99| parts::time(p99.value));
+    let Some(alone) = neighbours.alone().and_then(p99) else {
         return format!("{host} offered {rate}, and its response time alone is not known.");
     };
-    let beside = found.fullest().and_then(|step| {
+    let beside = neighbours.fullest().and_then(|step| {
         let (sum, depth) = (sum(step), step.depth);
         Some(format!(
             ", {} while they did {sum}, each at depth {depth}",
-            known(step)?
+            p99(step)?
         ))
     });
     format!(
         "{host} offered {rate} beside the other hosts: p99 {alone} while they waited{}. {}{}",
         beside.unwrap_or_default(),
-        disturbed(found),
-        missed(found)
+        disturbed(neighbours),
+        missed(neighbours)
     )
 }
 
 /// From which load on the neighbours certainly raise the host's p99.
-fn disturbed(found: &Neighbours) -> String {
-    let alone = found.alone().and_then(|step| step.p99_us?.interval?.high);
-    match (found.disturbed_from(), alone) {
+fn disturbed(neighbours: &Neighbours) -> String {
+    let alone = neighbours
+        .alone()
+        .and_then(|step| step.p99_us?.interval?.high);
+    match (neighbours.disturbed_from(), alone) {
         (Some(step), _) => format!("They raise it, from {} on at the latest.", sum(step)),
         (None, Some(_)) => "That they raise it is not shown.".into(),
         (None, None) => "Too little was measured to say whether they raise it.".into(),
@@ -46,8 +51,8 @@ fn disturbed(found: &Neighbours) -> String {
 }
 
 /// That not all of the offered operations were served.
-fn missed(found: &Neighbours) -> String {
-    let mut steps = found.steps.iter();
+fn missed(neighbours: &Neighbours) -> String {
+    let mut steps = neighbours.steps.iter();
     let missed = steps.find_map(|step| {
         let served = step.served.filter(|served| *served < LEAST_SERVED)?;
         Some((step.depth, served))
@@ -68,17 +73,17 @@ fn sum(step: &NeighboursStep) -> String {
 /// The share of the offered operations below which the answer says that they were not served.
 const LEAST_SERVED: f64 = 0.98;
 
-fn table(found: &Neighbours) -> Table {
-    let rounds = match found.rounds {
+fn table(neighbours: &Neighbours) -> Table {
+    let rounds = match neighbours.rounds {
         1 => "one round".to_string(),
         count => format!("{count} rounds in turn"),
     };
     let caption = format!(
         "{} with {} offered, beside its neighbours, {rounds}",
-        found.host,
-        parts::per_second(found.rate_per_s as f64)
+        neighbours.host,
+        parts::per_second(neighbours.rate_per_s as f64)
     );
-    TableOf::of(&caption, &found.steps)
+    TableOf::of(&caption, &neighbours.steps)
         .number("depth of each neighbour", |step| match step.depth {
             0 => "they wait".into(),
             depth => depth.to_string(),

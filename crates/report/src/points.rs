@@ -231,7 +231,7 @@ fn counted_by_kernel(points: &[PointSummary], findings: &[Finding]) -> Option<St
 /// is unknown at others; `None` without counters.
 fn timed_by_kernel(points: &[PointSummary]) -> Option<String> {
     let classes = || points.iter().flat_map(|point| &point.classes);
-    let known = points.iter().find_map(|point| {
+    let first = points.iter().find_map(|point| {
         let class = point.classes.first()?;
         let own = class.service.or(class.latency)?.mean_us;
         Some((point.coordinates, class.kernel_mean_us?, own))
@@ -244,7 +244,7 @@ fn timed_by_kernel(points: &[PointSummary]) -> Option<String> {
             format!(" At {many} points that mean is unknown; at the first of them, {why}.")
         }
     };
-    let text = known.map(|(at, kernel, own)| {
+    let text = first.map(|(at, kernel, own)| {
         format!(
             "By the kernel's counters an I/O took {} in queue and device on average at {at}, by \
              Rigel's records {} from issue to completion.",

@@ -23,29 +23,29 @@ pub(super) const NOT_ASKED: &str =
     "Hosts that are not in this run are not asked what they do to the storage.";
 
 /// The section.
-pub(super) fn section(found: &RanksResult) -> Section {
-    let counts = (found.ranks, found.hosts);
-    let mut blocks = vec![Block::Text(counted(counts, &found.names, &found.lost))];
-    if let Some(at) = &found.at_load {
+pub(super) fn section(result: &RanksResult) -> Section {
+    let counts = (result.ranks, result.hosts);
+    let mut blocks = vec![Block::Text(counted(counts, &result.names, &result.lost))];
+    if let Some(at) = &result.at_load {
         blocks.push(Block::Text(sum(at)));
         blocks.push(Block::Table(hosts(at)));
         blocks.extend(fairness(at).map(Block::Text));
     }
-    if let Some(rounds) = &found.rounds {
+    if let Some(rounds) = &result.rounds {
         blocks.extend(parts::beside([ladder_chart(rounds), alone_chart(rounds)]));
         blocks.push(Block::Table(ladder(rounds)));
         // At a lower depth fewer hosts may not fill what the storage can do.
-        blocks.extend(found.fullest_rounds.as_ref().map(ladder).map(Block::Table));
-        let fullest = found.fullest_rounds.as_ref().unwrap_or(rounds);
-        blocks.extend(where_it_ends(fullest, found.hosts).map(Block::Text));
+        blocks.extend(result.fullest_rounds.as_ref().map(ladder).map(Block::Table));
+        let fullest = result.fullest_rounds.as_ref().unwrap_or(rounds);
+        blocks.extend(where_it_ends(fullest, result.hosts).map(Block::Text));
         blocks.push(Block::Table(alone(rounds)));
         blocks.extend(scaling(rounds).map(Block::Text));
     }
-    if let Some(neighbours) = &found.neighbours {
+    if let Some(neighbours) = &result.neighbours {
         blocks.extend(super::neighbours::blocks(neighbours));
     }
-    blocks.extend(honesty(found).into_iter().map(Block::Text));
-    let lead = lead(found.is_separate);
+    blocks.extend(honesty(result).into_iter().map(Block::Text));
+    let lead = lead(result.is_separate);
     parts::section("hosts", "The hosts", lead, blocks)
 }
 
@@ -320,9 +320,9 @@ fn scaling(rounds: &HostRounds) -> Option<String> {
 }
 
 /// Which host's sessions were on which database.
-fn databases(found: &RanksResult) -> Option<String> {
+fn databases(result: &RanksResult) -> Option<String> {
     let mut by_url: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (url, host) in found.databases.iter().zip(&found.names) {
+    for (url, host) in result.databases.iter().zip(&result.names) {
         match by_url.iter_mut().find(|(known, _)| known == url) {
             Some((_, hosts)) => hosts.push(host),
             None => by_url.push((url, vec![host])),
@@ -336,35 +336,35 @@ fn databases(found: &RanksResult) -> Option<String> {
 }
 
 /// What limits the figures.
-fn honesty(found: &RanksResult) -> Vec<String> {
-    let reach = found.reach;
-    let blocks = match (found.is_separate, found.same_blocks) {
-        _ if !found.databases.is_empty() => {
+fn honesty(result: &RanksResult) -> Vec<String> {
+    let reach = result.reach;
+    let blocks = match (result.is_separate, result.same_blocks) {
+        _ if !result.databases.is_empty() => {
             "Sessions of every rank read and update rows of all tables of their database."
         }
         (true, _) => {
             "Every host reads and writes its own storage: their sum is not the rate of one storage."
         }
-        (false, _) if found.own_files => {
+        (false, _) if result.own_files => {
             "Every rank reads and writes a scratch file of its own, all in one directory."
         }
         (false, true) => "Every rank reads and writes all blocks, in an order of its own.",
-        (false, false) if found.own_parts => {
+        (false, false) if result.own_parts => {
             "Every rank reads and writes a part of the target of its own."
         }
         (false, false) => "Every rank reads from all blocks, in an order of its own.",
     };
-    let mut said: Vec<String> = databases(found).into_iter().collect();
-    said.push(blocks.into());
-    if reach.target_bytes > 0 && !found.is_separate && found.databases.is_empty() {
-        said.push(format!(
+    let mut sentences: Vec<String> = databases(result).into_iter().collect();
+    sentences.push(blocks.into());
+    if reach.target_bytes > 0 && !result.is_separate && result.databases.is_empty() {
+        sentences.push(format!(
             "All hosts together touched at most {} of {}: a cache of the storage of that size may \
              have answered what was read twice.",
             Bytes(reach.touched_bytes_max),
             Bytes(reach.target_bytes)
         ));
     }
-    let overlap = found.overlap;
+    let overlap = result.overlap;
     let dropped = match overlap.windows_dropped {
         0 => "no window was left out".to_string(),
         count => format!(
@@ -373,13 +373,13 @@ fn honesty(found: &RanksResult) -> Vec<String> {
             parts::count(overlap.windows as f64)
         ),
     };
-    said.push(format!(
+    sentences.push(format!(
         "Measurements began at most {} apart; {dropped}; clocks are known to within {}.",
         parts::time(overlap.skew_us),
         parts::time(overlap.clock_bound_us)
     ));
-    said.push(NOT_ASKED.into());
-    said
+    sentences.push(NOT_ASKED.into());
+    sentences
 }
 
 fn ladder_chart(rounds: &HostRounds) -> Option<Chart> {

@@ -104,16 +104,16 @@ fn figures(document: &Document) -> String {
     let interval = width(|headline| &headline.interval);
     let mut text = String::new();
     for headline in all {
-        let known = format!(
+        let figure = format!(
             "{:label$}  {:value$}  {:interval$}",
             headline.label, headline.value, headline.interval
         );
-        let room = WIDTH.saturating_sub(known.chars().count() + 2);
+        let room = WIDTH.saturating_sub(figure.chars().count() + 2);
         let note = match shortened(&in_line(&headline.note), room) {
             cut if cut.ends_with('…') => String::new(),
             note => note,
         };
-        let line = format!("{known}  {note}");
+        let line = format!("{figure}  {note}");
         let _ = writeln!(text, "{}", shortened(line.trim_end(), WIDTH));
     }
     text
@@ -246,8 +246,8 @@ fn cut(text: &str, width: usize) -> String {
 
 /// Where the character with this number begins.
 fn place(text: &str, number: usize) -> usize {
-    let found = text.char_indices().nth(number);
-    found.map_or(text.len(), |(at, _)| at)
+    let character = text.char_indices().nth(number);
+    character.map_or(text.len(), |(at, _)| at)
 }
 
 #[cfg(test)]

@@ -208,15 +208,15 @@ fn without_password(argument: &str) -> String {
     let (path, query) = path
         .split_once('?')
         .map_or((path, None), |(path, query)| (path, Some(query)));
-    let kept = query.map(|query| {
+    let query = query.map(|query| {
         let parts = query
             .split('&')
             .filter(|part| !part.to_ascii_lowercase().starts_with("password="));
         parts.collect::<Vec<_>>().join("&")
     });
-    let query = kept
-        .filter(|kept| !kept.is_empty())
-        .map_or_else(String::new, |kept| format!("?{kept}"));
+    let query = query
+        .filter(|query| !query.is_empty())
+        .map_or_else(String::new, |query| format!("?{query}"));
     format!("{scheme}://{user}{path}{query}")
 }
 

@@ -48,9 +48,9 @@ pub fn document(header: &Header, result: &SoakResult, frame: Document) -> Docume
     if let Some(found) = &result.hosts {
         // Behind the figures that the hosts' are the parts of.
         let is_whole = |section: &Section| section.id == SPREAD;
-        let at = document.sections.iter().position(is_whole);
-        let at = at.map_or(document.sections.len(), |at| at + 1);
-        document.sections.insert(at, hosts::section(found));
+        let place = document.sections.iter().position(is_whole);
+        let place = place.map_or(document.sections.len(), |place| place + 1);
+        document.sections.insert(place, hosts::section(found));
     }
     document.sections.push(setup::section(header, &workload));
     document
@@ -128,7 +128,7 @@ fn workload(header: &Header) -> String {
 /// The headlines and sections of a series from any source. The caller adds a line about it, and the
 /// setup.
 pub fn of_series(result: &SoakResult, frame: Document) -> Document {
-    let found = &result.found;
+    let predictability = &result.found;
     let calendar = calendar(&result.rounds);
     let timeline = timeline(result).map(|timeline| {
         if calendar.is_none() {
@@ -138,34 +138,34 @@ pub fn of_series(result: &SoakResult, frame: Document) -> Document {
         }
     });
     let mut sections: Vec<Section> = timeline.into_iter().collect();
-    sections.extend(what_changed(found));
+    sections.extend(what_changed(predictability));
     sections.extend(frame.trust.as_ref().map(parts::findings));
     sections.extend(calendar);
-    sections.extend(found.calendar.iter().map(repeats));
-    sections.extend(spread(found));
-    sections.extend(objectives(found));
+    sections.extend(predictability.calendar.iter().map(repeats));
+    sections.extend(spread(predictability));
+    sections.extend(objectives(predictability));
     sections.push(rounds(result));
     Document {
-        headlines: headlines(found),
+        headlines: headlines(predictability),
         sections,
         ..frame
     }
 }
 
 /// Median, mean, variation and extremes of each quantity; `None` if no round has figures.
-fn spread(found: &Predictability) -> Option<Section> {
+fn spread(result: &Predictability) -> Option<Section> {
     type Show = fn(f64) -> String;
     let all: [(&str, &Option<SeriesFigures>, Show); 3] = [
-        ("throughput", &found.rate, rate),
-        ("p50", &found.p50_us, parts::time),
-        ("p99", &found.p99_us, parts::time),
+        ("throughput", &result.rate, rate),
+        ("p50", &result.p50_us, parts::time),
+        ("p99", &result.p99_us, parts::time),
     ];
-    let known = all
+    let rows = all
         .into_iter()
         .filter_map(|(name, figures, show)| Some((name, figures.as_ref()?, show)));
-    let at =
-        |show: Show, it: Extreme| format!("{}, {}", show(it.value), it.at.shown(found.resolution));
-    let table = TableOf::of("Rounds", known)
+    let extreme =
+        |show: Show, it: Extreme| format!("{}, {}", show(it.value), it.at.shown(result.resolution));
+    let table = TableOf::of("Rounds", rows)
         .text("", |(name, ..)| *name)
         .number("median", |(_, figures, show)| show(figures.median))
         .number("mean", |(_, figures, show)| show(figures.mean))
@@ -174,8 +174,12 @@ fn spread(found: &Predictability) -> Option<Section> {
         .text("95 % of rounds", |(_, figures, show)| {
             format!("{} to {}", show(figures.low), show(figures.high))
         })
-        .text("minimum", |(_, figures, show)| at(*show, figures.least))
-        .text("maximum", |(_, figures, show)| at(*show, figures.greatest))
+        .text("minimum", |(_, figures, show)| {
+            extreme(*show, figures.least)
+        })
+        .text("maximum", |(_, figures, show)| {
+            extreme(*show, figures.greatest)
+        })
         .block();
     let hour = |name: &str, figures: &SeriesFigures, show: Show, worst: bool| {
         let hour = if worst {
@@ -184,16 +188,16 @@ fn spread(found: &Predictability) -> Option<Section> {
             figures.greatest_hour
         }?;
         let (value, share) = (show(hour.value), rounded_percent(hour.of_median));
-        let begin = hour.begin.shown(found.resolution);
+        let begin = hour.begin.shown(result.resolution);
         Some(format!(
             "Worst hour of {name}: {value} on average, {share} of the median, from {begin}."
         ))
     };
-    let worst = found
+    let worst = result
         .rate
         .as_ref()
         .and_then(|figures| hour("throughput", figures, rate, true));
-    let slowest = found
+    let slowest = result
         .p99_us
         .as_ref()
         .and_then(|figures| hour("p99", figures, parts::time, false));
@@ -227,14 +231,14 @@ fn headline(name: &str, label: &str, value: String, note: String, exact: f64) ->
 }
 
 /// The quantity that the verdict uses: its median, worst hour and variation.
-fn of_verdict(found: &Predictability) -> Vec<Headline> {
+fn of_verdict(result: &Predictability) -> Vec<Headline> {
     let mut figures = Vec::new();
-    let (of, main) = match found.judged_by {
-        Quantity::Rate => ("rate", &found.rate),
-        Quantity::P99Us => ("p99_us", &found.p99_us),
+    let (of, main) = match result.judged_by {
+        Quantity::Rate => ("rate", &result.rate),
+        Quantity::P99Us => ("p99_us", &result.p99_us),
     };
     if let Some(figure) = main {
-        let quantity = found.judged_by;
+        let quantity = result.judged_by;
         let label = format!("median {}", quantity.name());
         let value = show(quantity, figure.median);
         let median = headline(
@@ -256,7 +260,7 @@ fn of_verdict(found: &Predictability) -> Vec<Headline> {
             let note = format!(
                 "{} from {}",
                 show(quantity, hour.value),
-                hour.begin.shown(found.resolution)
+                hour.begin.shown(result.resolution)
             );
             let value = rounded_percent(hour.of_median);
             let name = format!("{of}.{name}.of_median");
@@ -413,13 +417,13 @@ fn rounds(result: &SoakResult) -> Section {
 }
 
 /// Rounds that are not complete, a sentence for each kind.
-fn incomplete(found: &Predictability) -> Vec<String> {
-    let mut lines: Vec<String> = found
+fn incomplete(result: &Predictability) -> Vec<String> {
+    let mut lines: Vec<String> = result
         .cut
         .iter()
-        .map(|rounds| cut(rounds, found.resolution) + ".")
+        .map(|rounds| cut(rounds, result.resolution) + ".")
         .collect();
-    let counts = &found.rounds;
+    let counts = &result.rounds;
     let mut count = |count: usize, one: &str, many: &str| {
         if count > 0 {
             lines.push(format!("{count} {}.", if count == 1 { one } else { many }));
@@ -497,11 +501,11 @@ pub fn csv(result: &SoakResult) -> String {
         .times(|round, figure| round.latency.get(figure))
         .value("end", |round| end_name(&round.end))
         .value("kept", |round| {
-            let kept = round
+            let marks = round
                 .kept
                 .iter()
                 .map(|kept| if kept.kept { "1" } else { "0" });
-            kept.collect::<Vec<&str>>().join(" ")
+            marks.collect::<Vec<&str>>().join(" ")
         })
         .text("device", |round| {
             let device = round.host.as_ref().and_then(|host| host.device.as_deref());

@@ -21,12 +21,12 @@ pub fn database(points: &[&PointSummary], shown: &PointSummary) -> Section {
         blocks.push(Block::Table(loads(points)));
     }
     if let Some(sql) = shown.sql.as_deref() {
-        let at = if several {
+        let of_point = if several {
             format!(", {}", shown.coordinates)
         } else {
             String::new()
         };
-        let tables = [costs(sql, &at), waits(sql, &at)];
+        let tables = [costs(sql, &of_point), waits(sql, &of_point)];
         let tables = tables
             .into_iter()
             .filter(|table| !table.rows.is_empty())
@@ -34,11 +34,11 @@ pub fn database(points: &[&PointSummary], shown: &PointSummary) -> Section {
         blocks.push(Block::Beside(tables.collect()));
         blocks.push(Block::Text(sessions(shown, sql)));
         if let Some(class) = shown.classes.first() {
-            blocks.push(Block::Table(latencies(class, sql, &at)));
+            blocks.push(Block::Table(latencies(class, sql, &of_point)));
         }
-        blocks.push(Block::Table(histogram(sql, &at)));
+        blocks.push(Block::Table(histogram(sql, &of_point)));
         if !sql.witnesses.is_empty() {
-            blocks.push(Block::Table(witnesses(sql, &at)));
+            blocks.push(Block::Table(witnesses(sql, &of_point)));
         }
     }
     let lead = "What the server counted, per operation and per second, compared with what the \

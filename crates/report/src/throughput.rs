@@ -21,11 +21,11 @@ pub fn first_classes(
     wanted: impl Fn(&PointSummary) -> bool,
 ) -> Vec<At<'_>> {
     let chosen = points.iter().filter(|point| wanted(point));
-    let mut found: Vec<At<'_>> = chosen
+    let mut classes: Vec<At<'_>> = chosen
         .filter_map(|point| Some((point, point.classes.first()?)))
         .collect();
-    found.sort_by_key(|(point, _)| point.coordinates);
-    found
+    classes.sort_by_key(|(point, _)| point.coordinates);
+    classes
 }
 
 /// A group of loads, drawn as one line for p50 and one for p99.
@@ -248,18 +248,18 @@ fn describe(group: &Group<'_>, unit_name: &str) -> Option<String> {
     } else {
         group.name.trim_end_matches(',')
     };
-    let at = |((_, class), latency): &(&At<'_>, LatencySummary)| {
+    let times = |((_, class), latency): &(&At<'_>, LatencySummary)| {
         let (p50, p99) = (parts::time(latency.p50_us), parts::time(latency.p99_us));
         format!(
             "median {p50} and p99 {p99} at {} {unit_name}",
             parts::count(class.iops)
         )
     };
-    let least = at(with.first()?);
+    let least = times(with.first()?);
     Some(if with.len() == 1 {
         format!("{what}: {least}")
     } else {
-        format!("{what}: {least}, {}", at(with.last()?))
+        format!("{what}: {least}, {}", times(with.last()?))
     })
 }
 
@@ -268,10 +268,10 @@ pub fn marks(shape: &CurveShape, bound: Option<Bound>, sustained: Option<&Sustai
     let mut marks = Vec::new();
     if let Some(knee) = shape.knee.filter(|knee| knee.bounded_above) {
         let label = format!("knee, depth {}", knee.load);
-        let known = knee.throughput.limits();
+        let limits = knee.throughput.limits();
         marks.push(Mark {
-            at: known.low,
-            to: known.high,
+            at: limits.low,
+            to: limits.high,
             upright: true,
             label,
             ..Mark::default()
@@ -293,9 +293,9 @@ pub fn marks(shape: &CurveShape, bound: Option<Bound>, sustained: Option<&Sustai
         });
     }
     if let Some(bound) = bound {
-        let at = bound.latency.as_micros_f64();
+        let latency = bound.latency.as_micros_f64();
         marks.push(Mark {
-            at,
+            at: latency,
             label: format!("bound {bound}"),
             tone: Status::Bad,
             ..Mark::default()
@@ -325,17 +325,17 @@ fn answer(sustained: &Sustained, bound: Option<Bound>) -> Option<Mark> {
         let label = format!("{what}: {}", Amount::new(rate, Unit::PerSecond).in_cell());
         return Some(mark(known.low, known.high, label));
     }
-    let kept = sustained.kept_rate? as f64;
+    let met = sustained.kept_rate? as f64;
     let broken = sustained.broken_rate.map(|broken| broken as f64);
     let label = match broken {
         Some(broken) => format!(
             "{what}: {} to {}",
-            parts::count(kept),
+            parts::count(met),
             parts::per_second(broken)
         ),
-        None => format!("{what}: {} or more", parts::per_second(kept)),
+        None => format!("{what}: {} or more", parts::per_second(met)),
     };
-    Some(mark(kept, broken, label))
+    Some(mark(met, broken, label))
 }
 
 /// The group of the closed loop and that of the offered rates, each with its marks.
@@ -531,7 +531,7 @@ pub fn knee(shape: &CurveShape) -> Vec<String> {
 pub fn sustained_headline(path: &str, label: &str, sustained: &Sustained) -> Option<Headline> {
     let rate = sustained.rate?;
     let amount = Amount::new(rate, Unit::PerSecond);
-    let kept = match (sustained.kept, sustained.kept_rate) {
+    let highest = match (sustained.kept, sustained.kept_rate) {
         (Some(at), Some(kept)) => format!(
             "{} certainly kept it, p99 {}",
             parts::per_second(kept as f64),
@@ -540,7 +540,7 @@ pub fn sustained_headline(path: &str, label: &str, sustained: &Sustained) -> Opt
         _ => "no rate certainly kept it".into(),
     };
     let (value, interval) = (amount.to_string(), amount.range());
-    let note = format!("offered at random times; {kept}");
+    let note = format!("offered at random times; {highest}");
     let name = format!("{path}.rate.value");
     Some(parts::headline(
         &name, label, rate.value, value, interval, note,

@@ -247,7 +247,7 @@ fn rates(parts: &[Part<'_>], thin: usize, units: Units<'_>) -> Vec<Lines> {
 
 /// The series with this name, created if necessary.
 fn named<'a>(all: &'a mut Vec<Series>, name: &str) -> &'a mut Series {
-    let at = all
+    let index = all
         .iter()
         .position(|series| series.name == name)
         .unwrap_or_else(|| {
@@ -257,7 +257,7 @@ fn named<'a>(all: &'a mut Vec<Series>, name: &str) -> &'a mut Series {
             });
             all.len() - 1
         });
-    &mut all[at]
+    &mut all[index]
 }
 
 /// Median, p99 and maximum response time of the first class of every point.
@@ -389,10 +389,11 @@ fn host(parts: &[Part<'_>]) -> Vec<Lines> {
             if after.at.since(before.at).as_secs_f64() < 0.1 {
                 continue;
             }
-            let at = part.begun + f64::midpoint(before.at.as_secs_f64(), after.at.as_secs_f64());
+            let middle =
+                part.begun + f64::midpoint(before.at.as_secs_f64(), after.at.as_secs_f64());
             let add = |panel: &mut Lines, name: &str, value: Option<f64>| {
                 let series = named(&mut panel.series, name);
-                series.x.push(shortened(at));
+                series.x.push(shortened(middle));
                 series.y.push(value.map(shortened));
             };
             for (name, load) in device_loads(before, after) {

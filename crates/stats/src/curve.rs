@@ -184,16 +184,16 @@ impl Curve {
             let [mut cross, mut squares, mut variance] = [0.0; 3];
             let [mut expected, mut expected_squares] = [0.0; 2];
             for block in blocks {
-                let at = curve.at(block);
-                for (row, factor) in [1.0, at.rise].into_iter().enumerate() {
-                    gradient[row] += at.score * factor;
-                    own[row] += at.information * factor * factor;
+                let terms = curve.terms(block);
+                for (row, factor) in [1.0, terms.rise].into_iter().enumerate() {
+                    gradient[row] += terms.score * factor;
+                    own[row] += terms.information * factor * factor;
                 }
-                cross += at.information * at.rise;
-                squares += at.excess * at.excess;
-                variance += at.variance;
-                expected += at.information;
-                expected_squares += at.information * at.information;
+                cross += terms.information * terms.rise;
+                squares += terms.excess * terms.excess;
+                variance += terms.variance;
+                expected += terms.information;
+                expected_squares += terms.information * terms.information;
             }
             let pull = (curve.log_slope - prior) * precision * dispersion;
             gradient[1] -= pull;
@@ -234,11 +234,11 @@ impl Curve {
     ) -> [f64; 3] {
         let mut meat = [0.0; 3];
         for block in blocks {
-            let at = self.at(block);
-            let squared = at.score * at.score;
+            let terms = self.terms(block);
+            let squared = terms.score * terms.score;
             meat[0] += squared;
-            meat[1] += squared * at.rise;
-            meat[2] += squared * at.rise * at.rise;
+            meat[1] += squared * terms.rise;
+            meat[2] += squared * terms.rise * terms.rise;
         }
         let few = worth / (worth - 1.0).max(0.5);
         meat = meat.map(|sum| sum * few);
@@ -273,13 +273,13 @@ impl Curve {
     }
 
     /// What a block says about the line.
-    fn at(&self, block: &LateBlock) -> AtBlock {
+    fn terms(&self, block: &LateBlock) -> BlockTerms {
         let rise = self.rise(block.load);
         let share = self.share(block.load);
         let queued = (share - self.floor) / (1.0 - self.floor);
         let steepness = (1.0 - self.floor) * queued * (1.0 - queued);
         let (excess, each) = (block.late - block.count * share, share * (1.0 - share));
-        AtBlock {
+        BlockTerms {
             rise,
             excess,
             variance: block.count * each,
@@ -380,7 +380,7 @@ pub fn last_inside(mut inside: f64, mut outside: f64, is_inside: impl Fn(f64) ->
 }
 
 /// A block beside the line.
-struct AtBlock {
+struct BlockTerms {
     /// The rise of the logit from the centre.
     rise: f64,
     /// Late operations beyond those expected.

@@ -295,15 +295,15 @@ pub fn difference(a: &Mean, b: &Mean) -> (f64, Interval) {
 /// The standard error of the sum or difference of two independent figures, each given as error and
 /// degrees of freedom (Satterthwaite, Biometrics Bulletin 2, 1946).
 pub fn welch(a: (f64, f64), b: (f64, f64)) -> Spread {
-    let (one, other) = (a.0 * a.0, b.0 * b.0);
-    let fourth = one * one / a.1 + other * other / b.1;
+    let (a_squared, b_squared) = (a.0 * a.0, b.0 * b.0);
+    let fourth = a_squared * a_squared / a.1 + b_squared * b_squared / b.1;
     let degrees = if fourth > 0.0 {
-        (one + other).powi(2) / fourth
+        (a_squared + b_squared).powi(2) / fourth
     } else {
         a.1 + b.1
     };
     Spread {
-        error: (one + other).sqrt(),
+        error: (a_squared + b_squared).sqrt(),
         degrees,
     }
 }

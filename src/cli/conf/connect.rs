@@ -237,13 +237,13 @@ impl Parts {
                 "-U" | "--username" => "user",
                 "-d" | "--dbname" => "dbname",
                 _ => {
-                    let known = PSQL
+                    let ignored = PSQL
                         .iter()
                         .find(|(short, long, _)| [*short, *long].contains(&option))?;
-                    if known.2 && value.is_none() {
+                    if ignored.2 && value.is_none() {
                         words.next()?;
                     }
-                    self.dropped.push(known.1);
+                    self.dropped.push(ignored.1);
                     continue;
                 }
             };

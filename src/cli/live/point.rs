@@ -252,7 +252,7 @@ impl PointNow {
         if self.span == Span::Round {
             keep_last_seconds(columns);
         }
-        let told = |(name, (done, response)): (&str, &(u64, u64))| {
+        let of_stream = |(name, (done, response)): (&str, &(u64, u64))| {
             let stream = point.streams.iter().find(|stream| stream.name == name)?;
             let unit = ThroughputUnit::of(stream.sql.is_some(), stream.length);
             let mean = Nanos(response.checked_div(*done)?);
@@ -265,7 +265,7 @@ impl PointNow {
             .into_iter()
             .zip(&grown)
             .skip(1)
-            .filter_map(told)
+            .filter_map(of_stream)
             .collect();
     }
 

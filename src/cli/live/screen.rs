@@ -184,22 +184,22 @@ const ESCAPE: u8 = 0x1b;
 
 /// The keys in the bytes from a terminal. Ignores multi-byte keys such as arrows.
 fn keys(bytes: &[u8]) -> Vec<Key> {
-    let mut found = Vec::new();
+    let mut keys = Vec::new();
     let mut rest = bytes;
     while let [first, after @ ..] = rest {
         rest = after;
         match *first {
-            ESCAPE if after.is_empty() || after[0] == ESCAPE => found.push(Key::Stop),
+            ESCAPE if after.is_empty() || after[0] == ESCAPE => keys.push(Key::Stop),
             ESCAPE => rest = after_sequence(after),
-            b'q' | b'Q' => found.push(Key::Stop),
+            b'q' | b'Q' => keys.push(Key::Stop),
             // Ctrl-C, which is not a signal in raw mode.
-            0x03 => found.push(Key::Interrupt),
-            b'p' | b'P' | b' ' => found.push(Key::Freeze),
-            b'?' | b'h' => found.push(Key::Help),
+            0x03 => keys.push(Key::Interrupt),
+            b'p' | b'P' | b' ' => keys.push(Key::Freeze),
+            b'?' | b'h' => keys.push(Key::Help),
             _ => {}
         }
     }
-    found
+    keys
 }
 
 /// Skips an escape sequence after its escape byte: `[` and the bytes up to a letter or `~`, or a

@@ -172,18 +172,18 @@ fn tls(address: &Address) -> Option<SslOpts> {
 }
 
 fn not_connected(access: &Access, address: &Address, error: &mysql::Error) -> Error {
-    let said = in_words(error);
+    let message = in_words(error);
     let (what, hint) = match code(error) {
         Some(1045 | 1698) if access.password(address).is_some() => (
             "does not accept the password".to_string(),
             "check user and password".to_string(),
         ),
         Some(1045 | 1698) => (
-            format!("refuses the connection: {said}"),
+            format!("refuses the connection: {message}"),
             access::PASSWORD_HINT.into(),
         ),
         Some(1044) => (
-            format!("refuses access to the database: {said}"),
+            format!("refuses access to the database: {message}"),
             "grant this user access to it, or use another user or database".into(),
         ),
         Some(NO_SUCH_DATABASE) => (
@@ -196,7 +196,7 @@ fn not_connected(access: &Access, address: &Address, error: &mysql::Error) -> Er
         ),
         None if access.password(address).is_some() && is_without_tls(error) => access::no_tls(),
         _ => (
-            format!("cannot be reached: {said}"),
+            format!("cannot be reached: {message}"),
             "check that the server is running, and check host, port, socket and sslmode".into(),
         ),
     };

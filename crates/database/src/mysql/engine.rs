@@ -82,8 +82,8 @@ impl Mysql {
         let (mut facts, mut findings, mut timeout) = (ServerFacts::default(), Vec::new(), None);
         let (mut distinct, marks) = (DistinctServers::default(), ServerMarks::new());
         for (number, address) in access.servers.iter().enumerate() {
-            let known = load::find(&access, address)?;
-            crate::tables::refuse_other_tables(address, known, work.tables)?;
+            let loaded = load::find(&access, address)?;
+            crate::tables::refuse_other_tables(address, loaded, work.tables)?;
             let mut connection = connect(&access, address)?;
             distinct.add(marks.instance(&mut connection, number), address)?;
             let version = version(&mut connection, address)?;

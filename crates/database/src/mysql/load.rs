@@ -125,17 +125,17 @@ pub(crate) fn load(
         block: page(&mut connection, address)?,
         ..request.tables
     };
-    let known = manifest(&mut connection, address)?;
-    if let Some((found, _)) = known {
+    let manifest = manifest(&mut connection, address)?;
+    if let Some((found, _)) = manifest {
         chunks::refuse_others(address, found, tables)?;
     }
-    if known.is_none_or(|(_, loaded)| !loaded) {
+    if manifest.is_none_or(|(_, loaded)| !loaded) {
         make(
             &mut connection,
             address,
             tables,
             request.tablespace.as_deref(),
-            known.is_some(),
+            manifest.is_some(),
         )?;
     }
     let missing = missing_chunks(&mut connection, address, tables)?;
@@ -417,14 +417,14 @@ fn verify(
         } else {
             format!("COUNT(c1) FROM {name}")
         };
-        let found: Option<u64> = connection
+        let count: Option<u64> = connection
             .query_first(format!("SELECT {counted}"))
             .map_err(|error| failed(address, "check a table", &error))?;
-        let found = found.unwrap_or(0);
-        if found != rows || pages < rows || pages > most {
+        let count = count.unwrap_or(0);
+        if count != rows || pages < rows || pages > most {
             return Err(Error::failed(
                 format!(
-                    "'{address}' has {pages} pages and {found} rows in {name}, but {rows} of each \
+                    "'{address}' has {pages} pages and {count} rows in {name}, but {rows} of each \
                      were loaded"
                 ),
                 format!(
@@ -492,10 +492,10 @@ fn correlation(
          id) * STDDEV_POP(1e0 * place)) FROM {name} FORCE INDEX ({INDEX}) WHERE id < \
          {CORRELATION_ROWS}"
     );
-    let found: Option<Option<f64>> = connection
+    let correlation: Option<Option<f64>> = connection
         .query_first(text)
         .map_err(|error| failed(address, "check a table", &error))?;
-    Ok(found.flatten().unwrap_or(0.0))
+    Ok(correlation.flatten().unwrap_or(0.0))
 }
 
 /// Removes the tables of the manifest, and the manifest. The database stays: it may contain more.

@@ -48,13 +48,13 @@ pub(crate) fn connect(access: &Access, address: &Address) -> Result<PostgresClie
 }
 
 fn not_connected(address: &Address, with_password: bool, error: &PostgresError) -> Error {
-    let said = error.in_words();
+    let message = error.in_words();
     let (what, hint) = match error.code() {
         _ if *error == PostgresError::NoPassword => {
             ("requires a password".into(), access::PASSWORD_HINT.into())
         }
         _ if matches!(error, PostgresError::NotAccepted(_)) => (
-            format!("cannot be trusted with the password: {said}"),
+            format!("cannot be trusted with the password: {message}"),
             "check the server's certificate: sslmode=verify-full with sslrootcert; or, if you \
              trust the network, name the method in the URL: require_auth=password or \
              require_auth=md5"
@@ -68,13 +68,13 @@ fn not_connected(address: &Address, with_password: bool, error: &PostgresError) 
                 .to_string(),
         ),
         "28P01" => (
-            format!("refuses the connection: {said}"),
+            format!("refuses the connection: {message}"),
             access::PASSWORD_HINT.into(),
         ),
         // A password does not help: the user does not exist, or pg_hba.conf has no line for us or
         // one that rejects us.
         "28000" => (
-            format!("refuses the connection: {said}"),
+            format!("refuses the connection: {message}"),
             "check user and sslmode, and pg_hba.conf on the server".into(),
         ),
         "3D000" => (
@@ -86,7 +86,7 @@ fn not_connected(address: &Address, with_password: bool, error: &PostgresError) 
             "request fewer sessions, or raise max_connections on the server".into(),
         ),
         _ => (
-            format!("cannot be reached: {said}"),
+            format!("cannot be reached: {message}"),
             "check that the server is running, and check host, port and sslmode".into(),
         ),
     };

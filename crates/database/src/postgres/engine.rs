@@ -58,8 +58,8 @@ impl Postgres {
         for (number, address) in access.servers.iter().enumerate() {
             let mut client = connect(&access, address)?;
             distinct.add(instance(&mut client), address)?;
-            let known = super::load::find(&mut client, address)?;
-            crate::tables::refuse_other_tables(address, known, work.tables)?;
+            let loaded = super::load::find(&mut client, address)?;
+            crate::tables::refuse_other_tables(address, loaded, work.tables)?;
             client
                 .batch(&settings(work.way))
                 .map_err(|error| failed(address, "apply its settings", &error))?;

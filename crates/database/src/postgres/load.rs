@@ -99,12 +99,12 @@ pub(crate) fn load(
         block,
         ..request.tables
     };
-    let known = manifest(&mut client, address)?;
-    match known {
+    let manifest = manifest(&mut client, address)?;
+    match manifest {
         Some((found, _)) => chunks::refuse_others(address, found, tables)?,
         None => make(&mut client, address, tables, request.tablespace.as_deref())?,
     }
-    if known.is_some_and(|(_, loaded)| !loaded) {
+    if manifest.is_some_and(|(_, loaded)| !loaded) {
         reclaim(&mut client, address, tables)?;
     }
     let missing = missing_chunks(&mut client, address, tables)?;

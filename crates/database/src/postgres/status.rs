@@ -42,10 +42,8 @@ impl PostgresStatus {
         )
         .map_err(|error| asked(&error))?;
         let fact = |name: &str| {
-            let found = facts.iter().find(|(known, _)| known == name);
-            found
-                .and_then(|(_, value)| value.clone())
-                .unwrap_or_default()
+            let row = facts.iter().find(|(known, _)| known == name);
+            row.and_then(|(_, value)| value.clone()).unwrap_or_default()
         };
         let number: i32 = fact("server_version_num").parse().unwrap_or(0);
         let version = format!("PostgreSQL {}", fact("server_version"));
@@ -69,15 +67,15 @@ impl PostgresStatus {
     }
 
     pub(crate) fn counters(&mut self) -> Result<BTreeMap<String, u64>, String> {
-        let found = rows(&mut self.client, &self.counters);
-        let mut found = found.map(numbers).map_err(|error| error.in_words())?;
-        found.insert("block_size".into(), self.block.into());
-        Ok(found)
+        let counters = rows(&mut self.client, &self.counters);
+        let mut counters = counters.map(numbers).map_err(|error| error.in_words())?;
+        counters.insert("block_size".into(), self.block.into());
+        Ok(counters)
     }
 
     pub(crate) fn waits(&mut self) -> Result<BTreeMap<String, u64>, String> {
-        let found = rows(&mut self.client, WAITS);
-        found.map(numbers).map_err(|error| error.in_words())
+        let waits = rows(&mut self.client, WAITS);
+        waits.map(numbers).map_err(|error| error.in_words())
     }
 }
 

@@ -22,8 +22,8 @@ pub(super) fn account(dbms: Dbms) -> Result<Option<Account>, Error> {
     } else {
         "mysql"
     };
-    let found = account_in(&users, own).or_else(|| account_in(&users, "nobody"));
-    found.map(Some).ok_or_else(|| {
+    let account = account_in(&users, own).or_else(|| account_in(&users, "nobody"));
+    account.map(Some).ok_or_else(|| {
         Error::failed(
             format!(
                 "a database server refuses to run as root, and neither user {own} nor user nobody \

@@ -90,16 +90,16 @@ pub fn clean(directory: &Path) -> Result<Cleaned, Error> {
                     memory::remove_left(&group, &unique_name(&folder));
                 }
                 remove_all(&parent, &inside, &folder)?;
-                let mut said = format!(
+                let mut sentence = format!(
                     "removed {}, a {} server of rigel {}",
                     folder.display(),
                     left.dbms,
                     left.rigel
                 );
                 if !left.running.is_empty() {
-                    let _ = write!(said, ", and ended its {} processes", left.running.len());
+                    let _ = write!(sentence, ", and ended its {} processes", left.running.len());
                 }
-                cleaned.removed.push(said);
+                cleaned.removed.push(sentence);
             }
         }
     }

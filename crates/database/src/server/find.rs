@@ -110,20 +110,20 @@ pub(super) fn programs(
             )
         });
     }
-    let mut found: Option<Programs> = None;
+    let mut newest: Option<Programs> = None;
     for place in places(dbms, account) {
         if names(dbms)
             .iter()
             .all(|(server, _)| is_safe(&place.join(server)))
             && let Some(programs) = programs_in(dbms, &place, account)
-            && found
+            && newest
                 .as_ref()
                 .is_none_or(|best| programs.version.rank() > best.version.rank())
         {
-            found = Some(programs);
+            newest = Some(programs);
         }
     }
-    found.ok_or_else(|| missing(dbms))
+    newest.ok_or_else(|| missing(dbms))
 }
 
 /// Names of the server and of the program that creates its files; preferred names first.

@@ -40,10 +40,10 @@ impl Hierarchy {
         let mounted = |kind: &str, option: &str| {
             mounts.lines().find_map(|line| {
                 let mut fields = line.split(' ').skip(1);
-                let (at, found, options) = (fields.next()?, fields.next()?, fields.next()?);
-                (found == kind
+                let (place, filesystem, options) = (fields.next()?, fields.next()?, fields.next()?);
+                (filesystem == kind
                     && (option.is_empty() || options.split(',').any(|one| one == option)))
-                .then(|| PathBuf::from(at))
+                .then(|| PathBuf::from(place))
             })
         };
         let group = |of: &str| {
@@ -82,8 +82,8 @@ impl ControlGroup {
     /// Creates a group at `directory` whose processes and page cache together get at most `bytes`.
     pub(super) fn new(directory: PathBuf, bytes: u64) -> Result<Self, String> {
         let hierarchy = hierarchy()?;
-        let said = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-        fs::create_dir(&directory).map_err(|error| said(&directory, error))?;
+        let failure = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+        fs::create_dir(&directory).map_err(|error| failure(&directory, error))?;
         let group = Self { directory };
         let limit = group.directory.join(hierarchy.limit);
         if !limit.exists() {
@@ -97,7 +97,7 @@ impl ControlGroup {
                 shell_path(&handing_on)
             ));
         }
-        fs::write(&limit, bytes.to_string()).map_err(|error| said(&limit, error))?;
+        fs::write(&limit, bytes.to_string()).map_err(|error| failure(&limit, error))?;
         Ok(group)
     }
 

@@ -114,15 +114,15 @@ pub(super) fn run(
 
 /// The error for a failed action on the server, with the end of its log.
 pub(super) fn failed(place: &ServerDir, what: &str) -> Error {
-    let said = tail(&place.log_end());
-    let said = if said.is_empty() {
+    let log = tail(&place.log_end());
+    let log = if log.is_empty() {
         " (its log is empty)".to_string()
     } else {
-        format!("; its log ends:\n{said}")
+        format!("; its log ends:\n{log}")
     };
     Error::failed(
         format!(
-            "the private server in {}: {what}{said}",
+            "the private server in {}: {what}{log}",
             place.folder().display()
         ),
         "",

@@ -74,9 +74,9 @@ impl Opened {
     fn open_path(path: &Path) -> Result<Self, Error> {
         // O_PATH gives a descriptor without opening the file: opening a tape or a watchdog has
         // effects.
-        let found = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let descriptor = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         Self::through(
-            &File::from(found.map_err(|error| refused(path, &error.into()))?),
+            &File::from(descriptor.map_err(|error| refused(path, &error.into()))?),
             path,
         )
     }
@@ -244,12 +244,12 @@ fn refused(path: &Path, error: &std::io::Error) -> Error {
 /// The identity and the current location of the target of `path`, both from one descriptor that
 /// does not open it.
 pub(super) fn identity_and_place(path: &Path) -> Option<(Identity, PathBuf)> {
-    let found =
+    let descriptor =
         rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let found = File::from(found);
+    let file = File::from(descriptor);
     Some((
-        Identity::of(&found.metadata().ok()?)?,
-        std::fs::read_link(by_number(&found)).ok()?,
+        Identity::of(&file.metadata().ok()?)?,
+        std::fs::read_link(by_number(&file)).ok()?,
     ))
 }
 

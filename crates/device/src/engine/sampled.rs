@@ -112,8 +112,8 @@ pub(super) fn digest_of(file: &File, bytes: u64, blocks: u64) -> std::io::Result
     let last = whole.saturating_sub(1);
     let blocks = blocks.min(whole);
     for number in 0..blocks {
-        let at = last * number / blocks.saturating_sub(1).max(1);
-        sampled.add(at * BLOCK as u64)?;
+        let block = last * number / blocks.saturating_sub(1).max(1);
+        sampled.add(block * BLOCK as u64)?;
     }
     Ok(hex(&sampled.all.finalize()))
 }

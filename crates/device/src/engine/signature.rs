@@ -315,7 +315,7 @@ fn ufs(ends: &TargetEnds) -> Option<&'static str> {
         0x0523_1994,
         0x0061_2195,
     ];
-    let found = [0, 8 * KIB, 64 * KIB, 256 * KIB].into_iter().any(|at| {
+    let is_ufs = [0, 8 * KIB, 64 * KIB, 256 * KIB].into_iter().any(|at| {
         [TargetEnds::le32, TargetEnds::be32]
             .into_iter()
             .any(|read| {
@@ -327,7 +327,7 @@ fn ufs(ends: &TargetEnds) -> Option<&'static str> {
                     && is_size(52, 512)
             })
     });
-    found.then_some("a UFS filesystem")
+    is_ufs.then_some("a UFS filesystem")
 }
 
 /// Changes since a snapshot (device mapper): magic number, valid flag, version 1, sectors per
@@ -369,13 +369,13 @@ fn zfs(ends: &TargetEnds) -> Option<&'static str> {
         end.checked_sub(LABEL),
     ];
     let magic = 0x00ba_b10c_u64;
-    let found = labels.into_iter().flatten().any(|label| {
+    let is_zfs = labels.into_iter().flatten().any(|label| {
         (0..128).any(|slot| {
             let offset = label + 128 * KIB + slot * KIB;
             ends.has(offset, &magic.to_le_bytes()) || ends.has(offset, &magic.to_be_bytes())
         })
     });
-    found.then_some("a member of a ZFS pool")
+    is_zfs.then_some("a member of a ZFS pool")
 }
 
 /// Superblocks of Linux software RAID are at the start, 4 KiB from it, or near the end, depending
@@ -436,9 +436,9 @@ fn is_ddf(ends: &TargetEnds) -> bool {
 /// DRBD stores its metadata in the last 4 KiB: the size of the device in sectors, identifiers,
 /// flags, a magic number.
 fn drbd(ends: &TargetEnds) -> Option<&'static str> {
-    let at = (ends.size / (4 * KIB) * (4 * KIB)).checked_sub(4 * KIB)?;
-    let magic = matches!(ends.be32(at + 60)?, 0x8374_026b..=0x8374_026d);
-    let plausible = ends.be16(at)? == 0 && ends.be32(at + 4)? > 0;
+    let offset = (ends.size / (4 * KIB) * (4 * KIB)).checked_sub(4 * KIB)?;
+    let magic = matches!(ends.be32(offset + 60)?, 0x8374_026b..=0x8374_026d);
+    let plausible = ends.be16(offset)? == 0 && ends.be32(offset + 4)? > 0;
     (magic && plausible).then_some("a DRBD device")
 }
 

@@ -52,13 +52,13 @@ impl Bucket {
     fn take(&mut self, limit: Limit, now: Nanos) -> Nanos {
         let rate = u128::from(limit.rate);
         let depth = u128::from(limit.burst - 1) * NANOS_A_SECOND;
-        let at = self
+        let available_at = self
             .full_at
             .saturating_sub(depth)
             .div_ceil(rate)
             .max(now.0.into());
-        self.full_at = self.full_at.max(at * rate) + NANOS_A_SECOND;
-        Nanos(u64::try_from(at).unwrap_or(u64::MAX))
+        self.full_at = self.full_at.max(available_at * rate) + NANOS_A_SECOND;
+        Nanos(u64::try_from(available_at).unwrap_or(u64::MAX))
     }
 }
 

@@ -13,9 +13,9 @@ const DEPTH_MAX: usize = 16;
 /// array or a logical volume, the device with a loop device's file. Empty if /sys does not know the
 /// device.
 pub fn devices(number: (u32, u32)) -> Vec<BlockDevice> {
-    let mut found = Vec::new();
-    descend(number, &mut found, 0);
-    found
+    let mut devices = Vec::new();
+    descend(number, &mut devices, 0);
+    devices
 }
 
 /// The name of the whole disk that contains `path`: the uppermost device of its stack. Empty if

@@ -95,25 +95,25 @@ fn interface_towards(address: Ipv4Addr, routes: &str) -> Option<String> {
         let (destination, mask) = (number(fields.get(1)?)?, number(fields.get(7)?)?);
         (address & mask == destination).then(|| (mask.count_ones(), fields[0].to_string()))
     };
-    let found = routes.lines().skip(1).filter_map(route);
-    found.max_by_key(|(bits, _)| *bits).map(|(_, name)| name)
+    let routes = routes.lines().skip(1).filter_map(route);
+    routes.max_by_key(|(bits, _)| *bits).map(|(_, name)| name)
 }
 
 /// The local addresses of the kernel's routing table: an address, and below it `/32 host LOCAL`.
 fn parse_fib_trie(text: &str) -> Vec<Ipv4Addr> {
-    let mut found: Vec<Ipv4Addr> = Vec::new();
+    let mut addresses: Vec<Ipv4Addr> = Vec::new();
     let mut last = None;
     for line in text.lines().map(str::trim) {
         if let Some(address) = line.strip_prefix("|-- ") {
             last = address.parse::<Ipv4Addr>().ok();
         } else if line == "/32 host LOCAL"
             && let Some(address) = last.filter(|address| !address.is_loopback())
-            && !found.contains(&address)
+            && !addresses.contains(&address)
         {
-            found.push(address);
+            addresses.push(address);
         }
     }
-    found
+    addresses
 }
 
 /// Addresses of global scope, which is `00` in the fourth column.

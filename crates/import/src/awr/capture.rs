@@ -184,7 +184,7 @@ fn blocks(text: &str) -> (BTreeMap<String, BlockRows>, Vec<String>) {
         "DATABASE-PARAMETERS",
         "IO-WAIT-HISTOGRAM",
     ];
-    let mut found: BTreeMap<String, BlockRows> = BTreeMap::new();
+    let mut blocks: BTreeMap<String, BlockRows> = BTreeMap::new();
     let mut open: Option<String> = None;
     let mut unclosed = Vec::new();
     let mut ruler: Option<Ruler> = None;
@@ -208,13 +208,13 @@ fn blocks(text: &str) -> (BTreeMap<String, BlockRows>, Vec<String>) {
         let is_ruler = line.starts_with(['-', ' ']) && line.contains("---");
         if let Some(columns) = Ruler::of(line).filter(|_| is_ruler) {
             let header = columns.cells(&head).cells;
-            found.entry(name.clone()).or_insert(BlockRows {
+            blocks.entry(name.clone()).or_insert(BlockRows {
                 header: header.iter().map(|head| head.to_lowercase()).collect(),
                 rows: Vec::new(),
                 unclear: 0,
             });
             ruler = Some(columns);
-        } else if let Some((columns, block)) = ruler.as_ref().zip(found.get_mut(name)) {
+        } else if let Some((columns, block)) = ruler.as_ref().zip(blocks.get_mut(name)) {
             let LineCells { cells, unclear } = columns.cells(line);
             block.unclear += unclear;
             // Heads are printed again on every page.
@@ -228,7 +228,7 @@ fn blocks(text: &str) -> (BTreeMap<String, BlockRows>, Vec<String>) {
         }
         head = line.to_string();
     }
-    if let Some(block) = open.as_ref().and_then(|name| found.get_mut(name))
+    if let Some(block) = open.as_ref().and_then(|name| blocks.get_mut(name))
         && !text.ends_with('\n')
     {
         block.rows.pop();
@@ -238,7 +238,7 @@ fn blocks(text: &str) -> (BTreeMap<String, BlockRows>, Vec<String>) {
         .into_iter()
         .map(|name| format!("the block {name} has no end, so rows of it may be missing"))
         .collect();
-    (found, missing)
+    (blocks, missing)
 }
 
 /// Rows of a name and a value.
@@ -280,13 +280,13 @@ fn metrics(
     blocks: &BTreeMap<String, BlockRows>,
     plain: &dyn Fn(&str) -> String,
 ) -> SnapshotMetrics {
-    let mut found = SnapshotMetrics::new();
+    let mut metrics = SnapshotMetrics::new();
     let Some(block) = blocks.get("MAIN-METRICS") else {
-        return found;
+        return metrics;
     };
     let (snap, end) = (block.column("snap"), block.column("end"));
     let (minutes, inst) = (block.column("dur_m"), block.column("inst"));
-    let kept: Vec<(usize, &str)> = METRICS
+    let columns: Vec<(usize, &str)> = METRICS
         .iter()
         .filter_map(|name| Some((block.column(name)?, *name)))
         .collect();
@@ -299,13 +299,13 @@ fn metrics(
         let Ok(snap) = of(snap).parse::<u64>() else {
             continue;
         };
-        let figures = kept
+        let figures = columns
             .iter()
             .filter_map(|(at, name)| {
                 Some(((*name).to_string(), number::figure(&plain(of(Some(*at))))?))
             })
             .collect();
-        let (_, instances) = found
+        let (_, instances) = metrics
             .entry(snap)
             .or_insert_with(|| (short_time(of(end)), Vec::new()));
         instances.push(CaptureMetrics {
@@ -314,7 +314,7 @@ fn metrics(
             figures,
         });
     }
-    found
+    metrics
 }
 
 /// `12/02/24 00:59` with the year first.
@@ -332,15 +332,15 @@ fn histograms(
     blocks: &BTreeMap<String, BlockRows>,
     plain: &dyn Fn(&str) -> String,
 ) -> BTreeMap<u64, Vec<WaitHistogram>> {
-    let mut found: BTreeMap<u64, Vec<WaitHistogram>> = BTreeMap::new();
+    let mut histograms: BTreeMap<u64, Vec<WaitHistogram>> = BTreeMap::new();
     let Some(block) = blocks.get("IO-WAIT-HISTOGRAM") else {
-        return found;
+        return histograms;
     };
     let columns = ["snap_id", "event_name", "wait_time_milli", "wait_count"];
     let [Some(snap), Some(event), Some(milli), Some(count)] =
         columns.map(|name| block.column(name))
     else {
-        return found;
+        return histograms;
     };
     for row in &block.rows {
         let of = |column: usize| row.get(column).map_or("", String::as_str);
@@ -352,7 +352,7 @@ fn histograms(
         let (Ok(snap), Some(Printed { value: ms, .. }), Some(count)) = numbers else {
             continue;
         };
-        let of_snap = found.entry(snap).or_default();
+        let of_snap = histograms.entry(snap).or_default();
         WaitHistogram::listed(of_snap, of(event))
             .buckets
             .push(WaitBucket {
@@ -362,7 +362,7 @@ fn histograms(
                 count: Some(count.value),
             });
     }
-    found
+    histograms
 }
 
 /// A report for each snapshot.

@@ -62,13 +62,13 @@ pub(super) fn read(grids: &[Grid], report: &mut DatabaseReport) {
             let names = ["functionname", "function", "function/filename"];
             let rows = io_stat(grid, &names, &means, report.kind);
             // The second table repeats the rows of functions, and divides them by file type.
-            let known: Vec<String> = report
+            let names_before: Vec<String> = report
                 .functions
                 .iter()
                 .map(|row| row.name.clone())
                 .collect();
             let is_second = heading.starts_with("iostat by function/");
-            let is_new = |row: &IoStatRow| !is_second || !known.contains(&row.name);
+            let is_new = |row: &IoStatRow| !is_second || !names_before.contains(&row.name);
             report.functions.extend(rows.into_iter().filter(is_new));
         } else if heading.contains("parameters") {
             parameters(grid, report);
@@ -197,19 +197,19 @@ fn statistics(grid: &Grid, report: &mut DatabaseReport) {
         let Some(name) = names::statistic(printed, grid.may_be_cut(0, printed)) else {
             continue;
         };
-        let found = StatisticRow {
+        let statistic = StatisticRow {
             name,
             total: number::count(cell(row, total)),
             per_s: number::figure(cell(row, per_s)),
         };
         // A statistic of the key table stands in the other one, too.
-        if found.total.is_some()
+        if statistic.total.is_some()
             && report
                 .statistics
                 .iter()
-                .all(|known| known.name != found.name)
+                .all(|known| known.name != statistic.name)
         {
-            report.statistics.push(found);
+            report.statistics.push(statistic);
         }
     }
 }
@@ -365,7 +365,7 @@ fn io_stat(grid: &Grid, names: &[&str], means: &[&str], kind: ReportKind) -> Vec
         let of = |text: &str, read: fn(&str) -> Option<Printed>| {
             read(text).or_else(|| blank.filter(|_| text.is_empty()))
         };
-        let found = IoStatRow {
+        let statistic = IoStatRow {
             name: function_name(printed, grid.may_be_cut(name, printed)),
             instance: Some(cell(row, instance).to_string()).filter(|text| !text.is_empty()),
             reads_per_s: of(cell(row, reads), number::figure),
@@ -376,7 +376,7 @@ fn io_stat(grid: &Grid, names: &[&str], means: &[&str], kind: ReportKind) -> Vec
             mean_us: number::microseconds(cell(row, mean), Some(1e3))
                 .filter(|_| kind != ReportKind::Statspack),
         };
-        (!printed.is_empty() && found.reads_per_s.is_some()).then_some(found)
+        (!printed.is_empty() && statistic.reads_per_s.is_some()).then_some(statistic)
     };
     grid.rows.iter().filter_map(row).collect()
 }

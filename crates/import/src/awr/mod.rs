@@ -66,11 +66,11 @@ fn told(text: &str) -> Option<Told> {
         first
     };
     let start = grid::plain(start);
-    let found = WORDS
+    let beginning = WORDS
         .iter()
         .filter_map(|(words, told)| Some((start.find(words)?, *told)))
         .min_by_key(|(at, _)| *at)?;
-    match found.1 {
+    match beginning.1 {
         Told::Report(ReportKind::AwrText) if is_html(text) => {
             Some(Told::Report(ReportKind::AwrHtml))
         }
@@ -108,7 +108,7 @@ pub(super) fn read(source: Source) -> Result<Vec<Imported>, Error> {
             "give files of fewer reports each",
         ));
     }
-    let mut found = Vec::new();
+    let mut reports = Vec::new();
     let mut errors = Vec::new();
     let mut kind_before = None;
     for (index, text) in parts.into_iter().enumerate() {
@@ -122,21 +122,21 @@ pub(super) fn read(source: Source) -> Result<Vec<Imported>, Error> {
                     let prefixed = |note: &String| format!("{}: {note}", file_name(&name));
                     read.notes = read.notes.iter().map(prefixed).collect();
                 }
-                join(&mut found, read);
+                join(&mut reports, read);
             }
             Err(error) => errors.push(error),
         }
     }
-    match (found.first_mut(), errors.is_empty()) {
+    match (reports.first_mut(), errors.is_empty()) {
         (Some(first), _) => {
             let others = errors
                 .iter()
                 .map(|error| format!("not read: {}", error.what()));
             first.notes.extend(others);
-            Ok(found)
+            Ok(reports)
         }
         (None, false) => Err(errors.swap_remove(0)),
-        (None, true) => Ok(found),
+        (None, true) => Ok(reports),
     }
 }
 
@@ -266,9 +266,9 @@ fn report(source: Source, kind: ReportKind) -> Result<Imported, Error> {
         identity::read(&grids, &mut report);
     } else {
         let expanded = expanded_text(source.name, source.text, REPORT_MAX)?;
-        let found = text::tables(&expanded, &facts::is_wanted);
+        let tables = text::tables(&expanded, &facts::is_wanted);
         // A page copied out of a browser.
-        if found.grids.is_empty() && source.text.contains("Back to Top") {
+        if tables.grids.is_empty() && source.text.contains("Back to Top") {
             return Err(Error::usage(
                 format!(
                     "'{}' is the text of a page, without the lines of dashes that separate \
@@ -278,14 +278,14 @@ fn report(source: Source, kind: ReportKind) -> Result<Imported, Error> {
                 "save the page itself, as HTML, and give that file",
             ));
         }
-        if !found.has_end {
-            report.cut_after = Some(found.last_heading.clone());
+        if !tables.has_end {
+            report.cut_after = Some(tables.last_heading.clone());
         }
-        note_unclear(&found.grids, &mut report);
-        facts::read(&found.grids, &mut report);
-        identity::read(&found.grids, &mut report);
-        identity::host(&found.first_page, &mut report);
-        name_by_title(found.titled, &mut report);
+        note_unclear(&tables.grids, &mut report);
+        facts::read(&tables.grids, &mut report);
+        identity::read(&tables.grids, &mut report);
+        identity::host(&tables.first_page, &mut report);
+        name_by_title(tables.titled, &mut report);
     }
     refuse_without_figures(source.name, &report)?;
     let tool = match kind {
@@ -351,24 +351,24 @@ fn refuse_without_figures(name: &str, report: &DatabaseReport) -> Result<(), Err
 /// Adds `read` to what was read before: reports of one tool are one series.
 pub(super) fn join(found: &mut Vec<Imported>, read: Imported) {
     let is_reports = |one: &Imported| matches!(one.figures, Figures::Database(_));
-    let known = found.iter_mut().find(|known| {
+    let series = found.iter_mut().find(|known| {
         known.tool == read.tool
             && known.version == read.version
             && is_reports(known)
             && is_reports(&read)
     });
-    let Some(known) = known else {
+    let Some(series) = series else {
         found.push(read);
         return;
     };
     for source in read.sources {
-        if !known.sources.contains(&source) {
-            known.sources.push(source);
+        if !series.sources.contains(&source) {
+            series.sources.push(source);
         }
     }
-    known.notes.extend(read.notes);
+    series.notes.extend(read.notes);
     if let (Figures::Database(reports), Figures::Database(more)) =
-        (&mut known.figures, read.figures)
+        (&mut series.figures, read.figures)
     {
         reports.extend(more);
     }

@@ -73,8 +73,8 @@ fn without_groups(number: &str) -> Option<String> {
 
 /// A number that may be a suffix of thousands away from its value.
 fn scaled(text: &str, step: f64) -> Option<(Printed, bool)> {
-    let found = lettered(text)?;
-    let power = match found.suffix {
+    let number = lettered(text)?;
+    let power = match number.suffix {
         "" => 0,
         "K" => 1,
         "M" => 2,
@@ -85,10 +85,10 @@ fn scaled(text: &str, step: f64) -> Option<(Printed, bool)> {
     };
     let factor = step.powi(power);
     let printed = Printed {
-        value: found.value * factor,
-        half: found.half * factor,
+        value: number.value * factor,
+        half: number.half * factor,
     };
-    Some((printed, found.is_whole))
+    Some((printed, number.is_whole))
 }
 
 /// A rate, a share, or a time in the unit of its header: `1,399,224.84`, `.5`, `321.5K`, `4.8E+08`.
@@ -110,8 +110,8 @@ pub(crate) fn count(text: &str) -> Option<Printed> {
 /// stands for less than half of the third decimal.
 pub(super) fn mebibytes(text: &str) -> Option<Printed> {
     const STEP: f64 = 1024.0;
-    let found = lettered(text)?;
-    let factor = match found.suffix {
+    let number = lettered(text)?;
+    let factor = match number.suffix {
         "" | "M" => 1.0,
         "K" => 1.0 / STEP,
         "G" => STEP,
@@ -119,13 +119,13 @@ pub(super) fn mebibytes(text: &str) -> Option<Printed> {
         "P" => STEP * STEP * STEP,
         _ => return None,
     };
-    let half = if found.value == 0.0 && found.suffix == "M" {
+    let half = if number.value == 0.0 && number.suffix == "M" {
         0.5e-3
     } else {
-        found.half * factor
+        number.half * factor
     };
     Some(Printed {
-        value: found.value * factor,
+        value: number.value * factor,
         half,
     })
 }
@@ -133,8 +133,8 @@ pub(super) fn mebibytes(text: &str) -> Option<Printed> {
 /// A time in microseconds: `353.90us`, `52.86 s`, `.00ns`. A bare number has the unit of its header:
 /// `bare_us` microseconds.
 pub(super) fn microseconds(text: &str, bare_us: Option<f64>) -> Option<Printed> {
-    let found = lettered(text)?;
-    let factor = match found.suffix {
+    let number = lettered(text)?;
+    let factor = match number.suffix {
         "" => bare_us?,
         "ns" => 1e-3,
         "us" => 1.0,
@@ -144,9 +144,9 @@ pub(super) fn microseconds(text: &str, bare_us: Option<f64>) -> Option<Printed> 
         "h" => 3600e6,
         _ => return None,
     };
-    (found.value >= 0.0).then_some(Printed {
-        value: found.value * factor,
-        half: found.half * factor,
+    (number.value >= 0.0).then_some(Printed {
+        value: number.value * factor,
+        half: number.half * factor,
     })
 }
 
@@ -175,11 +175,11 @@ pub(super) fn share_and_count(text: &str) -> (Option<Printed>, Option<f64>) {
 
 /// Bytes of a size such as `8K` or `8192`.
 pub(super) fn block_bytes(text: &str) -> Option<u32> {
-    let found = lettered(text)?;
-    let bytes = match found.suffix {
-        "" => found.value,
-        "K" | "k" => found.value * 1024.0,
-        "M" => found.value * MIB as f64,
+    let number = lettered(text)?;
+    let bytes = match number.suffix {
+        "" => number.value,
+        "K" | "k" => number.value * 1024.0,
+        "M" => number.value * MIB as f64,
         _ => return None,
     };
     let is_block = (512.0..=MIB as f64).contains(&bytes) && bytes.fract() == 0.0;

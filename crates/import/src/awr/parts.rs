@@ -25,7 +25,7 @@ struct Reports<'a> {
 /// words of its kind. Behind `End of Report` it begins with sections of other snapshots, too, in case
 /// its first page is missing.
 pub(super) fn parts(text: &str) -> Vec<&str> {
-    let mut found = Reports {
+    let mut reports = Reports {
         text,
         starts: vec![0],
         has_report: false,
@@ -35,12 +35,12 @@ pub(super) fn parts(text: &str) -> Vec<&str> {
     };
     let mut place = 0;
     for line in text.split_inclusive('\n') {
-        found.line(place, line);
+        reports.line(place, line);
         place += line.len();
     }
-    let ends = found.starts.iter().skip(1).copied();
+    let ends = reports.starts.iter().skip(1).copied();
     let ends: Vec<usize> = ends.chain([text.len()]).collect();
-    let starts = found.starts.iter().zip(ends);
+    let starts = reports.starts.iter().zip(ends);
     starts.map(|(from, to)| &text[*from..to]).collect()
 }
 

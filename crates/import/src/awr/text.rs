@@ -23,7 +23,7 @@ pub(super) struct TextTables<'a> {
 /// Reads the tables of sections whose heading `wanted` accepts, and all of the first page.
 pub(super) fn tables<'a>(text: &'a str, wanted: &dyn Fn(&str) -> bool) -> TextTables<'a> {
     let lines = lines(text);
-    let mut found = TextTables {
+    let mut tables = TextTables {
         grids: Vec::new(),
         titled: None,
         first_page: Vec::new(),
@@ -38,25 +38,25 @@ pub(super) fn tables<'a>(text: &'a str, wanted: &dyn Fn(&str) -> bool) -> TextTa
     let mut title = "";
     for line in lines {
         let previous = std::mem::replace(&mut title, line);
-        if found.last_heading.is_empty() {
-            found.first_page.push(line);
+        if tables.last_heading.is_empty() {
+            tables.first_page.push(line);
         }
         if let Some((section, named)) = line.split_once("DB/Inst:") {
-            found.titled = found.titled.or_else(|| named.split_whitespace().next());
-            found.grids.extend(table.take().map(|(_, grid)| grid));
+            tables.titled = tables.titled.or_else(|| named.split_whitespace().next());
+            tables.grids.extend(table.take().map(|(_, grid)| grid));
             above.clear();
             heading = words(section);
             is_wanted = wanted(&heading);
-            found.last_heading.clone_from(&heading);
+            tables.last_heading.clone_from(&heading);
             continue;
         }
-        found.has_end |= line.starts_with("End of Report");
+        tables.has_end |= line.starts_with("End of Report");
         if tildes(line) >= UNDERLINED_MIN && begins_section(previous, is_wanted, wanted) {
             // The title may stand right below the rows of the table before, or end a section that
             // is not read.
             if let Some((_, mut grid)) = table.take() {
                 grid.rows.pop();
-                found.grids.push(grid);
+                tables.grids.push(grid);
             }
             above = vec![previous.to_string()];
             is_wanted = true;
@@ -65,12 +65,12 @@ pub(super) fn tables<'a>(text: &'a str, wanted: &dyn Fn(&str) -> bool) -> TextTa
             continue;
         }
         if line.is_empty() || line.starts_with("->") {
-            found.grids.extend(table.take().map(|(_, grid)| grid));
+            tables.grids.extend(table.take().map(|(_, grid)| grid));
             above.clear();
             continue;
         }
         if let Some(ruler) = Ruler::of(line) {
-            found.grids.extend(table.take().map(|(_, grid)| grid));
+            tables.grids.extend(table.take().map(|(_, grid)| grid));
             if ruler.is_end() {
                 above.clear();
                 continue;
@@ -106,8 +106,8 @@ pub(super) fn tables<'a>(text: &'a str, wanted: &dyn Fn(&str) -> bool) -> TextTa
             above.push(line.to_string());
         }
     }
-    found.grids.extend(table.take().map(|(_, grid)| grid));
-    found
+    tables.grids.extend(table.take().map(|(_, grid)| grid));
+    tables
 }
 
 /// True if `title`, which is underlined, begins a section: one that is read, where the section before
@@ -187,7 +187,7 @@ fn split_title(title: &str) -> (&str, &str) {
 fn lines(text: &str) -> Vec<&str> {
     // Control characters of files were made visible, form feeds too.
     const FORM_FEED: &str = "\\u{c}";
-    let mut found: Vec<&str> = Vec::new();
+    let mut lines: Vec<&str> = Vec::new();
     let mut skips_ruler = false;
     for line in text.lines() {
         let line = line.strip_prefix(FORM_FEED).unwrap_or(line).trim_end();
@@ -199,14 +199,14 @@ fn lines(text: &str) -> Vec<&str> {
         }
         skips_ruler = line == "OUTPUT";
         if skips_ruler {
-            if found.last().is_some_and(|last| last.is_empty()) {
-                found.pop();
+            if lines.last().is_some_and(|last| last.is_empty()) {
+                lines.pop();
             }
             continue;
         }
-        found.push(line);
+        lines.push(line);
     }
-    found
+    lines
 }
 
 #[cfg(test)]

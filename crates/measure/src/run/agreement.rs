@@ -214,14 +214,14 @@ impl Findings {
             if let Some(refusal) = terms.refusal {
                 return Err(refusal.clone());
             }
-            let mut found = Self {
+            let mut seen = Self {
                 database: terms.database.as_ref().map(DatabaseSeen::of),
                 ..Self::default()
             };
             match terms.target {
                 Target::Paths { members, .. } => {
                     for path in members {
-                        found.members.push(MemberSeen::of(path, terms)?);
+                        seen.members.push(MemberSeen::of(path, terms)?);
                     }
                 }
                 Target::Scratch {
@@ -230,14 +230,14 @@ impl Findings {
                     let free =
                         move |directory: &Path| scratch::default_size(directory, size as u64);
                     let default = || looked(directory, free)?;
-                    found.scratch = Some(ScratchSize {
+                    seen.scratch = Some(ScratchSize {
                         bytes: bytes.map_or_else(default, Ok)?,
                         is_given: bytes.is_some(),
                     });
                 }
                 Target::Sim(_) | Target::Null { .. } | Target::Sql(_) => {}
             }
-            Ok(found)
+            Ok(seen)
         };
         look().unwrap_or_else(|error| Self {
             refusal: Some((
@@ -288,21 +288,25 @@ impl MemberSeen {
 
     /// Why the other rank's target is another one; `None` if it is the same.
     fn difference(&self, other: &Self) -> Option<String> {
-        let (one, two) = (&self.blocks, &other.blocks);
+        let (ours, theirs) = (&self.blocks, &other.blocks);
         if let (Some(name), Some(their_name)) = (&self.name, &other.name) {
             return (name != their_name).then(|| format!("it is {their_name}, not {name}"));
         }
-        if one.bytes != two.bytes {
-            let (one, two) = (Bytes(one.bytes), Bytes(two.bytes));
-            return Some(format!("it has {}, not {}", two.exact(), one.exact()));
+        if ours.bytes != theirs.bytes {
+            let (our_bytes, their_bytes) = (Bytes(ours.bytes), Bytes(theirs.bytes));
+            return Some(format!(
+                "it has {}, not {}",
+                their_bytes.exact(),
+                our_bytes.exact()
+            ));
         }
-        if one.first != two.first {
+        if ours.first != theirs.first {
             return Some("its first block differs".into());
         }
-        if one.all != two.all {
+        if ours.all != theirs.all {
             return Some("sampled blocks differ".into());
         }
-        one.is_empty
+        ours.is_empty
             .then(|| "both hold only zeros, and neither has a serial number".into())
     }
 }

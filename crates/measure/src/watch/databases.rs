@@ -78,14 +78,14 @@ impl DatabaseWatch {
             ..
         } = self.take();
         let before = std::mem::replace(&mut self.before, reading);
-        let found = before.and_then(|before| {
+        let readings = before.and_then(|before| {
             let after = self.before.clone()?;
             began_anew(&before, &after)
                 .or_else(|| went_back(&before.counters, &after.counters))
                 .map_or(Ok(()), Err)?;
             Ok((before, after))
         });
-        let (measured, counters, gap) = match found {
+        let (measured, counters, gap) = match readings {
             Ok((before, after)) => (
                 after.at.since(before.at),
                 Some([before.counters, after.counters]),
@@ -229,9 +229,9 @@ impl Observed {
             None => ServerStatus::connect(&self.access)
                 .map_err(|error| self.lost(&error.to_string()))?,
         };
-        let found = ask(&mut status).map_err(|why| self.lost(&why))?;
+        let answer = ask(&mut status).map_err(|why| self.lost(&why))?;
         self.status = Some(status);
-        Ok(found)
+        Ok(answer)
     }
 
     /// The connection is gone; the next attempt comes later.

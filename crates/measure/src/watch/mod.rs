@@ -230,12 +230,12 @@ impl Watcher {
         let lost = std::mem::take(&mut self.lost);
         let each = self.requests.iter_mut().map(|requests| {
             let requests = requests.as_mut()?;
-            let found = if is_last {
+            let traced = if is_last {
                 requests.take_last()
             } else {
                 requests.take()
             };
-            Some(TracedRequests { lost, ..found })
+            Some(TracedRequests { lost, ..traced })
         });
         each.collect()
     }
@@ -246,10 +246,10 @@ impl Readings {
     /// and a counter are on two sides of the interval's edge.
     fn take(request: &WatchRequest) -> Self {
         let read = || {
-            let at = clock::monotonic();
+            let begun = clock::monotonic();
             let disks = request.disks.iter().map(|disk| disk_counters(&disk.name));
             let disks = disks.collect();
-            (clock::monotonic().since(at), at, disks)
+            (clock::monotonic().since(begun), begun, disks)
         };
         let tries = (0..READINGS_MAX).map(|_| read());
         let (_, at, disks) = tries.min_by_key(|(took, ..)| *took).expect("several");

@@ -146,8 +146,8 @@ struct SequentialStreams {
 impl SequentialStreams {
     /// True if a request that begins at `sector` follows an earlier one. Its own end is `end`.
     fn follows(&mut self, sector: u64, end: u64) -> bool {
-        let known = self.ends.iter().position(|known| *known == sector);
-        let follows = known.filter(|_| sector > 0);
+        let index = self.ends.iter().position(|known| *known == sector);
+        let follows = index.filter(|_| sector > 0);
         // The one that was not continued for longest makes room.
         self.ends[follows.unwrap_or(0)..].rotate_left(1);
         self.ends[STREAMS - 1] = end;
@@ -284,7 +284,7 @@ impl Requests {
 
     /// Takes an outstanding request out.
     fn take_out(&mut self, sector: u64, action: RequestAction) -> Option<OpenRequest> {
-        let found = self.open.remove(&(sector, action))?;
+        let request = self.open.remove(&(sector, action))?;
         if !self.twins.is_empty() {
             let is_twin = |one: &OpenRequest| (one.sector, one.action) == (sector, action);
             if let Some(at) = self.twins.iter().position(is_twin) {
@@ -292,7 +292,7 @@ impl Requests {
                 self.open.insert((sector, action), twin);
             }
         }
-        Some(found)
+        Some(request)
     }
 
     /// Number of requests that are outstanding.
@@ -330,10 +330,10 @@ impl Requests {
 
     fn complete(&mut self, event: &RequestEvent) {
         // A request may also end while it waits to be issued again.
-        let found = self
+        let request = self
             .take_out(event.sector, event.action)
             .or_else(|| self.put_back.remove(&(event.sector, event.action)));
-        let Some(mut request) = found else {
+        let Some(mut request) = request else {
             self.unmatched += 1;
             return;
         };

@@ -256,38 +256,38 @@ fn or_here(path: &Path) -> &Path {
 /// missing directories.
 fn walk(path: &Path, make: bool) -> io::Result<OwnedFd> {
     let top = || rustix::fs::open("/", HANDLE, Mode::empty());
-    let mut at = top()?;
+    let mut directory = top()?;
     let mut ahead = steps(&std::env::current_dir()?.join(path));
     let mut turns = 0;
     while let Some(step) = ahead.pop() {
-        let missing = match rustix::fs::openat(&at, &step, HANDLE | OFlags::NOFOLLOW, Mode::empty())
-        {
-            Ok(next) => {
-                at = next;
-                continue;
-            }
-            Err(Errno::NOENT) if make => true,
-            Err(Errno::NOTDIR | Errno::LOOP) => false,
-            Err(error) => return Err(error.into()),
-        };
+        let missing =
+            match rustix::fs::openat(&directory, &step, HANDLE | OFlags::NOFOLLOW, Mode::empty()) {
+                Ok(next) => {
+                    directory = next;
+                    continue;
+                }
+                Err(Errno::NOENT) if make => true,
+                Err(Errno::NOTDIR | Errno::LOOP) => false,
+                Err(error) => return Err(error.into()),
+            };
         turns += 1;
         if turns > LINKS_MAX + path.components().count() {
             return Err(Errno::LOOP.into());
         }
         if missing {
-            match rustix::fs::mkdirat(&at, &step, DIRECTORY_MODE) {
+            match rustix::fs::mkdirat(&directory, &step, DIRECTORY_MODE) {
                 Ok(()) | Err(Errno::EXIST) => ahead.push(step),
                 Err(error) => return Err(error.into()),
             }
         } else {
-            let leads_to = followed(&at, &step)?;
+            let leads_to = followed(&directory, &step)?;
             if leads_to.is_absolute() {
-                at = top()?;
+                directory = top()?;
             }
             ahead.append(&mut steps(&leads_to));
         }
     }
-    Ok(at)
+    Ok(directory)
 }
 
 /// The steps of a path in reverse order.

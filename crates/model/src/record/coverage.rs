@@ -74,8 +74,8 @@ impl CoverageMap {
             clippy::cast_possible_truncation,
             reason = "a slice number is below 64"
         )]
-        let at = slice as usize;
-        self.slices[at].fetch_add(1, Ordering::Relaxed);
+        let index = slice as usize;
+        self.slices[index].fetch_add(1, Ordering::Relaxed);
         let within = position & ((1 << self.slice_shift) - 1);
         if within >> self.tracked_shift == 0 {
             if self.tracked_shift < self.slice_shift {

@@ -213,15 +213,15 @@ impl WaitHistogram {
     /// The histogram of `event` among those listed so far; a new one, without buckets, if there is
     /// none.
     pub fn listed<'a>(all: &'a mut Vec<Self>, event: &str) -> &'a mut Self {
-        let known = all.iter().position(|row| row.event == event);
-        let at = known.unwrap_or_else(|| {
+        let listed = all.iter().position(|row| row.event == event);
+        let index = listed.unwrap_or_else(|| {
             all.push(Self {
                 event: event.into(),
                 ..Self::default()
             });
             all.len() - 1
         });
-        &mut all[at]
+        &mut all[index]
     }
 
     /// Where the bucket below `high_us` begins. Bounds are powers of two, except the bucket `<=1s`

@@ -132,10 +132,10 @@ impl TryFrom<Vec<(u16, u64)>> for Histogram {
 
     fn try_from(pairs: Vec<(u16, u64)>) -> Result<Self, String> {
         let ascending = pairs.windows(2).all(|two| two[0].0 < two[1].0);
-        let known = pairs
+        let in_range = pairs
             .iter()
             .all(|(bucket, count)| usize::from(*bucket) < BUCKETS && *count > 0);
-        if ascending && known {
+        if ascending && in_range {
             Ok(Self(pairs))
         } else {
             Err("buckets of a histogram out of order or out of range".into())

@@ -190,12 +190,12 @@ impl Flow {
 impl ReportedLatency {
     /// The `share`-quantile in nanoseconds: as reported, otherwise from the histogram.
     pub fn quantile(&self, share: f64) -> Option<f64> {
-        let told = self
+        let reported = self
             .quantiles
             .iter()
             .find(|(of, _)| (of - share).abs() < 1e-9)
             .map(|(_, value)| *value);
-        told.or_else(|| Some(self.histogram.as_ref()?.quantile(share)?.middle()))
+        reported.or_else(|| Some(self.histogram.as_ref()?.quantile(share)?.middle()))
     }
 }
 

@@ -133,9 +133,8 @@ impl Run {
         let mut each = |_: &Header, measured| match measured {
             MeasuredLine::Point(point, of_ranks) => {
                 if !of_ranks.is_empty() {
-                    let at = points.len();
                     parts.push(RankedPoint {
-                        at,
+                        at: points.len(),
                         parts: of_ranks,
                     });
                 }
@@ -606,8 +605,8 @@ fn read_lines(path: &Path, mut text: impl BufRead, each: &mut Each) -> Result<(R
         let Some(run) = &mut run else {
             let first = serde_json::from_slice::<HeaderLine<Header>>(&line.text);
             let first = first.map(|line| line.header).map_err(|error| {
-                let other = serde_json::from_slice::<JournalLine>(&line.text);
-                if other.is_ok_and(|line| !matches!(line, JournalLine::Header(_))) {
+                let line = serde_json::from_slice::<JournalLine>(&line.text);
+                if line.is_ok_and(|line| !matches!(line, JournalLine::Header(_))) {
                     return damaged(number, "a point before the header");
                 }
                 damaged(number, &error.to_string())

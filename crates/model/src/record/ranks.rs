@@ -266,9 +266,9 @@ pub fn merged(started: String, parts: &[RankRecord]) -> Option<PointRecord> {
     let window = Nanos(first.record.window.0.max(1));
     let place = Place::of(&parts, window);
     let refusal = refusal(&parts, &place.merge);
-    let kept = if refusal.is_some() { 0 } else { place.windows };
+    let windows = if refusal.is_some() { 0 } else { place.windows };
     let streams = class_names(&parts).into_iter();
-    let streams = streams.map(|name| merged_stream(name, &parts, &place, kept));
+    let streams = streams.map(|name| merged_stream(name, &parts, &place, windows));
     let sum = |of: fn(&PointRecord) -> u64| {
         let values = parts.iter().map(|part| of(&part.record));
         values.fold(0, u64::saturating_add)
@@ -513,8 +513,8 @@ fn merged_stream(name: &str, parts: &[&RankRecord], place: &Place, kept: usize) 
     };
     for (stream, skipped) in of_rank() {
         for theirs in &stream.kinds {
-            let at = sum.kinds.iter().position(|kind| kind.kind == theirs.kind);
-            let at = at.unwrap_or_else(|| {
+            let index = sum.kinds.iter().position(|kind| kind.kind == theirs.kind);
+            let index = index.unwrap_or_else(|| {
                 let windows = vec![Window::default(); kept];
                 sum.kinds.push(KindRecord {
                     kind: theirs.kind,
@@ -523,7 +523,7 @@ fn merged_stream(name: &str, parts: &[&RankRecord], place: &Place, kept: usize) 
                 sum.kinds.len() - 1
             });
             let windows = theirs.windows.iter().skip(skipped);
-            let ours = sum.kinds[at].windows.iter_mut();
+            let ours = sum.kinds[index].windows.iter_mut();
             ours.zip(windows)
                 .for_each(|(ours, theirs)| ours.merge(theirs));
         }

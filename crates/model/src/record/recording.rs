@@ -499,11 +499,11 @@ fn lock(past: &Mutex<Vec<Window>>) -> MutexGuard<'_, Vec<Window>> {
 
 /// The window that contains `due`; created if necessary.
 fn window_at(windows: &mut Vec<Window>, from: Nanos, due: Nanos, width: Nanos) -> &mut Window {
-    let at = usize::try_from(due.since(from).0 / width.0).expect("seconds of a measurement fit");
-    if windows.len() <= at {
-        windows.resize_with(at + 1, Window::default);
+    let index = usize::try_from(due.since(from).0 / width.0).expect("seconds of a measurement fit");
+    if windows.len() <= index {
+        windows.resize_with(index + 1, Window::default);
     }
-    &mut windows[at]
+    &mut windows[index]
 }
 
 impl Recorder {

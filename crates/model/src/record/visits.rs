@@ -120,16 +120,16 @@ fn join_streams(visits: &[&PointRecord], at: usize) -> StreamRecord {
         joined.unserved = unserved.collect();
     }
     for visit in &visits[1..] {
-        let other = &visit.streams[at];
-        joined.drained = joined.drained.saturating_add(other.drained);
-        if let Some(censored) = &other.censored {
+        let stream = &visit.streams[at];
+        joined.drained = joined.drained.saturating_add(stream.drained);
+        if let Some(censored) = &stream.censored {
             joined
                 .censored
                 .get_or_insert_with(Latencies::default)
                 .merge(censored);
         }
-        joined.warm_up_done = joined.warm_up_done.saturating_add(other.warm_up_done);
-        if let Some(delay) = &other.delay {
+        joined.warm_up_done = joined.warm_up_done.saturating_add(stream.warm_up_done);
+        if let Some(delay) = &stream.delay {
             joined
                 .delay
                 .get_or_insert_with(Latencies::default)

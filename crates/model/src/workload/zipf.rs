@@ -58,15 +58,15 @@ impl Zipf {
     pub(super) fn draw(&self, rng: &mut Rng) -> u64 {
         loop {
             let area = self.to + rng.unit() * (self.from - self.to);
-            let at = self.inverse(area);
+            let value = self.inverse(area);
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
                 reason = "float casts saturate"
             )]
-            let rank = ((at + 0.5) as u64).clamp(1, self.ranks);
+            let rank = ((value + 0.5) as u64).clamp(1, self.ranks);
             let x = rank as f64;
-            if x - at <= self.sure || area >= self.integral(x + 0.5) - self.weight(x) {
+            if x - value <= self.sure || area >= self.integral(x + 0.5) - self.weight(x) {
                 return rank - 1;
             }
         }

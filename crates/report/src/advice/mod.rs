@@ -34,12 +34,12 @@ struct AdviceReport<'a> {
 /// Advice for `products`, as text: what to do, or everything that it follows from.
 pub fn text(
     run: &Run,
-    found: &Calibration,
+    calibration: &Calibration,
     products: &[Product],
     terms: AdviceTerms,
     extent: Extent,
 ) -> String {
-    let sections = advise(found, &run.header, products, terms);
+    let sections = advise(calibration, &run.header, products, terms);
     match extent {
         Extent::Screen => screen::screen(&run.header, &sections, terms),
         Extent::Full => full::full(&run.header, &sections, terms),
@@ -47,7 +47,12 @@ pub fn text(
 }
 
 /// Advice for `products`, as one JSON document.
-pub fn json(run: &Run, found: &Calibration, products: &[Product], terms: AdviceTerms) -> String {
+pub fn json(
+    run: &Run,
+    calibration: &Calibration,
+    products: &[Product],
+    terms: AdviceTerms,
+) -> String {
     let header = &run.header;
     let document = AdviceReport {
         version: &header.version,
@@ -55,7 +60,7 @@ pub fn json(run: &Run, found: &Calibration, products: &[Product], terms: AdviceT
         target: &header.facts.name,
         applied: false,
         trust: terms.trust,
-        products: advise(found, header, products, terms),
+        products: advise(calibration, header, products, terms),
         plans: terms.plans,
         demand: terms.demand,
     };

@@ -189,13 +189,13 @@ fn to_measure(section: &ProductAdvice) -> String {
             .iter()
             .any(|other| other != one && has_all(other, one))
     };
-    let kept: Vec<&str> = commands.iter().copied().filter(is_whole).collect();
+    let whole: Vec<&str> = commands.iter().copied().filter(is_whole).collect();
     let title = "To measure the rest:";
-    match kept[..] {
+    match whole[..] {
         [] => String::new(),
         [one] if title.len() + 1 + one.chars().count() <= WIDTH => format!("\n{title} {one}\n"),
         _ => {
-            let lines = kept.iter().map(|command| command_line(command, 2, WIDTH));
+            let lines = whole.iter().map(|command| command_line(command, 2, WIDTH));
             format!("\n{title}\n{}", lines.collect::<String>())
         }
     }

@@ -59,11 +59,11 @@ pub(super) fn marks(plot: &Plot) -> Vec<String> {
     match plot {
         Plot::Lines(lines) => of(lines),
         Plot::Stack { panels } => {
-            let mut said: Vec<String> = panels.iter().flat_map(of).collect();
+            let mut marks: Vec<String> = panels.iter().flat_map(of).collect();
             // A mark at a point in time is repeated in every panel.
             let mut seen = std::collections::BTreeSet::new();
-            said.retain(|mark| seen.insert(mark.clone()));
-            said
+            marks.retain(|mark| seen.insert(mark.clone()));
+            marks
         }
         Plot::Heat(_) | Plot::Changes(_) => Vec::new(),
     }
@@ -76,14 +76,14 @@ fn panels(kind: &str, panels: &[Lines]) -> Value {
     for lines in panels {
         let mut of = Vec::new();
         for series in &lines.series {
-            let found = shared
+            let index = shared
                 .iter()
                 .position(|(x, unit)| *x == series.x.as_slice() && *unit == lines.x.unit);
-            let at = found.unwrap_or_else(|| {
+            let index = index.unwrap_or_else(|| {
                 shared.push((&series.x, lines.x.unit));
                 shared.len() - 1
             });
-            of.push(series_data(lines, series, at));
+            of.push(series_data(lines, series, index));
         }
         drawn.push(json!({
             "x": axis(&lines.x),

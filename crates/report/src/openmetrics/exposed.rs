@@ -90,8 +90,8 @@ struct Standing {
 impl Standing {
     /// Fraction of rounds that met it; `None` if no round has a result for it.
     fn share_met(&self) -> Option<f64> {
-        let known = self.met + self.missed;
-        (known > 0).then(|| self.met as f64 / known as f64)
+        let judged = self.met + self.missed;
+        (judged > 0).then(|| self.met as f64 / judged as f64)
     }
 
     /// Used fraction of the error budget, as in the report; `None` if there is no budget.

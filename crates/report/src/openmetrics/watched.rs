@@ -52,11 +52,11 @@ impl ExposedWatch {
     pub fn add(&mut self, interval: &WatchedInterval) {
         let mut reader = WatchReader::default();
         reader.add(interval);
-        let found = reader.result(&self.request);
+        let result = reader.result(&self.request);
         self.cpu_seconds += interval.cpu.as_secs_f64();
-        self.lost += found.own.lost_events as f64;
+        self.lost += result.own.lost_events as f64;
         self.memory_bytes = interval.memory.0 as f64;
-        for source in &found.sources {
+        for source in &result.sources {
             for stream in &source.streams {
                 let key = (source.name.clone(), stream.name.clone());
                 let sums = self.streams.entry(key).or_default();

@@ -18,18 +18,18 @@ fn factor(value: f64, interval: Option<Limits>, unit: Unit) -> Amount {
 
 /// Slowdowns, changes of level, trends and single rounds that stand out, each with its date and
 /// size.
-pub(super) fn what_changed(found: &Predictability) -> Option<Section> {
-    let to = found.resolution;
-    let too_often = found.changed_too_often.iter().map(|of| too_often(*of));
-    let episodes = found
+pub(super) fn what_changed(result: &Predictability) -> Option<Section> {
+    let to = result.resolution;
+    let too_often = result.changed_too_often.iter().map(|of| too_often(*of));
+    let episodes = result
         .episodes
         .iter()
         .take(LIST_MAX)
         .map(|slow| episode(slow, to));
     let sentence = |text: String| Block::Text(parts::capital(&text) + ".");
     let mut blocks: Vec<Block> = too_often.chain(episodes).map(sentence).collect();
-    if !found.changes.is_empty() {
-        let changes = TableOf::of("Changes of level", found.changes.iter().take(LIST_MAX))
+    if !result.changes.is_empty() {
+        let changes = TableOf::of("Changes of level", result.changes.iter().take(LIST_MAX))
             .text("when", |change| {
                 let until = change.until.map_or_else(String::new, |until| {
                     format!(" to {}, in steps", until.shown(to))
@@ -46,7 +46,7 @@ pub(super) fn what_changed(found: &Predictability) -> Option<Section> {
             .text("host", |change| host(change.host.as_deref()));
         blocks.push(changes.block());
     }
-    blocks.extend(found.trends.iter().map(|trend| {
+    blocks.extend(result.trends.iter().map(|trend| {
         let fine = |value, interval| factor(value, interval, Unit::FineChange);
         let daily = fine(trend.factor_per_day, Some(trend.interval.into()));
         sentence(format!(
@@ -56,14 +56,14 @@ pub(super) fn what_changed(found: &Predictability) -> Option<Section> {
             fine(trend.factor, None)
         ))
     }));
-    let spreads = found.spread_changes.iter().take(LIST_MAX);
+    let spreads = result.spread_changes.iter().take(LIST_MAX);
     blocks.extend(spreads.map(|change| sentence(spread(change, to))));
-    let left_out = found.episodes.len().saturating_sub(LIST_MAX)
-        + found.changes.len().saturating_sub(LIST_MAX);
+    let left_out = result.episodes.len().saturating_sub(LIST_MAX)
+        + result.changes.len().saturating_sub(LIST_MAX);
     if left_out > 0 {
         blocks.push(sentence(format!("{left_out} more are in the JSON report")));
     }
-    blocks.extend(outliers(found).map(sentence));
+    blocks.extend(outliers(result).map(sentence));
     let lead = "Each with its date and size, and what the host showed at that time.";
     (!blocks.is_empty()).then(|| parts::section("changes", "What changed", lead, blocks))
 }
@@ -82,18 +82,18 @@ fn spread(change: &SpreadChange, to: Resolution) -> String {
 }
 
 /// Names the single rounds that differ most from their neighbours.
-fn outliers(found: &Predictability) -> Option<String> {
-    let mut farthest: Vec<&Outlier> = found.outliers.iter().collect();
+fn outliers(result: &Predictability) -> Option<String> {
+    let mut farthest: Vec<&Outlier> = result.outliers.iter().collect();
     farthest.sort_by(|a, b| b.factor.ln().abs().total_cmp(&a.factor.ln().abs()));
-    let one = |outlier: &&Outlier| {
+    let sentence = |outlier: &&Outlier| {
         let value = show(outlier.of, outlier.value);
         format!(
             "{} {value} on {}",
             outlier.of.name(),
-            outlier.at.shown(found.resolution)
+            outlier.at.shown(result.resolution)
         )
     };
-    let named: Vec<String> = farthest.iter().take(3).map(one).collect();
+    let named: Vec<String> = farthest.iter().take(3).map(sentence).collect();
     let (count, differs) = (
         farthest.len(),
         if farthest.len() == 1 {

@@ -31,12 +31,12 @@ pub fn thinned<T>(
     merge: Merge,
 ) -> Series {
     let shared = || rounds.chunks(rounds.len().div_ceil(POINTS_MAX).max(1));
-    let one = |some: &[T]| merge.of(&some.iter().filter_map(value).collect::<Vec<f64>>());
+    let merged = |some: &[T]| merge.of(&some.iter().filter_map(value).collect::<Vec<f64>>());
     Series {
         name: name.into(),
         shape: Shape::Line,
         x: shared().map(|some| begin(&some[0])).collect(),
-        y: shared().map(one).collect(),
+        y: shared().map(merged).collect(),
         merge,
         ..Series::default()
     }

@@ -37,12 +37,12 @@ fn hosts(caption: &str, hosts: &[SoakHost]) -> Block {
 }
 
 /// What makes a round one in which a host was slow.
-fn what_slow_means(found: &SoakHosts) -> String {
-    match found.by_host.len() {
+fn what_slow_means(hosts: &SoakHosts) -> String {
+    match hosts.by_host.len() {
         2 => format!(
             "With two hosts neither is known to be the slow one. They differed in {} of {} rounds: \
              in rate by a fifth, or in p99 by half.",
-            found.two_differ_rounds, found.rounds
+            hosts.two_differ_rounds, hosts.rounds
         ),
         _ => {
             "A host is slow in a round if its rate is below 80 % of the hosts' median, or its p99 \

@@ -256,7 +256,7 @@ pub(super) fn calendar(rounds: &[Round]) -> Option<Section> {
             .iter()
             .map(|day| (0..24).map(|hour| of_hour(day, hour)).collect())
             .collect();
-        let known = values.iter().flatten().any(Option::is_some);
+        let has_values = values.iter().flatten().any(Option::is_some);
         let usual = Merge::Median.of(&values
             .iter()
             .flatten()
@@ -280,7 +280,7 @@ pub(super) fn calendar(rounds: &[Round]) -> Option<Section> {
         };
         let description = format!("{label}: {} days by 24 hours.", days.len());
         let chart = parts::chart(id, title, description, Plot::Heat(heat));
-        known.then(|| Block::Chart(Box::new(chart)))
+        has_values.then(|| Block::Chart(Box::new(chart)))
     };
     let blocks: Vec<Block> = [
         field(
@@ -339,10 +339,10 @@ fn with_days(mut calendar: Section, rounds: &[Round]) -> Section {
 /// What repeats by the calendar: a sentence for each time, and the hours of the day.
 pub(super) fn repeats(pattern: &CalendarPattern) -> Section {
     let series = |name: &str, hours: &[Option<f64>]| {
-        let known = hours.iter().enumerate();
-        let known = known.filter_map(|(hour, value)| Some((hour as f64, (*value)?)));
+        let points = hours.iter().enumerate();
+        let points = points.filter_map(|(hour, value)| Some((hour as f64, (*value)?)));
         let (x, y): (Vec<f64>, Vec<Option<f64>>) =
-            known.map(|(hour, value)| (hour, Some(value))).unzip();
+            points.map(|(hour, value)| (hour, Some(value))).unzip();
         Series {
             name: name.into(),
             x,

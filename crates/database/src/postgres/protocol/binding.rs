@@ -31,8 +31,8 @@ pub(super) fn certificate_hash(certificate: &[u8]) -> Option<Vec<u8>> {
     let (_, after_signed) = element(within, SEQUENCE)?;
     let (algorithm, _) = element(after_signed, SEQUENCE)?;
     let (identifier, _) = element(algorithm, OBJECT_IDENTIFIER)?;
-    let known = SIGNATURES.iter().find(|(known, _)| *known == identifier);
-    known.map(|(_, hash)| digest(hash, certificate).as_ref().to_vec())
+    let signature = SIGNATURES.iter().find(|(known, _)| *known == identifier);
+    signature.map(|(_, hash)| digest(hash, certificate).as_ref().to_vec())
 }
 
 /// The content of the first element of DER, which must have this tag, and what follows it.

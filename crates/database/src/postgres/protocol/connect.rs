@@ -134,11 +134,11 @@ fn encrypt(
     socket.write_all(&request)?;
     // Exactly one byte is read in the clear: whatever somebody in between adds to it goes to the
     // handshake, which then fails, and never into the encrypted session.
-    let mut said = [0];
+    let mut answer = [0];
     hear(&mut socket, &mut login, |socket| {
-        socket.read_exact(&mut said)
+        socket.read_exact(&mut answer)
     })?;
-    match said[0] {
+    match answer[0] {
         b'S' => (),
         b'N' if !is_required => return Ok((PostgresSocket::Tcp(socket), login, None)),
         b'N' => return Err(PostgresError::NoTls),

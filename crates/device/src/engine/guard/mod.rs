@@ -230,8 +230,8 @@ impl CheckedTarget<'_> {
         for (path, what) in exported::served(Path::new("/sys/kernel/config")) {
             let identity = Identity::at(&path);
             if let Some(relative) = identity.and_then(|identity| self.family.find(identity)) {
-                let found = relative.is(&format!("is served to other machines by {what}"));
-                return Err(self.refusal(found, "stop that, or give another target"));
+                let complaint = relative.is(&format!("is served to other machines by {what}"));
+                return Err(self.refusal(complaint, "stop that, or give another target"));
             }
         }
         Ok(())
@@ -259,17 +259,17 @@ impl CheckedTarget<'_> {
         let Identity::Device(number) = self.opened.identity() else {
             return Ok(());
         };
-        let known = contents::known_to_udev(
+        let content = contents::known_to_udev(
             Path::new("/run/udev/data"),
             device_number(number),
             self.family.is_of_partition(),
         );
-        known.map_or(Ok(()), |known| {
+        content.map_or(Ok(()), |content| {
             let hint = format!(
                 "give another device; if its content is not needed, clear it yourself and make \
                  udev probe it again: wipefs --all {quoted} && udevadm trigger --settle {quoted}"
             );
-            Err(self.refusal(format!("contains {known}, according to udev"), hint))
+            Err(self.refusal(format!("contains {content}, according to udev"), hint))
         })
     }
 
@@ -294,16 +294,18 @@ impl CheckedTarget<'_> {
                     return Err(blind(self.opened.path(), &why));
                 }
             };
-            let found = contents::of(&file).map_err(|error| unreadable(path, &error))?;
+            let content = contents::of(&file).map_err(|error| unreadable(path, &error))?;
             // A partition does not contain the partition table.
-            if let Some(found) = found.filter(|_| !self.family.is_of_partition()) {
+            if let Some(content) = content.filter(|_| !self.family.is_of_partition()) {
                 return Err(self.refusal(
-                    format!("is backed by '{shown}', which contains {found}"),
+                    format!("is backed by '{shown}', which contains {content}"),
                     "give another device",
                 ));
             }
-            if let Some((found, hint)) = place::objection(&file, is_made_by_rigel(&file)?)? {
-                return Err(self.refusal(format!("is backed by '{shown}', which {found}"), hint));
+            if let Some((objection, hint)) = place::objection(&file, is_made_by_rigel(&file)?)? {
+                return Err(
+                    self.refusal(format!("is backed by '{shown}', which {objection}"), hint)
+                );
             }
         }
         Ok(())

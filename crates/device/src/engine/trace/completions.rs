@@ -135,12 +135,12 @@ impl CompletionRing {
     /// Takes the next record that is complete; false if there is none.
     fn next(&mut self, record: &mut Vec<u8>) -> bool {
         let consumed = self.ours.word(CONSUMED);
-        let mut at = consumed.load(Ordering::Relaxed);
+        let mut position = consumed.load(Ordering::Relaxed);
         let end = self.theirs.word(PRODUCED).load(Ordering::Acquire);
         let mut is_found = false;
-        while at < end && !is_found {
+        while position < end && !is_found {
             let place =
-                usize::try_from(at % self.bytes as u64).expect("less than the ring's bytes");
+                usize::try_from(position % self.bytes as u64).expect("less than the ring's bytes");
             let place = self.page + place;
             let header = self.theirs.half_word(place).load(Ordering::Acquire);
             if header & BUSY != 0 {
@@ -154,9 +154,9 @@ impl CompletionRing {
                 record.resize(length.min(self.bytes - HEADER), 0);
                 self.theirs.copy(place + HEADER, record);
             }
-            at += (length + HEADER as u64).next_multiple_of(8);
+            position += (length + HEADER as u64).next_multiple_of(8);
         }
-        consumed.store(at, Ordering::Release);
+        consumed.store(position, Ordering::Release);
         is_found
     }
 }
@@ -170,8 +170,8 @@ fn dropped(map: &OwnedFd) -> u64 {
         address(&raw mut value),
     ];
     // SAFETY: the kernel reads a key of four bytes and writes a value of eight.
-    let found = unsafe { bpf(LOOK_UP, &words) };
-    if found.is_ok() { value } else { 0 }
+    let result = unsafe { bpf(LOOK_UP, &words) };
+    if result.is_ok() { value } else { 0 }
 }
 
 /// Events at which the kernel did not run the program, as far as it counts that.
@@ -180,8 +180,8 @@ fn missed(program: &OwnedFd) -> u64 {
     let bytes = size_of_val(&info) as u64;
     let words = [halves(number(program), bytes), address(info.as_mut_ptr())];
     // SAFETY: the kernel writes at most `bytes` bytes, the size of `info`.
-    let found = unsafe { bpf(INFORM, &words) };
-    if found.is_ok() { info[INFO_MISSES] } else { 0 }
+    let result = unsafe { bpf(INFORM, &words) };
+    if result.is_ok() { info[INFO_MISSES] } else { 0 }
 }
 
 fn create_map(kind: u32, key: u32, value: u32, entries: usize) -> io::Result<OwnedFd> {
@@ -231,7 +231,7 @@ unsafe fn bpf(command: libc::c_long, words: &[u64]) -> io::Result<libc::c_long> 
     let mut arguments = Arguments::default();
     arguments[..words.len()].copy_from_slice(words);
     // SAFETY: as above; the kernel reads no more of the arguments than their size.
-    let found = unsafe {
+    let result = unsafe {
         libc::syscall(
             libc::SYS_bpf,
             command,
@@ -239,10 +239,10 @@ unsafe fn bpf(command: libc::c_long, words: &[u64]) -> io::Result<libc::c_long> 
             size_of::<Arguments>(),
         )
     };
-    if found < 0 {
+    if result < 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(found)
+    Ok(result)
 }
 
 /// # Safety

@@ -143,7 +143,7 @@ pub(super) fn program(
 /// The copy of an event, piece by piece: place, load and store. A program may only load what the
 /// event has for sure, in pieces whose place is a multiple of their size.
 fn pieces(extent: EventLength) -> Vec<(usize, u8, u8)> {
-    let mut found = Vec::new();
+    let mut pieces = Vec::new();
     let mut place = COMMON;
     while place < extent.needed {
         let fits = |(size, _, _): &&(usize, u8, u8)| {
@@ -152,10 +152,10 @@ fn pieces(extent: EventLength) -> Vec<(usize, u8, u8)> {
         let Some((size, load, store)) = PIECES.iter().find(fits) else {
             break;
         };
-        found.push((place, *load, *store));
+        pieces.push((place, *load, *store));
         place += size;
     }
-    found
+    pieces
 }
 
 /// A distance in bytes of the frame, or in instructions.

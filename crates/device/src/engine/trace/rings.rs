@@ -188,12 +188,12 @@ impl Ring {
     fn read(&mut self, formats: &[TracepointFormat], out: &mut Vec<RequestEvent>, lost: &mut u64) {
         let data = &self.data;
         let end = data.mapping.word(HEAD).load(Ordering::Acquire);
-        let mut at = data.mapping.word(TAIL).load(Ordering::Relaxed);
-        while at < end {
-            if !data.copy_record(at, end, &mut self.record) {
+        let mut position = data.mapping.word(TAIL).load(Ordering::Relaxed);
+        while position < end {
+            if !data.copy_record(position, end, &mut self.record) {
                 // How many events the rest has is unknown: one at least.
                 *lost += 1;
-                at = end;
+                position = end;
                 break;
             }
             match parse_record(&self.record) {
@@ -209,9 +209,9 @@ impl Ring {
                 // Such as that the kernel slowed the events down, which it does not for these.
                 None => {}
             }
-            at += self.record.len() as u64;
+            position += self.record.len() as u64;
         }
-        data.mapping.word(TAIL).store(at, Ordering::Release);
+        data.mapping.word(TAIL).store(position, Ordering::Release);
     }
 }
 
@@ -260,12 +260,12 @@ fn parse_record(record: &[u8]) -> Option<RingRecord<'_>> {
         Some(RingRecord::Sample(word(8)?, raw))
     };
     let lost = || Some(RingRecord::Lost(word(16)?));
-    let found = match u32::from_ne_bytes(record.get(..4)?.try_into().ok()?) {
+    let parsed = match u32::from_ne_bytes(record.get(..4)?.try_into().ok()?) {
         RECORD_SAMPLE => sample(),
         RECORD_LOST => lost(),
         _ => return None,
     };
-    Some(found.unwrap_or(RingRecord::Lost(1)))
+    Some(parsed.unwrap_or(RingRecord::Lost(1)))
 }
 
 #[cfg(test)]

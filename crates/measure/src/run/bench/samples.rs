@@ -78,10 +78,10 @@ impl<'a> PointSamples<'a> {
             .servers
             .and_then(|servers| servers.end(is_broken, stop));
         // Waiting for the last operations takes time too.
-        let at = self.taken.last().map_or(end, |last| last.at.max(end));
+        let moment = self.taken.last().map_or(end, |last| last.at.max(end));
         self.taken.push(Sample {
             server,
-            ..self.observer.sample(at)
+            ..self.observer.sample(moment)
         });
         self.taken
     }

@@ -68,8 +68,8 @@ impl RunningCounts {
 
     /// Completed operations of a class, and the sum of their response times.
     fn class(&self, name: &str) -> (u64, u64) {
-        let found = self.classes.iter().find(|class| class.0 == name);
-        found.map_or((0, 0), |(_, done, response)| (*done, *response))
+        let counts = self.classes.iter().find(|class| class.0 == name);
+        counts.map_or((0, 0), |(_, done, response)| (*done, *response))
     }
 }
 
