@@ -9,12 +9,12 @@ use rigel_analyse::search::calibration::Calibration;
 use rigel_model::Step;
 use rigel_model::record::journal::Header;
 
-pub(super) fn conclusion(header: &Header, found: &Calibration) -> Conclusion {
+pub(super) fn conclusion(header: &Header, calibration: &Calibration) -> Conclusion {
     let answer: Vec<String> = [
-        at_most(found),
-        written(found),
-        sustained(found),
-        alone(found),
+        at_most(calibration),
+        written(calibration),
+        sustained(calibration),
+        alone(calibration),
     ]
     .into_iter()
     .flatten()
@@ -29,13 +29,13 @@ pub(super) fn conclusion(header: &Header, found: &Calibration) -> Conclusion {
     // procedure.
     let request: Option<CalibrateRequest> = header.invocation.asked("calibrate");
     let asked = request.is_some_and(|request| request.bound_given);
-    let is_broken = found.bound_verdict() == BoundVerdict::Broken;
+    let is_broken = calibration.bound_verdict() == BoundVerdict::Broken;
     let objections = Objections {
-        caution: kept_none(found).filter(|_| !asked || !is_broken),
-        failure: failures(&found.points)
-            .or_else(|| kept_none(found).filter(|_| asked && is_broken)),
+        caution: kept_none(calibration).filter(|_| !asked || !is_broken),
+        failure: failures(&calibration.points)
+            .or_else(|| kept_none(calibration).filter(|_| asked && is_broken)),
     };
-    objections.conclude(&answer, &found.findings)
+    objections.conclude(&answer, &calibration.findings)
 }
 
 /// The maximum, and why it is one.
@@ -46,7 +46,7 @@ fn at_most(found: &Calibration) -> Option<String> {
     let knee = found
         .at_knee
         .filter(|_| found.curve.knee.is_some_and(|knee| knee.bounded_above));
-    let at = knee.unwrap_or(most);
+    let shown = knee.unwrap_or(most);
     let why = match (knee, is_only) {
         (Some(_), _) => format!(
             "; more only wait{}",
@@ -65,18 +65,18 @@ fn at_most(found: &Calibration) -> Option<String> {
         "It does {} reads of {} per second with {} outstanding{}{before}{why}.",
         count(most.iops.value),
         size(most.io_bytes),
-        at.depth,
-        on_each(at)
+        shown.depth,
+        on_each(shown)
     ))
 }
 
 /// The writes, if there were any.
-fn written(found: &Calibration) -> Option<String> {
-    let random = found.writes.map(|at| {
+fn written(calibration: &Calibration) -> Option<String> {
+    let random = calibration.writes.map(|at| {
         let (rate, bytes) = (count(at.iops.value), size(at.io_bytes));
         format!("{rate} random writes of {bytes} per second")
     });
-    let log = found.log_writes.first().map(|one| {
+    let log = calibration.log_writes.first().map(|one| {
         let (rate, bytes) = (count(one.at.iops.value), size(one.bytes));
         format!("{rate} durable appends of {bytes} by one log writer")
     });
@@ -85,21 +85,21 @@ fn written(found: &Calibration) -> Option<String> {
 }
 
 /// The rate of reads at random times that is served within the bound.
-fn sustained(found: &Calibration) -> Option<String> {
-    let rate = match (found.sustained.rate, found.sustained.kept_rate) {
+fn sustained(calibration: &Calibration) -> Option<String> {
+    let rate = match (calibration.sustained.rate, calibration.sustained.kept_rate) {
         (Some(rate), _) => Amount::new(rate, Unit::Number).in_cell(),
         (None, Some(rate)) => format!("at least {}", count(rate as f64)),
         (None, None) => return None,
     };
     Some(format!(
         "Within {} it serves {rate} per second that arrive at random times.",
-        bound_in_words(&found.bound)
+        bound_in_words(&calibration.bound)
     ))
 }
 
 /// What one reader gets that waits for each read.
-fn alone(found: &Calibration) -> Option<String> {
-    let low = found.low_load?;
+fn alone(calibration: &Calibration) -> Option<String> {
+    let low = calibration.low_load?;
     let who = low.ranks.map_or_else(
         || "One reader alone gets".to_string(),
         |ranks| format!("{ranks} readers, one on each rank, get"),

@@ -18,11 +18,11 @@ use rigel_report::{distribution, parts, setup, timeline};
 /// Completes `frame`, which has the heading and the conclusion.
 pub(super) fn document(
     run: &Run,
-    found: &Calibration,
+    calibration: &Calibration,
     findings: Section,
     frame: Document,
 ) -> Document {
-    let sizes = found.maximum.zip(found.large).map_or_else(
+    let sizes = calibration.maximum.zip(calibration.large).map_or_else(
         || "random reads".into(),
         |(small, large)| {
             format!(
@@ -36,16 +36,16 @@ pub(super) fn document(
         about: about(
             &run.header,
             &sizes,
-            &parts::counted(found.points.len() as u64, "point"),
+            &parts::counted(calibration.points.len() as u64, "point"),
         ),
-        headlines: headlines(found),
-        sections: sections(run, found, findings, &sizes),
+        headlines: headlines(calibration),
+        sections: sections(run, calibration, findings, &sizes),
         ..frame
     }
 }
 
-fn headlines(found: &Calibration) -> Vec<Headline> {
-    let is_cached = found.cache.reread.and_then(|test| test.is_cached) == Some(true);
+fn headlines(calibration: &Calibration) -> Vec<Headline> {
+    let is_cached = calibration.cache.reread.and_then(|test| test.is_cached) == Some(true);
     let doubt = if is_cached { "; may be a cache's" } else { "" };
     let of = |at: AtLoad| {
         format!(
@@ -56,8 +56,8 @@ fn headlines(found: &Calibration) -> Vec<Headline> {
         )
     };
     let mut figures = Vec::new();
-    if let Some(at) = found.maximum {
-        let on_credit = found.on_credit.map_or_else(String::new, |iops| {
+    if let Some(at) = calibration.maximum {
+        let on_credit = calibration.on_credit.map_or_else(String::new, |iops| {
             format!("; {} on burst credit", parts::count(iops.value))
         });
         figures.push(parts::rate(
@@ -67,7 +67,7 @@ fn headlines(found: &Calibration) -> Vec<Headline> {
             of(at) + &on_credit,
         ));
     }
-    if let Some(at) = found.large {
+    if let Some(at) = calibration.large {
         figures.push(parts::throughput(
             "calibration.large.mb_per_s.value",
             "max throughput",
@@ -75,7 +75,7 @@ fn headlines(found: &Calibration) -> Vec<Headline> {
             of(at),
         ));
     }
-    if let Some(at) = found.low_load {
+    if let Some(at) = calibration.low_load {
         let note = format!(
             "random reads of {}, one at a time{}; median {}{doubt}",
             parts::size(at.io_bytes),
@@ -89,18 +89,19 @@ fn headlines(found: &Calibration) -> Vec<Headline> {
             note,
         ));
     }
-    let label = format!("within {}", parts::bound_in_words(&found.bound));
-    if let Some(root) = sustained_headline("calibration.sustained", &label, &found.sustained) {
+    let label = format!("within {}", parts::bound_in_words(&calibration.bound));
+    if let Some(root) = sustained_headline("calibration.sustained", &label, &calibration.sustained)
+    {
         figures.push(root);
         return figures;
     }
     match (
-        found.sustained.kept,
-        found.sustained.kept_rate,
-        found.at_knee,
+        calibration.sustained.kept,
+        calibration.sustained.kept_rate,
+        calibration.at_knee,
     ) {
         (Some(at), Some(rate), _) => {
-            let tried = not_sustained(&found.sustained);
+            let tried = not_sustained(&calibration.sustained);
             let note = format!(
                 "offered at random times and served; p99 {}",
                 parts::time(at.p99_us.value)
@@ -119,7 +120,11 @@ fn headlines(found: &Calibration) -> Vec<Headline> {
         (_, _, Some(at)) => {
             figures.push(parts::latency(
                 "calibration.at_knee.p99_us.value",
-                if found.curve.knee.is_some_and(|knee| knee.bounded_above) {
+                if calibration
+                    .curve
+                    .knee
+                    .is_some_and(|knee| knee.bounded_above)
+                {
                     "p99 at the knee"
                 } else {
                     "p99 at the maximum"
@@ -133,38 +138,43 @@ fn headlines(found: &Calibration) -> Vec<Headline> {
     figures
 }
 
-fn sections(run: &Run, found: &Calibration, findings: Section, sizes: &str) -> Vec<Section> {
+fn sections(run: &Run, calibration: &Calibration, findings: Section, sizes: &str) -> Vec<Section> {
     let records = run.joined();
-    let mut sections = vec![curve(run, found), findings];
-    sections.extend(distribution::section(&chosen(found, &records)));
+    let mut sections = vec![curve(run, calibration), findings];
+    sections.extend(distribution::section(&chosen(calibration, &records)));
     sections.extend(timeline::section(run, Units::of("IOPS")));
-    sections.push(figures(found));
-    sections.push(points::section(run, &found.points, Units::of("IOPS")));
-    sections.extend(points::coverage(&found.points, &run.header.findings));
+    sections.push(figures(calibration));
+    sections.push(points::section(run, &calibration.points, Units::of("IOPS")));
+    sections.extend(points::coverage(&calibration.points, &run.header.findings));
     sections.push(setup::section(&run.header, sizes));
     sections
 }
 
-fn curve(run: &Run, found: &Calibration) -> Section {
-    let closed = first_classes(&found.points, |point| point.step() == Step::Depth);
-    let open = first_classes(&found.points, |point| point.step() == Step::Rate);
-    let large = first_classes(&found.points, |point| point.step() == Step::Large);
+fn curve(run: &Run, calibration: &Calibration) -> Section {
+    let closed = first_classes(&calibration.points, |point| point.step() == Step::Depth);
+    let open = first_classes(&calibration.points, |point| point.step() == Step::Rate);
+    let large = first_classes(&calibration.points, |point| point.step() == Step::Large);
     let request: Option<CalibrateRequest> = run.header.invocation.asked("calibrate");
     let bound = request.map(|request| request.bound);
-    let groups =
-        throughput::closed_and_open(closed.clone(), open, &found.curve, bound, &found.sustained);
+    let groups = throughput::closed_and_open(
+        closed.clone(),
+        open,
+        &calibration.curve,
+        bound,
+        &calibration.sustained,
+    );
     let mut blocks: Vec<Block> = throughput::latency_charts(groups, "IOPS")
         .into_iter()
         .collect();
     blocks.extend(parts::beside([
-        throughput::depth_chart(&closed, &found.curve, "IOPS"),
+        throughput::depth_chart(&closed, &calibration.curve, "IOPS"),
         throughput::large_chart(&large, "large random reads", Unit::MbPerSecond),
     ]));
     blocks.extend(
-        knee(&found.curve)
+        knee(&calibration.curve)
             .into_iter()
-            .chain(sustained(found))
-            .chain(reach(found))
+            .chain(sustained(calibration))
+            .chain(reach(calibration))
             .map(Block::Text),
     );
     let lead = "Random reads of the small size. Along the line more operations are outstanding; \
@@ -179,14 +189,14 @@ fn curve(run: &Run, found: &Calibration) -> Section {
 }
 
 /// How well a calibration sees rare events and changes of the storage.
-fn reach(found: &Calibration) -> Vec<String> {
+fn reach(calibration: &Calibration) -> Vec<String> {
     let mut sentences = Vec::new();
-    if let Some(seconds) = found.unseen_interval_s {
+    if let Some(seconds) = calibration.unseen_interval_s {
         sentences.push(format!(
             "What happens less often than every {seconds:.0} s may be in none of these figures."
         ));
     }
-    if let Some(variation) = found.variation {
+    if let Some(variation) = calibration.variation {
         let what = if variation.is_significant() {
             format!(
                 "From visit to visit to the same load, throughput varied by {} (standard \
@@ -202,7 +212,7 @@ fn reach(found: &Calibration) -> Vec<String> {
         };
         sentences.push(what);
     }
-    sentences.extend(found.unlimited().map(|seen| {
+    sentences.extend(calibration.unlimited().map(|seen| {
         format!(
             "Throughput did not fall within {} reads of {} in {:.1} minutes of measuring: burst \
              credit that lasts longer is in the figures.",
@@ -211,7 +221,7 @@ fn reach(found: &Calibration) -> Vec<String> {
             seen.seconds / 60.0
         )
     }));
-    let lost = found
+    let lost = calibration
         .points
         .iter()
         .filter_map(|point| point.classes.first()?.lost.as_ref())
@@ -229,8 +239,11 @@ fn reach(found: &Calibration) -> Vec<String> {
 
 /// The highest rate that was offered and served within the bound, and the best constant depth
 /// within it.
-fn sustained(found: &Calibration) -> Vec<String> {
-    let (sustained, bound) = (&found.sustained, parts::bound_in_words(&found.bound));
+fn sustained(calibration: &Calibration) -> Vec<String> {
+    let (sustained, bound) = (
+        &calibration.sustained,
+        parts::bound_in_words(&calibration.bound),
+    );
     let rate = |rate: u64| parts::per_second(rate as f64);
     let open = if let (Some(at), Some(kept)) = (sustained.kept, sustained.kept_rate) {
         let not = not_sustained(sustained);
@@ -240,7 +253,7 @@ fn sustained(found: &Calibration) -> Vec<String> {
             rate(kept)
         )
     } else {
-        let mut rates = found
+        let mut rates = calibration
             .points
             .iter()
             .filter(|point| point.step() == Step::Rate);
@@ -325,14 +338,14 @@ fn figures(found: &Calibration) -> Section {
 }
 
 /// Low load, the knee, and the maximum measured depth.
-fn chosen<'a>(found: &Calibration, records: &'a [PointRecord]) -> Vec<Chosen<'a>> {
+fn chosen<'a>(calibration: &Calibration, records: &'a [PointRecord]) -> Vec<Chosen<'a>> {
     let deepest = records
         .iter()
         .filter_map(|record| record.coordinates.depth())
         .max();
     let wanted = [
-        found.low_load.map(|at| at.depth),
-        found.at_knee.map(|at| at.depth),
+        calibration.low_load.map(|at| at.depth),
+        calibration.at_knee.map(|at| at.depth),
         deepest,
     ];
     let mut chosen: Vec<Chosen<'a>> = Vec::new();

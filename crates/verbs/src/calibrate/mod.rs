@@ -26,20 +26,20 @@ use rigel_report::document::{Document, Section};
 impl CalibrateRequest {
     /// The results of a run.
     pub fn results(&self, run: &Run) -> Calibration {
-        let mut found = calibration(&run.joined(), self.bound, self.precision);
+        let mut calibration = calibration(&run.joined(), self.bound, self.precision);
         let (suspected, others): (Vec<_>, Vec<_>) =
-            unseen::unseen(&run.header, &run.points, &found)
+            unseen::unseen(&run.header, &run.points, &calibration)
                 .into_iter()
                 .partition(|finding| {
                     finding.is(FindingName::CacheSuspected) || finding.is(FindingName::Cache)
                 });
         // The conclusion names the first warning, and this one is about every figure.
-        found.findings.splice(0..0, suspected);
-        found.findings.extend(others);
+        calibration.findings.splice(0..0, suspected);
+        calibration.findings.extend(others);
         if let Some(finding) = incomplete(self, run) {
-            found.findings.insert(0, finding);
+            calibration.findings.insert(0, finding);
         }
-        found
+        calibration
     }
 }
 

@@ -28,26 +28,35 @@ fn after(started: &str, point: &PointSummary) -> String {
 
 /// The row of `DBA_RSRC_IO_CALIBRATE` that corresponds to this run: whole numbers, with the latency
 /// in milliseconds at the rate of `MAX_IOPS`, as in Oracle.
-pub fn oracle_row(run: &Run, found: &Calibration) -> String {
+pub fn oracle_row(run: &Run, calibration: &Calibration) -> String {
     let whole = |figure: Option<f64>| {
         figure.map_or_else(|| "-".to_string(), |figure| format!("{figure:.0}"))
     };
     let start = &run.header.started;
     let request: Option<CalibrateRequest> = run.header.invocation.asked("calibrate");
     let disks = request.map_or_else(|| "-".into(), |request| request.num_disks.to_string());
-    let end = found
+    let end = calibration
         .points
         .last()
         .map_or_else(|| start.clone(), |point| after(&point.started, point));
     let columns = [
         ("START_TIME", start.clone()),
         ("END_TIME", end),
-        ("MAX_IOPS", whole(found.maximum.map(|at| at.iops.value))),
-        ("MAX_MBPS", whole(found.large.map(|at| at.mb_per_s.value))),
-        ("MAX_PMBPS", whole(found.stream.map(|at| at.mb_per_s.value))),
+        (
+            "MAX_IOPS",
+            whole(calibration.maximum.map(|at| at.iops.value)),
+        ),
+        (
+            "MAX_MBPS",
+            whole(calibration.large.map(|at| at.mb_per_s.value)),
+        ),
+        (
+            "MAX_PMBPS",
+            whole(calibration.stream.map(|at| at.mb_per_s.value)),
+        ),
         (
             "LATENCY",
-            whole(found.maximum.map(|at| at.mean_us.value / 1e3)),
+            whole(calibration.maximum.map(|at| at.mean_us.value / 1e3)),
         ),
         ("NUM_PHYSICAL_DISKS", disks),
     ];
@@ -63,12 +72,12 @@ pub fn oracle_row(run: &Run, found: &Calibration) -> String {
         });
         let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join(" "));
     }
-    let of_points = found.points.iter().flat_map(|point| &point.findings);
+    let of_points = calibration.points.iter().flat_map(|point| &point.findings);
     let mut all = run
         .header
         .findings
         .iter()
-        .chain(&found.findings)
+        .chain(&calibration.findings)
         .chain(of_points);
     if all.any(|finding| finding.severity != Severity::Note) {
         text.push_str("-- there are warnings about these figures: rigel report shows them\n");

@@ -532,8 +532,8 @@ impl<'a> DonePoints<'a> {
         coordinates: impl Fn(u32) -> Coordinates,
         most: u32,
     ) -> Option<Coordinates> {
-        let at = |depth| self.at(coordinates(depth)).map(|class| class.iops);
-        let climbed = climb(self.request.precision, 1, most, doubled, at);
+        let rate_at = |depth| self.at(coordinates(depth)).map(|class| class.iops);
+        let climbed = climb(self.request.precision, 1, most, doubled, rate_at);
         climbed.wanted.map(coordinates)
     }
 
@@ -561,8 +561,8 @@ impl<'a> DonePoints<'a> {
         if let Some(wanted) = below.and_then(|below| between(*below, knee)) {
             return Some(wanted);
         }
-        let kept = |class: &ClassSummary| class.within.is_some_and(|within| within.kept);
-        let depths_kept = self.of(Step::Depth).filter(|(_, class)| kept(class));
+        let is_within = |class: &ClassSummary| class.within.is_some_and(|within| within.kept);
+        let depths_kept = self.of(Step::Depth).filter(|(_, class)| is_within(class));
         let last_kept = depths_kept
             .filter_map(|(point, _)| point.coordinates.depth())
             .max()?;
@@ -657,21 +657,22 @@ impl<'a> DonePoints<'a> {
         if left <= 0.0 {
             return None;
         }
-        let known = sustained(self.points);
-        let half = known.rate.and_then(Estimate::precision);
+        let sustained = sustained(self.points);
+        let half = sustained.rate.and_then(Estimate::precision);
         let is_precise = half.is_some_and(|half| half <= self.request.precision.get());
-        if is_precise && known.kept_rate.is_some() {
+        if is_precise && sustained.kept_rate.is_some() {
             return None;
         }
         let a_visit = self.request.point_most.plus(WARM_UP.most).as_secs_f64();
         let is_last = is_precise || left <= a_visit;
         let beside = || {
             let is_first = rates().next().is_none();
-            self.next_rate_beside(&known, is_last).filter(|_| !is_first)
+            self.next_rate_beside(&sustained, is_last)
+                .filter(|_| !is_first)
         };
         let rate_per_s = beside()
             .or_else(|| self.next_rate_of_search())
-            .or_else(|| self.rate_to_decide(&known))
+            .or_else(|| self.rate_to_decide(&sustained))
             .filter(|rate| *rate > 0)?;
         Some(Coordinates::Rate {
             rate_per_s,
@@ -702,17 +703,17 @@ impl<'a> DonePoints<'a> {
     fn rate_to_decide(&self, known: &Sustained) -> Option<u64> {
         const VISITS: usize = 2;
         const LOWER: f64 = 0.9;
-        let kept = || {
+        let met = || {
             let rates = self.of(Step::Rate).filter(|(_, class)| class.kept());
             rates.filter_map(|(point, class)| Some((point.coordinates.rate()?, point, class)))
         };
         let is_open = |class: &ClassSummary| class.sustained() == BoundVerdict::Undecided;
-        let open = kept().filter(|(.., class)| is_open(class));
+        let open = met().filter(|(.., class)| is_open(class));
         let (highest, point, _) = open.max_by_key(|(rate, ..)| *rate)?;
         if point.visits_made() < VISITS || known.kept_rate.is_some() {
             return Some(highest);
         }
-        let lowest = kept().map(|(rate, ..)| rate).min()?;
+        let lowest = met().map(|(rate, ..)| rate).min()?;
         Some(rounded(LOWER * lowest as f64))
     }
 

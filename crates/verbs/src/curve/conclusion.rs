@@ -42,12 +42,12 @@ pub(super) fn conclusion(found: &CurveResult) -> Conclusion {
     objections.conclude(text.trim_start(), &found.findings)
 }
 
-fn closed(found: &CurveResult, most: &AtLoad, naming: Naming) -> String {
+fn closed(result: &CurveResult, most: &AtLoad, naming: Naming) -> String {
     let Naming { rate, place, .. } = naming;
     let maximum = count(most.iops.value);
     let (p50, p99) = (time(most.p50_us.value), time(most.p99_us.value));
-    match found.shape.knee.filter(|_| {
-        found
+    match result.shape.knee.filter(|_| {
+        result
             .points
             .iter()
             .filter(|point| point.step() == Step::Depth)
@@ -57,7 +57,7 @@ fn closed(found: &CurveResult, most: &AtLoad, naming: Naming) -> String {
         Some(knee) if knee.bounded_above => format!(
             "It does {maximum} {rate} with {} {place}; more only wait{}.",
             knee.load,
-            limit(&found.points, &found.shape, &found.findings)
+            limit(&result.points, &result.shape, &result.findings)
         ),
         Some(_) => format!(
             "It does {maximum} {rate} with {} {place}, and was still rising there: median {p50}, \
@@ -72,12 +72,12 @@ fn closed(found: &CurveResult, most: &AtLoad, naming: Naming) -> String {
 }
 
 /// Says which offered rates were served, and which were not.
-fn offered(found: &CurveResult, naming: Naming) -> String {
-    let sustained = &found.sustained;
-    let within = found.bound.as_ref().map_or_else(String::new, |bound| {
+fn offered(result: &CurveResult, naming: Naming) -> String {
+    let sustained = &result.sustained;
+    let within = result.bound.as_ref().map_or_else(String::new, |bound| {
         format!(" within {}", bound_in_words(bound))
     });
-    let one = naming.one;
+    let operations = naming.one;
     let mut text = match (sustained.kept, sustained.kept_rate, sustained.broken_rate) {
         (Some(at), Some(rate), broken) => {
             let but = match (broken, sustained.undecided_rate) {
@@ -90,19 +90,19 @@ fn offered(found: &CurveResult, naming: Naming) -> String {
             let (p50, p99) = (time(at.p50_us.value), time(at.p99_us.value));
             let rate = count(rate as f64);
             format!(
-                " It serves {rate} {one} per second that arrive at random times{within} (median {p50}, \
-                 p99 {p99}){but}."
+                " It serves {rate} {operations} per second that arrive at random times{within} (median \
+                 {p50}, p99 {p99}){but}."
             )
         }
         (_, _, Some(broken)) if sustained.offered_verdict == Some(BoundVerdict::Broken) => {
             format!(
-                " No offered rate was served{within}, not even {} {one} per second.",
+                " No offered rate was served{within}, not even {} {operations} per second.",
                 count(broken as f64)
             )
         }
         _ => String::new(),
     };
-    if let (Some(closed), Some(_)) = (sustained.closed, &found.bound) {
+    if let (Some(closed), Some(_)) = (sustained.closed, &result.bound) {
         let (depth, iops) = (closed.depth, count(closed.iops.value));
         let _ = write!(
             text,
@@ -115,16 +115,16 @@ fn offered(found: &CurveResult, naming: Naming) -> String {
 
 /// Says that the measured time does not decide whether any load is served within the bound, and what
 /// it showed; `None` if one certainly is, or certainly none.
-fn undecided(found: &CurveResult, naming: Naming) -> Option<String> {
-    let sustained = &found.sustained;
-    let verdict = found
+fn undecided(result: &CurveResult, naming: Naming) -> Option<String> {
+    let sustained = &result.sustained;
+    let verdict = result
         .bound_verdict()
         .or(sustained.offered_verdict)
-        .filter(|_| !found.points.is_empty())?;
+        .filter(|_| !result.points.is_empty())?;
     if verdict != BoundVerdict::Undecided {
         return None;
     }
-    let within = found.bound.as_ref().map_or_else(String::new, |bound| {
+    let within = result.bound.as_ref().map_or_else(String::new, |bound| {
         format!(" within {}", bound_in_words(bound))
     });
     let Some(rate) = sustained.undecided_rate else {
@@ -132,7 +132,7 @@ fn undecided(found: &CurveResult, naming: Naming) -> Option<String> {
             "Whether any load is served{within} is undecided: measure longer."
         ));
     };
-    let point = found
+    let point = result
         .points
         .iter()
         .find(|point| point.coordinates.rate() == Some(rate))?;

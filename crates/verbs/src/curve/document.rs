@@ -19,7 +19,7 @@ use std::fmt::Write;
 /// Completes `frame`, which has the heading and the conclusion.
 pub(super) fn document(
     run: &Run,
-    found: &CurveResult,
+    result: &CurveResult,
     findings: Section,
     frame: Document,
 ) -> Document {
@@ -28,10 +28,10 @@ pub(super) fn document(
         about: about(
             &run.header,
             &workload,
-            &parts::counted(found.points.len() as u64, "point"),
+            &parts::counted(result.points.len() as u64, "point"),
         ),
-        headlines: headlines(found),
-        sections: sections(run, found, findings, &workload),
+        headlines: headlines(result),
+        sections: sections(run, result, findings, &workload),
         ..frame
     }
 }
@@ -80,7 +80,7 @@ fn of_request(request: &CurveRequest) -> String {
 /// the bound.
 fn headlines(found: &CurveResult) -> Vec<Headline> {
     let mut figures = Vec::new();
-    let at = |at: &AtLoad| {
+    let load = |at: &AtLoad| {
         let each = parts::on_each(at.ranks);
         format!("{} {}{each}", at.depth, found.naming().place)
     };
@@ -90,7 +90,7 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
             "curve.maximum.iops.value",
             &label,
             most.iops,
-            at(most),
+            load(most),
         ));
     }
     let (open, closed): (Vec<_>, Vec<_>) = found
@@ -135,14 +135,14 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
             tried,
             note,
         ));
-        let kept = found
+        let point = found
             .points
             .iter()
             .enumerate()
             .find(|(_, point)| point.coordinates.rate() == Some(rate));
-        figures.extend(kept.and_then(|(index, point)| p99(index, point, "p99 at that rate")));
+        figures.extend(point.and_then(|(index, point)| p99(index, point, "p99 at that rate")));
     } else if let Some(knee) = found.shape.knee {
-        let at = found
+        let point = found
             .points
             .iter()
             .enumerate()
@@ -152,7 +152,7 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
             (_, true) => "p99 at the knee",
             (_, false) => "p99 at the maximum",
         };
-        figures.extend(at.and_then(|(index, point)| p99(index, point, label)));
+        figures.extend(point.and_then(|(index, point)| p99(index, point, label)));
     }
     if figures.len() < 4
         && let Some(most) = &found.maximum
@@ -161,7 +161,7 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
             "curve.maximum.p50_us.value",
             "median at the maximum",
             most.p50_us,
-            at(most),
+            load(most),
         );
         figures.push(median);
     }
@@ -178,46 +178,47 @@ pub(super) fn p99(index: usize, point: &PointSummary, label: &str) -> Option<Hea
     Some(parts::latency(&name, label, p99, note))
 }
 
-fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -> Vec<Section> {
+fn sections(run: &Run, result: &CurveResult, findings: Section, workload: &str) -> Vec<Section> {
     let units = Units::of(Naming::RAW.rate);
-    let mut sections = vec![drawn(run, found), findings];
-    sections.extend(distribution::section(&chosen(found, &run.joined())));
+    let mut sections = vec![drawn(run, result), findings];
+    sections.extend(distribution::section(&chosen(result, &run.joined())));
     sections.extend(timeline::section(run, units));
-    sections.push(points::section(run, &found.points, units));
-    sections.extend(points::coverage(&found.points, &run.header.findings));
+    sections.push(points::section(run, &result.points, units));
+    sections.extend(points::coverage(&result.points, &run.header.findings));
     sections.push(setup::section(&run.header, workload));
     sections
 }
 
 /// Latency against throughput, and the facts about the shape.
-pub(super) fn drawn(run: &Run, found: &CurveResult) -> Section {
-    let closed = first_classes(&found.points, |point| point.step() == Step::Depth);
-    let open = first_classes(&found.points, |point| point.step() == Step::Rate);
+pub(super) fn drawn(run: &Run, result: &CurveResult) -> Section {
+    let closed = first_classes(&result.points, |point| point.step() == Step::Depth);
+    let open = first_classes(&result.points, |point| point.step() == Step::Rate);
     let invocation = &run.header.invocation;
     let request: Option<CurveRequest> = invocation.asked(&invocation.verb);
     let bound = request.and_then(|request| request.bound);
     let has_shape = closed.len() > 1;
-    let mut facts = found.shape;
+    let mut facts = result.shape;
     if !has_shape {
         (facts.knee, facts.cap) = (None, None);
     }
-    let groups = throughput::closed_and_open(closed.clone(), open, &facts, bound, &found.sustained);
-    let depth = throughput::depth_chart(&closed, &facts, found.naming().rate);
-    let mut blocks: Vec<Block> = throughput::latency_charts(groups, found.naming().rate)
+    let groups =
+        throughput::closed_and_open(closed.clone(), open, &facts, bound, &result.sustained);
+    let depth = throughput::depth_chart(&closed, &facts, result.naming().rate);
+    let mut blocks: Vec<Block> = throughput::latency_charts(groups, result.naming().rate)
         .into_iter()
         .collect();
     draw_last_in_text(&mut blocks);
     blocks.extend(parts::beside([depth]));
     if has_shape {
-        blocks.extend(knee(&found.shape).into_iter().map(Block::Text));
+        blocks.extend(knee(&result.shape).into_iter().map(Block::Text));
     }
     blocks.extend(
-        cap(&facts, found.naming().rate)
+        cap(&facts, result.naming().rate)
             .into_iter()
-            .chain(highest_loads(found))
+            .chain(highest_loads(result))
             .map(Block::Text),
     );
-    if let Some(delay) = found.scheduling_delay {
+    if let Some(delay) = result.scheduling_delay {
         blocks.push(Block::Text(format!(
             "Scheduling delay, which Rigel itself adds and response times include: p99 at most \
              {}, at {}/s.",
@@ -261,9 +262,9 @@ fn cap(shape: &CurveShape, rate: &str) -> Option<String> {
 }
 
 /// The highest load that was met or stayed within the bound, in sentences.
-fn highest_loads(found: &CurveResult) -> Vec<String> {
-    let sustained = &found.sustained;
-    let name = found.bound.as_ref().map_or_else(
+fn highest_loads(result: &CurveResult) -> Vec<String> {
+    let sustained = &result.sustained;
+    let name = result.bound.as_ref().map_or_else(
         || "Offered rates".into(),
         |it| format!("Within {}", parts::bound_in_words(it)),
     );
@@ -294,16 +295,16 @@ fn highest_loads(found: &CurveResult) -> Vec<String> {
         Some(at) => Some(format!(
             "{} {} ({}) at depth {}",
             parts::count(at.iops.value),
-            found.naming().rate,
+            result.naming().rate,
             parts::plus_minus(at.iops),
             at.depth
         )),
-        None if found.bound.is_some() && found.maximum.is_some() => {
+        None if result.bound.is_some() && result.maximum.is_some() => {
             Some("no measured depth".into())
         }
         None => None,
     };
-    let root = found
+    let root = result
         .bound
         .as_ref()
         .and_then(|bound| sustained_sentence(&parts::bound_in_words(bound), sustained));
@@ -315,10 +316,10 @@ fn highest_loads(found: &CurveResult) -> Vec<String> {
 
 /// Points for the distributions. For depths: the minimum, the knee and the maximum; for offered
 /// rates: about 50 %, 90 % and 100 % of the highest rate that was met.
-pub(super) fn chosen<'a>(found: &CurveResult, records: &'a [PointRecord]) -> Vec<Chosen<'a>> {
+pub(super) fn chosen<'a>(result: &CurveResult, records: &'a [PointRecord]) -> Vec<Chosen<'a>> {
     let depths: Vec<u32> = depths(records);
     let mut wanted: Vec<&PointRecord> = Vec::new();
-    if let Some(kept) = found.sustained.kept_rate {
+    if let Some(kept) = result.sustained.kept_rate {
         for share in [0.5, 0.9, 1.0] {
             let goal = kept as f64 * share;
             let rates = records
@@ -337,7 +338,7 @@ pub(super) fn chosen<'a>(found: &CurveResult, records: &'a [PointRecord]) -> Vec
             clippy::cast_sign_loss,
             reason = "a depth that was measured"
         )]
-        let knee = found.shape.knee.map(|knee| knee.load as u32);
+        let knee = result.shape.knee.map(|knee| knee.load as u32);
         for depth in [depths.first().copied(), knee, depths.last().copied()]
             .into_iter()
             .flatten()

@@ -202,14 +202,14 @@ impl CurveRequest {
 
     /// The maximum throughput of a closed loop, or the depth to measure next to find it.
     fn maximum(&self, done: &[PointSummary]) -> Result<f64, u32> {
-        let at = |depth| {
+        let class_at = |depth| {
             done.iter()
                 .find(|point| point.coordinates == self.depth(depth))?
                 .classes
                 .first()
         };
         let climbed = climb(self.precision, 2, self.deepest(), doubled, |depth| {
-            at(depth).map(|class| class.iops)
+            class_at(depth).map(|class| class.iops)
         });
         climbed.wanted.map_or(Ok(climbed.best), Err)
     }

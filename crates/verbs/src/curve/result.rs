@@ -115,14 +115,14 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
     };
     let greatest = closed().max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops));
     let shape = curve_shape(closed(), precision.get());
-    let at = |found: Option<(&PointSummary, &ClassSummary)>| {
+    let at_load = |found: Option<(&PointSummary, &ClassSummary)>| {
         found.and_then(|(point, class)| AtLoad::of(point, class))
     };
     let at_knee = shape.knee.and_then(|knee| {
-        let found = at(closed().find(|(point, _)| point.is_at_depth(knee.load)))?;
-        Some(at_plateau(found, &knee.plateau))
+        let measured = at_load(closed().find(|(point, _)| point.is_at_depth(knee.load)))?;
+        Some(at_plateau(measured, &knee.plateau))
     });
-    let maximum = at_knee.or_else(|| at(greatest));
+    let maximum = at_knee.or_else(|| at_load(greatest));
     let sustained = sustained(&points).at_most(maximum, &shape);
     CurveResult {
         bound: bound.map(|bound| bound.to_string()),

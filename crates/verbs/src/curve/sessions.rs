@@ -14,8 +14,8 @@ use std::fmt::Write;
 
 /// Completes `frame`, which has the heading and the conclusion; returns it unchanged if no point
 /// has sessions.
-pub fn document(run: &Run, found: &CurveResult, findings: Section, frame: Document) -> Document {
-    let Some((index, point, sql)) = found.busiest() else {
+pub fn document(run: &Run, result: &CurveResult, findings: Section, frame: Document) -> Document {
+    let Some((index, point, sql)) = result.busiest() else {
         return frame;
     };
     let workload = curve::workload(run);
@@ -23,28 +23,28 @@ pub fn document(run: &Run, found: &CurveResult, findings: Section, frame: Docume
         about: about_server(
             &run.header,
             &workload,
-            &parts::counted(found.points.len() as u64, "point"),
+            &parts::counted(result.points.len() as u64, "point"),
         ),
-        headlines: headlines(found, index, point, sql),
-        sections: sections(run, found, findings, &workload),
+        headlines: headlines(result, index, point, sql),
+        sections: sections(run, result, findings, &workload),
         ..frame
     }
 }
 
 fn headlines(
-    found: &CurveResult,
+    result: &CurveResult,
     index: usize,
     point: &PointSummary,
     sql: &SqlSummary,
 ) -> Vec<Headline> {
     let mut figures = Vec::new();
-    let at = match point.coordinates.rate() {
+    let load = match point.coordinates.rate() {
         Some(rate) => format!("{} offered per second", parts::count(rate as f64)),
         _ => format!("{} sessions{}", sql.sessions, pipelined(sql)),
     };
     if let Some(class) = point.classes.first() {
         let name = format!("points.{index}.classes.0.iops");
-        let note = format!("{at}; {:.0} blocks each", sql.visited.per_operation);
+        let note = format!("{load}; {:.0} blocks each", sql.visited.per_operation);
         figures.push(parts::rate(
             &name,
             "operations per second",
@@ -63,7 +63,7 @@ fn headlines(
             physical.per_s,
             value,
             uncounted(),
-            at.clone(),
+            load.clone(),
         ));
     }
     figures.extend(curve::p99(index, point, "p99 of an operation"));
@@ -78,7 +78,7 @@ fn headlines(
             uncounted(),
             note,
         ));
-    } else if let Some(rate) = found.sustained.kept_rate {
+    } else if let Some(rate) = result.sustained.kept_rate {
         let (name, value) = ("curve.sustained.kept_rate", parts::per_second(rate as f64));
         let note = "offered at random times, and served".to_string();
         figures.push(parts::headline(
@@ -93,15 +93,15 @@ fn headlines(
     figures
 }
 
-fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -> Vec<Section> {
+fn sections(run: &Run, result: &CurveResult, findings: Section, workload: &str) -> Vec<Section> {
     let units = Units::of(Naming::SESSIONS.rate);
     let mut sections = Vec::new();
-    if found.points.len() > 1 {
-        sections.push(curve::drawn(run, found));
+    if result.points.len() > 1 {
+        sections.push(curve::drawn(run, result));
     }
     let timeline = timeline::section(run, units);
     // Of a single point it is all there is to draw, and what the answer is an average of.
-    if found.points.len() == 1 {
+    if result.points.len() == 1 {
         sections.extend(timeline.clone().map(parts::in_text));
     }
     sections.push(findings);
@@ -112,15 +112,15 @@ fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -
             .map(|record| (record.coordinates.to_string(), record))
             .collect()
     } else {
-        curve::chosen(found, &records)
+        curve::chosen(result, &records)
     };
     sections.extend(distribution::section(&chosen));
-    if found.points.len() > 1 {
+    if result.points.len() > 1 {
         sections.extend(timeline);
     }
-    sections.push(points::section(run, &found.points, units));
-    if let Some((_, point, _)) = found.busiest() {
-        let points: Vec<&PointSummary> = found.points.iter().collect();
+    sections.push(points::section(run, &result.points, units));
+    if let Some((_, point, _)) = result.busiest() {
+        let points: Vec<&PointSummary> = result.points.iter().collect();
         sections.push(database(&points, point));
     }
     sections.push(setup::section(&run.header, workload));

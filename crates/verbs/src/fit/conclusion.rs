@@ -12,21 +12,21 @@ use rigel_model::record::journal::Header;
 use rigel_model::{DemandAt, Moment, Target};
 use std::fmt::Write;
 
-pub(super) fn conclusion(header: &Header, found: &FitResult) -> Conclusion {
+pub(super) fn conclusion(header: &Header, result: &FitResult) -> Conclusion {
     let Some(request) = &header.invocation.asked::<FitRequest>("fit") else {
         return Conclusion::default();
     };
-    let mut sentence = answer(request, found, &header.facts.name, header.ranks.as_deref());
+    let mut sentence = answer(request, result, &header.facts.name, header.ranks.as_deref());
     // "a scratch file of 4 GiB in t": a path or a model stays as it is written.
     if matches!(header.target, Target::Scratch { .. }) {
         sentence = capital(&sentence);
     }
     let objections = Objections {
         caution: None,
-        failure: failures(&found.points),
+        failure: failures(&result.points),
     };
-    let answer = objections.conclude(&sentence, &found.findings);
-    let status = match found.verdict {
+    let answer = objections.conclude(&sentence, &result.findings);
+    let status = match result.verdict {
         BoundVerdict::Broken => Status::Bad,
         BoundVerdict::Undecided if answer.status != Status::Bad => Status::Warning,
         BoundVerdict::Undecided | BoundVerdict::Kept => answer.status,
@@ -37,7 +37,7 @@ pub(super) fn conclusion(header: &Header, found: &FitResult) -> Conclusion {
 /// The answer in a sentence: which part, how many times, of what, and what breaks first.
 fn answer(
     request: &FitRequest,
-    found: &FitResult,
+    result: &FitResult,
     target: &str,
     group: Option<&RankGroup>,
 ) -> String {
@@ -46,15 +46,15 @@ fn answer(
         text.push_str("Reads only: ");
     }
     let of = interval_in_words(request);
-    let mut with = with_objectives(request, found);
+    let mut with = with_objectives(request, result);
     if group.is_some() {
         with.push_str(" on every host");
     }
-    let _ = match found.ends() {
+    let _ = match result.ends() {
         (Some(low), Some(high)) => write!(
             text,
             "{target} carries {} × [{}, {}] of {of}{with}",
-            found
+            result
                 .carries
                 .map_or_else(String::new, |it| rounded(it.value)),
             rounded(low),
@@ -75,31 +75,35 @@ fn answer(
             "{target}: what was measured does not decide how much it carries of {of}{with}"
         ),
     };
-    let first: Vec<&str> = found.breaks_first.iter().map(|kind| kind.words()).collect();
+    let first: Vec<&str> = result
+        .breaks_first
+        .iter()
+        .map(|kind| kind.words())
+        .collect();
     if !first.is_empty() {
         let _ = write!(text, "; {} break first", listed(&first));
-        text.extend(group.and_then(|group| on_hosts(found, group)));
+        text.extend(group.and_then(|group| on_hosts(result, group)));
     }
     text.push('.');
-    text.extend(too_slow_alone(found));
-    if found.verdict == BoundVerdict::Undecided {
+    text.extend(too_slow_alone(result));
+    if result.verdict == BoundVerdict::Undecided {
         let _ = write!(
             text,
             " Whether {} × is held is undecided.",
-            rounded(found.need)
+            rounded(result.need)
         );
-    } else if found.verdict == BoundVerdict::Broken && found.held.is_some() {
-        let _ = write!(text, " {} × is not held.", rounded(found.need));
+    } else if result.verdict == BoundVerdict::Broken && result.held.is_some() {
+        let _ = write!(text, " {} × is not held.", rounded(result.need));
     }
     text
 }
 
 /// Says that no multiple can help, because I/Os take too long even where hardly two are on their way
 /// at once; `None` if some multiple held, or if queues may be the reason.
-fn too_slow_alone(found: &FitResult) -> Option<String> {
+fn too_slow_alone(result: &FitResult) -> Option<String> {
     // With this many on average, by Little's law, one in ten meets another.
     const OUTSTANDING: f64 = 0.1;
-    let lowest = found
+    let lowest = result
         .multiples
         .first()
         .filter(|one| one.verdict == BoundVerdict::Broken)?;
@@ -121,9 +125,9 @@ fn too_slow_alone(found: &FitResult) -> Option<String> {
 }
 
 /// `, on h3`, `, on every host, the worst is h3`: where the streams broke that broke first.
-fn on_hosts(found: &FitResult, group: &RankGroup) -> Option<String> {
+fn on_hosts(result: &FitResult, group: &RankGroup) -> Option<String> {
     const NAMED_MOST: usize = 3;
-    let names: Vec<String> = found
+    let names: Vec<String> = result
         .breaks_on
         .iter()
         .map(|rank| group.label(*rank))
@@ -175,16 +179,16 @@ fn lasting(seconds: f64) -> String {
 /// ` with random reads p99 < 2 ms and log writes p99 < 5 ms`, of the streams that were offered.
 fn with_objectives(request: &FitRequest, found: &FitResult) -> String {
     let offered = |one: &&StreamObjective| found.offered.iter().any(|it| it.kind == one.kind);
-    let said: Vec<String> = request
+    let objectives: Vec<String> = request
         .objectives
         .iter()
         .filter(offered)
         .map(objective_of_stream)
         .collect();
-    if said.is_empty() {
+    if objectives.is_empty() {
         String::new()
     } else {
-        format!(" with {}", listed(&said))
+        format!(" with {}", listed(&objectives))
     }
 }
 

@@ -31,7 +31,7 @@ const INTERVALS_MAX: usize = 2;
 /// Completes `frame`, which has the heading and the conclusion.
 pub(super) fn document(
     run: &Run,
-    found: &FitResult,
+    result: &FitResult,
     findings: Section,
     frame: Document,
 ) -> Document {
@@ -39,14 +39,14 @@ pub(super) fn document(
         return frame;
     };
     let workload = workload(request);
-    let tried = match found.multiples.len() {
+    let tried = match result.multiples.len() {
         1 => "1 multiple".into(),
         count => format!("{count} multiples"),
     };
     Document {
         about: about_server(&run.header, &workload, &tried),
-        headlines: headlines(request, found),
-        sections: sections(run, request, found, findings, &workload),
+        headlines: headlines(request, result),
+        sections: sections(run, request, result, findings, &workload),
         ..frame
     }
 }
@@ -114,12 +114,12 @@ fn answer(verdict: BoundVerdict) -> &'static str {
     }
 }
 
-fn headlines(request: &FitRequest, found: &FitResult) -> Vec<Headline> {
+fn headlines(request: &FitRequest, result: &FitResult) -> Vec<Headline> {
     let mut figures = Vec::new();
     let of = format!("times the demand of {}", request.database);
     let times = |multiple: f64| format!("{} ×", rounded(multiple));
-    let (low, high) = found.ends();
-    match (found.carries, low, high) {
+    let (low, high) = result.ends();
+    match (result.carries, low, high) {
         (Some(carries), Some(low), Some(high)) => figures.push(parts::headline(
             "fit.carries.value",
             "carries",
@@ -133,7 +133,7 @@ fn headlines(request: &FitRequest, found: &FitResult) -> Vec<Headline> {
             "carries at least",
             low,
             times(low),
-            found
+            result
                 .multiples
                 .last()
                 .filter(|last| last.multiple > low)
@@ -153,12 +153,12 @@ fn headlines(request: &FitRequest, found: &FitResult) -> Vec<Headline> {
         )),
         _ => {}
     }
-    let shown = found.shown();
-    let at = found.multiples.iter().position(|one| Some(one) == shown);
-    if let Some((at, tried)) = at.zip(shown) {
+    let shown = result.shown();
+    let index = result.multiples.iter().position(|one| Some(one) == shown);
+    if let Some((at, tried)) = index.zip(shown) {
         let mut streams: Vec<(usize, &TriedStream)> = tried.streams.iter().enumerate().collect();
         // What breaks first is the figure to know.
-        streams.sort_by_key(|(_, stream)| !found.breaks_first.contains(&stream.kind));
+        streams.sort_by_key(|(_, stream)| !result.breaks_first.contains(&stream.kind));
         for (index, stream) in streams.into_iter().take(HEADLINES) {
             figures.extend(headline(at, index, tried, stream));
         }
@@ -212,35 +212,35 @@ fn judged(stream: &TriedStream, objective: Option<Objective>) -> Option<Estimate
 fn sections(
     run: &Run,
     request: &FitRequest,
-    found: &FitResult,
+    result: &FitResult,
     findings: Section,
     workload: &str,
 ) -> Vec<Section> {
     let group = run.header.ranks.as_deref();
-    let mut streams = streams(request, found);
-    if let Some((group, shown)) = group.zip(found.shown()) {
+    let mut streams = streams(request, result);
+    if let Some((group, shown)) = group.zip(result.shown()) {
         streams.blocks.extend(hosts(group, request, shown));
     }
-    let mut sections = vec![multiples(request, found, group), findings];
+    let mut sections = vec![multiples(request, result, group), findings];
     let units = Units::of("op/s");
     sections.extend(timeline::section(run, units));
     sections.push(streams);
-    sections.extend(database(found));
-    sections.push(points::section(run, &found.points, units));
-    sections.extend(points::coverage(&found.points, &run.header.findings));
+    sections.extend(database(result));
+    sections.push(points::section(run, &result.points, units));
+    sections.extend(points::coverage(&result.points, &run.header.findings));
     sections.push(setup::section(&run.header, workload));
     sections
 }
 
 /// What the server did at each multiple, rising, and at the one that is shown; `None` if the target
 /// is no database.
-fn database(found: &FitResult) -> Option<Section> {
+fn database(result: &FitResult) -> Option<Section> {
     let with_sessions = |point: &&PointSummary| point.sql.is_some();
-    let mut points: Vec<&PointSummary> = found.points.iter().filter(with_sessions).collect();
+    let mut points: Vec<&PointSummary> = result.points.iter().filter(with_sessions).collect();
     let multiple = |point: &PointSummary| point.coordinates.multiple().unwrap_or(0.0);
     points.sort_by(|one, other| multiple(one).total_cmp(&multiple(other)));
     let is_shown = |point: &&&PointSummary| {
-        let shown = found.shown().map(|tried| tried.multiple);
+        let shown = result.shown().map(|tried| tried.multiple);
         shown.is_some_and(|shown| is_same(multiple(point), shown))
     };
     let shown = *points.iter().find(is_shown).or(points.first())?;
@@ -248,22 +248,22 @@ fn database(found: &FitResult) -> Option<Section> {
 }
 
 /// The streams of the demand at the multiple that is shown, and what the answer means.
-fn streams(request: &FitRequest, found: &FitResult) -> Section {
-    let shown = found.shown();
+fn streams(request: &FitRequest, result: &FitResult) -> Section {
+    let shown = result.shown();
     let operations = request.operations();
     let demanded = operations
         .iter()
         .chain(&request.interval.streams)
         .filter(|stream| stream.per_s.is_some_and(|per_s| per_s > 0.0));
-    let at = shown.map_or_else(String::new, |shown| {
+    let caption = shown.map_or_else(String::new, |shown| {
         format!(
             "Offered at {} ×: {}",
             rounded(shown.multiple),
             answer(shown.verdict)
         )
     });
-    let mut blocks = vec![demanded_and_done(&at, demanded, found)];
-    blocks.extend(meaning(request, found).map(Block::Text));
+    let mut blocks = vec![demanded_and_done(&caption, demanded, result)];
+    blocks.extend(meaning(request, result).map(Block::Text));
     blocks.extend(assumptions(request).map(Block::Text));
     blocks.extend(left_out(request).map(Block::Text));
     parts::section(
@@ -322,9 +322,9 @@ fn hosts(group: &RankGroup, request: &FitRequest, shown: &TriedMultiple) -> Vec<
 fn demanded_and_done<'a>(
     caption: &str,
     demanded: impl Iterator<Item = &'a DemandStream>,
-    found: &FitResult,
+    result: &FitResult,
 ) -> Block {
-    let shown = found.shown();
+    let shown = result.shown();
     let rows = demanded.map(|stream| {
         let tried =
             shown.and_then(|tried| tried.streams.iter().find(|one| one.kind == stream.kind));
@@ -338,7 +338,7 @@ fn demanded_and_done<'a>(
         .on_page()
         .number("size", |(stream, _)| {
             // Not of operations, which are of several blocks.
-            let offered = found
+            let offered = result
                 .offered
                 .iter()
                 .find(|one| one.kind == stream.kind && one.kind != DemandKind::Operations);
@@ -380,18 +380,18 @@ fn demanded_and_done<'a>(
 }
 
 /// What the multiple says of bursts within the interval.
-fn meaning(request: &FitRequest, found: &FitResult) -> Option<String> {
-    let average = found.held.zip(request.interval.seconds);
-    let mut said: Vec<String> = Vec::new();
+fn meaning(request: &FitRequest, result: &FitResult) -> Option<String> {
+    let average = result.held.zip(request.interval.seconds);
+    let mut sentences: Vec<String> = Vec::new();
     if let Some((held, seconds)) = average.filter(|(_, seconds)| *seconds > 10.0) {
-        said.push(format!(
+        sentences.push(format!(
             "The demand is an average of {}, and hides the bursts within them. A second that is {} \
              times as busy as this average is still within the objectives.",
             quantity::rounded_length(seconds),
             rounded(held)
         ));
     }
-    said.extend(request.burst.map(|burst| {
+    sentences.extend(request.burst.map(|burst| {
         let hour = if burst.known_s < 3540.0 {
             format!(
                 "the {} around them",
@@ -406,14 +406,14 @@ fn meaning(request: &FitRequest, found: &FitResult) -> Option<String> {
             rounded(burst.ratio)
         )
     }));
-    (!said.is_empty()).then(|| said.join(" "))
+    (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
 /// What was assumed because nobody said it.
 fn assumptions(request: &FitRequest) -> Option<String> {
-    let mut said: Vec<String> = Vec::new();
+    let mut assumptions: Vec<String> = Vec::new();
     if request.is_block_assumed {
-        said.push(format!(
+        assumptions.push(format!(
             "a block has {}, because the demand does not say it (--size)",
             parts::size(request.block)
         ));
@@ -423,9 +423,14 @@ fn assumptions(request: &FitRequest) -> Option<String> {
         if offered.iter().all(|it| it.kind != one.kind) {
             continue;
         }
-        said.push(assumed_in_words(one));
+        assumptions.push(assumed_in_words(one));
     }
-    (!said.is_empty()).then(|| format!("Assumed: {}. --slo sets an objective.", said.join("; ")))
+    (!assumptions.is_empty()).then(|| {
+        format!(
+            "Assumed: {}. --slo sets an objective.",
+            assumptions.join("; ")
+        )
+    })
 }
 
 /// The streams that are not offered, and why; and I/O that is no part of the demand.
@@ -437,27 +442,27 @@ fn left_out(request: &FitRequest) -> Option<String> {
             None => reasons.push((why, vec![kind.words()])),
         }
     }
-    let mut said: Vec<String> = reasons
+    let mut parts: Vec<String> = reasons
         .into_iter()
         .map(|(why, kinds)| format!("{} ({why})", kinds.join(", ")))
         .collect();
     if let Some(out) = request.interval.left_out {
         const MEGABYTES: f64 = 1.048_576;
-        said.push(format!(
+        parts.push(format!(
             "{} MB/s read and {} MB/s written by backups, archiving and others",
             parts::count(out.read_mib_per_s * MEGABYTES),
             parts::count(out.write_mib_per_s * MEGABYTES)
         ));
     }
-    (!said.is_empty()).then(|| format!("Left out: {}.", said.join("; ")))
+    (!parts.is_empty()).then(|| format!("Left out: {}.", parts.join("; ")))
 }
 
 /// Every multiple with its streams, in a table and a chart.
-fn multiples(request: &FitRequest, found: &FitResult, group: Option<&RankGroup>) -> Section {
-    let kinds: Vec<DemandKind> = found.offered.iter().map(|one| one.kind).collect();
-    let chart = chart(request, found, &kinds);
+fn multiples(request: &FitRequest, result: &FitResult, group: Option<&RankGroup>) -> Section {
+    let kinds: Vec<DemandKind> = result.offered.iter().map(|one| one.kind).collect();
+    let chart = chart(request, result, &kinds);
     let mut blocks: Vec<Block> = parts::beside([chart]).into_iter().collect();
-    blocks.push(each_multiple(request, found, &kinds, group));
+    blocks.push(each_multiple(request, result, &kinds, group));
     let lead = "Held: every stream was served and its 95 % interval lies within the objective. Not \
                 held: one was not served, or lies beyond it. Undecided: what was measured \
                 does not decide.";
@@ -482,11 +487,11 @@ fn measure_name(objective: Option<Objective>) -> String {
 
 fn each_multiple(
     request: &FitRequest,
-    found: &FitResult,
+    result: &FitResult,
     kinds: &[DemandKind],
     group: Option<&RankGroup>,
 ) -> Block {
-    let mut table = TableOf::of("", &found.multiples)
+    let mut table = TableOf::of("", &result.multiples)
         .number("multiple", |tried| format!("{} ×", rounded(tried.multiple)))
         .text("answer", |tried| answer(tried.verdict));
     for kind in kinds {
@@ -520,8 +525,8 @@ fn each_multiple(
 }
 
 /// The judged latency of each stream over the multiples, with the objectives and the answer.
-fn chart(request: &FitRequest, found: &FitResult, kinds: &[DemandKind]) -> Option<Chart> {
-    if found.multiples.len() < 2 {
+fn chart(request: &FitRequest, result: &FitResult, kinds: &[DemandKind]) -> Option<Chart> {
+    if result.multiples.len() < 2 {
         return None;
     }
     let mut marks: Vec<Mark> = Vec::new();
@@ -529,7 +534,7 @@ fn chart(request: &FitRequest, found: &FitResult, kinds: &[DemandKind]) -> Optio
     for (at, kind) in kinds.iter().enumerate() {
         let colour = u8::try_from(at % 8).ok();
         let objective = request.objective(*kind);
-        let figures: Vec<(f64, Estimate)> = found
+        let figures: Vec<(f64, Estimate)> = result
             .multiples
             .iter()
             .filter_map(|tried| {
@@ -558,8 +563,8 @@ fn chart(request: &FitRequest, found: &FitResult, kinds: &[DemandKind]) -> Optio
             ..Mark::default()
         }));
     }
-    marks.extend(answer_mark(found));
-    let description = match (found.held, found.not_held) {
+    marks.extend(answer_mark(result));
+    let description = match (result.held, result.not_held) {
         (Some(held), Some(not_held)) => format!(
             "Latency of each stream at each multiple of the demand: {} × held, {} × did not.",
             rounded(held),
@@ -593,7 +598,7 @@ fn chart(request: &FitRequest, found: &FitResult, kinds: &[DemandKind]) -> Optio
 }
 
 /// What is carried, with its interval; else the end that is known.
-fn answer_mark(found: &FitResult) -> Option<Mark> {
+fn answer_mark(result: &FitResult) -> Option<Mark> {
     let times = |multiple: f64| format!("{} ×", rounded(multiple));
     let mark = |at, to, label, tone| Mark {
         at,
@@ -602,10 +607,10 @@ fn answer_mark(found: &FitResult) -> Option<Mark> {
         label,
         tone,
     };
-    Some(match found.ends() {
+    Some(match result.ends() {
         (Some(low), Some(high)) => {
             let range = format!("{} to {}", rounded(low), times(high));
-            let label = match found.carries {
+            let label = match result.carries {
                 Some(carries) => format!("carries {} ({range})", times(carries.value)),
                 None => format!("carries {range}"),
             };

@@ -26,30 +26,30 @@ use rigel_report::document::{Document, Section};
 impl FitRequest {
     /// The results of a run.
     pub fn results(&self, run: &Run) -> FitResult {
-        let mut found = result::fit(&run.joined(), &run.ranks, self);
+        let mut fit = result::fit(&run.joined(), &run.ranks, self);
         // Behind the findings about the demand: this one is about every figure.
         let place = self.findings.len();
-        let suspected = cache_suspected(&run.header, &found);
-        found.findings.splice(place..place, suspected);
+        let suspected = cache_suspected(&run.header, &fit);
+        fit.findings.splice(place..place, suspected);
         if let Some(finding) = incomplete(self, run) {
-            found.findings.insert(0, finding);
+            fit.findings.insert(0, finding);
         }
-        found
+        fit
     }
 }
 
 /// Suspects a cache below the target by the random reads at the lowest multiple. A database has caches
 /// of its own.
-fn cache_suspected(header: &Header, found: &FitResult) -> Option<Finding> {
+fn cache_suspected(header: &Header, result: &FitResult) -> Option<Finding> {
     if matches!(header.target, Target::Sql(_)) {
         return None;
     }
-    let lowest = found.multiples.first()?.multiple;
+    let lowest = result.multiples.first()?.multiple;
     let is_lowest = |point: &&PointSummary| {
         let multiple = point.coordinates.multiple();
         multiple.is_some_and(|multiple| result::is_same(multiple, lowest))
     };
-    let point = found.points.iter().find(is_lowest)?;
+    let point = result.points.iter().find(is_lowest)?;
     let name = DemandKind::RandomReads.words();
     let class = point.classes.iter().find(|class| class.name == name)?;
     let reads = format!("{name} at {} ×", multiple(lowest));

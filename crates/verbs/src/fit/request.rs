@@ -185,14 +185,14 @@ impl FitRequest {
     /// The streams of the demand that are not offered, and why.
     pub fn left_out(&self) -> Vec<(DemandKind, &'static str)> {
         let streams = self.interval.streams.iter();
-        let mut found: Vec<(DemandKind, &'static str)> = streams
+        let mut left_out: Vec<(DemandKind, &'static str)> = streams
             .filter_map(|stream| Some((stream.kind, self.why_left_out(stream)?)))
             .collect();
         if self.are_updates_left_out() {
             let why = "of those, the updates: --write offers them, to Rigel's own tables only";
-            found.push((DemandKind::Operations, why));
+            left_out.push((DemandKind::Operations, why));
         }
-        found
+        left_out
     }
 
     /// True if operations are offered to a database without the updates among them.

@@ -216,12 +216,12 @@ impl TriedStream {
             .objective
             .is_some_and(|known| matches!(known.objective, Objective(Measure::Mean(_))));
         let figure = |host: &HostStream| {
-            let known = if is_of_mean {
+            let estimate = if is_of_mean {
                 host.mean_us
             } else {
                 host.p99_us
             };
-            known.map_or(f64::INFINITY, |known| known.value)
+            estimate.map_or(f64::INFINITY, |estimate| estimate.value)
         };
         let of_verdict = |host: &&HostStream| host.verdict == self.verdict;
         self.hosts
@@ -254,9 +254,9 @@ fn judged(class: &ClassSummary) -> BoundVerdict {
     if verdict != BoundVerdict::Broken || class.is_not_met() {
         return verdict;
     }
-    let known = class.scheduling_delay.zip(class.objective);
-    let is_late = known.is_some_and(|(delay, known)| {
-        let (delay_us, limit) = match known.objective.0 {
+    let both = class.scheduling_delay.zip(class.objective);
+    let is_late = both.is_some_and(|(delay, judged)| {
+        let (delay_us, limit) = match judged.objective.0 {
             Measure::Quantile(_, limit) => (delay.p99_us, limit),
             Measure::Mean(limit) => (delay.mean_us, limit),
             Measure::Max(limit) => (delay.max_us, limit),
@@ -407,8 +407,8 @@ pub fn fit(records: &[PointRecord], lines: &RankLines, request: &FitRequest) -> 
     };
     let carries = root.filter(|_| not_held.is_some()).or_else(between);
     let ends = carries.and_then(|carries| carries.interval?.both());
-    let at = |multiple: f64| multiples.iter().find(|one| is_same(one.multiple, multiple));
-    let limit = not_held.and_then(at);
+    let tried = |multiple: f64| multiples.iter().find(|one| is_same(one.multiple, multiple));
+    let limit = not_held.and_then(tried);
     let breaks_first = limit.map_or_else(Vec::new, TriedMultiple::broken);
     let breaks_on = limit.map_or_else(Vec::new, TriedMultiple::broken_on);
     let is_held = held.is_some_and(|held| held >= request.need)
@@ -475,13 +475,13 @@ fn findings(
     (records, points): (&[PointRecord], &[PointSummary]),
 ) -> Vec<Finding> {
     // What speaks against the demand comes first: no figure of the fit is better than that.
-    let mut found = request.findings.clone();
-    found.extend(stalled(records, points));
-    found.extend(bracket(multiples).contradiction(|at| format!("{} ×", multiple(at))));
-    found.extend(too_few(request, multiples));
-    found.extend(left_out(request, multiples));
+    let mut findings = request.findings.clone();
+    findings.extend(stalled(records, points));
+    findings.extend(bracket(multiples).contradiction(|at| format!("{} ×", multiple(at))));
+    findings.extend(too_few(request, multiples));
+    findings.extend(left_out(request, multiples));
     if !request.interval.censored.is_empty() {
-        found.push(Finding::note(
+        findings.push(Finding::note(
             FindingName::DemandCensored,
             format!(
                 "{}: {}: it may have wanted more than it got, so read the demand as \"at least \
@@ -490,7 +490,7 @@ fn findings(
             ),
         ));
     }
-    found
+    findings
 }
 
 /// The square of the quantile of the normal distribution for 95 %.

@@ -12,11 +12,11 @@ use rigel_model::record::journal::Header;
 use rigel_model::{DemandKind, DemandStream, Severity};
 use std::collections::BTreeSet;
 
-pub(super) fn conclusion(header: &Header, found: &ImportedResult) -> Conclusion {
-    if let Some(series) = &found.series {
+pub(super) fn conclusion(header: &Header, result: &ImportedResult) -> Conclusion {
+    if let Some(series) = &result.series {
         return series.conclusion(header);
     }
-    let mut all = header.findings.iter().chain(&found.findings);
+    let mut all = header.findings.iter().chain(&result.findings);
     let status = if all.any(|finding| finding.severity != Severity::Note) {
         Status::Warning
     } else {
@@ -24,30 +24,30 @@ pub(super) fn conclusion(header: &Header, found: &ImportedResult) -> Conclusion 
     };
     Conclusion {
         status,
-        sentence: sentence(found),
+        sentence: sentence(result),
     }
 }
 
 /// A sentence or two for each kind of figures that the sources have.
-fn sentence(found: &ImportedResult) -> String {
-    let database = found.database.as_ref();
+fn sentence(result: &ImportedResult) -> String {
+    let database = result.database.as_ref();
     let of_database = database
         .and_then(of_loops)
         .or_else(|| database.and_then(of_distributions))
         .or_else(|| database.and_then(of_database));
     let mut parts: Vec<String> = of_database.into_iter().collect();
-    parts.extend(found.claims.last().map(claimed));
-    parts.extend(of_analysed_series(found));
-    parts.extend(of_loads(found));
-    parts.extend(of_series(found));
+    parts.extend(result.claims.last().map(claimed));
+    parts.extend(of_analysed_series(result));
+    parts.extend(of_loads(result));
+    parts.extend(of_series(result));
     parts.join(" ")
 }
 
 /// The loads that a tool reports, and the highest of them; `None` if there are none. Those of
 /// sessions are the database's.
-fn of_loads(found: &ImportedResult) -> Option<String> {
+fn of_loads(result: &ImportedResult) -> Option<String> {
     let is_own = |source: &&ImportedSummary| !source.loads.is_empty() && !source.is_of_sessions();
-    let sources: Vec<&ImportedSummary> = found.sources.iter().filter(is_own).collect();
+    let sources: Vec<&ImportedSummary> = result.sources.iter().filter(is_own).collect();
     let loads = sources
         .iter()
         .map(|source| source.loads.len())
@@ -56,7 +56,7 @@ fn of_loads(found: &ImportedResult) -> Option<String> {
         return None;
     }
     // Beside other answers, the line of trust has to say it.
-    let without_interval = if found.sources.len() == sources.len() {
+    let without_interval = if result.sources.len() == sources.len() {
         " No confidence interval is reported."
     } else {
         ""
@@ -66,10 +66,10 @@ fn of_loads(found: &ImportedResult) -> Option<String> {
         reported_by(&sources),
         counted(loads as u64, "load")
     );
-    let Some((best, iops)) = found.best().and_then(|(_, best)| Some((best, best.iops?))) else {
+    let Some((best, iops)) = result.best().and_then(|(_, best)| Some((best, best.iops?))) else {
         return Some(format!(
             "{reported} without a rate{}.{without_interval}",
-            first_latency(found).unwrap_or_default()
+            first_latency(result).unwrap_or_default()
         ));
     };
     let LoadFigures {
@@ -102,10 +102,10 @@ fn reported_by(sources: &[&ImportedSummary]) -> String {
 }
 
 /// The verdict on each source that is one throughput series; of several its first sentence.
-fn of_analysed_series(found: &ImportedResult) -> Vec<String> {
-    let all = &found.series_of_sources;
+fn of_analysed_series(result: &ImportedResult) -> Vec<String> {
+    let all = &result.series_of_sources;
     let sentence = |(at, series): &(usize, SoakResult)| {
-        let files = found.sources[*at].sources.iter();
+        let files = result.sources[*at].sources.iter();
         let names: Vec<&str> = files
             .map(|path| path.rsplit('/').next().unwrap_or(path))
             .collect();
@@ -177,8 +177,8 @@ pub(super) fn series_value(value: f64, unit: &str) -> String {
 }
 
 /// The latency of the first load that has one.
-fn first_latency(found: &ImportedResult) -> Option<String> {
-    let mut loads = found.sources.iter().flat_map(|source| &source.loads);
+fn first_latency(result: &ImportedResult) -> Option<String> {
+    let mut loads = result.sources.iter().flat_map(|source| &source.loads);
     let load = loads.find(|load| load.latency.p50_us.or(load.latency.mean_us).is_some())?;
     let p99 = load
         .latency
@@ -222,12 +222,12 @@ fn claimed(claim: &ClaimedCalibration) -> String {
 }
 
 /// What the sessions of spools did at most.
-fn of_loops(found: &DatabaseResult) -> Option<String> {
-    let best = found
+fn of_loops(result: &DatabaseResult) -> Option<String> {
+    let best = result
         .loops
         .iter()
         .max_by(|one, other| one.blocks_per_s.total_cmp(&other.blocks_per_s))?;
-    let which = match found.loops.len() {
+    let which = match result.loops.len() {
         1 => String::new(),
         count => format!(", the most of {count} spools"),
     };
@@ -263,14 +263,14 @@ fn of_loops(found: &DatabaseResult) -> Option<String> {
 }
 
 /// The waits of one event, where distributions are all there is: one of storage if there is any.
-fn of_distributions(found: &DatabaseResult) -> Option<String> {
-    let all = found.distributions.as_slice();
-    let first = all.first().filter(|_| !found.has_streams())?;
-    let one = all.iter().find(|one| one.is_of_storage()).unwrap_or(first);
-    let waits = one
+fn of_distributions(result: &DatabaseResult) -> Option<String> {
+    let all = result.distributions.as_slice();
+    let first = all.first().filter(|_| !result.has_streams())?;
+    let event = all.iter().find(|one| one.is_of_storage()).unwrap_or(first);
+    let waits = event
         .waits
         .map_or_else(String::new, |waits| format!(" of {} waits", count(waits)));
-    let p99 = one
+    let p99 = event
         .p99_us
         .map_or_else(String::new, |p99| format!("; p99 {}", time(p99)));
     let others = match all.len() - 1 {
@@ -280,16 +280,16 @@ fn of_distributions(found: &DatabaseResult) -> Option<String> {
     Some(
         format!(
             "{}:{waits}, {}{p99}. Rates are unknown.{others}",
-            one.event,
-            modes::in_words(&one.modes)
+            event.event,
+            modes::in_words(&event.modes)
         )
         .replace(":,", ":"),
     )
 }
 
 /// What the busiest interval of a database asked for, and what it got.
-fn of_database(found: &DatabaseResult) -> Option<String> {
-    let demand = &found.demands[found.main_demand()?];
+fn of_database(result: &DatabaseResult) -> Option<String> {
+    let demand = &result.demands[result.main_demand()?];
     let (busiest, _) = demand.busiest()?;
     let when = busiest
         .begin
@@ -308,7 +308,7 @@ fn of_database(found: &DatabaseResult) -> Option<String> {
             count(per_s)
         }
     };
-    let said = |kind: DemandKind| {
+    let words = |kind: DemandKind| {
         let stream = busiest.stream(kind)?;
         if stream.per_s.is_none() {
             return half_below(stream);
@@ -330,10 +330,10 @@ fn of_database(found: &DatabaseResult) -> Option<String> {
         DemandKind::LogWrites,
     ]
     .into_iter()
-    .filter_map(said)
+    .filter_map(words)
     .collect();
     let asked = if parts.is_empty() {
-        all_requests(found)
+        all_requests(result)
     } else {
         parts.join(", ")
     };
@@ -344,9 +344,9 @@ fn of_database(found: &DatabaseResult) -> Option<String> {
 }
 
 /// All requests of the busiest report, where single streams are not known.
-fn all_requests(found: &DatabaseResult) -> String {
+fn all_requests(result: &DatabaseResult) -> String {
     let of = |one: &DatabaseFigures| Some((one.all_reads_per_s?, one.all_writes_per_s?));
-    let busiest = found
+    let busiest = result
         .figures
         .iter()
         .filter_map(of)

@@ -127,7 +127,7 @@ fn headlines(place: &str, best: &LoadFigures) -> Vec<Headline> {
         interval: None,
     };
     // A cell of Orion's is its own load.
-    let at = if best.label == best.load {
+    let load = if best.label == best.load {
         best.label.clone()
     } else {
         format!("{}, {}", best.label, best.load)
@@ -135,7 +135,7 @@ fn headlines(place: &str, best: &LoadFigures) -> Vec<Headline> {
     let name = |figure: &str| format!("{place}.{figure}");
     [
         best.iops
-            .map(|iops| parts::rate(&name("iops"), "max IOPS", plain(iops), at.clone())),
+            .map(|iops| parts::rate(&name("iops"), "max IOPS", plain(iops), load.clone())),
         best.mib_per_s.map(|mib| {
             let value = parts::mb_per_second(mib * MIB);
             parts::headline(
@@ -144,15 +144,15 @@ fn headlines(place: &str, best: &LoadFigures) -> Vec<Headline> {
                 mib,
                 value,
                 String::new(),
-                at.clone(),
+                load.clone(),
             )
         }),
         best.latency
             .p50_us
-            .map(|p50| parts::latency(&name("p50_us"), "p50 there", plain(p50), at.clone())),
+            .map(|p50| parts::latency(&name("p50_us"), "p50 there", plain(p50), load.clone())),
         best.latency
             .p99_us
-            .map(|p99| parts::latency(&name("p99_us"), "p99 there", plain(p99), at.clone())),
+            .map(|p99| parts::latency(&name("p99_us"), "p99 there", plain(p99), load.clone())),
     ]
     .into_iter()
     .flatten()
@@ -239,7 +239,7 @@ fn knee_block(knee: &ReportedKnee) -> Block {
 }
 
 fn knee_in_words(knee: &ReportedKnee) -> String {
-    let at = format!(
+    let place = format!(
         "{}: {} at a mean of {}",
         knee.label,
         quantity::per_second(knee.iops),
@@ -248,15 +248,15 @@ fn knee_in_words(knee: &ReportedKnee) -> String {
     let same = KNEE_MARGIN * 100.0;
     if knee.is_reached {
         format!(
-            "Knee: {at}. More load only waits longer; rates within {same:.0} % count as the same, \
-             because a load that was measured once has no interval."
+            "Knee: {place}. More load only waits longer; rates within {same:.0} % count as the \
+             same, because a load that was measured once has no interval."
         )
     } else if knee.is_highest {
-        format!("The throughput still rises at the highest load, {at}: the knee lies beyond.")
+        format!("The throughput still rises at the highest load, {place}: the knee lies beyond.")
     } else {
         format!(
             "The throughput is the same from this load on, and so is the mean, so that something \
-             else than storage limits it: {at}."
+             else than storage limits it: {place}."
         )
     }
 }
@@ -455,13 +455,13 @@ fn source_facts(source: &ImportedSummary) -> Vec<Block> {
 /// The report as CSV: one line for each kind of each load, or one line per sample of a series.
 /// Columns are read by their names.
 pub(super) fn csv(result: &ImportedResult) -> String {
-    let found = &result.sources;
+    let sources = &result.sources;
     let mut text = String::new();
-    if found.iter().any(|one| !one.loads.is_empty()) {
-        text.push_str(&loads_csv(found));
+    if sources.iter().any(|one| !one.loads.is_empty()) {
+        text.push_str(&loads_csv(sources));
     }
-    if found.iter().any(|one| !one.series.is_empty()) {
-        text.push_str(&series_csv(found));
+    if sources.iter().any(|one| !one.series.is_empty()) {
+        text.push_str(&series_csv(sources));
     }
     if let Some(found) = &result.database {
         text = database::csv(found);
@@ -470,9 +470,9 @@ pub(super) fn csv(result: &ImportedResult) -> String {
 }
 
 /// One line for each kind of each load.
-fn loads_csv(found: &[ImportedSummary]) -> String {
+fn loads_csv(sources: &[ImportedSummary]) -> String {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let rows = found
+    let rows = sources
         .iter()
         .flat_map(|one| one.loads.iter().map(move |load| (one, load)));
     CsvTable::of(rows)

@@ -131,10 +131,10 @@ fn one_series(source: &Imported) -> Option<SoakResult> {
 
 /// Warns of loads where, by Little's law, the outstanding operations were fewer or more than
 /// requested, and of times that no storage has.
-fn warnings_of_loads(found: &ImportedSummary) -> Vec<Finding> {
+fn warnings_of_loads(source: &ImportedSummary) -> Vec<Finding> {
     let mut warnings = Vec::new();
-    for one in &found.loads {
-        let is_part = found.loads.iter().any(|other| {
+    for one in &source.loads {
+        let is_part = source.loads.iter().any(|other| {
             (&other.label, &other.load, &other.class) == (&one.label, &one.load, &one.class)
                 && other.kind != one.kind
         });

@@ -62,7 +62,7 @@ pub(super) fn section(loads: &[&LoadFigures]) -> Option<Section> {
 
 /// The sweeps in `loads`, by the name of the job, kind and size of the operations.
 fn sweeps<'a>(loads: &[&'a LoadFigures]) -> Vec<Sweep<'a>> {
-    let mut found: Vec<Sweep> = Vec::new();
+    let mut sweeps: Vec<Sweep> = Vec::new();
     for load in loads {
         let (Some(outstanding), Some(processes)) = (load.outstanding, load.processes) else {
             continue;
@@ -81,15 +81,15 @@ fn sweeps<'a>(loads: &[&'a LoadFigures]) -> Vec<Sweep<'a>> {
             depth: outstanding / processes.max(1),
             figures: load,
         };
-        match found.iter_mut().find(|sweep| sweep.work == work) {
+        match sweeps.iter_mut().find(|sweep| sweep.work == work) {
             Some(sweep) => sweep.loads.push(swept),
-            None => found.push(Sweep {
+            None => sweeps.push(Sweep {
                 work,
                 loads: vec![swept],
             }),
         }
     }
-    found.retain(|sweep| {
+    sweeps.retain(|sweep| {
         let cells: BTreeSet<(u32, u32)> = sweep
             .loads
             .iter()
@@ -97,7 +97,7 @@ fn sweeps<'a>(loads: &[&'a LoadFigures]) -> Vec<Sweep<'a>> {
             .collect();
         cells.len() >= LOADS_MIN
     });
-    found
+    sweeps
 }
 
 impl Sweep<'_> {
@@ -138,9 +138,9 @@ impl Sweep<'_> {
                 ..Series::default()
             }
         };
-        let mut found: Vec<Series> = self.processes().into_iter().map(of).collect();
-        found.retain(|series| !series.x.is_empty());
-        found
+        let mut series: Vec<Series> = self.processes().into_iter().map(of).collect();
+        series.retain(|series| !series.x.is_empty());
+        series
     }
 
     /// Operations per second over outstanding operations of all processes.
@@ -189,11 +189,11 @@ impl Sweep<'_> {
 
     /// The load with the maximum of a figure.
     fn extreme(&self, of: FigureOf) -> Option<&SweptLoad<'_>> {
-        let known = self
+        let figures = self
             .loads
             .iter()
             .filter_map(|load| Some((of(load.figures)?, load)));
-        known
+        figures
             .max_by(|one, other| one.0.total_cmp(&other.0))
             .map(|(_, load)| load)
     }
@@ -215,8 +215,8 @@ impl Sweep<'_> {
             .iter()
             .map(|row| columns.iter().map(|column| value(*row, *column)).collect())
             .collect();
-        let known = values.iter().flatten().flatten().count();
-        if known == 0 {
+        let count = values.iter().flatten().flatten().count();
+        if count == 0 {
             return None;
         }
         let heat = Heat {
@@ -231,7 +231,7 @@ impl Sweep<'_> {
             log: unit == Unit::Microseconds,
             ..Heat::default()
         };
-        let description = format!("{title}: {known} combinations.");
+        let description = format!("{title}: {count} combinations.");
         Some(parts::chart(id, title, description, Plot::Heat(heat)))
     }
 }

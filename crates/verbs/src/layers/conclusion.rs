@@ -6,9 +6,9 @@ use rigel_analyse::figures::quantity::{Amount, Unit, count, listed};
 use rigel_model::Layer;
 use std::fmt::Write;
 
-pub(super) fn conclusion(found: &LayersResult) -> Conclusion {
+pub(super) fn conclusion(result: &LayersResult) -> Conclusion {
     let mut text = String::new();
-    let table = found.widest().map(|(_, table)| table);
+    let table = result.widest().map(|(_, table)| table);
     let both =
         table.and_then(|table| Some((table, table.of(Layer::Async)?, table.of(Layer::Row)?)));
     if let Some((table, raw, row)) = both {
@@ -60,9 +60,9 @@ pub(super) fn conclusion(found: &LayersResult) -> Conclusion {
     }
     let objections = Objections {
         caution: None,
-        failure: failures(&found.points),
+        failure: failures(&result.points),
     };
-    objections.conclude(&text, &found.findings)
+    objections.conclude(&text, &result.findings)
 }
 
 /// The step between neighbouring layers that loses most. Without the layers that the page cache

@@ -28,7 +28,7 @@ const LEGEND: [&str; 4] = [
 /// Completes `frame`, which has the heading and the conclusion.
 pub(super) fn document(
     run: &Run,
-    found: &LayersResult,
+    result: &LayersResult,
     findings: Section,
     frame: Document,
 ) -> Document {
@@ -37,12 +37,12 @@ pub(super) fn document(
         about: about_server(
             &run.header,
             &workload,
-            &parts::counted(found.points.len() as u64, "point"),
+            &parts::counted(result.points.len() as u64, "point"),
         ),
-        headlines: found
+        headlines: result
             .widest()
             .map_or_else(Vec::new, |(index, table)| headlines(index, table)),
-        sections: sections(run, found, findings, &workload),
+        sections: sections(run, result, findings, &workload),
         ..frame
     }
 }
@@ -93,7 +93,7 @@ impl LayerWays {
 
 fn headlines(index: usize, table: &LayerTable) -> Vec<Headline> {
     let mut figures = Vec::new();
-    let at = |layer: Layer| {
+    let index_of = |layer: Layer| {
         table
             .layers
             .iter()
@@ -103,14 +103,14 @@ fn headlines(index: usize, table: &LayerTable) -> Vec<Headline> {
         (Layer::Async, "raw blocks/s"),
         (Layer::Row, "blocks/s as rows"),
     ] {
-        if let Some(at) = at(layer) {
+        if let Some(at) = index_of(layer) {
             let figures_of = &table.layers[at];
             let name = format!("layers.tables.{index}.layers.{at}.blocks_per_s.value");
             let note = format!("layer {}, {} outstanding", layer.number(), table.sessions);
             figures.push(parts::rate(&name, label, figures_of.blocks_per_s, note));
         }
     }
-    if let Some(at) = at(Layer::Row) {
+    if let Some(at) = index_of(Layer::Row) {
         let row = &table.layers[at];
         let path = format!("layers.tables.{index}.layers.{at}");
         if let Some(share) = row.share_of_first {
@@ -141,11 +141,11 @@ fn headlines(index: usize, table: &LayerTable) -> Vec<Headline> {
     figures
 }
 
-fn sections(run: &Run, found: &LayersResult, findings: Section, workload: &str) -> Vec<Section> {
-    let mut blocks: Vec<Block> = parts::beside([drawn(run, found), cpu(run, found)])
+fn sections(run: &Run, result: &LayersResult, findings: Section, workload: &str) -> Vec<Section> {
+    let mut blocks: Vec<Block> = parts::beside([drawn(run, result), cpu(run, result)])
         .into_iter()
         .collect();
-    for table in &found.tables {
+    for table in &result.tables {
         blocks.push(figures_table(&LayerWays::of(run), table));
         let caption = format!("Where the rest went, {} outstanding", table.sessions);
         blocks.push(steps(&caption, table));
@@ -158,7 +158,7 @@ fn sections(run: &Run, found: &LayersResult, findings: Section, workload: &str) 
     ];
     let units = Units::of("op/s");
     sections.extend(timeline::section(run, units));
-    sections.push(points::section(run, &found.points, units));
+    sections.push(points::section(run, &result.points, units));
     sections.push(setup::section(&run.header, workload));
     sections
 }
@@ -224,14 +224,14 @@ fn place(layer: Layer) -> f64 {
         .map_or(0.0, |at| (at + 1) as f64)
 }
 
-fn drawn(run: &Run, found: &LayersResult) -> Option<rigel_report::document::Chart> {
+fn drawn(run: &Run, result: &LayersResult) -> Option<rigel_report::document::Chart> {
     let ways = LayerWays::of(run);
-    let series: Vec<Series> = found
+    let series: Vec<Series> = result
         .tables
         .iter()
         .map(|table| Series {
             name: format!("{} outstanding", table.sessions),
-            shape: if found.tables.len() == 1 {
+            shape: if result.tables.len() == 1 {
                 Shape::Bars
             } else {
                 Shape::Line
@@ -268,9 +268,9 @@ fn drawn(run: &Run, found: &LayersResult) -> Option<rigel_report::document::Char
     )
 }
 
-fn cpu(run: &Run, found: &LayersResult) -> Option<rigel_report::document::Chart> {
+fn cpu(run: &Run, result: &LayersResult) -> Option<rigel_report::document::Chart> {
     let ways = LayerWays::of(run);
-    let table = found.widest()?.1;
+    let table = result.widest()?.1;
     let x: Vec<f64> = table
         .layers
         .iter()

@@ -369,13 +369,13 @@ fn step(sessions: u32, from: &LayerFigures, to: &LayerFigures) -> LayerStep {
 fn warnings(table: &LayerTable, cpus: u32) -> Vec<Finding> {
     let mut findings = Vec::new();
     for figures in &table.layers {
-        let at = format!("layer {} of {}", figures.layer.number(), table.sessions);
+        let layer = format!("layer {} of {}", figures.layer.number(), table.sessions);
         let buffered = figures.buffer_cache_share.unwrap_or(0.0);
         if let Some(share) = figures.page_cache_share() {
             findings.push(Finding::warning(
                 FindingName::PageCache,
                 format!(
-                    "at {at} the page cache served {} of the blocks: that share of its \
+                    "at {layer} the page cache served {} of the blocks: that share of its \
                      figures measures memory",
                     percent(share)
                 ),
@@ -386,7 +386,7 @@ fn warnings(table: &LayerTable, cpus: u32) -> Vec<Finding> {
             findings.push(Finding::warning(
                 FindingName::BufferCache,
                 format!(
-                    "at {at} the server's buffer cache served {} of the blocks",
+                    "at {layer} the server's buffer cache served {} of the blocks",
                     percent(buffered)
                 ),
                 "give a smaller --buffer-cache, or a larger --scale",
@@ -399,8 +399,8 @@ fn warnings(table: &LayerTable, cpus: u32) -> Vec<Finding> {
             findings.push(Finding::note(
                 FindingName::CpuLimit,
                 format!(
-                    "at {at} {busy:.2} of {cpus} CPUs were busy: there the limit is the CPU, not \
-                     the storage"
+                    "at {layer} {busy:.2} of {cpus} CPUs were busy: there the limit is the CPU, \
+                     not the storage"
                 ),
             ));
         }

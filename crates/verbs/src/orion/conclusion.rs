@@ -10,10 +10,10 @@ use std::fmt::Write;
 /// Large I/O has a cost if small I/O beside it reaches less than this fraction of its rate alone.
 const CLEARLY_LESS: f64 = 0.95;
 
-pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
+pub(super) fn conclusion(header: &Header, result: &MatrixResult) -> Conclusion {
     let mut parts = Vec::new();
-    let caution = still_rising(found);
-    if let Some(most) = found.most("small") {
+    let caution = still_rising(result);
+    if let Some(most) = result.most("small") {
         // What was still rising is no maximum.
         let bound = if caution.is_some() {
             "at least"
@@ -28,8 +28,8 @@ pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
             with_others(most.large(), "large")
         ));
     }
-    if let Some(most) = found.most("large") {
-        let tried = found.loads().map(|(_, large)| large).max();
+    if let Some(most) = result.most("large") {
+        let tried = result.loads().map(|(_, large)| large).max();
         let bound = if tried.is_some_and(|tried| tried > most.large()) {
             "at most"
         } else {
@@ -46,20 +46,23 @@ pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
     let mut text = if parts.is_empty() {
         "No complete data point has done an I/O, so there is no maximum.".to_string()
     } else {
-        let limit = limit(&found.points, &found.shape, &found.findings);
+        let limit = limit(&result.points, &result.shape, &result.findings);
         format!("It does {}{limit}.", parts.join("; "))
     };
-    if let Some(latency) = found.quickest().and_then(|quickest| quickest.class.latency) {
+    if let Some(latency) = result
+        .quickest()
+        .and_then(|quickest| quickest.class.latency)
+    {
         let (mean, p99) = (time(latency.mean_us), time(latency.p99_us));
         let _ = write!(
             text,
             " A small I/O takes at least {mean} on average, p99 {p99}."
         );
     }
-    text.push_str(&cost_of_large(found).unwrap_or_default());
+    text.push_str(&cost_of_large(result).unwrap_or_default());
     let planned = header.points.len();
-    let failure = failures(&found.points).or_else(|| {
-        let complete = found
+    let failure = failures(&result.points).or_else(|| {
+        let complete = result
             .points
             .iter()
             .filter(|point| point.end == End::Complete)
@@ -72,15 +75,15 @@ pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
         })
     });
     let objections = Objections { caution, failure };
-    objections.conclude(&text, &found.findings)
+    objections.conclude(&text, &result.findings)
 }
 
 /// Says that the maximum was not reached, if small I/O alone still gained throughput at the highest
 /// load.
-fn still_rising(found: &MatrixResult) -> Option<String> {
-    let loads = found.loads().filter(|(_, large)| *large == 0);
+fn still_rising(result: &MatrixResult) -> Option<String> {
+    let loads = result.loads().filter(|(_, large)| *large == 0);
     let most = loads.map(|(small, _)| small).max()?;
-    let knee = found.shape.knee.filter(|_| most > 1)?;
+    let knee = result.shape.knee.filter(|_| most > 1)?;
     (!knee.bounded_above).then(|| {
         format!(
             "Throughput was still rising with {most} outstanding, the most that were tried: it may \
@@ -100,24 +103,24 @@ fn with_others(number: u32, kind: &str) -> String {
 
 /// The cost of large I/O for small I/O, where it is clear: the same number of small I/Os, alone and
 /// beside the maximum number of large ones.
-fn cost_of_large(found: &MatrixResult) -> Option<String> {
-    let most_large = found
+fn cost_of_large(result: &MatrixResult) -> Option<String> {
+    let most_large = result
         .loads()
         .filter(|(small, _)| *small > 0)
         .map(|(_, large)| large)
         .max()?;
-    let at = |small: u32, large: u32| {
-        let mut cells = found
+    let class_at = |small: u32, large: u32| {
+        let mut cells = result
             .cells("small")
             .filter(|cell| (cell.small(), cell.large()) == (small, large));
         cells.next().map(|cell| cell.class)
     };
-    let small = found
+    let small = result
         .cells("small")
         .filter(|cell| cell.large() == most_large)
         .map(|cell| cell.small())
         .max()?;
-    let (alone, beside) = (at(small, 0)?, at(small, most_large)?);
+    let (alone, beside) = (class_at(small, 0)?, class_at(small, most_large)?);
     let plural = |number: u32| if number == 1 { "" } else { "s" };
     (most_large > 0 && beside.iops < CLEARLY_LESS * alone.iops).then(|| {
         format!(

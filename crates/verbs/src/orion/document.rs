@@ -48,14 +48,14 @@ fn place(point: &PointSummary) -> String {
     point.coordinates.to_string()
 }
 
-fn headlines(found: &MatrixResult) -> Vec<Headline> {
+fn headlines(result: &MatrixResult) -> Vec<Headline> {
     let mut figures = Vec::new();
     if let Some(MatrixCell {
         index,
         point,
         at,
         class,
-    }) = found.most("small")
+    }) = result.most("small")
     {
         let name = format!("points.{index}.classes.{at}.iops");
         let note = format!(
@@ -70,7 +70,7 @@ fn headlines(found: &MatrixResult) -> Vec<Headline> {
         point,
         at,
         class,
-    }) = found.most("large")
+    }) = result.most("large")
     {
         let name = format!("points.{index}.classes.{at}.mib_per_s");
         let note = format!(
@@ -79,13 +79,13 @@ fn headlines(found: &MatrixResult) -> Vec<Headline> {
             place(point)
         );
         let value = parts::count(class.mib_per_s);
-        let known = parts::plus_minus(class.rate());
+        let precision = parts::plus_minus(class.rate());
         figures.push(parts::headline(
             &name,
             "max large MBPS",
             class.mib_per_s,
             value,
-            known,
+            precision,
             note,
         ));
     }
@@ -94,7 +94,7 @@ fn headlines(found: &MatrixResult) -> Vec<Headline> {
         point,
         at,
         class,
-    }) = found.quickest()
+    }) = result.quickest()
         && let Some(mean) = class.time(LatencyFigure::Mean)
         && let Some(p99) = class.time(LatencyFigure::P99)
     {
@@ -119,10 +119,10 @@ fn headlines(found: &MatrixResult) -> Vec<Headline> {
 fn sections(
     run: &Run,
     records: &[PointRecord],
-    found: &MatrixResult,
+    result: &MatrixResult,
     findings: Section,
 ) -> Vec<Section> {
-    let MatrixResult { points, shape, .. } = found;
+    let MatrixResult { points, shape, .. } = result;
     let mut sections: Vec<Section> = fields(points).into_iter().collect();
     sections.extend(alone(points, shape));
     sections.push(findings);
@@ -191,7 +191,7 @@ fn field(
     (unit, log): (Unit, bool),
     of: fn(&ClassSummary) -> Option<f64>,
 ) -> Option<Chart> {
-    let mut found: Vec<(u32, u32, f64)> = Vec::new();
+    let mut cells: Vec<(u32, u32, f64)> = Vec::new();
     for point in points {
         let (small, large) = point.coordinates.small_and_large();
         let value = point
@@ -199,25 +199,25 @@ fn field(
             .iter()
             .find(|it| it.name == class && it.done > 0)
             .and_then(of);
-        found.extend(value.map(|value| (small, large, value)));
+        cells.extend(value.map(|value| (small, large, value)));
     }
     let axis = |of: fn(&(u32, u32, f64)) -> u32| {
-        let mut loads: Vec<u32> = found.iter().map(of).collect();
+        let mut loads: Vec<u32> = cells.iter().map(of).collect();
         loads.sort_unstable();
         loads.dedup();
         loads
     };
-    let (columns, rows) = (axis(|found| found.0), axis(|found| found.1));
+    let (columns, rows) = (axis(|cell| cell.0), axis(|cell| cell.1));
     let value = |small: u32, large: u32| {
-        found
+        cells
             .iter()
             .find(|(s, l, _)| (*s, *l) == (small, large))
             .map(|(.., value)| *value)
     };
-    let least = found
+    let least = cells
         .iter()
         .min_by(|one, other| one.2.total_cmp(&other.2))?;
-    let most = found
+    let most = cells
         .iter()
         .max_by(|one, other| one.2.total_cmp(&other.2))?;
     let shown = |value: f64| {
@@ -339,7 +339,7 @@ fn workload(run: &Run) -> String {
         return String::new();
     }
     let streams = || run.header.points.iter().flat_map(|point| &point.streams);
-    let one = |name: &str| {
+    let words = |name: &str| {
         let stream = streams().find(|stream| stream.name == name)?;
         let writes = match stream.mix.writes.get() {
             0.0 => "reads".to_string(),
@@ -353,7 +353,7 @@ fn workload(run: &Run) -> String {
     };
     ["small", "large"]
         .into_iter()
-        .filter_map(one)
+        .filter_map(words)
         .collect::<Vec<_>>()
         .join("; ")
 }

@@ -267,8 +267,8 @@ impl OrionRequest {
     /// The number of a cell in Orion's count, from 1, where the idle cell is the first; `None` for
     /// a cell of another matrix.
     pub fn number_of(&self, cell: Coordinates) -> Option<u32> {
-        let at = self.counted_cells().position(|counted| counted == cell)?;
-        u32::try_from(at + 1).ok()
+        let index = self.counted_cells().position(|counted| counted == cell)?;
+        u32::try_from(index + 1).ok()
     }
 
     /// Orion's estimate, which counts the idle cell and no warm-up.

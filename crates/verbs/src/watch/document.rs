@@ -27,38 +27,38 @@ const HEADLINES_MAX: usize = 4;
 /// whole.
 pub(super) fn document(
     header: &Header,
-    found: &WatchResult,
+    result: &WatchResult,
     findings: Section,
     frame: Document,
 ) -> Document {
     let what = what(header);
-    let mut sections: Vec<Section> = over_time(found).into_iter().collect();
+    let mut sections: Vec<Section> = over_time(result).into_iter().collect();
     sections.push(findings);
-    for (at, source) in found.sources.iter().enumerate() {
+    for (at, source) in result.sources.iter().enumerate() {
         sections.push(streams(at, source));
     }
-    sections.extend(found.room.as_ref().map(|room| room_section(header, room)));
-    sections.push(own_cost(found));
+    sections.extend(result.room.as_ref().map(|room| room_section(header, room)));
+    sections.push(own_cost(result));
     sections.push(setup::section(header, &what));
     Document {
         about: [
             what,
             header.engine_about.clone(),
-            measured(found),
+            measured(result),
             format!("Rigel {}", header.version),
         ]
         .into_iter()
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
         .join("; "),
-        headlines: headlines(found),
+        headlines: headlines(result),
         sections,
         ..frame
     }
 }
 
 /// The report as one JSON document.
-pub(super) fn json(report: Reported, found: &WatchResult) -> String {
+pub(super) fn json(report: Reported, result: &WatchResult) -> String {
     #[derive(Serialize)]
     struct WatchReport<'a> {
         #[serde(flatten)]
@@ -77,16 +77,16 @@ pub(super) fn json(report: Reported, found: &WatchResult) -> String {
         head: Head::of(&report.run.header),
         conclusion: report.conclusion,
         trust: report.trust,
-        watch: found,
-        predictability: found.course.as_ref().map(|course| &course.found),
+        watch: result,
+        predictability: result.course.as_ref().map(|course| &course.found),
         stalls: &report.run.stalls,
         findings: report.findings,
     })
 }
 
 /// The report as CSV: a line for each stream of each source in each interval.
-pub(super) fn csv(found: &WatchResult) -> String {
-    let rows = found.sources.iter().flat_map(|source| {
+pub(super) fn csv(result: &WatchResult) -> String {
+    let rows = result.sources.iter().flat_map(|source| {
         let points = source.points.iter();
         points.flat_map(move |point| {
             let streams = source.streams.iter().zip(&point.streams);
@@ -118,18 +118,18 @@ fn what(header: &Header) -> String {
 }
 
 /// `6 intervals, 60 s`.
-fn measured(found: &WatchResult) -> String {
-    let plural = if found.intervals == 1 { "" } else { "s" };
+fn measured(result: &WatchResult) -> String {
+    let plural = if result.intervals == 1 { "" } else { "s" };
     format!(
         "{} interval{plural}, {}",
-        parts::count(found.intervals as f64),
-        parts::lasting(Nanos::from_secs_f64(found.seconds.round().max(1.0)))
+        parts::count(result.intervals as f64),
+        parts::lasting(Nanos::from_secs_f64(result.seconds.round().max(1.0)))
     )
 }
 
-fn headlines(found: &WatchResult) -> Vec<Headline> {
+fn headlines(result: &WatchResult) -> Vec<Headline> {
     let mut figures = Vec::new();
-    for (at, source) in found.sources.iter().enumerate() {
+    for (at, source) in result.sources.iter().enumerate() {
         if let Some(busiest) = source.busiest.filter(|busiest| busiest.per_s > 0.0) {
             figures.push(parts::headline(
                 &format!("watch.sources.{at}.busiest.per_s"),
@@ -293,9 +293,9 @@ fn room_section(header: &Header, room: &StorageRoom) -> Section {
 }
 
 /// Operations and latency over time, and whether the demand stays the same.
-fn over_time(found: &WatchResult) -> Option<Section> {
-    let course = found.course.as_ref()?;
-    let source = found.sources.first()?;
+fn over_time(result: &WatchResult) -> Option<Section> {
+    let course = result.course.as_ref()?;
+    let source = result.sources.first()?;
     let first = source.points.first()?.begin;
     let panels = [
         panel(
@@ -365,8 +365,8 @@ fn panel(
 }
 
 /// What Rigel itself needed.
-fn own_cost(found: &WatchResult) -> Section {
-    let own = found.own;
+fn own_cost(result: &WatchResult) -> Section {
+    let own = result.own;
     let costs = [
         (
             "CPU time",
